@@ -156,7 +156,7 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
     if (slot != NULL || worker->as_node->moving_count > 0) { /* chunks must be sent in order */
         dcli_moving moving = {
             .entry = entry, .peer = action->peer, .chunk = action->chunk, .slot = slot, .status = status};
-        dcl_status added = dcli_pending_add(worker->as_node, &moving);
+        dcl_status added = dcli_pending_add(worker, &moving);
         if (added == DCL_OK)
             return DCL_OK;
         dcli_keep_problem(entry);
@@ -218,7 +218,7 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
     dcli_moving moving = {.entry = entry, .written = true, .peer = action->peer, .chunk = action->chunk};
     if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         moving.ticket = dcli_device_launched(worker->as_node->device);
-        if ((status = dcli_pending_add(worker->as_node, &moving)) == DCL_OK)
+        if ((status = dcli_pending_add(worker, &moving)) == DCL_OK)
             return DCL_OK;
         dcli_keep_problem(entry);
     }

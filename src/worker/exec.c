@@ -220,12 +220,13 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel)
     return kernel;
 }
 
-/* Tell the watchdog which bodies the device computes now; called again after each batch. */
-static void watch_kernels(dcli_worker *worker)
+/* Called again after each batch, and each copy while no kernel runs. */
+void dcli_exec_watch(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
     const dcli_entry *entry = own->running_first < own->running_count ? own->running[own->running_first].entry : NULL;
-    dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : NULL);
+    const char *copies = own->moving_count > 0 ? "copies between the device and the host" : NULL;
+    dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : copies);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING,
                       entry != NULL ? dcli_exec_only_kernel(own, entry->kernel->number) : 0);
 }
@@ -260,7 +261,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
     }
     if (own->running_first > first) {
         own->asked_since_ns = 0;
-        watch_kernels(worker);
+        dcli_exec_watch(worker);
     }
     if (own->running_first == own->running_count)
         own->running_first = own->running_count = 0;

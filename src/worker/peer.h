@@ -225,11 +225,13 @@ dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, in
                             dcli_kept_chunk *received);
 /** Inform the state machine of batches whose kernels have ended. */
 dcl_status dcli_exec_collect(dcli_worker *worker);
+/** Tell the watchdog what the device does now: the kernel that runs, or else copies that were started. */
+void dcli_exec_watch(dcli_worker *worker);
 
 /* Actions that were started and have not ended, and actions that cannot start yet. pending.c. */
 
 /** Record a started pack or commit. @return DCL_ERR_NOMEM: it is not recorded. */
-dcl_status dcli_pending_add(dcli_as_node *own, const dcli_moving *moving);
+dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);
 /** Whether a peer can read the slots of this node: it is a thread of this process, and DCL_TRANSFER allows it. */
 bool dcli_peer_sees_slots(const dcli_worker *worker, int peer);
 /** Free a received chunk, at once or when the device does not read it any more. NULL is accepted. */

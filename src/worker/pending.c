@@ -18,12 +18,22 @@
 
 /* ---- what has been started ---------------------------------------------------------------------------------------- */
 
-dcl_status dcli_pending_add(dcli_as_node *own, const dcli_moving *moving)
+/* The watchdog times copies, too, while no kernel runs: one that never ends would only be polled for ever. */
+static void watch_copies(dcli_worker *worker)
 {
+    if (worker->as_node->running_first == worker->as_node->running_count)
+        dcli_exec_watch(worker);
+}
+
+dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving)
+{
+    dcli_as_node *own = worker->as_node;
     if (dcli_grow(&own->moving, own->moving_count, &own->moving_capacity, sizeof *moving) != 0)
         return DCL_ERR_NOMEM;
     assert(moving->written ? moving->slot == NULL : moving->ticket == 0);
     own->moving[own->moving_count++] = *moving;
+    if (own->moving_count == 1)
+        watch_copies(worker);
     return DCL_OK;
 }
 
@@ -101,6 +111,7 @@ dcl_status dcli_pending_collect(dcli_worker *worker)
         }
         own->moving_count--;
         own->asked_since_ns = 0;
+        watch_copies(worker);
         memmove(own->moving + n, own->moving + n + 1, (size_t)(own->moving_count - n) * sizeof *own->moving);
         status = moving.written ? end_commit(worker, &moving, ended) : end_pack(worker, &moving, ended);
     }

@@ -320,15 +320,17 @@ static void launch_again(struct endless *endless)
         DCL_OK, "%s", dcl_error());
 }
 
-static struct endless launch_endless(const char *plan)
+static struct endless launch_endless_on(int flags, const char *plan)
 {
-    struct endless endless = {.device = test_open(0)};
+    struct endless endless = {.device = test_open(flags)};
     endless.program = test_build(endless.device, TEST_ADD_SOURCE, "add");
     cr_assert_eq(dcli_memory_create(endless.device, 64 * sizeof(int), &endless.memory), DCL_OK, "%s", dcl_error());
     fake.plan(plan);
     launch_again(&endless);
     return endless;
 }
+
+static struct endless launch_endless(const char *plan) { return launch_endless_on(0, plan); }
 
 static void end(struct endless *endless)
 {
@@ -388,6 +390,19 @@ Test(device_failure, a_device_that_cannot_be_waited_for_keeps_its_memory, .init 
     for (int n = 0; n < 5000 && host[63] == 0; n++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     cr_expect_eq(host[63], 3);
+}
+
+/* Small launches of a GPU have no events of their own: what can never get one counts as failed, not as running for ever. */
+Test(device_failure, a_queue_that_never_makes_an_event_is_given_up, .init = use_fake)
+{
+    struct endless endless = launch_endless_on(DCLI_OPEN_AS_GPU, "fail clEnqueueMarkerWithWaitList 1+ -5");
+    for (int n = 0; n < 10000 && dcli_device_retired(endless.device) < endless.ticket; n++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    cr_expect_eq(dcli_device_retired(endless.device), endless.ticket, "not given up after 10 s");
+    cr_expect_gt(fake.calls("clEnqueueMarkerWithWaitList"), 1, "it was tried once only");
+    cr_expect_eq(dcli_device_outcome(endless.device, endless.ticket), DCL_ERR_DEVICE);
+    cr_expect(strstr(dcl_error(), "clEnqueueMarkerWithWaitList gave CL_OUT_OF_RESOURCES (-5)"), "%s", dcl_error());
+    end(&endless);
 }
 
 Test(device_failure, a_refused_buffer_gives_its_pages_back, .init = use_fake)

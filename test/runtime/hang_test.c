@@ -187,6 +187,33 @@ Test(hang_on_device, that_ends_too_late_changes_nothing)
     TEST_OK(dcl_close(s.cluster));
 }
 
+/* Elements that never arrive in host memory: the node asks its driver again and again, so it is not silent. */
+Test(hang_on_device, is_a_copy_that_never_ends)
+{
+    enum { LIMIT_MS = 1500 };
+    static int32_t found[N];
+    scene s = {0};
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&s.fake), "%s", TEST_FAKE_OPENCL);
+    s.fake.plan("apart");
+    open_scene(&s, 2, 600000, 600000);
+    TEST_OK(test_shift(s.C, s.A, -1, N - 1, 5));
+    TEST_OK(dcl_read(s.C, NULL, found, NULL));
+    close_scene(&s);
+    open_scene(&s, 2, 600000, LIMIT_MS);
+    TEST_OK(test_shift(s.C, s.A, -1, N - 1, 5));
+    TEST_OK(dcl_read(s.C, NULL, found, NULL));
+    s.fake.plan("late clEnqueueReadBuffer 1+ 100000");
+    double begun_s = now_s();
+    TEST_OK(test_shift(s.C, s.A, -1, N - 1, 6));
+    expect_lost(dcl_wait_all(s.cluster, 30), begun_s);
+    TEST_REFUSED(dcl_status_of(s.cluster), DCL_ERR_NODE_LOST, "copies between the device and the host");
+    dcl_release(s.A);
+    dcl_release(s.C);
+    expect_lost(dcl_close(s.cluster), begun_s);
+    end(&s);
+}
+
 /* A kernel that runs is no silence. */
 Test(hang_on_device, is_no_long_kernel)
 {
