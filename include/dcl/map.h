@@ -282,7 +282,7 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *
  *  Per axis: a node stores its elements as one rectangular row-major array, whose extent along an axis is the number of
  *  indices that the node has there. From rank 2 on, a row of 4096 bytes or more is padded if its length differs by less than
- *  64 bytes from a multiple of 4096: by 64 bytes, or by 128 if it is below the multiple. Without padding, the elements of a
+ *  128 bytes from a multiple of 4096: by 128 bytes, or by 256 if it is below the multiple. Without padding, the elements of a
  *  column would share few sets of the cache.
  *  Dealt: a node stores its pieces one after the other by rising number. Each takes the room of a whole piece, row-major.
  *

@@ -97,9 +97,8 @@ static void emit_elements(dcli_nest *nest, bool squares)
     }
 }
 
-/* Whether a work-item has one index: bodies that take long have parallel work enough then, and reads behind a condition are
- * not begun before it is known, so that further indices only take registers. */
-static bool is_single(const dcli_body *body) { return body->inside->has_loop || body->inside->has_condition; }
+/* Whether a work-item has one index: bodies that take long have parallel work enough then. */
+static bool is_single(const dcli_body *body) { return body->inside->has_loop; }
 
 /* A loop of constant length over a work-item's indices, `step` apart: compilers then have the reads of all of them under way at
  * once. The condition costs nothing. A second loop for the end of a row, in its place, would hold up the whole group. */
@@ -140,6 +139,19 @@ static void emit_indices(dcli_nest *nest)
     dcli_text_put(nest->out, unrolled ? "    }\n" : "");
 }
 
+/* Several indices of a work-item of a body with conditions. Reads behind a condition are not begun before it is known, so a
+ * loop of constant length only takes registers: on an H200 a guarded five-point stencil is slower by half with it. */
+static void emit_conditional(dcli_nest *nest)
+{
+    int v = nest->innermost;
+    dcli_text_put(nest->out,
+                  "    for (long dcl_t%d = get_global_id(0); dcl_t%d < dcl_n%d; dcl_t%d += get_global_size(0)) {\n", v,
+                  v, v, v);
+    dcli_nest_index(nest, v);
+    dcli_emit_statements(nest->out, nest->body);
+    dcli_text_put(nest->out, "    }\n");
+}
+
 /* A group has its width of the innermost axis, one index each; or EACH times that, and a work-item every width-th of them. */
 static void emit_plain(dcli_nest *nest)
 {
@@ -157,6 +169,8 @@ static void emit_plain(dcli_nest *nest)
         dcli_nest_index(nest, v);
         dcli_emit_statements(nest->out, nest->body);
         dcli_text_put(nest->out, "    }\n");
+    } else if (nest->body->inside->has_condition) {
+        emit_conditional(nest);
     } else {
         emit_indices(nest);
     }

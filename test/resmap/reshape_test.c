@@ -54,15 +54,15 @@ ParameterizedTestParameters(reshape, shapes)
         {"owners from a list", 2, "rows:table(2x4);owners=1,0*2", "6x4", "12x2", "the map is a list"},
         {"a list of boxes", 2, "boxes:[0:6]@0,[6:12]@1", "12", "3x4", "the map is a list"},
         {"copies", 2, "replicated", "12", "3x4", "the map has copies of elements at several nodes"},
-        {"padded rows", 2, "block,*", "4x512", "2048", "rows of 512 elements lie 520 apart in memory"},
+        {"padded rows", 2, "block,*", "4x512", "2048", "rows of 512 elements lie 528 apart in memory"},
         {"rows that a map would pad", 3, "cyclic(512)", "2048", "4x512", "rows:cyclic(1x512)"},
         {"rows that a map would pad, one node", 1, "*", "2048", "4x512", "rows:cyclic(4x512)"},
         {"planes to rows that would be padded", 3, "block,*,*", "7x4x128", "7x512", "rows:block(1x512)"},
-        {"uneven runs, padded", 3, "block,*,*", "10x8x128", "20x512", "rows of 512 elements would lie 520 apart"},
-        {"uneven runs, padded, on one node", 1, "block,*,*", "10x8x128", "20x512", "would lie 520 apart"},
-        {"split points, padded, on one node", 1, "splits(1024)", "2048", "4x512", "would lie 520 apart"},
+        {"uneven runs, padded", 3, "block,*,*", "10x8x128", "20x512", "rows of 512 elements would lie 528 apart"},
+        {"uneven runs, padded, on one node", 1, "block,*,*", "10x8x128", "20x512", "would lie 528 apart"},
+        {"split points, padded, on one node", 1, "splits(1024)", "2048", "4x512", "would lie 528 apart"},
         {"split points, on one node", 1, "splits(3)", "24", "6x4", "nodes have runs of 3 elements"},
-        {"split points, padded", 2, "splits(1024)", "2048", "4x512", "rows of 512 elements would lie 520 apart"},
+        {"split points, padded", 2, "splits(1024)", "2048", "4x512", "rows of 512 elements would lie 528 apart"},
     };
     return cr_make_param_array(struct shape_case, cases, sizeof cases / sizeof cases[0]);
 }

@@ -13,12 +13,12 @@ Test(region, rows_near_a_page_are_padded)
 {
     dcl_box box = dcl_box_nd(3, (int64_t[]){0, 0, 0}, (int64_t[]){2, 3, 1024}), row = box;
     dcli_region region = dcli_region_padded(&box, 5, 4);
-    cr_expect(region.offset == 5 && region.step[2] == 1 && region.step[1] == 1040 && region.step[0] == 3 * 1040,
-              "rows of 4096 bytes lie 64 bytes further apart");
-    cr_expect_eq(dcli_padded_elements(&box, 4), 2 * 3 * 1040);
+    cr_expect(region.offset == 5 && region.step[2] == 1 && region.step[1] == 1056 && region.step[0] == 3 * 1056,
+              "rows of 4096 bytes lie 128 bytes further apart");
+    cr_expect_eq(dcli_padded_elements(&box, 4), 2 * 3 * 1056);
     cr_expect_eq(dcli_region_padded(&box, 0, 2).step[1], 1024, "of 2048 bytes they do not");
     box.count[2] = 1023;
-    cr_expect_eq(dcli_region_padded(&box, 0, 8).step[1], 1023 + 16, "of 8 bytes less than 8192: 128 bytes further");
+    cr_expect_eq(dcli_region_padded(&box, 0, 8).step[1], 1023 + 32, "of 8 bytes less than 8192: 256 bytes further");
     box.count[2] = 2016;
     cr_expect_eq(dcli_region_padded(&box, 0, 4).step[1], 2016);
     row.count[0] = row.count[1] = 1;
