@@ -5,11 +5,21 @@
 
 static const char *const names[] = {[DCLI_WAY_SEND] = "send", [DCLI_WAY_SLOTS] = "slots", [DCLI_WAY_PLACE] = "place"};
 
+uint8_t dcli_ways_of_device(bool in_place, bool reads_gpus)
+{
+    if (in_place)
+        return DCLI_CAN_READ | DCLI_CAN_SHOW | DCLI_CAN_SHARE;
+    return reads_gpus ? DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU | DCLI_CAN_SHARE : DCLI_CAN_SHARE;
+}
+
 uint8_t dcli_ways_allowed(const char *setting)
 {
     if (strcmp(setting, "send") == 0)
         return 0;
-    return strcmp(setting, "slots") == 0 ? DCLI_CAN_SHARE : DCLI_CAN_ALL;
+    if (strcmp(setting, "slots") == 0)
+        return DCLI_CAN_SHARE;
+    /* That GPUs read each other's memory relies on more than OpenCL promises: it is only done when it is asked for. */
+    return strcmp(setting, "place") == 0 ? DCLI_CAN_ALL : DCLI_CAN_ALL & ~(DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU);
 }
 
 const char *dcli_way_name(dcli_way way) { return names[way]; }

@@ -15,10 +15,13 @@ typedef enum dcli_way {
 
 /** What a node can do; bits. */
 typedef enum dcli_ability {
-    DCLI_CAN_READ = 1,  /* its device uses host memory in place, also that of others */
-    DCLI_CAN_SHOW = 2,  /* its parts lie in host memory that others of its group see */
-    DCLI_CAN_SHARE = 4, /* what it sends lies in host memory that others of its group see */
-    DCLI_CAN_ALL = 7
+    DCLI_CAN_READ = 1,      /* its device uses host memory in place, also that of others */
+    DCLI_CAN_SHOW = 2,      /* its parts lie in host memory that others of its group see */
+    DCLI_CAN_SHARE = 4,     /* what it sends lies in host memory that others of its group see */
+    DCLI_CAN_READ_GPUS = 8, /* its device is a GPU that reads memory of others over the links between them, and */
+    DCLI_CAN_SHOW_GPU = 16, /* its parts lie in memory that others read so */
+    DCLI_CAN_READ_ANY = DCLI_CAN_READ | DCLI_CAN_READ_GPUS,
+    DCLI_CAN_ALL = 31
 } dcli_ability;
 
 /** One node. {0}: it exchanges messages with all others. */
@@ -32,7 +35,8 @@ static inline dcli_way dcli_way_between(const dcli_node_ways *reader, const dcli
 {
     if (reader->group != owner->group)
         return DCLI_WAY_SEND;
-    if ((reader->can & DCLI_CAN_READ) != 0 && (owner->can & DCLI_CAN_SHOW) != 0)
+    if (((reader->can & DCLI_CAN_READ) != 0 && (owner->can & DCLI_CAN_SHOW) != 0) ||
+        ((reader->can & DCLI_CAN_READ_GPUS) != 0 && (owner->can & DCLI_CAN_SHOW_GPU) != 0))
         return DCLI_WAY_PLACE;
     return (reader->can & owner->can & DCLI_CAN_SHARE) != 0 ? DCLI_WAY_SLOTS : DCLI_WAY_SEND;
 }
@@ -43,6 +47,8 @@ static inline bool dcli_ways_share(const dcli_node_ways *a, const dcli_node_ways
     return a->group == b->group && (a->can & b->can & DCLI_CAN_SHARE) != 0;
 }
 
+/** What a node can do whose device uses host memory in place, or reads memory of other GPUs. */
+uint8_t dcli_ways_of_device(bool in_place, bool reads_gpus);
 /** What the setting DCL_TRANSFER leaves of a node's abilities. @param setting  as dcl_config.transfer. */
 uint8_t dcli_ways_allowed(const char *setting);
 /** The word for a way, as DCL_TRANSFER has it. */

@@ -44,6 +44,8 @@ bool dcli_device_same_addresses(const dcli_device *device);
 /** Whether the device can import memory of the other GPUs of this host, and they its own: then a place of it, see
  *  dcli_memory_place_of(), is for dcli_memory_import(). */
 bool dcli_device_reads_peers(const dcli_device *device);
+/** Do without that from now on. Before any memory of arrays is made. */
+void dcli_device_forgo_peers(dcli_device *device);
 /** Equal for devices that share compiled programs (name, driver, platform versions). */
 const char *dcli_device_kind(const dcli_device *device);
 
@@ -77,6 +79,7 @@ typedef struct dcli_memory_place {
     int64_t memfd;  /* unique number of the memfd on this device, 1 or more */
     int descriptor; /* descriptor of the memfd: borrowed, close-on-exec */
     size_t offset;  /* bytes */
+    int owner;      /* of peer memory: number of the node that it belongs to, as its readers count */
     /* Peer memory of several pieces, which have numbers from `memfd` on; else 0 and NULL. */
     int piece_count;
     size_t piece_bytes;

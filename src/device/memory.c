@@ -188,6 +188,7 @@ static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memo
     dcl_status status = check_size(device, bytes);
     if (status != DCL_OK)
         return status;
+    dcli_memories_collect(device);
     dcli_memory *memory = new_memory(device, bytes);
     if (memory == NULL)
         return DCL_ERR_NOMEM;
@@ -252,12 +253,8 @@ dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_
     return DCL_OK;
 }
 
-void dcli_memory_release(dcli_memory *memory)
+static void give_back(dcli_memory *memory)
 {
-    if (memory == NULL)
-        return;
-    if (memory->host != NULL)                              /* otherwise the driver keeps it while a command uses it */
-        dcli_tickets_finish(memory->device, memory->used); /* failed launches no longer use it either */
     clReleaseMemObject(memory->buffer);
     memory->device->taken_bytes -= own_bytes(memory);
     if (memory->imported)
@@ -265,6 +262,36 @@ void dcli_memory_release(dcli_memory *memory)
     if (memory->mapping.bytes > 0)
         dcli_mapping_give(memory->device, &memory->mapping);
     dcli_free(memory);
+}
+
+void dcli_memories_collect(dcli_device *device)
+{
+    dcl_status unused;
+    for (dcli_memory **at = &device->leaving; *at != NULL;) {
+        dcli_memory *memory = *at;
+        if (!dcli_tickets_are_complete(device, memory->used, &unused)) {
+            at = &memory->next;
+            continue;
+        }
+        *at = memory->next;
+        give_back(memory);
+    }
+}
+
+void dcli_memory_release(dcli_memory *memory)
+{
+    dcl_status unused;
+    if (memory == NULL)
+        return;
+    if (memory->host != NULL)
+        dcli_tickets_finish(memory->device, memory->used); /* failed launches no longer use it either */
+    /* Drivers keep a buffer while a command uses it, but they do not know of pieces after the first. */
+    if (memory->pieces == NULL || dcli_tickets_are_complete(memory->device, memory->used, &unused)) {
+        give_back(memory);
+        return;
+    }
+    memory->next = memory->device->leaving;
+    memory->device->leaving = memory;
 }
 
 void *dcli_memory_host(const dcli_memory *memory) { return memory->host; }

@@ -154,6 +154,8 @@ void dcli_device_close(dcli_device *device)
     if (device == NULL)
         return;
     bool quiet = device->queue[DCLI_COMPUTE].handle == NULL || dcli_ticket_end(device);
+    dcli_memories_collect(device);
+    dcli_slab_imports_free(device);
     dcli_ring_free(device);
     dcli_programs_free(device);
     if (device->nothing != NULL)

@@ -15,6 +15,7 @@ enum {
     DCLI_MOST_MARKS = 256,       /* most events stored for a queue's incomplete commands */
     DCLI_POOL_REGIONS = 64,      /* most freed host mappings retained for reuse */
     DCLI_HUGE_BYTES = 2 << 20,   /* of a huge page */
+    DCLI_SLAB_BYTES = 32 << 20,  /* of a slab: slab.c */
     DCLI_LARGE_BYTES = 64 << 20, /* mappings of at least this size are checked against free memory */
     DCLI_COPY_KERNELS = 8        /* copy and fill, for 1, 2, 4 and 8 bytes */
 };
@@ -138,7 +139,9 @@ struct dcli_device {
     bool lost;               /* not even waiting succeeded: kernels may still run, so its memory is never freed */
     atomic_int notices;      /* notifications requested and not yet made */
 
-    uint64_t serial; /* serial number of the last memory */
+    uint64_t serial;      /* serial number of the last memory */
+    dcli_memory *leaving; /* released memory in several pieces that commands may still use */
+    struct dcli_slab_import *slab_imports;
     size_t taken_bytes;
     cl_mem nothing; /* dummy buffer for memory of 0 bytes */
     dcli_mapping nothing_at;
@@ -169,6 +172,7 @@ struct dcli_memory {
     void *host;                                       /* NULL: not in place */
     bool imported;                                    /* peer memory of another device */
     dcli_pieces *pieces;                              /* that it consists of, where there are several; else NULL */
+    dcli_memory *next;                                /* of device->leaving */
     dcli_mapping mapping;                             /* ours; of 0 bytes: none, or somebody else's */
     uint64_t used[DCLI_QUEUES], written[DCLI_QUEUES]; /* tickets of the last commands of each queue that use it, and
                                                          that write it */
@@ -216,7 +220,11 @@ void dcli_peers_open(dcli_device *device, const dcli_found *found);
  *  @return DCL_OK; DCL_ERR_NOMEM, DCL_ERR_UNSUPPORTED, DCL_ERR_DEVICE. */
 dcl_status dcli_peers_map(dcli_device *device, size_t bytes, dcli_mapping *mapping_out);
 void dcli_peers_unmap(const dcli_mapping *mapping);
+/** Give back the imported slabs of other devices. */
+void dcli_slab_imports_free(dcli_device *device);
 void dcli_pieces_free(dcli_pieces *pieces);
+/** Give back released memory that no command uses any more. */
+void dcli_memories_collect(dcli_device *device);
 /** For tests: memory of more bytes consists of several pieces. A multiple of DCLI_HUGE_BYTES. */
 extern size_t dcli_most_piece_bytes;
 

@@ -158,8 +158,64 @@ static dcl_status import_pieces(dcli_device *device, const int descriptors[], dc
 
 /* ---- memory of other devices ---------------------------------------------------------------------------------- */
 
-dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *place, size_t bytes,
-                              dcli_memory **memory_out)
+/* A slab of another device. NVIDIA's driver 580 refuses kernels a memory that was imported, used and released, and is imported
+ * again. So slabs, which outlast the arrays in them, are imported once. Larger memory is not used again: see pool.c. */
+struct dcli_slab_import {
+    int owner;
+    int64_t number;
+    dcli_pieces *pieces;
+    struct dcli_slab_import *next;
+};
+
+static dcl_status import_slab(dcli_device *device, const dcli_memory_place *place, cl_mem *whole_out)
+{
+    struct dcli_slab_import *slab = device->slab_imports;
+    while (slab != NULL && (slab->owner != place->owner || slab->number != place->memfd))
+        slab = slab->next;
+    dcl_status status = DCL_OK;
+    if (slab == NULL) {
+        slab = dcli_calloc(1, sizeof *slab);
+        dcli_pieces *pieces = new_pieces(1, DCLI_SLAB_BYTES);
+        status = slab == NULL || pieces == NULL ? DCL_ERR_NOMEM : import_pieces(device, &place->descriptor, pieces);
+        if (status != DCL_OK) {
+            dcli_pieces_free(pieces);
+            dcli_free(slab);
+            return status;
+        }
+        *slab = (struct dcli_slab_import){place->owner, place->memfd, pieces, device->slab_imports};
+        device->slab_imports = slab;
+    }
+    *whole_out = slab->pieces->buffer[0];
+    return DCL_OK;
+}
+
+void dcli_slab_imports_free(dcli_device *device)
+{
+    while (device->slab_imports != NULL) {
+        struct dcli_slab_import *slab = device->slab_imports;
+        device->slab_imports = slab->next;
+        dcli_pieces_free(slab->pieces);
+        dcli_free(slab);
+    }
+}
+
+static dcl_status import_small(dcli_device *device, const dcli_memory_place *place, size_t bytes,
+                               dcli_memory **memory_out)
+{
+    cl_mem whole;
+    dcli_memory *memory = dcli_calloc(1, sizeof *memory);
+    dcl_status status = memory != NULL ? import_slab(device, place, &whole) : DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = dcli_buffer_cut(device, whole, place->offset, bytes, &memory->buffer);
+    if (status == DCL_OK)
+        *memory_out = memory;
+    else
+        dcli_free(memory);
+    return status;
+}
+
+static dcl_status import_large(dcli_device *device, const dcli_memory_place *place, size_t bytes,
+                               dcli_memory **memory_out)
 {
     bool several = place->piece_count > 1;
     size_t end = place->offset + bytes, each = several ? place->piece_bytes : end;
@@ -175,15 +231,26 @@ dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *plac
         dcli_free(memory);
         return status;
     }
+    if (several)
+        memory->pieces = pieces;
+    else
+        dcli_pieces_free(pieces);
+    *memory_out = memory;
+    return DCL_OK;
+}
+
+dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *place, size_t bytes,
+                              dcli_memory **memory_out)
+{
+    dcli_memory *memory = NULL;
+    dcl_status status = (bytes < DCLI_HUGE_BYTES ? import_small : import_large)(device, place, bytes, &memory);
+    if (status != DCL_OK)
+        return status;
     memory->device = device;
     memory->serial = ++device->serial;
     memory->bytes = bytes;
     memory->imported = true;
     memory->mapping = (dcli_mapping){.number = place->memfd, .offset = place->offset};
-    if (several)
-        memory->pieces = pieces;
-    else
-        dcli_pieces_free(pieces);
     *memory_out = memory;
     return DCL_OK;
 }
@@ -310,6 +377,7 @@ void dcli_peers_open(dcli_device *device, const dcli_found *found)
         return;
     for (int gpu = 0; gpu < gpus && status == DCL_OK; gpu++)
         status = try_gpu(device, gpu);
+    dcli_pool_empty(device); /* host memory, of the probe */
     device->peers.on = status == DCL_OK;
     if (device->peers.on)
         DCLI_LOG(device->log, DCLI_LOG_INFO, "device %d: other GPUs can read its memory, and it theirs",
@@ -321,3 +389,5 @@ void dcli_peers_open(dcli_device *device, const dcli_found *found)
 }
 
 bool dcli_device_reads_peers(const dcli_device *device) { return device->peers.on; }
+
+void dcli_device_forgo_peers(dcli_device *device) { device->peers.on = false; }

@@ -96,7 +96,7 @@ static bool may_keep(const dcli_device *device, size_t bytes)
 static void keep(dcli_device *device, const dcli_mapping *mapping)
 {
     make_room(device, mapping->bytes);
-    if (!may_keep(device, mapping->bytes)) {
+    if (mapping->pieces != NULL || !may_keep(device, mapping->bytes)) {
         dcli_pages_unmap(device, mapping);
         return;
     }

@@ -8,7 +8,12 @@
 
 #include "base/alloc.h"
 
-enum { PAGE_BYTES = DCLI_MEMORY_ALIGN, SLAB_BYTES = 32 << 20, SLAB_PAGES = SLAB_BYTES / PAGE_BYTES, WORD_PAGES = 64 };
+enum {
+    PAGE_BYTES = DCLI_MEMORY_ALIGN,
+    SLAB_BYTES = DCLI_SLAB_BYTES,
+    SLAB_PAGES = SLAB_BYTES / PAGE_BYTES,
+    WORD_PAGES = 64
+};
 
 struct dcli_slab {
     dcli_mapping pages;

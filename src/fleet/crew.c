@@ -32,7 +32,7 @@ bool dcli_crew_hear(dcli_crew *crew, int node, const dcli_msg_device *device)
     }
     dcli_device_note(device, &member->info);
     snprintf(member->kind, sizeof member->kind, "%s", device->kind);
-    member->in_place = device->in_place;
+    member->can = dcli_ways_of_device(device->in_place, device->reads_gpus);
     member->heard = true;
     pthread_cond_broadcast(&crew->changed);
     pthread_mutex_unlock(&crew->lock);
@@ -335,7 +335,7 @@ dcli_node_ways dcli_crew_ways(const dcli_crew *crew, int node)
 {
     if (!crew->is_local)
         return (dcli_node_ways){.group = (int16_t)node};
-    return (dcli_node_ways){.can = crew->member[node].in_place ? DCLI_CAN_ALL : DCLI_CAN_SHARE};
+    return (dcli_node_ways){.can = crew->member[node].can};
 }
 
 static void lose(void *crew, int node, const char *seen, char *sentence_out, size_t capacity)

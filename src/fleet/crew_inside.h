@@ -34,7 +34,8 @@ typedef struct dcli_member {
     dcl_device_info info;
     char kind[512];
     char name[320]; /* "process 123 of this host", "tcp://host:port, process 3" */
-    bool in_place, heard, lost;
+    bool heard, lost;
+    uint8_t can;                    /* dcli_ability; once heard */
     bool introduced;                /* the others know of it */
     bool dismissed;                 /* lost and reported: its process must end; then the member can be forgotten */
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */

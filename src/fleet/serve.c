@@ -213,6 +213,7 @@ static dcl_status describe_device(dcli_serving *serving)
                                        .has_half = info->has_half,
                                        .has_double = info->has_double,
                                        .in_place = dcli_device_in_place(serving->device),
+                                       .reads_gpus = dcli_device_reads_peers(serving->device),
                                        .memory_bytes = info->memory_bytes,
                                        .process = getpid()}};
     return dcli_endpoint_send(serving->endpoint, serving->node_count, &message, NULL);
@@ -231,8 +232,9 @@ static dcl_status refuse_service(dcli_serving *serving, dcl_status status)
 static dcl_status open_device(dcli_serving *serving)
 {
     dcli_watch_activity(serving->watch, DCLI_OPENING, "its device");
-    dcl_status status = dcli_device_open_as(serving->device_number, &serving->log,
-                                            serving->is_wire ? 0 : DCLI_OPEN_SHARED, &serving->device);
+    dcl_status status =
+        dcli_device_open_as(serving->device_number, &serving->log,
+                            serving->is_wire ? 0 : DCLI_OPEN_SHARED | DCLI_OPEN_PEERS, &serving->device);
     dcli_watch_activity(serving->watch, DCLI_OPENING, NULL);
     return status;
 }
@@ -336,6 +338,8 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
         serving->ways[p] = (dcli_node_ways){.can = (uint8_t)setup->peer[p].can, .group = (int16_t)setup->peer[p].group};
         serving->absent[p] = !setup->peer[p].present;
     }
+    if ((serving->ways[serving->self].can & DCLI_CAN_SHOW_GPU) == 0)
+        dcli_device_forgo_peers(serving->device);
     return serving->is_wire ? dcli_serving_meet_all(serving, setup) : DCL_OK;
 }
 

@@ -10,6 +10,7 @@ typedef struct dcli_traits {
     int self;            /* number of the node */
     bool is_gpu;         /* kernels in the form for GPUs: a launch per set of rows */
     bool in_place;       /* the device works in host memory */
+    bool reads_peers;    /* kernels read parts of peers in the memory of these peers' devices */
     bool same_addresses; /* and kernels see it at the host's addresses */
     bool check_access;   /* kernels check all reads and writes */
     int compute_units;

@@ -9,7 +9,7 @@ dcli_via dcli_via_between(const dcli_traits *traits, dcli_space to, dcli_space f
 {
     if (to.kind == DCLI_SPACE_CHUNK || from.kind == DCLI_SPACE_CHUNK)
         return DCLI_VIA_WIRE;
-    return traits->in_place || from.kind == DCLI_SPACE_PEER ? DCLI_VIA_HOST : DCLI_VIA_KERNEL;
+    return traits->in_place || (from.kind == DCLI_SPACE_PEER && !traits->reads_peers) ? DCLI_VIA_HOST : DCLI_VIA_KERNEL;
 }
 
 /* ---- routes ------------------------------------------------------------------------------------------------------- */

@@ -222,7 +222,7 @@ typedef struct dcli_msg_device {
     const char *name, *platform, *version, *class, *kind; /* class: "cpu", ...; devices of equal kind share compiled
                                                              programs */
     int number, compute_units;
-    bool has_half, has_double, in_place;
+    bool has_half, has_double, in_place, reads_gpus;
     int64_t memory_bytes;
     int64_t process; /* its number on its host */
 } dcli_msg_device;
@@ -254,6 +254,7 @@ typedef struct dcli_msg_part {
     int64_t storage, bytes;
     int64_t memfd; /* the sender's number of the memfd */
     int64_t offset;
+    int64_t piece, piece_bytes; /* of memory in several pieces, each of which has a number; else 0 */
 } dcli_msg_part;
 
 typedef struct dcli_msg_forget {

@@ -255,6 +255,7 @@ static const dcli_field device_fields[] = {
     BOOL(in_place, "works in host memory, which other processes of its host can map"),
     INT64(memory_bytes, 0, "global memory it reports"),
     INT64(process, 0, "id of the process that serves it"),
+    BOOL(reads_gpus, "reads memory of other GPUs of its host, and they its own"),
 };
 static const dcli_record device_record = RECORD("device", OBJECT, device_fields, 6, "an OpenCL device");
 #undef OBJECT
@@ -263,7 +264,7 @@ static const dcli_record device_record = RECORD("device", OBJECT, device_fields,
 #define CAN                                                                                                            \
     INT(can, 0, DCLI_CAN_ALL,                                                                                          \
         "sum of: 1, it reads parts of others in place; 2, others can read its parts in place; 4, it shares memory of " \
-        "messages")
+        "messages; 8 and 16, as 1 and 2, between GPUs")
 #define GROUP INT(group, 0, DCLI_MOST_NODES, "it can do so with nodes of the same group")
 
 #define OBJECT dcli_msg_peer
@@ -309,6 +310,8 @@ static const dcli_field part_fields[] = {
     INT64(bytes, 1, "size of the sender's part"),
     INT64(memfd, 1, "the sender's number of the memfd that contains the part; with a new number comes a descriptor"),
     INT64(offset, 0, "offset of the part in that memfd"),
+    INT64(piece, 0, "of memory of a GPU in several pieces: only this piece is shown; 0, which comes last: the part"),
+    INT64(piece_bytes, 0, "size of each piece, whose numbers follow that of the first; 0: there is one"),
 };
 #undef OBJECT
 

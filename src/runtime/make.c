@@ -71,7 +71,7 @@ static bool close_workers(dcl_cluster *cluster)
     for (int n = 0; cluster->guard != NULL && n < cluster->host; n++)
         if (dcli_guard_has_lost(cluster->guard, n)) {
             hangs = true;
-            reads_others |= (cluster->ways[n].can & DCLI_CAN_READ) != 0;
+            reads_others |= (cluster->ways[n].can & DCLI_CAN_READ_ANY) != 0;
         }
     for (int n = 0; n <= cluster->host; n++)
         if (n == cluster->host || (!reads_others && !(hangs && dcli_guard_has_lost(cluster->guard, n))))

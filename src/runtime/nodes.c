@@ -226,8 +226,8 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     dcli_cluster_kept_fail(cluster); /* it does not know the replicas of others, so all are invalidated */
     dcli_host_hold(host, true);
     cluster->ways[node] = dcli_crew_ways(cluster->crew, node);
-    cluster->ways[node].can &= dcli_ways_allowed(cluster->config.transfer) & ~DCLI_CAN_READ; /* parts made before were
-                                                                                                 not shown to it */
+    cluster->ways[node].can &= dcli_ways_allowed(cluster->config.transfer) & ~DCLI_CAN_READ_ANY; /* parts made before
+                                                                                                 were not shown to it */
     dcl_status status = dcli_crew_introduce(cluster->crew, host, node, cluster->ways, first);
     dcli_host_hold(host, false);
     if (status == DCL_OK)

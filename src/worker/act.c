@@ -126,6 +126,27 @@ void dcli_break_down(dcli_worker *worker, dcl_status status)
 
 /* ---- actions ------------------------------------------------------------------------------------------------------ */
 
+/* Whether the device still writes parts that peers read where they lie: these must not be told that it is done. */
+static bool peers_must_wait(const dcli_worker *worker, const dcli_entry *entry)
+{
+    bool settled = true;
+    if (worker->is_host || !dcli_device_reads_peers(worker->as_node->device))
+        return false;
+    for (int k = 0; k < entry->operation.operand_count && settled; k++)
+        settled = entry->held[k] == NULL || entry->held[k]->memory == NULL ||
+                  dcli_memory_is_settled(entry->held[k]->memory, false);
+    return !settled;
+}
+
+static dcl_status end_later(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
+{
+    dcli_moving moving = {.entry = entry,
+                          .kind = DCLI_MOVING_RUN,
+                          .chunk = action->index,
+                          .ticket = dcli_device_launched(worker->as_node->device)};
+    return dcli_pending_add(worker, &moving);
+}
+
 static dcl_status run_batch(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
 {
     dcli_start start;
@@ -138,6 +159,11 @@ static dcl_status run_batch(dcli_worker *worker, dcli_entry *entry, const dcli_a
         dcli_pending_set_hold(worker);
     if (status == DCL_OK && start != DCLI_START_ENDED)
         return DCL_OK;
+    if (status == DCL_OK && peers_must_wait(worker, entry)) {
+        if ((status = end_later(worker, entry, action)) == DCL_OK)
+            return DCL_OK;
+        dcli_keep_problem(entry);
+    }
     return dcli_node_batch_done(worker->node, entry->operation.number, action->index, status);
 }
 
@@ -215,7 +241,7 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
             dcli_keep_problem(entry);
     }
     dcli_pending_drop(worker, kept); /* its elements have been copied, or are being copied */
-    dcli_moving moving = {.entry = entry, .written = true, .peer = action->peer, .chunk = action->chunk};
+    dcli_moving moving = {.entry = entry, .kind = DCLI_MOVING_COMMIT, .peer = action->peer, .chunk = action->chunk};
     if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         moving.ticket = dcli_device_launched(worker->as_node->device);
         if ((status = dcli_pending_add(worker, &moving)) == DCL_OK)

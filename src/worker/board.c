@@ -1,9 +1,10 @@
-/* worker/board.c - a table of the addresses of parts in this process, by storage and node. */
+/* worker/board.c - a table of where parts lie that kernels of this process read, by storage and node. */
 #include "worker/board.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -12,9 +13,11 @@
 struct entry {
     int64_t storage;
     int node;
-    void *address;
+    void *address;           /* NULL: none, or peer memory */
+    dcli_memory_place place; /* of peer memory; memfd 0: none */
     size_t bytes;
     struct memory *memory; /* the other process's memory that contains it; NULL: memory of this process */
+    int *descriptors;      /* of the pieces of such memory, where it is peer memory in several pieces; else NULL */
     struct entry *next;
 };
 
@@ -22,10 +25,11 @@ struct entry {
 struct memory {
     int node;
     int64_t memfd;
-    void *address; /* NULL: it could not be mapped */
+    void *address; /* NULL: it could not be mapped, or is peer memory */
     size_t bytes;
-    int64_t parts; /* number of parts in it */
-    bool ended;    /* to be unmapped together with its last part */
+    int descriptor; /* of peer memory; -1: it is none */
+    int64_t parts;  /* number of parts in it */
+    bool ended;     /* to be unmapped together with its last part */
     struct memory *next;
 };
 
@@ -63,6 +67,8 @@ static void free_memory(dcli_board *board, struct memory *memory)
     *at = memory->next;
     if (memory->address != NULL)
         munmap(memory->address, memory->bytes);
+    if (memory->descriptor >= 0)
+        close(memory->descriptor);
     dcli_free(memory);
 }
 
@@ -71,6 +77,7 @@ static void free_entry(dcli_board *board, struct entry *entry)
     struct memory *memory = entry->memory;
     if (memory != NULL && --memory->parts == 0 && memory->ended)
         free_memory(board, memory);
+    dcli_free(entry->descriptors);
     dcli_free(entry);
 }
 
@@ -133,25 +140,64 @@ dcl_status dcli_board_put(dcli_board *board, int64_t storage, int node, void *ad
     return put(board, &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes});
 }
 
+dcl_status dcli_board_put_peer(dcli_board *board, int64_t storage, int node, const dcli_memory_place *place,
+                               size_t bytes)
+{
+    return put(board, &(struct entry){.storage = storage, .node = node, .place = *place, .bytes = bytes});
+}
+
+/* Find the pieces that a part lies in. *missing_out: one has not been shown. The lock is held. */
+static dcl_status find_pieces(dcli_board *board, const dcli_msg_part *part, struct entry *entry, bool *missing_out)
+{
+    int64_t count = (part->offset + part->bytes - 1) / part->piece_bytes + 1;
+    entry->descriptors = dcli_malloc((size_t)count * sizeof *entry->descriptors);
+    if (entry->descriptors == NULL)
+        return DCL_ERR_NOMEM;
+    *missing_out = false;
+    for (int64_t n = 0; n < count && !*missing_out; n++) {
+        const struct memory *memory = find_memory(board, entry->node, part->memfd + n);
+        *missing_out = memory == NULL || memory->descriptor < 0;
+        entry->descriptors[n] = *missing_out ? -1 : memory->descriptor;
+    }
+    entry->place.piece_count = (int)count;
+    entry->place.piece_bytes = (size_t)part->piece_bytes;
+    entry->place.descriptors = entry->descriptors;
+    return DCL_OK;
+}
+
 /* Add a part. Only the calling thread adds and ends memories. */
 dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part *part)
 {
+    enum { MOST_PIECES = 1 << 16 };
+    struct entry entry = {.storage = part->storage, .node = node, .bytes = (size_t)part->bytes};
+    bool missing = part->piece_bytes > 0 && (part->offset > INT64_MAX - part->bytes ||
+                                             (part->offset + part->bytes) / part->piece_bytes >= MOST_PIECES);
+    dcl_status status = DCL_OK;
     pthread_mutex_lock(&board->lock);
-    struct memory *memory = find_memory(board, node, part->memfd);
+    entry.memory = find_memory(board, node, part->memfd);
+    if (entry.memory->descriptor >= 0)
+        entry.place = (dcli_memory_place){
+            .memfd = part->memfd, .descriptor = entry.memory->descriptor, .offset = (size_t)part->offset};
+    else
+        entry.address = (char *)entry.memory->address + part->offset;
+    if (part->piece_bytes > 0 && !missing)
+        status = find_pieces(board, part, &entry, &missing);
     pthread_mutex_unlock(&board->lock);
-    return put(board, &(struct entry){.storage = part->storage,
-                                      .node = node,
-                                      .address = (char *)memory->address + part->offset,
-                                      .bytes = (size_t)part->bytes,
-                                      .memory = memory});
+    if (status == DCL_OK && !missing)
+        status = put(board, &entry);
+    if (status != DCL_OK || missing)
+        dcli_free(entry.descriptors);
+    return status; /* a part that lacks a piece cannot be read: said when it was shown */
 }
 
-dcl_status dcli_board_add_memory(dcli_board *board, int node, int64_t memfd, void *address, size_t bytes)
+static dcl_status add_memory(dcli_board *board, const struct memory *contents)
 {
     struct memory *memory = dcli_malloc(sizeof *memory);
     if (memory == NULL)
         return DCL_ERR_NOMEM;
-    *memory = (struct memory){.node = node, .memfd = memfd, .address = address, .bytes = bytes};
+    *memory = *contents;
+    int node = memory->node;
+    int64_t memfd = memory->memfd;
     pthread_mutex_lock(&board->lock);
     bool again = find_memory(board, node, memfd) != NULL;
     struct memory **first = memories_of(board, memfd);
@@ -163,6 +209,18 @@ dcl_status dcli_board_add_memory(dcli_board *board, int node, int64_t memfd, voi
         return DCL_OK;
     dcli_free(memory);
     return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows memory %" PRId64 " again", node, memfd);
+}
+
+dcl_status dcli_board_add_memory(dcli_board *board, int node, int64_t memfd, void *address, size_t bytes)
+{
+    return add_memory(
+        board, &(struct memory){.node = node, .memfd = memfd, .address = address, .bytes = bytes, .descriptor = -1});
+}
+
+dcl_status dcli_board_add_peer_memory(dcli_board *board, int node, int64_t memfd, int descriptor)
+{
+    return add_memory(board,
+                      &(struct memory){.node = node, .memfd = memfd, .bytes = SIZE_MAX, .descriptor = descriptor});
 }
 
 bool dcli_board_find_memory(dcli_board *board, int node, int64_t memfd, void **address_out, size_t *bytes_out)
@@ -206,6 +264,19 @@ void *dcli_board_get(dcli_board *board, int64_t storage, int node, size_t bytes)
     void *address = entry != NULL && entry->bytes >= bytes ? entry->address : NULL;
     pthread_mutex_unlock(&board->lock);
     return address;
+}
+
+bool dcli_board_get_peer(dcli_board *board, int64_t storage, int node, size_t bytes, dcli_memory_place *place_out)
+{
+    pthread_mutex_lock(&board->lock);
+    const struct entry *entry = find(board, storage, node);
+    bool found = entry != NULL && entry->bytes >= bytes && entry->place.memfd != 0;
+    if (found) {
+        *place_out = entry->place;
+        place_out->owner = node;
+    }
+    pthread_mutex_unlock(&board->lock);
+    return found;
 }
 
 /* Remove entries of a storage. @param node  negative: all nodes. */

@@ -33,6 +33,16 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
     return status;
 }
 
+/* Where kernels of other nodes read this node's part, where they can. */
+static dcl_status put_on_board(dcli_worker *worker, const dcli_held *held, size_t bytes)
+{
+    dcli_memory_place place;
+    int self = worker->terms.self;
+    if (dcli_device_reads_peers(worker->as_node->device) && dcli_memory_place_of(held->memory, &place))
+        return dcli_board_put_peer(worker->terms.board, held->id, self, &place, bytes);
+    return dcli_board_put(worker->terms.board, held->id, self, dcli_memory_host(held->memory), bytes);
+}
+
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
 {
     if (held->memory != NULL)
@@ -42,7 +52,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
                                          held->unset ? dcli_memory_create_unset : dcli_memory_create, &held->memory);
     if (status != DCL_OK)
         return status;
-    status = dcli_board_put(worker->terms.board, held->id, worker->terms.self, dcli_memory_host(held->memory), bytes);
+    status = put_on_board(worker, held, bytes);
     if (status != DCL_OK) {
         dcli_memory_release(held->memory);
         held->memory = NULL;

@@ -127,24 +127,47 @@ static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, cons
 
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
+/* Where the part of another node lies: host memory that the device uses in place, or peer memory. */
+struct peer_part {
+    void *host; /* NULL: peer memory */
+    dcli_memory_place place;
+};
+
+static bool find_peer_part(const dcli_worker *worker, const dcli_held *held, int node, size_t bytes,
+                           struct peer_part *part_out)
+{
+    dcli_board *board = worker->terms.board;
+    if (dcli_device_reads_peers(worker->as_node->device))
+        return dcli_board_get_peer(board, held->id, node, bytes, &part_out->place);
+    part_out->host = dcli_board_get(board, held->id, node, bytes);
+    return part_out->host != NULL;
+}
+
+static bool is_memory_of(const dcli_memory *memory, const struct peer_part *part)
+{
+    return part->host != NULL ? dcli_memory_host(memory) == part->host : dcli_memory_is_import(memory, &part->place);
+}
+
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out)
 {
-    int nodes = worker->terms.node_count;
+    dcli_device *device = worker->as_node->device;
     size_t bytes = dcli_held_bytes(held, node);
-    void *address = dcli_board_get(worker->terms.board, held->id, node, bytes);
-    if (address == NULL)
+    struct peer_part part = {.host = NULL};
+    if (!find_peer_part(worker, held, node, bytes, &part))
         return DCLI_FAIL(DCL_ERR_NOMEM,
                          "node %d has no part of storage %" PRId64 " that can be read here: " DCLI_NO_ROOM, node,
                          held->id);
-    if (held->peer == NULL && (held->peer = dcli_calloc((size_t)nodes, sizeof(dcli_memory *))) == NULL)
+    if (held->peer == NULL &&
+        (held->peer = dcli_calloc((size_t)worker->terms.node_count, sizeof(dcli_memory *))) == NULL)
         return DCL_ERR_NOMEM;
-    if (held->peer[node] != NULL && dcli_memory_host(held->peer[node]) != address) {
+    if (held->peer[node] != NULL && !is_memory_of(held->peer[node], &part)) {
         dcli_memory_release(held->peer[node]);
         held->peer[node] = NULL;
     }
-    dcl_status status = held->peer[node] == NULL
-                            ? dcli_memory_wrap(worker->as_node->device, address, bytes, &held->peer[node])
-                            : DCL_OK;
+    dcl_status status = DCL_OK;
+    if (held->peer[node] == NULL)
+        status = part.host != NULL ? dcli_memory_wrap(device, part.host, bytes, &held->peer[node])
+                                   : dcli_memory_import(device, &part.place, bytes, &held->peer[node]);
     *memory_out = held->peer[node];
     return status;
 }
@@ -489,7 +512,9 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     if (first) /* only now: a driver that hangs while it starts a kernel must count as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *start_out = DCLI_START_RUNS;
-    if (running.status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
+    /* Copies out of peers' GPUs end with the batch. */
+    bool has_read = !prepared->lowered.reads_peers && !dcli_device_reads_peers(worker->as_node->device);
+    if (running.status == DCL_OK && has_read && worker->terms.node_count > 1)
         return dcli_node_batch_read(worker->node, running.operation, batch);
     return DCL_OK;
 }

@@ -14,6 +14,7 @@ dcli_traits dcli_exec_traits(const dcli_worker *worker)
     return (dcli_traits){.self = worker->terms.self,
                          .is_gpu = dcli_device_is_gpu(device),
                          .in_place = dcli_device_in_place(device),
+                         .reads_peers = dcli_device_reads_peers(device),
                          .same_addresses = dcli_device_same_addresses(device),
                          .check_access = worker->terms.check_access,
                          .compute_units = dcli_device_about(device)->compute_units,

@@ -231,6 +231,10 @@ static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const 
     dcl_status status = find_memory(worker, entry, plan, route->operand, route->to, arena, &to);
     if (status != DCL_OK)
         return status;
+    if (route->from.kind == DCLI_SPACE_PEER && route->via == DCLI_VIA_KERNEL) {
+        status = dcli_exec_peer_memory(worker, entry->held[route->operand], route->from.number, &from);
+        return status == DCL_OK ? copy_on_device(worker->as_node->device, entry, route, to, from, 0) : status;
+    }
     if (route->from.kind == DCLI_SPACE_PEER || route->from.kind == DCLI_SPACE_CHUNK) {
         status = find_source(worker, entry, plan, route, &chunk, &source);
         return status == DCL_OK ? dcli_routes_take(worker, entry, route, to, source, chunk) : status;

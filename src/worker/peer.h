@@ -38,14 +38,21 @@ typedef struct dcli_running {
     int64_t elements, units;     /* if it is timed: its elements and compute units; 0: it is not */
 } dcli_running;
 
-/** A pack or commit that was started, on a device with memory of its own, and is not known to have ended. */
+/** What was started, on a device with memory of its own, and is not known to have ended. */
+typedef enum dcli_moving_kind {
+    DCLI_MOVING_PACK,
+    DCLI_MOVING_COMMIT,
+    DCLI_MOVING_RUN, /* an operation other than a loop body, on a part that peers read */
+    DCLI_MOVING_KINDS
+} dcli_moving_kind;
+
 typedef struct dcli_moving {
     dcli_entry *entry;
-    bool written; /* a commit; else a pack */
+    dcli_moving_kind kind;
     int peer;
-    int64_t chunk;     /* number in the plan that the action names */
+    int64_t chunk;     /* number in the plan that the action names; run: of the batch */
     dcli_slot *slot;   /* pack: the slot that receives the chunk */
-    uint64_t ticket;   /* commit: ticket of its last command */
+    uint64_t ticket;   /* commit, run: ticket of its last command */
     dcl_status status; /* it could not be begun */
 } dcli_moving;
 

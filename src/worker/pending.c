@@ -40,7 +40,7 @@ dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving)
 static bool is_complete(dcli_as_node *own, const dcli_moving *moving, dcl_status *status_out)
 {
     *status_out = moving->status;
-    if (moving->written)
+    if (moving->kind != DCLI_MOVING_PACK)
         return dcli_device_is_complete(own->device, moving->ticket, status_out);
     return moving->slot == NULL || dcli_slot_is_complete(moving->slot, status_out);
 }
@@ -94,18 +94,37 @@ void dcli_pending_drop(dcli_worker *worker, dcli_kept_chunk *chunk)
         dcli_chunks_drop(&worker->received, chunk);
 }
 
-/* Finish started packs and commits; packs end in order, and so do commits. */
+static dcl_status end_run(dcli_worker *worker, const dcli_moving *moving, dcl_status status)
+{
+    if (status != DCL_OK)
+        dcli_keep_problem(moving->entry);
+    return dcli_node_batch_done(worker->node, moving->entry->operation.number, moving->chunk, status);
+}
+
+static dcl_status end(dcli_worker *worker, const dcli_moving *moving, dcl_status status)
+{
+    switch (moving->kind) {
+    case DCLI_MOVING_PACK:
+        return end_pack(worker, moving, status);
+    case DCLI_MOVING_COMMIT:
+        return end_commit(worker, moving, status);
+    default:
+        return end_run(worker, moving, status);
+    }
+}
+
+/* Finish what was started; actions of one kind end in order. */
 dcl_status dcli_pending_collect(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
-    bool waits[2] = {false};
+    bool waits[DCLI_MOVING_KINDS] = {false};
     dcli_chunks_sweep(&worker->received, has_crossed, worker);
     dcl_status status = DCL_OK;
-    for (int64_t n = 0; n < own->moving_count && !(waits[0] && waits[1]) && status == DCL_OK;) {
+    for (int64_t n = 0; n < own->moving_count && status == DCL_OK;) {
         dcli_moving moving = own->moving[n];
         dcl_status ended;
-        if (waits[moving.written] || !is_complete(own, &moving, &ended)) {
-            waits[moving.written] = true;
+        if (waits[moving.kind] || !is_complete(own, &moving, &ended)) {
+            waits[moving.kind] = true;
             n++;
             continue;
         }
@@ -113,7 +132,7 @@ dcl_status dcli_pending_collect(dcli_worker *worker)
         own->asked_since_ns = 0;
         watch_copies(worker);
         memmove(own->moving + n, own->moving + n + 1, (size_t)(own->moving_count - n) * sizeof *own->moving);
-        status = moving.written ? end_commit(worker, &moving, ended) : end_pack(worker, &moving, ended);
+        status = end(worker, &moving, ended);
     }
     return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -85,29 +86,45 @@ static dcl_status show(dcli_worker *worker, struct dcli_shown *shown, int node, 
     return status;
 }
 
+/* @param place  of memory in one piece, or of one of several. */
+static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *place, const dcli_message *message)
+{
+    struct dcli_shown *shown = find_shown(worker, place->memfd);
+    if (shown == NULL && (shown = add_shown(worker, place)) == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = DCL_OK;
+    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
+        if (node != worker->terms.self && !worker->gone[node] &&
+            dcli_way_between(&worker->terms.ways[node], &worker->terms.ways[worker->terms.self]) == DCLI_WAY_PLACE) {
+            status = show(worker, shown, node, message);
+            if (status == DCL_ERR_NETWORK)
+                status = DCL_OK; /* this one is gone, the others are not */
+        }
+    return status;
+}
+
 dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
 {
     dcli_memory_place place;
     if (!dcli_memory_place_of(held->memory, &place))
         return DCL_OK;
-    struct dcli_shown *shown = find_shown(worker, place.memfd);
-    if (shown == NULL && (shown = add_shown(worker, &place)) == NULL)
-        return DCL_ERR_NOMEM;
     dcl_status status = DCL_OK;
     dcli_message message = {.kind = DCLI_MSG_PART,
                             .epoch = worker->terms.session,
                             .part = {.storage = held->id,
                                      .bytes = (int64_t)dcli_memory_bytes(held->memory),
                                      .memfd = place.memfd,
-                                     .offset = (int64_t)place.offset}};
-    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (node != worker->terms.self && !worker->gone[node] &&
-            dcli_way_between(&worker->terms.ways[node], &worker->terms.ways[worker->terms.self]) == DCLI_WAY_PLACE) {
-            status = show(worker, shown, node, &message);
-            if (status == DCL_ERR_NETWORK)
-                status = DCL_OK; /* this peer is gone, the others are not */
-        }
-    return status;
+                                     .offset = (int64_t)place.offset,
+                                     .piece_bytes = (int64_t)place.piece_bytes}};
+    for (int piece = place.piece_count - 1; piece > 0 && status == DCL_OK; piece--) {
+        dcli_memory_place one = {.memfd = place.memfd + piece, .descriptor = place.descriptors[piece]};
+        message.part.memfd = one.memfd;
+        message.part.piece = piece;
+        status = show_to_all(worker, &one, &message);
+    }
+    message.part.memfd = place.memfd;
+    message.part.piece = 0;
+    return status == DCL_OK ? show_to_all(worker, &place, &message) : status;
 }
 
 /* Tell peers that the device has unmapped a memfd. If there is no memory for the message, a peer keeps the pages until
@@ -171,18 +188,34 @@ static dcl_status map_memory(dcli_worker *worker, const dcli_received *received)
     return status;
 }
 
+/* Peer memory is imported when a kernel first reads it. */
+static dcl_status keep_descriptor(dcli_worker *worker, const dcli_received *received)
+{
+    int descriptor = fcntl(received->descriptor, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0)
+        return add_unseen(worker, received, "no descriptor is free for it");
+    dcl_status status =
+        dcli_board_add_peer_memory(worker->terms.board, received->from, received->message.part.memfd, descriptor);
+    if (status != DCL_OK)
+        close(descriptor);
+    return status;
+}
+
 static dcl_status take_memory(dcli_worker *worker, const dcli_received *received)
 {
     if (received->descriptor_missing)
         return add_unseen(worker, received, "no descriptor is free for it");
-    return received->has_descriptor ? map_memory(worker, received) : DCL_OK;
+    if (!received->has_descriptor)
+        return DCL_OK;
+    bool peers = worker->as_node != NULL && dcli_device_reads_peers(worker->as_node->device);
+    return peers ? keep_descriptor(worker, received) : map_memory(worker, received);
 }
 
 dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
 {
     const dcli_msg_part *part = &received->message.part;
     dcl_status status = take_memory(worker, received);
-    if (status != DCL_OK)
+    if (status != DCL_OK || part->piece > 0)
         return status;
     const dcli_held *held = dcli_holdings_find(&worker->catalog.holdings, part->storage);
     if (part->storage <= worker->catalog.holdings.last_created && held == NULL)
@@ -195,7 +228,7 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
     size_t bytes;
     if (!dcli_board_find_memory(worker->terms.board, received->from, part->memfd, &address, &bytes))
         return DCL_OK; /* freed before its descriptor was sent: the part is released, too */
-    if (address == NULL)
+    if (bytes == 0)
         return DCL_OK; /* said when it was shown */
     if ((size_t)part->offset > bytes || (size_t)part->bytes > bytes - (size_t)part->offset ||
         part->offset % DCLI_MEMORY_ALIGN != 0)

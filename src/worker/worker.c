@@ -458,11 +458,19 @@ static void close_worker(dcli_worker *worker)
     dcli_free(worker);
 }
 
+static bool may_read_gpus(const dcli_worker_terms *terms)
+{
+    return terms->node_count > 1 && (dcli_ways_allowed(terms->config->transfer) & DCLI_CAN_READ_GPUS) != 0;
+}
+
 static dcl_status open_as_node(dcli_worker *worker)
 {
     const dcli_worker_terms *terms = &worker->terms;
     dcli_as_node *own = worker->as_node;
-    dcl_status status = own->device != NULL ? DCL_OK : dcli_device_open(terms->device, terms->log, &own->device);
+    dcl_status status = DCL_OK;
+    if (own->device == NULL)
+        status =
+            dcli_device_open_as(terms->device, terms->log, may_read_gpus(terms) ? DCLI_OPEN_PEERS : 0, &own->device);
     if (status == DCL_OK)
         status = dcli_memory_create_private(own->device, 256, &own->nothing);
     if (status == DCL_OK && terms->is_process)
@@ -589,8 +597,9 @@ const dcl_device_info *dcli_worker_device(const dcli_worker *worker)
 
 uint8_t dcli_worker_can(const dcli_worker *worker)
 {
-    bool in_place = worker->as_node != NULL && dcli_device_in_place(worker->as_node->device);
-    return in_place ? DCLI_CAN_ALL : DCLI_CAN_SHARE;
+    const dcli_device *device = worker->as_node != NULL ? worker->as_node->device : NULL;
+    return device != NULL ? dcli_ways_of_device(dcli_device_in_place(device), dcli_device_reads_peers(device))
+                          : DCLI_CAN_SHARE;
 }
 
 const char *dcli_worker_kind(const dcli_worker *worker) { return dcli_device_kind(worker->as_node->device); }

@@ -48,7 +48,7 @@ static inline bool dcli_reads_part(const dcli_builder *builder, int peer)
 /** Whether it reads any peer's part in place; a quick "no" if everything is sent. */
 static inline bool dcli_reads_parts(const dcli_builder *builder)
 {
-    return (builder->terms->ways[builder->self].can & DCLI_CAN_READ) != 0;
+    return (builder->terms->ways[builder->self].can & DCLI_CAN_READ_ANY) != 0;
 }
 
 static inline bool dcli_is_first_output(const dcli_builder *builder, int a)

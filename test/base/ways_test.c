@@ -49,6 +49,22 @@ Test(ways, are_chosen_for_each_pair)
     }
 }
 
+/* GPUs read parts of GPUs, processors those of processors; each is sent what it reads of the others. */
+Test(ways, gpus_read_gpus)
+{
+    dcli_node_ways gpu = {.can = dcli_ways_of_device(false, true)}, plain = {.can = dcli_ways_of_device(false, false)},
+                   processor = {.can = dcli_ways_of_device(true, false)};
+    cr_expect_eq(dcli_way_between(&gpu, &gpu), DCLI_WAY_PLACE);
+    cr_expect_eq(dcli_way_between(&processor, &processor), DCLI_WAY_PLACE);
+    cr_expect_eq(dcli_way_between(&gpu, &processor), DCLI_WAY_SLOTS);
+    cr_expect_eq(dcli_way_between(&processor, &gpu), DCLI_WAY_SLOTS);
+    cr_expect_eq(dcli_way_between(&gpu, &plain), DCLI_WAY_SLOTS);
+    cr_expect_eq(gpu.can & dcli_ways_allowed("place"), gpu.can);
+    cr_expect_eq(gpu.can & dcli_ways_allowed("auto"), plain.can, "only when it is asked for");
+    gpu.can &= dcli_ways_allowed("slots");
+    cr_expect_eq(dcli_way_between(&gpu, &gpu), DCLI_WAY_SLOTS);
+}
+
 /* A newcomer was not shown parts that were made before: it shows its own, and is sent what it reads. */
 Test(ways, a_node_may_be_read_that_does_not_read)
 {

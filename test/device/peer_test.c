@@ -178,7 +178,7 @@ Test(peer, memory_that_is_used_again_is_zeroed)
         dcli_memory_release(small);
         dcli_memory_release(large);
     }
-    cr_expect_eq(cuda.calls("cuMemCreate"), 2 + 2, "two of the trial, a slab, and one large: %d",
+    cr_expect_eq(cuda.calls("cuMemCreate"), 2 + 1 + 3, "two of the trial, a slab, and large memory is made anew: %d",
                  cuda.calls("cuMemCreate"));
     dcli_device_close(device);
     expect_released("used again");

@@ -130,6 +130,31 @@ void dcli_device_close(dcli_device *device)
 const dcl_device_info *dcli_device_about(const dcli_device *device) { return &device->info; }
 bool dcli_device_is_gpu(const dcli_device *device) { return device->separate; }
 bool dcli_device_in_place(const dcli_device *device) { return !device->separate; }
+bool dcli_device_reads_peers(const dcli_device *device)
+{
+    (void)device;
+    return false;
+}
+
+void dcli_device_forgo_peers(dcli_device *device) { (void)device; }
+
+dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *place, size_t bytes,
+                              dcli_memory **memory_out)
+{
+    (void)device;
+    (void)place;
+    (void)bytes;
+    (void)memory_out;
+    return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "there is no memory of other devices");
+}
+
+bool dcli_memory_is_import(const dcli_memory *memory, const dcli_memory_place *place)
+{
+    (void)memory;
+    (void)place;
+    return false;
+}
+
 bool dcli_device_same_addresses(const dcli_device *device) { return !device->separate; }
 const char *dcli_device_kind(const dcli_device *device)
 {

@@ -382,7 +382,7 @@ static const struct {
     {"[2,9,0,1,'A',[0]*9]", "index of a message REPORT has 9 items; expected 0..8"},
     {"[2,9,0,1,'A',['x']]", "index[0] of a message REPORT is of another type"},
     /* DEVICE */
-    {"[2,11,0,'d','p','v','cpu','k']", "a message DEVICE has 5 fields; expected 6..12"},
+    {"[2,11,0,'d','p','v','cpu','k']", "a message DEVICE has 5 fields; expected 6..13"},
     {"[2,11,0,'d'*256,'p','v','cpu','k',0]", "name of a message DEVICE has 256 bytes; expected 255 at most"},
     {"[2,11,0,'d','p'*256,'v','cpu','k',0]", "platform of a message DEVICE has 256 bytes"},
     {"[2,11,0,'d','p','v'*256,'cpu','k',0]", "version of a message DEVICE has 256 bytes"},
@@ -427,7 +427,7 @@ static const struct {
     {"[2,15,0,0,1,0]", "first_operation of a message JOINED is 0; expected 1.."},
     {"[2,15,0,0,1,1,'a'*256]", "address of a message JOINED has 256 bytes"},
     {"[2,15,0,0,1,1,'a','k'*65]", "key of a message JOINED has 65 bytes"},
-    {"[2,15,0,0,1,1,'a','k',8]", "can of a message JOINED is 8; expected 0..7"},
+    {"[2,15,0,0,1,1,'a','k',32]", "can of a message JOINED is 32; expected 0..31"},
     {"[2,15,0,0,1,1,'a','k',0,-1]", "group of a message JOINED is -1; expected 0..256"},
     /* SEES, SEEN, COUNT, COUNTS */
     {"[2,16,0,-1,'','']", "number of a message SEES is -1"},

@@ -279,6 +279,7 @@ static dcli_msg_device random_device(test_random *random)
                              .has_half = flag(random),
                              .has_double = flag(random),
                              .in_place = flag(random),
+                             .reads_gpus = flag(random),
                              .memory_bytes = natural(random),
                              .process = natural(random)};
 }
@@ -363,7 +364,8 @@ static void fill_session_message(test_random *random, dcli_message *message)
         message->setup = random_setup(random);
         break;
     case DCLI_MSG_PART:
-        message->part = (dcli_msg_part){natural(random), positive(random), positive(random), natural(random)};
+        message->part = (dcli_msg_part){natural(random), positive(random), positive(random),
+                                        natural(random), natural(random),  natural(random)};
         break;
     case DCLI_MSG_LOST:
         message->lost = (dcli_msg_lost){test_random_below(random, DCLI_MOST_PEERS + 1), natural(random),
@@ -593,8 +595,8 @@ static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
 static bool same_device(const dcli_msg_device *a, const dcli_msg_device *b)
 {
     return STRINGS(name) && STRINGS(platform) && STRINGS(version) && STRINGS(class) && STRINGS(kind) && EQUAL(number) &&
-           EQUAL(compute_units) && EQUAL(has_half) && EQUAL(has_double) && EQUAL(in_place) && EQUAL(memory_bytes) &&
-           EQUAL(process);
+           EQUAL(compute_units) && EQUAL(has_half) && EQUAL(has_double) && EQUAL(in_place) && EQUAL(reads_gpus) &&
+           EQUAL(memory_bytes) && EQUAL(process);
 }
 
 static bool same_peers(const dcli_msg_peer a[], const dcli_msg_peer b[], int count)
@@ -668,7 +670,8 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_SETUP:
         return same_setup(&a->setup, &b->setup);
     case DCLI_MSG_PART:
-        return EQUAL(part.storage) && EQUAL(part.bytes) && EQUAL(part.memfd) && EQUAL(part.offset);
+        return EQUAL(part.storage) && EQUAL(part.bytes) && EQUAL(part.memfd) && EQUAL(part.offset) &&
+               EQUAL(part.piece) && EQUAL(part.piece_bytes);
     case DCLI_MSG_LOST:
         return EQUAL(lost.peer) && EQUAL(lost.epoch) && STRINGS(lost.sentence);
     case DCLI_MSG_JOINED:

@@ -1,0 +1,162 @@
+/* test/runtime/peer_test.c - nodes whose kernels read parts of others in the memory of these others' GPUs. The drivers are those
+ * of support/fake_opencl and support/fake_cuda: values are compared, not speeds. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/opencl.h"
+#include "support/fake_cuda/fake_cuda.h"
+#include "support/fake_opencl/fake_opencl.h"
+#include "support/nodes.h"
+
+TestSuite(peer_on_device, .timeout = TEST_SECONDS);
+
+enum { N = 1100, M = 1000, NODES = 2 };
+
+static const char gpus[] = "apart; gpu; peers";
+
+typedef struct scene {
+    fake_opencl opencl;
+    fake_cuda cuda;
+    dcl_cluster *cluster;
+    dcl_array *A, *B, *C;
+    int32_t a[N * M], found[N * M];
+} scene;
+
+static scene stage; /* its arrays are large for a thread's memory */
+
+static scene *open_scene(const char *cuda, const char *transfer)
+{
+    scene *s = &stage;
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&s->opencl), "%s", TEST_FAKE_OPENCL);
+    cr_assert(fake_cuda_load(&s->cuda), "%s", TEST_FAKE_CUDA);
+    s->opencl.plan(gpus);
+    s->cuda.plan(cuda);
+    dcl_config config = test_config(NODES);
+    config.transfer = transfer;
+    s->cluster = test_open(&config);
+    s->A = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, N, M));
+    s->B = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, M, N));
+    s->C = test_array(s->cluster, "*,block", dcl_grid_2d(DCL_INT32, N, M));
+    return s;
+}
+
+static void close_scene(scene *s)
+{
+    char left[200];
+    dcl_release(s->A);
+    dcl_release(s->B);
+    dcl_release(s->C);
+    dcl_close(s->cluster);
+    s->opencl.plan(NULL);
+    cr_expect_str_eq(s->opencl.left(left, sizeof left), "", "not released: %s", left);
+    cr_expect_eq(s->cuda.left(), 0, "%d memories of CUDA are not released", s->cuda.left());
+}
+
+/* B = A^T, and C of A, its neighbours and B^T: each node reads what the other one owns. */
+static dcl_status run(scene *s)
+{
+    dcl_status status = dcl_forall(s->cluster, "B(i,j) = A(j,i);", DCL_OUT_AS("B", s->B), DCL_IN_AS("A", s->A));
+    if (status != DCL_OK)
+        return status;
+    return dcl_forall(s->cluster, "C(i,j) = A(i,j) + 2 * B(j,i) + (i > 0 ? A(i-1,j) : 0);", DCL_OUT_AS("C", s->C),
+                      DCL_IN_AS("A", s->A), DCL_IN_AS("B", s->B));
+}
+
+static void play(scene *s, int round)
+{
+    for (int n = 0; n < N * M; n++)
+        s->a[n] = 3 * n + round;
+    TEST_OK(dcl_write(s->A, NULL, s->a, NULL));
+    TEST_OK(run(s));
+    TEST_OK(dcl_read(s->C, NULL, s->found, NULL));
+    int wrong = 0;
+    for (int n = 0; n < N * M; n++)
+        wrong += s->found[n] != 3 * s->a[n] + (n >= M ? s->a[n - M] : 0);
+    cr_expect_eq(wrong, 0, "round %d: %d are wrong", round, wrong);
+}
+
+static void play_in_place(scene *s)
+{
+    for (int round = 0; round < 3; round++)
+        play(s, round);
+    dcl_counters found = test_counters(s->cluster, DCL_ALL_NODES);
+    cr_expect_gt(found.bytes_moved, 0);
+    cr_expect_eq(found.messages_planned, 0, "%lld messages", (long long)found.messages_planned);
+    close_scene(s);
+}
+
+Test(peer_on_device, parts_are_read_where_they_lie) { play_in_place(open_scene(NULL, "place")); }
+
+Test(peer_on_device, large_parts_lie_in_several_pieces)
+{
+    dcli_most_piece_bytes = DCLI_HUGE_BYTES; /* less than a part */
+    play_in_place(open_scene(NULL, "place"));
+}
+
+/* What is not written by kernels is told to peers, too, when the device has written it, and not before. */
+Test(peer_on_device, peers_wait_for_what_a_device_fills)
+{
+    const int32_t seven = 7;
+    scene *s = open_scene(NULL, "place");
+    play(s, 0);
+    for (int round = 0; round < 3; round++) {
+        const int32_t value = seven + round;
+        s->opencl.plan("apart; gpu; peers; late clEnqueueFillBuffer 1+ 60");
+        TEST_OK(dcl_fill(s->A, &value));
+        TEST_OK(dcl_forall(s->cluster, "C(i,j) = A(i,j);", DCL_OUT_AS("C", s->C), DCL_IN_AS("A", s->A)));
+        TEST_OK(dcl_read(s->C, NULL, s->found, NULL));
+        int wrong = 0;
+        for (int n = 0; n < N * M; n++)
+            wrong += s->found[n] != value;
+        cr_expect_eq(wrong, 0, "round %d: %d are wrong, the first is %d", round, wrong, s->found[0]);
+    }
+    s->opencl.plan(gpus);
+    close_scene(s);
+}
+
+static void play_with_messages(scene *s)
+{
+    play(s, 0);
+    dcl_counters found = test_counters(s->cluster, DCL_ALL_NODES);
+    cr_expect_gt(found.messages_planned, 0);
+    close_scene(s);
+}
+
+Test(peer_on_device, what_cuda_refuses_cannot_be_demanded)
+{
+    scene *s = open_scene("fail cuMemExportToShareableHandle 1+ 999", "auto");
+    dcl_config config = test_config(NODES);
+    config.transfer = "place";
+    cr_expect_null(dcl_open(&config));
+    cr_expect(strstr(dcl_error(), "cannot get elements of node") != NULL, "%s", dcl_error());
+    play_with_messages(s);
+}
+
+Test(peer_on_device, elements_are_sent_where_that_is_demanded)
+{
+    scene *s = open_scene(NULL, "send");
+    cr_expect_eq(s->cuda.calls("cuInit"), 0, "libcuda is not touched");
+    play_with_messages(s);
+}
+
+/* One array that could not be made readable fails where it is read; all else goes on. */
+Test(peer_on_device, an_array_that_others_cannot_read)
+{
+    scene *s = open_scene(NULL, "place");
+    dcl_release(s->A);
+    s->cuda.plan("fail cuMemCreate 1+ 2");
+    s->A = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, N, M));
+    for (int n = 0; n < N * M; n++)
+        s->a[n] = n;
+    TEST_OK(dcl_write(s->A, NULL, s->a, NULL));
+    TEST_OK(dcl_read(s->A, NULL, s->found, NULL));
+    cr_expect_eq(memcmp(s->a, s->found, sizeof s->a), 0, "its own node uses it");
+    run(s);
+    dcl_status status = dcl_wait(s->cluster);
+    cr_expect_eq(status, DCL_ERR_NOMEM, "%d: %s", status, dcl_error());
+    cr_expect(strstr(dcl_error(), "that can be read here") != NULL, "%s", dcl_error());
+    close_scene(s);
+}
