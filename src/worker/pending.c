@@ -30,7 +30,7 @@ dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving)
     dcli_as_node *own = worker->as_node;
     if (dcli_grow(&own->moving, own->moving_count, &own->moving_capacity, sizeof *moving) != 0)
         return DCL_ERR_NOMEM;
-    assert(moving->written ? moving->slot == NULL : moving->ticket == 0);
+    assert(moving->kind == DCLI_MOVING_PACK ? moving->ticket == 0 : moving->slot == NULL);
     own->moving[own->moving_count++] = *moving;
     if (own->moving_count == 1)
         watch_copies(worker);
