@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "fleet/addresses.h"
-#include "fleet/crew_inside.h"
 #include "fleet/supervisor.h"
+#include "fleet/worker_pool_inside.h"
 
 static double monotonic_us(void) { return 1e-3 * (double)dcli_monotonic_ns(); }
 

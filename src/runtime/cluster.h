@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "fleet/crew.h"
 #include "fleet/guard.h"
+#include "fleet/worker_pool.h"
 #include "resmap/layout.h"
 #include "worker/worker.h"
 #include "workqueue/operation.h"
@@ -151,10 +151,10 @@ struct dcl_cluster {
     dcli_net *net;
     dcli_board *board;
     dcli_buffers *buffers;
-    dcli_commons *commons; /* data shared by thread nodes and the host; NULL: nodes are processes, or only planned */
-    dcli_worker **worker;  /* [host + 1]: nodes that are threads of this program, and the host's */
-    dcli_crew *crew;       /* the worker processes; NULL: threads */
-    dcli_guard *guard;     /* the guard of thread nodes; NULL: processes, or only planned */
+    dcli_commons *commons;  /* data shared by thread nodes and the host; NULL: nodes are processes, or only planned */
+    dcli_worker **worker;   /* [host + 1]: nodes that are threads of this program, and the host's */
+    dcli_worker_pool *pool; /* the worker processes; NULL: threads */
+    dcli_guard *guard;      /* the guard of thread nodes; NULL: processes, or only planned */
     dcli_host_hooks hooks;
 
     pthread_mutex_t lock; /* what follows */

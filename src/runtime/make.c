@@ -111,7 +111,7 @@ static void free_shared(dcl_cluster *cluster)
 void dcli_cluster_free(dcl_cluster *cluster)
 {
     bool hangs = close_workers(cluster);
-    dcli_crew_close(cluster->crew);
+    dcli_worker_pool_close(cluster->pool);
     dcli_cluster_kept_free(cluster);
     while (cluster->views != NULL)
         free_array(cluster, cluster->views);

@@ -11,12 +11,13 @@
 
 const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node)
 {
-    return cluster->crew != NULL ? dcli_crew_device(cluster->crew, node) : dcli_worker_device(cluster->worker[node]);
+    return cluster->pool != NULL ? dcli_worker_pool_device(cluster->pool, node)
+                                 : dcli_worker_device(cluster->worker[node]);
 }
 
 const char *dcli_node_kind(const dcl_cluster *cluster, int node)
 {
-    return cluster->crew != NULL ? dcli_crew_kind(cluster->crew, node) : dcli_worker_kind(cluster->worker[node]);
+    return cluster->pool != NULL ? dcli_worker_pool_kind(cluster->pool, node) : dcli_worker_kind(cluster->worker[node]);
 }
 
 int dcl_node_count(const dcl_cluster *cluster) { return cluster == NULL ? 0 : cluster->node_count; }
@@ -225,10 +226,10 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     cluster->done[node] = cluster->ready[node] = first - 1;
     dcli_cluster_kept_fail(cluster); /* it does not know the replicas of others, so all are invalidated */
     dcli_host_hold(host, true);
-    cluster->ways[node] = dcli_crew_ways(cluster->crew, node);
+    cluster->ways[node] = dcli_worker_pool_ways(cluster->pool, node);
     cluster->ways[node].can &= dcli_ways_allowed(cluster->config.transfer) & ~DCLI_CAN_READ_ANY; /* parts made before
                                                                                                  were not shown to it */
-    dcl_status status = dcli_crew_introduce(cluster->crew, host, node, cluster->ways, first);
+    dcl_status status = dcli_worker_pool_introduce(cluster->pool, host, node, cluster->ways, first);
     dcli_host_hold(host, false);
     if (status == DCL_OK)
         status = tell_bodies(cluster, node);
@@ -276,7 +277,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
         return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
     if (workers == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "workers is NULL; expected addresses, or \"local:N\"");
-    if (cluster->crew == NULL)
+    if (cluster->pool == NULL)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "the nodes of this cluster are threads of the program; expected one opened "
                          "with DCL_WORKERS");
@@ -287,7 +288,7 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     cluster->joining = status == DCL_OK;
     pthread_mutex_unlock(&cluster->lock);
     if (status == DCL_OK)
-        status = dcli_crew_add(cluster->crew, cluster->worker[cluster->host], workers, &first, &count);
+        status = dcli_worker_pool_add(cluster->pool, cluster->worker[cluster->host], workers, &first, &count);
     pthread_mutex_lock(&cluster->lock);
     /* A joining node treats all earlier operations as complete. */
     while (status == DCL_OK && cluster->complete < cluster->operations)

@@ -46,7 +46,7 @@ dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster)
 {
     const char *transfer = cluster->config.transfer;
     for (int n = 0; n < cluster->node_count; n++) {
-        cluster->ways[n] = cluster->crew != NULL ? dcli_crew_ways(cluster->crew, n)
+        cluster->ways[n] = cluster->pool != NULL ? dcli_worker_pool_ways(cluster->pool, n)
                                                  : (dcli_node_ways){.can = dcli_worker_can(cluster->worker[n])};
         cluster->ways[n].can &= dcli_ways_allowed(transfer);
     }
@@ -241,8 +241,8 @@ void dcli_cluster_interrupt(dcl_cluster *cluster)
         dcli_host_stop_asking(cluster->worker[cluster->host]);
         dcli_host_look_again(cluster->worker[cluster->host]);
     }
-    if (cluster->crew != NULL)
-        dcli_crew_stop_waiting(cluster->crew);
+    if (cluster->pool != NULL)
+        dcli_worker_pool_stop_waiting(cluster->pool);
 }
 
 static bool has_node(const dcl_cluster *cluster)
@@ -271,10 +271,10 @@ dcl_status dcl_close(dcl_cluster *cluster)
         if (waited == DCL_ERR_TIMEOUT)
             dcli_cluster_keep(cluster, waited, dcl_error());
         pthread_mutex_unlock(&cluster->lock);
-        if (cluster->crew != NULL && waited == DCL_ERR_TIMEOUT)
+        if (cluster->pool != NULL && waited == DCL_ERR_TIMEOUT)
             dcli_host_abandon(cluster->worker[cluster->host]); /* processes can be ended; threads are waited for */
-        if (cluster->crew != NULL)
-            dcli_crew_report_to(cluster->crew, NULL);
+        if (cluster->pool != NULL)
+            dcli_worker_pool_report_to(cluster->pool, NULL);
         stop_workers(cluster);
     }
     dcl_status status = dcl_status_of(cluster);

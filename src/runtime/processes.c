@@ -7,7 +7,7 @@
 
 static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
 {
-    dcli_endpoint *endpoint = dcli_crew_setup(cluster->crew, cluster->ways);
+    dcli_endpoint *endpoint = dcli_worker_pool_setup(cluster->pool, cluster->ways);
     bool *absent = dcli_calloc((size_t)cluster->host, sizeof *absent);
     if (endpoint == NULL || absent == NULL) {
         dcli_endpoint_close(endpoint);
@@ -34,24 +34,24 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
                                .tree_nodes = cluster->node_count,
                                .endpoint = endpoint,
                                .absent = absent,
-                               .fleet = dcli_crew_hooks(cluster->crew),
-                               .word_secret = dcli_crew_secret(cluster->crew)};
+                               .fleet = dcli_worker_pool_hooks(cluster->pool),
+                               .word_secret = dcli_worker_pool_secret(cluster->pool)};
     dcl_status status = dcli_worker_open(&terms, &cluster->worker[cluster->host]);
     dcli_free(absent);
     return status;
 }
 
-static dcl_status start_crew(dcl_cluster *cluster, dcli_crew *crew, uint64_t session)
+static dcl_status start_worker_pool(dcl_cluster *cluster, dcli_worker_pool *pool, uint64_t session)
 {
-    cluster->crew = crew;
+    cluster->pool = pool;
     dcl_status status = dcli_cluster_choose_movement(cluster);
     if (status == DCL_OK)
         status = open_host(cluster, session);
     if (status == DCL_OK)
         status = dcli_worker_start(cluster->worker[cluster->host]);
     if (status == DCL_OK)
-        dcli_crew_report_to(crew, cluster->worker[cluster->host]);
-    if (status == DCL_OK && dcli_crew_is_remote(crew))
+        dcli_worker_pool_report_to(pool, cluster->worker[cluster->host]);
+    if (status == DCL_OK && dcli_worker_pool_is_remote(pool))
         cluster->files.sees = dcli_host_sees;
     return status;
 }
@@ -67,23 +67,23 @@ static dcl_status random_session(uint64_t *session_out)
 dcl_cluster *dcli_open_processes(const dcl_config *config)
 {
     uint64_t session;
-    dcli_crew *crew = NULL;
+    dcli_worker_pool *pool = NULL;
     dcl_cluster *cluster = dcli_cluster_make(config, 0, DCLI_MOST_NODES);
     if (cluster == NULL)
         return NULL;
     dcli_bodies_limit(cluster, 2);
     dcl_status status = random_session(&session);
-    dcli_crew_terms terms = {.config = &cluster->config,
-                             .fault = cluster->fault,
-                             .log = &cluster->log,
-                             .session = session,
-                             .net = &cluster->net,
-                             .buffers = &cluster->buffers};
+    dcli_worker_pool_terms terms = {.config = &cluster->config,
+                                    .fault = cluster->fault,
+                                    .log = &cluster->log,
+                                    .session = session,
+                                    .net = &cluster->net,
+                                    .buffers = &cluster->buffers};
     if (status == DCL_OK)
-        status = dcli_crew_open(&terms, &crew);
+        status = dcli_worker_pool_open(&terms, &pool);
     if (status == DCL_OK) {
-        dcli_cluster_resize(cluster, dcli_crew_nodes(crew), dcli_crew_capacity(crew));
-        status = start_crew(cluster, crew, session);
+        dcli_cluster_resize(cluster, dcli_worker_pool_nodes(pool), dcli_worker_pool_capacity(pool));
+        status = start_worker_pool(cluster, pool, session);
     }
     if (status == DCL_OK)
         return cluster;

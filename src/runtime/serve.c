@@ -16,9 +16,9 @@
 #include "base/error.h"
 #include "base/handle.h"
 #include "base/sized.h"
-#include "fleet/crew.h"
 #include "fleet/serve.h"
 #include "fleet/supervisor.h"
+#include "fleet/worker_pool.h"
 #include "net/keys.h"
 #include "runtime/entrance.h"
 

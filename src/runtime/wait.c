@@ -355,13 +355,13 @@ static bool serve(dcl_cluster *cluster, const int64_t *mark, int64_t operation, 
 static void show_printed(dcl_cluster *cluster, bool all, int64_t until_ns)
 {
     int64_t complete = cluster->complete;
-    if (cluster->crew == NULL || cluster->printing <= cluster->printed || (complete <= cluster->printed && !all))
+    if (cluster->pool == NULL || cluster->printing <= cluster->printed || (complete <= cluster->printed && !all))
         return;
-    int64_t left_ms = dcli_min(DCLI_CREW_SHOW_MS, (until_ns - dcli_monotonic_ns()) / 1000000);
+    int64_t left_ms = dcli_min(DCLI_WORKER_POOL_SHOW_MS, (until_ns - dcli_monotonic_ns()) / 1000000);
     if (left_ms <= 0)
         return;
     pthread_mutex_unlock(&cluster->lock);
-    bool shown = dcli_crew_show_printed(cluster->crew, (int)left_ms);
+    bool shown = dcli_worker_pool_show_printed(cluster->pool, (int)left_ms);
     pthread_mutex_lock(&cluster->lock);
     if (shown)
         cluster->printed = dcli_max(cluster->printed, complete);

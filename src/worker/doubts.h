@@ -8,8 +8,8 @@
 dcl_status dcli_doubts_open(dcli_worker *host);
 void dcli_doubts_close(dcli_worker *host);
 
-/** The host's own connection to a node has ended. The node is given up after a short time, in which the keeper may
- *  learn how it ended. */
+/** The host's own connection to a node has ended. The node is given up after a short time, in which the process monitor
+ *  may learn how it ended. */
 void dcli_doubts_notice(dcli_worker *host, int node, const char *seen);
 /** A node reports that it cannot reach another one. Complaints are collected for a while, because many nodes complain
  *  about one badly connected node; then the fewest nodes are given up. */

@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "fleet/crew_inside.h"
 #include "fleet/supervisor_inside.h"
+#include "fleet/worker_pool_inside.h"
 
 enum { SECONDS = 60, SHOWN_BYTES = 1 << 21 };
 
@@ -118,8 +118,8 @@ typedef struct program {
     char shown[SHOWN_BYTES];
     size_t length;
     pthread_mutex_t lock;
-    pthread_mutex_t stuck; /* who holds it keeps the function from returning */
-    dcli_crew *waits_for;  /* that the function waits for, as dcl_wait() does; NULL: for none */
+    pthread_mutex_t stuck;       /* who holds it keeps the function from returning */
+    dcli_worker_pool *waits_for; /* that the function waits for, as dcl_wait() does; NULL: for none */
     int64_t waited_ms;
 } program;
 
@@ -140,7 +140,7 @@ static void take_line(void *user, int level, const char *line)
     pthread_mutex_unlock(&program->stuck);
     int64_t begin = dcli_monotonic_ms();
     if (program->waits_for != NULL)
-        dcli_crew_show_printed(program->waits_for, SECONDS * 1000);
+        dcli_worker_pool_show_printed(program->waits_for, SECONDS * 1000);
     program->waited_ms += dcli_monotonic_ms() - begin;
     pthread_mutex_lock(&program->lock);
     int length = snprintf(program->shown + program->length, SHOWN_BYTES - program->length, "%s\n", line);
@@ -245,126 +245,126 @@ Test(output, a_slow_reader_does_not_keep_the_end_waiting)
     cr_expect_lt(took, 20000, "%" PRId64 " ms", took);
 }
 
-/* ---- the crew ----------------------------------------------------------------------------------------------------- */
+/* ---- the worker pool ----------------------------------------------------------------------------------------------------- */
 
-typedef struct crewed {
-    dcli_crew crew;
+typedef struct pooled {
+    dcli_worker_pool pool;
     dcli_member member[2];
     program *program;
     int end; /* where node 1 prints */
-} crewed;
+} pooled;
 
-static void open_crewed(crewed *c, bool is_local)
+static void open_pooled(pooled *c, bool is_local)
 {
-    *c = (crewed){.program = new_program()};
-    c->crew = (dcli_crew){
+    *c = (pooled){.program = new_program()};
+    c->pool = (dcli_worker_pool){
         .is_local = is_local, .capacity = 2, .node_count = 2, .member = c->member, .contact_count = 1, .wake_fd = -1};
-    c->crew.printer = open_printer(c->program);
-    snprintf(c->crew.contact[0].address, sizeof c->crew.contact[0].address, "tcp://n1:7700");
-    c->crew.contact[0].count = 2;
-    pthread_mutex_init(&c->crew.lock, NULL);
-    dcli_cond_init(&c->crew.changed);
+    c->pool.printer = open_printer(c->program);
+    snprintf(c->pool.contact[0].address, sizeof c->pool.contact[0].address, "tcp://n1:7700");
+    c->pool.contact[0].count = 2;
+    pthread_mutex_init(&c->pool.lock, NULL);
+    dcli_cond_init(&c->pool.changed);
     if (is_local)
         cr_assert_eq(dcli_output_open(&c->member[1].output, &c->end), DCL_OK, "%s", dcl_error());
 }
 
-static void close_crewed(crewed *c)
+static void close_pooled(pooled *c)
 {
-    dcli_printer_close(c->crew.printer);
+    dcli_printer_close(c->pool.printer);
     dcli_output_free(&c->member[1].output);
-    pthread_mutex_destroy(&c->crew.lock);
-    pthread_cond_destroy(&c->crew.changed);
+    pthread_mutex_destroy(&c->pool.lock);
+    pthread_cond_destroy(&c->pool.changed);
     dcli_free(c->program);
 }
 
 Test(output, local_nodes_are_named)
 {
-    crewed c;
-    open_crewed(&c, true);
+    pooled c;
+    open_pooled(&c, true);
     print(c.end, "dcl warn: forged \033[2J\nresidual 0.5");
-    dcli_crew_show_printed(&c.crew, SECONDS * 1000);
+    dcli_worker_pool_show_printed(&c.pool, SECONDS * 1000);
     cr_expect_str_eq(shown(c.program),
                      "node 1 (this host): dcl warn: forged \\e[2J\nnode 1 (this host): residual 0.5\n");
     close(c.end);
-    close_crewed(&c);
+    close_pooled(&c);
 }
 
 Test(output, last_words_come_before_the_loss)
 {
-    crewed c;
+    pooled c;
     char sentence[2048];
-    open_crewed(&c, true);
+    open_pooled(&c, true);
     print(c.end, "last");
     close(c.end);
-    dcli_crew_lose(&c.crew, 1, "its process has ended", sentence, sizeof sentence);
+    dcli_worker_pool_lose(&c.pool, 1, "its process has ended", sentence, sizeof sentence);
     cr_expect_str_eq(shown(c.program), "node 1 (this host): last\n");
-    close_crewed(&c);
+    close_pooled(&c);
 }
 
 Test(output, a_function_does_not_wait_for_itself)
 {
-    crewed c;
-    open_crewed(&c, true);
-    c.program->waits_for = &c.crew;
+    pooled c;
+    open_pooled(&c, true);
+    c.program->waits_for = &c.pool;
     print(c.end, "one\ntwo\n");
-    dcli_crew_show_printed(&c.crew, SECONDS * 1000);
+    dcli_worker_pool_show_printed(&c.pool, SECONDS * 1000);
     cr_expect_str_eq(shown(c.program), "node 1 (this host): one\nnode 1 (this host): two\n");
     cr_expect_lt(c.program->waited_ms, SECONDS * 1000 / 2, "%" PRId64 " ms", c.program->waited_ms);
     close(c.end);
-    close_crewed(&c);
+    close_pooled(&c);
 }
 
-static void say(crewed *c, const dcli_msg_printed *printed)
+static void say(pooled *c, const dcli_msg_printed *printed)
 {
-    pthread_mutex_lock(&c->crew.lock);
-    dcli_crew_hear_output(&c->crew, &c->crew.contact[0], printed);
-    pthread_mutex_unlock(&c->crew.lock);
+    pthread_mutex_lock(&c->pool.lock);
+    dcli_worker_pool_hear_output(&c->pool, &c->pool.contact[0], printed);
+    pthread_mutex_unlock(&c->pool.lock);
 }
 
 /* Whatever a listener sends. */
 Test(output, what_listeners_say_is_cleaned_and_limited)
 {
-    crewed c;
+    pooled c;
     static char much[DCLI_MOST_TEXT + 1];
-    open_crewed(&c, false);
+    open_pooled(&c, false);
     say(&c, &(dcli_msg_printed){.number = 1, .process = 1, .text = "a\033[2J\rb\n\nno end", .dropped = 7});
     say(&c, &(dcli_msg_printed){.number = 2, .process = 2, .text = "of no node\n"});
     say(&c, &(dcli_msg_printed){.number = 3, .process = 0, .text = "other\n", .flushed = 4});
-    cr_expect_eq(c.crew.contact[0].flushed, 4);
-    dcli_crew_show_printed(&c.crew, SECONDS * 1000);
+    cr_expect_eq(c.pool.contact[0].flushed, 4);
+    dcli_worker_pool_show_printed(&c.pool, SECONDS * 1000);
     cr_expect_str_eq(shown(c.program), "node 1 (tcp://n1:7700): a\\e[2J\\rb\nnode 1 (tcp://n1:7700): \n"
                                        "node 1 (tcp://n1:7700): no end\nnode 0 (tcp://n1:7700): other\n"
                                        "node 1 (tcp://n1:7700): (7 bytes dropped)\n");
     memset(much, 'x', DCLI_MOST_TEXT);
     for (int n = 0; n < 1000; n++)
         say(&c, &(dcli_msg_printed){.number = 4 + n, .process = 1, .text = much, .dropped = INT64_MAX});
-    dcli_crew_show_printed(&c.crew, SECONDS * 1000);
+    dcli_worker_pool_show_printed(&c.pool, SECONDS * 1000);
     cr_expect_lt(strlen(shown(c.program)), (size_t)SHOWN_BYTES / 2);
     cr_expect(strstr(shown(c.program), "(9223372036854775807 bytes dropped)") != NULL);
-    close_crewed(&c);
+    close_pooled(&c);
 }
 
 /* Nor do the listeners and the printer get the time of the limit each. */
 Test(output, no_wait_is_longer_than_its_limit)
 {
     enum { LIMIT_MS = 3000 };
-    crewed c;
-    open_crewed(&c, false);
-    c.crew.attended = 1;
-    dcli_contact *contact = &c.crew.contact[0]; /* nobody answers */
-    cr_expect_not(dcli_crew_show_printed(&c.crew, 20));
+    pooled c;
+    open_pooled(&c, false);
+    c.pool.attended = 1;
+    dcli_contact *contact = &c.pool.contact[0]; /* nobody answers */
+    cr_expect_not(dcli_worker_pool_show_printed(&c.pool, 20));
     cr_expect_not(contact->is_late, "20 ms prove nothing");
     pthread_mutex_lock(&c.program->stuck);
     say(&c, &(dcli_msg_printed){.number = 1, .text = "line\n"});
     int64_t begin = dcli_monotonic_ms();
-    dcli_crew_show_printed(&c.crew, LIMIT_MS);
+    dcli_worker_pool_show_printed(&c.pool, LIMIT_MS);
     int64_t took = dcli_monotonic_ms() - begin;
     cr_expect(took >= LIMIT_MS && took < 2 * LIMIT_MS, "%" PRId64 " ms", took);
     cr_expect(contact->is_late);
-    cr_expect(dcli_crew_show_printed(&c.crew, LIMIT_MS), "both are waited for in vain");
-    cr_expect(dcli_crew_show_printed(&c.crew, SECONDS * 1000), "and not again");
+    cr_expect(dcli_worker_pool_show_printed(&c.pool, LIMIT_MS), "both are waited for in vain");
+    cr_expect(dcli_worker_pool_show_printed(&c.pool, SECONDS * 1000), "and not again");
     pthread_mutex_unlock(&c.program->stuck);
-    close_crewed(&c);
+    close_pooled(&c);
 }
 
 /* ---- a worker's side ---------------------------------------------------------------------------------------------- */

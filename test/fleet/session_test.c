@@ -1,5 +1,6 @@
-/* Whole sessions of worker processes, as their threads meet: the program's calls, the host's worker, the keeper, and
- * for tcp the listener and its authenticator. The driver is the one of support/fake_opencl; no body is compiled. */
+/* Whole sessions of worker processes, as their threads meet: the program's calls, the host's worker, the process
+ * monitor, and for tcp the listener and its authenticator. The driver is the one of support/fake_opencl; no body is
+ * compiled. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <netinet/in.h>

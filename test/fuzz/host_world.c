@@ -100,10 +100,10 @@ void fuzz_call_ask(fuzz_world *world, bool counts)
     dcli_host_message(world->host, DCL_ALL_NODES, counts ? &count : &sees, -1);
 }
 
-/* As the crew introduces a newcomer, when all is over. */
+/* As the worker pool introduces a newcomer, when all is over. */
 void fuzz_call_join(fuzz_world *world)
 {
-    int node = world->crew.node_count;
+    int node = world->worker_pool.node_count;
     if (node >= world->session.nodes || world->cluster.complete < world->cluster.operations)
         return;
     dcli_message joined = {
@@ -115,34 +115,34 @@ void fuzz_call_join(fuzz_world *world)
         dcli_host_message(world->host, p, &joined, -1);
     dcli_host_message(world->host, world->session.nodes, &joined, -1);
     world->session.present[node] = true;
-    world->crew.node_count = node + 1;
+    world->worker_pool.node_count = node + 1;
     world->cluster.node_count = node + 1;
     world->cluster.done[node] = world->cluster.ready[node] = world->program.operations;
 }
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
 
-void fuzz_open_crew(fuzz_world *world, int nodes, bool is_local)
+void fuzz_open_worker_pool(fuzz_world *world, int nodes, bool is_local)
 {
-    struct dcli_crew *crew = &world->crew;
+    struct dcli_worker_pool *worker_pool = &world->worker_pool;
     static dcli_member members[FUZZ_MOST_NODES];
     memset(members, 0, sizeof members);
-    *crew = (struct dcli_crew){.terms = {.config = &world->config, .log = &fuzz_silent},
-                               .is_local = is_local,
-                               .node_count = nodes,
-                               .capacity = world->session.nodes,
-                               .member = members,
-                               .wake_fd = -1,
-                               .contact_count = 1,
-                               .attended = 1};
-    for (int n = 0; n < crew->capacity; n++) {
+    *worker_pool = (struct dcli_worker_pool){.terms = {.config = &world->config, .log = &fuzz_silent},
+                                             .is_local = is_local,
+                                             .node_count = nodes,
+                                             .capacity = world->session.nodes,
+                                             .member = members,
+                                             .wake_fd = -1,
+                                             .contact_count = 1,
+                                             .attended = 1};
+    for (int n = 0; n < worker_pool->capacity; n++) {
         strcpy(members[n].gone, "ended"); /* nobody waits for what the listener says of it */
         members[n].heard = true;
         members[n].place = n;
     }
-    crew->contact[0] = (dcli_contact){.address = "listener", .count = nodes, .heard_ms = INT64_MAX / 2};
-    pthread_mutex_init(&crew->lock, NULL);
-    pthread_cond_init(&crew->changed, NULL);
+    worker_pool->contact[0] = (dcli_contact){.address = "listener", .count = nodes, .heard_ms = INT64_MAX / 2};
+    pthread_mutex_init(&worker_pool->lock, NULL);
+    pthread_cond_init(&worker_pool->changed, NULL);
 }
 
 void fuzz_open_cluster(fuzz_world *world, int nodes)
@@ -159,7 +159,7 @@ void fuzz_open_cluster(fuzz_world *world, int nodes)
     *cluster = (dcl_cluster){.config = world->config,
                              .host = world->session.nodes,
                              .ways = ways,
-                             .crew = &world->crew,
+                             .pool = &world->worker_pool,
                              .node_count = nodes,
                              .lost = lost,
                              .done = done,
@@ -180,6 +180,6 @@ void fuzz_close_world(fuzz_world *world)
     dcli_outcomes_free(&world->cluster.outcomes);
     pthread_mutex_destroy(&world->cluster.lock);
     pthread_cond_destroy(&world->cluster.changed);
-    pthread_mutex_destroy(&world->crew.lock);
-    pthread_cond_destroy(&world->crew.changed);
+    pthread_mutex_destroy(&world->worker_pool.lock);
+    pthread_cond_destroy(&world->worker_pool.changed);
 }

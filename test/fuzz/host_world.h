@@ -2,7 +2,7 @@
 #ifndef TEST_FUZZ_HOST_WORLD_H
 #define TEST_FUZZ_HOST_WORLD_H
 
-#include "fleet/crew_inside.h"
+#include "fleet/worker_pool_inside.h"
 #include "fuzz/program.h"
 #include "fuzz/session.h"
 #include "runtime/cluster.h"
@@ -11,7 +11,7 @@
 typedef struct fuzz_world {
     fuzz_session session; /* first: the transport knows it by this address */
     dcl_cluster cluster;
-    struct dcli_crew crew;
+    struct dcli_worker_pool worker_pool;
     dcli_worker *host;
     dcl_config config;
     fuzz_program program;
@@ -23,7 +23,7 @@ typedef struct fuzz_world {
 extern const dcli_log fuzz_silent;
 
 /** What the worker's terms point to. @param nodes  that are there; others may join. */
-void fuzz_open_crew(fuzz_world *world, int nodes, bool is_local);
+void fuzz_open_worker_pool(fuzz_world *world, int nodes, bool is_local);
 void fuzz_open_cluster(fuzz_world *world, int nodes);
 void fuzz_close_world(fuzz_world *world);
 

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "fleet/crew_inside.h"
 #include "fleet/supervisor.h"
+#include "fleet/worker_pool_inside.h"
 
 static fuzz_answer *answer;
 static void *answer_user;
@@ -142,19 +142,20 @@ static const char *token_path(void)
     return path;
 }
 
-static void open_crew(const dcl_config *config, int spare)
+static void open_worker_pool(const dcl_config *config, int spare)
 {
     static const dcli_log silent;
-    struct dcli_crew crew = {.terms = {.config = config, .log = &silent, .session = 77}, .wake_fd = -1};
-    int count = dcli_crew_count_remote(&crew, config->workers);
-    crew.capacity = count + spare < DCLI_MOST_NODES ? count + spare : DCLI_MOST_NODES;
-    if (count > 0 && (crew.member = dcli_calloc((size_t)crew.capacity, sizeof *crew.member)) != NULL)
-        dcli_crew_open_remote(&crew, count);
-    dcli_crew_hang_up(&crew);
-    dcli_endpoint_close(crew.endpoint);
-    dcli_buffers_close(crew.buffers);
-    dcli_net_close(crew.net);
-    dcli_free(crew.member);
+    struct dcli_worker_pool worker_pool = {.terms = {.config = config, .log = &silent, .session = 77}, .wake_fd = -1};
+    int count = dcli_worker_pool_count_remote(&worker_pool, config->workers);
+    worker_pool.capacity = count + spare < DCLI_MOST_NODES ? count + spare : DCLI_MOST_NODES;
+    if (count > 0 &&
+        (worker_pool.member = dcli_calloc((size_t)worker_pool.capacity, sizeof *worker_pool.member)) != NULL)
+        dcli_worker_pool_open_remote(&worker_pool, count);
+    dcli_worker_pool_hang_up(&worker_pool);
+    dcli_endpoint_close(worker_pool.endpoint);
+    dcli_buffers_close(worker_pool.buffers);
+    dcli_net_close(worker_pool.net);
+    dcli_free(worker_pool.member);
 }
 
 /* @param options  bit 0: only asks; 1: two listeners; 2..3: numbers kept free. */
@@ -171,6 +172,6 @@ void fuzz_call(fuzz_input input, int options)
     if ((options & 1) != 0)
         dcli_workers_ask(&config, 2, info, &count);
     else
-        open_crew(&config, options >> 2 & 3);
+        open_worker_pool(&config, options >> 2 & 3);
     dcli_frames_pool_close(caller.pool);
 }

@@ -1,5 +1,5 @@
-/* fuzz/session_host.c - the host's worker with the program's hooks, and the crew as it hears listeners: what nodes and
- * listeners say comes from the input, and so does what the program does. */
+/* fuzz/session_host.c - the host's worker with the program's hooks, and the worker pool as it hears listeners: what
+ * nodes and listeners say comes from the input, and so does what the program does. */
 #include "fuzz/session.h"
 
 #include "base/alloc.h"
@@ -115,7 +115,7 @@ static dcl_status special_event(fuzz_world *world, enum event event, bool twiste
         fuzz_call_join(world);
         return DCL_ERR_TIMEOUT;
     case LOSE:
-        dcli_host_report_loss(world->host, node, "the keeper says so");
+        dcli_host_report_loss(world->host, node, "the process monitor says so");
         return DCL_ERR_TIMEOUT;
     case ASK:
         fuzz_call_ask(world, twisted);
@@ -134,7 +134,7 @@ static dcl_status special_event(fuzz_world *world, enum event event, bool twiste
         return DCL_ERR_TIMEOUT;
     case DESK:
         world->listener_speaks = true;
-        dcli_crew_attend(&world->crew, 0);
+        dcli_worker_pool_attend(&world->worker_pool, 0);
         return DCL_ERR_TIMEOUT;
     default:
         return DCL_ERR_INTERNAL;
@@ -273,7 +273,7 @@ void fuzz_host(fuzz_input input, int options)
                                 .chunk_bytes = (options & 0x10) != 0 ? 8 : 64,
                                 .pool_bytes = (options & 0x20) != 0 ? 64 : 4096,
                                 .window = 1 << 20};
-    fuzz_open_crew(&world, nodes, (options & 0x40) != 0);
+    fuzz_open_worker_pool(&world, nodes, (options & 0x40) != 0);
     fuzz_open_cluster(&world, nodes);
     world.cluster.has_tree = (options & 0x80) != 0 && nodes > 1;
     dcli_buffers *buffers = dcli_buffers_open();
@@ -291,9 +291,9 @@ void fuzz_host(fuzz_input input, int options)
                                .absent = absent,
                                .fanout = 1,
                                .tree_nodes = world.cluster.has_tree ? nodes : 0,
-                               .fleet = dcli_crew_hooks(&world.crew)};
+                               .fleet = dcli_worker_pool_hooks(&world.worker_pool)};
     if (dcli_worker_open(&terms, &world.host) == DCL_OK && dcli_worker_prepare(world.host) == DCL_OK) {
-        world.crew.host = world.host;
+        world.worker_pool.host = world.host;
         dcli_worker_serve(world.host);
     }
     dcli_worker_close(world.host);

@@ -1,4 +1,5 @@
-/* test/runtime/bodies_test.c - bodies that were not used for long are forgotten by all, and told of anew when they come again. */
+/* test/runtime/bodies_test.c - bodies that were not used for long are forgotten by all, and told of anew when they come
+ * again. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fleet/crew_inside.h"
+#include "fleet/worker_pool_inside.h"
 #include "runtime/cluster.h"
 #include "support/fake_opencl/fake_opencl.h"
 #include "support/nodes.h"
@@ -129,8 +130,8 @@ static uint64_t draw(uint64_t *state, uint64_t below)
     return (*state >> 33) % below;
 }
 
-/* Few bodies in random order, so that most are told of again and again; some are in use when others come. What is computed
- * depends on every one of them. */
+/* Few bodies in random order, so that most are told of again and again; some are in use when others come. What is
+ * computed depends on every one of them. */
 static void run_some(dcl_cluster *cluster, const char *map, uint64_t seed, int calls)
 {
     int32_t expected[ELEMENTS], found[ELEMENTS];
@@ -271,11 +272,11 @@ Test(bodies_on_device, that_ran_in_a_process_are_limited_by_bytes)
     config.workers = "local:1";
     config.program = TEST_DCL;
     dcl_cluster *cluster = test_open(&config);
-    run_many(cluster, TEST_INSIDE(cluster)->crew->member[0].process.pid);
+    run_many(cluster, TEST_INSIDE(cluster)->pool->member[0].process.pid);
 }
 
-/* Along the tree 0, 1, 2: what node 0 was told last is said again to node 1 when it is lost, with bodies among it that were
- * forgotten since. Who joins is told of those that are known then. */
+/* Along the tree 0, 1, 2: what node 0 was told last is said again to node 1 when it is lost, with bodies among it that
+ * were forgotten since. Who joins is told of those that are known then. */
 Test(bodies_on_device, that_come_again_reach_all_nodes_through_losses_and_joins)
 {
     for (uint64_t seed = 0; seed < 2; seed++) {
@@ -288,12 +289,12 @@ Test(bodies_on_device, that_come_again_reach_all_nodes_through_losses_and_joins)
         dcl_cluster *cluster = test_open(&config);
         dcl_array *X = test_array(cluster, "block;nodes=0", dcl_grid_1d(DCL_INT32, ELEMENTS)),
                   *Y = test_array(cluster, "block;nodes=0", dcl_grid_1d(DCL_INT32, ELEMENTS));
-        dcli_crew *crew = TEST_INSIDE(cluster)->crew;
+        dcli_worker_pool *pool = TEST_INSIDE(cluster)->pool;
         forget_at_once(cluster);
         run_some(cluster, "cyclic(2)", seed, 40);
         for (int n = 0; n < 2 * BODIES; n++) /* nothing waits for these */
             TEST_OK(dcl_forall(cluster, body_number(n % BODIES), DCL_OUT_AS("C", X), DCL_IN_AS("A", Y)));
-        cr_assert_eq(kill(crew->member[0].process.pid, SIGKILL), 0);
+        cr_assert_eq(kill(pool->member[0].process.pid, SIGKILL), 0);
         while (dcl_node_is_alive(cluster, 0))
             usleep(1000);
         dcl_wait(cluster); /* some may have told of the loss before */

@@ -1,6 +1,6 @@
-/* fleet/crew_inside.h - shared by the files crew*.c only. */
-#ifndef DCLI_FLEET_CREW_INSIDE_H
-#define DCLI_FLEET_CREW_INSIDE_H
+/* fleet/worker_pool_inside.h - shared by the files worker_pool*.c only. */
+#ifndef DCLI_FLEET_WORKER_POOL_INSIDE_H
+#define DCLI_FLEET_WORKER_POOL_INSIDE_H
 
 #include <poll.h>
 #include <pthread.h>
@@ -9,10 +9,10 @@
 #include "base/token_bucket.h"
 #include "fleet/addresses.h"
 #include "fleet/control.h"
-#include "fleet/crew.h"
 #include "fleet/output.h"
 #include "fleet/printer.h"
 #include "fleet/process.h"
+#include "fleet/worker_pool.h"
 #include "net/listener.h"
 #include "net/proof.h"
 #include "net/token.h"
@@ -68,8 +68,8 @@ typedef struct dcli_contact {
     bool is_late;                  /* it has not answered a flush in time */
 } dcli_contact;
 
-/** An order for the keeper to start processes. The keeper must start them because they end with the thread that starts
- *  them. */
+/** An order for the process monitor to start processes. The process monitor must start them because they end with the
+ *  thread that starts them. */
 typedef struct dcli_start_order {
     int first, count;
     bool due;
@@ -77,8 +77,8 @@ typedef struct dcli_start_order {
     char problem[DCLI_ERROR_BYTES];
 } dcli_start_order;
 
-struct dcli_crew {
-    dcli_crew_terms terms;
+struct dcli_worker_pool {
+    dcli_worker_pool_terms terms;
     bool is_local;
     int node_count, capacity;
     int tree_nodes;      /* number of nodes when the session began */
@@ -96,9 +96,9 @@ struct dcli_crew {
     char password[DCLI_TOKEN]; /* password of the nodes, if there are no keys */
     dcli_secret secret;        /* secret of the host: never sent */
     dcli_contact contact[DCLI_MOST_CALLS];
-    int contact_count, attended; /* contacts, and how many of them the keeper already serves */
-    pthread_t keeper;
-    bool has_keeper;
+    int contact_count, attended; /* contacts, and how many of them the process monitor already serves */
+    pthread_t monitor;
+    bool has_monitor;
     int wake_fd;
     dcli_printer *printer;
     /* Guards the fields below; of members: `process`, `lost`, `gone`, `heard`, `output`; of contacts: `flush`. */
@@ -112,25 +112,25 @@ struct dcli_crew {
     dcli_fleet_hooks hooks; /* does not change while there is a host, so it needs no lock */
 };
 
-/* ---- crew_local.c */
+/* ---- worker_pool_local.c */
 
 /** Close the sockets that are left of a joining node's introductions. */
-void dcli_crew_forget_introduction(dcli_crew *crew, int node);
+void dcli_worker_pool_forget_introduction(dcli_worker_pool *pool, int node);
 
-/** Prepare `count` processes with numbers from crew->node_count on: make their links to the host and to each other.
- *  Then the keeper starts them. */
-dcl_status dcli_crew_start_local(dcli_crew *crew, int first, int count);
+/** Prepare `count` processes with numbers from pool->node_count on: make their links to the host and to each other.
+ *  Then the process monitor starts them. */
+dcl_status dcli_worker_pool_start_local(dcli_worker_pool *pool, int first, int count);
 /** Parse "local:N". @return -1 with DCL_ERR_INVALID recorded. */
-int dcli_crew_parse_local(const char *text);
+int dcli_worker_pool_parse_local(const char *text);
 
-/* ---- crew_remote.c */
+/* ---- worker_pool_remote.c */
 
 /** Call the listeners that `workers` names. @return number of nodes they offer, or -1 (recorded). */
-int dcli_crew_count_remote(dcli_crew *crew, const char *workers);
-/** Disconnect the contacts from number `from` on, which the keeper does not serve yet. */
-void dcli_crew_forget_contacts(dcli_crew *crew, int from);
+int dcli_worker_pool_count_remote(dcli_worker_pool *pool, const char *workers);
+/** Disconnect the contacts from number `from` on, which the process monitor does not serve yet. */
+void dcli_worker_pool_forget_contacts(dcli_worker_pool *pool, int from);
 /** Tell the listeners to start processes, and connect to these. */
-dcl_status dcli_crew_open_remote(dcli_crew *crew, int count);
+dcl_status dcli_worker_pool_open_remote(dcli_worker_pool *pool, int count);
 /** Connect to a listener and exchange HELLO and WELCOME; also used for asking what a worker offers. The name is
  *  resolved once. */
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
@@ -141,15 +141,15 @@ dcl_status dcli_contact_hear(dcli_control *call, const char *address, dcli_messa
                              dcli_received *received_out);
 /** Copy a device description from another process, with control characters escaped. (ask.c) */
 void dcli_device_note(const dcli_msg_device *device, dcl_device_info *info_out);
-/** Called by the keeper: send a heartbeat, and process what the listener has sent. @return whether more may be waiting,
- *  since one call handles a limited number of messages. */
-bool dcli_crew_attend(dcli_crew *crew, int contact);
-void dcli_crew_hang_up(dcli_crew *crew);
+/** Called by the process monitor: send a heartbeat, and process what the listener has sent. @return whether more may be
+ *  waiting, since one call handles a limited number of messages. */
+bool dcli_worker_pool_attend(dcli_worker_pool *pool, int contact);
+void dcli_worker_pool_hang_up(dcli_worker_pool *pool);
 /** Descriptors of a contact for poll(). @return how many, at most 4. */
-int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[]);
-dcl_status dcli_crew_add_remote(dcli_crew *crew, dcli_worker *host, int first, int count);
+int dcli_worker_pool_polled(dcli_worker_pool *pool, int contact, struct pollfd polled_out[]);
+dcl_status dcli_worker_pool_add_remote(dcli_worker_pool *pool, dcli_worker *host, int first, int count);
 
-/* ---- crew_output.c: with the lock */
+/* ---- worker_pool_output.c: with the lock */
 
 typedef enum dcli_reading {
     DCLI_LINES,         /* whole ones */
@@ -158,33 +158,33 @@ typedef enum dcli_reading {
 } dcli_reading;
 
 /** Read what a local process has printed, and show it. */
-void dcli_crew_read_output(dcli_crew *crew, int node, dcli_reading reading);
+void dcli_worker_pool_read_output(dcli_worker_pool *pool, int node, dcli_reading reading);
 /** PRINTED of a listener. */
-void dcli_crew_hear_output(dcli_crew *crew, dcli_contact *contact, const dcli_msg_printed *printed);
-/** Called by the keeper: send SHOWN if there is something to acknowledge or request, and the last SHOWN is old
+void dcli_worker_pool_hear_output(dcli_worker_pool *pool, dcli_contact *contact, const dcli_msg_printed *printed);
+/** Called by the process monitor: send SHOWN if there is something to acknowledge or request, and the last SHOWN is old
  *  enough. */
-void dcli_crew_send_shown(dcli_contact *contact);
-/** Time at which dcli_crew_send_shown() is due. @return INT64_MAX: there is nothing to send. */
-int64_t dcli_crew_shown_due_ms(const dcli_contact *contact);
+void dcli_worker_pool_send_shown(dcli_contact *contact);
+/** Time at which dcli_worker_pool_send_shown() is due. @return INT64_MAX: there is nothing to send. */
+int64_t dcli_worker_pool_shown_due_ms(const dcli_contact *contact);
 
-/* ---- crew.c */
+/* ---- worker_pool.c */
 
 /** Record that a process cannot serve: with its own reason, or how it ended. @return status. */
-dcl_status dcli_crew_fail_to_start(dcli_crew *crew, int node, dcl_status status, const char *why);
+dcl_status dcli_worker_pool_fail_to_start(dcli_worker_pool *pool, int node, dcl_status status, const char *why);
 /** Make the SETUP message of a node. @param peers  [capacity] memory that the message points to. */
-dcli_message dcli_crew_describe_session(dcli_crew *crew, int node, const dcli_node_ways ways[], int64_t first_operation,
-                                        dcli_msg_peer peers[]);
+dcli_message dcli_worker_pool_describe_session(dcli_worker_pool *pool, int node, const dcli_node_ways ways[],
+                                               int64_t first_operation, dcli_msg_peer peers[]);
 
-/* ---- crew_keeper.c */
+/* ---- worker_pool_monitor.c */
 
-dcl_status dcli_keeper_start(dcli_crew *crew);
-void dcli_keeper_stop(dcli_crew *crew);
-void dcli_keeper_wake(dcli_crew *crew);
-/** Have the keeper start local processes; waits until they are started. */
-dcl_status dcli_keeper_order(dcli_crew *crew, int first, int count);
+dcl_status dcli_process_monitor_start(dcli_worker_pool *pool);
+void dcli_process_monitor_stop(dcli_worker_pool *pool);
+void dcli_process_monitor_wake(dcli_worker_pool *pool);
+/** Have the process monitor start local processes; waits until they are started. */
+dcl_status dcli_process_monitor_order(dcli_worker_pool *pool, int first, int count);
 /** End the process of a lost node; the lock is held. Does not wait. */
-void dcli_crew_dismiss(dcli_crew *crew, int node);
+void dcli_worker_pool_dismiss(dcli_worker_pool *pool, int node);
 /** Report a loss to the host; the lock is held. */
-void dcli_crew_report(dcli_crew *crew, int node, const char *seen);
+void dcli_worker_pool_report(dcli_worker_pool *pool, int node, const char *seen);
 
 #endif

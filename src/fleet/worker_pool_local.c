@@ -1,5 +1,5 @@
-/* fleet/crew_local.c - worker processes of this host: making their links and starting them. */
-#include "fleet/crew_inside.h"
+/* fleet/worker_pool_local.c - worker processes of this host: making their links and starting them. */
+#include "fleet/worker_pool_inside.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-int dcli_crew_parse_local(const char *text)
+int dcli_worker_pool_parse_local(const char *text)
 {
     char *end;
     const char *digits = text + strlen("local:");
@@ -58,7 +58,7 @@ static dcl_status make_link(dcli_shared_link *one, dcli_shared_link *other)
 
 /* Make the link between a joining node and an existing one; the existing node's end is stored until JOINED carries it
  * there. */
-static dcl_status make_introduction(dcli_crew *crew, struct ends *ends, int node, int other)
+static dcl_status make_introduction(dcli_worker_pool *pool, struct ends *ends, int node, int other)
 {
     dcli_shared_link theirs, *ours = end_of(ends, node, other);
     dcl_status status = make_link(ours, &theirs);
@@ -68,41 +68,41 @@ static dcl_status make_introduction(dcli_crew *crew, struct ends *ends, int node
         dcli_shared_link_close(&theirs);
         return status;
     }
-    crew->member[node].introduction[other] = theirs.socket;
+    pool->member[node].introduction[other] = theirs.socket;
     return DCL_OK;
 }
 
-static dcl_status make_introductions(dcli_crew *crew, struct ends *ends, int node)
+static dcl_status make_introductions(dcli_worker_pool *pool, struct ends *ends, int node)
 {
     dcl_status status = DCL_OK;
-    int *sockets = dcli_calloc((size_t)crew->capacity, sizeof *sockets);
+    int *sockets = dcli_calloc((size_t)pool->capacity, sizeof *sockets);
     if (sockets == NULL)
         return DCL_ERR_NOMEM;
-    for (int p = 0; p < crew->capacity; p++)
+    for (int p = 0; p < pool->capacity; p++)
         sockets[p] = -1;
-    crew->member[node].introduction = sockets;
+    pool->member[node].introduction = sockets;
     for (int p = 0; p < ends->first && status == DCL_OK; p++) {
-        pthread_mutex_lock(&crew->lock);
-        bool there = !crew->member[p].lost && crew->member[p].introduced;
-        pthread_mutex_unlock(&crew->lock);
+        pthread_mutex_lock(&pool->lock);
+        bool there = !pool->member[p].lost && pool->member[p].introduced;
+        pthread_mutex_unlock(&pool->lock);
         if (there)
-            status = make_introduction(crew, ends, node, p);
+            status = make_introduction(pool, ends, node, p);
     }
     return status;
 }
 
-void dcli_crew_forget_introduction(dcli_crew *crew, int node)
+void dcli_worker_pool_forget_introduction(dcli_worker_pool *pool, int node)
 {
-    int *sockets = crew->member[node].introduction;
-    for (int p = 0; sockets != NULL && p < crew->capacity; p++)
+    int *sockets = pool->member[node].introduction;
+    for (int p = 0; sockets != NULL && p < pool->capacity; p++)
         if (sockets[p] >= 0)
             close(sockets[p]);
     dcli_free(sockets);
-    crew->member[node].introduction = NULL;
+    pool->member[node].introduction = NULL;
 }
 
 /* Make the links of every new process: to the host, to every other new process, and to the existing nodes. */
-static dcl_status make_links(dcli_crew *crew, struct ends *ends)
+static dcl_status make_links(dcli_worker_pool *pool, struct ends *ends)
 {
     size_t total = (size_t)ends->count * (size_t)ends->peers;
     ends->link = dcli_calloc(total, sizeof *ends->link);
@@ -112,16 +112,16 @@ static dcl_status make_links(dcli_crew *crew, struct ends *ends)
         ends->link[l].socket = ends->link[l].memory = -1;
     dcl_status status = DCL_OK;
     for (int n = ends->first; n < ends->first + ends->count && status == DCL_OK; n++) {
-        status = make_link(&crew->host_link[n], end_of(ends, n, crew->capacity));
+        status = make_link(&pool->host_link[n], end_of(ends, n, pool->capacity));
         for (int m = n + 1; m < ends->first + ends->count && status == DCL_OK; m++)
             status = make_link(end_of(ends, n, m), end_of(ends, m, n));
         if (status == DCL_OK && ends->first > 0)
-            status = make_introductions(crew, ends, n);
+            status = make_introductions(pool, ends, n);
     }
     return status;
 }
 
-static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
+static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
 {
     dcli_process process;
     dcli_output printed = {0};
@@ -135,8 +135,8 @@ static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
     dcli_text terms = {0};
     dcli_text_put(
         &terms, "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d status=%d links=", (int)getpid(), node,
-        crew->capacity, crew->terms.session, crew->devices[node % crew->device_count], process.status_memory);
-    for (int peer = 0; peer <= crew->capacity; peer++) {
+        pool->capacity, pool->terms.session, pool->devices[node % pool->device_count], process.status_memory);
+    for (int peer = 0; peer <= pool->capacity; peer++) {
         const dcli_shared_link *link = end_of(ends, node, peer);
         if (link->socket < 0)
             continue;
@@ -148,25 +148,25 @@ static dcl_status start_one(dcli_crew *crew, struct ends *ends, int node)
     if (text == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
-        status = dcli_process_start(crew->program, text, NULL, output, count, descriptors, &process);
+        status = dcli_process_start(pool->program, text, NULL, output, count, descriptors, &process);
     dcli_free(text);
     if (output >= 0)
         close(output);
-    dcli_member *member = &crew->member[node];
+    dcli_member *member = &pool->member[node];
     snprintf(member->name, sizeof member->name, "process %d of this host", (int)process.pid);
-    pthread_mutex_lock(&crew->lock);
+    pthread_mutex_lock(&pool->lock);
     member->output = printed;
-    member->process = process; /* also if it did not start: freed with the crew */
-    pthread_mutex_unlock(&crew->lock);
+    member->process = process; /* also if it did not start: freed with the worker pool */
+    pthread_mutex_unlock(&pool->lock);
     return status;
 }
 
-dcl_status dcli_crew_start_local(dcli_crew *crew, int first, int count)
+dcl_status dcli_worker_pool_start_local(dcli_worker_pool *pool, int first, int count)
 {
-    struct ends ends = {.first = first, .count = count, .peers = crew->capacity + 1};
-    dcl_status status = make_links(crew, &ends);
+    struct ends ends = {.first = first, .count = count, .peers = pool->capacity + 1};
+    dcl_status status = make_links(pool, &ends);
     for (int n = first; n < first + count && status == DCL_OK; n++)
-        status = start_one(crew, &ends, n);
+        status = start_one(pool, &ends, n);
     free_ends(&ends);
     return status;
 }

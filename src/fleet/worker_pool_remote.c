@@ -1,6 +1,6 @@
-/* fleet/crew_remote.c - workers on other hosts: calling their listeners, and processing what the listeners send during
- * the session. */
-#include "fleet/crew_inside.h"
+/* fleet/worker_pool_remote.c - workers on other hosts: calling their listeners, and processing what the listeners send
+ * during the session. */
+#include "fleet/worker_pool_inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -98,40 +98,41 @@ dcl_status dcli_contact_greet(dcli_control *call)
     return dcli_control_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = program}});
 }
 
-static int64_t beat_ms(const dcli_crew *crew)
+static int64_t beat_ms(const dcli_worker_pool *pool)
 {
     enum { SHORTEST = 1000 / (DCLI_LISTENER_RATE - 10), LONGEST = DCLI_LISTENER_IDLE_MS / 4 };
-    int64_t period = (int64_t)crew->terms.config->silence_ms / 8;
+    int64_t period = (int64_t)pool->terms.config->silence_ms / 8;
     return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : period;
 }
 
-static void send_beat(dcli_crew *crew, dcli_contact *contact)
+static void send_beat(dcli_worker_pool *pool, dcli_contact *contact)
 {
     int64_t now = dcli_monotonic_ms();
     if (now < contact->beat_due_ms)
         return;
-    contact->beat_due_ms = now + beat_ms(crew);
+    contact->beat_due_ms = now + beat_ms(pool);
     dcli_control_send(contact->call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat.number = ++contact->beats});
 }
 
-/* Send heartbeats to contacts that the keeper does not serve yet: those called first wait for those called last. */
-static void beat_unattended(dcli_crew *crew)
+/* Send heartbeats to contacts that the process monitor does not serve yet: those called first wait for those called
+ * last. */
+static void beat_unattended(dcli_worker_pool *pool)
 {
-    for (int c = crew->attended; c < crew->contact_count; c++)
-        send_beat(crew, &crew->contact[c]);
+    for (int c = pool->attended; c < pool->contact_count; c++)
+        send_beat(pool, &pool->contact[c]);
 }
 
-/* Receive from a listener. @param crew  its other listeners get heartbeats meanwhile; NULL: none. */
-static dcl_status hear(dcli_crew *crew, dcli_control *call, const char *address, dcli_message_kind kind,
+/* Receive from a listener. @param pool  its other listeners get heartbeats meanwhile; NULL: none. */
+static dcl_status hear(dcli_worker_pool *pool, dcli_control *call, const char *address, dcli_message_kind kind,
                        dcli_received *received_out)
 {
     enum { STEP_MS = 10 };
     int64_t until = dcli_monotonic_ms() + DCLI_START_MS;
     for (;;) {
-        if (crew != NULL)
-            beat_unattended(crew);
+        if (pool != NULL)
+            beat_unattended(pool);
         int64_t left = until - dcli_monotonic_ms();
-        int wait_ms = crew != NULL && left > STEP_MS ? STEP_MS : (int)left;
+        int wait_ms = pool != NULL && left > STEP_MS ? STEP_MS : (int)left;
         dcl_status status = left <= 0 ? DCL_ERR_TIMEOUT : dcli_control_receive(call, wait_ms, received_out);
         if (status == DCL_ERR_TIMEOUT && left > 0)
             continue;
@@ -164,19 +165,19 @@ dcl_status dcli_contact_hear(dcli_control *call, const char *address, dcli_messa
 
 /* ---- counting: what all listeners offer -------------------------------------------------------------------------------- */
 
-static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, int *devices_out)
+static dcl_status call_one(dcli_worker_pool *pool, const dcli_worker_address *worker, int *devices_out)
 {
-    dcli_contact *contact = &crew->contact[crew->contact_count];
+    dcli_contact *contact = &pool->contact[pool->contact_count];
     dcli_received welcome = {0};
-    *contact = (dcli_contact){.heard_ms = dcli_monotonic_ms(), .beat_due_ms = dcli_monotonic_ms() + beat_ms(crew)};
+    *contact = (dcli_contact){.heard_ms = dcli_monotonic_ms(), .beat_due_ms = dcli_monotonic_ms() + beat_ms(pool)};
     strcpy(contact->address, worker->text); /* of the same length */
-    dcl_status status = dcli_contact_call(crew->net, crew->terms.config, worker, &contact->resolved, &contact->call);
+    dcl_status status = dcli_contact_call(pool->net, pool->terms.config, worker, &contact->resolved, &contact->call);
     if (status != DCL_OK)
         return status;
-    crew->contact_count++;
+    pool->contact_count++;
     status = dcli_contact_greet(contact->call);
     if (status == DCL_OK)
-        status = hear(crew, contact->call, contact->address, DCLI_MSG_WELCOME, &welcome);
+        status = hear(pool, contact->call, contact->address, DCLI_MSG_WELCOME, &welcome);
     if (status != DCL_OK)
         return status;
     contact->count = *devices_out = welcome.message.welcome.device_count;
@@ -188,40 +189,40 @@ static dcl_status call_one(dcli_crew *crew, const dcli_worker_address *worker, i
                                         contact->address);
 }
 
-void dcli_crew_forget_contacts(dcli_crew *crew, int from)
+void dcli_worker_pool_forget_contacts(dcli_worker_pool *pool, int from)
 {
-    for (int c = from; c < crew->contact_count; c++)
-        dcli_control_close(crew->contact[c].call);
-    crew->contact_count = from;
+    for (int c = from; c < pool->contact_count; c++)
+        dcli_control_close(pool->contact[c].call);
+    pool->contact_count = from;
 }
 
 /* Call the listeners of all workers. Contacts from `first` on get consecutive node numbers. */
-int dcli_crew_count_remote(dcli_crew *crew, const char *workers)
+int dcli_worker_pool_count_remote(dcli_worker_pool *pool, const char *workers)
 {
     dcli_worker_address list[DCLI_MOST_CALLS];
     int count = dcli_addresses_read(workers, list), nodes = 0;
     if (count < 0)
         return -1;
-    if (crew->net == NULL && dcli_net_open_io((int)crew->terms.config->io_threads, &crew->net) != DCL_OK)
+    if (pool->net == NULL && dcli_net_open_io((int)pool->terms.config->io_threads, &pool->net) != DCL_OK)
         return -1;
-    if (crew->contact_count + count > DCLI_MOST_CALLS) {
-        DCLI_FAIL(DCL_ERR_INVALID, "%d workers are named; expected at most %d in all", crew->contact_count + count,
+    if (pool->contact_count + count > DCLI_MOST_CALLS) {
+        DCLI_FAIL(DCL_ERR_INVALID, "%d workers are named; expected at most %d in all", pool->contact_count + count,
                   DCLI_MOST_CALLS);
         return -1;
     }
-    int known = crew->contact_count;
+    int known = pool->contact_count;
     for (int w = 0; w < count; w++) {
         int devices = 0;
-        if (call_one(crew, &list[w], &devices) != DCL_OK) {
-            dcli_crew_forget_contacts(crew, known);
+        if (call_one(pool, &list[w], &devices) != DCL_OK) {
+            dcli_worker_pool_forget_contacts(pool, known);
             return -1;
         }
-        crew->contact[known + w].first = crew->node_count + nodes;
+        pool->contact[known + w].first = pool->node_count + nodes;
         nodes += devices;
     }
-    if (crew->node_count + nodes <= DCLI_MOST_NODES)
+    if (pool->node_count + nodes <= DCLI_MOST_NODES)
         return nodes;
-    dcli_crew_forget_contacts(crew, known);
+    dcli_worker_pool_forget_contacts(pool, known);
     DCLI_FAIL(DCL_ERR_INVALID, "the workers have %d devices; expected at most %d; name fewer workers", nodes,
               DCLI_MOST_NODES);
     return -1;
@@ -231,22 +232,22 @@ int dcli_crew_count_remote(dcli_crew *crew, const char *workers)
 
 /* The address of a worker as other workers reach it. If the program reaches it by loopback, it is on this machine, so
  * other machines use the address by which they reach this machine. */
-static dcli_resolved seen_by_others(const dcli_crew *crew, const dcli_contact *contact)
+static dcli_resolved seen_by_others(const dcli_worker_pool *pool, const dcli_contact *contact)
 {
     dcli_resolved own;
-    for (int c = 0; c < crew->contact_count && contact->resolved.loopback; c++)
-        if (!crew->contact[c].resolved.loopback && dcli_address_on_way_to(&crew->contact[c].resolved, &own))
+    for (int c = 0; c < pool->contact_count && contact->resolved.loopback; c++)
+        if (!pool->contact[c].resolved.loopback && dcli_address_on_way_to(&pool->contact[c].resolved, &own))
             return own;
     return contact->resolved;
 }
 
 /* Record where a process listens: at the host that was called, whatever name the process reports. Other workers get
  * numeric addresses, because serving threads resolve no names. */
-static dcl_status note_process(dcli_crew *crew, int contact_number, int place, const dcli_msg_peer *peer)
+static dcl_status note_process(dcli_worker_pool *pool, int contact_number, int place, const dcli_msg_peer *peer)
 {
-    dcli_contact *contact = &crew->contact[contact_number];
-    dcli_member *member = &crew->member[contact->first + place];
-    dcli_resolved seen = seen_by_others(crew, contact);
+    dcli_contact *contact = &pool->contact[contact_number];
+    dcli_member *member = &pool->member[contact->first + place];
+    dcli_resolved seen = seen_by_others(pool, contact);
     dcli_address told;
     dcl_status status = dcli_address_parse(peer->address, DCLI_TO_CALL, &told);
     if (status != DCL_OK)
@@ -260,43 +261,43 @@ static dcl_status note_process(dcli_crew *crew, int contact_number, int place, c
 }
 
 /* How a node recognises the host: by the public half of its key, or by a password for this node only. */
-static void describe_host(const dcli_crew *crew, int node, char key_out[DCLI_KEY_HEX])
+static void describe_host(const dcli_worker_pool *pool, int node, char key_out[DCLI_KEY_HEX])
 {
-    if (crew->has_keys)
-        dcli_key_text(crew->own.public_key, key_out);
+    if (pool->has_keys)
+        dcli_key_text(pool->own.public_key, key_out);
     else
-        dcli_secret_derive(&crew->secret, DCLI_HOST_PASSWORD, node, key_out);
+        dcli_secret_derive(&pool->secret, DCLI_HOST_PASSWORD, node, key_out);
 }
 
-static dcl_status order_processes(dcli_crew *crew, int contact_number)
+static dcl_status order_processes(dcli_worker_pool *pool, int contact_number)
 {
-    dcli_contact *contact = &crew->contact[contact_number];
+    dcli_contact *contact = &pool->contact[contact_number];
     char key[DCLI_KEY_HEX] = "", secret[DCLI_KEY_HEX] = "", hosts[DCLI_MOST_NODES][DCLI_KEY_HEX];
     dcli_msg_host host[DCLI_MOST_NODES];
     dcli_received opened = {0};
-    if (crew->has_keys) {
-        dcli_key_text(crew->nodes.public_key, key);
-        dcli_key_text(crew->nodes.secret_key, secret);
+    if (pool->has_keys) {
+        dcli_key_text(pool->nodes.public_key, key);
+        dcli_key_text(pool->nodes.secret_key, secret);
     }
     for (int p = 0; p < contact->count; p++) {
-        describe_host(crew, contact->first + p, hosts[p]);
+        describe_host(pool, contact->first + p, hosts[p]);
         host[p].key = hosts[p];
     }
     dcli_message message = {.kind = DCLI_MSG_OPEN,
-                            .open = {.session = crew->terms.session,
+                            .open = {.session = pool->terms.session,
                                      .key = key,
-                                     .password = crew->has_keys ? secret : crew->password,
-                                     .silence_ms = (int64_t)crew->terms.config->silence_ms,
+                                     .password = pool->has_keys ? secret : pool->password,
+                                     .silence_ms = (int64_t)pool->terms.config->silence_ms,
                                      .first = contact->first,
-                                     .nodes = crew->capacity,
-                                     .chunk_bytes = (int64_t)crew->terms.config->chunk_bytes,
+                                     .nodes = pool->capacity,
+                                     .chunk_bytes = (int64_t)pool->terms.config->chunk_bytes,
                                      .host_count = contact->count,
                                      .host = host}};
     dcl_status status = dcli_control_send(contact->call, &message);
     explicit_bzero(secret, sizeof secret);
     explicit_bzero(hosts, sizeof hosts);
     if (status == DCL_OK)
-        status = hear(crew, contact->call, contact->address, DCLI_MSG_OPENED, &opened);
+        status = hear(pool, contact->call, contact->address, DCLI_MSG_OPENED, &opened);
     if (status != DCL_OK)
         return status;
     const dcli_msg_opened *list = &opened.message.opened;
@@ -304,110 +305,111 @@ static dcl_status order_processes(dcli_crew *crew, int contact_number)
         status = DCLI_FAIL(DCL_ERR_PROTOCOL, "the worker at %s has opened %d processes; expected %d", contact->address,
                            list->peer_count, contact->count);
     for (int p = 0; p < list->peer_count && status == DCL_OK; p++)
-        status = note_process(crew, contact_number, p, &list->peer[p]);
+        status = note_process(pool, contact_number, p, &list->peer[p]);
     dcli_received_free(&opened);
     return status;
 }
 
-static dcl_status open_endpoint(dcli_crew *crew)
+static dcl_status open_endpoint(dcli_worker_pool *pool)
 {
-    dcli_wire_terms terms = {.net = crew->net,
-                             .self = crew->capacity,
-                             .peer_count = crew->capacity + 1,
+    dcli_wire_terms terms = {.net = pool->net,
+                             .self = pool->capacity,
+                             .peer_count = pool->capacity + 1,
                              .domain = domain,
-                             .own = crew->has_keys ? &crew->own : NULL,
-                             .password = crew->has_keys ? NULL : crew->password,
-                             .host_secret = &crew->secret,
-                             .silence_ms = (int64_t)crew->terms.config->silence_ms,
+                             .own = pool->has_keys ? &pool->own : NULL,
+                             .password = pool->has_keys ? NULL : pool->password,
+                             .host_secret = &pool->secret,
+                             .silence_ms = (int64_t)pool->terms.config->silence_ms,
                              .most_message_bytes = DCLI_MOST_PAYLOAD,
-                             .log = crew->terms.log};
-    return dcli_endpoint_open_wire(&terms, &crew->endpoint);
+                             .log = pool->terms.log};
+    return dcli_endpoint_open_wire(&terms, &pool->endpoint);
 }
 
-/* Hand over the contacts to the keeper; what they have sent meanwhile has still to be read. */
-static void hand_to_keeper(dcli_crew *crew)
+/* Hand over the contacts to the process monitor; what they have sent meanwhile has still to be read. */
+static void hand_to_monitor(dcli_worker_pool *pool)
 {
-    pthread_mutex_lock(&crew->lock);
-    for (; crew->attended < crew->contact_count; crew->attended++)
-        crew->contact[crew->attended].heard_ms = dcli_monotonic_ms();
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_lock(&pool->lock);
+    for (; pool->attended < pool->contact_count; pool->attended++)
+        pool->contact[pool->attended].heard_ms = dcli_monotonic_ms();
+    pthread_mutex_unlock(&pool->lock);
 }
 
-dcl_status dcli_crew_open_remote(dcli_crew *crew, int count)
+dcl_status dcli_worker_pool_open_remote(dcli_worker_pool *pool, int count)
 {
     dcl_status status = DCL_OK;
-    crew->has_keys = crew->terms.config->keys != NULL;
-    if ((crew->buffers = dcli_buffers_open()) == NULL)
+    pool->has_keys = pool->terms.config->keys != NULL;
+    if ((pool->buffers = dcli_buffers_open()) == NULL)
         return DCL_ERR_NOMEM;
-    status = dcli_secret_make(&crew->secret);
+    status = dcli_secret_make(&pool->secret);
     if (status == DCL_OK)
-        status = crew->has_keys ? dcli_keypair_make(&crew->own) : dcli_token_make(crew->password);
-    if (status == DCL_OK && crew->has_keys)
-        status = dcli_keypair_make(&crew->nodes);
-    for (int c = 0; c < crew->contact_count && status == DCL_OK; c++)
-        status = order_processes(crew, c);
+        status = pool->has_keys ? dcli_keypair_make(&pool->own) : dcli_token_make(pool->password);
+    if (status == DCL_OK && pool->has_keys)
+        status = dcli_keypair_make(&pool->nodes);
+    for (int c = 0; c < pool->contact_count && status == DCL_OK; c++)
+        status = order_processes(pool, c);
     if (status == DCL_OK)
-        status = open_endpoint(crew);
+        status = open_endpoint(pool);
     if (status == DCL_OK)
-        crew->node_count = count;
+        pool->node_count = count;
     for (int n = 0; n < count && status == DCL_OK; n++)
-        status = dcli_endpoint_meet(crew->endpoint, n, crew->member[n].address, crew->member[n].key);
-    hand_to_keeper(crew);
+        status = dcli_endpoint_meet(pool->endpoint, n, pool->member[n].address, pool->member[n].key);
+    hand_to_monitor(pool);
     return status;
 }
 
-/* Add workers of other hosts. The keeper serves contacts from crew->attended on only after they are complete. */
-dcl_status dcli_crew_add_remote(dcli_crew *crew, dcli_worker *host, int first, int count)
+/* Add workers of other hosts. The process monitor serves contacts from pool->attended on only after they are
+ * complete. */
+dcl_status dcli_worker_pool_add_remote(dcli_worker_pool *pool, dcli_worker *host, int first, int count)
 {
     dcl_status status = DCL_OK;
-    for (int c = crew->attended; c < crew->contact_count && status == DCL_OK; c++)
-        status = order_processes(crew, c);
-    hand_to_keeper(crew);
+    for (int c = pool->attended; c < pool->contact_count && status == DCL_OK; c++)
+        status = order_processes(pool, c);
+    hand_to_monitor(pool);
     for (int n = first; n < first + count && status == DCL_OK; n++)
-        status = dcli_host_meet(host, n, NULL, crew->member[n].address, crew->member[n].key);
+        status = dcli_host_meet(host, n, NULL, pool->member[n].address, pool->member[n].key);
     return status;
 }
 
 /* ---- while the session lasts --------------------------------------------------------------------------------------- */
 
-static void lose_contact(dcli_crew *crew, int contact_number, const char *why)
+static void lose_contact(dcli_worker_pool *pool, int contact_number, const char *why)
 {
-    dcli_contact *contact = &crew->contact[contact_number];
+    dcli_contact *contact = &pool->contact[contact_number];
     contact->lost = true;
     for (int n = contact->first; n < contact->first + contact->count; n++) {
-        dcli_member *member = &crew->member[n];
+        dcli_member *member = &pool->member[n];
         if (member->gone[0] == '\0')
             snprintf(member->gone, sizeof member->gone, "cannot be reached");
-        dcli_crew_report(crew, n, why);
+        dcli_worker_pool_report(pool, n, why);
     }
-    pthread_cond_broadcast(&crew->changed);
+    pthread_cond_broadcast(&pool->changed);
 }
 
-static void hear_of_end(dcli_crew *crew, const dcli_contact *contact, const dcli_msg_gone *gone)
+static void hear_of_end(dcli_worker_pool *pool, const dcli_contact *contact, const dcli_msg_gone *gone)
 {
     if (gone->process >= contact->count)
         return;
     int node = contact->first + gone->process;
-    snprintf(crew->member[node].gone, sizeof crew->member[node].gone, "%s", gone->sentence);
-    dcli_crew_report(crew, node, "its host says so");
-    pthread_cond_broadcast(&crew->changed);
+    snprintf(pool->member[node].gone, sizeof pool->member[node].gone, "%s", gone->sentence);
+    dcli_worker_pool_report(pool, node, "its host says so");
+    pthread_cond_broadcast(&pool->changed);
 }
 
 /* Send a heartbeat to a listener, unless the host's serving thread hangs: its silence must be visible. */
-static void beat(dcli_crew *crew, dcli_contact *contact)
+static void beat(dcli_worker_pool *pool, dcli_contact *contact)
 {
-    if (crew->host == NULL || dcli_host_is_alive(crew->host))
-        send_beat(crew, contact);
+    if (pool->host == NULL || dcli_host_is_alive(pool->host))
+        send_beat(pool, contact);
 }
 
-static void send_kills(dcli_crew *crew, dcli_contact *contact)
+static void send_kills(dcli_worker_pool *pool, dcli_contact *contact)
 {
     for (int n = contact->first; n < contact->first + contact->count; n++)
-        if (crew->member[n].kill_due) {
-            crew->member[n].kill_due = false;
+        if (pool->member[n].kill_due) {
+            pool->member[n].kill_due = false;
             dcli_control_send(
                 contact->call,
-                &(dcli_message){.kind = DCLI_MSG_GONE, .gone = {.process = crew->member[n].place, .sentence = ""}});
+                &(dcli_message){.kind = DCLI_MSG_GONE, .gone = {.process = pool->member[n].place, .sentence = ""}});
         }
 }
 
@@ -429,20 +431,20 @@ static dcl_status note_message(dcli_contact *contact)
         contact->address, DCLI_LISTENER_SESSION_RATE);
 }
 
-bool dcli_crew_attend(dcli_crew *crew, int contact_number)
+bool dcli_worker_pool_attend(dcli_worker_pool *pool, int contact_number)
 {
     enum { MOST_IN_TURN = 64 };
-    dcli_contact *contact = &crew->contact[contact_number];
-    pthread_mutex_lock(&crew->lock);
+    dcli_contact *contact = &pool->contact[contact_number];
+    pthread_mutex_lock(&pool->lock);
     dcl_status status = contact->lost ? DCL_ERR_TIMEOUT : DCL_OK;
     for (int n = 0; n < MOST_IN_TURN && (status == DCL_OK || status == DCL_ERR_PROTOCOL); n++) {
         dcli_received received = {0};
         status = dcli_control_receive(contact->call, 0, &received);
         bool is_message = status == DCL_OK || status == DCL_ERR_PROTOCOL;
         if (status == DCL_OK && received.message.kind == DCLI_MSG_GONE)
-            hear_of_end(crew, contact, &received.message.gone);
+            hear_of_end(pool, contact, &received.message.gone);
         if (status == DCL_OK && received.message.kind == DCLI_MSG_PRINTED)
-            dcli_crew_hear_output(crew, contact, &received.message.printed);
+            dcli_worker_pool_hear_output(pool, contact, &received.message.printed);
         if (received.frames != NULL)
             dcli_received_free(&received);
         if (is_message && note_message(contact) != DCL_OK)
@@ -450,31 +452,31 @@ bool dcli_crew_attend(dcli_crew *crew, int contact_number)
     }
     bool more = status == DCL_OK || status == DCL_ERR_PROTOCOL;
     if (!more && status != DCL_ERR_TIMEOUT)
-        lose_contact(crew, contact_number, dcli_error_sentence());
-    else if (!contact->lost && dcli_monotonic_ms() - contact->heard_ms > (int64_t)crew->terms.config->silence_ms)
-        lose_contact(crew, contact_number, "its worker has been silent for longer than DCL_SILENCE_MS");
+        lose_contact(pool, contact_number, dcli_error_sentence());
+    else if (!contact->lost && dcli_monotonic_ms() - contact->heard_ms > (int64_t)pool->terms.config->silence_ms)
+        lose_contact(pool, contact_number, "its worker has been silent for longer than DCL_SILENCE_MS");
     if (!contact->lost) {
-        beat(crew, contact);
-        send_kills(crew, contact);
-        dcli_crew_send_shown(contact);
+        beat(pool, contact);
+        send_kills(pool, contact);
+        dcli_worker_pool_send_shown(contact);
     }
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_unlock(&pool->lock);
     return more;
 }
 
-int dcli_crew_polled(dcli_crew *crew, int contact, struct pollfd polled_out[])
+int dcli_worker_pool_polled(dcli_worker_pool *pool, int contact, struct pollfd polled_out[])
 {
     int descriptors[2];
-    int count = dcli_control_descriptors(crew->contact[contact].call, descriptors);
+    int count = dcli_control_descriptors(pool->contact[contact].call, descriptors);
     for (int d = 0; d < count; d++)
         polled_out[d] = (struct pollfd){.fd = descriptors[d], .events = POLLIN};
     return count;
 }
 
-void dcli_crew_hang_up(dcli_crew *crew)
+void dcli_worker_pool_hang_up(dcli_worker_pool *pool)
 {
-    dcli_crew_forget_contacts(crew, 0);
-    explicit_bzero(crew->password, sizeof crew->password);
-    explicit_bzero(&crew->secret, sizeof crew->secret);
-    dcli_keypair_wipe(&crew->nodes);
+    dcli_worker_pool_forget_contacts(pool, 0);
+    explicit_bzero(pool->password, sizeof pool->password);
+    explicit_bzero(&pool->secret, sizeof pool->secret);
+    dcli_keypair_wipe(&pool->nodes);
 }

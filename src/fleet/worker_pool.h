@@ -1,0 +1,84 @@
+/* fleet/worker_pool.h - the worker processes of a cluster, as the host records them. They are started here or requested
+ * from other hosts, and a thread of their own, the process monitor, monitors and ends them. */
+#ifndef DCLI_FLEET_WORKER_POOL_H
+#define DCLI_FLEET_WORKER_POOL_H
+
+#include "worker/worker.h"
+
+typedef struct dcli_worker_pool dcli_worker_pool;
+
+/** @param net     with I/O threads if workers are called by tcp.
+ *  @param config, log, net  outlive the worker pool. */
+typedef struct dcli_worker_pool_terms {
+    const dcl_config *config; /* workers is set */
+    const char *fault;        /* for tests; NULL: none */
+    const dcli_log *log;
+    uint64_t session;
+    dcli_net **net;         /* opened by the worker pool; the cluster closes it after the worker pool */
+    dcli_buffers **buffers; /* the same */
+} dcli_worker_pool_terms;
+
+/** Start or call the workers that config->workers names, and wait until each has described its device.
+ *  @return DCL_OK, or the error of the first that failed; then no process is left. */
+dcl_status dcli_worker_pool_open(const dcli_worker_pool_terms *terms, dcli_worker_pool **pool_out);
+
+/** Number of nodes so far; number of node numbers, which is also the host's number. */
+int dcli_worker_pool_nodes(const dcli_worker_pool *pool);
+int dcli_worker_pool_capacity(const dcli_worker_pool *pool);
+/** Description of a node's device; valid until dcli_worker_pool_close(). */
+const dcl_device_info *dcli_worker_pool_device(const dcli_worker_pool *pool, int node);
+const char *dcli_worker_pool_kind(const dcli_worker_pool *pool, int node);
+/** The abilities of a node and the group with which it shares memory. */
+dcli_node_ways dcli_worker_pool_ways(const dcli_worker_pool *pool, int node);
+/** Whether nodes may be on other hosts, where files differ. */
+bool dcli_worker_pool_is_remote(const dcli_worker_pool *pool);
+
+/** The secret from which the passwords and authentication tags of this session's host are derived; NULL: not needed,
+ *  since all nodes are processes of this host. Valid as long as the worker pool. */
+const struct dcli_secret *dcli_worker_pool_secret(const dcli_worker_pool *pool);
+
+/** Send all nodes their SETUP, then hand over the host's endpoint to the caller.
+ *  @param ways  [capacity] abilities and groups of all nodes.
+ *  @return NULL (recorded). */
+dcli_endpoint *dcli_worker_pool_setup(dcli_worker_pool *pool, const dcli_node_ways ways[]);
+/** From now on the process monitor reports losses to `host`; NULL: stop reporting. */
+void dcli_worker_pool_report_to(dcli_worker_pool *pool, dcli_worker *host);
+
+/** The hooks by which the host's worker calls the worker pool. Valid as long as the worker pool. */
+const dcli_fleet_hooks *dcli_worker_pool_hooks(dcli_worker_pool *pool);
+/** Called by the host's worker: see `lose` of dcli_fleet_hooks. */
+void dcli_worker_pool_lose(dcli_worker_pool *pool, int node, const char *seen, char *sentence_out, size_t capacity);
+
+enum {
+    DCLI_WORKER_POOL_SHOW_MS = 1000 /* a listener that has not answered within this time is not waited for again
+                                       until it answers */
+};
+
+/** Have everything that nodes have printed so far shown, and wait for that, at most this long. Any thread may call it;
+ *  the thread that shows lines, inside `log_fn`, does not wait.
+ *  @return true: it was shown, or a listener does not answer; false: a later call should try again. */
+bool dcli_worker_pool_show_printed(dcli_worker_pool *pool, int milliseconds);
+
+/** Start or call more workers. They get the numbers from dcli_worker_pool_nodes() on. The host's worker receives their
+ *  device descriptions.
+ *  @param first_out, count_out  their numbers; on failure the numbers that were used up, 0 if nothing was started.
+ *  @return as dcli_worker_pool_open(). One thread at a time. */
+dcl_status dcli_worker_pool_add(dcli_worker_pool *pool, dcli_worker *host, const char *workers, int *first_out,
+                                int *count_out);
+/** Make a waiting dcli_worker_pool_add() fail. */
+void dcli_worker_pool_stop_waiting(dcli_worker_pool *pool);
+/** Queue two messages for the host's worker to send: SETUP to the new node, and JOINED to all others. The new node
+ *  takes part from `first_operation` on. */
+dcl_status dcli_worker_pool_introduce(dcli_worker_pool *pool, dcli_worker *host, int node, const dcli_node_ways ways[],
+                                      int64_t first_operation);
+/** Called by the host's worker: a process has described its device, or reports that it cannot serve. @return false: it
+ *  has already done so before. */
+bool dcli_worker_pool_hear(dcli_worker_pool *pool, int node, const dcli_msg_device *device);
+extern const char dcli_described_twice[]; /* error text for a process that describes its device twice */
+void dcli_worker_pool_refused(dcli_worker_pool *pool, int node, dcl_status status, const char *sentence);
+
+/** The opposite of dcli_worker_pool_open(): kills processes that have not ended by themselves. The host's worker must
+ *  be closed before. NULL is accepted. */
+void dcli_worker_pool_close(dcli_worker_pool *pool);
+
+#endif
