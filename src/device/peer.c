@@ -158,8 +158,7 @@ static dcl_status import_pieces(dcli_device *device, const int descriptors[], dc
 
 /* ---- memory of other devices ---------------------------------------------------------------------------------- */
 
-/* A slab of another device. NVIDIA's driver 580 refuses kernels a memory that was imported, used and released, and is imported
- * again. So slabs, which outlast the arrays in them, are imported once. Larger memory is not used again: see pool.c. */
+/* A slab of another device. It outlasts the arrays in it, so it is imported once. */
 struct dcli_slab_import {
     int owner;
     int64_t number;
