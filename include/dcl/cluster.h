@@ -34,7 +34,7 @@ typedef struct dcl_config {
     const char *map;      /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
     const char *transfer; /**< DCL_TRANSFER: how a node gets the elements of another: "place" (read in place), "slots"
                                (messages whose data lies in memory that both map), "send" (messages); "auto": the
-                               best way for each pair of nodes */
+                               first of these for each pair of nodes, but "place" between GPUs only if asked for */
     const char *log;      /**< DCL_LOG: "off", "warn", "info", "debug" */
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit in which movement is counted */

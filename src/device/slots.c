@@ -296,7 +296,7 @@ bool dcli_slots_are_short(dcli_device *device)
     dcli_ring *ring = device->ring;
     collect(device, false);
     pthread_mutex_lock(&ring->lock);
-    bool are_short = UNITS - ring->taken_units < SPARE_UNITS && ring->taken_units > ring->lent_units;
+    bool are_short = !device->lost && UNITS - ring->taken_units < SPARE_UNITS && ring->taken_units > ring->lent_units;
     pthread_mutex_unlock(&ring->lock);
     return are_short;
 }

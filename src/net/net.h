@@ -132,8 +132,8 @@ dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns)
 /** Look so long for a message before sleeping. @param nanoseconds  0: as usual, which depends on the number of
  *  processors. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
-/** Wake a thread whose place was taken. By the thread whose turn it is. */
-void dcli_endpoint_rouse(dcli_endpoint *endpoint);
+/** Have the thread that sleeps look again, because this one goes. By the thread whose turn it is. @param polls  it may be in poll(). */
+void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls);
 /** Bytes of memory that a received message occupies. */
 size_t dcli_received_bytes(const dcli_received *received);
 /** Free a received message. Freeing it twice is allowed, and so is {0}. */

@@ -207,9 +207,12 @@ void dcli_endpoint_wake(dcli_endpoint *endpoint)
         (void)eventfd_write(endpoint->wake_fd, 1);
 }
 
-void dcli_endpoint_rouse(dcli_endpoint *endpoint)
+void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls)
 {
-    if (endpoint->in_poll[0] || endpoint->in_poll[1])
+    if (atomic_load(
+            &endpoint->sleeping)) /* nobody has taken the place of the thread that sleeps: it would sleep again */
+        atomic_store(&endpoint->woken, true);
+    if (polls && (endpoint->in_poll[0] || endpoint->in_poll[1]))
         (void)eventfd_write(endpoint->wake_fd, 1);
 }
 

@@ -58,8 +58,10 @@ dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster)
         "DCL_TRANSFER is \"%s\", but node %d, %s, cannot get elements of node %d, %s, in this way: %s; use "
         "\"auto\" or \"send\"",
         transfer, reader, dcl_node_name(cluster, reader), owner, dcl_node_name(cluster, owner),
-        strcmp(transfer, "place") == 0 ? "expected devices that work in memory of one host"
-                                       : "expected nodes that share memory of one host");
+        strcmp(transfer, "place") == 0
+            ? "expected devices that work in memory of one host, or NVIDIA GPUs of one host that read each other's "
+              "memory (DCL_LOG=info says why not)"
+            : "expected nodes that share memory of one host");
 }
 
 static void stop_workers(dcl_cluster *cluster)

@@ -55,6 +55,8 @@ void dcli_turn_await(dcli_worker *host)
         pthread_mutex_lock(&turn->serving);
         pthread_mutex_lock(&turn->lock);
         taken = turn->taken;
+        if (!taken) /* also when another thread has come and gone since the rest */
+            turn->lingers = turn->summoned = false;
         pthread_mutex_unlock(&turn->lock);
         if (taken)
             pthread_mutex_unlock(&turn->serving);
@@ -106,8 +108,7 @@ void dcli_turn_leave(dcli_worker *host)
     if (!turn->lingers || turn->summoned)
         pthread_cond_signal(&turn->changed);
     pthread_mutex_unlock(&turn->lock);
-    if (!rests)
-        dcli_endpoint_rouse(host->endpoint); /* it sleeps where nothing wakes it any more */
+    dcli_endpoint_rouse(host->endpoint, !rests); /* the own thread may sleep where nothing wakes it any more */
     pthread_mutex_unlock(&turn->serving);
 }
 

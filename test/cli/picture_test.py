@@ -430,7 +430,7 @@ class Moves(unittest.TestCase):
 
     def test_explained_in_words(self):
         text = good("--grid", "64x64", "--nodes", "4", "--map", "block,*", "--body", TRANSPOSED[0], "--explain")
-        self.assertRegex(text, r"(?m)^ +3 +0 +1 +1024 +1 +1024 +0$")  # 16 x 16 floats of node 3 for node 0
+        self.assertRegex(text, r"(?m)^ +3 +0 +1 +1024 +1 +1024 +0 +send$")  # 16 x 16 floats of node 3 for node 0
         self.assertIn("with '*,block' for B, 0 instead of 12288 bytes would move", text)
 
     def test_arrays_alike_are_drawn_once(self):

@@ -535,7 +535,7 @@ Test(endpoint, a_thread_takes_the_place_of_one_that_sleeps)
         pthread_mutex_unlock(&turn);
     }
     pthread_mutex_lock(&turn);
-    dcli_endpoint_rouse(g.peer[0]);
+    dcli_endpoint_rouse(g.peer[0], true);
     pthread_mutex_unlock(&turn);
     pthread_join(sleeper, NULL);
     cr_expect_eq(sharer.status, DCL_ERR_TIMEOUT);

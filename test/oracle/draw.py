@@ -10,7 +10,7 @@ KINDS = AXES + DEALT + ["boxes", "replicated", "halo"] + PARTIAL
 PERIODIC = ["periodic"]  # a halo as well; bodies read such arrays beyond their edges
 
 TYPES = {"int8": 1, "int16": 2, "int32": 4, "double": 8}
-PAGE_OFFS = [-66, -65, -64, -63, -62, -8, 0, 8, 62, 63, 64, 65, 66]  # bytes from a page, where the rule of padding changes
+PAGE_OFFS = [-130, -129, -128, -127, -126, -8, 0, 8, 126, 127, 128, 129, 130]  # bytes from a page, where the rule of padding changes
 
 
 def ceil_div(a, b):

@@ -4,7 +4,7 @@ place is found by counting what was placed before."""
 import itertools
 import re
 
-PAGE, LINE = 4096, 64  # bytes: the rule of padding
+PAGE, LINE = 4096, 128  # bytes: the rule of padding
 
 
 class Refused(Exception):

@@ -39,7 +39,7 @@ class Keys(Refusal):
         _, stranger = self.keys("other", "stranger")
         self.know(stranger, self.own)
         done = self.client(self.offer, DCL_KEYS=stranger)
-        self.refused(self.offer, done, "DCL_ERR_NETWORK", ["wrong key", "own.public"], 'refused 127.0.0.1 at "desk", CURVE',
+        self.refused(self.offer, done, "DCL_ERR_NETWORK", ["wrong key", "own.public"], 'refused 127.0.0.1 at "listener", CURVE',
                      **self.allowed)
 
     @staticmethod
@@ -120,7 +120,7 @@ class Token(Refusal):
     def test_wrong_token(self):
         done = self.client(self.offer, DCL_TOKEN=self.token_file("0" * 64))
         self.refused(self.offer, done, "DCL_ERR_NETWORK", ["wrong token", "same user"],
-                     'refused 127.0.0.1 at "desk", PLAIN')
+                     'refused 127.0.0.1 at "listener", PLAIN')
 
     def test_token_that_others_can_read(self):
         done = self.client(self.offer, DCL_TOKEN=self.token_file(self.offer.token(), 0o644))
@@ -155,7 +155,7 @@ class Token(Refusal):
         os.chown(guess, siege.NOBODY, siege.NOBODY)
         os.chmod(self.folder, 0o711)
         done = siege.run([siege.CLIENT, "open"], prefix=prefix, DCL_TOKEN=guess, **workers)
-        self.refused(self.offer, done, "DCL_ERR_NETWORK", ["wrong token"], 'refused 127.0.0.1 at "desk", PLAIN')
+        self.refused(self.offer, done, "DCL_ERR_NETWORK", ["wrong token"], 'refused 127.0.0.1 at "listener", PLAIN')
 
     def recorded_client(self):
         """What a real client sent to the desk."""
