@@ -354,7 +354,7 @@ class Lane:
             self.note(case, counted)
             if (case.number + case.number // MOST_KERNELS) % 10 == 0:  # not always of the same kernels
                 self.repeat(case, found)
-            elif case.number % 8 == 1 and case.ends() == "DCL_OK" and not case.kernel.body.grows:
+            elif case.number % 8 == 1 and as_sequence(case).ends() == "DCL_OK" and not case.kernel.body.grows:
                 self.attempt(as_sequence(case))
                 self.counts["sequences"] += 1
             self.counts["passed"] += 1
