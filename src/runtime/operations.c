@@ -52,6 +52,8 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use)
         return DCL_OK;
     if (books->lost)
         return dcli_array_whole(array, use);
+    if (array->cluster->interrupted) /* a call that has ended because of closing may have left it so */
+        return DCLI_FAIL(array->cluster->broken, "%s", array->cluster->broken_text);
     const dcli_outcome *cause = books->text == NULL ? cause_of(array->cluster, books) : NULL;
     const char *text = cause != NULL ? cause->text : books->text;
     return DCLI_FAIL(cause != NULL ? cause->status : books->status,
