@@ -54,8 +54,8 @@ typedef struct dcl_config {
     const char *files;    /**< DCL_FILES: "auto", "direct" (nodes read and write files) or "stream" (the host does) */
     size_t silence_ms;    /**< DCL_SILENCE_MS: a node that has sent nothing for this long is lost */
     size_t build_ms;      /**< DCL_BUILD_MS: longest compilation; a node that exceeds it is lost */
-    size_t kernel_ms;     /**< DCL_KERNEL_MS: longest run of one kernel, without transfers; a node that exceeds it is
-                           lost */
+    size_t kernel_ms;     /**< DCL_KERNEL_MS: longest run of one kernel, or one copy to or from its device; a node that
+                               exceeds it is lost */
     size_t plan_ms;     /**< DCL_PLAN_MS: longest planning of one operation; a worker process that exceeds it is lost */
     size_t quota_bytes; /**< DCL_QUOTA_BYTES: memory limit per worker process for arrays, replicas, stages and plans; 0:
                           its share */

@@ -222,9 +222,10 @@ typedef struct dcli_launch_size {
     uint32_t each; /* the kernel's argument of this name */
 } dcli_launch_size;
 
-/** GPU: the launch of rows of one shape. @param count  [space_rank] of each. @param rows  1 or more. */
-dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[],
-                                       int64_t rows);
+/** GPU: the launch of rows of one shape. @param count  [space_rank] of each. @param rows  1 or more.
+ *  @param in_table  the kernel takes its rows from the table, else the only one from its argument. */
+dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], int64_t rows,
+                                       bool in_table);
 
 /** Translate a compiler's log into a sentence about the user's text: line and column (mapped back), message, the
  *  line and a caret. @param watched  as for generating the text. @return text freed with dcli_free(); NULL:

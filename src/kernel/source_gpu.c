@@ -346,11 +346,12 @@ static void fold_rows(const dcli_body *body, const int64_t count[], int64_t rows
         size->local[2] *= 2;
 }
 
-dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], int64_t rows)
+dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], int64_t rows,
+                                       bool in_table)
 {
     int square = square_axis(body, variant);
     dcli_launch_size size = size_of_row(body, square, count, rows);
-    if (rows <= 1)
+    if (!in_table)
         return size;
     if (square < 0)
         fold_rows(body, count, rows, &size);

@@ -274,9 +274,9 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     const dcli_row_set *set = &launch->set[s];
     dcl_status status = DCL_OK;
     for (int64_t done = 0; done < set->count && status == DCL_OK;) {
-        dcli_launch_size size =
-            dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0), set->count - done);
         bool alone = set->count == 1; /* then its numbers stay the same, and are not set again */
+        dcli_launch_size size = dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0),
+                                                      set->count - done, !alone);
         uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
         arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)dcli_row_length(body) * sizeof(int64_t)};
         arguments[count + 1] = (dcli_argument){.memory = table != NULL ? table : worker->as_node->nothing};

@@ -320,7 +320,7 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &rows_buffer), "clSetKernelArg");
         must(clSetKernelArg(kernel, at++, sizeof row_count, &row_count), "clSetKernelArg");
     } else {
-        size = dcli_body_launch_size(body, variant, shape, (int64_t)rows);
+        size = dcli_body_launch_size(body, variant, shape, (int64_t)rows, rows > 1);
         cr_assert_eq(size.rows, rows);
         if (device->few_groups)
             take_few_groups(&size);

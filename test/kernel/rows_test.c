@@ -124,7 +124,7 @@ static void expect_launch(const char *text, dcli_variant variant, const int64_t 
                           const size_t global[3], const size_t local[3])
 {
     dcli_body *body = parse("out C 3, in A 3", text);
-    dcli_launch_size size = dcli_body_launch_size(body, variant, count, 1);
+    dcli_launch_size size = dcli_body_launch_size(body, variant, count, 1, false);
     cr_expect_eq(size.dimensions, dimension);
     cr_expect_eq(size.rows, 1);
     cr_expect_eq(size.each, 0, "the row is a value");
@@ -219,6 +219,36 @@ ParameterizedTestParameters(kernel_rows, sets)
          {32, 8, 1},
          65535,
          1},
+        {"the last of them",
+         "out C 2, in A 2",
+         "C(i,j) = A(j,i);",
+         DCLI_VARIANT_UNIT,
+         {64, 64},
+         1,
+         {64, 16, 1},
+         {32, 8, 1},
+         1,
+         1},
+        {"the last of some elements",
+         "out C 1, in A 1",
+         "C(i) = A(i);",
+         DCLI_VARIANT_UNIT,
+         {1},
+         1,
+         {1, 1, 1},
+         {1, 1, 1},
+         1,
+         1},
+        {"the last one with an outer axis",
+         "out C 3, in A 3",
+         "C(i,j,k) = A(i,j,k);",
+         DCLI_VARIANT_ANY,
+         {30000, 100, 20},
+         1,
+         {32, 104, 30000},
+         {32, 8, 1},
+         1,
+         30000},
         {"with an outer axis",
          "out C 3, in A 3",
          "C(i,j,k) = A(i,j,k);",
@@ -236,7 +266,7 @@ ParameterizedTestParameters(kernel_rows, sets)
 ParameterizedTest(struct set_case *c, kernel_rows, sets)
 {
     dcli_body *body = parse(c->spec, c->text);
-    dcli_launch_size size = dcli_body_launch_size(body, c->variant, c->count, c->rows);
+    dcli_launch_size size = dcli_body_launch_size(body, c->variant, c->count, c->rows, true);
     cr_expect_eq(size.dimensions, 3);
     cr_expect_eq(size.rows, c->launched, "%s: %d rows", c->what, (int)size.rows);
     cr_expect_eq(size.each, c->each, "%s: %d each", c->what, (int)size.each);
