@@ -126,12 +126,15 @@ void dcli_break_down(dcli_worker *worker, dcl_status status)
 
 /* ---- actions ------------------------------------------------------------------------------------------------------ */
 
-/* Whether the device still writes parts that peers read where they lie: these must not be told that it is done. */
+/* Whether the device still writes parts that peers read where they lie, or a move still reads theirs: peers must not be
+ * told that it is done. */
 static bool peers_must_wait(const dcli_worker *worker, const dcli_entry *entry)
 {
     bool settled = true;
     if (worker->is_host || !dcli_device_reads_peers(worker->as_node->device))
         return false;
+    if (entry->operation.kind == DCLI_OP_MOVE)
+        return true;
     for (int k = 0; k < entry->operation.operand_count && settled; k++)
         settled = entry->held[k] == NULL || entry->held[k]->memory == NULL ||
                   dcli_memory_is_settled(entry->held[k]->memory, false);
