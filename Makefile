@@ -126,7 +126,7 @@ kill: build ## kill and stop worker processes and programs at random moments, N 
 storm: ## kill worker processes during joins, reads, writes and saves, N (500) rounds, from SEED, under the address sanitizer
 	@scripts/install-deps
 	$(call build,asan,build-asan)
-	@TEST_ROUNDS=$(or $(N),500) TEST_SLOW=5 $(if $(SEED),TEST_SEED=$(SEED)) ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
+	@TEST_ROUNDS=$(or $(N),500) TEST_SLOW=5 $(if $(SEED),TEST_SEED=$(SEED)) ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:intercept_tls_get_addr=0 \
 	    LSAN_OPTIONS=print_suppressions=0:suppressions=$(CURDIR)/test/sanitize/lsan.supp POCL_ENABLE_UNINIT=1 \
 	    $(FIXED_ADDRESSES) $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/storm_test.py \
 	    build-asan/dcl build-asan/test/processes
