@@ -133,16 +133,18 @@ static bool parse_links(dcli_serving *serving, const char *text, int keep[], int
 static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
 {
     int keep[2 * DCLI_MOST_NODES + 8], count = 0;
-    int64_t parent, self, nodes, session, device;
+    int64_t parent, self, nodes, session, device, gpus;
     if (!find_number(terms, "parent", 10, &parent) || !find_number(terms, "self", 10, &self) ||
         !find_number(terms, "nodes", 10, &nodes) || !find_number(terms, "session", 16, &session) ||
-        !find_number(terms, "device", 10, &device) || !find_descriptor(terms, "status", &serving->status_memory) ||
-        nodes < 1 || nodes > DCLI_MOST_NODES || self < 0 || self >= nodes)
+        !find_number(terms, "device", 10, &device) || !find_number(terms, "gpus", 10, &gpus) ||
+        !find_descriptor(terms, "status", &serving->status_memory) || nodes < 1 || nodes > DCLI_MOST_NODES ||
+        self < 0 || self >= nodes)
         return malformed(terms);
     serving->self = (int)self;
     serving->node_count = (int)nodes;
     serving->session = (uint64_t)session;
     serving->device_number = (int)device;
+    serving->may_read_gpus = gpus != 0;
     serving->files = dcli_files_everywhere; /* this is the program's own user on the program's host */
     keep[count++] = serving->status_memory;
     if (!parse_links(serving, find(terms, "links"), keep, &count))
@@ -232,9 +234,8 @@ static dcl_status refuse_service(dcli_serving *serving, dcl_status status)
 static dcl_status open_device(dcli_serving *serving)
 {
     dcli_watch_activity(serving->watch, DCLI_OPENING, "its device");
-    dcl_status status =
-        dcli_device_open_as(serving->device_number, &serving->log,
-                            serving->is_wire ? 0 : DCLI_OPEN_SHARED | DCLI_OPEN_PEERS, &serving->device);
+    int flags = (serving->is_wire ? 0 : DCLI_OPEN_SHARED) | (serving->may_read_gpus ? DCLI_OPEN_PEERS : 0);
+    dcl_status status = dcli_device_open_as(serving->device_number, &serving->log, flags, &serving->device);
     dcli_watch_activity(serving->watch, DCLI_OPENING, NULL);
     return status;
 }

@@ -8,7 +8,7 @@
 #include "worker/worker.h"
 
 typedef struct dcli_serving {
-    bool is_wire;
+    bool is_wire, may_read_gpus;
     uint64_t session;
     int self, node_count, device_number;
     int status_memory, lifeline;

@@ -121,6 +121,13 @@ static dcl_status make_links(dcli_worker_pool *pool, struct ends *ends)
     return status;
 }
 
+/* Whether a process has to find out whether its GPU reads memory of others: this loads NVIDIA's libcuda and tries every
+ * GPU of the host. */
+static bool may_read_gpus(const dcli_worker_pool *pool)
+{
+    return pool->capacity > 1 && (dcli_ways_allowed(pool->terms.config->transfer) & DCLI_CAN_READ_GPUS) != 0;
+}
+
 static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
 {
     dcli_process process;
@@ -133,9 +140,9 @@ static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
     int descriptors[2 * (DCLI_MOST_LOCAL + 130)], count = 0;
     descriptors[count++] = process.status_memory;
     dcli_text terms = {0};
-    dcli_text_put(
-        &terms, "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d status=%d links=", (int)getpid(), node,
-        pool->capacity, pool->terms.session, pool->devices[node % pool->device_count], process.status_memory);
+    dcli_text_put(&terms, "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d gpus=%d status=%d links=",
+                  (int)getpid(), node, pool->capacity, pool->terms.session, pool->devices[node % pool->device_count],
+                  may_read_gpus(pool), process.status_memory);
     for (int peer = 0; peer <= pool->capacity; peer++) {
         const dcli_shared_link *link = end_of(ends, node, peer);
         if (link->socket < 0)

@@ -25,6 +25,9 @@ def check(dcl, programs, base):
         _, operations = run_to_end([f"{programs}/views", str(seed), str(CASES)], ["right"], (30 + CASES) * SLOW,
                                    {**gpus, **workers}, [], f"{base}/work")
         print(f"{CASES} cases from seed {seed}, {operations} operations under {workers or 'threads'}")
+    # Where the setting rules it out, worker processes do not touch libcuda: the fake one ends a process that reads this plan.
+    untouched = {"DCL_WORKERS": "local:2", "DCL_TRANSFER": "send", "TEST_CUDA": "this is no rule"}
+    run_to_end([f"{programs}/views", str(SEED), "2"], ["right"], 60 * SLOW, {**gpus, **untouched}, [], f"{base}/work")
 
 
 if __name__ == "__main__":
