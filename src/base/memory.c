@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -165,4 +164,14 @@ const char *dcli_memory_back(int memfd, size_t bytes)
 {
     const char *call = dcli_memory_size(memfd, bytes);
     return call == NULL ? dcli_memory_reserve(memfd, 0, bytes) : call;
+}
+
+bool dcli_descriptor_may_stay(int descriptor)
+{
+    enum { SPARE = 32, SHARE = 8 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return true;
+    rlim_t spare = limit.rlim_cur / SHARE < SPARE ? limit.rlim_cur / SHARE : SPARE;
+    return (rlim_t)descriptor < limit.rlim_cur - spare;
 }

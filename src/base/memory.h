@@ -2,6 +2,7 @@
 #ifndef DCLI_BASE_MEMORY_H
 #define DCLI_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +31,9 @@ const char *dcli_memory_size(int memfd, size_t bytes);
 const char *dcli_memory_reserve(int memfd, size_t offset, size_t bytes);
 /** Set the size of a new memfd and allocate all its pages. */
 const char *dcli_memory_back(int memfd, size_t bytes);
+
+/** Whether a new descriptor leaves enough of them for peers, joining nodes, files and compilers. Descriptors are assigned
+ *  lowest first. An array without a descriptor fails alone; without the others a node could not continue. */
+bool dcli_descriptor_may_stay(int descriptor);
 
 #endif

@@ -59,10 +59,10 @@ dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_me
 /** Allocate memory with undefined contents that no other process can map. */
 dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** Bytes allocated on this device, in whole mappings, without wrapped memory; and bytes of free mappings retained for
- *  reuse. */
+ *  reuse, or until no command uses them. */
 size_t dcli_device_taken_bytes(const dcli_device *device);
 size_t dcli_device_spare_bytes(const dcli_device *device);
-/** Free the memory that is retained only for reuse. */
+/** Free them. Waits for the commands that use them. */
 void dcli_device_drop_spare(dcli_device *device);
 /** Use host memory of the caller in place (only if the device works in host memory); it must outlive the object. */
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out);
@@ -80,7 +80,7 @@ typedef struct dcli_memory_place {
     int descriptor; /* descriptor of the memfd: borrowed, close-on-exec */
     size_t offset;  /* bytes */
     int owner;      /* of peer memory: number of the node that it belongs to, as its readers count */
-    /* Peer memory of several pieces, which have numbers from `memfd` on; else 0 and NULL. */
+    /* The pieces of peer memory, which have numbers from `memfd` on; else 0 and NULL. */
     int piece_count;
     size_t piece_bytes;
     const int *descriptors; /* [piece_count], borrowed */
@@ -89,9 +89,15 @@ typedef struct dcli_memory_place {
  *          place and are not opened with DCLI_OPEN_SHARED, others where dcli_device_reads_peers() is false. */
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
 /** Memory of another GPU, which kernels of this device read over the link between the two. It lasts at least as long as the
- *  object; nothing orders what the two devices do. @param place  of the other device; the descriptor is borrowed. */
+ *  object; nothing orders what the two devices do. It is imported once for all places in it, until
+ *  dcli_device_end_imports(). @param place  of the other device; the descriptors are borrowed.
+ *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_DEVICE, DCL_ERR_UNSUPPORTED; DCL_ERR_PROTOCOL: the place is not in the memory of
+ *          this number. */
 dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *place, size_t bytes,
                               dcli_memory **memory_out);
+/** Give back what was imported of memory that another device has freed, now or with the last memory in it.
+ *  @param number  of its first piece; 0: all memory of this owner. */
+void dcli_device_end_imports(dcli_device *device, int owner, int64_t number);
 /** Whether a memory was imported from this place. The descriptor is not compared: numbers are never used twice. */
 bool dcli_memory_is_import(const dcli_memory *memory, const dcli_memory_place *place);
 /** Call `fn` before a memfd is unmapped here and its descriptor closed, which happens some time after the last memory

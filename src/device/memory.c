@@ -180,7 +180,7 @@ static size_t own_bytes(const dcli_memory *memory)
 {
     if (memory->mapping.bytes > 0)
         return memory->mapping.bytes;
-    return memory->host == NULL && !memory->imported ? memory->bytes : 0;
+    return memory->host == NULL && memory->import == NULL ? memory->bytes : 0;
 }
 
 static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memory **memory_out)
@@ -188,7 +188,7 @@ static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memo
     dcl_status status = check_size(device, bytes);
     if (status != DCL_OK)
         return status;
-    dcli_memories_collect(device);
+    dcli_pieces_collect(device, false);
     dcli_memory *memory = new_memory(device, bytes);
     if (memory == NULL)
         return DCL_ERR_NOMEM;
@@ -207,9 +207,13 @@ static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memo
 
 size_t dcli_device_taken_bytes(const dcli_device *device) { return device->taken_bytes; }
 
-size_t dcli_device_spare_bytes(const dcli_device *device) { return dcli_pool_bytes(device); }
+size_t dcli_device_spare_bytes(const dcli_device *device) { return dcli_pool_bytes(device) + device->leaving_bytes; }
 
-void dcli_device_drop_spare(dcli_device *device) { dcli_pool_empty(device); }
+void dcli_device_drop_spare(dcli_device *device)
+{
+    dcli_pool_empty(device);
+    dcli_pieces_collect(device, true);
+}
 
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out)
 {
@@ -253,45 +257,19 @@ dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_
     return DCL_OK;
 }
 
-static void give_back(dcli_memory *memory)
-{
-    clReleaseMemObject(memory->buffer);
-    memory->device->taken_bytes -= own_bytes(memory);
-    if (memory->imported)
-        dcli_pieces_free(memory->pieces);
-    if (memory->mapping.bytes > 0)
-        dcli_mapping_give(memory->device, &memory->mapping);
-    dcli_free(memory);
-}
-
-void dcli_memories_collect(dcli_device *device)
-{
-    dcl_status unused;
-    for (dcli_memory **at = &device->leaving; *at != NULL;) {
-        dcli_memory *memory = *at;
-        if (!dcli_tickets_are_complete(device, memory->used, &unused)) {
-            at = &memory->next;
-            continue;
-        }
-        *at = memory->next;
-        give_back(memory);
-    }
-}
-
 void dcli_memory_release(dcli_memory *memory)
 {
-    dcl_status unused;
     if (memory == NULL)
         return;
     if (memory->host != NULL)
         dcli_tickets_finish(memory->device, memory->used); /* failed launches no longer use it either */
-    /* Drivers keep a buffer while a command uses it, but they do not know of pieces after the first. */
-    if (memory->pieces == NULL || dcli_tickets_are_complete(memory->device, memory->used, &unused)) {
-        give_back(memory);
-        return;
-    }
-    memory->next = memory->device->leaving;
-    memory->device->leaving = memory;
+    clReleaseMemObject(memory->buffer);
+    memory->device->taken_bytes -= own_bytes(memory);
+    if (memory->import != NULL)
+        dcli_import_give(memory->device, memory->import);
+    if (memory->mapping.bytes > 0)
+        dcli_mapping_give(memory->device, &memory->mapping);
+    dcli_free(memory);
 }
 
 void *dcli_memory_host(const dcli_memory *memory) { return memory->host; }
@@ -305,10 +283,10 @@ bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_ou
         return false;
     *place_out =
         (dcli_memory_place){.memfd = mapping->number, .descriptor = mapping->descriptor, .offset = mapping->offset};
-    if (memory->pieces != NULL) {
-        place_out->piece_count = memory->pieces->count;
-        place_out->piece_bytes = memory->pieces->bytes;
-        place_out->descriptors = memory->pieces->descriptor;
+    if (mapping->pieces != NULL) {
+        place_out->piece_count = mapping->pieces->count;
+        place_out->piece_bytes = mapping->pieces->bytes;
+        place_out->descriptors = mapping->pieces->descriptor;
     }
     return true;
 }

@@ -154,8 +154,7 @@ void dcli_device_close(dcli_device *device)
     if (device == NULL)
         return;
     bool quiet = device->queue[DCLI_COMPUTE].handle == NULL || dcli_ticket_end(device);
-    dcli_memories_collect(device);
-    dcli_slab_imports_free(device);
+    dcli_imports_close(device);
     dcli_ring_free(device);
     dcli_programs_free(device);
     if (device->nothing != NULL)
@@ -164,6 +163,7 @@ void dcli_device_close(dcli_device *device)
         dcli_mapping_give(device, &device->nothing_at);
     dcli_pool_empty(device);
     dcli_slabs_close(device);
+    dcli_pieces_collect(device, true);
     for (int n = 0; n < DCLI_QUEUES; n++)
         if (device->queue[n].handle != NULL)
             clReleaseCommandQueue(device->queue[n].handle);

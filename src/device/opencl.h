@@ -57,14 +57,24 @@ void dcli_mark_defaults(dcli_found found[], int count);
 
 typedef struct dcli_slab dcli_slab;
 
+/** A device's command queues, each in order. COMPUTE: kernels, copies within the device and fills. IN and OUT:
+ *  transfers from and to host memory, concurrent with computation. Devices that work in host memory have only the
+ *  first. */
+typedef enum dcli_direction { DCLI_COMPUTE, DCLI_IN, DCLI_OUT, DCLI_QUEUES } dcli_direction;
+
 /** Peer memory: one piece, or several of equal length whose addresses on the device follow each other. Kernels are given the
  *  first one and reach all; commands that are given a buffer reach only that. */
 typedef struct dcli_pieces {
     int count;
-    size_t bytes;    /* of each */
-    cl_mem *buffer;  /* [count] */
-    int *descriptor; /* [count] of memory that was made here; NULL: of imported memory */
+    size_t bytes;                /* of each */
+    cl_mem *buffer;              /* [count] */
+    int *descriptor;             /* [count] of memory that was made here; -1: of other devices' memory */
+    uint64_t until[DCLI_QUEUES]; /* of released pieces: the last commands that may use them */
+    struct dcli_pieces *next;    /* of device->leaving */
 } dcli_pieces;
+
+/** Memory of another device that is imported here: peer_import.c. */
+typedef struct dcli_import dcli_import;
 
 /** Host memory mapped for a device, or peer memory: memory of the device that other devices read. */
 typedef struct dcli_mapping {
@@ -93,11 +103,6 @@ typedef struct dcli_mark {
     const char *call; /* that enqueued it */
     bool timed;       /* its time is asked for */
 } dcli_mark;
-
-/** A device's command queues, each in order. COMPUTE: kernels, copies within the device and fills. IN and OUT:
- *  transfers from and to host memory, concurrent with computation. Devices that work in host memory have only the
- *  first. */
-typedef enum dcli_direction { DCLI_COMPUTE, DCLI_IN, DCLI_OUT, DCLI_QUEUES } dcli_direction;
 
 typedef struct dcli_queue {
     cl_command_queue handle;
@@ -140,8 +145,9 @@ struct dcli_device {
     atomic_int notices;      /* notifications requested and not yet made */
 
     uint64_t serial;      /* serial number of the last memory */
-    dcli_memory *leaving; /* released memory in several pieces that commands may still use */
-    struct dcli_slab_import *slab_imports;
+    dcli_pieces *leaving; /* released pieces that commands may still use */
+    size_t leaving_bytes; /* of them that were made here */
+    dcli_import *imports;
     size_t taken_bytes;
     cl_mem nothing; /* dummy buffer for memory of 0 bytes */
     dcli_mapping nothing_at;
@@ -170,9 +176,8 @@ struct dcli_memory {
     size_t bytes;
     size_t base;                                      /* offset in the buffer; 0 except for slots */
     void *host;                                       /* NULL: not in place */
-    bool imported;                                    /* peer memory of another device */
+    dcli_import *import;                              /* that it is a part of: peer memory of another device; or NULL */
     dcli_pieces *pieces;                              /* that it consists of, where there are several; else NULL */
-    dcli_memory *next;                                /* of device->leaving */
     dcli_mapping mapping;                             /* ours; of 0 bytes: none, or somebody else's */
     uint64_t used[DCLI_QUEUES], written[DCLI_QUEUES]; /* tickets of the last commands of each queue that use it, and
                                                          that write it */
@@ -219,12 +224,24 @@ void dcli_peers_open(dcli_device *device, const dcli_found *found);
 /** Peer memory that holds anything. @param bytes  of dcli_pages_round(), a multiple of a huge page.
  *  @return DCL_OK; DCL_ERR_NOMEM, DCL_ERR_UNSUPPORTED, DCL_ERR_DEVICE. */
 dcl_status dcli_peers_map(dcli_device *device, size_t bytes, dcli_mapping *mapping_out);
-void dcli_peers_unmap(const dcli_mapping *mapping);
-/** Give back the imported slabs of other devices. */
-void dcli_slab_imports_free(dcli_device *device);
+void dcli_peers_unmap(dcli_device *device, const dcli_mapping *mapping);
+
+/** Pieces that are to be imported; NULL: DCL_ERR_NOMEM, which is recorded. */
+dcli_pieces *dcli_pieces_new(int count, size_t bytes);
+/** Import pieces, so that kernels find them one after the other. @param descriptors  [pieces->count], borrowed. */
+dcl_status dcli_pieces_import(dcli_device *device, const int descriptors[], dcli_pieces *pieces);
+/** Import one piece. @param descriptor  borrowed. */
+dcl_status dcli_piece_import(dcli_device *device, int descriptor, size_t bytes, cl_mem *buffer_out);
+/** Free pieces that no command has used. NULL is accepted. */
 void dcli_pieces_free(dcli_pieces *pieces);
-/** Give back released memory that no command uses any more. */
-void dcli_memories_collect(dcli_device *device);
+/** Free pieces as soon as no command uses them. */
+void dcli_pieces_leave(dcli_device *device, dcli_pieces *pieces);
+/** Free those that have left and are not used any more. @param wait  wait until none is used. */
+void dcli_pieces_collect(dcli_device *device, bool wait);
+
+/** Release a memory's use of an import. */
+void dcli_import_give(dcli_device *device, dcli_import *import);
+void dcli_imports_close(dcli_device *device);
 /** For tests: memory of more bytes consists of several pieces. A multiple of DCLI_HUGE_BYTES. */
 extern size_t dcli_most_piece_bytes;
 

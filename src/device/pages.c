@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -81,18 +80,11 @@ static dcl_status fail_to_share(const dcli_device *device, size_t bytes, const c
                                  : "as much memory to be free; use smaller arrays or close other programs");
 }
 
-/* Make a memfd, unless few descriptors are left: those are reserved for descriptors of peers, joining nodes, files and
- * compilers. An array without a descriptor fails alone; without the others a node could not continue. Descriptors are
- * assigned lowest first. */
+/* Make a memfd, unless few descriptors are left. */
 static int make_frugally(void)
 {
-    enum { SPARE = 32, SHARE = 8 };
-    struct rlimit limit;
     int descriptor = memfd_create("dcl-part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return descriptor;
-    rlim_t spare = limit.rlim_cur / SHARE < SPARE ? limit.rlim_cur / SHARE : SPARE;
-    if ((rlim_t)descriptor < limit.rlim_cur - spare)
+    if (descriptor < 0 || dcli_descriptor_may_stay(descriptor))
         return descriptor;
     close(descriptor);
     errno = EMFILE;
@@ -163,7 +155,7 @@ void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping)
         device->unmapped(device->unmapped_user, mapping->number + n); /* the callback may still pass the descriptor
                                                                          on */
     if (mapping->pieces != NULL) {
-        dcli_peers_unmap(mapping);
+        dcli_peers_unmap(device, mapping);
         return;
     }
     munmap(mapping->host, mapping->bytes);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "device/opencl.h"
 
 enum { MOST_GPUS = 64, REASON_BYTES = 256 };
@@ -185,6 +186,15 @@ dcl_status dcli_cuda_make(int number, size_t bytes, int *descriptor_out)
         return fail("cuMemCreate", code, number, bytes);
     code = cuda.cuMemExportToShareableHandle(&descriptor, memory, HANDLE_IS_DESCRIPTOR, 0);
     int released = cuda.cuMemRelease(memory);
+    if (code == CUDA_SUCCESS && !dcli_descriptor_may_stay(descriptor)) {
+        close(descriptor);
+        return DCLI_FAIL(
+            DCL_ERR_NOMEM,
+            "%zu bytes of memory that other GPUs can read were asked for on GPU %d, but few descriptors are "
+            "left; expected one for every 256 MB and every large array; raise the limit of open files "
+            "(ulimit -n)",
+            bytes, number);
+    }
     if (code == CUDA_SUCCESS && released == CUDA_SUCCESS) {
         fcntl(descriptor, F_SETFD, FD_CLOEXEC);
         *descriptor_out = descriptor;

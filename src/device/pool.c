@@ -7,14 +7,23 @@
 
 #include "base/memory.h"
 
-/* The smallest retained mapping that holds `bytes` and wastes at most an eighth; -1: none. */
+/* Whether a retained mapping holds `bytes` and wastes at most an eighth. Readers of peer memory import as many pieces as
+ * they need, so all of them must be needed. */
+static bool fits(const dcli_mapping *kept, size_t bytes, bool shared)
+{
+    const dcli_pieces *pieces = kept->pieces;
+    if ((kept->descriptor >= 0) != shared || kept->bytes < bytes || kept->bytes - bytes > bytes / 8)
+        return false;
+    return pieces == NULL || (size_t)pieces->count == (bytes + pieces->bytes - 1) / pieces->bytes;
+}
+
+/* The smallest retained mapping that fits; -1: none. */
 static int find_kept(const dcli_device *device, size_t bytes, bool shared)
 {
     int best = -1;
     for (int n = 0; n < device->pool_count; n++) {
         const dcli_mapping *kept = &device->pool[n];
-        bool fits = (kept->descriptor >= 0) == shared && kept->bytes >= bytes && kept->bytes - bytes <= bytes / 8;
-        if (fits && (best < 0 || kept->bytes < device->pool[best].bytes))
+        if (fits(kept, bytes, shared) && (best < 0 || kept->bytes < device->pool[best].bytes))
             best = n;
     }
     return best;
@@ -96,7 +105,7 @@ static bool may_keep(const dcli_device *device, size_t bytes)
 static void keep(dcli_device *device, const dcli_mapping *mapping)
 {
     make_room(device, mapping->bytes);
-    if (mapping->pieces != NULL || !may_keep(device, mapping->bytes)) {
+    if (!may_keep(device, mapping->bytes)) {
         dcli_pages_unmap(device, mapping);
         return;
     }

@@ -254,7 +254,7 @@ typedef struct dcli_msg_part {
     int64_t storage, bytes;
     int64_t memfd; /* the sender's number of the memfd */
     int64_t offset;
-    int64_t piece, piece_bytes; /* of memory in several pieces, each of which has a number; else 0 */
+    int64_t piece, piece_bytes; /* of memory of a GPU, each piece of which has a number; else 0 */
 } dcli_msg_part;
 
 typedef struct dcli_msg_forget {

@@ -311,7 +311,7 @@ static const dcli_field part_fields[] = {
     INT64(memfd, 1, "the sender's number of the memfd that contains the part; with a new number comes a descriptor"),
     INT64(offset, 0, "offset of the part in that memfd"),
     INT64(piece, 0, "of memory of a GPU in several pieces: only this piece is shown; 0, which comes last: the part"),
-    INT64(piece_bytes, 0, "size of each piece, whose numbers follow that of the first; 0: there is one"),
+    INT64(piece_bytes, 0, "of memory of a GPU: size of each piece, whose numbers follow that of the first; else 0"),
 };
 #undef OBJECT
 

@@ -59,7 +59,7 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
         return status;
     }
     worker->counters.storage_bytes += (int64_t)bytes;
-    return worker->terms.is_process ? dcli_show_part(worker, held) : DCL_OK;
+    return dcli_show_part(worker, held);
 }
 
 static bool reads_us(const dcli_worker *worker, int node)

@@ -29,6 +29,8 @@ static dcl_status forget(dcli_worker *worker, int peer)
     dcli_chunks_drop_after(&worker->received, peer, worker->catalog.entries.last_operation);
     if (worker->terms.is_process && !worker->is_host)
         dcli_board_end_memory(worker->terms.board, peer, 0);
+    if (!worker->is_host)
+        dcli_device_end_imports(worker->as_node->device, peer, 0);
     return status;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/memory.h"
 
 /* ---- showing ------------------------------------------------------------------------------------------------------ */
 
@@ -86,6 +87,13 @@ static dcl_status show(dcli_worker *worker, struct dcli_shown *shown, int node, 
     return status;
 }
 
+static bool reads_here(const dcli_worker *worker, int node)
+{
+    const dcli_node_ways *ways = worker->terms.ways;
+    return node != worker->terms.self && !worker->gone[node] &&
+           dcli_way_between(&ways[node], &ways[worker->terms.self]) == DCLI_WAY_PLACE;
+}
+
 /* @param place  of memory in one piece, or of one of several. */
 static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *place, const dcli_message *message)
 {
@@ -94,8 +102,7 @@ static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *plac
         return DCL_ERR_NOMEM;
     dcl_status status = DCL_OK;
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (node != worker->terms.self && !worker->gone[node] &&
-            dcli_way_between(&worker->terms.ways[node], &worker->terms.ways[worker->terms.self]) == DCLI_WAY_PLACE) {
+        if (reads_here(worker, node)) {
             status = show(worker, shown, node, message);
             if (status == DCL_ERR_NETWORK)
                 status = DCL_OK; /* this one is gone, the others are not */
@@ -103,11 +110,26 @@ static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *plac
     return status;
 }
 
+/* Threads of this process find parts on their board: they are only told when the memory is freed. */
+static dcl_status note_readers(dcli_worker *worker, const dcli_memory_place *place)
+{
+    struct dcli_shown *shown = find_shown(worker, place->memfd);
+    if (shown != NULL)
+        return DCL_OK;
+    if ((shown = add_shown(worker, place)) == NULL)
+        return DCL_ERR_NOMEM;
+    for (int node = 0; node < worker->terms.node_count; node++)
+        shown->to[node] = reads_here(worker, node);
+    return DCL_OK;
+}
+
 dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
 {
     dcli_memory_place place;
     if (!dcli_memory_place_of(held->memory, &place))
         return DCL_OK;
+    if (!worker->terms.is_process)
+        return note_readers(worker, &place);
     dcl_status status = DCL_OK;
     dcli_message message = {.kind = DCLI_MSG_PART,
                             .epoch = worker->terms.session,
@@ -127,7 +149,7 @@ dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
     return status == DCL_OK ? show_to_all(worker, &place, &message) : status;
 }
 
-/* Tell peers that the device has unmapped a memfd. If there is no memory for the message, a peer keeps the pages until
+/* Tell peers that the device has freed a memfd or peer memory. If there is no memory for the message, a peer keeps it until
  * the session ends. */
 static void tell_unmapped(void *user, int64_t memfd)
 {
@@ -192,6 +214,10 @@ static dcl_status map_memory(dcli_worker *worker, const dcli_received *received)
 static dcl_status keep_descriptor(dcli_worker *worker, const dcli_received *received)
 {
     int descriptor = fcntl(received->descriptor, F_DUPFD_CLOEXEC, 0);
+    if (descriptor >= 0 && !dcli_descriptor_may_stay(descriptor)) {
+        close(descriptor);
+        descriptor = -1;
+    }
     if (descriptor < 0)
         return add_unseen(worker, received, "no descriptor is free for it");
     dcl_status status =
@@ -243,5 +269,6 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
 dcl_status dcli_take_forget(dcli_worker *worker, int from, const dcli_msg_forget *forget)
 {
     dcli_board_end_memory(worker->terms.board, from, forget->memfd);
+    dcli_device_end_imports(worker->as_node->device, from, forget->memfd);
     return DCL_OK;
 }

@@ -473,7 +473,7 @@ static dcl_status open_as_node(dcli_worker *worker)
             dcli_device_open_as(terms->device, terms->log, may_read_gpus(terms) ? DCLI_OPEN_PEERS : 0, &own->device);
     if (status == DCL_OK)
         status = dcli_memory_create_private(own->device, 256, &own->nothing);
-    if (status == DCL_OK && terms->is_process)
+    if (status == DCL_OK)
         dcli_show_begin(worker);
     if (status == DCL_OK && terms->commons != NULL)
         terms->commons->device[terms->self] = own->device;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "device/opencl.h"
 #include "device/peer_cuda.h"
@@ -178,7 +180,7 @@ Test(peer, memory_that_is_used_again_is_zeroed)
         dcli_memory_release(small);
         dcli_memory_release(large);
     }
-    cr_expect_eq(cuda.calls("cuMemCreate"), 2 + 1 + 3, "two of the trial, a slab, and large memory is made anew: %d",
+    cr_expect_eq(cuda.calls("cuMemCreate"), 2 + 1 + 1, "two of the trial, a slab, and large memory: %d",
                  cuda.calls("cuMemCreate"));
     dcli_device_close(device);
     expect_released("used again");
@@ -200,6 +202,155 @@ Test(peer, scratch_and_private_memory_have_no_place)
     dcli_memory_release(nothing);
     dcli_device_close(device);
     expect_released("no place");
+}
+
+/* What is imported serves all memories in it, until its owner has freed it. */
+Test(peer, imports_last_as_long_as_their_memory)
+{
+    use_fakes(NULL);
+    dcli_device *owner = open_device(0), *reader = open_device(1);
+    dcli_memory *memory[3] = {create(owner, bytes), create(owner, 2 * bytes), create(owner, 5 << 20)}, *there[3];
+    char before[200], after[200];
+    opencl.left(before, sizeof before);
+    opencl.plan("apart; peers");
+    for (int round = 0; round < 3; round++)
+        for (int n = 0; n < 3; n++) {
+            there[n] = import(reader, memory[n]);
+            add(reader, there[n], 1);
+            dcli_memory_release(there[n]);
+        }
+    cr_expect_eq(opencl.calls("clCreateBufferWithProperties"), 2, "a slab and large memory: %d",
+                 opencl.calls("clCreateBufferWithProperties"));
+    expect_all(memory[0], 3, "as the owner sees it");
+    dcli_memory_place place;
+    cr_assert(dcli_memory_place_of(memory[0], &place));
+    there[0] = import(reader, memory[0]);
+    dcli_device_end_imports(reader, place.owner, place.memfd);
+    expect_all(there[0], 3, "used until it is released");
+    dcli_memory_release(there[0]);
+    dcli_device_end_imports(reader, place.owner, 0);
+    dcli_program_release(test_build(reader, TEST_ADD_SOURCE, "add"));
+    dcli_device_drop_spare(reader);
+    opencl.left(after, sizeof after);
+    cr_expect_eq(atoi(strstr(after, "cl_mem") - 3), atoi(strstr(before, "cl_mem") - 3), "before \"%s\", after \"%s\"",
+                 before, after);
+    for (int n = 0; n < 3; n++)
+        dcli_memory_release(memory[n]);
+    dcli_device_close(reader);
+    dcli_device_close(owner);
+    expect_released("imports that end");
+}
+
+/* Just below the size from which memory has a descriptor of its own: it may have one nevertheless. */
+Test(peer, memory_of_nearly_a_huge_page)
+{
+    static const size_t sizes[] = {DCLI_HUGE_BYTES - DCLI_MEMORY_ALIGN, DCLI_HUGE_BYTES - DCLI_MEMORY_ALIGN + 1,
+                                   DCLI_HUGE_BYTES - 1, DCLI_HUGE_BYTES};
+    use_fakes(NULL);
+    dcli_device *owner = open_device(0), *reader = open_device(1);
+    for (int n = 0; n < 4; n++) {
+        dcli_memory *memory = create(owner, sizes[n]);
+        add(owner, memory, n);
+        dcli_memory *there = import(reader, memory);
+        expect_all(there, n, "of nearly a huge page");
+        dcli_memory_release(there);
+        dcli_memory_release(memory);
+    }
+    dcli_device_close(reader);
+    dcli_device_close(owner);
+    expect_released("nearly a huge page");
+}
+
+/* Memory that commands still use when it is released is waited for before an array does without peer memory. */
+Test(peer, memory_that_is_still_used_is_waited_for)
+{
+    enum { MB = 1 << 20 };
+    use_fakes(NULL);
+    dcli_most_piece_bytes = 2 * MB;
+    dcli_device *device = open_device(0);
+    dcli_memory_place place;
+    dcli_memory *memory = create(device, 9 * MB);
+    size_t taken = dcli_device_taken_bytes(device);
+    dcli_program *program = test_build(device, TEST_ADD_SOURCE, "add");
+    const size_t global = COUNT, local = 64;
+    const int n = 1;
+    dcli_argument arguments[] = {{.memory = memory, .written = true}, {.value = &n, .bytes = sizeof n}};
+    opencl.plan("apart; peers; late clEnqueueNDRangeKernel 1 200");
+    cuda.plan(NULL);
+    cr_assert_eq(dcli_device_launch(device, program, 0, 2, arguments, 1, &global, &local, NULL), DCL_OK);
+    cr_assert_eq(dcli_device_flush(device), DCL_OK);
+    dcli_memory_release(memory);
+    cr_expect_lt(dcli_device_taken_bytes(device), taken);
+    cr_expect_geq(dcli_device_spare_bytes(device), 10 * MB, "it counts as spare");
+    cuda.plan("fail cuMemCreate 1 2");
+    memory = create(device, 20 * MB);
+    cr_expect(dcli_memory_place_of(memory, &place), "made of what was waited for");
+    dcli_memory_release(memory);
+    dcli_device_drop_spare(device);
+    cr_expect_eq(dcli_device_spare_bytes(device), 0);
+    dcli_program_release(program);
+    dcli_device_close(device);
+    expect_released("waited for");
+}
+
+/* Addresses of pieces are asked while a kernel runs that does not end. */
+Test(peer, pieces_are_imported_beside_kernels, .timeout = 60)
+{
+    enum { MB = 1 << 20 };
+    use_fakes(NULL);
+    dcli_most_piece_bytes = 2 * MB;
+    dcli_device *owner = open_device(0), *reader = open_device(1);
+    dcli_memory *memory = create(owner, 9 * MB), *busy = create(reader, bytes);
+    dcli_memory_release(import(reader, memory)); /* compiles */
+    dcli_memory_place place;
+    cr_assert(dcli_memory_place_of(memory, &place));
+    dcli_device_end_imports(reader, place.owner, 0);
+    dcli_program *program = test_build(reader, TEST_ADD_SOURCE, "add");
+    const size_t global = COUNT, local = 64;
+    const int n = 1;
+    dcli_argument arguments[] = {{.memory = busy, .written = true}, {.value = &n, .bytes = sizeof n}};
+    opencl.plan("apart; peers; hang kernel 1");
+    cr_assert_eq(dcli_device_launch(reader, program, 0, 2, arguments, 1, &global, &local, NULL), DCL_OK);
+    cr_assert_eq(dcli_device_flush(reader), DCL_OK);
+    dcli_memory *there = import(reader, memory), *own = create(reader, 9 * MB);
+    opencl.plan("apart; peers"); /* the kernel ends */
+    expect_all(there, 0, "imported meanwhile");
+    expect_all(own, 0, "made meanwhile");
+    expect_all(busy, 1, "of the kernel");
+    dcli_memory *all[] = {there, own, busy, memory};
+    for (int m = 0; m < 4; m++)
+        dcli_memory_release(all[m]);
+    dcli_program_release(program);
+    dcli_device_close(reader);
+    dcli_device_close(owner);
+    expect_released("beside kernels");
+}
+
+/* Descriptors are left for everything else: arrays beyond that are made without. */
+Test(peer, descriptors_are_limited)
+{
+    enum { LIMIT = 128, ARRAYS = 140 };
+    struct rlimit limit;
+    use_fakes(NULL);
+    dcli_device *device = open_device(0);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = LIMIT;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    static dcli_memory *memory[ARRAYS];
+    dcli_memory_place place;
+    int shown = 0;
+    for (int n = 0; n < ARRAYS; n++) {
+        memory[n] = create(device, DCLI_HUGE_BYTES);
+        shown += dcli_memory_place_of(memory[n], &place);
+    }
+    int next = dup(0);
+    cr_expect(shown > LIMIT / 2 && shown < LIMIT, "%d of %d can be shown", shown, ARRAYS);
+    cr_expect(next >= 0 && next <= LIMIT - LIMIT / 8, "descriptor %d is the next", next);
+    close(next);
+    for (int n = 0; n < ARRAYS; n++)
+        dcli_memory_release(memory[n]);
+    dcli_device_close(device);
+    expect_released("many descriptors");
 }
 
 /* ---- hosts without ----------------------------------------------------------------------------------------------- */

@@ -148,6 +148,13 @@ dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *plac
     return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "there is no memory of other devices");
 }
 
+void dcli_device_end_imports(dcli_device *device, int owner, int64_t number)
+{
+    (void)device;
+    (void)owner;
+    (void)number;
+}
+
 bool dcli_memory_is_import(const dcli_memory *memory, const dcli_memory_place *place)
 {
     (void)memory;

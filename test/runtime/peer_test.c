@@ -96,6 +96,28 @@ Test(peer_on_device, large_parts_lie_in_several_pieces)
     play_in_place(open_scene(NULL, "place"));
 }
 
+/* Arrays that are made, used and released in turn lie in the same memory, which is imported once. */
+Test(peer_on_device, arrays_made_again_lie_in_the_same_memory)
+{
+    int made = 0, imported = 0;
+    scene *s = open_scene(NULL, "place");
+    for (int round = 0; round < 5; round++) {
+        play(s, round);
+        int made_now = s->cuda.calls("cuMemCreate"), imported_now = s->opencl.calls("clCreateBufferWithProperties");
+        if (round == 1)
+            made = made_now, imported = imported_now;
+        if (round > 1)
+            cr_expect(made == made_now && imported == imported_now, "round %d: %d made, then %d; %d imported, then %d",
+                      round, made, made_now, imported, imported_now);
+        dcl_release(s->A);
+        dcl_release(s->C);
+        TEST_OK(dcl_wait(s->cluster));
+        s->A = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, N, M));
+        s->C = test_array(s->cluster, "*,block", dcl_grid_2d(DCL_INT32, N, M));
+    }
+    close_scene(s);
+}
+
 /* What is not written by kernels is told to peers, too, when the device has written it, and not before. */
 Test(peer_on_device, peers_wait_for_what_a_device_fills)
 {
@@ -146,7 +168,7 @@ Test(peer_on_device, elements_are_sent_where_that_is_demanded)
 Test(peer_on_device, an_array_that_others_cannot_read)
 {
     scene *s = open_scene(NULL, "place");
-    dcl_release(s->A);
+    dcl_array *before = s->A; /* its memory would be used again */
     s->cuda.plan("fail cuMemCreate 1+ 2");
     s->A = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, N, M));
     for (int n = 0; n < N * M; n++)
@@ -158,5 +180,6 @@ Test(peer_on_device, an_array_that_others_cannot_read)
     dcl_status status = dcl_wait(s->cluster);
     cr_expect_eq(status, DCL_ERR_NOMEM, "%d: %s", status, dcl_error());
     cr_expect(strstr(dcl_error(), "that can be read here") != NULL, "%s", dcl_error());
+    dcl_release(before);
     close_scene(s);
 }
