@@ -16,8 +16,9 @@ struct entry {
     void *address;           /* NULL: none, or peer memory */
     dcli_memory_place place; /* of peer memory; memfd 0: none */
     size_t bytes;
-    struct memory *memory; /* the other process's memory that contains it; NULL: memory of this process */
-    int *descriptors;      /* of the pieces of such memory, where it is peer memory in several pieces; else NULL */
+    struct memory *memory;  /* the other process's memory that contains it; NULL: memory of this process */
+    struct memory **pieces; /* [place.piece_count] where that is peer memory: the first is `memory`; else NULL */
+    int *descriptors;       /* [place.piece_count] of them */
     struct entry *next;
 };
 
@@ -72,11 +73,25 @@ static void free_memory(dcli_board *board, struct memory *memory)
     dcli_free(memory);
 }
 
+/* The memories that contain a part. */
+static int count_memories(const struct entry *entry)
+{
+    return entry->memory == NULL ? 0 : entry->pieces == NULL ? 1 : entry->place.piece_count;
+}
+
+static struct memory *memory_of(const struct entry *entry, int n)
+{
+    return entry->pieces != NULL ? entry->pieces[n] : entry->memory;
+}
+
 static void free_entry(dcli_board *board, struct entry *entry)
 {
-    struct memory *memory = entry->memory;
-    if (memory != NULL && --memory->parts == 0 && memory->ended)
-        free_memory(board, memory);
+    for (int n = 0; n < count_memories(entry); n++) {
+        struct memory *memory = memory_of(entry, n);
+        if (--memory->parts == 0 && memory->ended)
+            free_memory(board, memory);
+    }
+    dcli_free(entry->pieces);
     dcli_free(entry->descriptors);
     dcli_free(entry);
 }
@@ -125,8 +140,8 @@ static dcl_status put(dcli_board *board, const struct entry *contents)
     fresh->next = *bucket;
     if (!again)
         *bucket = fresh;
-    if (!again && fresh->memory != NULL)
-        fresh->memory->parts++;
+    for (int n = 0; !again && n < count_memories(fresh); n++)
+        memory_of(fresh, n)->parts++;
     pthread_mutex_unlock(&board->lock);
     if (!again)
         return DCL_OK;
@@ -151,12 +166,14 @@ static dcl_status find_pieces(dcli_board *board, const dcli_msg_part *part, stru
 {
     int64_t count = (part->offset + part->bytes - 1) / part->piece_bytes + 1;
     entry->descriptors = dcli_malloc((size_t)count * sizeof *entry->descriptors);
-    if (entry->descriptors == NULL)
+    entry->pieces = dcli_malloc((size_t)count * sizeof *entry->pieces);
+    if (entry->descriptors == NULL || entry->pieces == NULL)
         return DCL_ERR_NOMEM;
     *missing_out = false;
     for (int64_t n = 0; n < count && !*missing_out; n++) {
-        const struct memory *memory = find_memory(board, entry->node, part->memfd + n);
+        struct memory *memory = find_memory(board, entry->node, part->memfd + n);
         *missing_out = memory == NULL || memory->descriptor < 0;
+        entry->pieces[n] = memory;
         entry->descriptors[n] = *missing_out ? -1 : memory->descriptor;
     }
     entry->place.piece_count = (int)count;
@@ -170,23 +187,27 @@ dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part 
 {
     enum { MOST_PIECES = 1 << 16 };
     struct entry entry = {.storage = part->storage, .node = node, .bytes = (size_t)part->bytes};
-    bool missing = part->piece_bytes > 0 && (part->offset > INT64_MAX - part->bytes ||
-                                             (part->offset + part->bytes) / part->piece_bytes >= MOST_PIECES);
+    bool missing = false;
     dcl_status status = DCL_OK;
     pthread_mutex_lock(&board->lock);
     entry.memory = find_memory(board, node, part->memfd);
-    if (entry.memory->descriptor >= 0)
+    if (entry.memory->descriptor < 0) {
+        entry.address = (char *)entry.memory->address + part->offset;
+    } else {
         entry.place = (dcli_memory_place){
             .memfd = part->memfd, .descriptor = entry.memory->descriptor, .offset = (size_t)part->offset};
-    else
-        entry.address = (char *)entry.memory->address + part->offset;
-    if (part->piece_bytes > 0 && !missing)
-        status = find_pieces(board, part, &entry, &missing);
+        missing = part->piece_bytes == 0 || part->offset > INT64_MAX - part->bytes ||
+                  (part->offset + part->bytes) / part->piece_bytes >= MOST_PIECES;
+        if (!missing)
+            status = find_pieces(board, part, &entry, &missing);
+    }
     pthread_mutex_unlock(&board->lock);
     if (status == DCL_OK && !missing)
         status = put(board, &entry);
-    if (status != DCL_OK || missing)
+    if (status != DCL_OK || missing) {
+        dcli_free(entry.pieces);
         dcli_free(entry.descriptors);
+    }
     return status; /* a part that lacks a piece cannot be read: said when it was shown */
 }
 

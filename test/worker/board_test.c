@@ -1,5 +1,6 @@
 /* Parts of other processes on the board: many in one memory, which stays mapped as long as one of them is there. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -85,5 +86,46 @@ Test(board, memory_that_could_not_be_mapped_is_there_without_an_address)
     cr_expect(found == NULL && bytes == 0);
     dcli_board_end_memory(board, 0, 3);
     cr_expect_not(dcli_board_find_memory(board, 0, 3, &found, &bytes));
+    dcli_board_close(board);
+}
+
+/* Every piece of peer memory that a part lies in stays, not only the first. */
+Test(board, pieces_last_as_long_as_the_parts_in_them)
+{
+    enum { PIECES = 3, PIECE_BYTES = 8192 };
+    dcli_board *board = dcli_board_open();
+    dcli_memory_place place;
+    int descriptor[PIECES];
+    for (int n = 0; n < PIECES; n++) {
+        descriptor[n] = memfd_create("piece", MFD_CLOEXEC);
+        cr_assert_eq(dcli_board_add_peer_memory(board, 1, 7 + n, descriptor[n]), DCL_OK);
+    }
+    dcli_msg_part part = {.storage = 5, .bytes = 2 * PIECE_BYTES + 1, .memfd = 7, .piece_bytes = PIECE_BYTES};
+    cr_assert_eq(dcli_board_put_part(board, 1, &part), DCL_OK, "%s", dcl_error());
+    for (int n = 0; n < PIECES; n++)
+        dcli_board_end_memory(board, 1, 7 + n);
+    cr_assert(dcli_board_get_peer(board, 5, 1, (size_t)part.bytes, &place));
+    cr_expect_eq(place.piece_count, PIECES);
+    for (int n = 0; n < PIECES; n++) {
+        cr_expect_eq(place.descriptors[n], descriptor[n]);
+        cr_expect_geq(fcntl(descriptor[n], F_GETFD), 0, "piece %d is closed", n);
+    }
+    dcli_board_drop_storage(board, 5);
+    for (int n = 0; n < PIECES; n++)
+        cr_expect_lt(fcntl(descriptor[n], F_GETFD), 0, "piece %d is left", n);
+    dcli_board_close(board);
+}
+
+Test(board, parts_whose_pieces_were_not_shown_are_not_there)
+{
+    dcli_board *board = dcli_board_open();
+    dcli_memory_place place;
+    cr_assert_eq(dcli_board_add_peer_memory(board, 1, 7, memfd_create("piece", MFD_CLOEXEC)), DCL_OK);
+    dcli_msg_part part = {.storage = 5, .bytes = 8193, .memfd = 7, .piece_bytes = 8192},
+                  unsized = {.storage = 6, .bytes = 100, .memfd = 7};
+    cr_expect_eq(dcli_board_put_part(board, 1, &part), DCL_OK);
+    cr_expect_eq(dcli_board_put_part(board, 1, &unsized), DCL_OK);
+    cr_expect_not(dcli_board_get_peer(board, 5, 1, 1, &place));
+    cr_expect_not(dcli_board_get_peer(board, 6, 1, 1, &place));
     dcli_board_close(board);
 }
