@@ -57,9 +57,15 @@ static void free_config(dcl_config *config)
         dcli_free((char *)(uintptr_t)*list[s]);
 }
 
+/* Whether a node's device may read memory of other nodes of this process: their parts, or slots of their devices. */
+static bool reads_memory_of_others(const dcli_node_ways *ways)
+{
+    return (ways->can & (DCLI_CAN_READ_ANY | DCLI_CAN_SHARE)) != 0;
+}
+
 /* Close the workers that no thread uses any more. A thread that hangs in its driver may return at any time and then
- * ends. What it uses of its own node and of shared data stays allocated until the program ends, and so do parts of
- * other nodes that its device may be reading in place.
+ * ends. What it uses of its own node and of shared data stays allocated until the program ends, and so do the other
+ * nodes if it may be reading their memory.
  * @return whether there is such a thread. */
 static bool close_workers(dcl_cluster *cluster)
 {
@@ -71,7 +77,7 @@ static bool close_workers(dcl_cluster *cluster)
     for (int n = 0; cluster->guard != NULL && n < cluster->host; n++)
         if (dcli_guard_has_lost(cluster->guard, n)) {
             hangs = true;
-            reads_others |= (cluster->ways[n].can & DCLI_CAN_READ_ANY) != 0;
+            reads_others |= reads_memory_of_others(&cluster->ways[n]);
         }
     for (int n = 0; n <= cluster->host; n++)
         if (n == cluster->host || (!reads_others && !(hangs && dcli_guard_has_lost(cluster->guard, n))))

@@ -170,6 +170,40 @@ Test(hang_on_device, costs_one_node)
     end(&s);
 }
 
+/* Two nodes with memory of their own. One hangs while its device takes what the other has sent, until the cluster has been closed.
+ * @return how many devices are left open. */
+static int count_left_open(const char *transfer)
+{
+    char left[200];
+    int32_t found[N];
+    scene s = {0};
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&s.fake), "%s", TEST_FAKE_OPENCL);
+    s.fake.plan("apart");
+    setenv("DCL_TRANSFER", transfer, 1);
+    open_scene(&s, 2, SILENCE_MS, 600000);
+    TEST_OK(test_shift(s.C, s.A, -1, N - 1, 5));
+    TEST_OK(dcl_read(s.C, NULL, found, NULL));
+    s.fake.plan("apart; hang clEnqueueWriteBuffer 1");
+    double begun_s = now_s();
+    TEST_OK(test_shift(s.C, s.A, -1, N - 1, 6));
+    expect_lost(dcl_wait(s.cluster), begun_s);
+    dcl_release(s.A);
+    dcl_release(s.C);
+    expect_lost(dcl_close(s.cluster), begun_s);
+    const char *contexts = strstr(s.fake.left(left, sizeof left), " cl_context");
+    s.fake.plan("apart");
+    rest(0.3);
+    return contexts != NULL ? contexts[-1] - '0' : 0;
+}
+
+/* The thread that comes back copies out of slots of the other node's device, which is therefore kept. */
+Test(hang_on_device, keeps_devices_whose_slots_are_read)
+{
+    cr_expect_eq(count_left_open("slots"), 2);
+    cr_expect_eq(count_left_open("send"), 1 + 2, "only its own, beside those of before");
+}
+
 /* The thread comes back while the cluster is in use: it is lost all the same. */
 Test(hang_on_device, that_ends_too_late_changes_nothing)
 {
