@@ -9,7 +9,7 @@ uint8_t dcli_ways_of_device(bool in_place, bool reads_gpus)
 {
     if (in_place)
         return DCLI_CAN_READ | DCLI_CAN_SHOW | DCLI_CAN_SHARE;
-    return reads_gpus ? DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU | DCLI_CAN_SHARE : DCLI_CAN_SHARE;
+    return DCLI_CAN_SHARE | DCLI_CAN_REGISTER | (reads_gpus ? DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU : 0);
 }
 
 uint8_t dcli_ways_allowed(const char *setting)
@@ -17,7 +17,7 @@ uint8_t dcli_ways_allowed(const char *setting)
     if (strcmp(setting, "send") == 0)
         return 0;
     if (strcmp(setting, "slots") == 0)
-        return DCLI_CAN_SHARE;
+        return DCLI_CAN_SHARE | DCLI_CAN_REGISTER;
     /* That GPUs read each other's memory relies on more than OpenCL promises: it is only done when it is asked for. */
     return strcmp(setting, "place") == 0 ? DCLI_CAN_ALL : DCLI_CAN_ALL & ~(DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU);
 }

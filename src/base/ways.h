@@ -20,8 +20,10 @@ typedef enum dcli_ability {
     DCLI_CAN_SHARE = 4,     /* what it sends lies in host memory that others of its group see */
     DCLI_CAN_READ_GPUS = 8, /* its device is a GPU that reads memory of others over the links between them, and */
     DCLI_CAN_SHOW_GPU = 16, /* its parts lie in memory that others read so */
+    DCLI_CAN_REGISTER = 32, /* its device has memory of its own and copies fast from and to host memory that it has
+                                registered: others of its group let it map their messages for writing */
     DCLI_CAN_READ_ANY = DCLI_CAN_READ | DCLI_CAN_READ_GPUS,
-    DCLI_CAN_ALL = 31
+    DCLI_CAN_ALL = 63
 } dcli_ability;
 
 /** One node. {0}: it exchanges messages with all others. */

@@ -120,6 +120,13 @@ dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host,
 
 /** Take a slot of at least 1 byte. Never waits: if the ring of slots is full, the slot gets ordinary memory. */
 dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out);
+/** Take a slot whose host memory is the caller's, preferably registered: see dcli_device_register(). `end` gets it back
+ *  when the slot has been returned and its commands are complete. @return not DCL_OK: the memory stays the caller's. */
+dcl_status dcli_slot_take_over(dcli_device *device, void *host, size_t bytes, void (*end)(void *host),
+                               dcli_slot **slot_out);
+/** Take that memory out of a slot whose commands are complete; the slot is only returned from now on. @return NULL: it
+ *  has none, or they are not. NULL is accepted. */
+void *dcli_slot_leave(dcli_slot *slot);
 /** Return a slot, even while commands use it: it becomes free when they are complete. A lent slot may be returned by
  *  any thread, also after the device was closed. NULL is accepted. */
 void dcli_slot_give(dcli_slot *slot);
@@ -155,6 +162,16 @@ dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes);
 bool dcli_slot_lend(dcli_slot *slot);
 /** The slot of this device whose host memory begins at this address; NULL: there is none. */
 dcli_slot *dcli_slot_at(dcli_device *device, const void *host);
+
+/** Register host memory, so that this device copies between it and its own memory at the speed of slots: see
+ *  dcli_slot_send_from() and dcli_slot_take_over(). It must be mapped for writing and begin at a page. Registering the
+ *  same memory again is free; the first time takes 50 us per MB.
+ *  @param most_bytes  limit of all registered memory. @return false: it is not registered, because the limit is reached
+ *                     or the driver refuses, which the log says once. */
+bool dcli_device_register(dcli_device *device, void *host, size_t bytes, size_t most_bytes);
+/** End that, before the memory is unmapped; waits for transfers that use it. Memory that is not registered is accepted.
+ *  @return false: the device is lost and may still use it, so it must stay mapped. */
+bool dcli_device_unregister(dcli_device *device, const void *host);
 
 /** Start a strided copy between two memories of one device, carried out by the device (also works if it uses host
  *  memory): element t (per axis below count) from source[source_offset + sum t*source_step] to target[...]; in

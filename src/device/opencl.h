@@ -116,6 +116,7 @@ typedef struct dcli_queue {
 } dcli_queue;
 
 typedef struct dcli_ring dcli_ring;
+typedef struct dcli_registered dcli_registered;
 
 /** How kernels of a device see host memory. */
 typedef struct dcli_sight {
@@ -159,8 +160,12 @@ struct dcli_device {
     int64_t memfds_made;
     dcli_unmapped_fn *unmapped; /* NULL: nobody is told */
     void *unmapped_user;
-    size_t unseen_bytes; /* bytes of small mappings allowed until free memory is checked again */
-    dcli_ring *ring;     /* the ring of slots, see slots.c; NULL on devices that work in host memory */
+    size_t unseen_bytes;         /* bytes of small mappings allowed until free memory is checked again */
+    dcli_ring *ring;             /* the ring of slots, see slots.c; NULL on devices that work in host memory */
+    dcli_registered *registered; /* [registered_count], see registered.c */
+    int64_t registered_count, registered_capacity;
+    size_t registered_bytes;
+    bool registering_failed; /* the log says so */
 
     dcli_program *programs;
     size_t program_bytes, most_program_bytes; /* estimated size of all programs, and its limit; more are kept only
@@ -329,13 +334,21 @@ struct dcli_slot {
     dcli_slot *next; /* of those given back */
     bool lent;       /* any thread may return it */
     char *host;
-    dcli_memory memory; /* scratch memory of the device; its tickets are those of all commands that use the slot */
-    dcli_memory *own;   /* NULL: the slot is in the ring; else its own memory */
+    void (*end)(void *host); /* takes back host memory of the caller; NULL: it is the slot's own */
+    dcli_memory memory;      /* scratch memory of the device; its tickets are those of all commands that use the slot */
+    dcli_memory *own;        /* NULL: the slot is in the ring; else its own memory */
 };
 
 dcl_status dcli_ring_open(dcli_device *device);
 /** Free the ring; all commands are complete. Lent slots retain their host memory until they are returned. */
 void dcli_ring_free(dcli_device *device);
+
+/* ---- registered memory (registered.c) ------------------------------------------------------------------------ */
+
+/** Note that a command uses memory at this address, which need not be registered. */
+void dcli_registered_touch(dcli_device *device, const void *host, dcli_direction direction, uint64_t ticket);
+/** Give all registered memory back; all commands are complete. */
+void dcli_registered_free(dcli_device *device);
 
 /** Free all programs in the device's cache. */
 void dcli_programs_free(dcli_device *device);

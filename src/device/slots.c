@@ -91,9 +91,11 @@ static void leave_ring(dcli_slot *slot)
 
 static void free_slot(dcli_device *device, dcli_slot *slot)
 {
+    if (slot->end != NULL && !device->lost) /* otherwise the driver may still write to it */
+        slot->end(slot->host);
     if (slot->own != NULL) {
         dcli_memory_release(slot->own);
-        if (!device->lost) /* otherwise the driver may still write to it */
+        if (slot->end == NULL && slot->host != NULL && !device->lost)
             dcli_free(slot->host);
     } else {
         pthread_mutex_lock(&slot->ring->lock);
@@ -181,16 +183,22 @@ static bool enter_ring(dcli_slot *slot, bool lent)
     return true;
 }
 
+static dcl_status make_scratch(dcli_slot *slot)
+{
+    dcl_status status = dcli_memory_scratch(slot->memory.device, slot->memory.bytes, &slot->own);
+    if (status == DCL_OK)
+        slot->memory.buffer = slot->own->buffer;
+    return status;
+}
+
 static dcl_status make_own(dcli_slot *slot)
 {
     slot->host = dcli_malloc(slot->memory.bytes);
     if (slot->host == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = dcli_memory_scratch(slot->memory.device, slot->memory.bytes, &slot->own);
+    dcl_status status = make_scratch(slot);
     if (status != DCL_OK)
         dcli_free(slot->host);
-    else
-        slot->memory.buffer = slot->own->buffer;
     return status;
 }
 
@@ -216,6 +224,35 @@ dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_ou
     else
         *slot_out = slot;
     return status;
+}
+
+dcl_status dcli_slot_take_over(dcli_device *device, void *host, size_t bytes, void (*end)(void *host),
+                               dcli_slot **slot_out)
+{
+    collect(device, false);
+    dcli_slot *slot = new_slot(device, bytes);
+    if (slot == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = enter_ring(slot, false) ? DCL_OK : make_scratch(slot);
+    if (status != DCL_OK) {
+        dcli_free(slot);
+        return status;
+    }
+    slot->host = host;
+    slot->end = end;
+    *slot_out = slot;
+    return DCL_OK;
+}
+
+void *dcli_slot_leave(dcli_slot *slot)
+{
+    dcl_status unused;
+    if (slot == NULL || slot->end == NULL || !dcli_slot_is_complete(slot, &unused))
+        return NULL;
+    void *host = slot->host;
+    slot->host = NULL;
+    slot->end = NULL;
+    return host;
 }
 
 /* Return a lent slot, from any thread: the serving thread finds it at its next look. The last slot of a closed device
@@ -266,7 +303,7 @@ bool dcli_slot_lend(dcli_slot *slot)
 {
     dcli_ring *ring = slot->ring;
     size_t units = units_of(slot);
-    if (slot->own != NULL)
+    if (slot->own != NULL || slot->end != NULL)
         return false;
     pthread_mutex_lock(&ring->lock);
     slot->lent = units <= MOST_LENT_UNITS && ring->lent_units <= MOST_LENT_UNITS - units;
@@ -331,6 +368,8 @@ static dcl_status cross_buffer(dcli_slot *slot, char *host, dcli_direction direc
     uint64_t ticket = dcli_ticket_add(device, direction, call, event);
     dcli_memory_touch(memory, direction, ticket, enters);
     dcli_memory_touch(&slot->memory, direction, ticket, false);
+    if (device->registered_count > 0)
+        dcli_registered_touch(device, host, direction, ticket);
     return DCL_OK;
 }
 

@@ -417,6 +417,10 @@ static void close_serving(dcli_serving *serving)
     for (int64_t n = 0; n < serving->early_count; n++)
         dcli_received_free(&serving->early[n]);
     dcli_free(serving->early);
+    if (serving->device != NULL && serving->endpoint != NULL && !serving->is_wire) {
+        dcli_endpoint_map_writable(serving->endpoint, NULL, NULL);
+        dcli_buffers_on_drop(serving->buffers, NULL, NULL);
+    }
     dcli_device_close(serving->device);
     dcli_endpoint_close(serving->endpoint);
     dcli_serving_close_wire(serving);
@@ -431,6 +435,18 @@ static void close_serving(dcli_serving *serving)
     dcli_free(serving);
 }
 
+static bool unregister(void *device, const void *memory) { return dcli_device_unregister(device, memory); }
+
+/* A device with memory of its own registers memory of messages, and gives it back before that is unmapped. Before the first
+ * message: memory that is mapped earlier would only be readable. */
+static void prepare_registering(dcli_serving *serving)
+{
+    if (dcli_device_in_place(serving->device))
+        return;
+    dcli_endpoint_map_writable(serving->endpoint, unregister, serving->device);
+    dcli_buffers_on_drop(serving->buffers, unregister, serving->device);
+}
+
 /* Connect to the peers of one host. Without a device nothing can be served: the reason is reported to the program. */
 static dcl_status start_shared(dcli_serving *serving)
 {
@@ -438,7 +454,10 @@ static dcl_status start_shared(dcli_serving *serving)
     if (status != DCL_OK)
         return status;
     status = open_device(serving);
-    return status == DCL_OK ? DCL_OK : refuse_service(serving, status);
+    if (status != DCL_OK)
+        return refuse_service(serving, status);
+    prepare_registering(serving);
+    return DCL_OK;
 }
 
 static dcl_status start_wire(dcli_serving *serving)

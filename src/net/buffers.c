@@ -19,7 +19,8 @@ enum {
     SLAB_CLASSES = 7 /* buffers of up to 256 KB share a region; for larger ones an extra page for the header costs
                         little */
 };
-static const size_t most_kept_bytes = (size_t)64 << 20;
+/* Regions that others register are costly to make: twice as many are retained as one of them requests ahead. */
+static const size_t most_kept_bytes = (size_t)64 << 20, most_kept_registered_bytes = (size_t)128 << 20;
 
 /* The header before the bytes of a buffer. */
 struct header {
@@ -34,13 +35,16 @@ struct region {
     dcli_sealed memory;
     int class;
     int slots, carved, used; /* slots are carved off in order, so that no page is touched before it is used */
+    struct region *next;     /* of those that are being unmapped */
 };
 
 struct dcli_buffers {
     pthread_mutex_t lock; /* guards the fields up to `last_region`, and the contents of free buffers and regions */
     struct header *kept[CLASSES];
     size_t kept_bytes;
-    bool shared;
+    bool shared, others_write;
+    bool (*drop)(void *user, const void *bytes); /* set by the only thread that returns buffers */
+    void *drop_user;
     struct region **region; /* [region_count] */
     int64_t region_count, region_capacity;
     struct region *slab[SLAB_CLASSES]; /* the slab that may have slots left to carve; NULL: none */
@@ -65,6 +69,21 @@ dcli_buffers *dcli_buffers_open_shared(void)
     if (buffers != NULL)
         buffers->shared = true;
     return buffers;
+}
+
+void dcli_buffers_let_write(dcli_buffers *buffers)
+{
+    pthread_mutex_lock(&buffers->lock);
+    buffers->others_write = true;
+    pthread_mutex_unlock(&buffers->lock);
+}
+
+void dcli_buffers_on_drop(dcli_buffers *buffers, bool (*drop)(void *user, const void *bytes), void *user)
+{
+    pthread_mutex_lock(&buffers->lock);
+    buffers->drop = drop;
+    buffers->drop_user = user;
+    pthread_mutex_unlock(&buffers->lock);
 }
 
 void dcli_buffers_close(dcli_buffers *buffers)
@@ -96,8 +115,8 @@ static struct region *add_region(dcli_buffers *buffers, int class)
     struct region *region = dcli_calloc(1, sizeof *region);
     if (region == NULL)
         return NULL;
-    if (dcli_sealed_make(slab ? (size_t)SLAB_BYTES : bytes_of(class), DCLI_SEALED_READABLE, &region->memory) !=
-        DCL_OK) {
+    dcli_sealed_for use = buffers->others_write && !slab ? DCLI_SEALED_WRITABLE : DCLI_SEALED_READABLE;
+    if (dcli_sealed_make(slab ? (size_t)SLAB_BYTES : bytes_of(class), use, &region->memory) != DCL_OK) {
         dcli_free(region);
         return NULL;
     }
@@ -134,7 +153,8 @@ static struct region *find_idle(const dcli_buffers *buffers)
     return NULL;
 }
 
-static void drop_region(dcli_buffers *buffers, struct region *region)
+/* Remove a region from the pool. The caller unmaps it. */
+static void remove_region(dcli_buffers *buffers, struct region *region)
 {
     struct header **at = &buffers->kept[region->class];
     while (*at != NULL)
@@ -149,9 +169,18 @@ static void drop_region(dcli_buffers *buffers, struct region *region)
         if (buffers->region[r] == region)
             buffers->region[r] = buffers->region[--buffers->region_count];
     atomic_fetch_sub_explicit(&buffers->bytes, region->memory.length, memory_order_relaxed);
-    dcli_sealed_close(&region->memory);
-    dcli_free(region);
     atomic_fetch_add_explicit(&buffers->dropped, 1, memory_order_release);
+}
+
+/* Without the lock: `drop` may call a driver. */
+static void unmap_regions(dcli_buffers *buffers, struct region *first)
+{
+    for (struct region *region = first, *next; region != NULL; region = next) {
+        next = region->next;
+        if (buffers->drop == NULL || buffers->drop(buffers->drop_user, region->memory.bytes))
+            dcli_sealed_close(&region->memory);
+        dcli_free(region);
+    }
 }
 
 /* ---- taking and giving -------------------------------------------------------------------------------------------- */
@@ -206,15 +235,20 @@ static void free_private(dcli_buffers *buffers, struct header *header)
 
 static void give_shared(dcli_buffers *buffers, struct header *header)
 {
+    struct region *idle, *dropped = NULL;
     pthread_mutex_lock(&buffers->lock);
     header->next = buffers->kept[header->class];
     buffers->kept[header->class] = header;
     buffers->kept_bytes += bytes_of(header->class);
     header->region->used--;
-    struct region *idle;
-    while (buffers->kept_bytes > most_kept_bytes && (idle = find_idle(buffers)) != NULL)
-        drop_region(buffers, idle);
+    size_t most_bytes = buffers->others_write ? most_kept_registered_bytes : most_kept_bytes;
+    while (buffers->kept_bytes > most_bytes && (idle = find_idle(buffers)) != NULL) {
+        remove_region(buffers, idle);
+        idle->next = dropped;
+        dropped = idle;
+    }
     pthread_mutex_unlock(&buffers->lock);
+    unmap_regions(buffers, dropped);
 }
 
 void dcli_buffers_give(void *buffer)

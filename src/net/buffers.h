@@ -14,6 +14,13 @@ dcli_buffers *dcli_buffers_open(void);
 /** Make a pool of memory that other processes map, so that payloads in it are sent without being copied. The others
  *  cannot write to it. @return NULL: DCL_ERR_NOMEM. */
 dcli_buffers *dcli_buffers_open_shared(void);
+/** Let the others write, too, to large buffers in regions that are made from now on, so that their devices can register
+ *  these. Only where all processes of the session trust each other; small buffers stay protected, because records of
+ *  this process lie between them. Nothing happens if the pool is private. */
+void dcli_buffers_let_write(dcli_buffers *buffers);
+/** Have a function called before a region is unmapped, by the thread that returns its last buffer. @param drop  gets the
+ *  start of the region; false: it stays mapped until the process ends. NULL: none. */
+void dcli_buffers_on_drop(dcli_buffers *buffers, bool (*drop)(void *user, const void *bytes), void *user);
 /** Free the pool; all buffers must have been returned. NULL is accepted. */
 void dcli_buffers_close(dcli_buffers *buffers);
 

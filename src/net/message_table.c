@@ -264,7 +264,7 @@ static const dcli_record device_record = RECORD("device", OBJECT, device_fields,
 #define CAN                                                                                                            \
     INT(can, 0, DCLI_CAN_ALL,                                                                                          \
         "sum of: 1, it reads parts of others in place; 2, others can read its parts in place; 4, it shares memory of " \
-        "messages; 8 and 16, as 1 and 2, between GPUs")
+        "messages; 8 and 16, as 1 and 2, between GPUs; 32, its device registers such memory")
 #define GROUP INT(group, 0, DCLI_MOST_NODES, "it can do so with nodes of the same group")
 
 #define OBJECT dcli_msg_peer

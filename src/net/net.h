@@ -66,6 +66,11 @@ dcl_status dcli_endpoint_add_link(dcli_endpoint *endpoint, int peer, const dcli_
  *  first. The pool outlives the endpoint. Call it before the first payload is sent. */
 struct dcli_buffers;
 void dcli_endpoint_use_buffers(dcli_endpoint *endpoint, struct dcli_buffers *buffers);
+/** From now on, map memory of payloads for writing where the sender allows it (see dcli_buffers_let_write()), so that a
+ *  device of this process can register it. @param unmap  called before such memory is unmapped, with its start; false:
+ *  it stays mapped until the process ends. NULL: end that; no other call of an earlier function follows, if no received
+ *  message is held. Nothing happens with other transports. */
+void dcli_endpoint_map_writable(dcli_endpoint *endpoint, bool (*unmap)(void *user, const void *bytes), void *user);
 
 /* ---- sending and receiving ---- */
 
@@ -136,6 +141,9 @@ void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
 void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls);
 /** Bytes of memory that a received message occupies. */
 size_t dcli_received_bytes(const dcli_received *received);
+/** Get the memory in which the payload of a message lies, with payloads of other messages, if it is mapped for writing.
+ *  It stays mapped as long as the message is held. @return false: it is not. */
+bool dcli_received_region(const dcli_received *received, void **bytes_out, size_t *length_out);
 /** Free a received message. Freeing it twice is allowed, and so is {0}. */
 void dcli_received_free(dcli_received *received);
 

@@ -56,6 +56,9 @@ typedef struct dcli_view {
     uint64_t number;
     dcli_sealed memory;
     int64_t holders; /* received messages that reference it */
+    bool writable;
+    bool (*unmap)(void *user, const void *bytes); /* see dcli_endpoint_map_writable(); NULL: none */
+    void *unmap_user;
     bool forgotten;
     struct dcli_link *link; /* NULL: gone */
     struct dcli_view *next;
@@ -138,8 +141,10 @@ typedef struct dcli_shared {
     bool own_buffers;      /* made here */
     dcli_flight *flight;   /* [flight_count] */
     int64_t flight_count, flight_capacity, free_flight;
-    dcli_own *own_first, **own_last; /* messages to oneself */
-    const dcli_loan *loan;           /* lent descriptor of the message that is being sent; NULL: none */
+    dcli_own *own_first, **own_last;              /* messages to oneself */
+    bool (*unmap)(void *user, const void *bytes); /* of regions that are mapped for writing; NULL: none is */
+    void *unmap_user;
+    const dcli_loan *loan; /* lent descriptor of the message that is being sent; NULL: none */
 } dcli_shared;
 
 /* ---- links: shared_link.c ---- */

@@ -110,6 +110,12 @@ dcl_status dcli_sealed_map(int descriptor, size_t length, dcli_sealed_for use, d
     return call == NULL ? DCL_OK : fail(call, length);
 }
 
+bool dcli_sealed_is_writable(int descriptor)
+{
+    int seals = fcntl(descriptor, F_GET_SEALS);
+    return seals >= 0 && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0;
+}
+
 void dcli_sealed_close(dcli_sealed *memory)
 {
     if (memory->bytes != NULL) {

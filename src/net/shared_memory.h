@@ -25,6 +25,8 @@ dcl_status dcli_sealed_make(size_t length, dcli_sealed_for use, dcli_sealed *mad
 /** Map memory that another process made, after checking that it has this length and is sealed. The descriptor remains
  *  the caller's; in `mapped_out` it is -1. @return DCL_OK, DCL_ERR_PROTOCOL (it is something else), DCL_ERR_NOMEM. */
 dcl_status dcli_sealed_map(int descriptor, size_t length, dcli_sealed_for use, dcli_sealed *mapped_out);
+/** Whether the seals of a descriptor's memory let this process map it for writing. */
+bool dcli_sealed_is_writable(int descriptor);
 /** Unmap, and close the descriptor if there is one. {0} is accepted. */
 void dcli_sealed_close(dcli_sealed *memory);
 

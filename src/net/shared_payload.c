@@ -189,12 +189,38 @@ static dcl_status check_new(dcli_link *link, uint64_t number)
     return DCL_OK;
 }
 
+/* For writing only if this side wants to register it, and the sender allows it. */
+static dcl_status map_view(const dcli_shared *shared, dcli_view *view, int descriptor, uint64_t bytes)
+{
+    view->writable = shared->unmap != NULL && dcli_sealed_is_writable(descriptor);
+    if (view->writable) {
+        view->unmap = shared->unmap;
+        view->unmap_user = shared->unmap_user;
+    }
+    return dcli_sealed_map(descriptor, bytes, view->writable ? DCLI_SEALED_WRITABLE : DCLI_SEALED_READABLE,
+                           &view->memory);
+}
+
+void dcli_endpoint_map_writable(dcli_endpoint *endpoint, bool (*unmap)(void *user, const void *bytes), void *user)
+{
+    if (endpoint->transport->send != dcli_shared_send)
+        return;
+    dcli_shared *shared = endpoint->link;
+    shared->unmap = unmap;
+    shared->unmap_user = user;
+    for (int n = 0; n < shared->open_count; n++)
+        for (dcli_view *view = shared->open[n]->views; view != NULL; view = view->next) {
+            view->unmap = view->writable ? unmap : NULL;
+            view->unmap_user = user;
+        }
+}
+
 void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descriptor)
 {
     dcl_status status = check_new(link, number);
     dcli_view *view = status == DCL_OK ? dcli_calloc(1, sizeof *view) : NULL;
     if (view != NULL && descriptor >= 0)
-        status = dcli_sealed_map(descriptor, bytes, DCLI_SEALED_READABLE, &view->memory);
+        status = map_view(link->endpoint->link, view, descriptor, bytes);
     if (descriptor >= 0)
         close(descriptor);
     if (view == NULL || status == DCL_ERR_PROTOCOL) {
@@ -219,7 +245,8 @@ void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descrip
 
 static void close_view(dcli_view *view)
 {
-    dcli_sealed_close(&view->memory);
+    if (view->memory.bytes == NULL || view->unmap == NULL || view->unmap(view->unmap_user, view->memory.bytes))
+        dcli_sealed_close(&view->memory);
     dcli_free(view);
 }
 
@@ -267,6 +294,17 @@ static void end_hold(dcli_frames *frames)
     }
     if (--view->holders == 0 && (view->forgotten || view->link == NULL))
         remove_view(view);
+}
+
+bool dcli_received_region(const dcli_received *received, void **bytes_out, size_t *length_out)
+{
+    const dcli_view *view =
+        received->frames != NULL && received->frames->end == end_hold ? received->frames->owner : NULL;
+    if (view == NULL || !view->writable || view->memory.bytes == NULL)
+        return false;
+    *bytes_out = view->memory.bytes;
+    *length_out = view->memory.length;
+    return true;
 }
 
 void dcli_view_hold(dcli_view *view, const dcli_shared_place *place, dcli_incoming *incoming)

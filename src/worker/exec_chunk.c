@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "worker/exec_prepare.h"
 #include "worker/exec_routes.h"
+#include "worker/pinned.h"
 #include "worker/plans.h"
 
 static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
@@ -93,12 +94,24 @@ static dcl_status pack_in_place(dcli_worker *worker, dcli_entry *entry, const dc
     return status;
 }
 
-static dcl_status start_packing(dcli_worker *worker, dcli_entry *entry, const dcli_plan *plan, int64_t number,
+/* A slot with the memory of the message, if the device reaches it; else with memory of its own, to be copied from. */
+static dcl_status take_slot(dcli_worker *worker, int peer, size_t bytes, dcli_slot **slot_out)
+{
+    void *payload = dcli_pinned_take(worker, peer, bytes);
+    if (payload == NULL)
+        return dcli_slot_take(worker->as_node->device, bytes, slot_out);
+    dcl_status status = dcli_slot_take_over(worker->as_node->device, payload, bytes, dcli_buffers_give, slot_out);
+    if (status != DCL_OK)
+        dcli_buffers_give(payload);
+    return status;
+}
+
+static dcl_status start_packing(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
                                 const dcli_routes *routes, dcli_slot **slot_out)
 {
-    size_t bytes = (size_t)plan->chunk[number].bytes;
+    size_t bytes = (size_t)entry->plan[peer]->plan->chunk[number].bytes;
     dcli_slot *slot = NULL;
-    dcl_status status = dcli_slot_take(worker->as_node->device, bytes, &slot);
+    dcl_status status = take_slot(worker, peer, bytes, &slot);
     if (status == DCL_OK)
         status = dcli_routes_fetch(worker, entry, routes, (int)number, NULL, slot, bytes);
     if (status != DCL_OK)
@@ -120,7 +133,7 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
     if (status != DCL_OK)
         return status;
     return dcli_device_in_place(worker->as_node->device) ? pack_in_place(worker, entry, plan, number, routes, bytes_out)
-                                                         : start_packing(worker, entry, plan, number, routes, slot_out);
+                                                         : start_packing(worker, entry, peer, number, routes, slot_out);
 }
 
 dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,

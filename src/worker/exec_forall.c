@@ -561,7 +561,9 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dc
             made->bytes = NULL;
             continue; /* it is sent as it lies */
         }
-        if (status == DCL_OK)
+        if (made->bytes == NULL)
+            made->bytes = dcli_slot_leave(made->slot); /* the device has put it there */
+        else if (status == DCL_OK)
             dcli_helpers_copy(worker->commons->helpers, made->bytes, dcli_slot_host(made->slot),
                               (size_t)plan->chunk[c].bytes);
         dcli_slot_give(made->slot);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "worker/commons.h"
+#include "worker/pinned.h"
 
 /* ---- between the device's memory and other memory ----------------------------------------------------------------- */
 
@@ -69,17 +70,6 @@ static dcl_status take_slot(dcli_worker *worker, const dcli_entry *entry, const 
                             : status;
 }
 
-/* Whether the device can copy a payload at full speed: it lies in the slot that the sender's device has put it in. */
-static bool is_pinned(const dcli_worker *worker, const dcli_kept_chunk *chunk)
-{
-    const dcli_commons *commons = worker->commons;
-    int self = worker->terms.self, peer = chunk->peer;
-    if (peer >= worker->terms.node_count || peer >= commons->peers || commons->device[peer] == NULL)
-        return false;
-    return dcli_ways_share(&worker->terms.ways[self], &worker->terms.ways[peer]) &&
-           dcli_slot_at(commons->device[peer], chunk->received.payload) != NULL;
-}
-
 /* The device copies out of the payload, which stays until it has. */
 static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                               const char *host, dcli_kept_chunk *chunk)
@@ -111,7 +101,7 @@ dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const 
     dcli_slot *filled = dcli_slot_at(worker->as_node->device, host);
     if (filled != NULL)
         return take_slot(worker, entry, route, to, filled);
-    if (chunk != NULL && !dcli_device_in_place(worker->as_node->device) && is_pinned(worker, chunk))
+    if (chunk != NULL && dcli_pinned_chunk(worker, chunk))
         return take_pinned(worker, entry, route, to, host, chunk);
     if (dcli_device_in_place(worker->as_node->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
         return carry(worker->as_node->device, entry, route, (struct place){.memory = to},
@@ -270,9 +260,16 @@ static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const 
     dcli_kept_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, number);
     if (dcli_device_in_place(worker->as_node->device))
         return dcli_routes_give(worker, entry, routes, (int)number, arena, made->bytes);
-    dcl_status status = dcli_slot_take(worker->as_node->device, (size_t)chunk->bytes, &made->slot);
+    size_t bytes = (size_t)chunk->bytes;
+    dcl_status status;
+    if (dcli_pinned_has(worker, chunk->peer, made->bytes, bytes)) {
+        status = dcli_slot_take_over(worker->as_node->device, made->bytes, bytes, dcli_buffers_give, &made->slot);
+        if (status == DCL_OK)
+            made->bytes = NULL;
+    } else
+        status = dcli_slot_take(worker->as_node->device, bytes, &made->slot);
     if (status == DCL_OK)
-        status = dcli_routes_fetch(worker, entry, routes, (int)number, arena, made->slot, (size_t)chunk->bytes);
+        status = dcli_routes_fetch(worker, entry, routes, (int)number, arena, made->slot, bytes);
     return status;
 }
 

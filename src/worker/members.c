@@ -14,6 +14,7 @@
 #include "store/files.h"
 #include "worker/blame.h"
 #include "worker/doubts.h"
+#include "worker/pinned.h"
 #include "worker/tree.h"
 
 /* ---- losing ------------------------------------------------------------------------------------------------------- */
@@ -156,6 +157,7 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
     if (!worker->is_host) /* there the program has set it */
         worker->terms.ways[joined->peer] =
             (dcli_node_ways){.can = (uint8_t)joined->can, .group = (int16_t)joined->group};
+    dcli_pinned_let_write(worker);
     dcl_status reached = expect(worker, received);
     dcl_status status = reached == DCL_ERR_NODE_LOST ? DCL_OK : reached;
     if (status == DCL_OK)

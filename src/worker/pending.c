@@ -63,16 +63,17 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, moving->entry->operation.number, moving->peer);
     size_t bytes = (size_t)plan->chunk[moving->chunk].bytes;
-    void *packed = NULL;
+    void *packed = dcli_slot_leave(moving->slot);
+    bool direct = packed != NULL;
     bool lent = status == DCL_OK && moving->slot != NULL && dcli_peer_sees_slots(worker, moving->peer) &&
                 dcli_slot_lend(moving->slot);
-    if (status == DCL_OK && !lent && (packed = dcli_buffers_take(worker->terms.buffers, bytes)) == NULL)
+    if (status == DCL_OK && !lent && !direct && (packed = dcli_buffers_take(worker->terms.buffers, bytes)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK && moving->status == DCL_OK) {
         dcli_keep_problem(moving->entry);
         dcli_node_fail(worker->node, moving->entry->operation.number, status);
     }
-    if (packed != NULL)
+    if (packed != NULL && !direct)
         dcli_helpers_copy(worker->commons->helpers, packed, dcli_slot_host(moving->slot), bytes);
     if (!lent)
         dcli_slot_give(moving->slot);

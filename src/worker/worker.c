@@ -19,6 +19,7 @@
 #include "worker/log_plan.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/pinned.h"
 #include "worker/shown.h"
 #include "worker/tree.h"
 
@@ -401,6 +402,7 @@ static dcl_status open_node(dcli_worker *worker)
         .user = worker,
         .first_operation = worker->terms.first_operation,
         .absent = worker->gone};
+    dcli_pinned_let_write(worker);
     worker->node = dcli_node_open(&terms);
     return worker->node != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
@@ -421,8 +423,13 @@ static void drop_begun(dcli_as_node *own)
 }
 
 /* Close the node's part; nothing else uses the device any more. */
-static void close_as_node(dcli_as_node *own)
+static void close_as_node(dcli_worker *worker)
 {
+    dcli_as_node *own = worker->as_node;
+    if (worker->terms.is_process && worker->endpoint != NULL) { /* the device forgets what it has registered */
+        dcli_endpoint_map_writable(worker->endpoint, NULL, NULL);
+        dcli_buffers_on_drop(worker->terms.buffers, NULL, NULL);
+    }
     dcli_free(own->kept_back);
     dcli_memory_release(own->nothing);
     dcli_device_close(own->device); /* waits for callbacks, which wake the endpoint */
@@ -450,7 +457,7 @@ static void close_worker(dcli_worker *worker)
     if (worker->commons != worker->terms.commons)
         dcli_commons_close(worker->commons);
     if (own != NULL)
-        close_as_node(own);
+        close_as_node(worker);
     if (worker->endpoint != NULL)
         dcli_endpoint_close(worker->endpoint);
     if (worker->is_host)
@@ -529,8 +536,8 @@ dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker
 {
     dcli_worker *worker = new_worker(terms);
     if (worker == NULL) {
+        dcli_endpoint_close(terms->endpoint); /* first: it may have the device unregister memory */
         dcli_device_close(terms->opened);
-        dcli_endpoint_close(terms->endpoint);
         return DCL_ERR_NOMEM;
     }
     dcl_status status = open_worker(worker);

@@ -313,6 +313,38 @@ dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_ou
     return DCL_OK;
 }
 
+/* Nothing is registered: chunks are copied. */
+bool dcli_device_register(dcli_device *device, void *host, size_t bytes, size_t most_bytes)
+{
+    (void)device;
+    (void)host;
+    (void)bytes;
+    (void)most_bytes;
+    return false;
+}
+
+bool dcli_device_unregister(dcli_device *device, const void *host)
+{
+    (void)device;
+    (void)host;
+    return true;
+}
+
+dcl_status dcli_slot_take_over(dcli_device *device, void *host, size_t bytes, void (*end)(void *host),
+                               dcli_slot **slot_out)
+{
+    (void)host;
+    (void)end;
+    demand(false);
+    return dcli_slot_take(device, bytes, slot_out);
+}
+
+void *dcli_slot_leave(dcli_slot *slot)
+{
+    (void)slot;
+    return NULL;
+}
+
 void dcli_slot_give(dcli_slot *slot)
 {
     if (slot == NULL)

@@ -427,7 +427,7 @@ static const struct {
     {"[2,15,0,0,1,0]", "first_operation of a message JOINED is 0; expected 1.."},
     {"[2,15,0,0,1,1,'a'*256]", "address of a message JOINED has 256 bytes"},
     {"[2,15,0,0,1,1,'a','k'*65]", "key of a message JOINED has 65 bytes"},
-    {"[2,15,0,0,1,1,'a','k',32]", "can of a message JOINED is 32; expected 0..31"},
+    {"[2,15,0,0,1,1,'a','k',64]", "can of a message JOINED is 64; expected 0..63"},
     {"[2,15,0,0,1,1,'a','k',0,-1]", "group of a message JOINED is -1; expected 0..256"},
     /* SEES, SEEN, COUNT, COUNTS */
     {"[2,16,0,-1,'','']", "number of a message SEES is -1"},

@@ -344,6 +344,128 @@ Test(shared, regions_that_are_dropped_are_forgotten)
     dcli_buffers_close(buffers);
 }
 
+/* ---- payloads that a device registers ---- */
+
+enum { LARGE = 1 << 20, SMALL = 100 };
+
+static int descriptor_of(dcli_buffers *buffers, const void *bytes)
+{
+    dcli_buffers_place place;
+    cr_assert(dcli_buffers_find(buffers, bytes, 1, &place));
+    return place.descriptor;
+}
+
+/** Whether the system lets a process with this descriptor map it for writing. */
+static bool can_map_writable(int descriptor)
+{
+    void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (at != MAP_FAILED)
+        munmap(at, 4096);
+    return at != MAP_FAILED;
+}
+
+static bool count_unmap(void *user, const void *bytes)
+{
+    int *unmapped = user;
+    cr_expect_eq(*(const volatile unsigned char *)bytes, 7, "it is still mapped");
+    ++*unmapped;
+    return true;
+}
+
+/** Send a buffer that begins with 7 from peer 0 to peer 1. */
+static dcli_received pass(const group *g, dcli_buffers *buffers, size_t length)
+{
+    unsigned char *bytes = dcli_buffers_take(buffers, length);
+    static atomic_int released;
+    bytes[0] = 7;
+    send_payload(g->peer[0], 1, 0, (dcli_payload){bytes, length, count_give, &released});
+    return receive(g->peer[1], DCLI_MSG_CHUNK);
+}
+
+/** Only large buffers of a pool that lets others write, at a receiver that wants to, are mapped for writing. */
+Test(shared, payloads_are_writable_only_where_both_sides_want_it)
+{
+    for (int lets = 0; lets < 2; lets++)
+        for (int wants = 0; wants < 2; wants++)
+            for (int large = 0; large < 2; large++) {
+                group g = open_group();
+                dcli_buffers *buffers = dcli_buffers_open_shared();
+                int unmapped = 0;
+                void *region = NULL;
+                size_t length = 0;
+                dcli_endpoint_use_buffers(g.peer[0], buffers);
+                if (lets)
+                    dcli_buffers_let_write(buffers);
+                if (wants)
+                    dcli_endpoint_map_writable(g.peer[1], count_unmap, &unmapped);
+                dcli_received received = pass(&g, buffers, large ? LARGE : SMALL);
+                bool writable = dcli_received_region(&received, &region, &length);
+                cr_expect_eq(writable, lets && wants && large, "%d %d %d", lets, wants, large);
+                void *bytes = dcli_buffers_take(buffers, large ? LARGE : SMALL);
+                cr_expect_eq(can_map_writable(descriptor_of(buffers, bytes)), lets && large, "%d %d", lets, large);
+                dcli_buffers_give(bytes);
+                if (writable) {
+                    cr_expect(region == received.payload && length == LARGE);
+                    ((unsigned char *)region)[LARGE - 1] = 3;
+                }
+                dcli_received_free(&received);
+                close_group(&g);
+                cr_expect_eq(unmapped, writable);
+                dcli_buffers_close(buffers);
+            }
+}
+
+/** What both sides do before memory is unmapped: while it is not held any more, and still mapped. */
+Test(shared, what_is_registered_is_told_before_it_is_unmapped)
+{
+    enum { COUNT = 200 }; /* more than a pool retains */
+    group g = open_group();
+    dcli_buffers *buffers = dcli_buffers_open_shared();
+    int dropped = 0, unmapped = 0;
+    static dcli_received received[COUNT];
+    dcli_endpoint_use_buffers(g.peer[0], buffers);
+    dcli_buffers_let_write(buffers);
+    dcli_buffers_on_drop(buffers, count_unmap, &dropped);
+    dcli_endpoint_map_writable(g.peer[1], count_unmap, &unmapped);
+    for (int i = 0; i < COUNT; i++)
+        received[i] = pass(&g, buffers, LARGE);
+    dcli_received last = received[COUNT - 1];
+    for (int i = 0; i < COUNT - 1; i++)
+        dcli_received_free(&received[i]);
+    hear(g.peer[0]);
+    hear(g.peer[1]);
+    cr_expect_eq(dropped, COUNT - 1 - 128, "%d regions of 1 MB; 128 MB are retained", dropped);
+    cr_expect_eq(unmapped, dropped);
+    dcli_endpoint_close(g.peer[0]); /* the last is held: its memory stays, whatever its sender does */
+    dcli_received none = {0};
+    cr_expect_eq(dcli_endpoint_receive(g.peer[1], LONG, &none), DCL_ERR_NODE_LOST);
+    cr_expect_eq(unmapped, COUNT - 1, "%d", unmapped);
+    cr_expect_eq(*(const unsigned char *)last.payload, 7);
+    dcli_received_free(&last);
+    cr_expect_eq(unmapped, COUNT, "%d", unmapped);
+    g.peer[0] = NULL;
+    close_group(&g);
+    dcli_buffers_on_drop(buffers, NULL, NULL);
+    dcli_buffers_close(buffers);
+}
+
+/** The owner of the function goes first: nothing is told any more. */
+Test(shared, what_is_registered_is_told_only_until_its_end)
+{
+    group g = open_group();
+    dcli_buffers *buffers = dcli_buffers_open_shared();
+    int unmapped = 0;
+    dcli_endpoint_use_buffers(g.peer[0], buffers);
+    dcli_buffers_let_write(buffers);
+    dcli_endpoint_map_writable(g.peer[1], count_unmap, &unmapped);
+    dcli_received received = pass(&g, buffers, LARGE);
+    dcli_received_free(&received);
+    dcli_endpoint_map_writable(g.peer[1], NULL, NULL);
+    close_group(&g);
+    cr_expect_eq(unmapped, 0);
+    dcli_buffers_close(buffers);
+}
+
 Test(shared, payloads_that_cannot_be_sent_are_released_once)
 {
     group g = open_group();

@@ -29,6 +29,7 @@
  *                                      many bodies, which then do not compute what they say
  *   no platforms                       there are none, for processes that begin with this plan
  *   no devices                         clGetDeviceIDs finds none
+ *   no registering                     devices with memory of their own refuse buffers in 64 KB and more of host memory
  *   claim cl_khr_device_uuid           devices name this extension, but do not know what it asks for
  *
  * What hangs goes on when another plan is set. A plan with a mistake ends the process, as it would test nothing. */
@@ -36,8 +37,13 @@
 #define TEST_FAKE_OPENCL_H
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /** The functions of the library, found with dlsym() under the names given here. */
 typedef struct fake_opencl {
@@ -57,6 +63,30 @@ typedef struct fake_opencl {
      *  none. @return text_out. */
     char *(*left)(char *text_out, size_t bytes);
 } fake_opencl;
+
+/** Sums over all processes that use the library, in bytes, for devices with memory of their own. They lie in the file that
+ *  TEST_OPENCL_TALLY names. */
+typedef struct fake_tally {
+    atomic_long registered, registrations;         /* in buffers in host memory, now; number of these buffers so far */
+    atomic_long entered, left;                     /* crossed between such memory of their own and the device */
+    atomic_long entered_elsewhere, left_elsewhere; /* crossed between other host memory and the device */
+} fake_tally;
+
+/** Make a tally for the processes that are started from now on. @return NULL: there is no memory. */
+static inline fake_tally *fake_tally_open(void)
+{
+    char path[] = "/tmp/dcl-tally-XXXXXX", name[64];
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return NULL;
+    unlink(path);
+    void *at = MAP_FAILED;
+    if (ftruncate(fd, sizeof(fake_tally)) == 0)
+        at = mmap(NULL, sizeof(fake_tally), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)getpid(), fd); /* open until this process ends */
+    setenv("TEST_OPENCL_TALLY", name, 1);
+    return at != MAP_FAILED ? at : NULL;
+}
 
 #ifdef TEST_FAKE_OPENCL /* path of the library, defined if it can be built */
 /** Let this process use the library; call it before the first call of OpenCL. */

@@ -12,6 +12,7 @@
 
 #include "support/fake_opencl/events.h"
 #include "support/fake_opencl/plan.h"
+#include "support/fake_opencl/registered.h"
 
 cl_icd_dispatch fake_real;
 
@@ -257,17 +258,52 @@ static int number_of_contexts_device(cl_context context)
 }
 
 /* "apart": make the driver copy host memory instead of using it. */
-static cl_mem_flags place(cl_context context, cl_mem_flags flags)
+static cl_mem create_apart(cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code_out)
+{
+    enum { LEAST_REFUSED = 64 << 10 };
+    flags = (flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR;
+    bool refused = fake_plan_no_registering() && bytes >= LEAST_REFUSED;
+    cl_mem memory = refused ? NULL : fake_real.clCreateBuffer(context, flags, bytes, host, code_out);
+    if (memory != NULL)
+        fake_registered_add(context, memory, host, bytes);
+    else if (refused && code_out != NULL)
+        *code_out = CL_OUT_OF_RESOURCES;
+    return memory;
+}
+
+static cl_mem create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code_out)
 {
     bool apart = (flags & CL_MEM_USE_HOST_PTR) != 0 && fake_plan_some_apart() &&
                  fake_plan_apart(number_of_contexts_device(context));
-    return apart ? (flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR : flags;
+    return apart ? create_apart(context, flags, bytes, host, code_out)
+                 : fake_real.clCreateBuffer(context, flags, bytes, host, code_out);
 }
 
-CREATE(cl_mem, FAKE_MEM, clCreateBuffer,
-       (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code_out),
-       (context, place(context, flags), bytes, host, code_out))
-RELEASE(cl_mem, FAKE_MEM, clReleaseMemObject)
+static cl_mem CL_API_CALL fake_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host,
+                                              cl_int *code_out)
+{
+    cl_int code = meet(FAKE_clCreateBuffer);
+    cl_mem memory = code == CL_SUCCESS ? create_buffer(context, flags, bytes, host, code_out) : NULL;
+    if (code != CL_SUCCESS && code_out != NULL)
+        *code_out = code;
+    if (memory != NULL)
+        fake_hold(FAKE_MEM, 1);
+    return memory;
+}
+
+static cl_int CL_API_CALL fake_clReleaseMemObject(cl_mem memory)
+{
+    cl_uint holders = 0;
+    cl_int code = meet(FAKE_clReleaseMemObject);
+    if (fake_real.clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof holders, &holders, NULL) == CL_SUCCESS &&
+        holders == 1)
+        fake_registered_end(memory);
+    cl_int released = fake_real.clReleaseMemObject(memory);
+    if (released == CL_SUCCESS)
+        fake_hold(FAKE_MEM, -1);
+    return code != CL_SUCCESS ? code : released;
+}
+
 CREATE(cl_mem, FAKE_MEM, clCreateSubBuffer,
        (cl_mem memory, cl_mem_flags flags, cl_buffer_create_type type, const void *part, cl_int *code_out),
        (memory, flags, type, part, code_out))
@@ -502,8 +538,9 @@ static cl_context context_of(cl_command_queue queue)
     return context;
 }
 
-static void *note_read(cl_command_queue queue, void *host)
+static void *note_read(cl_command_queue queue, void *host, size_t bytes)
 {
+    fake_registered_cross(context_of(queue), host, bytes, false);
     pthread_mutex_lock(&crossings.lock);
     crossings.read[crossings.next].context = context_of(queue);
     crossings.read[crossings.next].host = host;
@@ -516,6 +553,7 @@ static const void *note_write(cl_command_queue queue, const void *host, size_t b
 {
     cl_context context = context_of(queue);
     bool passed = false;
+    fake_registered_cross(context, host, bytes, true);
     pthread_mutex_lock(&crossings.lock);
     for (int n = 0; n < MOST_READS; n++)
         passed |= crossings.read[n].host == host && crossings.read[n].context != context;
@@ -539,8 +577,8 @@ long fake_opencl_passed(void)
 COMMAND(clEnqueueReadBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, void *host,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes, note_read(queue, host), COUNT,
-                                      LIST, event))
+        fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes, note_read(queue, host, bytes),
+                                      COUNT, LIST, event))
 COMMAND(clEnqueueWriteBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, const void *host,
          cl_uint count, const cl_event *list, cl_event *event),

@@ -34,7 +34,7 @@ static struct {
     unsigned serial; /* of the plan */
     struct rule rules[MOST_RULES];
     int rule_count;
-    bool no_devices, no_platforms, apart, gpu, peers;
+    bool no_devices, no_platforms, no_registering, apart, gpu, peers;
     long apart_device; /* -1: all */
     int slow_ms, waits;
     char one[64]; /* word of programs that are all the same one; "": none */
@@ -103,6 +103,8 @@ static void add_rule(const char *text)
         plan.no_devices = true;
     } else if (none && strcmp(second, "platforms") == 0) {
         plan.no_platforms = true;
+    } else if (none && strcmp(second, "registering") == 0) {
+        plan.no_registering = true;
     } else if (words == 1 && strcmp(first, "apart") == 0) {
         plan.apart = true;
         plan.apart_device = -1;
@@ -135,7 +137,7 @@ void fake_plan_set(const char *text)
     pthread_mutex_lock(&plan.lock);
     plan.serial++;
     plan.rule_count = 0;
-    plan.no_devices = plan.no_platforms = plan.apart = plan.gpu = plan.peers = false;
+    plan.no_devices = plan.no_platforms = plan.no_registering = plan.apart = plan.gpu = plan.peers = false;
     plan.slow_ms = plan.waits = 0;
     plan.one[0] = '\0';
     plan.claims[0] = '\0';
@@ -206,6 +208,8 @@ static bool read_flag(const bool *flag)
 }
 
 bool fake_plan_no_devices(void) { return read_flag(&plan.no_devices); }
+
+bool fake_plan_no_registering(void) { return read_flag(&plan.no_registering); }
 
 bool fake_plan_some_apart(void) { return read_flag(&plan.apart); }
 

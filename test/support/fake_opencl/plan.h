@@ -48,6 +48,7 @@ bool fake_plan_apart(int number);
 bool fake_plan_some_apart(void);
 bool fake_plan_peers(void);
 bool fake_plan_no_devices(void);
+bool fake_plan_no_registering(void);
 bool fake_plan_no_platforms(void);
 /** Whether the program of this text must be the first matching one. */
 bool fake_plan_is_one(const char *text);

@@ -1,0 +1,71 @@
+/* worker/pinned.c - find out whether memory of messages is pinned, and register it. */
+#include "worker/pinned.h"
+
+#include "worker/commons.h"
+
+static bool has_own_memory(const dcli_worker *worker)
+{
+    return worker->as_node != NULL && !dcli_device_in_place(worker->as_node->device);
+}
+
+/* Whether payloads between this node and a peer lie in memory of the host that both map. The setting DCL_TRANSFER may
+ * exclude that. The host has no ways of its own: it is in the processes of this node's group. */
+static bool shares(const dcli_worker *worker, int peer)
+{
+    const dcli_node_ways *ways = worker->terms.ways, *self = &ways[worker->terms.self];
+    return peer == worker->terms.node_count ? (self->can & DCLI_CAN_SHARE) != 0 : dcli_ways_share(self, &ways[peer]);
+}
+
+static bool registers(dcli_worker *worker, void *region, size_t bytes)
+{
+    return dcli_device_register(worker->as_node->device, region, bytes, worker->terms.config->pool_bytes);
+}
+
+bool dcli_pinned_has(dcli_worker *worker, int peer, void *buffer, size_t bytes)
+{
+    dcli_buffers_place place;
+    return worker->terms.is_process && has_own_memory(worker) && shares(worker, peer) &&
+           dcli_buffers_find(worker->terms.buffers, buffer, bytes, &place) &&
+           registers(worker, (char *)buffer - place.offset, place.region_bytes);
+}
+
+void *dcli_pinned_take(dcli_worker *worker, int peer, size_t bytes)
+{
+    if (!worker->terms.is_process || !shares(worker, peer))
+        return NULL;
+    void *buffer = dcli_buffers_take(worker->terms.buffers, bytes);
+    if (buffer != NULL && dcli_pinned_has(worker, peer, buffer, bytes))
+        return buffer;
+    dcli_buffers_give(buffer);
+    return NULL;
+}
+
+/* Between threads: it lies in the slot that the sender's device has put it in. */
+static bool is_in_slot(const dcli_worker *worker, const dcli_kept_chunk *chunk)
+{
+    const dcli_commons *commons = worker->commons;
+    int peer = chunk->peer;
+    return peer < worker->terms.node_count && peer < commons->peers && commons->device[peer] != NULL &&
+           shares(worker, peer) && dcli_slot_at(commons->device[peer], chunk->received.payload) != NULL;
+}
+
+bool dcli_pinned_chunk(dcli_worker *worker, const dcli_kept_chunk *chunk)
+{
+    void *region;
+    size_t bytes;
+    if (!has_own_memory(worker))
+        return false;
+    if (!worker->terms.is_process)
+        return is_in_slot(worker, chunk);
+    return shares(worker, chunk->peer) && dcli_received_region(&chunk->received, &region, &bytes) &&
+           registers(worker, region, bytes);
+}
+
+void dcli_pinned_let_write(const dcli_worker *worker)
+{
+    bool wanted = false;
+    for (int n = 0; n < worker->terms.node_count && worker->terms.is_process; n++)
+        wanted |= n != worker->terms.self && (worker->terms.ways[n].can & DCLI_CAN_REGISTER) != 0;
+    if (wanted)
+        dcli_buffers_let_write(worker->terms.buffers);
+}
