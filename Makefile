@@ -68,7 +68,7 @@ bench: build ## run the benchmarks, one after the other
 	@set -e; for program in build/bench/*; do \
 	    if [ -f "$$program" ] && [ -x "$$program" ]; then echo "== $$program"; "$$program"; fi; done
 
-links: build ## elements between two workers over slow links, against ZeroMQ alone; needs root
+links: build ## elements between two workers over tcp, against ZeroMQ alone; most of it needs root
 	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/links.py build/dcl build/bench/links || [ $$? -eq 77 ]
 
 remap-memory: build ## measure the memory that dcl_remap and A + B^T take beside arrays of MEGABYTES (1024)

@@ -1,15 +1,20 @@
 /* links.c - what bench/links.py runs on its hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
  *
  *     links copy MEGABYTES ROUNDS               dcl_copy() from node 0 to node 1 of DCL_WORKERS; prints seconds, a round a line
- *     links give ADDRESS MEGABYTES              binds a socket; sends so much in chunks whenever it is asked
- *     links take ADDRESS MEGABYTES ROUNDS       connects to it; prints seconds, a round a line
+ *     links give ADDRESS MEGABYTES plain|keys   binds a socket; prints its public key; sends so much in chunks whenever asked
+ *     links take ADDRESS MEGABYTES ROUNDS KEY   connects to it; prints seconds, a round a line; KEY "plain": no encryption
  *     links device MEGABYTES ROUNDS             copies so much within the memory of device 0; prints seconds, a round a line
  *
- * Chunks are those of DCL (DCL_CHUNK_BYTES). What arrives by ZeroMQ is copied into an array, as DCL's elements are. */
+ * `copy` says "ready" before its rounds and waits for a line before and after them, so that the caller can read the
+ * workers' CPU time. `give` and `take` print their own CPU time of the rounds, in seconds, at their end.
+ *
+ * Chunks are those of DCL (DCL_CHUNK_BYTES). What arrives by ZeroMQ is copied into an array, as DCL's elements are; what
+ * is sent is not copied. With keys both sides use CURVE, as DCL's workers do between hosts. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <zmq.h>
@@ -35,6 +40,21 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+static double cpu_seconds(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+static void wait_for_line(void)
+{
+    fflush(stdout);
+    for (int byte = getchar(); byte != EOF && byte != '\n';)
+        byte = getchar();
+}
+
 static size_t chunk_bytes(void)
 {
     dcl_config config;
@@ -58,7 +78,12 @@ static int copy(size_t bytes, int rounds)
         check(dcl_copy(from, to) == DCL_OK && dcl_wait(cluster) == DCL_OK, "dcl_copy");
         if (r >= 0)
             printf("%.6f\n", now() - start);
+        if (r < 0) {
+            printf("ready\n");
+            wait_for_line();
+        }
     }
+    wait_for_line();
     float value[2];
     dcl_box box = dcl_box_nd(1, (int64_t[]){grid.extent[0] - 2}, (int64_t[]){2});
     check(dcl_read(to, &box, value, NULL) == DCL_OK && value[1] == (float)((grid.extent[0] - 1) % 1009),
@@ -68,35 +93,63 @@ static int copy(size_t bytes, int rounds)
 
 static void nothing(void *data, void *hint) { (void)data, (void)hint; }
 
-static int give(const char *address, size_t bytes)
+enum { KEY_TEXT = 41 }; /* a key as text, with its end */
+
+static int give(const char *address, size_t bytes, bool with_keys)
 {
     size_t chunk = chunk_bytes();
-    char *data = calloc(1, bytes);
+    char *data = calloc(1, bytes), public_key[KEY_TEXT] = "plain", secret_key[KEY_TEXT];
     void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
+    if (with_keys)
+        check(zmq_curve_keypair(public_key, secret_key) == 0 &&
+                  zmq_setsockopt(socket, ZMQ_CURVE_SERVER, &(int){1}, sizeof(int)) == 0 &&
+                  zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret_key, sizeof secret_key) == 0,
+              "keys");
     check(data != NULL && zmq_bind(socket, address) == 0, address);
     memset(data, 1, bytes);
-    printf("ready\n");
+    printf("%s\n", public_key);
     fflush(stdout);
-    for (char word[8]; zmq_recv(socket, word, sizeof word, 0) == 2;)
+    double cpu = 0;
+    int asked = 0;
+    for (char word[8]; zmq_recv(socket, word, sizeof word, 0) == 2; asked++) {
+        if (asked == 1) /* the first round is not counted */
+            cpu = cpu_seconds();
         for (size_t at = 0; at < bytes; at += chunk) {
             zmq_msg_t message;
             zmq_msg_init_data(&message, data + at, at + chunk < bytes ? chunk : bytes - at, nothing, NULL);
             check(zmq_msg_send(&message, socket, 0) >= 0, "zmq_msg_send");
         }
+    }
+    printf("%.6f\n", cpu_seconds() - cpu);
     zmq_close(socket);
     zmq_ctx_term(context);
     free(data);
     return 0;
 }
 
-static int take(const char *address, size_t bytes, int rounds)
+static void use_keys(void *socket, const char *server_key)
+{
+    char public_key[KEY_TEXT], secret_key[KEY_TEXT];
+    check(zmq_curve_keypair(public_key, secret_key) == 0 &&
+              zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, server_key, strlen(server_key) + 1) == 0 &&
+              zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public_key, sizeof public_key) == 0 &&
+              zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret_key, sizeof secret_key) == 0,
+          "keys");
+}
+
+static int take(const char *address, size_t bytes, int rounds, const char *server_key)
 {
     char *data = malloc(bytes);
+    double cpu = 0;
     void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
+    if (strcmp(server_key, "plain") != 0)
+        use_keys(socket, server_key);
     check(data != NULL && zmq_connect(socket, address) == 0, address);
     memset(data, 0, bytes);
     for (int r = -1; r < rounds; r++) {
         double start = now();
+        if (r == 0)
+            cpu = cpu_seconds();
         check(zmq_send(socket, "go", 2, 0) == 2, "zmq_send");
         for (size_t at = 0; at < bytes;) {
             zmq_msg_t message;
@@ -109,6 +162,7 @@ static int take(const char *address, size_t bytes, int rounds)
         if (r >= 0)
             printf("%.6f\n", now() - start);
     }
+    printf("%.6f\n", cpu_seconds() - cpu);
     zmq_send(socket, "end", 3, 0);
     zmq_close(socket);
     zmq_ctx_term(context);
@@ -147,10 +201,10 @@ int main(int argc, char *argv[])
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "copy") == 0 && argc == 4)
         return copy((size_t)atol(argv[2]) << 20, atoi(argv[3]));
-    if (strcmp(what, "give") == 0 && argc == 4)
-        return give(argv[2], (size_t)atol(argv[3]) << 20);
-    if (strcmp(what, "take") == 0 && argc == 5)
-        return take(argv[2], (size_t)atol(argv[3]) << 20, atoi(argv[4]));
+    if (strcmp(what, "give") == 0 && argc == 5)
+        return give(argv[2], (size_t)atol(argv[3]) << 20, strcmp(argv[4], "keys") == 0);
+    if (strcmp(what, "take") == 0 && argc == 6)
+        return take(argv[2], (size_t)atol(argv[3]) << 20, atoi(argv[4]), argv[5]);
     if (strcmp(what, "device") == 0 && argc == 4)
         return on_device((size_t)atol(argv[2]) << 20, atoi(argv[3]));
     fprintf(stderr, "links: run by bench/links.py, see `make links`\n");

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """Elements between two workers over tcp, against ZeroMQ alone between the same hosts, taking turns.
 
-    links.py DCL LINKS [RATE...]     the dcl command, bench/links, and rates of the hosts' cables (1gbit 2500mbit)
+    links.py DCL LINKS [PLACE...]    the dcl command, bench/links, and where: 1gbit 2500mbit none loopback loopback-keys
 
-Hosts are network namespaces whose cables have a token bucket (tc tbf); "none" is without. Needs root. The slower of
-ZeroMQ and a copy within the device's memory is the limit; what DCL reaches is printed as a share of it. Between hosts
-DCL's connections are encrypted; ZeroMQ by hand is not."""
+A place is the rate of the hosts' cables or this machine's loopback. Hosts are network namespaces whose cables have a
+token bucket (tc tbf), "none" is without; they need root. Between hosts DCL's connections are encrypted; over "loopback"
+they are not, but have checksums. ZeroMQ by hand is measured without encryption and, where DCL encrypts, also with it.
+The slower of ZeroMQ and a copy within the device's memory is the limit; what DCL reaches is printed as a share of it.
+CPU is what both ends use, system calls included, in ms per MB: it hardly depends on what else the machine does."""
 import contextlib
 import os
 import statistics
@@ -19,60 +21,124 @@ import processes
 from hosts import Hosts
 from workers import start_tcp, tcp_place
 
-MEGABYTES, ROUNDS, TURNS = 64, 3, 3
+MEGABYTES, ROUNDS, TURNS = 64, 3, 5
+PORT = 7711
 
 
-def seconds_of(argv, variables=None):
-    done = subprocess.run(argv, env={**processes.environment(), **(variables or {})}, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=300)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(argv)}: {done.stderr.strip()}")
-    return [float(line) for line in done.stdout.split()]
+class Side:
+    """Where a program runs: in a host's namespace, or here."""
+
+    def __init__(self, hosts, number):
+        self.address = hosts.address(number) if hosts else "127.0.0.1"
+        self._prefix = ["ip", "netns", "exec", hosts.name(number)] if hosts else []
+
+    def start(self, argv, variables=None):
+        return subprocess.Popen([*self._prefix, *argv], env={**processes.environment(), **(variables or {})},
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def by_hand(hosts, links):
-    """From host 1 to host 2."""
-    address = f"tcp://{hosts.address(1)}:7711"
-    giver = hosts.run(1, [links, "give", address, str(MEGABYTES)], stdout=subprocess.PIPE, text=True)
+def numbers_of(process):
+    """What it prints until its end."""
+    output, _ = process.communicate(timeout=300)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(process.args)} ended with {process.returncode}")
+    return [float(line) for line in output.split()]
+
+
+def by_hand(links, giver, taker, security):
+    """@return seconds per round, CPU seconds of all rounds by the giver and the taker."""
+    address = f"tcp://{giver.address}:{PORT}"
+    give = giver.start([links, "give", address, str(MEGABYTES), security])
     try:
-        giver.stdout.readline()
-        return seconds_of(["ip", "netns", "exec", hosts.name(2), links, "take", address, str(MEGABYTES), str(ROUNDS)])
+        key = give.stdout.readline().strip()
+        take = taker.start([links, "take", address, str(MEGABYTES), str(ROUNDS), key])
+        *seconds, taken = numbers_of(take)
+        (given,) = numbers_of(give)
+        return seconds, given, taken
     finally:
-        giver.kill()
-        giver.wait()
+        give.kill()
+        give.wait()
 
 
-def measure(dcl, links, rate, folder):
+def cpu_seconds(root):
+    """Of a process and its descendants: of all their threads."""
+    family, total = {root}, 0
+    stats = {pid: processes.stat_of(pid) for pid in processes.all_pids()}
+    for pid in sorted(stats):  # a child's number is larger unless numbers have wrapped around
+        if stats[pid] is not None and stats[pid][2] in family:
+            family.add(pid)
+    for pid in family:
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                total += int(processes.read(f"/proc/{pid}/task/{thread}/schedstat").split()[0])
+    return total * 1e-9
+
+
+def by_dcl(links, program, place, offers):
+    copy = program.start([links, "copy", str(MEGABYTES), str(ROUNDS)], place.variables)
+    if copy.stdout.readline() != "ready\n":
+        raise RuntimeError("links copy failed")
+    before = [cpu_seconds(offer.process.pid) for offer in offers]
+    copy.stdin.write("\n")
+    copy.stdin.flush()
+    seconds = [float(copy.stdout.readline()) for _ in range(ROUNDS)]
+    used = [cpu_seconds(offer.process.pid) - start for offer, start in zip(offers, before)]
+    numbers_of(copy)
+    return seconds, *used
+
+
+class Results:
+    def __init__(self):
+        self.seconds, self.cpu = [], []
+
+    def add(self, seconds, given, taken):
+        self.seconds += seconds
+        self.cpu.append([1000 * used / ROUNDS / MEGABYTES for used in (given, taken)])
+
+    @property
+    def median(self):
+        return statistics.median(self.seconds)
+
+    def __str__(self):
+        given, taken = (statistics.median(side) for side in zip(*self.cpu))
+        return (f"{self.median:.4f} s ({MEGABYTES * 2**20 / self.median / 1e6:.0f} MB/s; least {min(self.seconds):.4f} "
+                f"s; CPU {given:.2f} + {taken:.2f} ms per MB)")
+
+
+def measure(dcl, links, name, folder):
+    loopback, with_keys = name.startswith("loopback"), name != "loopback"
     with contextlib.ExitStack() as stack:
-        hosts = stack.enter_context(Hosts(3, None if rate == "none" else rate))
-        workers = f"{folder}/{rate}"
+        hosts = None if loopback else stack.enter_context(Hosts(3, None if name == "none" else name))
+        workers = f"{folder}/{name}"
         os.mkdir(workers)
-        place = tcp_place(*start_tcp(dcl, workers, 3, True, stack, hosts), workers)
-        with open(place.variables["DCL_WORKERS"], encoding="ascii") as file:
-            lines = file.read().splitlines()
-        with open(place.variables["DCL_WORKERS"], "w", encoding="ascii") as file:
-            file.write("\n".join(lines[1:]) + "\n")  # host 0 is the program's
-        device = statistics.median(seconds_of([links, "device", str(MEGABYTES), "5"]))
-        hand, ours = [], []
+        offers, public = start_tcp(dcl, workers, 2 if loopback else 3, with_keys, stack, hosts)
+        offers = offers[-2:]  # host 0 is the program's
+        if with_keys:
+            public = {f"worker{n}": public[f"worker{n + (not loopback)}"] for n in range(2)}
+        place = tcp_place(offers, public, workers)
+        if with_keys:
+            place.variables["DCL_KEYS"] = f"{workers}/program"
+        device = statistics.median(numbers_of(Side(None, 0).start([links, "device", str(MEGABYTES), "5"])))
+        kinds = ("plain", "keys") if with_keys else ("plain",)
+        hand, ours = {kind: Results() for kind in kinds}, Results()
         for _ in range(TURNS):
-            hand += by_hand(hosts, links)
-            ours += seconds_of(["ip", "netns", "exec", hosts.name(0), links, "copy", str(MEGABYTES), str(ROUNDS)],
-                               place.variables)
-        zeromq, dcl_seconds = statistics.median(hand), statistics.median(ours)
-        limit = max(zeromq, device)
-        print(f"{rate}: {MEGABYTES} MB between two workers: ZeroMQ alone {zeromq:.3f} s "
-              f"({MEGABYTES * 2**20 / zeromq / 1e6:.0f} MB/s), the device's copy {device:.3f} s, "
-              f"DCL {dcl_seconds:.3f} s: {limit / dcl_seconds:.2f} of the slower", flush=True)
+            for kind in kinds:
+                hand[kind].add(*by_hand(links, Side(hosts, 1), Side(hosts, 2), kind))
+            ours.add(*by_dcl(links, Side(hosts, 0), place, offers))
+        print(f"{name}: {MEGABYTES} MB between two workers, the device's copy {device:.4f} s, DCL {ours}", flush=True)
+        for kind in kinds:
+            print(f"    ZeroMQ alone, {'encrypted' if kind == 'keys' else 'plain'}: {hand[kind]}: DCL reaches "
+                  f"{max(hand[kind].median, device) / ours.median:.3f} of the slower", flush=True)
 
 
-def main(dcl, links, *rates):
+def main(dcl, links, *places):
     why_not = Hosts.why_not("1gbit")
-    if why_not:
+    if why_not and not all(place.startswith("loopback") for place in places or ("",)):
         print(f"skipped: {why_not}")
         return 77
     with tempfile.TemporaryDirectory(prefix="dcl-links-") as folder:
-        for rate in rates or ("1gbit", "2500mbit", "none"):
-            measure(os.path.abspath(dcl), os.path.abspath(links), rate, folder)
+        for place in places or ("1gbit", "2500mbit", "none", "loopback", "loopback-keys"):
+            measure(os.path.abspath(dcl), os.path.abspath(links), place, folder)
     return 0
 
 
