@@ -8,7 +8,7 @@
  * `copy` says "ready" before its rounds and waits for a line before and after them, so that the caller can read the
  * workers' CPU time. `give` and `take` print their own CPU time of the rounds, in seconds, at their end.
  *
- * Chunks are those of DCL (DCL_CHUNK_BYTES). What arrives by ZeroMQ is copied into an array, as DCL's elements are; what
+ * Chunks are those of DCL (DCL_CHUNK_BYTES, at most 1 MB over tcp). What arrives by ZeroMQ is copied into an array, as DCL's elements are; what
  * is sent is not copied. With keys both sides use CURVE, as DCL's workers do between hosts. */
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,7 +59,8 @@ static size_t chunk_bytes(void)
 {
     dcl_config config;
     check(dcl_config_read(&config) == DCL_OK, "the configuration");
-    return config.chunk_bytes;
+    const size_t most_over_tcp = 1 << 20;
+    return config.chunk_bytes < most_over_tcp ? config.chunk_bytes : most_over_tcp;
 }
 
 static int copy(size_t bytes, int rounds)

@@ -38,7 +38,7 @@ typedef struct dcl_config {
     const char *log;      /**< DCL_LOG: "off", "warn", "info", "debug" */
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit in which movement is counted */
-    size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message */
+    size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
     size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes; also the limit of
                                shared memory that a device registers */
     size_t kept_bytes;    /**< DCL_KEPT_BYTES: most memory per node for replicas (dcl_keep(), dcl_move()) */

@@ -173,10 +173,12 @@ static dcl_status make_room(dcli_worker_pool *pool, int count)
     return DCL_OK;
 }
 
+bool dcli_worker_pool_starts(const char *workers) { return strncmp(workers, "local:", 6) == 0; }
+
 static dcl_status open_worker_pool(dcli_worker_pool *pool)
 {
     const char *workers = pool->terms.config->workers;
-    pool->is_local = strncmp(workers, "local:", 6) == 0;
+    pool->is_local = dcli_worker_pool_starts(workers);
     int count = pool->is_local ? dcli_worker_pool_parse_local(workers) : dcli_worker_pool_count_remote(pool, workers);
     if (count < 0)
         return dcli_error_status();

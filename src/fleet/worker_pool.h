@@ -18,6 +18,10 @@ typedef struct dcli_worker_pool_terms {
     dcli_buffers **buffers; /* the same */
 } dcli_worker_pool_terms;
 
+/** Whether config->workers asks for processes of this host, which exchange messages through shared memory; else workers
+ *  are called over tcp. */
+bool dcli_worker_pool_starts(const char *workers);
+
 /** Start or call the workers that config->workers names, and wait until each has described its device.
  *  @return DCL_OK, or the error of the first that failed; then no process is left. */
 dcl_status dcli_worker_pool_open(const dcli_worker_pool_terms *terms, dcli_worker_pool **pool_out);

@@ -141,7 +141,8 @@ typedef struct dcli_file_use {
 struct dcl_cluster {
     dcli_map_host for_maps; /* must be first: see dcli_map_host_of() */
     dcl_config config;
-    char *fault; /* DCL_FAULT; NULL: none */
+    int64_t stretch_bytes; /* bytes of a file that one operation writes or reads, where the host streams it */
+    char *fault;           /* DCL_FAULT; NULL: none */
     dcli_log log;
     bool plan_only;
     int host; /* peer number of the host; smaller numbers are for nodes, also for nodes that may join later */

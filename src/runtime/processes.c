@@ -63,6 +63,16 @@ static dcl_status random_session(uint64_t *session_out)
     return DCLI_FAIL(DCL_ERR_INTERNAL, "getrandom: the system has no random numbers");
 }
 
+/* Over tcp a chunk is packed, encrypted, sent, decrypted and unpacked as a whole, one step after the other, while other
+ * chunks are in other steps. With smaller chunks the first step of the first one and the last step of the last one, during
+ * which nothing is on the link, are shorter; and a chunk stays in the processor's cache from step to step. */
+static void limit_chunks(dcl_config *config)
+{
+    const size_t most_bytes = 1 << 20;
+    if (!dcli_worker_pool_starts(config->workers) && config->chunk_bytes > most_bytes)
+        config->chunk_bytes = most_bytes;
+}
+
 /* Start the worker processes first: only then is the number of nodes known. */
 dcl_cluster *dcli_open_processes(const dcl_config *config)
 {
@@ -71,6 +81,7 @@ dcl_cluster *dcli_open_processes(const dcl_config *config)
     dcl_cluster *cluster = dcli_cluster_make(config, 0, DCLI_MOST_NODES);
     if (cluster == NULL)
         return NULL;
+    limit_chunks(&cluster->config);
     dcli_bodies_limit(cluster, 2);
     dcl_status status = random_session(&session);
     dcli_worker_pool_terms terms = {.config = &cluster->config,

@@ -163,8 +163,7 @@ static dcl_status heal(struct stream *stream)
 static dcl_status stream_file(dcl_array *array, int fd, const char *path, const dcl_npy_info *info, bool writing)
 {
     struct stream stream = {.array = array, .cluster = array->cluster};
-    stream.file = dcli_npy_stream_begin(fd, path, info, dcli_array_grid(array)->origin,
-                                        (int64_t)array->cluster->config.chunk_bytes);
+    stream.file = dcli_npy_stream_begin(fd, path, info, dcli_array_grid(array)->origin, array->cluster->stretch_bytes);
     dcl_status status = make_buffers(&stream);
     if (status == DCL_OK && !writing)
         status = heal(&stream);

@@ -29,7 +29,7 @@ static int64_t lasting_bytes(const dcli_worker *worker)
  * it writes, however large a batch is. */
 static int64_t most_received(const dcli_worker *worker)
 {
-    int64_t windows = DCLI_WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes * worker->terms.node_count;
+    int64_t windows = dcli_window_bytes(worker->terms.config) * worker->terms.node_count;
     return worker->terms.transit_bytes + dcli_node_granted_bytes(worker->node) + windows;
 }
 

@@ -21,8 +21,18 @@
     "no memory, or no descriptor, was left for it; expected a descriptor for every large array; raise the limit of " \
     "open files (`ulimit -n`), or use fewer arrays"
 
-/** Most uncommitted chunks that a node writes to another one. */
-enum { DCLI_WINDOW_CHUNKS = 4 };
+/** Most uncommitted chunks that a node writes to another one: 4, or more small ones so that a link is kept busy. */
+static inline int64_t dcli_window_chunks(const dcl_config *config)
+{
+    const size_t least = 4, most = 16, bytes = 16 << 20;
+    size_t chunks = bytes / config->chunk_bytes;
+    return (int64_t)(chunks < least ? least : chunks > most ? most : chunks);
+}
+
+static inline int64_t dcli_window_bytes(const dcl_config *config)
+{
+    return dcli_window_chunks(config) * (int64_t)config->chunk_bytes;
+}
 
 /** A batch whose kernels were launched and are not known to have ended. */
 typedef struct dcli_running {

@@ -36,7 +36,7 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
     enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20, USUAL_WINDOW = 1024 };
     /* Bytes that a peer may send unrequested: the window of chunks that it writes, and small messages. */
-    const int64_t unasked = DCLI_WINDOW_CHUNKS * (int64_t)worker->terms.config->chunk_bytes + AHEAD_BYTES;
+    const int64_t unasked = dcli_window_bytes(worker->terms.config) + AHEAD_BYTES;
     dcli_endpoint_limit_ahead(worker->endpoint, dcli_node_granted_bytes(worker->node) + unasked);
     if (!worker->is_host &&
         dcli_tree_is(
@@ -396,7 +396,7 @@ static dcl_status open_node(dcli_worker *worker)
     dcli_node_terms terms = {
         .plan = worker->plan_terms,
         .self = worker->terms.self,
-        .window_chunks = DCLI_WINDOW_CHUNKS,
+        .window_chunks = dcli_window_chunks(config),
         .made_bytes = dcli_min((int64_t)config->pool_bytes, fills_slots(worker) ? MOST_MADE_IN_SLOTS : MOST_MADE),
         .plan_of = plan_of,
         .user = worker,

@@ -1,8 +1,9 @@
-/* processes/remap.c - arrays that are remapped and copied by worker processes: remap chains SEED COUNT | quota | lost
+/* processes/remap.c - arrays that are remapped and copied by worker processes: remap chains SEED COUNT | quota | lost | chunks N
  *
  * chains: COUNT arrays, each taken through random maps; what is read back has to be what was written. Prints `right N`.
  * quota: with DCL_QUOTA_BYTES=19000000, parts of 10000000 bytes have no second ones beside them, and copies of other nodes'
  *        elements count like parts. Prints `right 3`, `counted`.
+ * chunks: what one node copies from another arrives in N messages, as explained before. Prints `right 1`.
  * lost: a worker process is killed while an array is remapped again and again. Prints `lost N`, `right 3`; or `WRONG ...`. */
 #include <dirent.h>
 #include <signal.h>
@@ -265,6 +266,36 @@ static void run_with_loss(dcl_cluster *cluster)
     dcl_release(after);
 }
 
+static dcl_counters counters_of(dcl_cluster *cluster)
+{
+    dcl_counters counters;
+    check(dcl_wait(cluster), "dcl_wait");
+    check(dcl_stats(cluster, DCL_ALL_NODES, &counters), "dcl_stats");
+    return counters;
+}
+
+static void run_chunks(dcl_cluster *cluster, int64_t messages)
+{
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, 3000000); /* the second node copies 6 MB */
+    dcl_map *block = parse(cluster, "block"), *last = dcl_map_on(block, 1, (int[]){1});
+    dcl_array *from = count_up(cluster, grid, "block"), *to = dcl_agile(grid, last);
+    dcl_counters planned, before = counters_of(cluster);
+    check(dcl_call_explain(DCL_CALL_COPY(from, to), DCL_ALL_NODES, &planned), "dcl_call_explain");
+    check(dcl_copy(from, to), "dcl_copy");
+    int64_t counted = counters_of(cluster).messages_planned - before.messages_planned;
+    if (planned.messages_planned != messages || counted != messages) {
+        printf("WRONG %lld messages planned, %lld counted; expected %lld\n", (long long)planned.messages_planned,
+               (long long)counted, (long long)messages);
+        exit(EXIT_FAILURE);
+    }
+    expect_counted_up(to, "chunks");
+    printf("right 1\n");
+    dcl_release(to);
+    dcl_release(from);
+    dcl_map_release(last);
+    dcl_map_release(block);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -277,8 +308,10 @@ int main(int argc, char **argv)
         run_with_copies(cluster);
     } else if (strcmp(what, "lost") == 0)
         run_with_loss(cluster);
+    else if (strcmp(what, "chunks") == 0)
+        run_chunks(cluster, argc > 2 ? atoi(argv[2]) : 1);
     else
-        fail("remap chains SEED COUNT | quota | lost", what);
+        fail("remap chains SEED COUNT | quota | lost | chunks N", what);
     check(dcl_close(cluster), "dcl_close");
     return EXIT_SUCCESS;
 }

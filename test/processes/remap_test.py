@@ -23,6 +23,9 @@ def cases():
         yield ["chains", SEED + "1", CHAINS], "local:3", {"DCL_TRANSFER": move, "DCL_TILE_BYTES": "4K"}, ["right"]
         yield ["quota"], "local:2", {"DCL_TRANSFER": move, "DCL_QUOTA_BYTES": "19000000"}, ["right", "counted"]
         yield ["lost"], "local:3", {"DCL_TRANSFER": move}, ["lost", "right"]
+    yield ["chunks", "2"], "local:2", {"DCL_TRANSFER": "send"}, ["right"]  # of 4 MB
+    yield ["chunks", "6"], "tcp:2", {}, ["right"]  # over tcp chunks are smaller
+    yield ["chunks", "12"], "tcp:2", {"DCL_CHUNK_BYTES": "512K"}, ["right"]
 
 
 def run(dcl, programs, base, arguments, where, variables, words):

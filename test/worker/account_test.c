@@ -22,7 +22,7 @@ static dcli_worker *open_node(dcli_buffers *buffers, int64_t quota, int64_t tran
 {
     static dcli_node_ways ways[1];
     static dcl_config config = {
-        .struct_size = sizeof(dcl_config), .pool_bytes = MB, .tile_bytes = MB, .chunk_bytes = MB};
+        .struct_size = sizeof(dcl_config), .pool_bytes = MB, .tile_bytes = MB, .chunk_bytes = MB / 4};
     static const dcli_log log;
     static dcli_net *net;
     int devices = 0;
@@ -103,7 +103,7 @@ Test(account_on_device, counts_what_is_on_its_way)
     expect_room(worker, DCLI_USE_WAITING, 4 * MB, "data to send has no limit");
     expect_room(worker, DCLI_USE_ARRAYS, 9 * MB, "what lasts is apart");
     dcli_buffers_give(bytes);
-    worker->received.bytes = 3 * MB; /* 4 MB may come unasked beside the limit: a window of chunks */
+    worker->received.bytes = 3 * MB; /* 4 MB may come unasked beside the limit: a window of 16 chunks */
     expect_room(worker, DCLI_USE_RECEIVED, 5 * MB, "3 MB have come");
     expect_none(worker, DCLI_USE_RECEIVED, 5 * MB + 1, "3145728 of 8388608 bytes");
     expect_room(worker, DCLI_USE_WAITING, 4 * MB, "received data is apart");
@@ -138,7 +138,7 @@ Test(account_on_device, refuses_data_beyond_the_limit)
 {
     dcli_buffers *buffers = dcli_buffers_open();
     dcli_worker *worker = open_node(buffers, MB, 1 << 16);
-    static const char payload[5 * MB]; /* a window of chunks has 4 MB */
+    static const char payload[5 * MB]; /* a window of 16 chunks has 4 MB */
     dcli_received received = {
         .from = 1,
         .message = {.kind = DCLI_MSG_CHUNK, .chunk = {.operation = 1, .stream = 1}},
