@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -121,29 +122,86 @@ static void *end_later(void *user)
     return NULL;
 }
 
-/* Uses a thread per event: there are few, and they end in any order. */
-cl_int fake_event_after(cl_command_queue queue, int milliseconds, cl_event *event_out)
+/* An event that ends later; it is referenced twice. */
+static struct later *make_later(cl_command_queue queue, int milliseconds, cl_int *code_out)
 {
     cl_context context;
-    pthread_t thread;
     struct later *later = malloc(sizeof *later);
-    cl_int code = fake_real.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
-    cl_event event = code == CL_SUCCESS && later != NULL ? fake_real.clCreateUserEvent(context, &code) : NULL;
+    *code_out = later == NULL ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+    if (later != NULL)
+        *code_out = fake_real.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    cl_event event = *code_out == CL_SUCCESS ? fake_real.clCreateUserEvent(context, code_out) : NULL;
     if (event == NULL) {
         free(later);
-        return code != CL_SUCCESS ? code : CL_OUT_OF_HOST_MEMORY;
+        return NULL;
     }
     *later = (struct later){.event = event, .milliseconds = milliseconds};
-    fake_real.clRetainEvent(event); /* for the caller */
-    if (pthread_create(&thread, NULL, end_later, later) != 0) {
-        fake_real.clReleaseEvent(event);
-        fake_real.clReleaseEvent(event);
-        free(later);
+    fake_real.clRetainEvent(event);
+    return later;
+}
+
+static void free_later(struct later *later)
+{
+    fake_real.clReleaseEvent(later->event);
+    fake_real.clReleaseEvent(later->event);
+    free(later);
+}
+
+/* Uses a thread per event: there are few, and they end in any order. */
+static bool start(struct later *later)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end_later, later) != 0)
+        return false;
+    pthread_detach(thread);
+    return true;
+}
+
+cl_int fake_event_after(cl_command_queue queue, int milliseconds, cl_event *event_out)
+{
+    cl_int code;
+    struct later *later = make_later(queue, milliseconds, &code);
+    if (later == NULL)
+        return code;
+    cl_event event = later->event;
+    if (!start(later)) {
+        free_later(later);
         return CL_OUT_OF_HOST_MEMORY;
     }
-    pthread_detach(thread);
     *event_out = event;
     return CL_SUCCESS;
+}
+
+static void CL_CALLBACK begin_later(cl_event event, cl_int state, void *user)
+{
+    (void)state;
+    struct later *later = user;
+    if (!start(later)) {
+        fprintf(stderr, "fake OpenCL: there is no thread that ends an event\n");
+        abort();
+    }
+    fake_real.clReleaseEvent(event);
+}
+
+cl_int fake_event_prolong(cl_command_queue queue, int milliseconds, cl_event own, cl_event *event_out)
+{
+    cl_int code;
+    cl_event last = NULL;
+    struct later *later = make_later(queue, milliseconds, &code);
+    if (later == NULL) {
+        fake_real.clReleaseEvent(own);
+        return code;
+    }
+    cl_event event = later->event;
+    code = fake_real.clEnqueueMarkerWithWaitList(queue, 1, &event, &last);
+    fake_real.clReleaseEvent(event);
+    if (code == CL_SUCCESS)
+        code = fake_real.clSetEventCallback(own, CL_COMPLETE, begin_later, later);
+    if (code != CL_SUCCESS || event_out == NULL)
+        fake_real.clReleaseEvent(last);
+    else
+        *event_out = last;
+    return code;
 }
 
 void fake_events_end(void)

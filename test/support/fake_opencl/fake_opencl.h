@@ -16,6 +16,9 @@
  *                                      except clEnqueueMapBuffer and clEnqueueUnmapMemObject
  *   late clEnqueueReadBuffer 1+ 20     the command starts 20 ms after it was enqueued, and so ends at least as late. Of
  *                                      the same functions
+ *   takes clEnqueueReadBuffer 10       the command takes 10 ms at least: it ends, and those behind it in its queue start, so
+ *                                      long after it would have. Of every function that enqueues a command that touches
+ *                                      memory, or of kernels whose names begin with the word
  *   slow 20                            a call that waits for the device takes 20 ms longer: clFinish, clWaitForEvents,
  *                                      and blocking clEnqueueReadBuffer, clEnqueueWriteBuffer and clEnqueueMapBuffer
  *   apart                              devices have memory of their own: a buffer in host memory is a copy of it
@@ -32,7 +35,10 @@
  *   no registering                     devices with memory of their own refuse buffers in 64 KB and more of host memory
  *   claim cl_khr_device_uuid           devices name this extension, but do not know what it asks for
  *
- * What hangs goes on when another plan is set. A plan with a mistake ends the process, as it would test nothing. */
+ * What hangs goes on when another plan is set. A plan with a mistake ends the process, as it would test nothing.
+ *
+ * Whatever the plan, two commands that touch the same bytes, one of them to write, must be ordered: by their queue, by events,
+ * or because the host had seen the end of the first. Otherwise the process says so and aborts: see order.h. */
 #ifndef TEST_FAKE_OPENCL_H
 #define TEST_FAKE_OPENCL_H
 

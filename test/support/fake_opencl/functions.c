@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "support/fake_opencl/events.h"
+#include "support/fake_opencl/order.h"
 #include "support/fake_opencl/plan.h"
 #include "support/fake_opencl/registered.h"
 
@@ -36,25 +37,30 @@ static cl_int meet(fake_name name)
         return code == CL_SUCCESS ? fake_real.name arguments : code; \
     }
 
-/* Defines a function that returns a new object; its last parameter is `cl_int *code_out`. */
-#define CREATE(type, kind, name, parameters, arguments) \
-    static type CL_API_CALL fake_##name parameters      \
-    {                                                   \
-        cl_int code = meet(FAKE_##name);                \
-        type object = NULL;                             \
-        if (code == CL_SUCCESS)                         \
-            object = fake_real.name arguments;          \
-        else if (code_out != NULL)                      \
-            *code_out = code;                           \
-        if (object != NULL)                             \
-            fake_hold(kind, 1);                         \
-        return object;                                  \
+/* Defines a function that returns a new object; its last parameter is `cl_int *code_out`.
+ * @param make  the function that makes it. */
+#define CREATE(type, kind, name, parameters, make, arguments) \
+    static type CL_API_CALL fake_##name parameters            \
+    {                                                         \
+        cl_int code = meet(FAKE_##name);                      \
+        type object = NULL;                                   \
+        if (code == CL_SUCCESS)                               \
+            object = make arguments;                          \
+        else if (code_out != NULL)                            \
+            *code_out = code;                                 \
+        if (object != NULL)                                   \
+            fake_hold(kind, 1);                               \
+        return object;                                        \
     }
 
+/* What is noted of an object ends with it. */
+static void keep_note(const void *object) { (void)object; }
+
 /* Defines a function that releases. It always releases, otherwise leaks of the caller could not be counted. */
-#define RELEASE(type, kind, name)                                           \
+#define RELEASE(type, kind, name, forget)                                   \
     static cl_int CL_API_CALL fake_##name(type object)                      \
     {                                                                       \
+        forget(object);                                                     \
         cl_int code = meet(FAKE_##name), released = fake_real.name(object); \
         if (released == CL_SUCCESS)                                         \
             fake_hold(kind, -1);                                            \
@@ -108,33 +114,53 @@ static void end_delay(struct delay *delay)
 }
 
 /* Defines a function that enqueues a command, which may fail when it runs; its last parameters are
- * `cl_uint count, const cl_event *list, cl_event *event`. @param call  calls the real function, with the wait list in
- * the macros COUNT and LIST. */
-#define COMMAND(name, parameters, call)                             \
+ * `cl_uint count, const cl_event *list, cl_event *event`.
+ * @param call  calls the real function, with the wait list in the macros COUNT and LIST, and the event in EVENT.
+ * @param ms    how long the command takes at least: see fake_event_prolong().
+ * @param note  notes what it touches. */
+#define COMMAND(name, parameters, call, ms, note)                   \
     static cl_int CL_API_CALL fake_##name parameters                \
     {                                                               \
         int code = CL_SUCCESS;                                      \
         struct delay delay = {.list = NULL};                        \
+        cl_event own = NULL, *made = event;                         \
         fake_action action = fake_plan_meet(FAKE_##name, &code);    \
         fake_plan_enqueues();                                       \
         if (action == FAKE_FAIL)                                    \
             return code;                                            \
         if (action == FAKE_EVENT)                                   \
-            return fake_event_fail_later(queue, code, event);       \
+            return fail_later(queue, code, count, list, event);     \
         if (action == FAKE_HANG)                                    \
             fake_plan_hang();                                       \
+        int takes = ms;                                             \
+        if (takes > 0)                                              \
+            made = &own;                                            \
         if (action == FAKE_LATE)                                    \
             code = delay_command(queue, code, count, list, &delay); \
         if (code == CL_SUCCESS)                                     \
             code = call;                                            \
         end_delay(&delay);                                          \
+        if (code == CL_SUCCESS && takes > 0)                        \
+            code = fake_event_prolong(queue, takes, own, event);    \
         if (code == CL_SUCCESS)                                     \
             fake_event_made(event);                                 \
+        if (code == CL_SUCCESS)                                     \
+            note;                                                   \
         return code;                                                \
     }
 
 #define COUNT (delay.list != NULL ? delay.count : count)
 #define LIST (delay.list != NULL ? delay.list : list)
+#define EVENT made
+
+/* A command that fails when it runs touches nothing. */
+static cl_int fail_later(cl_command_queue queue, cl_int failure, cl_uint count, const cl_event *list, cl_event *event)
+{
+    cl_int code = fake_event_fail_later(queue, failure, event);
+    if (code == CL_SUCCESS)
+        fake_order_command(queue, "a command that fails", count, list, event, 0, NULL);
+    return code;
+}
 
 /* ---- platforms, devices, contexts, queues --------------------------------------------------------------------- */
 
@@ -231,12 +257,12 @@ static cl_int CL_API_CALL fake_clGetDeviceIDs(cl_platform_id platform, cl_device
 CREATE(cl_context, FAKE_CONTEXT, clCreateContext,
        (const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
         void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *user, cl_int *code_out),
-       (properties, count, devices, notify, user, code_out))
-RELEASE(cl_context, FAKE_CONTEXT, clReleaseContext)
+       fake_real.clCreateContext, (properties, count, devices, notify, user, code_out))
+RELEASE(cl_context, FAKE_CONTEXT, clReleaseContext, keep_note)
 CREATE(cl_command_queue, FAKE_QUEUE, clCreateCommandQueue,
        (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *code_out),
-       (context, device, properties, code_out))
-RELEASE(cl_command_queue, FAKE_QUEUE, clReleaseCommandQueue)
+       fake_real.clCreateCommandQueue, (context, device, properties, code_out))
+RELEASE(cl_command_queue, FAKE_QUEUE, clReleaseCommandQueue, fake_order_forget_queue)
 RETAIN(cl_command_queue, FAKE_QUEUE, clRetainCommandQueue)
 STATUS(clFlush, (cl_command_queue queue), (queue))
 
@@ -244,7 +270,11 @@ static cl_int CL_API_CALL fake_clFinish(cl_command_queue queue)
 {
     cl_int code = meet(FAKE_clFinish);
     fake_plan_wait();
-    return code == CL_SUCCESS ? fake_real.clFinish(queue) : code;
+    if (code == CL_SUCCESS)
+        code = fake_real.clFinish(queue);
+    if (code == CL_SUCCESS)
+        fake_order_queue_ended(queue);
+    return code;
 }
 
 /* ---- memory and programs -------------------------------------------------------------------------------------- */
@@ -286,8 +316,10 @@ static cl_mem CL_API_CALL fake_clCreateBuffer(cl_context context, cl_mem_flags f
     cl_mem memory = code == CL_SUCCESS ? create_buffer(context, flags, bytes, host, code_out) : NULL;
     if (code != CL_SUCCESS && code_out != NULL)
         *code_out = code;
-    if (memory != NULL)
+    if (memory != NULL) {
         fake_hold(FAKE_MEM, 1);
+        fake_order_memory(memory, NULL, 0, bytes);
+    }
     return memory;
 }
 
@@ -304,8 +336,18 @@ static cl_int CL_API_CALL fake_clReleaseMemObject(cl_mem memory)
     return code != CL_SUCCESS ? code : released;
 }
 
+static cl_mem make_part(cl_mem memory, cl_mem_flags flags, cl_buffer_create_type type, const void *part,
+                        cl_int *code_out)
+{
+    const cl_buffer_region *region = part;
+    cl_mem made = fake_real.clCreateSubBuffer(memory, flags, type, part, code_out);
+    if (made != NULL)
+        fake_order_memory(made, memory, region->origin, region->size);
+    return made;
+}
+
 CREATE(cl_mem, FAKE_MEM, clCreateSubBuffer,
-       (cl_mem memory, cl_mem_flags flags, cl_buffer_create_type type, const void *part, cl_int *code_out),
+       (cl_mem memory, cl_mem_flags flags, cl_buffer_create_type type, const void *part, cl_int *code_out), make_part,
        (memory, flags, type, part, code_out))
 RETAIN(cl_mem, FAKE_MEM, clRetainMemObject)
 
@@ -359,8 +401,10 @@ static cl_mem CL_API_CALL fake_clCreateBufferWithProperties(cl_context context, 
     if (code == CL_SUCCESS)
         memory = imports ? import(context, (int)properties[1], bytes, &code)
                          : fake_real.clCreateBufferWithProperties(context, properties, flags, bytes, host, &code);
-    if (memory != NULL)
+    if (memory != NULL) {
         fake_hold(FAKE_MEM, 1);
+        fake_order_memory(memory, NULL, 0, bytes);
+    }
     if (code_out != NULL)
         *code_out = code;
     return memory;
@@ -375,8 +419,10 @@ static cl_int CL_API_CALL fake_clEnqueueAcquireExternalMemObjectsKHR(cl_command_
         code = CL_INVALID_VALUE;
     if (code == CL_SUCCESS && event != NULL)
         code = fake_real.clEnqueueMarkerWithWaitList(queue, count, list, event);
-    if (code == CL_SUCCESS)
+    if (code == CL_SUCCESS) {
         fake_event_made(event);
+        fake_order_command(queue, "an acquisition", count, list, event, 0, NULL);
+    }
     return code;
 }
 
@@ -447,25 +493,36 @@ static cl_int CL_API_CALL fake_clBuildProgram(cl_program program, cl_uint count,
         fake_real.clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_STATUS, sizeof status, &status, NULL);
     if (status == CL_BUILD_SUCCESS) /* "one WORD": it has kernels already, and cannot be built again */
         return CL_SUCCESS;
-    return fake_real.clBuildProgram(program, count, devices, options, notify, user);
+    char more[256]; /* order.h asks which arguments are const */
+    snprintf(more, sizeof more, "%s -cl-kernel-arg-info", options != NULL ? options : "");
+    return fake_real.clBuildProgram(program, count, devices, more, notify, user);
 }
 
 STATUS(clGetProgramBuildInfo,
        (cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes, void *value,
         size_t *bytes_out),
        (program, device, what, bytes, value, bytes_out))
-RELEASE(cl_program, FAKE_PROGRAM, clReleaseProgram)
+RELEASE(cl_program, FAKE_PROGRAM, clReleaseProgram, keep_note)
 CREATE(cl_kernel, FAKE_KERNEL, clCreateKernel, (cl_program program, const char *name, cl_int *code_out),
-       (program, name, code_out))
+       fake_real.clCreateKernel, (program, name, code_out))
 STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t bytes, void *value, size_t *bytes_out),
        (kernel, what, bytes, value, bytes_out))
 STATUS(clGetKernelWorkGroupInfo,
        (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t bytes, void *value,
         size_t *bytes_out),
        (kernel, device, what, bytes, value, bytes_out))
-STATUS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t bytes, const void *value),
-       (kernel, index, bytes, value))
-RELEASE(cl_kernel, FAKE_KERNEL, clReleaseKernel)
+
+static cl_int CL_API_CALL fake_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const void *value)
+{
+    cl_int code = meet(FAKE_clSetKernelArg);
+    if (code == CL_SUCCESS)
+        code = fake_real.clSetKernelArg(kernel, index, bytes, value);
+    if (code == CL_SUCCESS)
+        fake_order_argument(kernel, index, bytes, value);
+    return code;
+}
+
+RELEASE(cl_kernel, FAKE_KERNEL, clReleaseKernel, fake_order_forget_kernel)
 
 /* ---- commands ------------------------------------------------------------------------------------------------- */
 
@@ -495,20 +552,38 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimension
     return fake_real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, list, event);
 }
 
+static int kernel_takes(cl_kernel kernel)
+{
+    char name[64];
+    if (!fake_plan_some_take())
+        return 0;
+    fake_order_kernel_name(kernel, name);
+    return fake_plan_takes(name);
+}
+
 COMMAND(clEnqueueNDRangeKernel,
         (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
          const size_t *local, cl_uint count, const cl_event *list, cl_event *event),
-        launch(queue, kernel, dimensions, offset, global, local, COUNT, LIST, event))
+        launch(queue, kernel, dimensions, offset, global, local, COUNT, LIST, EVENT), kernel_takes(kernel),
+        fake_order_launch(queue, kernel, count, list, event))
 COMMAND(clEnqueueFillBuffer,
         (cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, COUNT, LIST, event))
+        fake_real.clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, COUNT, LIST, EVENT),
+        fake_plan_takes("clEnqueueFillBuffer"),
+        fake_order_command(queue, "clEnqueueFillBuffer", count, list, event, 1,
+                           &(fake_access){.memory = memory, .offset = offset, .bytes = bytes, .written = true}))
 COMMAND(clEnqueueCopyBuffer,
         (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, COUNT, LIST, event))
+        fake_real.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, COUNT, LIST, EVENT),
+        fake_plan_takes("clEnqueueCopyBuffer"),
+        fake_order_command(queue, "clEnqueueCopyBuffer", count, list, event, 2,
+                           (fake_access[]){{.memory = from, .offset = from_offset, .bytes = bytes},
+                                           {.memory = to, .offset = to_offset, .bytes = bytes, .written = true}}))
 COMMAND(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueMarkerWithWaitList(queue, COUNT, LIST, event))
+        fake_real.clEnqueueMarkerWithWaitList(queue, COUNT, LIST, EVENT), 0,
+        fake_order_command(queue, "a marker", count, list, event, 0, NULL))
 
 /* Add the "slow" delay before a blocking command. */
 static cl_bool wait_if(cl_bool blocking)
@@ -574,19 +649,37 @@ long fake_opencl_passed(void)
     return passed;
 }
 
+/* A blocking command has ended. */
+static void note_crossing(cl_command_queue queue, const char *name, cl_mem memory, size_t offset, const void *host,
+                          size_t bytes, bool enters, bool blocking, cl_uint count, const cl_event *list,
+                          const cl_event *event)
+{
+    const fake_access accesses[] = {{.memory = memory, .offset = offset, .bytes = bytes, .written = enters},
+                                    {.host = host, .bytes = bytes, .written = !enters}};
+    fake_order_command(queue, name, count, list, event, 2, accesses);
+    if (blocking)
+        fake_order_queue_ended(queue);
+}
+
 COMMAND(clEnqueueReadBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, void *host,
          cl_uint count, const cl_event *list, cl_event *event),
         fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes, note_read(queue, host, bytes),
-                                      COUNT, LIST, event))
+                                      COUNT, LIST, EVENT),
+        fake_plan_takes("clEnqueueReadBuffer"),
+        note_crossing(queue, "clEnqueueReadBuffer", memory, offset, host, bytes, false, blocking, count, list, event))
 COMMAND(clEnqueueWriteBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, const void *host,
          cl_uint count, const cl_event *list, cl_event *event),
         fake_real.clEnqueueWriteBuffer(queue, memory, wait_if(blocking), offset, bytes, note_write(queue, host, bytes),
-                                       COUNT, LIST, event))
+                                       COUNT, LIST, EVENT),
+        fake_plan_takes("clEnqueueWriteBuffer"),
+        note_crossing(queue, "clEnqueueWriteBuffer", memory, offset, host, bytes, true, blocking, count, list, event))
 COMMAND(clEnqueueUnmapMemObject,
         (cl_command_queue queue, cl_mem memory, void *host, cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueUnmapMemObject(queue, memory, host, COUNT, LIST, event))
+        fake_real.clEnqueueUnmapMemObject(queue, memory, host, COUNT, LIST, EVENT), 0,
+        fake_order_command(queue, "clEnqueueUnmapMemObject", count, list, event, 0, NULL))
+#undef EVENT
 #undef COUNT
 #undef LIST
 
@@ -601,8 +694,12 @@ static void *CL_API_CALL fake_clEnqueueMapBuffer(cl_command_queue queue, cl_mem 
                                             code_out);
     else if (code_out != NULL)
         *code_out = code;
-    if (host != NULL)
+    if (host != NULL) {
         fake_event_made(event);
+        fake_order_command(queue, "clEnqueueMapBuffer", count, list, event, 0, NULL);
+    }
+    if (host != NULL && blocking)
+        fake_order_queue_ended(queue);
     return host;
 }
 
@@ -618,6 +715,8 @@ static cl_int CL_API_CALL fake_clGetEventInfo(cl_event event, cl_event_info what
         cl_int *state = value, fate = fake_event_fate(event);
         if (*state == CL_COMPLETE && fate != CL_SUCCESS)
             *state = fate;
+        if (*state <= CL_COMPLETE)
+            fake_order_event_ended(event);
     }
     return code;
 }
@@ -631,6 +730,8 @@ static cl_int CL_API_CALL fake_clWaitForEvents(cl_uint count, const cl_event *li
     fake_plan_wait();
     if (code == CL_SUCCESS)
         code = fake_real.clWaitForEvents(count, list);
+    for (cl_uint n = 0; n < count && code == CL_SUCCESS; n++)
+        fake_order_event_ended(list[n]);
     for (cl_uint n = 0; n < count && code == CL_SUCCESS; n++)
         if (fake_event_fate(list[n]) != CL_SUCCESS)
             code = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
@@ -669,7 +770,7 @@ static cl_int CL_API_CALL fake_clSetEventCallback(cl_event event, cl_int type,
     return code;
 }
 
-RELEASE(cl_event, FAKE_EVENT_KIND, clReleaseEvent)
+RELEASE(cl_event, FAKE_EVENT_KIND, clReleaseEvent, fake_order_forget_event)
 
 void fake_put_functions(cl_icd_dispatch *table)
 {

@@ -13,7 +13,7 @@ EXPORT int fake_opencl_calls(const char *function);
 EXPORT const char *fake_opencl_function(int number);
 EXPORT int fake_opencl_waits(void);
 
-enum { MOST_RULES = 16, RULE_BYTES = 128, CLAIM_BYTES = 256 };
+enum { MOST_RULES = 16, MOST_TAKES = 8, RULE_BYTES = 128, CLAIM_BYTES = 256 };
 
 struct rule {
     fake_action action;
@@ -37,6 +37,11 @@ static struct {
     bool no_devices, no_platforms, no_registering, apart, gpu, peers;
     long apart_device; /* -1: all */
     int slow_ms, waits;
+    struct {
+        char name[64];
+        int ms;
+    } takes[MOST_TAKES];
+    int take_count;
     char one[64]; /* word of programs that are all the same one; "": none */
     char claims[CLAIM_BYTES];
     int calls[FAKE_NAMES];
@@ -91,6 +96,18 @@ static bool read_rule(const char *text, struct rule *rule)
     return words == 4 && rule->code < 0 && found != FAKE_kernel;
 }
 
+/* "takes NAME MS" */
+static bool read_takes(const char *text)
+{
+    char name[64], more;
+    int ms;
+    if (plan.take_count == MOST_TAKES || sscanf(text, " takes %63s %d %c", name, &ms, &more) != 2 || ms < 1)
+        return false;
+    snprintf(plan.takes[plan.take_count].name, sizeof plan.takes[0].name, "%s", name);
+    plan.takes[plan.take_count++].ms = ms;
+    return true;
+}
+
 static void add_rule(const char *text)
 {
     char first[16] = "", second[64] = "", more, *end;
@@ -118,6 +135,8 @@ static void add_rule(const char *text)
     } else if (words == 2 && strcmp(first, "slow") == 0 && (plan.slow_ms = (int)strtol(second, &end, 10)) > 0 &&
                *end == '\0') {
         /* taken */
+    } else if (read_takes(text)) {
+        /* noted */
     } else if (words == 2 && strcmp(first, "one") == 0) {
         snprintf(plan.one, sizeof plan.one, "%s", second);
     } else if (words == 2 && strcmp(first, "claim") == 0 && claimed + strlen(second) + 2 < CLAIM_BYTES) {
@@ -138,7 +157,7 @@ void fake_plan_set(const char *text)
     plan.serial++;
     plan.rule_count = 0;
     plan.no_devices = plan.no_platforms = plan.no_registering = plan.apart = plan.gpu = plan.peers = false;
-    plan.slow_ms = plan.waits = 0;
+    plan.slow_ms = plan.waits = plan.take_count = 0;
     plan.one[0] = '\0';
     plan.claims[0] = '\0';
     memset(plan.calls, 0, sizeof plan.calls);
@@ -197,6 +216,25 @@ int fake_opencl_waits(void)
     int waits = plan.waits;
     pthread_mutex_unlock(&plan.lock);
     return waits;
+}
+
+int fake_plan_takes(const char *name)
+{
+    int ms = 0;
+    pthread_mutex_lock(&plan.lock);
+    for (int n = 0; n < plan.take_count; n++)
+        if (strncmp(plan.takes[n].name, name, strlen(plan.takes[n].name)) == 0)
+            ms = plan.takes[n].ms;
+    pthread_mutex_unlock(&plan.lock);
+    return ms;
+}
+
+bool fake_plan_some_take(void)
+{
+    pthread_mutex_lock(&plan.lock);
+    bool some = plan.take_count > 0;
+    pthread_mutex_unlock(&plan.lock);
+    return some;
 }
 
 static bool read_flag(const bool *flag)

@@ -41,6 +41,10 @@ void fake_plan_hang(void);
 void fake_plan_wait(void);
 /** Note that this thread enqueues commands. */
 void fake_plan_enqueues(void);
+/** How many milliseconds a command takes at least: of a function, or of a kernel whose name begins as the plan says. */
+int fake_plan_takes(const char *name);
+/** Whether the plan says so of any. */
+bool fake_plan_some_take(void);
 bool fake_plan_gpu(void);
 /** Whether device `number` of its platform, from 0, has memory of its own. */
 bool fake_plan_apart(int number);
