@@ -116,7 +116,8 @@ dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void 
 dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes);
 
 /* Slots, for devices with memory of their own: pinned host memory that the device copies fast, and scratch memory of
- * the device of equal size. Bytes cross in queues of their own, concurrently with kernels that do not use them. */
+ * the device of equal size. Bytes cross, and copies from and to scratch memory run, in queues of their own, concurrently with
+ * kernels that do not use the same memory. */
 
 /** Take a slot of at least 1 byte. Never waits: if the ring of slots is full, the slot gets ordinary memory. */
 dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out);
@@ -234,13 +235,16 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
 void dcli_device_reads(dcli_memory *memory);
 /** Submit the launches to the device. Does not wait. */
 dcl_status dcli_device_flush(dcli_device *device);
-/** Ticket of the last command (launches, copies, fills, transfers); and the ticket up to which all launches, copies and
- *  fills are known to be complete (asks the driver; does not wait). */
+/** Ticket of the last command (launches, copies, fills, transfers); and the ticket up to which all launches, fills and copies
+ *  that do not touch slots are known to be complete (asks the driver; does not wait). */
 uint64_t dcli_device_launched(const dcli_device *device);
 uint64_t dcli_device_retired(dcli_device *device);
 /** Whether all commands up to `ticket` that change the device's memory are complete; *status_out then tells their
  *  result. Asks the driver; does not wait. */
 bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out);
+/** The same of those that read host memory alone; and of these together with the copies out of slots' scratch memory. */
+bool dcli_device_has_taken(dcli_device *device, uint64_t ticket, dcl_status *status_out);
+bool dcli_device_has_unpacked(dcli_device *device, uint64_t ticket, dcl_status *status_out);
 /** Result of the commands up to `ticket`, which are complete. */
 dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket);
 /** Wait until all commands up to `ticket` are complete. @return DCL_OK, or DCL_ERR_DEVICE if one failed. */

@@ -64,15 +64,17 @@ static dcl_status set_arguments(const dcli_device *device, dcli_kernel *kernel, 
     return DCL_OK;
 }
 
-/* Find the transfers that a launch must wait for. */
-static dcl_status find_crossings(dcli_device *device, int count, const dcli_argument arguments[], dcli_after *after)
+/* Find the commands of other queues that a launch must wait for. */
+static dcl_status find_others(dcli_device *device, dcli_direction direction, int count, const dcli_argument arguments[],
+                              dcli_after *after)
 {
-    if (dcli_queue_is_idle(&device->queue[DCLI_IN]) && dcli_queue_is_idle(&device->queue[DCLI_OUT]))
-        return DCL_OK;
-    for (int n = 0; n < count; n++)
+    bool idle = true;
+    for (int n = 0; n < DCLI_QUEUES && idle; n++)
+        idle = n == (int)direction || dcli_queue_is_idle(&device->queue[n]);
+    for (int n = 0; n < count && !idle; n++)
         if (arguments[n].memory != NULL)
             dcli_after_add(after, arguments[n].memory, arguments[n].written);
-    return dcli_after_find(device, DCLI_COMPUTE, after);
+    return idle ? DCL_OK : dcli_after_find(device, direction, after);
 }
 
 size_t dcli_device_shares(const dcli_device *device)
@@ -86,9 +88,9 @@ size_t dcli_device_items(const dcli_device *device, size_t rows)
     return rows > 0 && device->beside ? dcli_device_shares(device) : rows;
 }
 
-dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
-                              const dcli_argument arguments[], int dimensions, const size_t global[],
-                              const size_t local[], uint64_t *ticket_out)
+dcl_status dcli_launch_in(dcli_device *device, dcli_direction direction, dcli_program *program, int kernel, int count,
+                          const dcli_argument arguments[], int dimensions, const size_t global[], const size_t local[],
+                          uint64_t *ticket_out)
 {
     size_t items = 1;
     for (int d = 0; d < dimensions; d++)
@@ -97,24 +99,32 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
     dcl_status status = empty ? DCL_OK : set_arguments(device, &program->kernels[kernel], count, arguments);
     dcli_after after = {0};
     if (status == DCL_OK && !empty)
-        status = find_crossings(device, count, arguments, &after);
+        status = find_others(device, direction, count, arguments, &after);
     if (status != DCL_OK)
         return status;
     if (!empty) {
         cl_event event = NULL;
         cl_int code = clEnqueueNDRangeKernel(
-            device->queue[DCLI_COMPUTE].handle, program->kernels[kernel].kernel, (cl_uint)dimensions, NULL, global,
-            local, after.count, dcli_after_list(&after), dcli_ticket_wants_event(device, items) ? &event : NULL);
+            device->queue[direction].handle, program->kernels[kernel].kernel, (cl_uint)dimensions, NULL, global, local,
+            after.count, dcli_after_list(&after), dcli_ticket_wants_event(device, direction, items) ? &event : NULL);
         if (code != CL_SUCCESS)
             return dcli_cl_fail(device, "clEnqueueNDRangeKernel", code);
-        uint64_t ticket = dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueNDRangeKernel", event);
+        uint64_t ticket = dcli_ticket_add(device, direction, "clEnqueueNDRangeKernel", event);
         for (int n = 0; n < count; n++)
             if (arguments[n].memory != NULL)
-                dcli_memory_touch(arguments[n].memory, DCLI_COMPUTE, ticket, arguments[n].written);
+                dcli_memory_touch(arguments[n].memory, direction, ticket, arguments[n].written);
     }
     if (ticket_out != NULL)
         *ticket_out = device->launched;
     return DCL_OK;
+}
+
+dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
+                              const dcli_argument arguments[], int dimensions, const size_t global[],
+                              const size_t local[], uint64_t *ticket_out)
+{
+    return dcli_launch_in(device, DCLI_COMPUTE, program, kernel, count, arguments, dimensions, global, local,
+                          ticket_out);
 }
 
 void dcli_device_reads(dcli_memory *memory)

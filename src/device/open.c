@@ -88,9 +88,9 @@ static dcl_status open_crossing(dcli_device *device)
 {
     if (device->sight.in_place)
         return DCL_OK;
-    dcl_status status = open_queue(device, DCLI_IN);
-    if (status == DCL_OK)
-        status = open_queue(device, DCLI_OUT);
+    dcl_status status = DCL_OK;
+    for (int n = DCLI_COMPUTE + 1; n < DCLI_QUEUES && status == DCL_OK; n++)
+        status = open_queue(device, (dcli_direction)n);
     return status == DCL_OK ? dcli_ring_open(device) : status;
 }
 

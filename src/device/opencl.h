@@ -57,10 +57,17 @@ void dcli_mark_defaults(dcli_found found[], int count);
 
 typedef struct dcli_slab dcli_slab;
 
-/** A device's command queues, each in order. COMPUTE: kernels, copies within the device and fills. IN and OUT:
- *  transfers from and to host memory, concurrent with computation. Devices that work in host memory have only the
- *  first. */
-typedef enum dcli_direction { DCLI_COMPUTE, DCLI_IN, DCLI_OUT, DCLI_QUEUES } dcli_direction;
+/** A device's command queues, each in order; events alone order commands of different queues: see dcli_after. Devices that
+ *  work in host memory have only the first. A command that waits for another node must not delay one that another node
+ *  waits for, so packing and unpacking have a queue each. */
+typedef enum dcli_direction {
+    DCLI_COMPUTE, /* kernels of programs, copies between memories, fills */
+    DCLI_IN,      /* transfers from host memory */
+    DCLI_OUT,     /* transfers to host memory */
+    DCLI_PACK,    /* copies into the scratch memory of slots */
+    DCLI_UNPACK,  /* copies out of it */
+    DCLI_QUEUES
+} dcli_direction;
 
 /** Peer memory: one piece, or several of equal length whose addresses on the device follow each other. Kernels are given the
  *  first one and reach all; commands that are given a buffer reach only that. */
@@ -182,6 +189,7 @@ struct dcli_memory {
     size_t base;                                      /* offset in the buffer; 0 except for slots */
     void *host;                                       /* NULL: not in place */
     dcli_import *import;                              /* that it is a part of: peer memory of another device; or NULL */
+    bool in_slot;                                     /* scratch memory of a slot */
     dcli_pieces *pieces;                              /* that it consists of, where there are several; else NULL */
     dcli_mapping mapping;                             /* ours; of 0 bytes: none, or somebody else's */
     uint64_t used[DCLI_QUEUES], written[DCLI_QUEUES]; /* tickets of the last commands of each queue that use it, and
@@ -277,13 +285,20 @@ void dcli_pool_empty(dcli_device *device);
 /** Bytes retained: freed mappings, and what slabs contain beside slots in use. */
 size_t dcli_pool_bytes(const dcli_device *device);
 
+/* ---- launches (launch.c) ----------------------------------------------------------------------------------------- */
+
+/** dcli_device_launch() in one of the queues. */
+dcl_status dcli_launch_in(dcli_device *device, dcli_direction direction, dcli_program *program, int kernel, int count,
+                          const dcli_argument arguments[], int dimensions, const size_t global[], const size_t local[],
+                          uint64_t *ticket_out);
+
 /* ---- tickets (ticket.c) -------------------------------------------------------------------------------------- */
 
 /** Record a command that was just enqueued by `call` (static storage), with its event (NULL: none). @return its
  *  ticket. */
 uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const char *call, cl_event event);
 /** Whether a launch of that many work-items should have an event: on GPUs an event costs a third of a small launch. */
-bool dcli_ticket_wants_event(const dcli_device *device, size_t items);
+bool dcli_ticket_wants_event(const dcli_device *device, dcli_direction direction, size_t items);
 /** Wait for all commands and requested callbacks, and drop all events. @return false if a callback does not come. */
 bool dcli_ticket_end(dcli_device *device);
 

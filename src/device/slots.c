@@ -2,8 +2,8 @@
  *
  * A slot is a range of pinned host memory, which the device copies fast, and a range of equal length of the device's
  * scratch memory. All slots lie at equal offsets in two buffers that are made with the device. To leave the device,
- * elements are packed into the scratch memory by the compute queue and cross in the OUT queue; to enter it, the
- * reverse. So the host packs one slot while another crosses and kernels run. A returned slot becomes free when its
+ * elements are packed into the scratch memory in the PACK queue and cross in the OUT queue; to enter it, they cross in the
+ * IN queue and are unpacked in the UNPACK queue. So one slot is packed while another crosses and kernels run. A returned slot becomes free when its
  * commands are complete; nobody waits for that. If the ring is full, a slot gets ordinary memory, and
  * dcli_slots_are_short() then asks callers to start no new work.
  *
@@ -208,7 +208,7 @@ static dcli_slot *new_slot(dcli_device *device, size_t bytes)
     if (slot == NULL)
         return NULL;
     slot->ring = device->ring;
-    slot->memory = (dcli_memory){.device = device, .bytes = bytes};
+    slot->memory = (dcli_memory){.device = device, .bytes = bytes, .in_slot = true};
     return slot;
 }
 

@@ -66,7 +66,8 @@ static size_t round_up(int64_t count, int64_t most, size_t to)
     return ((size_t)dcli_min(count, most) + to - 1) / to * to;
 }
 
-static dcl_status launch_walk(dcli_device *device, int kernel, dcli_argument arguments[3], const struct walk *walk)
+static dcl_status launch_walk(dcli_device *device, dcli_direction direction, int kernel, dcli_argument arguments[3],
+                              const struct walk *walk)
 {
     if (device->copy_program == NULL) {
         dcl_status status = dcli_program_build_own(device, dcli_cl_copy, DCLI_COPY_KERNELS, kernel_names,
@@ -82,7 +83,7 @@ static dcl_status launch_walk(dcli_device *device, int kernel, dcli_argument arg
     const size_t global[3] = {round_up(walk->count[X], MOST_X, local[0]), round_up(walk->count[Y], MOST_Y, local[1]),
                               (size_t)dcli_min(outer, MOST_Z)};
     arguments[2] = (dcli_argument){.value = walk, .bytes = sizeof *walk};
-    return dcli_device_launch(device, device->copy_program, kernel, 3, arguments, 3, global, local, NULL);
+    return dcli_launch_in(device, direction, device->copy_program, kernel, 3, arguments, 3, global, local, NULL);
 }
 
 /* Number of the kernel for this element size. */
@@ -104,26 +105,33 @@ static dcl_status check_element(size_t element_bytes)
 /* Whether the loops are one contiguous run on the target's side. */
 static bool is_run(int rank, const dcli_loop loops[]) { return rank == 0 || (rank == 1 && loops[0].to == 1); }
 
+/* The queue of a copy. */
+static dcli_direction queue_of(const dcli_memory *target, const dcli_memory *source)
+{
+    return target->in_slot ? DCLI_PACK : source->in_slot ? DCLI_UNPACK : DCLI_COMPUTE;
+}
+
 /* Between one buffer of each. *bytes_in_out: how much, then how much of it lies in these. */
 static dcl_status copy_buffer(dcli_device *device, dcli_memory *target, size_t target_at, dcli_memory *source,
                               size_t source_at, size_t *bytes_in_out)
 {
     cl_mem to = dcli_memory_buffer_at(target, &target_at, bytes_in_out);
     cl_mem from = dcli_memory_buffer_at(source, &source_at, bytes_in_out);
+    dcli_direction direction = queue_of(target, source);
     cl_event event = NULL;
     dcli_after after = {0};
     dcli_after_add(&after, source, false);
     dcli_after_add(&after, target, true);
-    dcl_status status = dcli_after_find(device, DCLI_COMPUTE, &after);
+    dcl_status status = dcli_after_find(device, direction, &after);
     if (status != DCL_OK)
         return status;
-    cl_int code = clEnqueueCopyBuffer(device->queue[DCLI_COMPUTE].handle, from, to, source_at, target_at, *bytes_in_out,
+    cl_int code = clEnqueueCopyBuffer(device->queue[direction].handle, from, to, source_at, target_at, *bytes_in_out,
                                       after.count, dcli_after_list(&after), &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueCopyBuffer", code);
-    uint64_t ticket = dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueCopyBuffer", event);
-    dcli_memory_touch(source, DCLI_COMPUTE, ticket, false);
-    dcli_memory_touch(target, DCLI_COMPUTE, ticket, true);
+    uint64_t ticket = dcli_ticket_add(device, direction, "clEnqueueCopyBuffer", event);
+    dcli_memory_touch(source, direction, ticket, false);
+    dcli_memory_touch(target, direction, ticket, true);
     return DCL_OK;
 }
 
@@ -157,7 +165,7 @@ dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t ta
     choose_second(merged, loops);
     struct walk walk = make_walk(merged, loops, target_offset, source_offset);
     dcli_argument arguments[3] = {{.memory = target, .written = true}, {.memory = source}};
-    return launch_walk(device, kernel_of(element_bytes), arguments, &walk);
+    return launch_walk(device, queue_of(target, source), kernel_of(element_bytes), arguments, &walk);
 }
 
 /* Within one buffer. *bytes_in_out: how much, then how much of it lies in this. */
@@ -230,5 +238,5 @@ dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t ta
     struct walk walk = make_walk(merged, loops, target_offset, 0);
     uint64_t wide = widen(element, element_bytes);
     dcli_argument arguments[3] = {{.memory = target, .written = true}, {.value = &wide, .bytes = sizeof wide}};
-    return launch_walk(device, 4 + kernel_of(element_bytes), arguments, &walk);
+    return launch_walk(device, DCLI_COMPUTE, 4 + kernel_of(element_bytes), arguments, &walk);
 }

@@ -22,7 +22,8 @@ enum {
     CLOSE_NS = 1000000000,
     UNMARKABLE_NS = 1000000000,
     LARGE_ITEMS = 1 << 16, /* a launch of this size runs longer than its event costs */
-    MOST_UNMARKED = 15     /* most consecutive launches without an event */
+    MOST_UNMARKED = 15,    /* most consecutive launches without an event */
+    RECENT = 64            /* commands */
 };
 
 static dcli_mark *mark_at(dcli_queue *queue, int n) { return &queue->marks[(queue->first_mark + n) % DCLI_MOST_MARKS]; }
@@ -137,9 +138,19 @@ uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const ch
     return queue->last;
 }
 
-bool dcli_ticket_wants_event(const dcli_device *device, size_t items)
+/* Whether elements have left the device not long ago: then they probably will again, and what takes them will have to wait for
+ * the last launch that wrote them, not for one behind it that happens to have an event. */
+static bool exports(const dcli_device *device)
 {
-    return !device->is_gpu || items >= LARGE_ITEMS || device->queue[DCLI_COMPUTE].unmarked >= MOST_UNMARKED;
+    const dcli_queue *pack = &device->queue[DCLI_PACK], *out = &device->queue[DCLI_OUT];
+    uint64_t last = pack->last > out->last ? pack->last : out->last;
+    return last > 0 && device->launched - last < RECENT;
+}
+
+bool dcli_ticket_wants_event(const dcli_device *device, dcli_direction direction, size_t items)
+{
+    return !device->is_gpu || direction != DCLI_COMPUTE || items >= LARGE_ITEMS ||
+           device->queue[DCLI_COMPUTE].unmarked >= MOST_UNMARKED || exports(device);
 }
 
 /* The last command of a queue that has an event or is known to be complete. */
@@ -302,7 +313,10 @@ dcl_status dcli_tickets_finish(dcli_device *device, const uint64_t ticket[DCLI_Q
 
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket)
 {
-    return dcli_tickets_finish(device, (uint64_t[DCLI_QUEUES]){ticket, ticket, ticket});
+    uint64_t all[DCLI_QUEUES];
+    for (int n = 0; n < DCLI_QUEUES; n++)
+        all[n] = ticket;
+    return dcli_tickets_finish(device, all);
 }
 
 bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_QUEUES], dcl_status *status_out)
@@ -323,8 +337,19 @@ bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_Q
 
 bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out)
 {
-    return dcli_tickets_are_complete(device, (uint64_t[DCLI_QUEUES]){[DCLI_COMPUTE] = ticket, [DCLI_IN] = ticket},
-                                     status_out);
+    const uint64_t tickets[DCLI_QUEUES] = {[DCLI_COMPUTE] = ticket, [DCLI_IN] = ticket, [DCLI_UNPACK] = ticket};
+    return dcli_tickets_are_complete(device, tickets, status_out);
+}
+
+bool dcli_device_has_taken(dcli_device *device, uint64_t ticket, dcl_status *status_out)
+{
+    return dcli_tickets_are_complete(device, (uint64_t[DCLI_QUEUES]){[DCLI_IN] = ticket}, status_out);
+}
+
+bool dcli_device_has_unpacked(dcli_device *device, uint64_t ticket, dcl_status *status_out)
+{
+    const uint64_t tickets[DCLI_QUEUES] = {[DCLI_IN] = ticket, [DCLI_UNPACK] = ticket};
+    return dcli_tickets_are_complete(device, tickets, status_out);
 }
 
 /* ---- following other queues ------------------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* worker/pending.c - actions that were started and have not ended, and the one that cannot start yet.
  *
  * The thread that serves a node never waits for its device. A device with memory of its own gets the commands of a pack
- * or commit at once, in order with its kernels; when they are complete, the chunk is sent, or the commit counts. If the
+ * or commit at once, in queues of their own; when they are complete, the chunk is sent, or the commit counts. If the
  * device works in host memory, the host copies, and must not do so before the kernels concerned have ended. Until then
  * the action is held, and the state machine issues no other action that touches memory. */
 #include <string.h>
@@ -40,6 +40,8 @@ dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving)
 static bool is_complete(dcli_as_node *own, const dcli_moving *moving, dcl_status *status_out)
 {
     *status_out = moving->status;
+    if (moving->kind == DCLI_MOVING_COMMIT)
+        return dcli_device_has_unpacked(own->device, moving->ticket, status_out);
     if (moving->kind != DCLI_MOVING_PACK)
         return dcli_device_is_complete(own->device, moving->ticket, status_out);
     return moving->slot == NULL || dcli_slot_is_complete(moving->slot, status_out);
@@ -84,7 +86,7 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
 static bool has_crossed(void *worker, const dcli_kept_chunk *chunk)
 {
     dcl_status unused;
-    return dcli_device_is_complete(((dcli_worker *)worker)->as_node->device, chunk->crossing, &unused);
+    return dcli_device_has_taken(((dcli_worker *)worker)->as_node->device, chunk->crossing, &unused);
 }
 
 void dcli_pending_drop(dcli_worker *worker, dcli_kept_chunk *chunk)

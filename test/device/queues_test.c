@@ -9,6 +9,8 @@
 #include "device/opencl.h"
 #include "support/fake_opencl/fake_opencl.h"
 
+TestSuite(queues, .timeout = 60);
+
 enum { ELEMENTS = 1 << 16, BYTES = 4 * ELEMENTS };
 
 static fake_opencl fake;
@@ -76,5 +78,100 @@ Test(queues, a_command_takes_as_long_as_the_plan_says)
     dcli_memory_release(memory);
     dcli_memory_release(other);
     fake.plan(NULL);
+    dcli_device_close(device);
+}
+
+/* Every second element of a memory, into a slot's scratch memory, and from there into the slot. */
+static dcli_slot *pack(dcli_device *device, dcli_memory *memory)
+{
+    const int64_t step = 2, packed = 1, count = ELEMENTS / 2;
+    dcli_slot *slot;
+    cr_assert_eq(dcli_slot_take(device, BYTES / 2, &slot), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_device_copy(device, dcli_slot_memory(slot), 0, &packed, memory, 0, &step, 1, &count, 4), DCL_OK,
+                 "%s", dcl_error());
+    cr_assert_eq(dcli_slot_fetch(slot, dcli_slot_memory(slot), 0, BYTES / 2), DCL_OK, "%s", dcl_error());
+    return slot;
+}
+
+/* The reverse: elements that are all `value`. */
+static void unpack(dcli_device *device, dcli_memory *memory, int32_t value)
+{
+    const int64_t step = 2, packed = 1, count = ELEMENTS / 2;
+    dcli_slot *slot;
+    cr_assert_eq(dcli_slot_take(device, BYTES / 2, &slot), DCL_OK, "%s", dcl_error());
+    for (int n = 0; n < ELEMENTS / 2; n++)
+        ((int32_t *)dcli_slot_host(slot))[n] = value;
+    cr_assert_eq(dcli_slot_send(slot, dcli_slot_memory(slot), 0, BYTES / 2), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_device_copy(device, memory, 0, &step, dcli_slot_memory(slot), 0, &packed, 1, &count, 4), DCL_OK,
+                 "%s", dcl_error());
+    dcli_slot_give(slot);
+}
+
+/* By a kernel: every second element. */
+static void fill_by_kernel(dcli_device *device, dcli_memory *memory, int32_t value)
+{
+    const int64_t step = 2, count = ELEMENTS / 2;
+    cr_assert_eq(dcli_device_fill(device, memory, 0, &step, &value, 1, &count, sizeof value), DCL_OK, "%s",
+                 dcl_error());
+}
+
+static void expect_packed(dcli_slot *slot, int32_t value)
+{
+    int right = 0;
+    cr_expect_eq(dcli_slot_finish(slot), DCL_OK, "%s", dcl_error());
+    for (int n = 0; n < ELEMENTS / 2; n++)
+        right += ((const int32_t *)dcli_slot_host(slot))[n] == value;
+    cr_expect_eq(right, ELEMENTS / 2, "%d of %d elements are %d", right, ELEMENTS / 2, value);
+    dcli_slot_give(slot);
+}
+
+/* The kernel never ends while the first slot is packed and crosses. */
+Test(queues, packing_does_not_wait_for_kernels_that_write_other_memory)
+{
+    dcli_device *device = open_apart("hang kernel 1");
+    dcli_memory *packed = make(device), *computed = make(device);
+    fill(device, packed, 5);
+    fill_by_kernel(device, computed, 6);
+    expect_packed(pack(device, packed), 5);
+    cr_expect(!dcli_memory_is_settled(computed, false), "the kernel runs still");
+    fake.plan(NULL);
+    expect_packed(pack(device, computed), 6);
+    dcli_memory_release(packed);
+    dcli_memory_release(computed);
+    dcli_device_close(device);
+}
+
+/* What enters is late: it delays neither packing nor kernels. */
+Test(queues, unpacking_waits_alone)
+{
+    dcli_device *device = open_apart("late clEnqueueWriteBuffer 1 500");
+    dcli_memory *packed = make(device), *entered = make(device);
+    fill_by_kernel(device, packed, 5);
+    unpack(device, entered, 8);
+    expect_packed(pack(device, packed), 5);
+    fill_by_kernel(device, packed, 9);
+    cr_expect_eq(dcli_memory_settle(packed, true), DCL_OK);
+    cr_expect(!dcli_memory_is_settled(entered, false), "it has not entered yet");
+    expect_packed(pack(device, entered), 8);
+    dcli_memory_release(packed);
+    dcli_memory_release(entered);
+    dcli_device_close(device);
+}
+
+/* Kernel 1 packs and is late; kernel 2 overwrites; what crosses is older. The next round packs what was written last. */
+Test(queues, what_is_overwritten_is_packed_before)
+{
+    dcli_device *device = open_apart("late clEnqueueNDRangeKernel 1 100; late clEnqueueNDRangeKernel 4 100");
+    dcli_memory *memory = make(device);
+    fill(device, memory, 1);
+    dcli_slot *before = pack(device, memory);
+    fill_by_kernel(device, memory, 2);
+    dcli_slot *between = pack(device, memory);
+    unpack(device, memory, 3);
+    dcli_slot *after = pack(device, memory);
+    expect_packed(after, 3);
+    expect_packed(between, 2);
+    expect_packed(before, 1);
+    dcli_memory_release(memory);
     dcli_device_close(device);
 }

@@ -612,6 +612,22 @@ bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *s
     return true;
 }
 
+bool dcli_device_has_taken(dcli_device *device, uint64_t ticket, dcl_status *status_out)
+{
+    if (device->retired < ticket)
+        return false;
+    *status_out = dcli_device_outcome(device, ticket);
+    return true;
+}
+
+bool dcli_device_has_unpacked(dcli_device *device, uint64_t ticket, dcl_status *status_out)
+{
+    if (device->retired < ticket)
+        return false;
+    *status_out = dcli_device_outcome(device, ticket);
+    return true;
+}
+
 void dcli_device_measure(dcli_device *device, bool on)
 {
     (void)device;

@@ -97,10 +97,7 @@ static void *find(const struct list *list, const void *handle)
     return NULL;
 }
 
-static void take_out(struct list *list, void *member)
-{
-    memmove(member, at(list, --list->count), list->bytes);
-}
+static void take_out(struct list *list, void *member) { memmove(member, at(list, --list->count), list->bytes); }
 
 static void forget(struct list *list, const void *handle)
 {
@@ -225,13 +222,14 @@ static void check(const struct access *made, const struct clock *clock)
         if (before->serial != made->serial || before->end <= made->first || made->end <= before->first ||
             !(before->written || made->written) || is_before(before, made->queue, clock))
             continue;
-        fprintf(stderr,
-                "fake OpenCL: no event orders %s (queue %d, command %ld, %s bytes %zu..%zu) and %s (queue %d, command %ld, "
-                "%s bytes %zu..%zu) of %s %ld\n",
-                before->name, before->queue->number, before->command, before->written ? "writes" : "reads",
-                (size_t)before->first, (size_t)before->end, made->name, made->queue->number, made->command,
-                made->written ? "writes" : "reads", (size_t)made->first, (size_t)made->end,
-                made->serial == 0 ? "host memory" : "buffer", made->serial);
+        fprintf(
+            stderr,
+            "fake OpenCL: no event orders %s (queue %d, command %ld, %s bytes %zu..%zu) and %s (queue %d, command %ld, "
+            "%s bytes %zu..%zu) of %s %ld\n",
+            before->name, before->queue->number, before->command, before->written ? "writes" : "reads",
+            (size_t)before->first, (size_t)before->end, made->name, made->queue->number, made->command,
+            made->written ? "writes" : "reads", (size_t)made->first, (size_t)made->end,
+            made->serial == 0 ? "host memory" : "buffer", made->serial);
         abort();
     }
 }
