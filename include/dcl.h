@@ -1,4 +1,4 @@
-/* dcl.h - DCL: arrays segmented over OpenCL devices, computed by loop bodies. Includes the whole public interface. */
+/* dcl.h - DCL: arrays distributed over OpenCL devices, computed by loop bodies. Includes the whole public interface. */
 #ifndef DCL_H
 #define DCL_H
 

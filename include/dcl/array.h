@@ -1,4 +1,4 @@
-/* dcl/array.h - agile arrays: the elements of a grid, stored across nodes by a map. */
+/* dcl/array.h - distributed arrays: the elements of a grid, stored across nodes by a map. */
 #ifndef DCL_ARRAY_H
 #define DCL_ARRAY_H
 
@@ -8,12 +8,13 @@
 extern "C" {
 #endif
 
-/** An agile array. Opaque handle; its contents live on the nodes. */
+/** A distributed array, called agile because its map can be changed (dcl_remap()). Opaque handle; its contents are stored on
+ *  the nodes. dcl/base.h says what a failed array is. */
 typedef struct dcl_array dcl_array;
 
 /** Make an array: the grid's elements, stored across the map's nodes, all zero.
- *  The nodes allocate the memory later. If a node has too little, the array fails (see dcl_status_of()). With DCL_SYNC=1 the
- *  call waits for the nodes; it returns the failed array then, too, not NULL.
+ *  The nodes allocate the memory later. If a node has too little, the array fails. With DCL_SYNC=1 the call waits for the
+ *  nodes; it then returns the failed array, not NULL.
  *  @param grid  checked here: type, rank 1..DCL_MAX_RANK, extents >= 0, total bytes within int64_t.
  *  @param map   borrowed; the array keeps what it needs. NULL is passed through.
  *  @return the array, yours: dcl_release(); or NULL: DCL_ERR_INVALID (the grid; map and grid do not fit), DCL_ERR_NOMEM,
@@ -35,22 +36,23 @@ DCL_API dcl_cluster *dcl_cluster_of(const dcl_array *array);
 /** Set every stored element to `*element`, which has the array's type. Started when it returns. */
 DCL_API dcl_status dcl_fill(dcl_array *array, const void *element);
 
-/** Copy a box of the array from host memory.
+/** Copy a box of the array from the program's memory.
  *  @param box      within the grid, of its rank; NULL: the whole grid.
- *  @param source   address of the element for the box's first index. One index further along axis d of the box, the element
- *                  lies strides[d] elements further on.
+ *  @param source   address of the element for the box's first index. Elements that are neighbours along
+ *                  axis d of the box are strides[d] elements apart in host memory.
  *  @param strides  [rank] in elements, may be negative; NULL: packed, last axis fastest.
  *  @return DCL_OK, or DCL_ERR_INVALID, DCL_ERR_RANGE (the box leaves the grid, or one of its elements is stored nowhere:
  *          dcl_map_sparse()), DCL_ERR_NOMEM. When the call returns, with whatever status, the program may change or free
  *          `source`. A refused call changes nothing. */
 DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[]);
 
-/** Copy a box of the array to host memory. Returns when the elements are in `target`. Parameters are those of dcl_write().
- *  Elements that are stored nowhere have the map's fill value: dcl_map_with_rest().
+/** Copy a box of the array to the program's memory. Returns when the elements are in `target`. Parameters are those of
+ *  dcl_write(). Elements that are stored nowhere have the map's fill value: dcl_map_with_rest().
  *  @return DCL_OK; the errors of dcl_write(); the error of a failed array. After an error the contents of `target` are
- *          undefined, and DCL does not write to it any more. One exception: DCL_ERR_RANGE comes with the elements in
- *          `target` if they were computed by a body that accessed elements outside a grid. This status stays until the
- *          whole array is overwritten or dcl_clear_error() is called. */
+ *          undefined, and DCL does not write to it any more. One exception: if the array was computed by a body
+ *          that accessed elements outside a grid, the elements are in `target` and the status is DCL_ERR_RANGE, until the
+ *          whole array is overwritten or dcl_clear_error() is called. A box that leaves the grid has the same status, but
+ *          nothing is copied; the sentence tells the two apart. */
 DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]);
 
 /** Exchange the contents of two arrays of equal grid, type and map. Complete when it returns; no element is moved.
@@ -58,20 +60,21 @@ DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, 
  *  @return DCL_OK, or DCL_ERR_INVALID when they differ. */
 DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
 
-/** Let nodes keep replicas of elements that they receive. An element that a body has read on a node is not moved there again
+/** Let nodes retain replicas of elements that they receive. An element that a body has read on a node is not moved there again
  *  until the element is written or the array released. DCL_IN_KEPT() asks for the same for one argument of one call;
  *  dcl_move() makes replicas ahead of use. Every body that reads the array uses the replicas that exist, no matter which
  *  call made them.
  *
- *  Per node, replicas take at most config.kept_bytes; an operation keeps at most 256 boxes. Elements beyond these limits
- *  are moved each time. A write drops the replicas that it touches. A failed operation and a node that joins drop all
- *  replicas. If an operation fails, later operations that were called before the failure was known may fail, too, because a
- *  replica is missing. dcl_explain() takes replicas into account.
- *  @param array  borrowed. For a view, the array behind it.
- *  @param keep   true: keep replicas from now on. false: stop, and drop all replicas of the array, also those that other calls
- *                asked for. Operations that were called before still use them.
- *  @return DCL_OK; DCL_ERR_INVALID (NULL). With `false` also DCL_ERR_NOMEM, or the error that broke the cluster. Started when
- *          it returns. */
+ *  Limits per node: replicas take at most config.kept_bytes. A body makes no further replica while the arrays that it reads
+ *  have replicas of 256 boxes there. Elements beyond these limits are moved each time. (dcl_move() has a higher limit.)
+ *  A write drops the replicas that contain an element that it writes. A failed operation and a node that joins drop all
+ *  replicas. When a failure becomes known, operations that have already been called may fail, too, because they lack a
+ *  replica. dcl_explain() takes replicas into account.
+ *  @param array  borrowed. For a view, its base.
+ *  @param keep   true: retain replicas from now on. false: stop, and drop all replicas of the array, also those that other
+ *                calls asked for. Operations that were called before still use them.
+ *  @return DCL_OK; DCL_ERR_INVALID (NULL). With `false` also DCL_ERR_NOMEM, or the error that broke the cluster (dcl/base.h).
+ *          Started when it returns. */
 DCL_API dcl_status dcl_keep(dcl_array *array, bool keep);
 
 /** Wait until every operation that writes or reads this array is complete.
@@ -93,10 +96,10 @@ typedef struct dcl_npy_info {
 DCL_API dcl_status dcl_npy_inspect(const char *path, dcl_npy_info *info_out);
 
 /** Load a .npy file of the array's type and shape. Complete when it returns.
- *  Each node reads its own part of the file if all nodes can see the file: threads of the program and processes of this
- *  host can, and workers on other hosts if all were started with a folder of files in which the file has the same path.
- *  Otherwise the program reads the file and sends the elements to the nodes. DCL_FILES forces one of the two.
- *  If the map stores only some elements, the others are passed over.
+ *  Each node reads its own part of the file if all nodes can see the file. Threads of the program and processes of local:N
+ *  can. Nodes of workers can if every worker was started with a folder of files (dcl_worker_config.files), and the file is in
+ *  this folder, under the same absolute path as on the program's host. Otherwise the program reads the file and sends the
+ *  elements to the nodes. DCL_FILES forces one of the two. If the map stores only some elements, the others are passed over.
  *  @return DCL_OK; DCL_ERR_FILE (as dcl_npy_inspect(), or another type or shape), DCL_ERR_INVALID. A refused call changes
  *          nothing. A call that fails in the middle of the file fails the array. */
 DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
@@ -107,9 +110,9 @@ DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
  *  The nodes or the program write the file, chosen as for dcl_load_npy(). The program also writes it if the nodes' parts are
  *  short runs in the file (less than 64 KB each; less than 512 bytes for workers over tcp), and if some elements are stored
  *  nowhere; these get the map's fill value.
- *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` has its old contents then, unless the error's text
- *          says that the new file is in place and only its folder could not be written to the disk; DCL_ERR_RANGE as for
- *          dcl_read(), with the file written. */
+ *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` has its old contents. Two exceptions: with
+ *          DCL_ERR_RANGE (see dcl_read()) the file is written. If only the folder could not be written to the disk, the new
+ *          file is there, and the sentence of the DCL_ERR_FILE says so. */
 DCL_API dcl_status dcl_save_npy(dcl_array *array, const char *path);
 /** dcl_save_npy() with a choice of order: if `fortran_order` is true, the first axis is fastest in the file. */
 DCL_API dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order);

@@ -1,4 +1,4 @@
-/* dcl/base.h - what every other header uses: visibility, status codes, error text, version. */
+/* dcl/base.h - what every other header uses: the words of all headers, visibility, status codes, error text, version. */
 #ifndef DCL_BASE_H
 #define DCL_BASE_H
 
@@ -12,6 +12,26 @@ extern "C" {
 
 #define DCL_API __attribute__((visibility("default")))
 
+/* Words that all headers use. docs/design.md has a longer list.
+ *   - Program: the process that calls dcl_open(). Host: a computer. Host memory: its main memory, as opposed to that of a
+ *     device.
+ *   - Node: one OpenCL device of a cluster. A thread of the program or a *worker process* serves it. A *worker* is what
+ *     `dcl worker` starts on a host: it starts the worker processes of each program that connects to it. A *session* is
+ *     one program with its worker processes.
+ *   - Operation: one call that makes, writes, reads or moves elements. "Started when it returns": the operation runs after
+ *     the call has returned; dcl_wait() waits for it, and a later call sees its results. "Complete when it returns": it has
+ *     ended.
+ *   - An array *fails* if an operation that writes it fails, or if a node that stores a part of it is lost. The contents of
+ *     a *failed array* are undefined: calls that read it return the error, and operations that need it are not carried
+ *     out. It becomes valid again when one operation overwrites all of it; after the loss of a node it never does.
+ *   - A cluster *breaks* if a node can no longer keep its state, for lack of memory or after a violation of the protocol:
+ *     from then on every call returns that error, until dcl_close().
+ *   - "NULL is passed through": given NULL, the function returns NULL and leaves the error as it is: that of the call that
+ *     returned the NULL.
+ *   - To *retain* a replica is to store it on a node after the operation that moved its elements.
+ *   - Stage: temporary memory of a node, into which it copies inputs that are not contiguous. Batch: tiles of a node that
+ *     are computed together. */
+
 #define DCL_VERSION_MAJOR 0
 #define DCL_VERSION_MINOR 1
 #define DCL_VERSION_PATCH 0
@@ -24,8 +44,8 @@ extern "C" {
  * values; they never change. Other structs may get more fields at their end in later versions. So the library must know
  * which version of a struct the program was compiled with:
  *   - A struct that the program fills (dcl_config, dcl_worker_config, dcl_call) begins with `struct_size`. Fields that
- *     the program does not have get their defaults. For elements of a list the size is a field beside the list
- *     (dcl_call.arg_bytes).
+ *     the program does not have get their defaults. Where such a struct points to an array of other structs, the field
+ *     beside the pointer has the size of one of them (dcl_call.arg_bytes).
  *   - A struct that the library fills is passed to a function ..._sized() with its size; the library writes no more
  *     bytes than that. The function of the same name without _sized is inline and passes sizeof. Other languages call
  *     ..._sized().

@@ -10,11 +10,13 @@
 extern "C" {
 #endif
 
-/** Counters of a node, or of all. Planned counters are known before an operation runs: dcl_explain() returns the same numbers. */
+/** Counters of a node, or of all. Planned counters are known before an operation runs: dcl_explain() returns the
+ *  same numbers. */
 typedef struct dcl_counters {
     int64_t tasks; /**< planned: tiles computed */
     int64_t
-        blocks_moved; /**< planned: blocks with an element counted in bytes_moved, once per operation, node and argument */
+        blocks_moved;    /**< planned: blocks that contain at least one of the elements counted in bytes_moved, once per
+                                 operation, node and argument */
     int64_t bytes_moved; /**< planned: bytes a node's tasks read or write of elements it does not own, once per
                                 operation, node and argument, whatever the medium */
     int64_t
@@ -34,8 +36,8 @@ DCL_API dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters 
 /** Counters since dcl_open(). Waits for the operations called so far, then asks every node that is there.
  *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST.
  *  @param counters_out  filled on success. The counters of a lost node are those of its last message.
- *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_TIMEOUT (a node has not answered for ten seconds), or why the cluster
- *          is broken. Cost: a message to each node and its answer. */
+ *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_TIMEOUT (a node has not answered for ten seconds), or the error
+ *          that broke the cluster (dcl/base.h). Cost: a message to each node and its answer. */
 static inline dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters *counters_out)
 {
     return dcl_stats_sized(cluster, node, counters_out, sizeof *counters_out);
@@ -86,7 +88,7 @@ DCL_API dcl_status dcl_call_explain_sized(const dcl_call *call, int node, dcl_co
                                           size_t counters_bytes);
 /** What a call would count, without running it: the planned counters; others are 0. Counters of a cluster grow by exactly these
  *  when the call is then run.
- *  A body is not compiled. Errors that only a device's compiler finds, such as an unknown function, appear when the call is run.
+ *  A body is not compiled. Errors that only a device's compiler finds, such as an unknown function, appear when it is run.
  *  @param node  as in dcl_stats() (DCL_HOST: zeros). Of a move, everything is counted at the node that elements move to.
  *  @return the statuses of dcl_call_run(). The cluster's state does not change. */
 static inline dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out)
@@ -104,7 +106,8 @@ static inline dcl_call dcl_call_of(dcl_call_kind kind)
     return call;
 }
 
-/* A description as an argument: a pointer that is valid to the end of the enclosing block (C), or of the full expression (C++). */
+/* A description as an argument: a pointer that is valid to the end of the enclosing block (C), or of the full expression
+ * (C++). */
 #ifdef __cplusplus
 }
 

@@ -29,40 +29,42 @@ typedef void dcl_log_fn(void *user, int level, const char *line);
 /** Settings. Fill with dcl_config_read(), change fields, pass to dcl_open().
  *  Strings are borrowed until dcl_open() returns; NULL means the default. Sizes are in bytes. */
 typedef struct dcl_config {
-    size_t struct_size;   /**< sizeof(dcl_config) in the program; set by dcl_config_read() */
-    const char *devices;  /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
-    const char *map;      /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
-    const char *transfer; /**< DCL_TRANSFER: how a node gets the elements of another: "place" (read in place), "slots"
-                               (messages whose data lies in memory that both map), "send" (messages); "auto": the
-                               first of these for each pair of nodes, but "place" between GPUs only if asked for */
-    const char *log;      /**< DCL_LOG: "off", "warn", "info", "debug" */
-    size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
-    size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit in which movement is counted */
-    size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
-    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes; also the limit of
+    size_t struct_size;  /**< sizeof(dcl_config) in the program; set by dcl_config_read() */
+    const char *devices; /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
+    const char *map;     /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
+    const char
+        *transfer;       /**< DCL_TRANSFER: the way in which a node gets the elements of another: "place" (it reads them
+                               in the owner's memory), "slots" (messages whose data lies in shared memory), "send"
+                               (messages that contain the data); "auto": for each pair of nodes the first of these
+                               that is possible, but "place" between GPUs only if you ask for it */
+    const char *log;     /**< DCL_LOG: "off", "warn", "info", "debug" */
+    size_t tile_bytes;   /**< DCL_TILE_BYTES: intended size of a tile */
+    size_t block_bytes;  /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
+    size_t chunk_bytes;  /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
+    size_t pool_bytes;   /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes; also the limit of
                                shared memory that a device registers */
-    size_t kept_bytes;    /**< DCL_KEPT_BYTES: most memory per node for replicas (dcl_keep(), dcl_move()) */
-    size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
-    size_t window;        /**< DCL_WINDOW: most operations that are started and not yet complete */
-    bool sync;            /**< DCL_SYNC: every call waits until its operation is complete; for debugging */
-    dcl_log_fn *log_fn;   /**< gets log lines and the output of worker processes; NULL: standard error */
-    void *log_user;       /**< passed to log_fn */
-    const char *workers;  /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses, or a file of
+    size_t kept_bytes;   /**< DCL_KEPT_BYTES: most memory per node for replicas (dcl_keep(), dcl_move()) */
+    size_t small_bytes;  /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
+    size_t window;       /**< DCL_WINDOW: most operations that are started and not yet complete */
+    bool sync;           /**< DCL_SYNC: every call waits until its operation is complete; for debugging */
+    dcl_log_fn *log_fn;  /**< gets log lines and the output of worker processes; NULL: standard error */
+    void *log_user;      /**< passed to log_fn */
+    const char *workers; /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses, or a file of
                                addresses */
-    const char *keys;     /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */
-    const char *token;    /**< DCL_TOKEN: token file of a worker on this host that has no keys */
-    const char *program;  /**< DCL_PROGRAM: path of the `dcl` command; worker processes are started from it */
-    const char *files;    /**< DCL_FILES: "auto", "direct" (nodes read and write files) or "stream" (the host does) */
-    size_t silence_ms;    /**< DCL_SILENCE_MS: a node that has sent nothing for this long is lost */
-    size_t build_ms;      /**< DCL_BUILD_MS: longest compilation; a node that exceeds it is lost */
-    size_t kernel_ms;     /**< DCL_KERNEL_MS: longest run of one kernel, or one copy to or from its device; a node that
+    const char *keys;    /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */
+    const char *token;   /**< DCL_TOKEN: token file of a worker on this host that has no keys */
+    const char *program; /**< DCL_PROGRAM: path of the `dcl` command; worker processes are started from it */
+    const char *files;   /**< DCL_FILES: "auto", "direct" (nodes read and write files) or "stream" (the program does) */
+    size_t silence_ms;   /**< DCL_SILENCE_MS: a node that has sent nothing for this long is lost */
+    size_t build_ms;     /**< DCL_BUILD_MS: longest compilation; a node that exceeds it is lost */
+    size_t kernel_ms;    /**< DCL_KERNEL_MS: longest run of one kernel, or one copy to or from its device; a node that
                                exceeds it is lost */
     size_t plan_ms;     /**< DCL_PLAN_MS: longest planning of one operation; a worker process that exceeds it is lost */
     size_t quota_bytes; /**< DCL_QUOTA_BYTES: memory limit per worker process for arrays, replicas, stages and plans; 0:
-                          its share */
+                          its share of the memory (docs/workers.md, "Limits and quotas") */
     size_t spare;       /**< DCL_SPARE: node numbers reserved for nodes that join later; worker processes only */
-    size_t fanout;      /**< DCL_FANOUT: in clusters of more nodes, descriptors are sent down a tree with this many
-                          children per node */
+    size_t fanout;      /**< DCL_FANOUT: in clusters of more than this many nodes, the nodes forward the program's
+                          messages to each other, in a tree with this many children per node */
     size_t io_threads;  /**< DCL_IO_THREADS: threads per process that encrypt and send between hosts */
     size_t wait_ms; /**< DCL_WAIT_MS: longest time a call waits for operations (wait, read, save, close); 0: no limit */
     const char *check; /**< DCL_CHECK: "off"; "access": kernels check every access, for debugging */
@@ -85,20 +87,19 @@ DCL_API dcl_status dcl_config_print(const dcl_config *config, FILE *file);
  *
  *  By default the nodes are all GPUs and accelerators of this host; if there are none, all CPU devices of one platform.
  *  `devices` selects others: "all", "cpu", "gpu", or a comma-separated list of the numbers that `dcl devices` prints
- *  ("0,2"). A worker thread of this program serves each node; no port is opened.
+ *  ("0,2"). A thread of this program serves each node; no port is opened.
  *
- *  If `workers` is given, processes serve the nodes instead of threads. The program stays the same. `workers` is one
+ *  If `workers` is given, worker processes serve the nodes instead of threads. The program stays the same. `workers` is one
  *  of:
- *  "local:3": start three processes on this host. They take the selected devices in turn, and end with the program.
- *  "tcp://host:port,tcp://host:port": use the workers that `dcl worker` has started at these addresses, one node per
- *  device.
+ *  "local:3": start three worker processes on this host. They take the selected devices in turn, and end with the program.
+ *  "tcp://host:port,tcp://host:port": use the workers at these addresses (`dcl worker`), one node per device.
  *  Anything else is the name of a file with one such address per line, followed by `key=` and the worker's public key
  *  if it has one.
  *
  *  @param config  settings, borrowed; NULL reads the environment (dcl_config_read()).
  *  @return the cluster, yours: end it with dcl_close(); or NULL, see dcl_error(): DCL_ERR_INVALID (configuration),
  *          DCL_ERR_DEVICE (no OpenCL device, or one that fails), DCL_ERR_NETWORK (a worker cannot be reached or
- *          refuses), DCL_ERR_PROTOCOL (a worker speaks another version), DCL_ERR_TIMEOUT, DCL_ERR_FILE (host file,
+ *          refuses), DCL_ERR_PROTOCOL (a worker speaks another version), DCL_ERR_TIMEOUT, DCL_ERR_FILE (file of addresses,
  *          keys), DCL_ERR_NOMEM. */
 DCL_API dcl_cluster *dcl_open(const dcl_config *config);
 
@@ -108,17 +109,16 @@ DCL_API dcl_cluster *dcl_open(const dcl_config *config);
  *  @return the cluster, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_cluster *dcl_open_plan(int nodes);
 
-/** Wait for all operations, stop the workers and free everything. Arrays that are still there are released; their
- *  handles become invalid. Calls of other threads with this cluster return DCL_ERR_INVALID immediately, before the
- *  waiting begins. NULL is accepted. If the thread of a node hangs in its driver, the memory of that node, and
+/** Wait for all operations, end the threads or worker processes of the nodes, and free everything. Arrays that are still there
+ *  are released; their handles become invalid. Calls of other threads with this cluster return DCL_ERR_INVALID immediately,
+ *  before the waiting begins. NULL is accepted. If the thread of a node hangs in its driver, the memory of that node, and
  *  memory that it may still be reading, is not freed.
  *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed; DCL_ERR_INVALID if the cluster was
  *          closed before, or if the caller is a callback of a call with this cluster (a `visit` of dcl_tiles(),
  *          say). */
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
-/* For functions that take a node's number: values that stand for others than one node. -1 is DCL_NOWHERE (dcl/map.h),
- * which is no node. */
+/* Special values for parameters that take a node number. -1 is DCL_NOWHERE (dcl/map.h), which is no node. */
 #define DCL_ALL_NODES (-3) /**< all nodes: their sum, or each in turn */
 #define DCL_HOST (-2)      /**< the program itself */
 
@@ -152,8 +152,9 @@ DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
  *  at the end. */
 DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
 /** Clear the cluster's first error and this thread's; with NULL only this thread's. Failed arrays stay failed until
- *  they are overwritten; arrays with a part on a lost node stay failed for good. Results that were computed with
- *  accesses outside a grid count as accepted: calls that read such arrays return DCL_OK again. */
+ *  they are overwritten; arrays with a part on a lost node stay failed for good. An array that a body computed with
+ *  accesses outside a grid is valid, but calls that read it return DCL_ERR_RANGE (dcl_read()). After dcl_clear_error() they
+ *  return DCL_OK. */
 DCL_API void dcl_clear_error(dcl_cluster *cluster);
 
 /** Wait until every operation called so far is complete.

@@ -18,40 +18,42 @@ typedef struct dcl_report_pair {
     int64_t bytes_read;    /**< bytes of elements that the owner sends to the user, or that the user reads in place */
     int64_t bytes_written; /**< bytes of elements that the user sends back. An element that is also read counts once
                                 in `bytes` */
-    const char *way;       /**< how the user gets what it reads: "place", "slots" or "send", see dcl_config.transfer */
+    const char
+        *way; /**< in which way the user gets what it reads: "place", "slots" or "send", see dcl_config.transfer */
 } dcl_report_pair;
 
 /** What one node would do. */
 typedef struct dcl_report_node {
     int node;
-    const char *name;      /**< as dcl_node_name() */
-    dcl_counters planned;  /**< planned counters, as of dcl_call_explain(); the others are 0 */
-    int64_t elements;      /**< indices of the first output that its tasks compute */
-    int64_t staged_bytes;  /**< most memory for stages of one batch of its tasks, with padding, without replicas */
+    const char *name;     /**< as dcl_node_name() */
+    dcl_counters planned; /**< planned counters, as of dcl_call_explain(); the others are 0 */
+    int64_t elements;     /**< indices of the first output that its tasks compute */
+    int64_t
+        staged_bytes; /**< most memory for the stages of one of its batches (dcl/base.h), with padding, without replicas */
     int64_t arrived_bytes; /**< most memory for data messages that have arrived and are still needed, if batches run
-                                in order. Neither number includes storage of arrays, or the sum over batches that
-                                overlap. */
+                                in order. Neither number includes the storage of arrays. If batches overlap, a node
+                                uses more. */
     int64_t copied_bytes;  /**< memory of the replicas that it makes (dcl_keep(), dcl_move()) */
 } dcl_report_node;
 
 /** One array of a call. */
 typedef struct dcl_report_array {
-    const char
-        *name; /**< name in the body; of copies and remaps `to` and `from`; of moves the name in an earlier body, or
-                    `array` */
-    const char *map;     /**< as dcl_map_print(); of a view: the map of its base */
-    bool read, written;  /**< an output counts as read, too, if the body may leave some elements unwritten */
-    int64_t elements;    /**< elements of the grid */
-    int64_t stored;      /**< elements that the storage of all nodes can hold, including padding and slots of cut
-                             pieces; of a view: of its base */
+    const char *
+        name; /**< name in the body; of copies and remaps `to` and `from`; of moves the name that the last body used for
+                    the array, or `array` if none has used it */
+    const char *map;    /**< as dcl_map_print(); of a view: the map of its base */
+    bool read, written; /**< an output counts as read, too, if the body may leave some elements unwritten */
+    int64_t elements;   /**< elements of the grid */
+    int64_t stored; /**< elements that the storage of all nodes can hold, including padding and the unused storage of
+                             cut pieces; of a view: of its base */
     int64_t bytes_moved; /**< the part of the reported nodes' bytes_moved that this array causes */
 } dcl_report_array;
 
-/** An access whose planned footprint is larger than what is read, because its subscripts combine several indices or
- *  repeat one. */
+/** An access for which DCL plans to move more elements than the body reads, because its subscripts combine several indices
+ *  or repeat one, or for which it cannot tell. The *footprint* of an access is the set of elements that is planned for it. */
 typedef struct dcl_report_footprint {
     const char *name;     /**< name of the array */
-    int line, column;     /**< of the first such access in the body, from 1 */
+    int line, column;     /**< where the access is in the body, from 1 */
     int64_t elements;     /**< elements of its footprints, summed over the boxes that tasks are cut into */
     int64_t read_at_most; /**< upper bound of the elements that are really read, from the number of different index
                                values; equal to `elements` if no better bound is known */
@@ -73,17 +75,17 @@ typedef struct dcl_report {
     const dcl_report_node *node_row;
     const dcl_report_pair *pair;           /**< pairs with something to move, sorted by user, then owner */
     const dcl_report_array *array;         /**< in the order of the arguments */
-    const dcl_report_footprint *footprint; /**< in the order of the text; only accesses that are over-estimated or
-                                                unknown */
+    const dcl_report_footprint *footprint; /**< in the order of the text: see dcl_report_footprint */
     const char *const *advice;             /**< sentences: maps or grains that are a poor choice for this body */
 } dcl_report;
 
-/** Report what a call would do, without running it. The planned counters are those of dcl_call_explain(); pairs and
- *  arrays divide the same bytes.
+/** Report what a call would do, without running it. The planned counters are those of dcl_call_explain(). The
+ *  bytes of all pairs add up to bytes_moved, and so do those of all arrays.
  *    - Copies and remaps have the array rows `to` and `from`. A remap is reported as a copy to a new array of the new
  *      map: while it runs, the nodes need the memory `stored` of both. A remap to an equal map, and a copy of an array
  *      to itself, move nothing.
- *    - The report of a move describes the node that receives the elements. Its only array is the one behind a view.
+ *    - The report of a move describes the node that receives the elements. Its only array is the one that is moved; for a
+ *      view, its base.
  *    - Only bodies and tile kernels get advice.
  *  @param node  0..node_count-1: that node only; DCL_ALL_NODES: all nodes. Ignored for a move.
  *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_call_explain(), DCL_ERR_NOMEM. The

@@ -1,4 +1,4 @@
-/* dcl/forall.h - loop bodies over agile arrays. */
+/* dcl/forall.h - loop bodies over distributed arrays. */
 #ifndef DCL_FORALL_H
 #define DCL_FORALL_H
 
@@ -23,14 +23,14 @@ typedef enum dcl_access {
     DCL_ACCESS_IN_HALO,     /**< read within `width` of the output's index, along every axis */
     DCL_ACCESS_IN_CROSS,    /**< as IN_HALO, but along one axis at a time: no corners */
     DCL_ACCESS_IN_BOX,      /**< read in `box`, the same for every index */
-    DCL_ACCESS_IN_AT,       /**< read at first subscripts from an index array, with values in first..last */
+    DCL_ACCESS_IN_AT,       /**< its first subscript is read from an index array whose values lie in first..last */
     DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` returns for a box of indices */
-    DCL_ACCESS_MOVE,        /**< as IN: what the tasks that compute the output `of` need of it */
+    DCL_ACCESS_MOVE,        /**< as IN; also names the output that needs it, in the field `of` */
     DCL_ACCESS_GROUP,       /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
     DCL_ACCESS_ITEMS        /**< tile kernels: `width` gives the number of work-items per tile */
 } dcl_access;
 
-/** Callback for DCL_IN_FUNCTION: tells which boxes of an input a box of indices reads.
+/** Callback for DCL_IN_FUNCTION: returns the boxes of an input that the body reads at a box of indices.
  *  @param user        as given to DCL_IN_FUNCTION.
  *  @param output      indices of the first output's grid that are computed together: a tile, or part of one. Its
  *                     strides are not 1 with maps that deal elements in turn.
@@ -205,15 +205,15 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
 #define DCL_IN_BOX(array, box) DCL_IN_BOX_AS(#array, array, box)
 #define DCL_IN_AT(array, first, last) DCL_IN_AT_AS(#array, array, first, last)
 #define DCL_IN_FUNCTION(array, function, user) DCL_IN_FUNCTION_AS(#array, array, function, user)
-/** An input that the tasks of `output` need. DCL_IN only says that the body reads the array; DCL_MOVE also says whose
- *  tasks read it. */
+/** An input with the effect of DCL_IN(array); it also names the output that needs it. DCL checks only that `output` is an
+ *  output of the same call. dcl_move() is something else: it prefetches elements. */
 #define DCL_MOVE_AS(output, name, array) dcl_arg_move((output), (name), (array))
 #define DCL_MOVE(output, array) DCL_MOVE_AS(#output, #array, array)
 /** Helper functions, types and macros for the body, in OpenCL C.
  *
- *  A body may use a macro for more than an expression: statements, or ? && || outside parentheses. Then DCL cannot know
- *  which writes of the body are executed; old values are kept where nothing is written, and an array that is read after
- *  it was written must be DCL_INOUT. A macro must not have the name of an argument or index.
+ *  A body may use a macro for more than an expression: statements, or ? && || outside parentheses. Then DCL cannot tell
+ *  whether the body writes every element. So the outputs keep their old values where nothing is written, and an array
+ *  that the body reads after writing it must be declared DCL_INOUT. A macro must not have the name of an argument or index.
  *
  *  Allowed directives: #define, #undef, #if and its companions, #pragma OPENCL and #pragma unroll. DCL_ERR_BODY with
  *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that
@@ -250,23 +250,22 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *    DCL_IN_BOX(A, &box)       one box of A's grid, the same for every index.
  *    DCL_IN_AT(A, lo, hi)      elements whose first subscript comes from an index array with values in lo..hi (both
  *                              included); other subscripts are arbitrary. DCL does not look at the values before the
- *                              call: it moves all rows from lo to hi, and counts that as approximate.
+ *                              call: it moves all of A whose first subscript is in lo..hi, and counts that as approximate.
  *    DCL_IN_FUNCTION(A, f, u)  the boxes that the program's function f returns for a tile of indices: see dcl_reads_fn.
  *                              f runs in this thread, before the call returns, once for each tile of every node; this
  *                              suits hundreds of tiles, not thousands. Several boxes of a tile are moved as one box
  *                              that contains them, and counted as approximate.
- *    DCL_MOVE(C, B)            what the tasks of C need of B; C is an output of the call. In a body, DCL derives it
- *                              from B's subscripts as for DCL_IN(B); in a tile kernel it is the tile's own box.
+ *    DCL_MOVE(C, B)            the same as DCL_IN(B); C, an output of the call, is the one that needs B.
  *  A read outside what is declared gives 0 and is reported like a read outside the grid; the sentence quotes the
  *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes against
  *  the plan.
  *
  *  DCL parses and compiles a body at its first use and caches both, up to a limit: parse trees (about 12 KB each) up to
- *  24 MB in the program and 12 MB in a worker process, compiled programs up to 50 MB per node. The least recently used
+ *  24 MB in the program and 12 MB in a worker process, compiled programs up to about 48 MB per device. The least recently used
  *  entries are evicted. So pass values that change as DCL_VALUE, not as part of the text. If the limit is reached and
  *  every cached body is in use, a call with a new body waits for earlier operations.
  *
- *  dcl_forall_over(cluster, &box, body, ...) runs the body only at the indices of a box of that grid.
+ *  dcl_forall_over(cluster, &box, body, ...) runs the body only at the indices of a box in the first output's grid.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.

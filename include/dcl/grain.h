@@ -1,4 +1,4 @@
-/* dcl/grain.h - how a map cuts a grid: segments as they are stored, blocks as they are counted, tiles as they are computed. */
+/* dcl/grain.h - how a map cuts a grid: into segments that are stored, blocks that are counted, tiles that are computed. */
 #ifndef DCL_GRAIN_H
 #define DCL_GRAIN_H
 
@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/** Find the segment and the block of an element. A segment is a piece as its node stores it; with per-axis maps, adjacent
- *  pieces of one coordinate are one segment. Segments are cut into blocks; movement is counted in blocks.
+/** Find the segment and the block of an element. A segment is a piece (dcl/map.h) as its node stores it; in a per-axis
+ *  map, pieces of the same node that are neighbours in the grid are one segment. Segments are cut into blocks, the unit of the
+ *  counter blocks_moved; transfers contain only the elements that are needed.
  *  @param index        [grid->rank], inside the grid.
  *  @param segment_out  the segment's number. Different segments of a grid have different numbers, in no order and with gaps.
  *  @param block_out    the block's number, likewise. Both are -1 for an element that is stored nowhere.

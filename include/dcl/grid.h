@@ -52,8 +52,8 @@ DCL_API dcl_grid dcl_grid_nd(dcl_type type, int rank, const int64_t extent[], co
 /** Number of elements; -1 if the grid is not valid or the number exceeds INT64_MAX. */
 DCL_API int64_t dcl_grid_count(const dcl_grid *grid);
 
-/** A regular set of indices: along each axis `count` of them, start, start + stride, ... Stride >= 1. Pieces, blocks, tiles
- *  and slices are boxes or lists of boxes. */
+/** A regular set of indices: along each axis `count` of them, start, start + stride, ... Stride >= 1. `start` is an index of
+ *  the grid: it includes the grid's origin. Every part of a grid in these headers is one box or a list of boxes. */
 typedef struct dcl_box {
     int rank;
     int64_t start[DCL_MAX_RANK];

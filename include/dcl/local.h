@@ -1,4 +1,4 @@
-/* dcl/local.h - the local global view: visit an array's tiles by node, and prefetch elements to a node. */
+/* dcl/local.h - the local view of a distributed array: visit an array's tiles by node, and prefetch elements to a node. */
 #ifndef DCL_LOCAL_H
 #define DCL_LOCAL_H
 
@@ -28,17 +28,18 @@ DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visi
  *  and receives it while tasks of earlier calls still compute. It copies the data into the replica after it has started
  *  those tasks, and starts the tasks of later calls after that (docs/local-view.md).
  *
- *  Memory: if most of the box is one piece of the node's own part, the replicas cover only the surroundings of that
- *  piece; otherwise the whole box. They count against config.kept_bytes (DCL_KEPT_BYTES), except where the map itself
- *  asks for replicas (dcl_map_replicated()). A node has replicas of at most 1024 boxes of an array. dcl_copy() and
+ *  Memory: if more than half of the box is one contiguous box that the node itself owns, replicas are made of the rest
+ *  only. Otherwise the replica contains the whole box, also elements that the node owns. Replicas count against
+ *  config.kept_bytes (DCL_KEPT_BYTES), except where the map itself asks for replicas (dcl_map_replicated()). A call that would
+ *  give a node replicas of more than 1024 boxes of an array is refused with DCL_ERR_NOMEM. dcl_copy() and
  *  dcl_remap() do not use replicas.
  *  @param array  an array or a view, but not a reshaped one (dcl_reshape()).
  *  @param box    in the array's indices; NULL: all of them.
  *  @param node   0..node_count-1.
  *  @return DCL_OK when started; DCL_ERR_INVALID, DCL_ERR_RANGE (the box is not in the grid), DCL_ERR_NOMEM (the
  *          replicas do not fit the budget: nothing is moved), DCL_ERR_UNSUPPORTED (a reshaped view), DCL_ERR_NODE_LOST,
- *          the error of a failed array. If the node runs out of memory later, the cluster fails as with a body, and so
- *          do operations that use the replicas; the array keeps its contents. */
+ *          the error of a failed array. If the node runs out of memory later, the cluster's error is set
+ *          (dcl_status_of()) and operations that use the replicas fail; the array keeps its contents. */
 DCL_API dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node);
 
 /** The description of dcl_move(). */

@@ -12,35 +12,42 @@ extern "C" {
 /** A resource map: how a grid of any extent is laid over nodes of a cluster. Opaque, immutable.
  *
  *  A map uses the nodes that are alive when it is made, or the nodes that its caller names, and never changes them: a node
- *  that joins later is used by maps that are made later. Rules deal to the nodes in the order of their numbers, unless the
- *  caller lists them in another order.
+ *  that joins later is used by maps that are made later. The nodes of a map are in ascending order of their numbers, unless
+ *  the caller lists them in another order. The position of a node in this order, from 0, is its *place*: dcl_map_node().
  *
- *  There are three families. *Per axis* (HPF, ScaLAPACK): every axis is divided by a rule of its own, and the nodes are
- *  arranged in a grid of the same rank. *Dealt*: the grid is cut into equal pieces, the pieces are numbered, and the
- *  numbers are dealt to the nodes. *Boxes*: the caller lists boxes and their nodes.
+ *  Three families of maps divide a grid; a fourth, *replicated*, does not: one node owns all elements.
+ *    - *Per axis* (HPF, ScaLAPACK): a rule of its own divides each axis into *runs* of indices. The nodes form a grid of the
+ *      same rank, the *arrangement*. The position of a node in it along an axis is its *coordinate* on that axis; the rule
+ *      gives each run to one coordinate. A node owns the elements whose indices belong to its coordinates on all axes.
+ *    - *Dealt*: the grid is cut into equal boxes, the *pieces*. They are numbered, and the numbers are dealt to the places.
+ *    - *Boxes*: the caller lists boxes and their nodes. Here each box is a piece.
+ *  In a per-axis map, a piece is the box of elements that lies in one run on each axis.
+ *
+ *  Two sizes do not change owners: a *tile* is what one task computes, a *block* is the unit that the counter blocks_moved
+ *  counts (dcl_map_with_grains()). The rule `block` has only its name in common with them.
  *
  *  Threads: functions taking `const dcl_map *` may run at the same time. */
 typedef struct dcl_map dcl_map;
 
-/** How one axis is divided. */
+/** How one axis is divided. Below, "nodes" is the number of coordinates on this axis. */
 typedef enum dcl_axis_kind {
     DCL_AXIS_WHOLE,   /**< not divided: `*` */
     DCL_AXIS_BLOCK,   /**< one contiguous run per coordinate */
-    DCL_AXIS_CYCLIC,  /**< runs of `size` elements dealt in turn */
-    DCL_AXIS_SPLITS,  /**< runs between given points, dealt in turn */
+    DCL_AXIS_CYCLIC,  /**< runs of `size` elements, dealt in turn to the coordinates */
+    DCL_AXIS_SPLITS,  /**< runs between given points, dealt in turn to the coordinates */
     DCL_AXIS_WEIGHTED /**< one contiguous run per coordinate, as long as its share */
 } dcl_axis_kind;
 
 /** The rule of one axis. */
 typedef struct dcl_axis {
     dcl_axis_kind kind;
-    /** BLOCK: elements per node; size * nodes must be at least the extent. 0 divides evenly: the first nodes get one
-     *  element more where the extent is no multiple. CYCLIC: elements per run; 0 stands for 1. Others: 0. */
+    /** BLOCK: elements per coordinate; size * nodes must be at least the extent. 0 divides evenly: the first coordinates
+     *  get one element more where the extent is no multiple. CYCLIC: elements per run; 0 stands for 1. Others: 0. */
     int64_t size;
-    /** SPLITS: the first index of each run but the first, counted from the grid's origin, in rising order, each at least
-     *  1. The first run begins at 0. Points beyond the extent make empty runs. Run k belongs to coordinate k mod nodes.
-     *  At most 1,048,576 points; maps of arrays take fewer, see dcl_map_table().
-     *  WEIGHTED: one share for each node along the axis, each at least 0, their sum 1..2^31-1. Let S(c) be the sum of the
+    /** SPLITS: the points at which runs 1, 2, ... begin, counted from the grid's origin, in ascending order, each at least
+     *  1. Run 0 begins at 0. Points beyond the extent make empty runs. Run k belongs to coordinate k mod nodes. At most
+     *  1,048,576 points; maps of arrays take fewer, see dcl_map_table().
+     *  WEIGHTED: one share for each coordinate, each at least 0, their sum 1..2^31-1. Let S(c) be the sum of the
      *  first c of n shares: coordinate c gets the indices from extent * S(c) / S(n) up to, not including,
      *  extent * S(c+1) / S(n), both rounded down and counted from the origin.
      *  Others: NULL. */
@@ -48,14 +55,14 @@ typedef struct dcl_axis {
     int64_t count; /**< numbers in `points` */
 } dcl_axis;
 
-/** In which order pieces are numbered. */
+/** In which order pieces are numbered: with the last axis fastest, or the first. */
 typedef enum dcl_order { DCL_ROWS, DCL_COLUMNS } dcl_order;
-/** How numbered pieces are given out. */
+/** How numbered pieces are dealt to the places of a map. */
 typedef enum dcl_deal {
     DCL_DEAL_CYCLIC, /**< in turn */
-    DCL_DEAL_BLOCK,  /**< in contiguous runs of equal length; the first nodes get one more where some are left over */
-    DCL_DEAL_HASH,   /**< in turn, after a shuffle: see dcl_map_hash() */
-    DCL_DEAL_TABLE   /**< by a list of owners: dcl_map_table(), dcl_map_function() */
+    DCL_DEAL_BLOCK, /**< contiguous runs of equal length; the first places get one more piece where some are left over */
+    DCL_DEAL_HASH,  /**< in turn, after a shuffle: see dcl_map_hash() */
+    DCL_DEAL_TABLE  /**< by a list of owners: dcl_map_table(), dcl_map_function() */
 } dcl_deal;
 
 /** In place of a node: the element or piece is stored on no node. */
@@ -73,8 +80,9 @@ typedef enum dcl_deal {
 DCL_API dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[]);
 
 /** Cut the grid into equal pieces, number them, deal the numbers.
- *  @param piece  [rank] elements of one piece per axis, >= 1. NULL: pieces of one element. A piece is at most as large as
- *                the grid. A piece that the far edge of the grid cuts still takes the storage of a whole one.
+ *  @param piece  [rank] elements of one piece per axis, >= 1. NULL: pieces of one element. A piece that
+ *                is larger than the grid along an axis is reduced to the grid's extent there. A piece that is cut short at
+ *                the far edge of the grid still takes the storage of a whole piece.
  *                With rank 0 and piece NULL the map serves grids of every rank.
  *  @return the map, yours; or NULL: see dcl_map_axes(). */
 DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[]);
@@ -82,27 +90,38 @@ DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal d
 /** Deal pieces in a shuffled order: neighbouring pieces land on unrelated nodes. Every node gets as many pieces as with
  *  DCL_DEAL_CYCLIC, and every process computes the owner of a piece without a list.
  *
- *  Of P pieces, piece number x comes at position p(x), at place p(x) mod nodes, in slot p(x) / nodes there. p is a
- *  permutation of 0..P-1 on pairs: with a the smallest integer whose square is at least P and b = P / a rounded up, x is
- *  the pair L = x / b, R = x mod b. One round sets L = (L + f(R,0,a)) mod a, R = (R + f(L,1,b)) mod b, L = (L + f(R,2,a)) mod a,
- *  R = (R + f(L,3,b)) mod b and x = L b + R; rounds are repeated while x >= P. In arithmetic modulo 2^64, with
- *  G = 0x9E3779B97F4A7C15: f(y,r,m) = (((y + k(r)) G >> 32) m) >> 32, k(r) = h((4 seed + r + 1) G), where h(z) is:
- *  z = (z ^ z>>30) 0xBF58476D1CE4E5B9; z = (z ^ z>>27) 0x94D049BB133111EB; z ^ z>>31.
+ *  Piece x of P goes to the node at place p(x) mod n of a map of n nodes, which stores it as its piece number p(x) / n. The
+ *  permutation p of 0..P-1 is a Feistel network over pairs (L, R); a result that is P or more goes through it again. With a
+ *  the smallest integer whose square is at least P, and b = P / a rounded up:
+ *
+ *      p(x):       do {
+ *                      L = x / b;   R = x % b;
+ *                      L = (L + f(R, 0, a)) % a;   R = (R + f(L, 1, b)) % b;
+ *                      L = (L + f(R, 2, a)) % a;   R = (R + f(L, 3, b)) % b;
+ *                      x = L * b + R;
+ *                  } while (x >= P);
+ *                  return x;
+ *      f(y, r, m): return ((((y + k(r)) * G) >> 32) * m) >> 32;     all arithmetic modulo 2^64
+ *      k(r):       return h((4 * seed + r + 1) * G);                G = 0x9E3779B97F4A7C15
+ *      h(z):       z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+ *                  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+ *                  return z ^ (z >> 31);
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param seed         0..2^31-1; each gives another shuffle.
  *  @return the map, yours; or NULL: see dcl_map_dealt(), and DCL_ERR_INVALID (seed).
  *  Source: Black and Rogaway, Ciphers with arbitrary finite domains (CT-RSA 2002); the finalizer of SplitMix64. */
 DCL_API dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed);
 
-/** Deal pieces by a list of owners. Every process of the program keeps a copy of the list; neighbouring pieces of one owner
+/** Deal pieces by a list of owners. Every process of the session has a copy of the list; neighbouring pieces of one owner
  *  take one entry.
  *  Limit of all maps that are lists: arrays can be made with a map whose text (dcl_map_print()) has at most 262,143 bytes.
- *  That is about 10,000 boxes of rank 2, 40,000 split points, or 100,000 owners of which no two neighbours are equal. A map
- *  with a longer text can only be asked questions, by dcl_map_locate() for one.
+ *  That is about 10,000 boxes of rank 2, 40,000 split points, or 100,000 owners of which no two neighbours are equal. With a
+ *  map whose text is longer, no array can be made; dcl_map_locate(), dcl_map_describe() and similar functions still work.
  *  @param rank, piece  as for dcl_map_dealt().
- *  @param count        number of pieces. The map serves grids of exactly so many pieces and refuses others.
+ *  @param count        number of pieces. The map serves only grids with exactly this number of pieces.
  *  @param owners       [count] the node that owns piece 0, 1, ..., or DCL_NOWHERE (see dcl_map_sparse()). A node stores its
- *                      pieces by rising number. The map uses all nodes that are alive, also those that own no piece.
+ *                      pieces in ascending order of their numbers. The map uses all nodes that are alive, also those that own
+ *                      no piece.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID (a node that is not in the cluster or not alive), DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
                                const int owners[]);
@@ -111,15 +130,16 @@ DCL_API dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, 
  *  DCL_NOWHERE. */
 typedef int dcl_owner_fn(void *user, const int64_t piece[]);
 
-/** Deal the pieces of a grid by a function. This call asks the function for the owner of every piece, by rising number,
+/** Deal the pieces of a grid by a function. This call calls the function for every piece, in ascending order of numbers,
  *  and makes the same map as dcl_map_table() with these owners. The function is not called later.
- *  @param grid   the grid whose pieces are numbered, of rank `rank`. The map also serves other grids of as many pieces.
+ *  @param grid   the grid whose pieces are numbered, of rank `rank`. The map also serves other grids with that number of
+ *                pieces.
  *  @param owner  called without any lock; must not use the cluster.
  *  @return as dcl_map_table(). */
 DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[],
                                   const dcl_grid *grid, dcl_owner_fn *owner, void *user);
 
-/** Divide the first axis by shares of the nodes; the others are whole: `weighted(3:1)`, for grids of every rank.
+/** Divide the first axis by shares of the nodes; the other axes are whole: `weighted(3:1)`, for grids of every rank.
  *  @param count   number of shares, one for each node alive.
  *  @param shares  [count] of the nodes alive in the order of their numbers, each at least 0; relative, rounded to a
  *                 ten-thousandth of the largest. dcl_measure_shares() finds suitable ones.
@@ -139,9 +159,10 @@ DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double 
 DCL_API dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, int capacity, double shares_out[],
                                       int *count_out);
 
-/** Keep an array on one node, with replicas on others. The first node alive owns all elements and computes all that is
- *  written. The following nodes keep what they have read until it is written (as after dcl_keep(), but without a limit of
- *  memory), so that it is sent to each of them once. Replicas are only read: when the owner is lost, the array is lost.
+/** Store an array on one node, with replicas on others. The first node alive owns all elements and computes all that is
+ *  written. Each of the next copies - 1 nodes retains the elements that it has read until the owner overwrites them (as
+ *  after dcl_keep(), but without a limit of memory). So an unchanged element is sent to such a node once; other nodes receive
+ *  it for each operation that reads it. Replicas are only read: when the owner is lost, the array has failed.
  *  @param copies  number of nodes that hold the array, the owner included, at most the nodes alive. 0: all nodes alive.
  *  @return the map, yours, for grids of every rank: `replicated`, `replicated(2)`; or NULL: DCL_ERR_INVALID. */
 DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
@@ -155,8 +176,8 @@ DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param all          number of pieces of the grids that the map serves, as `count` of dcl_map_table().
  *  @param count        number of pieces that are stored, at least 1.
- *  @param pieces       [count] their numbers, 0..all-1, each once. With n nodes alive, pieces[k] goes to number k mod n of
- *                      them.
+ *  @param pieces       [count] their numbers, 0..all-1, each once. With n nodes alive, pieces[k] goes to the node at
+ *                      place k mod n.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t all,
                                 int64_t count, const int64_t pieces[]);
@@ -173,10 +194,10 @@ DCL_API dcl_map *dcl_map_listed(dcl_cluster *cluster, int count, const dcl_box b
 
 /** Deal equal pieces to the nodes in turn, in row-major order of the pieces (block-cyclic): `rows:cyclic(axb)`. */
 DCL_API dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[]);
-/** Divide every axis into contiguous blocks of equal length: `block`. Serves grids of every rank. */
+/** Divide every axis into contiguous runs of equal length, one for each coordinate: `block`. Serves grids of every rank. */
 DCL_API dcl_map *dcl_map_block(dcl_cluster *cluster);
-/** The default map: the one of dcl_config.map; without that `block`, where arrays smaller than dcl_config.small_bytes lie on
- *  the first node as a whole. */
+/** The default map. It is dcl_config.map if that is set. Otherwise it is `block`, except that an array that is smaller than
+ *  dcl_config.small_bytes lies wholly on the first node. */
 DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
 
 /** Read a map from text.
@@ -198,13 +219,13 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
  *  "@" is followed either by one number per axis, 1 for an axis "*", or by one number per axis that is not "*". A single
  *  RULE with "@" stands for as many axes as there are numbers: `block@4` has rank 1, `block@2x2` rank 2. A single splits or
  *  weighted rule divides the first axis of grids of any rank and leaves the others whole. Spaces between words are ignored.
- *  NODES are node numbers of the cluster in the order in which rules deal to them, as in `rows:cyclic(2x2);nodes=0-1,3`.
+ *  NODES are node numbers of the cluster in the order of their places, as in `rows:cyclic(2x2);nodes=0-1,3`.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID naming the column, what was found and what was expected. */
 DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
 
 /** Make a map like `map` with other sizes of blocks and tiles.
  *  @param rank   length of block and tile, 1..DCL_MAX_RANK.
- *  @param block  [rank] elements of a block per axis; movement is counted in blocks. NULL: as in `map`.
+ *  @param block  [rank] elements of a block per axis: the unit of the counter blocks_moved. NULL: as in `map`.
  *  @param tile   [rank] elements of a tile per axis; one task computes one tile. NULL: as in `map`.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[]);
@@ -224,20 +245,20 @@ DCL_API dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
 
-/** Let every node keep a halo (ghost zones) around its elements, and let axes be periodic.
+/** Let every node retain a halo (ghost zones) around its elements, and let axes be periodic.
  *
- *  Owners and places of elements are those of `map`. Each node also keeps replicas of other nodes' elements that lie within
- *  the halo's widths of its own. Nothing is moved ahead of use: the first operation that reads a box moves it, and counts
- *  it; later operations read the replica and move nothing, until an element of the box is written. DCL_KEPT_BYTES does not
- *  limit these replicas. Per operation a node keeps at most 256 boxes. Reads beyond the halo move each time, as without
- *  one. dcl_remap() between maps that differ only in the halo moves nothing.
+ *  Owners and offsets of elements are those of `map`. Each node also retains replicas of other nodes' elements that lie
+ *  within the halo's widths of its own. Nothing is moved ahead of use: the first operation that reads a box moves it, and
+ *  counts it; later operations read the replica and move nothing, until an element of the box is written. DCL_KEPT_BYTES does
+ *  not limit these replicas; the limit on the number of boxes is that of dcl_keep(). Reads beyond the halo move each time, as
+ *  without one. dcl_remap() between maps that differ only in the halo moves nothing.
  *
- *  On a *periodic* axis, an index beyond one edge, by at most the width there, stands for the element as far inside the other
- *  edge: in C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). This holds for inputs of bodies: for
- *  affine subscripts, DCL_IN_HALO and DCL_IN_CROSS. It does not hold for inputs with another declared reach, for outputs, for
- *  dcl_read() and for dcl_write(). A read beyond the width is a read outside the grid. A view of a periodic axis is periodic
- *  if it shows all of the axis in steps of 1 or -1: transposed, permuted, shifted and reversed views are, cut and reshaped
- *  ones are not.
+ *  On a *periodic* axis, an index may lie outside the grid by up to the halo's width: it wraps around to the other edge. In
+ *  C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). This holds for inputs of bodies with affine
+ *  subscripts, DCL_IN_HALO and DCL_IN_CROSS. It holds neither for inputs that are declared in other ways (DCL_IN_ALL,
+ *  DCL_IN_BOX, ...: dcl_forall()), nor for outputs, dcl_read() or dcl_write(). A read beyond the width is a read outside the
+ *  grid. An axis of a view is periodic if it shows all of a periodic axis in steps of 1 or -1: so it is in transposed,
+ *  permuted, shifted and reversed views, but not in cut and reshaped ones.
  *
  *  @param map       any map but a replicated or strided one. If it has a halo, this one replaces it.
  *  @param rank      length of low, high and periodic: the rank of the grids served, or 1 for all axes alike.
@@ -250,9 +271,10 @@ DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[],
                               const bool periodic[]);
 
 /** Make the same map over other nodes.
- *  @param count  length of `nodes`, at least 1. A map with an arrangement of nodes needs as many as that has.
- *  @param nodes  [count] different nodes of the cluster in any order; the map uses them by rising number. They must form at
- *                most 32 ranges of consecutive numbers. A lost node is accepted, but no array can be made with the map.
+ *  @param count  length of `nodes`, at least 1. If the map states an arrangement of nodes (`@2x2`), count must
+ *                be the number of nodes in it.
+ *  @param nodes  [count] different nodes of the cluster in any order; their places are in ascending order of numbers. They must
+ *                form at most 32 ranges of consecutive numbers. A lost node is accepted, but no array can be made with the map.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[]);
 
@@ -264,8 +286,8 @@ DCL_API void dcl_map_release(dcl_map *map);
 /** Number of nodes that the map uses; 0 for NULL. */
 DCL_API int dcl_map_node_count(const dcl_map *map);
 
-/** One of the nodes that the map uses, in the order in which its rules deal to them. They are dealt to by rising number,
- *  unless the map's text or dcl_remap_with() says otherwise.
+/** The node at a place of the map: the n-th in the order in which the map uses its nodes. This order is ascending by node
+ *  number, unless the map's text (`;nodes=`) or dcl_remap_with() gives another.
  *  @param place  0..dcl_map_node_count() - 1. @return number of the node in the cluster; -1: no such place, or NULL. */
 DCL_API int dcl_map_node(const dcl_map *map, int place);
 
@@ -278,13 +300,14 @@ DCL_API size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity
 /** Whether both maps lay every grid in the same way, grains included. */
 DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
 
-/** Find the owner of one element and its place in the owner's storage.
+/** Find the owner of one element and its offset in the owner's storage.
  *
  *  Per axis: a node stores its elements as one rectangular row-major array, whose extent along an axis is the number of
- *  indices that the node has there. From rank 2 on, a row of 4096 bytes or more is padded if its length differs by less than
- *  128 bytes from a multiple of 4096: by 128 bytes, or by 256 if it is below the multiple. Without padding, the elements of a
- *  column would share few sets of the cache.
- *  Dealt: a node stores its pieces one after the other by rising number. Each takes the room of a whole piece, row-major.
+ *  indices that the node has there. From rank 2 on, rows of 4096 bytes or more are padded if
+ *  their length is less than 128 bytes from a multiple of 4096: by 256 bytes if it is below the multiple, otherwise by 128.
+ *  Without padding, the elements of a column would share few sets of the cache.
+ *  Dealt: a node stores its pieces one after the other in ascending order of their numbers. Each takes the storage of a whole
+ *  piece, row-major.
  *
  *  @param map         a map that serves the grid's rank.
  *  @param grid        the grid that the map is used for.
@@ -318,7 +341,7 @@ typedef struct dcl_map_properties {
     int64_t least;    /**< elements of the node that owns least */
     double imbalance; /**< most divided by the mean, at least 1 */
     int64_t run;   /**< shortest run of elements along the last axis that are contiguous in storage; 0: no elements */
-    bool halo;     /**< nodes keep a halo around their elements */
+    bool halo;     /**< nodes retain a halo around their elements */
     bool periodic; /**< some axis is periodic: see dcl_map_halo() */
 } dcl_map_properties;
 

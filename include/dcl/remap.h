@@ -30,8 +30,8 @@ DCL_API dcl_status dcl_remap(dcl_array *array, dcl_map *map);
 /** Flags of dcl_remap_with(), combined by `|`. */
 enum {
     /** Permute the nodes of the map (as `;nodes=2,0,1` does), so that as many elements as possible keep their owner;
-     *  dcl_map_of() returns the map that was chosen. Works for maps over at most 256 nodes that do not assign shares,
-     *  pieces or boxes to nodes by number. If the best permutation needs more than the 32 ranges of consecutive nodes
+     *  dcl_map_of() returns the map that was chosen. Has no effect on maps over more than 256 nodes, and on
+     *  `weighted`, table and box maps. If the best permutation needs more than the 32 ranges of consecutive nodes
      *  that a map can list, the map is used as given. Cost: as explaining the remap for all nodes, plus time cubic in
      *  the number of nodes (256 nodes: 50 ms). */
     DCL_REMAP_RELABEL = 1

@@ -15,16 +15,17 @@ extern "C" {
  *
  *  The text describes one work-item: OpenCL C statements without preprocessor lines. It may use work-item functions
  *  and, with DCL_GROUP, __local arrays and barriers. Each box of a tile is one launch. With most maps a tile is one
- *  box; with maps that deal pieces in turn it may have one box per piece. Accesses are not checked: the kernel itself
+ *  box; with dealt maps it may have one box per piece. Accesses are not checked: the kernel itself
  *  must stay within the elements that are present.
  *
  *  In the text, an array argument C of rank r offers:
- *    C(x, y)        the element at *local* indices, r of them. Local index 0 is the first element of the tile for
- *                   outputs, DCL_MOVE(C, B), DCL_IN(B), DCL_IN_HALO and DCL_IN_CROSS: so B(x - 1, y) is a neighbour in
- *                   a halo. With DCL_IN_ROWS this holds for the first axis, with DCL_IN_COLUMNS for the last.
- *                   Everywhere else (DCL_IN_ALL, DCL_IN_BOX, DCL_IN_AT, DCL_IN_FUNCTION) local index 0 is the first
- *                   element of the declared box: the grid, the box, the rows, or the smallest box that contains what
- *                   the function returned.
+ *    C(x, y)        the element at *local* indices, r of them. Along each axis, local index 0 is
+ *                     - the first element of the tile: outputs, DCL_IN, DCL_MOVE, DCL_IN_KEPT, DCL_IN_HALO and
+ *                       DCL_IN_CROSS (B(x - 1, y) is a neighbour in a halo); the first axis of DCL_IN_ROWS; the last axis
+ *                       of DCL_IN_COLUMNS;
+ *                     - the first element of the grid: DCL_IN_ALL; the other axes of DCL_IN_ROWS and DCL_IN_COLUMNS;
+ *                     - the first element of the box: DCL_IN_BOX; DCL_IN_AT, whose box has the first indices lo..hi;
+ *                       DCL_IN_FUNCTION, whose box is the smallest one that contains the boxes the function returned.
  *    C_low(d), C_high(d)   the local indices that are present along axis d: low to high - 1. A halo ends at the edge of
  *                          the grid unless the axis is periodic (dcl_map_halo()).
  *    C_count(d)     the number of these; for an output, the elements of the tile along axis d.
@@ -46,10 +47,11 @@ extern "C" {
  *  axis has one work-item; if DCL_ITEMS or DCL_GROUP gives it more, dcl_item() is the same for all of them. The sizes
  *  are compiled into the kernel: other sizes need another compilation.
  *
- *  Inputs: DCL_MOVE(C, B), DCL_IN(B) and DCL_IN_KEPT(B) provide the tile's own box of B, whose grid must equal the
- *  first output's. Use DCL_IN_ALL and so on for other reads. Elements for later tiles are transferred while earlier
- *  tiles are computed. With maps that deal single elements in turn, the kernel is called row by row along axes with a
- *  halo; with maps that deal small pieces, piece by piece.
+ *  Inputs: DCL_MOVE(C, B), DCL_IN(B) and DCL_IN_KEPT(B) provide the tile's own box of B, whose grid must have the
+ *  origin and extents of the first output's. Use DCL_IN_ALL and so on for other reads. Elements for later tiles are transferred
+ *  while earlier tiles are computed. Under cyclic maps the elements of a tile are not neighbours in the grid. If an input then
+ *  has a halo, a tile has more boxes, so that each launch computes neighbours: one row (maps of single elements), or one piece
+ *  (maps of small pieces).
  *
  *  Outputs: elements that the kernel does not write keep their values. DCL_OUT and DCL_INOUT mean the same here;
  *  therefore a failed array must first be overwritten by other means. All outputs have the extents of the first. If

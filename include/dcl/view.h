@@ -15,11 +15,12 @@ extern "C" {
  *
  *   - Writing to a view writes to the base. A view with a broadcast axis cannot be written.
  *   - An operation may write a view and also use the base, or other views of it, if they have no element in common. If they
- *     have one, the rule for one array applies: one name, and the same subscripts. A reshaped view (dcl_reshape()) counts as
- *     having elements in common with all others; DCL does not look closer.
+ *     have an element in common, only one of them may be an argument of the body, and the body may use it at one list of
+ *     subscripts only, as any array that is written (dcl_forall()). A reshaped view (dcl_reshape()) counts as having elements
+ *     in common with its base and all other views of it; DCL does not examine this further.
  *   - A view follows its base: after dcl_swap() it shows the base's new contents. dcl_swap() itself takes no views.
- *   - If the base has failed, its views have failed. Writing all elements of a view heals the base if these are all elements
- *     of the base.
+ *   - If the base has failed, its views have failed. If a view shows every element of the base, one operation that
+ *     writes all of the view makes the base valid again.
  *   - A base that is released lives on until its views are released. dcl_release() releases a view.
  *   - An axis of a view is periodic (dcl_map_halo()) if it shows all of a periodic axis of the base in steps of 1 or -1. Axes
  *     that are cut, and those of reshaped views, are not periodic.
@@ -45,11 +46,16 @@ DCL_API dcl_array *dcl_shift(dcl_array *array, const int64_t by[]);
 /** Add an axis before axis `axis`, or after the last one if `axis` is the rank. All its indices 0..extent-1 show the same
  *  elements. */
 DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
-/** Show all elements, in row-major order, as a grid of another shape. This works only if no element has to move, on any number
- *  of nodes: if the map divides no axis, or divides or deals only the first axis, into runs that are whole rows of the new
- *  shape. The runs of `block` and `weighted` depend on the number of nodes; for these maps every old row must consist of whole
- *  new rows. Padded rows (dcl_map_locate()) and runs of different lengths cannot be reshaped. The answer depends on grid and
- *  map only.
+/** Show all elements, in row-major order, as a grid of another shape. Whether this works depends only on grid and map: it is
+ *  refused if there is a number of nodes with which an element would have to move. A *row* is here all elements with the same
+ *  first index. It works
+ *    - if the map divides no axis;
+ *    - if the map divides only the first axis, or deals pieces of whole rows, and each run or piece has a whole number of
+ *      rows of the new shape;
+ *    - under `block` and `weighted`, whose runs depend on the number of nodes, if each row of the old shape has a whole
+ *      number of rows of the new shape.
+ *  Arrays with padded rows (dcl_map_locate()) cannot be reshaped; nor can runs of different lengths be reshaped to rows that
+ *  would be padded.
  *  @param array   an array, or a view that shows all elements of an array in their order.
  *  @param rank    1..DCL_MAX_RANK.
  *  @param extent  [rank], in all as many elements as the array has. The view's origin is 0.

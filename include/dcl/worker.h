@@ -15,7 +15,7 @@ typedef struct dcl_worker_config {
     const char *listen;  /**< "tcp://host:port": address that programs connect to. Beyond loopback `keys` is
                               required. */
     const char *devices; /**< which OpenCL devices, as in dcl_config; NULL: the default ones */
-    const char *files;   /**< folder whose files sessions may read and write; NULL: none */
+    const char *files;   /**< folder whose files the programs may read and write; NULL: none */
     const char *keys;    /**< folder made by dcl_keys_make(); the keys in its folder `allowed` may connect. NULL: a
                             token instead */
     const char *token;   /**< path of the token file; NULL: where programs of the same user look for it */
@@ -36,8 +36,8 @@ typedef struct dcl_worker_config {
     int most_sessions_per_key; /**< most sessions of one key at the same time; 0: three quarters of most_sessions.
                                     Only with keys */
     size_t grace_ms;           /**< dcl_worker_stop(): time that sessions get to complete their operations */
-    size_t most_kernel_ms;     /**< longest run of one kernel, and longest compilation if it is more than 10 minutes;
-                                    limits what the program asks for */
+    size_t most_kernel_ms;     /**< upper limit for the program's kernel_ms; also for its build_ms, but there a value
+                                    of less than 10 minutes counts as 10 minutes */
 } dcl_worker_config;
 
 /** @param config_bytes  sizeof(dcl_worker_config) in the program; becomes struct_size. */
@@ -49,16 +49,17 @@ static inline void dcl_worker_defaults(dcl_worker_config *config_out)
     dcl_worker_defaults_sized(config_out, sizeof *config_out);
 }
 
-/** Offer the devices of this host until dcl_worker_stop(). Each session gets one process per device, which ends with
- *  the session. When a program ends, for whatever reason, nothing of its session remains. The calling process gives up
- *  core dumps and being traced by others, and becomes the parent of its descendants' orphans (PR_SET_CHILD_SUBREAPER).
+/** Offer the devices of this host until dcl_worker_stop(). A *session* is one program that uses this worker: it gets one
+ *  worker process per device, which ends with the session. When a program ends, for whatever reason, nothing of its session
+ *  remains. The call makes its own process undumpable (no core dumps; other processes cannot trace it) and a child subreaper
+ *  (PR_SET_CHILD_SUBREAPER): it adopts orphaned descendants, in order to end them.
  *  @return DCL_OK after dcl_worker_stop(); DCL_ERR_INVALID (configuration), DCL_ERR_FILE (keys, token, folder),
  *          DCL_ERR_DEVICE (no device), DCL_ERR_NETWORK (bad address, port in use, or the check that strangers are
  *          refused has failed). */
 DCL_API dcl_status dcl_worker_run(const dcl_worker_config *config);
 /** Make dcl_worker_run() return, now or when it is next called. No new session begins. Existing sessions end when their
- *  operations are complete, or after grace_ms; their programs are told the reason. A second call ends them at once. May
- *  be called from any thread or signal handler. */
+ *  operations are complete, or after grace_ms; their programs get the reason in the error's sentence. A second call ends them
+ *  at once. May be called from any thread or signal handler. */
 DCL_API void dcl_worker_stop(void);
 
 /** One worker, as dcl_worker_list() reports it. */
