@@ -1,4 +1,4 @@
-/* segment/box.c - arithmetic of strided boxes: intersection, difference, bounding box, part. */
+/* segment/box.c - arithmetic of strided boxes: intersection, difference, bounding box, parts. */
 #include "segment/box.h"
 
 #include <inttypes.h>
@@ -68,7 +68,7 @@ bool dcli_box_contains(const dcl_box *box, const int64_t index[])
     return !dcli_box_is_empty(box);
 }
 
-/* g = gcd(a, m) and x in 0..m/g-1 with a * x = g (mod m). The coefficients stay below m: int64_t is enough.
+/* Compute g = gcd(a, m) and x in 0..m/g-1 with a * x = g (mod m). The coefficients stay below m, so int64_t suffices.
  * Source: the extended Euclidean algorithm, Knuth TAOCP 2, 4.5.2, algorithm X (one column of it). */
 static int64_t gcd_inverse(int64_t a, int64_t m, int64_t *x_out)
 {
@@ -84,7 +84,8 @@ static int64_t gcd_inverse(int64_t a, int64_t m, int64_t *x_out)
     return r0;
 }
 
-/* The smallest x >= start_a with x = start_a (mod stride_a) and x = start_b (mod stride_b), and the distance to the next.
+/* Find the first element that two unbounded progressions have in common: the smallest x >= start_a with x = start_a
+ * (mod stride_a) and x = start_b (mod stride_b). Also find the distance to the next one.
  * Source: Chinese remainder theorem for moduli with a common divisor, Knuth TAOCP 2, 4.3.2, exercise 3. */
 static bool first_common(int64_t start_a, int64_t stride_a, int64_t start_b, int64_t stride_b, dcli_wide *x_out,
                          dcli_wide *stride_out)
@@ -152,7 +153,7 @@ static void make_empty(dcl_box *out, int rank)
         out->stride[d] = 1;
 }
 
-/* Whether one box ends before the other begins on some axis. A cheap test; boxes without it may still be disjoint. */
+/* Whether one box ends before the other begins on some axis. A cheap test: boxes that fail it may still be disjoint. */
 static bool lie_apart(const dcl_box *a, const dcl_box *b)
 {
     for (int d = 0; d < a->rank; d++)
@@ -197,12 +198,13 @@ static dcl_status emit(const dcl_box *rest, int d, int64_t first, int64_t count,
     return dcli_box_list_add(out, &piece);
 }
 
-/* Append what is left of axis d, whose elements are counted 0..size-1, without the progression (lo, n, step): the parts before
- * and after it, and between its elements either the n - 1 gaps or the step - 1 residue classes, whichever are fewer. */
+/* Append the elements of axis d outside the progression (lo, n, step); elements are counted 0..size-1. These are the
+ * elements before and after the progression, and those between its elements: either as n - 1 gaps or as step - 1
+ * residue classes, whichever are fewer. */
 static dcl_status subtract_axis(const dcl_box *rest, int d, int64_t lo, int64_t n, int64_t step, dcli_box_list *out)
 {
     int64_t size = rest->count[d], end = lo + (n - 1) * step + 1;
-    /* A part before or after that is shorter than a step has only elements of the other classes, which then include it. */
+    /* If fewer elements than a step lie before (or after) the progression, the residue classes include them. */
     bool before_joins = lo < step, after_joins = size - end < step;
     bool by_class = step - 1 + !before_joins + !after_joins < n - 1 + (lo > 0) + (end < size);
     int64_t from = by_class && before_joins ? 0 : lo, to = by_class && after_joins ? size : end;
@@ -224,7 +226,7 @@ dcl_status dcli_box_subtract(const dcl_box *a, const dcl_box *b, dcli_box_list *
         return DCL_OK;
     if (!dcli_box_intersect(a, b, &common))
         return dcli_box_list_add(out, &rest);
-    /* Axis by axis: append the part outside b, and continue with the part inside. */
+    /* Axis by axis: append the elements outside b, and continue with those inside. */
     for (int d = 0; d < rest.rank; d++) {
         int64_t lo = (int64_t)(((dcli_wide)common.start[d] - rest.start[d]) / rest.stride[d]);
         int64_t step = common.count[d] > 1 ? common.stride[d] / rest.stride[d] : 1;

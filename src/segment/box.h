@@ -59,7 +59,8 @@ void dcli_box_part(const dcl_box *box, const int64_t lo[], const int64_t count[]
 typedef struct dcli_box_set {
     dcli_box_list boxes; /* in a set neighbours may have been merged, so these are not the boxes that were added;
                             dcli_box_set_put() does not merge */
-    /* Used by set.c only: bounds of the boxes, of groups of boxes, of groups of groups ... */
+    /* Used by set.c only: level 0 has the bounds of every box, each higher level the bounds of groups of the level
+     * below. */
     int levels;
     struct {
         int64_t *bounds, capacity;

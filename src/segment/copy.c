@@ -22,7 +22,7 @@ typedef struct nest {
     loop loops[DCL_MAX_RANK];
     char *target;
     const char *source;
-    size_t bytes; /* of one element, or of several that always lie together */
+    size_t bytes; /* bytes of one element, or of several elements that are always adjacent on both sides */
 } nest;
 
 typedef void inner_fn(const loop *rows, const loop *line, char *target, const char *source, size_t bytes);
@@ -35,7 +35,8 @@ ALWAYS_INLINE void copy_rows_of(const loop *rows, char *target, const char *sour
         memcpy(target + i * rows->target, source + i * rows->source, row_bytes);
 }
 
-/* Rows of few cache lines, as small pieces have them, take less time than the call that would copy them. */
+/* Copy rows. Short rows of a few cache lines, which are frequent with small pieces, are copied inline: a call of memcpy
+ * would take longer. */
 static void copy_rows(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
 {
     size_t row_bytes = (size_t)line->count * bytes;
@@ -54,7 +55,8 @@ static void copy_rows(const loop *rows, const loop *line, char *target, const ch
     }
 }
 
-/* Repeat one element: the filled beginning is the pattern for what follows, as long as it stays in the nearest cache. */
+/* Fill with one element. The part that is already filled is copied onto the following part, doubling it, until it no
+ * longer fits the first-level cache. */
 static void repeat(char *target, const char *source, int64_t count, size_t bytes)
 {
     size_t total = (size_t)count * bytes, most = bytes < 4096 ? 4096 / bytes * bytes : bytes;
@@ -79,7 +81,8 @@ ALWAYS_INLINE void strided_line(char *target, ptrdiff_t target_step, const char 
         memcpy(target + j * target_step, source + j * source_step, bytes);
 }
 
-/* One side packed is the usual case: with a step known at compile time the loop is vectorized. */
+/* Copy strided elements. Usually one side is contiguous; a call with a constant step there lets the compiler vectorize
+ * the loop. */
 ALWAYS_INLINE void strided_rows_of(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
 {
     for (int64_t i = 0; i < rows->count; i++, target += rows->target, source += rows->source) {
@@ -118,7 +121,7 @@ static void strided_rows(const loop *rows, const loop *line, char *target, const
 /* ---- transposed pairs ---- */
 
 #define LINE_BYTES 64 /* of a cache line: a square has one line along each side */
-#define PANEL 512 /* elements along a side of what is walked square by square: its pages stay in the address caches */
+#define PANEL 512 /* elements along the side of a panel, walked square by square so that its pages stay in the TLB */
 
 #define VECTOR_BYTES 16
 typedef uint8_t vector __attribute__((vector_size(VECTOR_BYTES)));
@@ -132,7 +135,7 @@ typedef uint16_t vector_2 __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t vector_4 __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint64_t vector_8 __attribute__((vector_size(VECTOR_BYTES)));
 
-/* The first halves of two vectors, element by element in turn. */
+/* Interleave the first halves of two vectors, element by element. */
 ALWAYS_INLINE vector interleave_low(vector a, vector b, size_t bytes)
 {
     switch (bytes) {
@@ -162,7 +165,7 @@ ALWAYS_INLINE vector interleave_high(vector a, vector b, size_t bytes)
     }
 }
 
-/* One perfect shuffle of `count` vectors taken as one sequence of elements. */
+/* One perfect shuffle of `count` vectors, regarded as one sequence of elements. */
 ALWAYS_INLINE void shuffle(const vector from[], vector to[], int count, size_t bytes)
 {
 #pragma GCC unroll 8
@@ -172,7 +175,7 @@ ALWAYS_INLINE void shuffle(const vector from[], vector to[], int count, size_t b
     }
 }
 
-/* Transpose as many vectors as one has elements, in registers: log2 of that many perfect shuffles.
+/* Transpose as many vectors as a vector has elements, in registers: log2 of that number of perfect shuffles.
  * Source: H. S. Stone, "Parallel Processing with the Perfect Shuffle", IEEE Trans. Computers C-20, 1971. */
 ALWAYS_INLINE void transpose_vectors(char *target, ptrdiff_t target_step, const char *source, ptrdiff_t source_step,
                                      size_t bytes)
@@ -199,7 +202,7 @@ ALWAYS_INLINE void transpose_vectors(char *target, ptrdiff_t target_step, const 
         memcpy(target + k * target_step, &done[k], VECTOR_BYTES);
 }
 
-/* A square, or a part of one, of whole vectors; `rows` is packed in the source, `line` in the target. */
+/* Transpose a square, or a part of one, of whole vectors; `rows` has unit step in the source, `line` in the target. */
 ALWAYS_INLINE void packed_square(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
 {
     const int part = (int)(VECTOR_BYTES / bytes);
@@ -209,8 +212,8 @@ ALWAYS_INLINE void packed_square(const loop *rows, const loop *line, char *targe
                               source + j * line->source + (size_t)i * bytes, line->source, bytes);
 }
 
-/* Neither side is read or written in an order that the hardware foresees: ask for the lines of a square beforehand.
- * Into the second-level cache: with steps of a power of two they would drive each other out of the first. */
+/* Prefetch the cache lines of a square, because the hardware does not recognise either side's access pattern. They go
+ * to the second-level cache: with steps of a power of two they would evict each other from the first. */
 ALWAYS_INLINE void prefetch_square(const loop *rows, const loop *line, const char *target, const char *source,
                                    size_t bytes)
 {
@@ -280,7 +283,7 @@ static void transpose(const loop *rows, const loop *line, char *target, const ch
 
 /* ---- from regions to nests ---- */
 
-/* A few elements that always lie together are moved as one larger element. */
+/* Treat several elements that are always adjacent on both sides as one larger element. */
 static void widen(nest *nest)
 {
     if (nest->depth == 0)
@@ -295,7 +298,7 @@ static void widen(nest *nest)
     }
 }
 
-/* At least two loops: one round outside of the line, one element where there is no line. */
+/* Ensure that there are at least two loops, by adding loops of one iteration. */
 static void complete(nest *nest)
 {
     if (nest->depth == 0)
@@ -307,7 +310,8 @@ static void complete(nest *nest)
     }
 }
 
-/* Choose what the innermost two loops do; where that is squares, bring the source's smallest step beside the target's. */
+/* Choose the function for the innermost two loops. For squares, first move the loop with the source's smallest step
+ * next to that with the target's. */
 static inner_fn *choose(nest *nest)
 {
     loop *line = &nest->loops[nest->depth - 1];

@@ -1,4 +1,4 @@
-/* segment/cut.c - blocks of a box of indices, one after the other. */
+/* segment/cut.c - iterates over the blocks into which a box of indices is cut. */
 #include "segment/cut.h"
 
 #include <assert.h>

@@ -157,7 +157,8 @@ bool dcli_declared_box(const dcli_subscripts *subscripts, const dcl_box *space, 
     return !dcli_box_is_empty(&box);
 }
 
-/* The indices of axis d within `width` of those of a box. */
+/* Widen axis d of a box by `width` on both sides. @param approximate  set if the result contains indices that are not
+ * within reach */
 static dcl_box widen(const dcl_box *space, int d, int64_t width, bool *approximate)
 {
     dcl_box run = {.rank = 1, .start = {space->start[d]}, .count = {space->count[d]}, .stride = {space->stride[d]}};
@@ -172,7 +173,7 @@ static dcl_box widen(const dcl_box *space, int d, int64_t width, bool *approxima
     return run;
 }
 
-/* The elements within these widths of a box, cut to the grid. @return false: there are none. */
+/* The elements within the given widths of a box, limited to the grid. @return false: there are none. */
 static bool widened(const dcl_box *space, const int64_t width[], const dcl_grid *grid, dcl_box *out, bool *approximate)
 {
     dcl_box box = {.rank = grid->rank};
@@ -199,14 +200,16 @@ int dcli_declared_parts(const dcli_subscripts *subscripts, const dcl_box *space,
         int64_t arm[DCL_MAX_RANK] = {0};
         arm[d] = width[d];
         if (width[d] == 0 && (arms > 0 || d < grid->rank - 1))
-            continue; /* the indices themselves, which every arm has: needed where there is no other */
+            continue; /* the indices themselves belong to every arm; a box for them alone is needed only if there is
+                         no other arm */
         arms++;
         parts += widened(space, arm, grid, &parts_out[parts], approximate_out);
     }
     return parts;
 }
 
-/* The range of axis d of `space` whose reads stay between the ends of the target, where the grid goes on there. */
+/* The range of axis d of `space` whose reads along that axis stay inside the target, except where the grid ends,
+ * too. */
 static bool inside_axis(const dcl_box *space, int d, int64_t width, const dcl_grid *grid, const dcl_box *target,
                         int64_t *lo_out, int64_t *count_out)
 {

@@ -41,9 +41,9 @@ static bool bounds_meet(const int64_t a[], const int64_t b[], int rank)
     return true;
 }
 
-/* Number of the first box from `from` on whose bounds meet those of the query; the number of boxes if there is none. At the
- * start of a group, the largest group that starts there is tested first: if it is met, its parts are tested, else it is
- * skipped. */
+/* Number of the first box from `from` on whose bounds intersect those of the query; the number of boxes if there is
+ * none. At the start of a group the bounds of the largest group that starts there are tested first: if they do not
+ * intersect the query, the whole group is skipped; otherwise its parts are tested. */
 static int64_t next_near(const dcli_box_set *set, const dcl_box *query, int64_t from)
 {
     int64_t wanted[2 * DCL_MAX_RANK];
@@ -66,7 +66,7 @@ static int64_t next_near(const dcli_box_set *set, const dcl_box *query, int64_t 
     return set->boxes.count;
 }
 
-/* As next_near(), but the box itself has elements in common with the query. */
+/* As next_near(), but the box itself, not only its bounds, intersects the query. */
 int64_t dcli_box_set_next(const dcli_box_set *set, const dcl_box *query, int64_t from)
 {
     dcl_box common;
@@ -76,7 +76,8 @@ int64_t dcli_box_set_next(const dcli_box_set *set, const dcl_box *query, int64_t
     return at;
 }
 
-/* The tree grows a level when its top one gets a second group; the first bound there encloses the whole first group. */
+/* Add a level to the tree when its top level gets a second group; the first bound of the new level encloses the whole
+ * first group. */
 static void grow_tree(dcli_box_set *set, int64_t count)
 {
     int64_t width = 1;
@@ -110,7 +111,8 @@ static void update_bounds(dcli_box_set *set, int64_t at, bool appended)
     }
 }
 
-/* Whether two disjoint progressions form one: the second continues the first, or fills its gaps. */
+/* Whether the union of two disjoint progressions is a progression: the second continues the first, or fills its
+ * gaps. */
 static bool join_runs(int64_t start_a, int64_t count_a, int64_t stride_a, int64_t start_b, int64_t count_b,
                       int64_t stride_b, int64_t *stride_out)
 {
@@ -124,7 +126,8 @@ static bool join_runs(int64_t start_a, int64_t count_a, int64_t stride_a, int64_
            (count_a == count_b || count_a == count_b + 1);
 }
 
-/* Make `a` the union of two disjoint boxes if that is a box, that is if they differ on one axis only and join there. */
+/* Replace `a` by the union of two disjoint boxes if the union is a box: they differ on one axis only, and join there.
+ * @return whether they do. */
 static bool join_boxes(dcl_box *a, const dcl_box *b)
 {
     int axis = -1;

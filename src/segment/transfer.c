@@ -1,4 +1,4 @@
-/* segment/transfer.c - transfers: joined with each other, and as nested loops. */
+/* segment/transfer.c - lists of transfers, joining them, and converting them to nested loops. */
 #include "segment/transfer.h"
 
 #include <assert.h>
@@ -142,8 +142,9 @@ static bool are_regular(int rank, const int64_t record[], int64_t count)
     return 2 * alike >= count;
 }
 
-/* Try pairs on a copy, and keep that only if it is regular or far shorter. Many transfers of which no three make an axis
- * are not tried: they lie where they do by chance. @param before  transfers before any were joined. */
+/* Join pairs of transfers in a copy of the list, and use the copy only if it is regular or much shorter. Lists in which
+ * no three transfers form an axis are not tried, because their pairs are accidental. @param before  number of transfers
+ * before any were joined. */
 static dcl_status join_regular_pairs(dcli_transfers *list, int flags, int64_t before)
 {
     enum { WORTH = 4, FEW = 64 };

@@ -114,7 +114,8 @@ bool dcli_transform_covers(const dcli_transform *view, const dcl_grid *base)
     for (int d = 0; d < base->rank; d++) {
         int v = view->axis[d];
         if (base->extent[d] != (v < 0 ? 1 : view->grid.extent[v]))
-            return false; /* as all that is seen lies in the base: else all of it is, in one order or the other */
+            return false; /* every index of the view lies in the base, so equal counts mean that the whole axis is
+                             shown, forwards or backwards */
     }
     return true;
 }
@@ -155,7 +156,7 @@ void dcli_transform_box(const dcli_transform *view, const dcl_box *box, dcl_box 
     *base_out = base;
 }
 
-/* The indices of view axis v that show elements of a run of base axis d. */
+/* The indices of view axis v that show elements of a progression on base axis d. */
 static bool seen_on_axis(const dcli_transform *view, int d, const dcl_box *base, dcl_box *box)
 {
     int v = view->axis[d];

@@ -1,4 +1,4 @@
-/* segment/view_make.c - views of views: each kind of view, applied to one that is there. */
+/* segment/view_make.c - makes views of views: permute, slice, shift, broadcast and so on. */
 #include <inttypes.h>
 
 #include "base/check.h"
@@ -60,7 +60,7 @@ dcl_status dcli_transform_slice(dcli_transform *view, const int64_t start[], con
         if (v < 0 || count[v] == 0)
             continue;
         view->constant[d] = (int64_t)(view->constant[d] + (dcli_wide)view->step[d] * start[v]);
-        if (stride != NULL && count[v] > 1) /* neighbours lie in the base: their distance fits */
+        if (stride != NULL && count[v] > 1) /* neighbouring elements lie in the base, so their distance fits int64_t */
             view->step[d] *= stride[v];
     }
     for (int v = 0; v < view->grid.rank; v++) {
@@ -85,7 +85,8 @@ dcl_status dcli_transform_sub(dcli_transform *view, const dcl_box *box)
     for (int v = 0; v < view->grid.rank; v++) {
         view->grid.origin[v] = empty ? view->grid.origin[v] : box->start[v];
         view->grid.extent[v] =
-            dcli_min(box->count[v], view->grid.extent[v]); /* where an axis is empty, others may not fit */
+            dcli_min(box->count[v], view->grid.extent[v]); /* if an axis is empty, the numbers of other axes may
+                                                              exceed the view */
     }
     return DCL_OK;
 }

@@ -1,4 +1,4 @@
-/* workqueue/builder.c - the lists of a plan, and the cutting of needs into chunks. */
+/* workqueue/builder.c - grows the lists of a plan, and packs what is needed from peers into chunks. */
 #include "workqueue/builder.h"
 
 #include <assert.h>
@@ -229,9 +229,13 @@ dcli_item dcli_plan_item(const dcli_plan *plan, int64_t i)
     return item;
 }
 
-enum { CHUNKS_IN_POOL = 4 }; /* at least, so that a small pool can receive while it is in use */
+enum {
+    CHUNKS_IN_POOL = 4
+}; /* a chunk takes at most this share of the pool, so a small pool can receive while
+                                kernels read other chunks */
 
-/* Put a region that fits a chunk, or that cannot be cut, into the last chunk or a new one. */
+/* Put a region that fits into a chunk, or that cannot be cut, into the last chunk or, if it does not fit there, into a
+ * new one. */
 static dcl_status place_piece(dcli_builder *builder, const dcli_need *need, const dcli_region *region, int64_t bytes,
                               int64_t most, bool *open)
 {
@@ -261,7 +265,8 @@ static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli
     return status;
 }
 
-/* Place the needs of one peer that are read, or written, in the order in which they were noted. */
+/* Put all needs of one peer and one direction (read or written) into chunks, in the order in which they were
+ * recorded. */
 static dcl_status place_all(dcli_builder *builder, bool written, int peer)
 {
     bool open = false;
@@ -272,7 +277,7 @@ static dcl_status place_all(dcli_builder *builder, bool written, int peer)
     return status;
 }
 
-/* Place the points of one stream. @param order  [count] their numbers. */
+/* Put the points of one stream (one peer and direction) into chunks. @param order  [count] indices of the points. */
 static dcl_status place_points(dcli_builder *builder, const int64_t order[], int64_t count)
 {
     int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);

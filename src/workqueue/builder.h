@@ -1,4 +1,5 @@
-/* workqueue/builder.h - the state of a plan being made: lists, needs, chunks. Used by the files of the plan only. */
+/* workqueue/builder.h - the unfinished plan: its lists, the needs of the current batch, and their packing into chunks.
+ * Included only by the plan*.c files. */
 #ifndef DCLI_WORKQUEUE_BUILDER_H
 #define DCLI_WORKQUEUE_BUILDER_H
 
@@ -12,7 +13,8 @@
 typedef struct dcli_need {
     bool written;
     int peer, operand;
-    int64_t stage; /* the stage that needs them; -1: any stage of the batch, found by intersection */
+    int64_t stage; /* the stage that needs them; -1: not known, so the stages of the batch are searched for the
+                      elements */
     dcli_region region;
 } dcli_need;
 
@@ -37,10 +39,11 @@ typedef struct dcli_want {
 
 /** State of one array operand while a FORALL is planned. */
 typedef struct dcli_seen {
-    bool keeps;                   /* this node makes replicas of it */
-    bool copied;                  /* this node had replicas of it before the operation, which are used */
+    bool keeps;                   /* received elements become replicas at this node */
+    bool copied;                  /* this node has replicas of it from earlier operations, and the plan reads from
+                                     them */
     bool unique;                  /* no element can be needed twice: one injective access */
-    dcli_box_set set;             /* otherwise: the elements needed so far, */
+    dcli_box_set set;             /* otherwise: all elements needed so far, so that none is requested twice; */
     dcli_box_set arrived;         /* the boxes of received items, */
     int64_t *item, item_capacity; /* and their numbers */
     dcli_block_set *blocks;       /* [node_count] touched blocks, per owner */
@@ -60,13 +63,13 @@ typedef struct dcli_builder {
     int self;
     dcli_need *need; /* needs of the current batch */
     int64_t need_count, need_capacity;
-    dcli_point *point; /* needs of single elements; a plan uses either points or needs */
+    dcli_point *point; /* needs of single elements, used instead of `need` by plan_points.c */
     int64_t point_count, point_capacity;
     dcli_want *want; /* stages wanted by the current batch, in their order */
     int64_t want_count, want_capacity;
     int64_t *item_stage; /* per item of the plan: its stage, or -1 */
     int64_t item_stage_capacity;
-    int64_t items_noted;    /* number of items already entered into their operand's `arrived` */
+    int64_t items_noted;    /* number of items already entered into the `arrived` set of their operand */
     int64_t *stream_length; /* [2 * (node_count + 1)] number of chunks so far, per stream and peer */
     dcli_seen seen[DCLI_MAX_PARAMS];
     bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */

@@ -1,5 +1,5 @@
-/* workqueue/kept.c - the directory of replicas. A copy lasts until its box is written, or until its budget's owner, the
- * host, begins a new generation because an operation that should have made it failed. */
+/* workqueue/kept.c - the directory of replicas. A replica exists until an operation writes into its box, or until the
+ * host begins a new generation because an operation that may have been making replicas failed. */
 #include "workqueue/kept.h"
 
 #include <assert.h>
@@ -85,7 +85,7 @@ dcl_status dcli_kept_describe(const dcli_kept *kept, int node, const dcli_operat
     if (kept == NULL || kept->node == NULL || !uses_copies(operation))
         return DCL_OK;
     dcl_status status = DCL_OK;
-    if (dcli_keeps(operation)) /* within what is left of the budget */
+    if (dcli_keeps(operation)) /* the plan also depends on how much of the budget is left */
         status = add_number(state_out, kept->node[node].bytes);
     for (int k = 0; k < operation->operand_count && status == DCL_OK; k++) {
         const dcli_copy *copy = NULL;
@@ -116,7 +116,7 @@ dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operat
         const dcli_operand *operand = &operation->operand[stage->operand];
         dcli_node_copies *copies = &kept->node[node];
         if (is_there(copies, operand->storage, &stage->box))
-            continue; /* the array has two names in the body, or several batches fill it */
+            continue; /* already recorded: the array has two names in the body, or several batches fill the replica */
         if (dcli_grow(&copies->copy, copies->count, &copies->capacity, sizeof *copies->copy) != 0)
             return DCL_ERR_NOMEM;
         dcli_copy *copy = &copies->copy[copies->count++];
@@ -130,7 +130,8 @@ dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operat
     return DCL_OK;
 }
 
-/* What an access of a loop body may write of the array behind an operand. @return false: nothing. */
+/* The box that an access of a loop body may write, in the grid of the operand's array. @return false: it writes
+ * nothing. */
 static bool written_box(const dcli_operation *operation, int a, dcl_box *box_out)
 {
     const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
@@ -139,11 +140,12 @@ static bool written_box(const dcli_operation *operation, int a, dcl_box *box_out
     bool cut;
     *box_out = dcl_box_of(&operand->layout->grid);
     if (dcli_operation_subscripts(operation, a, &own, &base) != DCL_OK)
-        return true; /* it will not run; as if it wrote all */
+        return true; /* the body will be refused; until then assume that it writes everything */
     return dcli_transform_footprint(operand->view, &operand->layout->grid, &own, &operation->box, &seen, box_out, &cut);
 }
 
-/* Strike out an operand's copies where they meet a box. What is written in another shape may be any of them. */
+/* Drop the replicas of an operand that intersect a box. If the replica belongs to a reshaped view, its box cannot be
+ * compared with this one, and it is dropped in any case. */
 static void strike(dcli_kept *kept, const dcli_operand *operand, const dcl_box *box, dcli_dropped_fn *dropped,
                    void *user)
 {

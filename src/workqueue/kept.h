@@ -1,7 +1,8 @@
-/* workqueue/kept.h - the directory of replicas: which copies of other nodes' elements nodes keep for later operations. Every
- * process keeps the same directory, from the operations and their plans alone. Halos of maps, replicated maps, arrays that are
- * kept and dcl_move() are policies: they say when a replica is made. From then on all replicas are treated alike: found by
- * their box, and struck out when an element of it is written. Pure. */
+/* workqueue/kept.h - the directory of replicas: for each node, the boxes of other nodes' elements that it has copied
+ * and retained for later operations. Every process computes the same directory from the operations and their plans
+ * alone. Replicas are made for four reasons (policies): the halo of a map, a replicated map, dcl_keep() or DCL_IN_KEPT,
+ * and dcl_move(). After that all are treated alike: they are found by their box, and dropped when an element in it is
+ * written. Pure. */
 #ifndef DCLI_WORKQUEUE_KEPT_H
 #define DCLI_WORKQUEUE_KEPT_H
 
@@ -9,19 +10,20 @@
 
 typedef struct dcli_plan dcli_plan;
 
-/** By which rule a node makes a replica of what it receives. */
+/** Why a node makes a replica of the elements that it receives. */
 typedef enum dcli_policy {
-    DCLI_POLICY_NONE, /* it makes none: elements end with their operation */
+    DCLI_POLICY_NONE, /* no replica: the elements are dropped after their operation */
     DCLI_POLICY_HALO, /* the box is in the halo that the map gives this node */
     DCLI_POLICY_MAP,  /* a replicated map gives this node all of the array */
-    DCLI_POLICY_KEEP  /* the program asked for it: dcl_keep(), DCL_IN_KEPT, dcl_move(). While the budget lasts */
+    DCLI_POLICY_KEEP  /* the program asked for it (dcl_keep(), DCL_IN_KEPT, dcl_move()) and the budget allows it */
 } dcli_policy;
 
-/** Whether replicas of a policy take of the node's budget (DCL_KEPT_BYTES). The others are a part of the map. */
+/** Whether replicas of a policy count against the node's budget (DCL_KEPT_BYTES). The others belong to the map, and do
+ *  not. */
 static inline bool dcli_policy_counts(dcli_policy policy) { return policy == DCLI_POLICY_KEEP; }
-/** The policy for a box of an operand at a node. @param near  the box is in the node's halo */
+/** The policy that applies if a node receives a box of an operand. @param near  the box is in the node's halo */
 dcli_policy dcli_policy_of(const dcli_operand *operand, int node, bool near);
-/** Whether there may be a policy for some box of it. */
+/** Whether any box of the operand could get a policy other than NONE at this node. */
 bool dcli_policy_may(const dcli_operand *operand, int node);
 
 /** A replica: a box of a storage that a node has in memory of its own. */
@@ -38,17 +40,17 @@ typedef struct dcli_node_copies {
     int64_t bytes; /* of those that count against the budget */
 } dcli_node_copies;
 
-/** The record. Start with {.node_count = n} and nodes NULL: allocated at first use. */
+/** The directory. Start with {.node_count = n} and `node` NULL; the lists are allocated at first use. */
 typedef struct dcli_kept {
     int node_count;
-    int64_t generation;     /* generation of all replicas: dcli_operand.kept of the operations that made them */
+    int64_t generation;     /* replicas of an older generation are dropped; compare dcli_operand.kept */
     dcli_node_copies *node; /* [node_count] */
 } dcli_kept;
 
 /** Whether an operation may make replicas. */
 bool dcli_keeps(const dcli_operation *operation);
-/** A description of a node's replicas before an operation, as numbers: equal numbers mean equal plans. Start with
- *  {0}. */
+/** The replicas of a node before an operation, encoded as a list of numbers. Two equal lists lead to equal plans, so a
+ *  cached plan can be found by it. Start with {0}. */
 typedef struct dcli_kept_state {
     int64_t *number; /* [count] */
     int64_t count, capacity;

@@ -196,8 +196,8 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
     return false;
 }
 
-/* Most bytes that may be granted: enough for one batch that computes and one that receives, and enough to keep a link busy.
- * More would only take memory. The oldest operation's needs always fit. */
+/* Most bytes that may be granted: enough for one batch that computes while another receives, and enough to keep a link
+ * busy. More would only take memory. The chunks of the oldest operation can always be granted. */
 static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op)
 {
     enum { AHEAD_BYTES = 32 << 20 };
@@ -238,7 +238,7 @@ static bool next_grant(struct dcli_open_op *op, int peers, dcli_action *action)
     return false;
 }
 
-/* Remove the operation at *link from the list of those with transfers. */
+/* Remove the operation at *link from the list of operations with unfinished transfers. */
 static void unlink_moving(dcli_node *node, struct dcli_open_op **link)
 {
     *link = (*link)->next_moving;
@@ -274,7 +274,8 @@ static bool next_credit(dcli_node *node, dcli_action *action)
     return false;
 }
 
-/* Skip operations whose batches have all been started. Comes before grants, which depend on the cursor. */
+/* Move the cursor past operations whose batches have all been started. Call it before granting, which starts at the
+ * cursor. */
 static void advance_cursor(dcli_node *node)
 {
     struct dcli_open_op *op;
@@ -289,7 +290,7 @@ static bool next_batch(dcli_node *node, dcli_action *action)
         return false;
     int64_t b = op->started;
     if (queue_made(node, op, b) != DCL_OK)
-        return false; /* no memory: tried again after the next event */
+        return false; /* no memory: the action is tried again after the next event */
     op->started++;
     if (op->skip == DCL_OK)
         op->skip = dcli_op_inputs(node, op);

@@ -1,24 +1,30 @@
-/* workqueue/node.h - the state machine of one peer (a node, or the host): what it does about the operations it has
- * seen.
+/* workqueue/node.h - the state machine of one peer (a node, or the host). It decides in which order the peer runs
+ * batches, sends and receives data, and reports completion.
  *
  * Events go in, actions come out; no I/O, no clock, no threads. The executor of the actions (a worker, or a simulation)
- * carries them out so that their effects on the node's memory are as if done in the given order. It may merely start
- * them; it then reports their ends by dcli_node_batch_done() for RUN, and by dcli_node_chunk_done() for PACK and
- * COMMIT.
+ * carries them out so that their effects on the node's memory are as if done in the given order. The executor may
+ * merely start an action; it then reports the end by dcli_node_batch_done() for RUN, and by dcli_node_chunk_done() for
+ * PACK and COMMIT.
  *
- * Two watermarks: all batches of operations up to *done* have finished reading other nodes' parts in place; all batches
- * of operations up to *ready* have ended, and everything that peers write to this node's parts in them is committed.
+ * Every peer has two watermarks, which are operation numbers. *done*: all its batches up to this operation have
+ * finished reading other nodes' parts in place. *ready*: all its batches up to this operation have ended, and
+ * everything that peers write to its parts in them is committed.
+ *
+ * T chunks carry elements that a plan reads, from their owner to the planned node. U chunks carry elements that a plan
+ * writes, from the planned node to their owner.
  *
  * Rules (docs/design.md, docs/model.md): batches start in the order of (operation, batch). A batch starts when its
- * inputs have arrived or, in place, are ready, and when nobody still has to read what it overwrites. Data is packed,
- * and arriving output committed, when all own batches of earlier operations have started. Everything waits only for
- * earlier operations, or for data of the same operation that only waits for earlier ones; so there is no deadlock.
+ * inputs have arrived or, if they are read in place, when their owner is ready, and when no peer still has to read
+ * elements that the batch overwrites. Data is packed, and arriving output committed, when all own batches of earlier
+ * operations have started. An action waits only for earlier operations, or for data of the same operation, which itself
+ * waits only for earlier ones; so there is no deadlock.
  *
- * Members join and are lost. Nobody waits for, or sends to, a peer that is lost or has not joined: its watermarks count
- * as infinite. What needed something from it fails with DCL_ERR_NODE_LOST: every operation that names an array with a
- * part on it and has not ended here, and every later such operation, whatever it overwrites. Data that has arrived from
- * it is valid. Whether an array without a part on it is valid is decided by its owners, which are all present. So nodes
- * may learn of a loss at different times, in any order relative to operations. */
+ * Members join and are lost. No peer waits for, or sends to, a peer that is lost or has not joined: the watermarks of
+ * such a peer count as infinite. DCL_ERR_NODE_LOST is the result of every operation that names an array with a part on
+ * the lost node and has not ended here, and of every later such operation, even one that overwrites the array. Data
+ * that has already arrived from the lost node is valid. Whether an array without a part on it is valid is decided by
+ * the array's owners, which are all present. So nodes may learn of a loss at different times, in any order relative to
+ * operations. */
 #ifndef DCLI_WORKQUEUE_NODE_H
 #define DCLI_WORKQUEUE_NODE_H
 
@@ -29,7 +35,7 @@ typedef struct dcli_node dcli_node;
 typedef struct dcli_node_terms {
     dcli_plan_terms plan;  /* the pointers in it are borrowed and outlive the node */
     int self;              /* 0..node_count-1, or node_count: the host */
-    int64_t window_chunks; /* most U chunks to one peer that are not committed yet */
+    int64_t window_chunks; /* most U chunks that may be on the way to one peer without being committed */
     int64_t made_bytes;    /* most bytes of U chunks that are made and not sent; beyond it the next batch waits */
     /** Returns plan(operation, node), valid at least until the operation is retired. NULL: DCL_ERR_NOMEM. */
     const dcli_plan *(*plan_of)(void *user, const dcli_operation *operation, int node);
@@ -40,7 +46,8 @@ typedef struct dcli_node_terms {
 
 typedef enum dcli_action_kind {
     DCLI_DO_RUN,    /* start batch `index` of `operation`; dcli_node_batch_done() follows */
-    DCLI_DO_SKIP,   /* as RUN, but do not compute, because an input has failed. No batch_done follows. */
+    DCLI_DO_SKIP,   /* as RUN, but nothing is computed, because an input has failed. No dcli_node_batch_done()
+                       follows */
     DCLI_DO_PACK,   /* pack T chunk `chunk` of the plan of `peer` from own storage and send it; if `status` is an
                        error, send it empty. dcli_node_chunk_done() follows */
     DCLI_DO_SEND,   /* send U chunk `chunk` of the own plan to `peer`; if `status` is an error, send it empty */
@@ -64,15 +71,15 @@ typedef struct dcli_action {
     int64_t chunk; /* number in plan->chunk of the plan named above */
     int64_t done, ready;
     dcl_status status;
-    bool cause; /* FAILED: the failure was found here, not caused by another one */
+    bool cause; /* FAILED: the failure occurred in this operation here; false: an input had failed before */
 } dcli_action;
 
 /** Make a state machine. @return NULL: DCL_ERR_NOMEM. */
 dcli_node *dcli_node_open(const dcli_node_terms *terms);
 void dcli_node_close(dcli_node *node);
 
-/* Events. All return DCL_OK, DCL_ERR_PROTOCOL for what no correct peer sends (the state is then unchanged), or
- * DCL_ERR_NOMEM. Messages about operations not yet seen here are kept until these arrive. */
+/* Events. All return DCL_OK; DCL_ERR_PROTOCOL for a message that no correct peer sends (the state is then unchanged);
+ * or DCL_ERR_NOMEM. A message about an operation whose descriptor has not arrived yet is stored until it arrives. */
 
 /** The next descriptor has arrived (numbers have no gaps). It must stay valid until DCLI_DO_RETIRE. */
 dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation);
@@ -94,30 +101,32 @@ dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batc
 dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status);
 
 /** A PACK (written false) or COMMIT (written true) of `operation` with `peer` has ended; those of one peer may end in
- *  any order. Until then the operation is not retired. A commit counts from here on: what it wrote is in memory, or, if
- *  status is not DCL_OK, the operation fails. A pack that failed has told its receiver. */
+ *  any order. The operation is not retired before all have ended. From here on the elements of a commit count as
+ *  written; if status is not DCL_OK, the operation fails. If a pack fails, the executor has already informed the
+ *  receiver. */
 dcl_status dcli_node_chunk_done(dcli_node *node, int64_t operation, int peer, bool written, dcl_status status);
 
-/** An action for `operation` failed here (for instance a commit): the contents of its outputs are undefined. */
+/** An action for `operation` failed here (for instance a commit), so the contents of the operation's outputs are
+ *  undefined. */
 dcl_status dcli_node_fail(dcli_node *node, int64_t operation, dcl_status status);
 
 /** Node `peer` is lost. If it could read memory of others in place, the caller has ensured that it no longer runs,
  *  because that memory will now be overwritten. Batches that start later do not read its memory, but running ones may:
  *  it stays mapped until they have ended.
  *  No further action names the peer except DROP, COMMIT and DISCARD, for chunks from it or for it. The executor frees
- *  what it holds of it for operations that the state machine has not been given yet. The functions above ignore later
- *  messages of it (DCL_OK); the executor frees their payload, too.
+ *  all chunks of the peer for operations that the state machine has not been given yet. The functions above ignore
+ *  later messages of the peer (DCL_OK); the executor frees their payload, too.
  *  An operation that had ended here does not fail, though it may not have ended on the lost node: arrays that the node
- *  was to write are lost with it. But whether a save (an effect elsewhere) is complete must be checked by the host.
- *  @return DCL_OK, also if it was known; DCL_ERR_PROTOCOL: there can be no such peer; DCL_ERR_NOMEM. */
+ *  was to write are lost with it. But the host must check whether a save, which has its effect in a file, is complete.
+ *  @return DCL_OK, also if the loss was known; DCL_ERR_PROTOCOL: there can be no such peer; DCL_ERR_NOMEM. */
 dcl_status dcli_node_lost(dcli_node *node, int peer);
 
-/** Node `peer`, absent so far, takes part in the operations from `first_operation` on, none of which was seen here.
- *  Messages of it that arrived before this are kept. Has no effect if it was lost meanwhile.
+/** Node `peer`, absent so far, takes part in the operations from `first_operation` on, none of which was seen here. Its
+ *  messages that arrived earlier are stored and count. Has no effect if the peer was lost meanwhile.
  *  The host decides this when all earlier operations are complete on all present peers; so it knows all failures. The
- *  new node's state machine is made with that first_operation and the currently absent nodes. dcli_node_failed() tells
- *  it of the storages for which dcli_node_storage_failed() holds at the host, as of the operation before its first; it
- *  may read what the others hold.
+ *  new node's state machine is made with that first_operation and the currently absent nodes. Then dcli_node_failed()
+ *  is called on it for each storage for which dcli_node_storage_failed() holds at the host, with the operation before
+ *  its first; the new node may read everything that the others store.
  *  @return DCL_OK, or DCL_ERR_PROTOCOL: it has joined already, the operation was seen, or, at the host, an earlier
  *          operation is not complete. */
 dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation);
@@ -127,8 +136,9 @@ bool dcli_node_is_there(const dcli_node *node, int peer);
 
 /** Get the next action. @return false if there is none until the next event. */
 bool dcli_node_next(dcli_node *node, dcli_action *action_out);
-/** Hold or release. While held, no action that touches memory is given (RUN, SKIP, PACK, COMMIT), and nothing is
- *  retired: the executor has an action that it cannot start yet. All other actions continue. */
+/** Hold or release. While held, the state machine returns no action that touches memory (RUN, SKIP, PACK, COMMIT), and
+ *  retires no operation; all other actions continue. The executor holds it while it has an action that it cannot start
+ *  yet. */
 void dcli_node_hold(dcli_node *node, bool hold);
 
 /** Watermarks of this node. */
@@ -139,8 +149,8 @@ int64_t dcli_node_granted_bytes(const dcli_node *node);
 bool dcli_node_idle(const dcli_node *node);
 /** Whether an input of an open operation is known to have failed. */
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);
-/** Whether the contents of a storage are undefined for later operations, as far as is known here. Storages with a part
- *  on a lost node are not recorded here: their layout tells. */
+/** Whether the contents of a storage are undefined for later operations, as far as is known here. A storage with a part
+ *  on a lost node is not recorded here; its layout shows that the part is lost. */
 bool dcli_node_storage_failed(const dcli_node *node, int64_t storage);
 /** Whether another node waits for operations of this one to end. Cost: the number of nodes. */
 bool dcli_node_is_awaited(const dcli_node *node);

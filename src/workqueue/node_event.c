@@ -1,4 +1,4 @@
-/* workqueue/node_event.c - events of a node: messages of peers, ends of its batches. */
+/* workqueue/node_event.c - the state machine's reactions to messages of peers and to the ends of its own batches. */
 #include "workqueue/node_inside.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* The last early grant of a peer, if it is for this operation; else NULL. */
+/* The newest stored grant of a peer, if it is for this operation; else NULL. */
 static struct dcli_early *find_grant(const dcli_node *node, int from, int64_t operation)
 {
     int64_t e = node->peer[from].early_grants > 0 ? node->early_count - 1 : -1;
@@ -37,8 +37,8 @@ static struct dcli_early *find_grant(const dcli_node *node, int from, int64_t op
     return e >= 0 && node->early[e].operation == operation ? &node->early[e] : NULL;
 }
 
-/* Keep a message for an operation that this node has not seen. Their number is limited: that of written chunks by the window,
- * that of grants by DCLI_GRANTS_AHEAD. */
+/* Store a message for an operation that this node has not seen. The number of stored messages is limited: that of
+ * written chunks by the window, that of grants by DCLI_GRANTS_AHEAD. */
 static dcl_status keep_early(dcli_node *node, const struct dcli_early *early)
 {
     struct dcli_peer *peer = &node->peer[early->from];
@@ -82,7 +82,8 @@ dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t
     return DCL_OK;
 }
 
-/* The chunk in our plan that is number `number` of the stream that we read from peer `from`; -1: it is not expected. */
+/* The index in our plan of chunk `number` of the stream that we read from peer `from`; -1: no such chunk is
+ * expected. */
 static int64_t own_chunk(const struct dcli_open_op *op, int from, int64_t number)
 {
     for (int64_t c = op->drop_from; c < op->own->chunk_count; c++) {
@@ -201,7 +202,7 @@ dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const
     for (int s = 0; s < count; s++) {
         bool seen = operation >= node->terms.first_operation && operation <= node->seen;
         if (seen && dcli_storages_find(&node->storages, storages[s]) == NULL)
-            continue; /* it was released in the meantime */
+            continue; /* the storage was released in the meantime */
         dcli_storage *storage = dcli_storages_get(&node->storages, storages[s]);
         if (storage == NULL || dcli_storage_fail(storage, operation) != DCL_OK)
             return DCL_ERR_NOMEM;

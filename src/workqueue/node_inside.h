@@ -6,13 +6,14 @@
 #include "workqueue/storages.h"
 
 enum {
-    /* Number of operations, from the one whose batches are being started, for which a node grants chunks. So it is also
-     * the largest number of early grants that a peer stores: a node cannot pass an operation that reads from a peer
-     * that has not seen it. */
+    /* A node grants chunks for at most this many operations, from the one whose batches are being started. So a peer
+     * never stores more early grants of it than this: a node cannot get past an operation that reads from a peer which
+     * has not seen that operation. */
     DCLI_GRANTS_AHEAD = 4096
 };
 
-/* A stream between this peer and another in one operation: the chunks of a plan that it consists of. */
+/* In one operation, the chunks of one direction between this peer and another: indices into one of the two peers'
+ * plans. */
 struct dcli_stream {
     int64_t *chunk; /* [total] numbers in plan->chunk, in order */
     int64_t total;
@@ -25,16 +26,17 @@ struct dcli_stream {
 struct dcli_exchange {
     const dcli_plan *plan;            /* the other peer's plan; NULL: nothing is exchanged */
     struct dcli_stream send, receive; /* T that it reads from us; U that it writes to us */
-    int64_t grant_due, grant_told;    /* T that we read from it: chunks to grant, chunks granted */
+    int64_t grant_due, grant_told;    /* T that we read from the peer: chunks that may be granted now, and chunks
+                                         granted */
 };
 
-/* Conditions that an operation waits for, each given by a storage and the last earlier operation concerned. For one
- * storage and peer these happen in the order of operations, so the last one stands for all before. */
+/* What an operation waits for: for each kind a storage, and the last earlier operation that must have progressed there.
+ * For one storage and peer the operations progress in order, so the last one stands for all earlier ones. */
 enum dcli_need_kind {
-    DCLI_NEED_READ,   /* the peer has read what is written here */
-    DCLI_NEED_COMMIT, /* the peer's output to what is touched here is committed */
-    DCLI_NEED_READY,  /* the peer is ready with what is read in place */
-    DCLI_NEED_PACK    /* it is packed for the peer */
+    DCLI_NEED_READ,   /* the peer has read the elements that this operation overwrites here */
+    DCLI_NEED_COMMIT, /* the peer's earlier output to elements that this operation touches is committed */
+    DCLI_NEED_READY,  /* the peer is ready with the elements that this operation reads in place */
+    DCLI_NEED_PACK    /* this node has packed the elements for the peer that this operation overwrites */
 };
 
 struct dcli_need {
@@ -54,10 +56,10 @@ struct dcli_open_op {
     int64_t read;           /* number of batches that have finished reading peers' parts; includes the ended ones */
     bool *batch_ended, *batch_read; /* [batches] */
     bool *arrived, *dropped;        /* [own chunks] */
-    int64_t drop_from;              /* all own chunks before this one are dropped */
+    int64_t drop_from;              /* own T chunks with lower numbers are dropped */
     int64_t transfers;              /* chunks of both directions that are not yet packed, sent, committed or dropped */
-    dcl_status skip;                /* not DCL_OK: skip the remaining computations */
-    bool lost;                      /* it needs an absent node: it fails whatever arrives */
+    dcl_status skip;                /* DCL_OK: compute; else all further batches are skipped with this status */
+    bool lost;                      /* it needs an absent node, so it fails even if all its data arrives */
     bool told_failed;
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node */
 };
@@ -80,7 +82,7 @@ struct dcli_made {
 struct dcli_outbox {
     struct dcli_made *made; /* [first .. count) are waiting */
     int64_t first, count, capacity;
-    int64_t outstanding; /* sent, not yet committed */
+    int64_t outstanding; /* U chunks sent to the peer and not yet committed there */
 };
 
 struct dcli_notice {
@@ -94,10 +96,11 @@ enum dcli_presence { DCLI_THERE, DCLI_ABSENT, DCLI_LOST };
 struct dcli_peer {
     enum dcli_presence presence;
     int64_t done, ready;             /* its watermarks; INT64_MAX if it is absent */
-    int64_t early_done, early_ready; /* its watermarks from before we knew that it has joined */
+    int64_t early_done, early_ready; /* its watermarks, received before we were informed that it joins */
     int64_t told_done, told_ready;   /* what we told it */
-    int64_t owed_done; /* the last operation up to `done` that read its part in place: it may wait for our `done` */
-    int64_t interest;  /* it waits for our watermarks up to this operation; 0: it does not, or is absent */
+    int64_t owed_done; /* up to `done`: the last operation in which we read its part in place. It may wait for our
+                          `done` to get there */
+    int64_t interest;  /* it needs to hear when our watermarks reach this operation; 0: none, or it is absent */
     int64_t credit_due;
     int64_t early_grants; /* early grants for operations not seen here: at most DCLI_GRANTS_AHEAD */
     int64_t uncommitted;  /* received U chunks that are not committed: at most the window */
@@ -158,7 +161,7 @@ bool dcli_needs_met(const dcli_node *node, struct dcli_open_op *op, enum dcli_ne
 bool dcli_commits_met(const dcli_node *node, struct dcli_open_op *op);
 /** The write rule. */
 bool dcli_writes_allowed(const dcli_node *node, struct dcli_open_op *op);
-/** Check the read rule for what is read in place. */
+/** Whether the batches may start to read peers' parts in place: the peers are ready with them. */
 bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op);
 /** Status of the operation's inputs: DCL_OK; DCL_ERR_INVALID: one has failed; DCL_ERR_NODE_LOST: it needs an absent
  *  node. */
@@ -166,11 +169,11 @@ dcl_status dcli_op_inputs(const dcli_node *node, const struct dcli_open_op *op);
 /** Advance the watermarks as far as possible. */
 void dcli_advance_marks(dcli_node *node);
 
-/* ---- node_member.c: who is there */
+/* ---- node_member.c: lost and absent peers */
 
 /** Whether an operand has a part on an absent node, so that the operation cannot be done. */
 bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation);
-/** Remove from an operation what it would exchange with the absent peer q. */
+/** Remove from an operation all exchanges with the absent peer q. */
 void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q);
 /** Fail an operation because a node is absent. */
 dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);

@@ -1,5 +1,5 @@
-/* workqueue/node_member.c - peers join and are lost. The rule is in node.h: nobody waits for a peer that is absent, and
- * operations that need it fail. */
+/* workqueue/node_member.c - peers that join and peers that are lost. As node.h says, nobody waits for an absent peer,
+ * and operations that need one fail. */
 #include "workqueue/node_inside.h"
 
 #include <inttypes.h>
@@ -17,14 +17,16 @@ bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation)
     return false;
 }
 
-/* ---- what is taken out of an operation ------------------------------------------------------------------------------ */
+/* ---- removing a peer from an operation
+ * ------------------------------------------------------------------------------ */
 
 static bool is_granted(const dcli_node *node, const struct dcli_open_op *op, int64_t chunk)
 {
     return op->number < node->grant_op || (op->number == node->grant_op && chunk < node->grant_chunk);
 }
 
-/* Count the chunks that a lost peer will not send as arrived and dropped. Arrived chunks stay until their batches end. */
+/* Count the chunks that a lost peer can no longer send as arrived and dropped. Chunks that did arrive stay until their
+ * batches end. */
 static void end_reading(dcli_node *node, struct dcli_open_op *op, int q)
 {
     for (int64_t c = op->drop_from; c < op->own->chunk_count; c++) {
@@ -46,7 +48,8 @@ void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q)
     end_reading(node, op, q);
     op->transfers -= exchange->send.total - exchange->send.passed;
     exchange->send.total = exchange->send.granted = exchange->send.passed;
-    /* Written chunks of it that have arrived are still handed on, so that they are freed with the operation's failure. */
+    /* Written chunks of the peer that have arrived are still passed to the executor with the operation's failure, so
+     * that it frees them. */
     op->transfers -= exchange->receive.total - exchange->receive.granted;
     exchange->receive.total = exchange->receive.granted;
     exchange->grant_due = exchange->grant_told;
@@ -55,7 +58,7 @@ void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q)
 dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
 {
     if (op->operation->kind == DCLI_OP_RELEASE || op->operation->kind == DCLI_OP_DROP)
-        return DCL_OK; /* these only give up what exists */
+        return DCL_OK; /* fill, release and similar operations access own parts only, so they need no absent peer */
     op->lost = true;
     if (op->skip == DCL_OK)
         op->skip = DCL_ERR_NODE_LOST;
@@ -64,7 +67,7 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
 
 /* ---- a peer is lost ------------------------------------------------------------------------------------------------- */
 
-/* Whether an open operation still has to do something here that may need the peer. */
+/* Whether the part of peer q in an open operation is unfinished here, so that its loss matters. */
 static bool is_unfinished(const struct dcli_open_op *op, int q)
 {
     if (op->ended < op->own->batch_count)
@@ -101,7 +104,8 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Check that all operations before a newcomer are over: it assumes that they are ready everywhere. */
+/* Check that all operations before a newcomer's first one are complete: the newcomer assumes that they are ready
+ * everywhere. */
 static dcl_status check_all_over(const dcli_node *node, int64_t last)
 {
     int64_t ready = node->ready;

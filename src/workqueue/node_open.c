@@ -1,4 +1,5 @@
-/* workqueue/node_open.c - opens an operation: finds the exchanges with peers, and the operations to wait for. */
+/* workqueue/node_open.c - adds an operation to the state machine: finds the chunks to exchange with each peer, and the
+ * earlier operations that it must wait for. */
 #include "workqueue/node_inside.h"
 
 #include <assert.h>
@@ -41,14 +42,14 @@ static dcl_status collect(const dcli_plan *plan, int peer, bool written, struct 
     return DCL_OK;
 }
 
-/* Whether this peer can exchange data with others. The host takes no part in a forall or a move. */
+/* Whether this peer can exchange data with others in this operation. The host takes no part in a forall or a move. */
 static bool exchanges(const dcli_node *node, const struct dcli_open_op *op)
 {
     bool among_nodes = op->operation->kind == DCLI_OP_FORALL || op->operation->kind == DCLI_OP_MOVE;
     return !op->own->local && (dcli_is_node(node, node->terms.self) || !among_nodes);
 }
 
-/* Find the streams of other peers that we send or receive, from their plans. */
+/* Compute the streams to send to and to receive from other peers, from their plans. */
 static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
 {
     bool transfer = op->operation->kind == DCLI_OP_READ || op->operation->kind == DCLI_OP_WRITE;
@@ -58,7 +59,7 @@ static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
     for (int q = 0; q < node->peers; q++) {
         struct dcli_exchange *exchange = &op->exchange[q];
         if (q == node->terms.self || transfer == dcli_is_node(node, q) || !dcli_is_there(node, q))
-            continue; /* a transfer moves data to or from the host, a forall among nodes */
+            continue; /* host transfers exchange data with the host only, other operations with nodes only */
         exchange->plan = node->terms.plan_of(node->terms.user, op->operation, q);
         if (exchange->plan == NULL || collect(exchange->plan, node->terms.self, false, &exchange->send) != DCL_OK ||
             collect(exchange->plan, node->terms.self, true, &exchange->receive) != DCL_OK)
@@ -102,7 +103,7 @@ static dcl_status note_storage(dcli_node *node, struct dcli_open_op *op, int64_t
     return status;
 }
 
-/* Find what the operation has to wait for, from the state that earlier operations left in the storages. */
+/* List the conditions of the operation from what earlier operations recorded for its storages. */
 static dcl_status note_needs(dcli_node *node, struct dcli_open_op *op)
 {
     const dcli_operand *operand = op->operation->operand;
@@ -138,7 +139,7 @@ static void note_exchange(dcli_node *node, const struct dcli_open_op *op, int q,
     }
 }
 
-/* Record in the storages what later operations have to wait for. */
+/* Record in the storages that this operation accesses them, for the conditions of later operations. */
 static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
 {
     for (int k = 0; k < op->operation->operand_count; k++) {
@@ -221,8 +222,8 @@ static struct dcli_open_op *new_op(const dcli_node *node, const dcli_operation *
     return op;
 }
 
-/* Fail an operation if the plan of any peer has failed. Every node that has made that plan reports the failure, because the
- * peer itself may be lost before it reports, and its outputs are missing on other nodes. */
+/* Fail an operation if the plan of any peer has failed. Every node that has made that plan reports the failure: the
+ * peer itself may be lost before it reports, although its outputs are missing on other nodes. */
 static dcl_status check_plans(dcli_node *node, struct dcli_open_op *op)
 {
     dcl_status problem = op->own->status;
@@ -253,7 +254,7 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
         dcli_op_free(node, op);
         return status;
     }
-    bool misses = dcli_op_misses_part(node, operation); /* else absent peers do not concern it */
+    bool misses = dcli_op_misses_part(node, operation); /* absent peers do not matter for this operation */
     for (int q = 0; misses && q < node->terms.plan.node_count; q++)
         if (!dcli_is_there(node, q))
             dcli_op_part_from(node, op, q);

@@ -1,8 +1,9 @@
-/* workqueue/node_rules.c - the conditions of actions, and the watermarks. */
+/* workqueue/node_rules.c - decides whether the conditions of an action hold, and advances the watermarks. */
 #include "workqueue/node_inside.h"
 
-/* Whether peer q has finished reading our part for operation m. If it reads in place, its watermark tells; otherwise all
- * packing must have been started, which later actions of this node do not overtake. */
+/* Whether peer q has finished reading our part for operation m. If it reads in place, this follows from its watermark;
+ * otherwise the packing of all its chunks must have been started, and later actions of this node do not overtake a
+ * pack. */
 static bool has_read(const dcli_node *node, int q, int64_t m)
 {
     if (m < 1)
@@ -58,7 +59,7 @@ bool dcli_writes_allowed(const dcli_node *node, struct dcli_open_op *op)
     return dcli_needs_met(node, op, DCLI_NEED_READ, -1) && dcli_commits_met(node, op);
 }
 
-/* The read rule, for parts that are read in place. */
+/* Whether the owners of all parts that the operation reads in place are ready with them. */
 bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op)
 {
     return dcli_needs_met(node, op, DCLI_NEED_READY, -1);
@@ -89,7 +90,8 @@ static bool has_outputs(const struct dcli_open_op *op)
     return false;
 }
 
-/* An operation is done here. The peers whose parts it read in place may wait for this before it is ready. */
+/* Record that an operation is done here. The owners of parts that it read in place may be waiting for this before they
+ * are ready. */
 static void owe_done(dcli_node *node, const struct dcli_open_op *op)
 {
     for (int q = 0; op->exchange != NULL && q < node->peers; q++)
@@ -113,7 +115,8 @@ void dcli_advance_marks(dcli_node *node)
         for (int q = 0; op != NULL && op->exchange != NULL && q < node->peers; q++)
             if (op->exchange[q].receive.ended < op->exchange[q].receive.total)
                 return;
-        /* a peer without tasks passes failures on, too: which arrays fail must not depend on the order of messages */
+        /* a peer without tasks forwards failures, too; otherwise it would depend on the order of messages which arrays
+         * fail */
         if (op != NULL && has_outputs(op) && dcli_op_inputs(node, op) != DCL_OK)
             dcli_tell_failed(node, op, DCL_ERR_INVALID, false);
     }

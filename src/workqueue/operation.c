@@ -19,13 +19,14 @@ static bool is_whole(const dcl_box *box, const dcl_grid *grid)
     return true;
 }
 
-/* Whether an operand, an array or a view, shows all elements of its array. */
+/* Whether an operand shows all elements of its array: it is the array itself, or a view of all of it. */
 static bool sees_all(const dcli_operand *operand)
 {
     return operand->view == NULL || dcli_transform_covers(operand->view, &operand->layout->grid);
 }
 
-/* Whether an access and the first output have the same layout and the same subscripts. */
+/* Whether an access has the same layout and the same subscripts as the first output, so that both find their elements
+ * at the same offsets. */
 static bool lies_as_first(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;
@@ -40,8 +41,8 @@ static bool lies_as_first(const dcli_operation *operation, int a)
            dcli_subscripts_same(&subscripts, &first_subscripts);
 }
 
-/* A body runs for the stored elements of its first output. Whether an output's access then meets all stored elements of its
- * own array. */
+/* Whether an output is written completely. A body runs only for the stored elements of its first output; check that
+ * these indices reach all stored elements of the output's own array. */
 static bool meets_all(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;
@@ -130,7 +131,7 @@ static bool is_written(const dcli_body *body, int k)
     return false;
 }
 
-/* Widen axis v of a view's grid, which shows all of the periodic axis d, by the halo on both sides. */
+/* Widen axis v of a view's grid by the halo on both sides. The axis shows all of the periodic axis d of the base. */
 static void widen(dcl_grid *grid, int v, const dcli_layout *layout, int d, bool backwards)
 {
     int64_t before = backwards ? layout->rule.halo_high[d] : layout->rule.halo_low[d];
@@ -192,7 +193,8 @@ static dcl_status check_operands(const dcli_operation *operation)
     return DCL_OK;
 }
 
-/* All outputs cover the same index space: axis d of an output runs loop axis m, so its extent is the first output's. */
+/* Check that axis d of an output, indexed by loop axis m, has the same extent as the first output: all outputs share
+ * one index space. */
 static dcl_status check_output(const dcli_operation *operation, int a, const dcli_subscripts *subscripts)
 {
     const dcli_body *body = operation->body;
@@ -277,8 +279,8 @@ static dcl_status check_range(const dcli_operation *operation, int a, const dcli
     return DCL_OK;
 }
 
-/* Whether the footprints of two accesses of one storage have no element in common. Footprints are boxes, so the answer may be
- * a wrong "no". */
+/* Whether the footprints of two accesses of one storage have no element in common. Footprints are bounding boxes, so a
+ * "no" may be wrong; a "yes" is right. */
 static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_subscripts own[])
 {
     dcl_box seen, foot[2];
@@ -287,7 +289,8 @@ static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_
     if (!dcli_access_footprint(operation, a, &own[a], &operation->box, &seen, &foot[0], &cut) ||
         !dcli_access_footprint(operation, b, &own[b], &operation->box, &seen, &foot[1], &cut))
         return true;
-    int reader = dcli_box_leaves(&foot[1], grid); /* the written one lies in the grid */
+    int reader = dcli_box_leaves(&foot[1], grid); /* the written footprint lies inside the grid; only the reader's
+                                                     may leave it */
     return !dcli_images_meet(&foot[reader], grid, &foot[1 - reader]);
 }
 
@@ -313,7 +316,7 @@ static dcl_status check_alias(const dcli_operation *operation, int a, int b, con
     if ((same && first->param == second->param) || (alike && !same && are_apart(operation, a, b, own)))
         return DCL_OK;
     const dcli_body_access *written = second->written ? second : first, *other = second->written ? first : second;
-    if (same) /* a compiler may assume that two names do not alias */
+    if (same) /* compilers may assume that two names do not alias */
         return DCLI_FAIL(DCL_ERR_BODY,
                          "line %d, column %d: %s and %s are the same array, which is written; give it one name, with "
                          "DCL_INOUT",

@@ -27,10 +27,12 @@ typedef struct dcli_operand {
     const dcli_transform *view; /* borrowed; the view through which it is accessed; NULL: none */
     bool reshaped;              /* the layout is a reshaped one of the storage */
     dcli_declared declared;     /* FORALL: the declaration of what is read; borrowed */
-    bool reads, writes;         /* what may be left unwritten counts as read, too, because its old value is needed */
-    bool overwrites;            /* writes every element of the storage without reading it: a failed one becomes valid */
+    bool reads, writes;         /* it is read; it is written. An operand whose elements may be left unwritten counts
+                                   as read, too, because their old values are needed */
+    bool overwrites;            /* it writes every element of the storage without reading: this makes a failed
+                                   storage valid again */
     int64_t kept;               /* generation of the replicas that are used; 0: none are */
-    bool keeps;                 /* and received elements become replicas */
+    bool keeps;                 /* received elements become replicas */
 } dcli_operand;
 
 /** A descriptor, ready to be planned. FORALL: operand k is parameter k of the body; otherwise operand 0 is the array,

@@ -1,4 +1,5 @@
-/* workqueue/plan.c - makes and frees plans; plans transfers of the host; checks the pool. */
+/* workqueue/plan.c - makes and frees plans; plans transfers between the host and the nodes; checks that a batch's
+ * chunks fit the pool. */
 #include "workqueue/plan.h"
 
 #include <inttypes.h>
@@ -56,7 +57,7 @@ static void free_builder(dcli_builder *builder)
     dcli_box_list_free(&builder->fresh);
 }
 
-/* Note the needs of a host transfer: the elements of the operation's box, one stream per owner. */
+/* Record the needs of a host transfer: the elements of the operation's box, one stream per owner. */
 static dcl_status need_all(dcli_builder *builder, bool written)
 {
     const dcli_operation *operation = builder->operation;
@@ -73,7 +74,8 @@ static dcl_status need_all(dcli_builder *builder, bool written)
     return status;
 }
 
-/* Whether a transfer is planned by element numbers: pieces are single elements, and a good part of them is transferred. */
+/* Whether a host transfer is planned by element numbers: the map deals single elements, and a large part of them is
+ * transferred. */
 static bool is_of_points(const dcli_builder *builder)
 {
     enum { FEW = 16 };
@@ -82,7 +84,7 @@ static bool is_of_points(const dcli_builder *builder)
            dcli_box_elements(&builder->operation->box) >= layout->piece_total / FEW;
 }
 
-/* As need_all(), by element numbers. */
+/* As need_all(), but with points instead of boxes. */
 static dcl_status need_points(dcli_builder *builder, bool written)
 {
     const dcli_operation *operation = builder->operation;
@@ -108,7 +110,7 @@ static dcl_status need_points(dcli_builder *builder, bool written)
     return status;
 }
 
-/* Batch b of a host transfer copies elements between chunk b and the program's memory. */
+/* Add batch b of a host transfer, which copies between chunk b and the program's memory. */
 static void batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
 {
     dcli_plan *plan = builder->plan;
@@ -119,7 +121,7 @@ static void batch_of_chunk(dcli_builder *builder, int64_t b, bool written)
 static dcl_status plan_transfer(dcli_builder *builder, bool written)
 {
     if (builder->self != builder->terms->node_count || dcli_box_is_empty(&builder->operation->box))
-        return DCL_OK; /* owners only serve the host's streams: they have no batches */
+        return DCL_OK; /* an owner only sends or receives the host's streams, without a batch of its own */
     if (dcli_builder_batch(builder) == NULL)
         return DCL_ERR_NOMEM;
     dcl_status status = (is_of_points(builder) ? need_points : need_all)(builder, written);
@@ -144,7 +146,8 @@ static dcl_status plan_whole_part(dcli_builder *builder)
     return dcli_builder_batch(builder) != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* Find the most bytes of received chunks that are needed at once. If they exceed the pool, the plan fails. */
+/* Compute the most bytes of received chunks that are needed at the same time. If they exceed the pool, the plan
+ * fails. */
 static dcl_status check_pool(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
@@ -170,7 +173,7 @@ static dcl_status check_pool(dcli_builder *builder)
                  "its tasks need %" PRId64 " bytes of other nodes' elements at once; the pool has %" PRId64
                  "; set DCL_POOL_BYTES to more, or give the map smaller tiles (;tile=...)",
                  most, builder->terms->pool_bytes);
-        /* every node finds the same failure: nothing is moved */
+        /* every node computes the same failure, so nothing is sent */
         plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = 0;
         plan->piece_count = plan->chunk_count = plan->item_count = plan->live_bytes = 0;
         memset(plan->peer_read, 0, sizeof(bool) * (size_t)(builder->terms->node_count + 1));
@@ -178,7 +181,7 @@ static dcl_status check_pool(dcli_builder *builder)
     return DCL_OK;
 }
 
-/* Make a plan, with detail for reports if that is asked for. */
+/* Make a plan by `plan`, with its detail for reports if requested. */
 static dcl_status plan_in_detail(dcli_builder *builder, dcl_status (*plan)(dcli_builder *))
 {
     dcl_status status = builder->terms->detailed ? dcli_detail_begin(builder) : DCL_OK;
@@ -200,7 +203,7 @@ static dcl_status fill_plan(dcli_builder *builder)
     case DCLI_OP_MOVE:
         return builder->self == builder->operation->node ? plan_in_detail(builder, dcli_plan_move) : DCL_OK;
     case DCLI_OP_DROP:
-        return DCL_OK; /* it changes the table of replicas only */
+        return DCL_OK; /* the operation changes the directory of replicas only */
     default:
         return plan_whole_part(builder);
     }
@@ -234,7 +237,8 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     return DCL_OK;
 }
 
-/* True if every access has the layout and the subscripts of the first output: each node then has all that it needs. */
+/* Whether every access has the layout and the subscripts of the first output, so that each node reads and writes only
+ * its own elements. */
 bool dcli_operation_is_local(const dcli_operation *operation)
 {
     if (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_MOVE)

@@ -27,7 +27,7 @@ typedef struct dcli_plan_terms {
     const dcli_kept *kept;      /* the record of replicas before this operation; NULL: there are none */
     bool detailed;              /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;             /* for tests: do not use plan_points.c */
-    bool streams;               /* only what others exchange with the planned node: see dcli_plan_make() */
+    bool streams;               /* plan only what others exchange with the planned node: see dcli_plan_make() */
 } dcli_plan_terms;
 
 /** The bounds that kernels check the indices of an access against, per axis of the array. */
@@ -41,7 +41,8 @@ typedef struct dcli_limits {
 typedef struct dcli_binding {
     dcli_space_kind kind;
     int where;                  /* PEER: node; STAGE, REPLICA: number in plan->stage */
-    int64_t offset;             /* offset in elements of the work's first index (AFFINE) or of low[] (others) */
+    int64_t offset;             /* offset of an element: for AFFINE accesses that of the work's first index, for
+                                   others that of low[] */
     int64_t step[DCL_MAX_RANK]; /* AFFINE: per loop axis; others: per axis of the array */
     const dcli_limits *limits;  /* NULL for AFFINE accesses of loop bodies: dcli_limits_of() computes them */
 } dcli_binding;
@@ -101,7 +102,7 @@ typedef struct dcli_spot {
     int32_t operand, chunk;
 } dcli_spot;
 
-/** The grid that the numbers of elements refer to. */
+/** The grid in which `number` of a dcli_spot counts. */
 typedef struct dcli_spot_grid {
     dcl_grid grid;
     dcli_divisor by_extent[DCL_MAX_RANK];

@@ -1,6 +1,8 @@
-/* workqueue/plan_detail.c - a plan in detail: pairs of nodes, operands, memory, footprints wider than what is read.
+/* workqueue/plan_detail.c - details of a plan for reports: traffic per pair of nodes, bytes per operand, memory, and
+ * footprints that are wider than what is read.
  *
- * What moves is noted where it is counted, so that the two cannot differ; the rest is read off the finished plan. */
+ * Moves are recorded at the place where the counters are increased, so that report and counters cannot differ; the
+ * other details are computed from the finished plan. */
 #include "workqueue/plan_detail.h"
 
 #include "base/alloc.h"
@@ -72,7 +74,7 @@ static void add_staged(dcli_builder *builder)
     }
 }
 
-/* A copy that is filled by several batches counts with the last of them. */
+/* Add the bytes of new replicas. One that several batches fill is counted with its last batch. */
 static void add_copied(dcli_builder *builder)
 {
     const dcli_plan *plan = builder->plan;
@@ -82,7 +84,8 @@ static void add_copied(dcli_builder *builder)
                 dcli_box_elements(&plan->stage[s].box) * dcli_builder_bytes(builder, plan->stage[s].operand);
 }
 
-/* Different values that the indices of these subscripts take: no more elements are read. At most `most`. */
+/* Number of different values that these subscripts take over a box, at most `most`; so many elements are really
+ * read. */
 static int64_t different_reads(const dcli_subscripts *subscripts, const dcl_box *box, int64_t most)
 {
     int64_t reads = 1;

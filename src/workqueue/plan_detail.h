@@ -4,13 +4,14 @@
 
 #include "workqueue/builder.h"
 
-/** What the planned node's tasks touch of a peer's elements; dcl_report_pair says what is counted. */
+/** What the tasks of the planned node access of one peer's elements; dcl_report_pair defines each count. */
 typedef struct dcli_plan_pair {
-    bool met; /* the peer is in the list `peer` of the detail */
+    bool met; /* the peer is already listed in `peer` of the detail */
     int64_t blocks, bytes, messages, bytes_read, bytes_written;
 } dcli_plan_pair;
 
-/** How many elements more than it reads an access gets; 0 if dcli_access_is_wide() is false. */
+/** For one access: how many elements are transferred or staged beyond those that are read; 0 if dcli_access_is_wide()
+ *  is false. */
 typedef struct dcli_plan_excess {
     int64_t elements;     /* elements of the footprints of all works */
     int64_t read_at_most; /* of these */

@@ -7,7 +7,8 @@
 #include "base/alloc.h"
 #include "workqueue/plan_view.h"
 
-/* Many small stages cost more than their bytes: each is filled and bound separately. */
+/* most stages made by early copies per batch; each stage is filled and bound separately, so many small ones cost more
+ * than their bytes */
 enum { MOST_STAGES = 64 };
 
 static int64_t bytes_of(const dcli_builder *builder, int k, const dcl_box *box)
@@ -25,7 +26,8 @@ dcl_status dcli_early_note(dcli_builder *builder, int a, int64_t binding, const 
 {
     builder->early_bytes += bytes_of(builder, dcli_param_of(builder, a), &view->foot);
     if (!is_little(builder, builder->early_count + 1, builder->early_bytes)) {
-        builder->early_bytes = builder->terms->early_bytes + 1; /* over the limit, whatever follows */
+        builder->early_bytes = builder->terms->early_bytes + 1; /* mark the limit as exceeded for the rest of the
+                                                                   batch */
         return DCL_OK;
     }
     if (dcli_grow(&builder->early, builder->early_count, &builder->early_capacity, sizeof *builder->early) != 0)
@@ -35,7 +37,7 @@ dcl_status dcli_early_note(dcli_builder *builder, int a, int64_t binding, const 
     return DCL_OK;
 }
 
-/* The stage that an earlier read of the batch has for the same box; -1: none. */
+/* The stage of an earlier read of this batch of the same box; -1: none. */
 static int64_t find_alike(const dcli_builder *builder, int64_t count)
 {
     const struct dcli_early_read *read = &builder->early[count];

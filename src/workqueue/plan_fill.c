@@ -1,5 +1,5 @@
-/* workqueue/plan_fill.c - where the elements of stages come from, and where those of outputs go: own parts, parts of peers,
- * chunks, copies. */
+/* workqueue/plan_fill.c - finds for each stage the pieces to copy into it (from own parts, peers' parts, chunks and
+ * replicas), and for each output stage the pieces to copy out. */
 #include "base/alloc.h"
 #include "workqueue/plan_view.h"
 
@@ -14,7 +14,8 @@ static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dc
     return DCL_OK;
 }
 
-/* Pieces of a wanted box that lie in parts: the own one, and those of peers that are read in place. */
+/* Add the pieces of a box that lie in parts of the array: in the own part, and, if `peers`, in parts that are read in
+ * place. */
 static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *box, bool peers)
 {
     const dcli_layout *layout = builder->operation->operand[k].layout;
@@ -36,7 +37,8 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
     return status;
 }
 
-/* Whether two boxes can have an index in common, found quickly: by their bounds, and for equal strides by the rest. */
+/* Quick test whether two boxes can have an index in common: their bounds overlap, and, if their strides are equal,
+ * their starts agree modulo the stride. */
 static bool may_meet(const dcl_box *a, const dcl_box *b)
 {
     for (int d = 0; d < a->rank; d++) {
@@ -63,13 +65,15 @@ static dcl_status piece_of_item(dcli_builder *builder, int64_t i, const dcl_box 
     return add_piece(builder, DCLI_SPACE_CHUNK, (int)item->chunk, &common, item->byte_offset);
 }
 
-/* Items of this batch by the stage they were made for: chains through `next`, one set for each direction. */
+/* The items of this batch, grouped by the stage for which they were requested: linked lists through `next`, one set of
+ * lists per direction. */
 struct chains {
     int64_t first_stage, first_item;
     int64_t *head[2], *next;
 };
 
-/* Where elements may be needed by several stages, received items are found by what they have. */
+/* Enter received item i into the set of arrived boxes of its operand, for operands whose elements may be used by
+ * several stages. */
 static dcl_status note_arrival(dcli_builder *builder, int64_t i)
 {
     const dcli_item *item = &builder->plan->item[i];
@@ -136,7 +140,8 @@ static dcl_status chained_pieces(dcli_builder *builder, const struct chains *cha
     return status;
 }
 
-/* Everything received for an array so far may hold elements of this footprint. */
+/* Add the pieces of a footprint that earlier or current items of this array contain: all items received so far are
+ * searched. */
 static dcl_status searched_pieces(dcli_builder *builder, int k, const dcl_box *box)
 {
     const dcli_seen *seen = &builder->seen[k];
@@ -170,7 +175,7 @@ static dcl_status piece_of_copy(dcli_builder *builder, int k, const dcli_source 
     return add_piece(builder, DCLI_SPACE_REPLICA, (int)stage, &region, 0);
 }
 
-/* Take what a copy has of some boxes; what it lacks of them remains there. */
+/* Add the pieces of some boxes that a replica contains, and remove them from the list `boxes`. */
 static dcl_status take_from_copy(dcli_builder *builder, int k, const dcli_source *source, dcli_box_list *boxes)
 {
     dcli_box_list left = {0};
@@ -195,8 +200,8 @@ static dcl_status take_from_copy(dcli_builder *builder, int k, const dcli_source
     return status;
 }
 
-/* What of a box lies in kept copies comes from these. One after the other, not one within the other: there may be a
- * thousand, and threads of programs may have small stacks. */
+/* Add the pieces of a wanted box that existing replicas contain. The replicas are visited in a loop, not by recursion:
+ * there may be a thousand, and the program's threads may have small stacks. */
 static dcl_status pieces_of_copies(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     int k = builder->plan->stage[want->stage].operand;
@@ -227,7 +232,8 @@ static dcl_status pieces_out(dcli_builder *builder, const struct chains *chains,
     return status == DCL_OK ? chained_pieces(builder, chains, 1, want) : status;
 }
 
-/* Whether pieces from this number on, of one wanted box, leave out what is stored nowhere. */
+/* Whether the pieces of a wanted box, from number first_piece on, leave out some of its elements: those that are stored
+ * nowhere. */
 static bool leave_holes(const dcli_builder *builder, int64_t first_piece, const dcli_want *want)
 {
     const dcli_plan *plan = builder->plan;
@@ -239,7 +245,7 @@ static bool leave_holes(const dcli_builder *builder, int64_t first_piece, const 
     return missing > 0;
 }
 
-/* Boxes of pieces become those of the stage: regions lie where they lay. */
+/* Add all pieces of one stage. Their boxes are changed to indices of the stage; their offsets stay. */
 static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     dcli_plan *plan = builder->plan;
@@ -260,8 +266,8 @@ static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains,
     return status;
 }
 
-/* Without pieces: chunks that arrived with earlier batches may be read by this one, too. Chunks of arrays whose elements are
- * needed once are read by the batch that they arrive with. */
+/* For each chunk, find the last batch that reads it; pieces are not needed for this. If the elements of an array are
+ * needed by several batches, later batches may read a chunk, too; otherwise only the batch that requested it does. */
 static dcl_status find_last_readers(dcli_builder *builder)
 {
     dcl_status status = DCL_OK;
@@ -273,7 +279,8 @@ static dcl_status find_last_readers(dcli_builder *builder)
     return status;
 }
 
-/* Wants of a stage stand together: first everything that goes in, then everything that comes out. */
+/* The wants of one stage are neighbours in the list. First all pieces that are copied in are added, then all that are
+ * copied out. */
 dcl_status dcli_fill_stages(dcli_builder *builder)
 {
     struct chains chains = {0};

@@ -1,7 +1,8 @@
-/* workqueue/plan_forall.c - the plan of a loop body: owner computes.
+/* workqueue/plan_forall.c - the plan of a loop body. The node that owns an element of the first output computes it.
  *
- * Tiles -> batches -> works. A work's box is first cut where a read would leave its grid (what is inside runs without
- * checks), then where reads leave the node's own part (what is inside reads it in place); the rest is staged. */
+ * Tiles are grouped into batches, and batches are cut into works. The box of a work is first cut where reads would
+ * leave their grid: inside, kernels run without checks. Then it is cut where reads leave the node's own part: inside,
+ * kernels read the part itself. All remaining reads get stages. */
 #include "workqueue/plan_forall.h"
 
 #include <string.h>
@@ -13,8 +14,9 @@
 
 /* ---- bindings ---------------------------------------------------------------------------------------------------- */
 
-/* Where the loop's first element lies in a region that holds all that is read, and how far apart the next ones are. A
- * footprint of one index along an axis adds no step: reads elsewhere are outside the grid and never made. */
+/* Bind an affine access to a region that contains all its elements: compute the offset of the element for the loop's
+ * first index, and the step per loop axis. Along an axis where the footprint has one index the step is 0: reads of
+ * other indices would be outside the grid and are never made. */
 static void bind_affine(const dcli_subscripts *subscripts, const dcl_box *box, const dcl_box *foot,
                         const dcli_region *region, dcli_binding *binding)
 {
@@ -35,7 +37,8 @@ static void bind_affine(const dcli_subscripts *subscripts, const dcl_box *box, c
     }
 }
 
-/* The same for indices that a kernel finds itself, axis by axis of what it sees. */
+/* As bind_affine() for declared reaches, whose indices a kernel computes itself: one step per axis of the array as the
+ * body sees it. */
 static void bind_reach(const dcli_transform *view, const dcl_box *seen, const dcli_region *region,
                        dcli_binding *binding)
 {
@@ -51,7 +54,7 @@ static void bind_reach(const dcli_transform *view, const dcl_box *seen, const dc
     }
 }
 
-/* What kernels check the indices of an access against. */
+/* The bounds against which kernels check the indices of an access. */
 static dcli_limits make_limits(const dcli_subscripts *subscripts, const dcl_box *seen)
 {
     dcli_limits limits = {.low = {0}};
@@ -63,7 +66,8 @@ static dcli_limits make_limits(const dcli_subscripts *subscripts, const dcl_box 
             limits.width[d] = subscripts->declared.number[d];
         else if (reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION)
             limits.width[d] = seen->stride[d];
-        else if (reach == DCLI_REACH_AFFINE && seen->count[d] > 0) /* all numbers from the first to the last */
+        else if (reach == DCLI_REACH_AFFINE && seen->count[d] > 0) /* all indices from the first to the last are
+                                                                      valid */
             limits.count[d] = (seen->count[d] - 1) * seen->stride[d] + 1;
     return limits;
 }
@@ -73,7 +77,8 @@ dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box
     dcli_subscripts own, base;
     dcl_box seen = {.rank = 0}, foot;
     bool cut;
-    if (dcli_operation_subscripts(operation, a, &own, &base) == DCL_OK) /* it was planned: they do not overflow */
+    if (dcli_operation_subscripts(operation, a, &own, &base) == DCL_OK) /* they cannot overflow, because this was
+                                                                           checked before planning */
         dcli_access_footprint(operation, a, &own, box, &seen, &foot, &cut);
     return make_limits(&own, &seen);
 }
@@ -86,7 +91,7 @@ void dcli_bind_view(dcli_builder *builder, int a, const dcl_box *box, const stru
     if (view->kind == DCLI_SPACE_STAGE || view->kind == DCLI_SPACE_REPLICA) {
         binding->where = (int)view->stage;
         if (view->empty)
-            return; /* nothing is read: steps 0, no count */
+            return; /* the access reads nothing: steps 0, count 0 */
         region = dcli_region_padded(&builder->plan->stage[view->stage].box, 0,
                                     dcli_builder_bytes(builder, dcli_param_of(builder, a)));
     }
@@ -134,8 +139,8 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
 
 /* ---- cutting a box into works ------------------------------------------------------------------------------------ */
 
-/* What kernels with subscripts of their own read is indexed one by one: no gaps but those that a view leaves, or that are
- * declared. */
+/* Whether an access can be bound to a region. Accesses with declared reaches index elements one by one, so the region
+ * must not have gaps along an axis, except those of a view or of the declaration. */
 static bool is_usable(const dcli_builder *builder, int a, const dcli_region *region, const struct dcli_view *access)
 {
     const dcli_transform *view = dcli_operand_of(builder, a)->view;
@@ -150,8 +155,8 @@ static bool is_usable(const dcli_builder *builder, int a, const dcli_region *reg
     return true;
 }
 
-/* Look whether one node's part holds the whole footprint in one region. The largest region of the own part is left in
- * builder->regions.region[*largest_out] (-1: none). */
+/* Test whether one node's part contains the whole footprint in one region. Sets *largest_out to the index in
+ * builder->regions of the largest region of the own part (-1: none). */
 static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_view *view, bool *covers_out,
                           dcli_region *largest_out)
 {
@@ -182,7 +187,7 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
     return status;
 }
 
-/* The only peer that owns all of a footprint, or -1. */
+/* The only peer that owns elements of a footprint, if it owns all of them; else -1. */
 static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
@@ -191,7 +196,8 @@ static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
     return owner < end && dcli_next_owner(builder, owner + 1, end) == end ? owner : -1;
 }
 
-/* Of an array that this node keeps something of: whether what is read here is. */
+/* For an operand with replicas at this node: test whether a replica contains the footprint, and bind the access to
+ * it. */
 static dcl_status look_whether_kept(dcli_builder *builder, int a, struct dcli_view *view)
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);
@@ -201,7 +207,7 @@ static dcl_status look_whether_kept(dcli_builder *builder, int a, struct dcli_vi
     return status;
 }
 
-/* dcli_access_footprint(), with the grid that was found before. */
+/* As dcli_access_footprint(), with the access's grid from the builder. */
 static bool find_footprint(const dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view)
 {
     const dcli_transform *transform = dcli_operand_of(builder, a)->view;
@@ -266,7 +272,7 @@ static void intersect_ranges(int rank, int64_t lo[], int64_t count[], const int6
     }
 }
 
-/* A range of a box's own counting. */
+/* A range of the indices of a box, counted from its first index in steps of the box. */
 struct range {
     int64_t lo[DCL_MAX_RANK], count[DCL_MAX_RANK];
 };
@@ -280,7 +286,7 @@ static struct range whole_range(const dcl_box *box)
 
 typedef dcl_status work_fn(dcli_builder *builder, const dcl_box *box, bool inside);
 
-/* Call `each` for the part of a box that is in the range, and for the boxes that are not. */
+/* Call `each` once for the part of a box in the range, and once for each box outside of the range. */
 static dcl_status split_box(dcli_builder *builder, const dcl_box *box, const struct range *range, work_fn *each)
 {
     dcl_box inner;
@@ -313,10 +319,14 @@ static dcl_status plan_split(dcli_builder *builder, const dcl_box *box, bool ins
 
 static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box);
 
-enum { LARGE_SEGMENT = 1 << 12 }; /* elements: of fewer, more boxes cost more than stages */
+enum {
+    LARGE_SEGMENT = 1 << 12
+}; /* least elements of a segment for which a box is cut at segment borders; below,
+                                     more boxes cost more than stages */
 
-/* The regions in which nodes have a footprint, if they are without gaps, few, and of at least so many elements on average, and
- * if at least one of several owners is read in place; else none. They are put into builder->fresh. */
+/* Find the regions in which nodes store a footprint, and put them into builder->fresh. It stays empty if there are many
+ * regions, if they have gaps, if they have fewer than `least` elements on average, or if there are several owners and
+ * none of them is read in place. */
 static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foot, int64_t least)
 {
     enum { MOST = 64 };
@@ -347,8 +357,8 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
     return status;
 }
 
-/* A box whose reads of an array are spread over a few regions is cut where one ends: then each part reads one of them, and
- * nothing is staged but what is sent. */
+/* If the reads of a box are spread over a few regions, cut the box where a region ends. Then each part reads one region
+ * in place, and only elements that are sent need stages. */
 static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box, const dcl_box *foot, int64_t least,
                                 work_fn *each, bool *done_out)
 {
@@ -359,7 +369,8 @@ static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box
     dcl_status status = find_segments(builder, a, foot, least);
     if (status != DCL_OK || builder->fresh.count == 0)
         return status;
-    dcli_box_list segments = builder->fresh; /* the parts need the list as scratch again */
+    dcli_box_list segments = builder->fresh; /* take the list out of the builder, because planning the parts
+                                                overwrites it */
     builder->fresh = (dcli_box_list){0};
     *done_out = true;
     for (int64_t s = 0; s < segments.count && status == DCL_OK; s++) {
@@ -374,7 +385,7 @@ static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box
     return status;
 }
 
-/* Whether reads of a box may come from several segments that lie side by side. */
+/* Whether the reads of a box may come from several adjacent segments, so that cutting at their borders helps. */
 static bool may_be_segments(const dcli_builder *builder, int a, const struct dcli_view *view)
 {
     return dcli_is_staged(view) && !view->written && !dcli_is_kept(view) && !view->leaves &&
@@ -387,7 +398,7 @@ static dcl_status plan_part(dcli_builder *builder, const dcl_box *box, bool insi
     return plan_unchecked(builder, box);
 }
 
-/* Whether an access may read outside its grid: then a cut by segments would leave out indices. */
+/* Whether an access may read outside its grid. Then cutting by segments would omit indices. */
 static bool is_cut(const dcli_builder *builder, int a, const dcl_box *box)
 {
     dcl_box foot;
@@ -409,8 +420,8 @@ static dcl_status plan_checked_border(dcli_builder *builder, const dcl_box *box,
     return plan_border(builder, box, true);
 }
 
-/* What is left of a large box around the part that reads its own segment alone: cut until each part reads one segment per
- * access. That costs less than copying into stages. */
+/* Plan the part of a large box around the indices that read only own elements: cut it until each part reads one segment
+ * per access. This costs less than copying into stages. */
 static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool checked)
 {
     struct dcli_view views[DCLI_MAX_ACCESSES];
@@ -428,10 +439,11 @@ static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool ch
     return status == DCL_OK ? emit_work(builder, box, checked, views) : status;
 }
 
-/* Whether the borders of a box are cut by segments. */
+/* Whether a box is large enough to cut the part around its own-part reads by segments. */
 static bool cuts_borders(const dcl_box *box) { return dcli_box_elements(box) >= LARGE_SEGMENT; }
 
-/* The range of a box whose halos and crosses lie in a box of what is seen. */
+/* For a declared halo or cross: the range of a box whose reads all lie in `part`, a box of the array as the body sees
+ * it. */
 static bool declared_inside(const dcli_builder *builder, int a, const dcl_box *box, const dcl_box *part,
                             struct range *range_out)
 {
@@ -439,7 +451,8 @@ static bool declared_inside(const dcli_builder *builder, int a, const dcl_box *b
     return dcli_declared_inside(&builder->own[a], box, &grid, part, range_out->lo, range_out->count);
 }
 
-/* The range of a box whose reads lie in a box of elements. @return false when there is none, or it is not known. */
+/* The range of a box whose reads all lie in `part`, a box of elements. @return false if there is none, or it cannot be
+ * computed. */
 static bool inside_part(const dcli_builder *builder, int a, const dcl_box *box, const dcl_box *part,
                         struct range *range_out)
 {
@@ -451,7 +464,7 @@ static bool inside_part(const dcli_builder *builder, int a, const dcl_box *box, 
            declared_inside(builder, a, box, part, range_out);
 }
 
-/* Cut off what may read beyond an axis that is periodic: that is staged. */
+/* Plan the indices whose reads may cross the edge of a periodic axis as works of their own: these reads need stages. */
 static dcl_status plan_wrapped(dcli_builder *builder, const dcl_box *box, bool inside)
 {
     return inside ? plan_unchecked(builder, box) : plan_as_is(builder, box, false);
@@ -481,7 +494,8 @@ static dcl_status plan_in_grid(dcli_builder *builder, const dcl_box *box)
     return leaves ? split_box(builder, box, &range, plan_wrapped) : plan_unchecked(builder, box);
 }
 
-/* Where most of a box reads the own part only, that much runs without staging. */
+/* Plan a box without reads outside grids. If most of it reads only the node's own part, that range becomes a work
+ * without stages. */
 static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
 {
     struct dcli_view views[DCLI_MAX_ACCESSES];
@@ -528,7 +542,7 @@ static dcl_status plan_cut_edge(dcli_builder *builder, const dcl_box *box, bool 
     return inside ? plan_in_grid(builder, box) : plan_border(builder, box, true);
 }
 
-/* Cut off what may read outside a grid. */
+/* Plan the indices that may read outside a grid as works of their own, whose kernels check each index. */
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 {
     struct range range = whole_range(box);
@@ -558,7 +572,8 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-/* Which arrays can be needed twice, and whether footprints are more than what is read. */
+/* Find out which arrays may be needed twice by different works, and whether footprints contain more than what is
+ * read. */
 static dcl_status look_at_accesses(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
@@ -595,8 +610,8 @@ static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per
     return status;
 }
 
-/* Elements of the first output that a batch of parts of a tile may have. Footprints that are the same for all parts would
- * be staged for each: such tiles are not cut. Nor are those of a tile kernel. */
+/* Most elements of the first output in one batch when tiles are cut. If some footprint is the same for all parts of a
+ * tile, each part would get its own copy in a stage: then tiles are not cut, and neither are tiles of a tile kernel. */
 static int64_t most_elements(const dcli_builder *builder)
 {
     const dcli_body *body = builder->operation->body;
@@ -616,7 +631,7 @@ static int64_t staged_bytes(const dcli_builder *builder)
     return bytes;
 }
 
-/* Whether this node owns all elements of all operands, so that nothing is moved. */
+/* Whether this node owns all elements of all operands, so that nothing is transferred. */
 static bool is_alone(const dcli_builder *builder)
 {
     for (int k = 0; k < builder->operation->operand_count; k++) {
@@ -627,7 +642,8 @@ static bool is_alone(const dcli_builder *builder)
     return true;
 }
 
-/* Forget what was planned (nothing is moved): one batch would stage too much at once. */
+/* Discard the works planned so far and plan again in smaller batches: a single batch would need too much memory for
+ * stages. Called only if nothing is transferred. */
 static void start_over(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;

@@ -1,7 +1,7 @@
 /* workqueue/plan_move.c - plans dcl_move(): a node makes replicas of the elements of a box that it does not own.
  *
- * A replica is one box in one piece of memory, so that any read within it can be bound to it directly. It is filled by several
- * batches: a move may be as large as the budget of replicas, while the data on its way stays within the pool. */
+ * A replica is one box in one piece of memory, so that any read within it can be bound to it directly. Several batches
+ * fill it: a move may be as large as the budget of replicas, but the chunks in flight must fit into the pool. */
 #include "workqueue/plan_move.h"
 
 #include <inttypes.h>
@@ -12,8 +12,9 @@
 #include "workqueue/plan_view.h"
 
 enum {
-    MOST_COPIES = 1024,  /* of an array at a node, because every footprint is compared with each */
-    BATCHES_IN_POOL = 16 /* at least: single bytes, padded to 8, then take half of the pool */
+    MOST_COPIES = 1024,  /* most replicas of an array at a node; every footprint is compared with each of them */
+    BATCHES_IN_POOL = 16 /* a batch takes at most this share of the pool; elements of one byte are padded to 8, and
+                            then take half of the pool */
 };
 
 /* Find the largest box of this node's own elements within a box; empty if there is none. */
@@ -91,7 +92,7 @@ static dcl_status plan_batch(dcli_builder *builder, const dcl_box *copy, const d
     return status;
 }
 
-/* Plan a replica in batches of at most so many elements, cut along the slowest axes. */
+/* Plan one replica in batches of at most `most` elements each; its box is cut along the slowest axes. */
 static dcl_status plan_parts(dcli_builder *builder, const dcl_box *copy, int64_t most)
 {
     int64_t shape[DCL_MAX_RANK];

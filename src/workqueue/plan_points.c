@@ -1,13 +1,13 @@
-/* workqueue/plan_points.c - a fast way to plan loop bodies whose first output has a map that shuffles single elements, which
- * gives one work per element. Works are planned from element numbers, without lists of tiles, footprints or wants. The plan
- * is the same as the general way gives. */
+/* workqueue/plan_points.c - a fast planner for loop bodies whose first output has a map that deals single elements, so
+ * that every element is a work. It computes the works from element numbers, without lists of tiles, footprints or
+ * wants. The plan is identical to that of the general planner. */
 #include "workqueue/plan_points.h"
 
 #include <string.h>
 
 #include "workqueue/plan_view.h"
 
-/* Whether an access reads at most one element per element of the first output, one that is stored on some node. */
+/* Whether an access reads, for each element of the first output, at most one element, which is stored on some node. */
 static bool is_plain(const dcli_builder *builder, int a)
 {
     const dcli_body_access *access = &builder->operation->body->access[a];
@@ -63,7 +63,7 @@ static dcl_status add_stage(dcli_builder *builder, int k, const dcl_box *box, in
     return DCL_OK;
 }
 
-/* Need an element of another node: count it, and have it sent unless it is read in place. */
+/* Record that an element of another node is read: count it, and request it unless it is read in place. */
 static dcl_status need_element(dcli_builder *builder, int a, const int64_t index[], dcli_point *point)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
@@ -122,7 +122,7 @@ static dcl_status plan_point(dcli_builder *builder, const int64_t loop[], int64_
     return DCL_OK;
 }
 
-/* Fill the stages of a batch: each is one element, and so one item. */
+/* Add the pieces that fill the stages of a batch: each stage is one element, so it has one item. */
 static dcl_status fill_stages(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;

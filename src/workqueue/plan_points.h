@@ -4,8 +4,8 @@
 
 #include "workqueue/builder.h"
 
-/** Whether each element of the first output is a work whose reads are single elements. Called after the accesses are
- *  analysed. */
+/** Whether this planner can be used: each element of the first output is a work, and all reads are single elements.
+ *  Call it after the accesses are analysed. */
 bool dcli_points_can_plan(const dcli_builder *builder);
 
 /** dcli_plan_batch() for such a body: the same plan in a fraction of the time. */

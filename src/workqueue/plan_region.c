@@ -1,4 +1,4 @@
-/* workqueue/plan_region.c - cuts a region of tiles into boxes for which declared reaches can be planned. */
+/* workqueue/plan_region.c - cuts the index box of a tile where declared reaches (portions, halos) need it. */
 #include "workqueue/plan_view.h"
 
 #include "segment/declared.h"
@@ -25,7 +25,7 @@ static dcl_status take_portion(dcli_builder *builder, const dcl_box *portion, in
     return status;
 }
 
-/* Cut a box by the portions of access `a` and later ones: indices of different portions become different works. */
+/* Cut a box by the portions of access `a` and of later accesses, so that each work lies in one portion per access. */
 static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a)
 {
     int accesses = builder->operation->body->access_count;
@@ -59,8 +59,8 @@ static int find_gaps_in_tile(const dcli_builder *builder, const dcl_box *box)
     return -1;
 }
 
-/* Find an axis with gaps between its indices along which a declared reach needs consecutive ones; -1: there is none. Kernels
- * index the rows or columns that they have without gaps. */
+/* Find an axis along which the indices of a box have gaps, though a declared reach needs consecutive ones; -1: there is
+ * none. Kernels address the rows or columns that they have without gaps. */
 static int find_gaps(const dcli_builder *builder, const dcl_box *box)
 {
     if (builder->operation->body->tile_kernel)

@@ -1,4 +1,5 @@
-/* workqueue/plan_stage.c - what a loop body, or a move, needs of other nodes: what is counted, and what goes into stages. */
+/* workqueue/plan_stage.c - determines what a loop body or a move needs from other nodes: counts it, requests it, and
+ * chooses the stages into which it is copied. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "segment/declared.h"
@@ -45,13 +46,13 @@ dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_
     return status;
 }
 
-/* How a box of other nodes' elements is moved. */
+/* How move_box() treats a box of other nodes' elements: whether it counts and requests them. */
 struct move {
     int64_t stage;
     bool written, counted;
 };
 
-/* Go through what peers own of a box: count it, and where it has to be sent, note the need. */
+/* For each peer that owns elements of a box: count them, and request them if they must be sent. */
 static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, const struct move *move)
 {
     const dcli_layout *layout = layout_of(builder, k);
@@ -89,7 +90,7 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
     return status;
 }
 
-/* A box that is read: move what no task of this node needed before. */
+/* Count and request the elements of a footprint that no task of this node has needed before. */
 static dcl_status need_box(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
 {
     dcli_seen *seen = &builder->seen[k];
@@ -125,7 +126,8 @@ dcl_status dcli_add_stage(dcli_builder *builder, int k, const dcl_box *box, int6
     return DCL_OK;
 }
 
-/* A recent stage of this batch with the same contents, or -1. Only for footprints staged alone. */
+/* Find a stage of this batch with the same contents; -1: there is none. Only footprints that have a stage of their own
+ * are compared. */
 static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box)
 {
     enum { LOOK_BACK = 8 };
@@ -143,7 +145,7 @@ static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box
     return -1;
 }
 
-/* The boxes that a footprint consists of. @param parts_out  [DCL_MAX_RANK] */
+/* The boxes that make up a footprint: one, or several for crosses and portions. @param parts_out  [DCL_MAX_RANK] */
 static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, dcl_box parts_out[])
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);
@@ -154,7 +156,8 @@ static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, 
     bool approximate = false;
     dcl_grid grid = dcli_access_grid(builder->operation, a);
     int count = dcli_declared_parts(&builder->own[a], view->space, &grid, parts_out, &approximate);
-    if (view->kind == DCLI_SPACE_REPLICA) { /* a copy is kept as a whole: others may read all of it */
+    if (view->kind == DCLI_SPACE_REPLICA) { /* a replica is filled as a whole, because later operations may read all
+                                               of it */
         approximate |= count > 1 || dcli_box_elements(&parts_out[0]) < dcli_box_elements(&view->foot);
         parts_out[0] = view->foot;
     }
@@ -200,7 +203,8 @@ static bool may_share(const dcli_builder *builder, int k, int b, const struct dc
     return dcli_param_of(builder, b) == k && dcli_is_staged(&views[b]) && !dcli_is_kept(&views[b]);
 }
 
-/* The accesses of one array share a stage where the box around their footprints is no larger than these together. */
+/* Give the accesses of one array a common stage, if the bounding box of their footprints has no more elements than they
+ * have together. */
 static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view views[], bool *done_out)
 {
     int accesses = builder->operation->body->access_count, together = 0, k = dcli_param_of(builder, a);
@@ -239,7 +243,7 @@ static dcl_status add_source(dcli_builder *builder, int k, const dcl_box *box)
     return DCL_OK;
 }
 
-/* The copies of operand k that there were before. */
+/* List the replicas of operand k from before this operation in builder->source. */
 static dcl_status find_copies(dcli_builder *builder, int k)
 {
     dcl_status status = DCL_OK;
@@ -254,7 +258,7 @@ static dcl_status find_copies(dcli_builder *builder, int k)
     return status;
 }
 
-/* What is kept counts as seen: it is not needed again. */
+/* Elements of existing replicas count as already received, so they are not requested again. */
 dcl_status dcli_find_sources(dcli_builder *builder)
 {
     dcl_status status = DCL_OK;
@@ -283,14 +287,14 @@ dcl_status dcli_name_copy(dcli_builder *builder, int k, const dcl_box *box, int6
     return status;
 }
 
-/* Whether every index of a box is one of another. */
+/* Whether `box` contains every index of `part`. */
 static bool contains(const dcl_box *box, const dcl_box *part)
 {
     dcl_box common;
     return dcli_box_intersect(box, part, &common) && dcli_box_elements(&common) == dcli_box_elements(part);
 }
 
-/* The copy that has all of a box, as a number in builder->source; -1: none. */
+/* Find an existing replica that contains all of a box. @return its index in builder->source; -1: none. */
 static int64_t copy_of(const dcli_builder *builder, int k, const dcl_box *box)
 {
     for (int64_t c = 0; c < builder->source_count; c++)
@@ -308,7 +312,7 @@ bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box)
     return false;
 }
 
-/* Whether nobody else owns any of a box: then there is nothing to keep. */
+/* Whether no other node owns any element of a box, so that a replica would be useless. */
 static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
 {
     const dcli_layout *layout = layout_of(builder, k);
@@ -322,12 +326,12 @@ static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
     return true;
 }
 
-/* Copies are looked through for every footprint: an operation uses so many at most. What is read in more and smaller boxes
- * is moved each time. */
+/* most replicas of an operand that a plan uses, because each footprint is compared with all of them. Footprints beyond
+ * this are transferred each time. */
 enum { MOST_COPIES = 256 };
 
-/* A footprint of an operand with copies: from one that is there, else, where they are kept, as a copy to keep while the
- * budget lasts. */
+/* Give an access of an operand with replicas its stage: an existing replica of its box; or a new replica, if a policy
+ * asks for it and the budget allows it. */
 static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *view)
 {
     int k = dcli_param_of(builder, a);
@@ -407,7 +411,8 @@ dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[])
     dcl_status status = DCL_OK;
     for (int a = 0; a < accesses && status == DCL_OK; a++) {
         if (views[a].kind == DCLI_SPACE_PEER) {
-            builder->plan->peer_read[views[a].node] = true; /* also where it is kept, and so not moved */
+            builder->plan->peer_read[views[a].node] = true; /* read the peer's part in place, even if a replica is
+                                                               made of it, which is then copied without a transfer */
             status = need_parts(builder, a, &views[a]);
         }
         if (!dcli_is_staged(&views[a]) || views[a].stage >= 0)

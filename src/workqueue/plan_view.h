@@ -4,18 +4,18 @@
 
 #include "workqueue/builder.h"
 
-/* One access of the work being planned. */
+/* What the planner knows about one access of the work being planned. */
 struct dcli_view {
-    bool content; /* its old contents are needed: read, or possibly not overwritten */
+    bool content; /* its old contents are needed: it is read, or not certainly overwritten */
     bool written;
     bool empty; /* touches nothing inside the grid */
-    /* Where kernels find it, decided once: look() says whether it lies wholly in `region` of the own part or of one
-     * peer's part that is read in place; else stage_alone() says whether a replica has it, or is made. What is in a
-     * stage is then bound, or gathered in the kernel: that depends on the device (lower/gather.c). */
+    /* Where kernels find the elements, decided once. look_at() decides on the own part or one peer's part, if `region`
+     * contains all of them; otherwise stage_alone() decides on a replica or a stage. Whether kernels bind a stage or
+     * gather in its place depends on the device and is decided later (lower/gather.c). */
     dcli_space_kind kind;
     int node;             /* OWN, PEER: whose part */
-    int64_t stage;        /* STAGE, REPLICA: number in the plan; -1: none yet, or there is nothing to hold */
-    dcli_policy policy;   /* by which it is kept from now on */
+    int64_t stage;        /* STAGE, REPLICA: index in plan->stage; -1: none yet, or there are no elements */
+    dcli_policy policy;   /* why it becomes a replica; NONE: it does not */
     bool leaves;          /* reads beyond a periodic axis */
     dcl_box foot;         /* elements of the array */
     dcl_box seen;         /* its indices in the body: the same if there is no view */
@@ -66,7 +66,7 @@ static inline bool dcli_is_staged(const struct dcli_view *view)
     return !view->empty && (view->kind == DCLI_SPACE_STAGE || view->kind == DCLI_SPACE_REPLICA);
 }
 
-/** Whether what it reads is kept from now on. */
+/** Whether the elements that the access reads become a replica. */
 static inline bool dcli_is_kept(const struct dcli_view *view) { return view->policy != DCLI_POLICY_NONE; }
 
 /* An access that is bound to a peer's part. */
@@ -84,13 +84,13 @@ dcl_status dcli_early_note(dcli_builder *builder, int a, int64_t binding, const 
 dcl_status dcli_early_stage(dcli_builder *builder);
 /** After dcli_fill_stages(): set `early` of the batch's stages. */
 void dcli_early_mark(dcli_builder *builder);
-/** Bind an access of a work to the place in its view. Does not change the limits. */
+/** Bind an access of a work to the memory that its view names. Does not change the limits. */
 void dcli_bind_view(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view,
                     dcli_binding *binding);
 /** Add a stage of the batch for a box of operand k. */
 dcl_status dcli_add_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out);
 
-/** Plan a region of tiles, or a box that needs no further cutting. */
+/** Plan a box of tiles; if declared reaches need it, it is cut first. */
 dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box);
 
@@ -101,7 +101,7 @@ dcl_status dcli_plan_batch(dcli_builder *builder, int64_t first, int64_t count, 
 /** At the end: count the tiles with something to compute. */
 dcl_status dcli_count_tasks(dcli_builder *builder, int64_t tiles);
 
-/** Append the parts of a box of indices without gaps, if declared reaches depend on them. */
+/** Append the boxes into which a box must be cut so that declared reaches see indices without gaps. */
 dcl_status dcli_cut_gaps(const dcli_builder *builder, const dcl_box *box, dcli_box_list *out);
 
 /** Record what the accesses of a work need of other nodes, and give unbound accesses a stage. */
@@ -113,7 +113,7 @@ dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_
 /** Find this node's replicas of the operands before the operation. */
 dcl_status dcli_find_sources(dcli_builder *builder);
 
-/** Whether an operand has or gets replicas at this node, whose elements are not moved again. */
+/** Whether an operand has replicas at this node or gets some; their elements are not transferred again. */
 static inline bool dcli_has_copies(const dcli_builder *builder, int k)
 {
     return builder->seen[k].keeps || builder->seen[k].copied;
@@ -128,7 +128,7 @@ bool dcli_lacks(dcli_builder *builder, int k, const dcl_box *box);
 /** Let the current batch copy a part of a box into a replica of the box. Parts of all batches are disjoint. */
 dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part);
 
-/** Find or make the stage of this batch that stands for an existing replica. */
+/** Get the stage of this batch that stands for an existing replica; add it if there is none. */
 dcl_status dcli_name_copy(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out);
 
 /** At the end: add the touched blocks to the counters. */
