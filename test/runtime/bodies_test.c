@@ -294,7 +294,10 @@ Test(bodies_on_device, that_come_again_reach_all_nodes_through_losses_and_joins)
         run_some(cluster, "cyclic(2)", seed, 40);
         for (int n = 0; n < 2 * BODIES; n++) /* nothing waits for these */
             TEST_OK(dcl_forall(cluster, body_number(n % BODIES), DCL_OUT_AS("C", X), DCL_IN_AS("A", Y)));
-        cr_assert_eq(kill(pool->member[0].process.pid, SIGKILL), 0);
+        pthread_mutex_lock(&pool->lock); /* the process monitor clears it once the process is reaped */
+        pid_t victim = pool->member[0].process.pid;
+        pthread_mutex_unlock(&pool->lock);
+        cr_assert_eq(kill(victim, SIGKILL), 0);
         while (dcl_node_is_alive(cluster, 0))
             usleep(1000);
         dcl_wait(cluster); /* some may have told of the loss before */
