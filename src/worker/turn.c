@@ -75,7 +75,16 @@ void dcli_turn_serves(dcli_worker *host, bool serves)
 
 /* ---- threads of the program ---------------------------------------------------------------------------------------- */
 
-bool dcli_turn_take(dcli_worker *host)
+/* The own thread did not end its turn in time: it goes on. */
+static void renounce(dcli_turn *turn)
+{
+    pthread_mutex_lock(&turn->lock);
+    turn->taken = false;
+    pthread_cond_signal(&turn->changed);
+    pthread_mutex_unlock(&turn->lock);
+}
+
+bool dcli_turn_take(dcli_worker *host, int64_t until_ns)
 {
     dcli_turn *turn = &host->as_host->turn;
     pthread_mutex_lock(&turn->lock);
@@ -90,9 +99,13 @@ bool dcli_turn_take(dcli_worker *host)
         turn->lingers = turn->summoned = false;
     }
     pthread_mutex_unlock(&turn->lock);
-    if (takes)
-        pthread_mutex_lock(&turn->serving);
-    return takes;
+    if (!takes)
+        return false;
+    struct timespec until = dcli_at_ns(until_ns);
+    if (pthread_mutex_clocklock(&turn->serving, CLOCK_MONOTONIC, &until) == 0)
+        return true;
+    renounce(turn);
+    return false;
 }
 
 void dcli_turn_leave(dcli_worker *host)

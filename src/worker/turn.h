@@ -35,8 +35,9 @@ void dcli_turn_await(struct dcli_worker *host);
 void dcli_turn_give(struct dcli_worker *host);
 /** By the own thread, when it begins and ends: only in between may others serve in its place. */
 void dcli_turn_serves(struct dcli_worker *host, bool serves);
-/** By a thread of the program. @return false: another one serves, or nobody does any more. */
-bool dcli_turn_take(struct dcli_worker *host);
+/** By a thread of the program. @param until_ns  as dcli_monotonic_ns(): the own thread may be planning for long. @return
+ *  false: another one serves, nobody does any more, or it was not this one's turn in time. */
+bool dcli_turn_take(struct dcli_worker *host, int64_t until_ns);
 void dcli_turn_leave(struct dcli_worker *host);
 /** Something was queued for the worker. By any thread. @return whether nobody serves, so that this is enough: the own thread
  *  will come, at once unless the program usually waits for what it has called, which it will do itself then. */

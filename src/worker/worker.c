@@ -270,7 +270,7 @@ bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns,
                            void *user)
 {
     bool end = false;
-    if (!dcli_turn_take(host))
+    if (!dcli_turn_take(host, until_ns))
         return false;
     dcli_error_set_aside(true);
     dcli_endpoint_spin(host->endpoint, spin_ns);

@@ -150,7 +150,8 @@ bool dcli_host_is_alive(dcli_worker *host);
  *  (as dcli_monotonic_ns()). From any thread; hooks are called from it then. It enters no driver: nodes have threads of
  *  their own, so that one whose driver hangs keeps no other waiting.
  *  @param spin_ns  for so long it looks for messages before it sleeps; 0: as usual.
- *  @return false: at once, as another thread of the program serves already, or the worker has not begun or has ended. */
+ *  @return false: another thread of the program serves already, the worker has not begun or has ended, or its own thread
+ *          was busy until `until_ns`. */
 bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns, bool (*goes_on)(void *user),
                            void *user);
 /** A thread that serves so asks at once whether it goes on. */

@@ -8,6 +8,7 @@
 #include "runtime/cluster.h"
 #include "support/fake_opencl/fake_opencl.h"
 #include "support/nodes.h"
+#include "worker/peer.h"
 
 TestSuite(wait_on_device, .timeout = TEST_SECONDS);
 
@@ -149,5 +150,43 @@ Test(wait_on_device, limits_hold_for_the_thread_that_serves)
     TEST_REFUSED(dcl_wait_all(s.cluster, 0.05), DCL_ERR_TIMEOUT, "is not complete after 0.05 seconds");
     TEST_OK(dcl_wait(s.cluster));
     s.fake.plan(NULL);
+    end(&s);
+}
+
+struct busy {
+    pthread_mutex_t *serving;
+    atomic_bool begun, over;
+};
+
+/* What the host's own thread does while it plans for long: it keeps its turn. */
+static void *keep_turn(void *user)
+{
+    struct busy *busy = user;
+    pthread_mutex_lock(busy->serving);
+    atomic_store(&busy->begun, true);
+    for (int64_t ms = 0; ms < 5000 && !atomic_load(&busy->over); ms++)
+        rest_ms(1);
+    pthread_mutex_unlock(busy->serving);
+    return NULL;
+}
+
+Test(wait_on_device, limits_hold_while_the_hosts_own_thread_is_busy)
+{
+    scene s;
+    begin(&s);
+    dcl_cluster *inside = TEST_INSIDE(s.cluster);
+    struct busy busy = {.serving = &inside->worker[inside->host]->as_host->turn.serving};
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, keep_turn, &busy), 0);
+    while (!atomic_load(&busy.begun))
+        rest_ms(1);
+    TEST_OK(test_shift(s.C, s.A, 1, 0, 5));
+    int64_t begin_ns = dcli_monotonic_ns();
+    TEST_REFUSED(dcl_wait_all(s.cluster, 0.05), DCL_ERR_TIMEOUT, "is not complete after 0.05 seconds");
+    int64_t spent_ns = dcli_monotonic_ns() - begin_ns;
+    cr_expect_lt(spent_ns, (int64_t)3e9, "waited %.3f s", 1e-9 * (double)spent_ns);
+    atomic_store(&busy.over, true);
+    pthread_join(thread, NULL);
+    TEST_OK(dcl_wait(s.cluster)); /* the own thread serves on */
     end(&s);
 }
