@@ -93,7 +93,7 @@ enum event {
     BROKEN,
     PAUSE,
     GONE,
-    DESK,
+    LISTENER,
     NO_MEMORY,
     EVENTS
 };
@@ -132,7 +132,7 @@ static dcl_status special_event(fuzz_world *world, enum event event, bool twiste
     case NO_MEMORY:
         dcli_alloc_fail_after(fuzz_byte(&session->input));
         return DCL_ERR_TIMEOUT;
-    case DESK:
+    case LISTENER:
         world->listener_speaks = true;
         dcli_worker_pool_attend(&world->worker_pool, 0);
         return DCL_ERR_TIMEOUT;

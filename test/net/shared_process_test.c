@@ -25,11 +25,11 @@ enum { LONG = 20000 /* milliseconds: a test that waits so long has failed */ };
 enum { HOST = 2, PEERS };
 
 /** Peers 0 and 1 are processes, linked to this one, which is peer 2. */
-typedef struct crew {
+typedef struct processes {
     dcli_net *net;
     dcli_endpoint *endpoint;
     pid_t process[HOST]; /* 0: none */
-} crew;
+} processes;
 
 /** What another process does; it ends with the value that this returns. */
 typedef int serve_fn(dcli_endpoint *endpoint);
@@ -55,9 +55,9 @@ static pid_t start(int peer, serve_fn *serve, dcli_shared_link *end_out)
 }
 
 /** @param second  NULL: there is no peer 1. */
-static crew open_crew(serve_fn *first, serve_fn *second)
+static processes start_processes(serve_fn *first, serve_fn *second)
 {
-    crew c = {0};
+    processes c = {0};
     dcli_shared_link link[PEERS] = {{.socket = -1}, {.socket = -1}, {.socket = -1}};
     if (second != NULL)
         c.process[1] = start(1, second, &link[1]);
@@ -74,7 +74,7 @@ static int end_of(pid_t process)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-static void close_crew(crew *c)
+static void end_processes(processes *c)
 {
     dcli_endpoint_close(c->endpoint);
     dcli_net_close(c->net);
@@ -126,7 +126,7 @@ static int echo(dcli_endpoint *endpoint)
 
 Test(shared_process, messages_go_there_and_back)
 {
-    crew c = open_crew(echo, NULL);
+    processes c = start_processes(echo, NULL);
     for (int64_t n = 1; n <= 3000; n++) {
         cr_assert_eq(send_credit(c.endpoint, 0, n), DCL_OK, "%s", dcl_error());
         cr_assert_eq(take_credit(c.endpoint), n, "%s", dcl_error());
@@ -137,7 +137,7 @@ Test(shared_process, messages_go_there_and_back)
     cr_expect_eq(take_credit(c.endpoint), 0);
     cr_expect_eq(end_of(c.process[0]), 0);
     expect_lost(c.endpoint, "the process of peer 0 has ended");
-    close_crew(&c);
+    end_processes(&c);
 }
 
 static void give(void *bytes, void *user)
@@ -169,7 +169,7 @@ static int send_payloads(dcli_endpoint *endpoint)
 
 Test(shared_process, payloads_cross_processes)
 {
-    crew c = open_crew(send_payloads, NULL);
+    processes c = start_processes(send_payloads, NULL);
     for (int n = 0; n < PAYLOADS; n++) {
         dcli_received received;
         cr_assert_eq(dcli_endpoint_receive(c.endpoint, LONG, &received), DCL_OK, "%s", dcl_error());
@@ -182,7 +182,7 @@ Test(shared_process, payloads_cross_processes)
     }
     send_credit(c.endpoint, 0, 5);
     cr_expect_eq(end_of(c.process[0]), 0);
-    close_crew(&c);
+    end_processes(&c);
 }
 
 /* ---- death ---- */
@@ -202,7 +202,7 @@ static int send_and_die(dcli_endpoint *endpoint)
 
 Test(shared_process, what_was_sent_before_death_arrives)
 {
-    crew c = open_crew(send_and_die, NULL);
+    processes c = start_processes(send_and_die, NULL);
     cr_assert_eq(end_of(c.process[0]), 1000 + SIGKILL);
     for (int n = 0; n < 500; n++)
         cr_assert_eq(take_credit(c.endpoint), n, "%s", dcl_error());
@@ -216,7 +216,7 @@ Test(shared_process, what_was_sent_before_death_arrives)
     cr_expect_eq(*(const int *)chunk.payload, 4711, "what is held stays");
     dcli_received_free(&chunk);
     cr_expect_eq(send_credit(c.endpoint, 0, 1), DCL_ERR_NETWORK);
-    close_crew(&c);
+    end_processes(&c);
 }
 
 static int sleep_for_ever(dcli_endpoint *endpoint)
@@ -228,7 +228,7 @@ static int sleep_for_ever(dcli_endpoint *endpoint)
 
 Test(shared_process, death_wakes_a_sleeper)
 {
-    crew c = open_crew(sleep_for_ever, NULL);
+    processes c = start_processes(sleep_for_ever, NULL);
     cr_assert_eq(take_credit(c.endpoint), 1);
     pid_t killer = fork();
     if (killer == 0) {
@@ -242,7 +242,7 @@ Test(shared_process, death_wakes_a_sleeper)
     cr_expect(took_ms >= 20 && took_ms < 1000, "%" PRId64 " ms", took_ms);
     end_of(killer);
     end_of(c.process[0]);
-    close_crew(&c);
+    end_processes(&c);
 }
 
 static int flood(dcli_endpoint *endpoint)
@@ -264,7 +264,7 @@ static int die(dcli_endpoint *endpoint)
 
 Test(shared_process, death_is_noticed_by_who_is_busy_with_others)
 {
-    crew c = open_crew(flood, die);
+    processes c = start_processes(flood, die);
     end_of(c.process[1]);
     dcli_received received;
     dcl_status status = DCL_OK;
@@ -281,12 +281,12 @@ Test(shared_process, death_is_noticed_by_who_is_busy_with_others)
     dcli_endpoint_close(c.endpoint);
     c.endpoint = NULL;
     cr_expect_eq(end_of(c.process[0]), 0, "the other learns of our end");
-    close_crew(&c);
+    end_processes(&c);
 }
 
 Test(shared_process, death_is_noticed_by_who_never_waits)
 {
-    crew c = open_crew(die, NULL);
+    processes c = start_processes(die, NULL);
     end_of(c.process[0]);
     dcli_received received;
     dcl_status status = DCL_ERR_TIMEOUT;
@@ -296,12 +296,12 @@ Test(shared_process, death_is_noticed_by_who_never_waits)
     cr_expect_eq(status, DCL_ERR_NODE_LOST);
     cr_expect(dcli_monotonic_ns() - start_ns < 1000000000, "%" PRId64 " ms",
               (dcli_monotonic_ns() - start_ns) / 1000000);
-    close_crew(&c);
+    end_processes(&c);
 }
 
 Test(shared_process, a_stopped_process_loses_nothing)
 {
-    crew c = open_crew(echo, NULL);
+    processes c = start_processes(echo, NULL);
     cr_assert_eq(send_credit(c.endpoint, 0, 1), DCL_OK);
     cr_assert_eq(take_credit(c.endpoint), 1);
     kill(c.process[0], SIGSTOP);
@@ -316,7 +316,7 @@ Test(shared_process, a_stopped_process_loses_nothing)
     send_credit(c.endpoint, 0, 0);
     cr_expect_eq(take_credit(c.endpoint), 0);
     cr_expect_eq(end_of(c.process[0]), 0);
-    close_crew(&c);
+    end_processes(&c);
 }
 
 static int answer_the_last(dcli_endpoint *endpoint)
@@ -329,14 +329,14 @@ static int answer_the_last(dcli_endpoint *endpoint)
 
 Test(shared_process, a_sender_that_sleeps_is_told_of_room)
 {
-    crew c = open_crew(answer_the_last, NULL);
+    processes c = start_processes(answer_the_last, NULL);
     kill(c.process[0], SIGSTOP);
     for (int64_t n = 30000; n >= 0; n--)
         cr_assert_eq(send_credit(c.endpoint, 0, n), DCL_OK, "%s", dcl_error());
     kill(c.process[0], SIGCONT);
     cr_expect_eq(take_credit(c.endpoint), 1, "%s", dcl_error());
     cr_expect_eq(end_of(c.process[0]), 0);
-    close_crew(&c);
+    end_processes(&c);
 }
 
 /* ---- hostility: the other end is the test's own hand ---- */
@@ -741,7 +741,7 @@ Test(shared_process, nothing_stays_open_after_closing)
 {
     int descriptors = count_descriptors(), mappings = count_mappings();
     for (int round = 0; round < 20; round++) {
-        crew c = open_crew(round % 2 == 0 ? send_payloads : send_and_die, die);
+        processes c = start_processes(round % 2 == 0 ? send_payloads : send_and_die, die);
         dcli_received received, kept = {0};
         for (int n = 0; n < 20; n++)
             if (dcli_endpoint_receive(c.endpoint, LONG, &received) == DCL_OK) {
@@ -751,7 +751,7 @@ Test(shared_process, nothing_stays_open_after_closing)
                 kept = received;
             }
         kill(c.process[0], SIGKILL);
-        close_crew(&c);
+        end_processes(&c);
         dcli_received_free(&kept);
         end_of(c.process[0]);
         end_of(c.process[1]);

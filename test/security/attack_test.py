@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A worker withstands raw sockets that send what no library would, and serves others meanwhile.
 
-With the token, libzmq's handshake lets an attacker in, as it would any program of this user; the desk then bounds what it
+With the token, libzmq's handshake lets an attacker in, as it would any program of this user; the listener then bounds what it
 can make the worker keep."""
 
 import siege  # first: it finds the others
@@ -29,7 +29,7 @@ class Attack(siege.Siege):
                 self.assertLess(report.slowest, SERVED * siege.SLOW, str(report))
 
 
-class Desk(Attack):
+class Listener(Attack):
     def test_from_outside(self):
         worker = self.worker()
         self.withstands(worker.pid, worker.port, attack.OUTSIDE, lambda: self.lists(worker))
@@ -53,7 +53,7 @@ class Desk(Attack):
 
 class Session(Attack):
     def test_port_of_a_session(self):
-        """The token of the desk does not open the door of a session, so that INSIDE is outside there, too."""
+        """The token of the listener does not admit to a session, so that INSIDE is outside there, too."""
         worker = self.worker()
         client = siege.start([siege.CLIENT, "open", "work", "pause", "work:2", "close"], **worker.variables)
         self.addCleanup(client.communicate)

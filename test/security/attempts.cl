@@ -118,7 +118,7 @@ int attempt(long i)
     case 8: return (int)open_it(sibling, READ_ONLY);
     case 9: return (int)open_it(other, CREATE);
     case 10: return (int)connect_to(@PORT@);
-    case 11: return (int)connect_to(@DESK@);
+    case 11: return (int)connect_to(@LISTENER@);
     case 12: return (int)call(SOCKET, UNIX, STREAM, 0, 0);
     case 13: return (int)call(SOCKET, INET, DATAGRAM, 0, 0);
     case 14: return (int)call(SOCKET, INET, STREAM, MPTCP, 0);

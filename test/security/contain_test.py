@@ -111,7 +111,7 @@ class Contained(siege.Siege):
             "doomed": doomed, "victim": victim.pid,
             "library": "/usr/lib/os-release", "given": f"{self.files}/given", "parent": worker.pid,
             "sibling": next(iter(worker.children())), "other": f"{other}/planted", "own": f"{own}/planted",
-            "port": listener.getsockname()[1], "desk": worker.port}
+            "port": listener.getsockname()[1], "listener": worker.port}
 
     def cache_of(self, keys):
         text = pathlib.Path(f"{keys}/own.public").read_text(encoding="ascii")

@@ -74,12 +74,12 @@ class Impostor(siege.Siege):
     def test_who_accepts(self):
         if os.geteuid() != 0:
             self.skipTest("needs to be root to run a process as another user")
-        for desk, session, status in ((0, 0, "DCL_OK"), (siege.NOBODY, 0, "DCL_ERR"), (0, siege.NOBODY, "DCL_ERR")):
-            with self.subTest(f"{desk} {session}"):
+        for listener, session, status in ((0, 0, "DCL_OK"), (siege.NOBODY, 0, "DCL_ERR"), (0, siege.NOBODY, "DCL_ERR")):
+            with self.subTest(f"{listener} {session}"):
                 with socket.create_server(("127.0.0.1", 0)) as free:
                     session_port = free.getsockname()[1]
                 worker = self.worker("--ports", f"{session_port}-{session_port}")
-                self.forward(worker.port, desk)
+                self.forward(worker.port, listener)
                 self.forward(session_port, session)
                 worker.variables["DCL_WORKERS"] = f"tcp://{ELSEWHERE}:{worker.port}"
                 done = self.client(worker, "open")

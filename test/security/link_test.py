@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Bad networks between a program and a worker: connections that are cut, fall silent, change bytes or are slow.
 
-The program finds the worker at 127.0.0.2, where proxies listen, one for the desk and one for the port of its session's
+The program finds the worker at 127.0.0.2, where proxies listen, one for the listener and one for the port of its session's
 process, each with the number of the true port at 127.0.0.1."""
 import os
 import re
@@ -38,9 +38,9 @@ class Link(siege.Siege):
         options = ["--ports", f"{session_port}-{session_port}"]
         own, program = self.make_keys()
         self.offer = self.worker(*options, keys=own)
-        self.desk, self.session = (proxy.Proxy(port, ("127.0.0.1", port), listen_host=ELSEWHERE)
+        self.listener, self.session = (proxy.Proxy(port, ("127.0.0.1", port), listen_host=ELSEWHERE)
                                    for port in (self.offer.port, session_port))
-        for way in (self.desk, self.session):
+        for way in (self.listener, self.session):
             self.addCleanup(way.stop)
         self.offer.variables.update(DCL_WORKERS=f"tcp://{ELSEWHERE}:{self.offer.port}",
                                     DCL_SILENCE_MS=str(SILENCE_MS), **program)
@@ -71,27 +71,27 @@ class Link(siege.Siege):
 
     @staticmethod
     def seen(words, direction):
-        """What the worker's process noticed comes by way of the desk, where that is soon enough."""
+        """What the worker's process noticed comes by way of the listener, where that is soon enough."""
         return words if direction == "down" else f"({words}|cannot be reached)"
 
     def serves_on(self):
         """Nothing of the lost session is left, and the next client is served."""
         self.no_children(self.offer, 2 * SILENCE_MS / 1000 + 3)
-        for way in (self.desk, self.session):
+        for way in (self.listener, self.session):
             way.do("clear; heal")
         self.works(self.offer)
 
 
 class Faults(Link):
     def test_slow_and_late(self):
-        for way in (self.desk, self.session):
+        for way in (self.listener, self.session):
             way.do("delay 0.02; throttle 2e5")
         done = self.client(self.offer, "open", "work:2", "close")
         self.assertEqual(done.code, 0, done.text)
         self.assertGreater(self.session.counters()[0]["down"]["forwarded"], 2 * 64 * 64 * 4)
 
     def test_cut_at_once(self):
-        for way, name in ((self.session, "session"), (self.desk, "desk")):
+        for way, name in ((self.session, "session"), (self.listener, "listener")):
             for kind in ("rst", "fin"):
                 with self.subTest(f"{name} {kind}"):
                     client = self.begin(f"work:{ROUNDS}", "close")
@@ -111,7 +111,7 @@ class Faults(Link):
 
     def test_half_open(self):
         """Both ends stay connected and hear nothing: noticed within the configured silence and a second."""
-        for way, name in ((self.session, "session"), (self.desk, "desk")):
+        for way, name in ((self.session, "session"), (self.listener, "listener")):
             with self.subTest(name):
                 client = self.begin("work:100000", "close")
                 way.do("half-open")
@@ -176,7 +176,7 @@ class Faults(Link):
         """Never a hang, never a wrong result, never the end of the worker."""
         for seed in range(8 if siege.LONG else 1):
             with self.subTest(seed):
-                for way in (self.desk, self.session):
+                for way in (self.listener, self.session):
                     way.do(f"corrupt probability 0.001 seed {seed}")
                 done = self.client(self.offer, "open", f"work:{ROUNDS}", "close")
                 self.assertEqual(done.code, 1, done.text)
@@ -197,8 +197,8 @@ class WithKeys(Link):
         return own, {"DCL_KEYS": program}
 
     def test_every_changed_byte_is_noticed(self):
-        """In either direction, at the desk and in a session, also where a length becomes another: then by the silence."""
-        for way, name in ((self.desk, "desk"), (self.session, "session"))[:2 if siege.LONG else 1]:
+        """In either direction, at the listener and in a session, also where a length becomes another: then by the silence."""
+        for way, name in ((self.listener, "listener"), (self.session, "session"))[:2 if siege.LONG else 1]:
             for direction in ("up", "down"):
                 with self.subTest(f"{name} {direction}"):
                     client = self.begin("work:100000", "close")
@@ -231,7 +231,7 @@ class WithKeys(Link):
     def test_changed_bytes_at_random(self):
         for seed in range(8 if siege.LONG else 1):
             with self.subTest(seed):
-                for way in (self.desk, self.session):
+                for way in (self.listener, self.session):
                     way.do(f"corrupt probability 0.0005 seed {seed}")
                 done = self.client(self.offer, "open", f"work:{ROUNDS}", "close")
                 self.assertEqual(done.code, 1, done.text)

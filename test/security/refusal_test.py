@@ -81,7 +81,7 @@ class Keys(Refusal):
         self.lists(self.offer, **self.allowed)
 
     def test_another_key_at_a_session(self):
-        """An allowed program's key opens the desk, not the session of another program."""
+        """An allowed program's key opens the listener, not the session of another program."""
         client = siege.start([siege.CLIENT, "open", "work", "pause", "work", "close"],
                              **{**self.offer.variables, **self.allowed})
         self.addCleanup(client.communicate)
@@ -158,7 +158,7 @@ class Token(Refusal):
         self.refused(self.offer, done, "DCL_ERR_NETWORK", ["wrong token"], 'refused 127.0.0.1 at "listener", PLAIN')
 
     def recorded_client(self):
-        """What a real client sent to the desk."""
+        """What a real client sent to the listener."""
         with proxy.Proxy(target=("127.0.0.1", self.offer.port)) as way:
             done = self.client(self.offer, DCL_WORKERS=f"tcp://127.0.0.1:{way.port}")
             self.assertEqual(done.code, 0, done.text)
@@ -222,7 +222,7 @@ class Token(Refusal):
         return client, port, next(text for text in talk.strings_in(opening) if re.fullmatch("[0-9a-f]{32,64}", text))
 
     def test_port_of_a_session(self):
-        """It takes its own session's password: not the desk's token, not another session's."""
+        """It takes its own session's password: not the listener's token, not another session's."""
         sessions = [self.session() for _ in range(2)]
         passwords = [password for _, _, password in sessions]
         self.assertEqual(len({*passwords, self.offer.token()}), 3)

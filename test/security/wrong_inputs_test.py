@@ -184,7 +184,7 @@ class WrongInputs(siege.Siege):
                 os.chmod(path, 0o600)
                 self.refuses(self.client(worker, DCL_TOKEN=path), status, words)
 
-    def test_desks_port_in_use(self):
+    def test_port_of_the_listener_in_use(self):
         worker = self.worker()
         done = siege.run([siege.DCL, "worker", "--listen", worker.address, "--token", f"{self.inner()}/token"])
         self.assertEqual(done.code, 1)
