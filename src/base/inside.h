@@ -3,8 +3,8 @@
  *
  * A program calls the functions of runtime/front_*.c, which have the public names. They resolve handles (base/handle.h)
  * and call the function that takes the object; its linker name is dcli_in_.... For the compiler, debuggers and __func__
- * both have the public name. A public function that takes or returns a cluster, a map or an array needs a line here, a
- * declaration in runtime/front.h and a function in runtime/front_*.c. */
+ * both have the public name. A public function that takes or returns a cluster, a map or an array needs a line here and
+ * a row in runtime/front_*.c; or a function there, and a declaration in runtime/front.h. */
 #ifndef DCLI_FRONT
 #pragma redefine_extname dcl_open dcli_in_open
 #pragma redefine_extname dcl_open_plan dcli_in_open_plan

@@ -43,83 +43,61 @@ void dcli_front_leave(const void *handle);
 /** Drop a reference to a map, which remains pinned. */
 void dcli_front_drop_map(const void *map);
 
-/* The functions inside. */
+/* Rows of front_*.c: public functions that only resolve their handles, call the function inside with the objects, and
+ * end. A row declares the function inside, and defines the public one.
+ *   begins      OPERATES: an operation (dcli_call_begin_operation()); ASKS: anything else
+ *   pins        the parameters that are handles: CLUSTER(name), MAP(name), ARRAY(name)
+ *   parameters  as in the public header
+ *   arguments   their names: of the function inside */
+
+#define OPERATES dcli_call_begin_operation
+#define ASKS dcli_call_begin
+#define CLUSTER(name) name = dcli_call_cluster(&call, #name, name);
+#define MAP(name) name = dcli_call_map(&call, #name, name);
+#define ARRAY(name) name = dcli_call_array(&call, #name, name);
+
+#define DCLI_PUBLIC(type, name, begins, pins, parameters, ...) \
+    extern __typeof__(dcl_##name) dcli_in_##name;              \
+    type dcl_##name parameters                                 \
+    {                                                          \
+        dcli_call call;                                        \
+        begins(&call, __func__);                               \
+        pins __VA_ARGS__                                       \
+    }
+/** Returns a status. */
+#define STATUS(name, begins, pins, parameters, arguments)   \
+    DCLI_PUBLIC(dcl_status, name, begins, pins, parameters, \
+                return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_##name arguments : call.status);)
+/** A constructor of maps or arrays. */
+#define MADE_MAP(name, begins, pins, parameters, arguments) \
+    DCLI_PUBLIC(dcl_map *, name, begins, pins, parameters,  \
+                return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_##name arguments : NULL);)
+#define MADE_ARRAY(name, begins, pins, parameters, arguments) \
+    DCLI_PUBLIC(dcl_array *, name, begins, pins, parameters,  \
+                return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_##name arguments : NULL);)
+/** Returns something else. @param otherwise  the answer if a handle is refused. */
+#define ANSWER(type, name, otherwise, pins, parameters, arguments)                          \
+    DCLI_PUBLIC(type, name, ASKS, pins, parameters,                                         \
+                type answer = call.status == DCL_OK ? dcli_in_##name arguments : otherwise; \
+                dcli_call_end(&call, call.status); return answer;)
+
+/* The functions inside of the others. */
 
 extern __typeof__(dcl_open) dcli_in_open;
 extern __typeof__(dcl_open_plan) dcli_in_open_plan;
 extern __typeof__(dcl_close) dcli_in_close;
-extern __typeof__(dcl_node_count) dcli_in_node_count;
-extern __typeof__(dcl_node_name) dcli_in_node_name;
-extern __typeof__(dcl_node_is_alive) dcli_in_node_is_alive;
-extern __typeof__(dcl_add_workers) dcli_in_add_workers;
-extern __typeof__(dcl_status_of) dcli_in_status_of;
 extern __typeof__(dcl_clear_error) dcli_in_clear_error;
-extern __typeof__(dcl_wait) dcli_in_wait;
-extern __typeof__(dcl_wait_all) dcli_in_wait_all;
-extern __typeof__(dcl_map_axes) dcli_in_map_axes;
-extern __typeof__(dcl_map_dealt) dcli_in_map_dealt;
-extern __typeof__(dcl_map_hash) dcli_in_map_hash;
-extern __typeof__(dcl_map_table) dcli_in_map_table;
-extern __typeof__(dcl_map_function) dcli_in_map_function;
-extern __typeof__(dcl_map_weighted) dcli_in_map_weighted;
-extern __typeof__(dcl_measure_shares) dcli_in_measure_shares;
-extern __typeof__(dcl_map_replicated) dcli_in_map_replicated;
-extern __typeof__(dcl_map_sparse) dcli_in_map_sparse;
-extern __typeof__(dcl_map_listed) dcli_in_map_listed;
-extern __typeof__(dcl_map_block_cyclic) dcli_in_map_block_cyclic;
-extern __typeof__(dcl_map_block) dcli_in_map_block;
-extern __typeof__(dcl_map_default) dcli_in_map_default;
-extern __typeof__(dcl_map_parse) dcli_in_map_parse;
-extern __typeof__(dcl_map_with_grains) dcli_in_map_with_grains;
-extern __typeof__(dcl_map_every) dcli_in_map_every;
-extern __typeof__(dcl_map_with_rest) dcli_in_map_with_rest;
-extern __typeof__(dcl_map_halo) dcli_in_map_halo;
-extern __typeof__(dcl_map_on) dcli_in_map_on;
 extern __typeof__(dcl_map_retain) dcli_in_map_retain;
 extern __typeof__(dcl_map_release) dcli_in_map_release;
-extern __typeof__(dcl_map_node_count) dcli_in_map_node_count;
-extern __typeof__(dcl_map_node) dcli_in_map_node;
-extern __typeof__(dcl_map_print) dcli_in_map_print;
-extern __typeof__(dcl_map_equal) dcli_in_map_equal;
 extern __typeof__(dcl_map_locate) dcli_in_map_locate;
-extern __typeof__(dcl_map_storage) dcli_in_map_storage;
 extern __typeof__(dcl_map_describe_sized) dcli_in_map_describe_sized;
-extern __typeof__(dcl_map_boxes) dcli_in_map_boxes;
-extern __typeof__(dcl_map_grains) dcli_in_map_grains;
-extern __typeof__(dcl_map_tiles) dcli_in_map_tiles;
-extern __typeof__(dcl_agile) dcli_in_agile;
 extern __typeof__(dcl_array_release) dcli_in_array_release;
-extern __typeof__(dcl_grid_of) dcli_in_grid_of;
 extern __typeof__(dcl_map_of) dcli_in_map_of;
 extern __typeof__(dcl_cluster_of) dcli_in_cluster_of;
-extern __typeof__(dcl_fill) dcli_in_fill;
-extern __typeof__(dcl_write) dcli_in_write;
-extern __typeof__(dcl_read) dcli_in_read;
-extern __typeof__(dcl_swap) dcli_in_swap;
-extern __typeof__(dcl_keep) dcli_in_keep;
-extern __typeof__(dcl_wait_for) dcli_in_wait_for;
-extern __typeof__(dcl_load_npy) dcli_in_load_npy;
-extern __typeof__(dcl_save_npy) dcli_in_save_npy;
-extern __typeof__(dcl_save_npy_order) dcli_in_save_npy_order;
-extern __typeof__(dcl_transpose) dcli_in_transpose;
-extern __typeof__(dcl_permute) dcli_in_permute;
-extern __typeof__(dcl_slice) dcli_in_slice;
-extern __typeof__(dcl_sub) dcli_in_sub;
-extern __typeof__(dcl_shift) dcli_in_shift;
-extern __typeof__(dcl_broadcast) dcli_in_broadcast;
-extern __typeof__(dcl_reshape) dcli_in_reshape;
-extern __typeof__(dcl_flatten) dcli_in_flatten;
-extern __typeof__(dcl_reshape_copy) dcli_in_reshape_copy;
-extern __typeof__(dcl_take) dcli_in_take;
-extern __typeof__(dcl_remap) dcli_in_remap;
-extern __typeof__(dcl_remap_with) dcli_in_remap_with;
-extern __typeof__(dcl_copy) dcli_in_copy;
 extern __typeof__(dcl_call_run) dcli_in_call_run;
 extern __typeof__(dcl_forall_n) dcli_in_forall_n;
 extern __typeof__(dcl_call_explain_sized) dcli_in_call_explain_sized;
 extern __typeof__(dcl_call_report) dcli_in_call_report;
 extern __typeof__(dcl_stats_sized) dcli_in_stats_sized;
-extern __typeof__(dcl_tiles) dcli_in_tiles;
-extern __typeof__(dcl_move) dcli_in_move;
 
 #endif

@@ -64,224 +64,50 @@ dcl_cluster *dcl_cluster_of(const dcl_array *array)
     return (dcl_cluster *)(uintptr_t)cluster;
 }
 
-dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_agile(grid, map) : NULL);
-}
-
-dcl_grid dcl_grid_of(const dcl_array *array)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    dcl_grid answer = call.status == DCL_OK ? dcli_in_grid_of(array) : (dcl_grid){.rank = 0};
-    dcli_call_end(&call, call.status);
-    return answer;
-}
-
-dcl_status dcl_fill(dcl_array *array, const void *element)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_fill(array, element) : call.status);
-}
-
-dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[])
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_write(array, box, source, strides) : call.status);
-}
-
-dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_read(array, box, target, strides) : call.status);
-}
-
-dcl_status dcl_swap(dcl_array *a, dcl_array *b)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    a = dcli_call_array(&call, "a", a);
-    b = dcli_call_array(&call, "b", b);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_swap(a, b) : call.status);
-}
-
-dcl_status dcl_keep(dcl_array *array, bool keep)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_keep(array, keep) : call.status);
-}
-
-dcl_status dcl_wait_for(dcl_array *array, double seconds)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_wait_for(array, seconds) : call.status);
-}
-
-dcl_status dcl_load_npy(dcl_array *array, const char *path)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_load_npy(array, path) : call.status);
-}
-
-dcl_status dcl_save_npy(dcl_array *array, const char *path)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_save_npy(array, path) : call.status);
-}
-
-dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call,
-                         call.status == DCL_OK ? dcli_in_save_npy_order(array, path, fortran_order) : call.status);
-}
+/* clang-format off */
+MADE_ARRAY(agile, OPERATES, MAP(map), (dcl_grid grid, dcl_map *map), (grid, map))
+ANSWER(dcl_grid, grid_of, ((dcl_grid){.rank = 0}), ARRAY(array), (const dcl_array *array), (array))
+STATUS(fill, OPERATES, ARRAY(array), (dcl_array *array, const void *element), (array, element))
+STATUS(write, OPERATES, ARRAY(array),
+       (dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[]),
+       (array, box, source, strides))
+STATUS(read, OPERATES, ARRAY(array), (dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]),
+       (array, box, target, strides))
+STATUS(swap, OPERATES, ARRAY(a) ARRAY(b), (dcl_array *a, dcl_array *b), (a, b))
+STATUS(keep, OPERATES, ARRAY(array), (dcl_array *array, bool keep), (array, keep))
+STATUS(wait_for, OPERATES, ARRAY(array), (dcl_array *array, double seconds), (array, seconds))
+STATUS(load_npy, OPERATES, ARRAY(array), (dcl_array *array, const char *path), (array, path))
+STATUS(save_npy, OPERATES, ARRAY(array), (dcl_array *array, const char *path), (array, path))
+STATUS(save_npy_order, OPERATES, ARRAY(array), (dcl_array *array, const char *path, bool fortran_order),
+       (array, path, fortran_order))
+/* clang-format on */
 
 /* ---- views -------------------------------------------------------------------------------------------------------- */
 
-dcl_array *dcl_transpose(dcl_array *array)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_transpose(array) : NULL);
-}
-
-dcl_array *dcl_permute(dcl_array *array, const int axes[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_permute(array, axes) : NULL);
-}
-
-dcl_array *dcl_slice(dcl_array *array, const int64_t start[], const int64_t count[], const int64_t stride[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS,
-                          call.status == DCL_OK ? dcli_in_slice(array, start, count, stride) : NULL);
-}
-
-dcl_array *dcl_sub(dcl_array *array, const dcl_box *box)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_sub(array, box) : NULL);
-}
-
-dcl_array *dcl_shift(dcl_array *array, const int64_t by[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_shift(array, by) : NULL);
-}
-
-dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_broadcast(array, axis, extent) : NULL);
-}
-
-dcl_array *dcl_reshape(dcl_array *array, int rank, const int64_t extent[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_reshape(array, rank, extent) : NULL);
-}
-
-dcl_array *dcl_flatten(dcl_array *array)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_flatten(array) : NULL);
-}
-
-dcl_array *dcl_reshape_copy(dcl_array *array, int rank, const int64_t extent[], dcl_map *map)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_made(&call, DCLI_ARRAYS,
-                          call.status == DCL_OK ? dcli_in_reshape_copy(array, rank, extent, map) : NULL);
-}
-
-dcl_array *dcl_take(dcl_array *array, int axis, int64_t index)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_take(array, axis, index) : NULL);
-}
+/* clang-format off */
+MADE_ARRAY(transpose, ASKS, ARRAY(array), (dcl_array *array), (array))
+MADE_ARRAY(permute, ASKS, ARRAY(array), (dcl_array *array, const int axes[]), (array, axes))
+MADE_ARRAY(slice, ASKS, ARRAY(array),
+           (dcl_array *array, const int64_t start[], const int64_t count[], const int64_t stride[]),
+           (array, start, count, stride))
+MADE_ARRAY(sub, ASKS, ARRAY(array), (dcl_array *array, const dcl_box *box), (array, box))
+MADE_ARRAY(shift, ASKS, ARRAY(array), (dcl_array *array, const int64_t by[]), (array, by))
+MADE_ARRAY(broadcast, ASKS, ARRAY(array), (dcl_array *array, int axis, int64_t extent), (array, axis, extent))
+MADE_ARRAY(reshape, ASKS, ARRAY(array), (dcl_array *array, int rank, const int64_t extent[]), (array, rank, extent))
+MADE_ARRAY(flatten, ASKS, ARRAY(array), (dcl_array *array), (array))
+MADE_ARRAY(reshape_copy, OPERATES, ARRAY(array) MAP(map),
+           (dcl_array *array, int rank, const int64_t extent[], dcl_map *map), (array, rank, extent, map))
+MADE_ARRAY(take, ASKS, ARRAY(array), (dcl_array *array, int axis, int64_t index), (array, axis, index))
+/* clang-format on */
 
 /* ---- copies and moves --------------------------------------------------------------------------------------------- */
 
-dcl_status dcl_remap(dcl_array *array, dcl_map *map)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_remap(array, map) : call.status);
-}
-
-dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_remap_with(array, map, flags) : call.status);
-}
-
-dcl_status dcl_copy(dcl_array *from, dcl_array *to)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    from = dcli_call_array(&call, "from", from);
-    to = dcli_call_array(&call, "to", to);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_copy(from, to) : call.status);
-}
-
-dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void *user)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_tiles(array, node, visit, user) : call.status);
-}
-
-dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node)
-{
-    dcli_call call;
-    dcli_call_begin_operation(&call, __func__);
-    array = dcli_call_array(&call, "array", array);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_move(array, box, node) : call.status);
-}
+/* clang-format off */
+STATUS(remap, OPERATES, ARRAY(array) MAP(map), (dcl_array *array, dcl_map *map), (array, map))
+STATUS(remap_with, OPERATES, ARRAY(array) MAP(map), (dcl_array *array, dcl_map *map, unsigned flags),
+       (array, map, flags))
+STATUS(copy, OPERATES, ARRAY(from) ARRAY(to), (dcl_array *from, dcl_array *to), (from, to))
+STATUS(tiles, ASKS, ARRAY(array), (const dcl_array *array, int node, dcl_tile_fn *visit, void *user),
+       (array, node, visit, user))
+STATUS(move, OPERATES, ARRAY(array), (dcl_array *array, const dcl_box *box, int node), (array, box, node))
+/* clang-format on */

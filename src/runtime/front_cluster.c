@@ -75,51 +75,15 @@ dcl_status dcl_close(dcl_cluster *cluster)
 
 /* ---- asking and waiting ------------------------------------------------------------------------------------------- */
 
-const char *dcl_node_name(const dcl_cluster *cluster, int node)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    const char *name = call.status == DCL_OK ? dcli_in_node_name(cluster, node) : NULL;
-    dcli_call_end(&call, call.status);
-    return name;
-}
-
-int dcl_node_count(const dcl_cluster *cluster)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    int answer = call.status == DCL_OK ? dcli_in_node_count(cluster) : 0;
-    dcli_call_end(&call, call.status);
-    return answer;
-}
-
-bool dcl_node_is_alive(const dcl_cluster *cluster, int node)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    bool answer = call.status == DCL_OK ? dcli_in_node_is_alive(cluster, node) : false;
-    dcli_call_end(&call, call.status);
-    return answer;
-}
-
-dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_add_workers(cluster, workers) : call.status);
-}
-
-dcl_status dcl_status_of(dcl_cluster *cluster)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_status_of(cluster) : call.status);
-}
+/* clang-format off */
+ANSWER(const char *, node_name, NULL, CLUSTER(cluster), (const dcl_cluster *cluster, int node), (cluster, node))
+ANSWER(int, node_count, 0, CLUSTER(cluster), (const dcl_cluster *cluster), (cluster))
+ANSWER(bool, node_is_alive, false, CLUSTER(cluster), (const dcl_cluster *cluster, int node), (cluster, node))
+STATUS(add_workers, ASKS, CLUSTER(cluster), (dcl_cluster *cluster, const char *workers), (cluster, workers))
+STATUS(status_of, ASKS, CLUSTER(cluster), (dcl_cluster *cluster), (cluster))
+STATUS(wait, ASKS, CLUSTER(cluster), (dcl_cluster *cluster), (cluster))
+STATUS(wait_all, ASKS, CLUSTER(cluster), (dcl_cluster *cluster, double seconds), (cluster, seconds))
+/* clang-format on */
 
 void dcl_clear_error(dcl_cluster *cluster)
 {
@@ -129,20 +93,4 @@ void dcl_clear_error(dcl_cluster *cluster)
     if (call.status == DCL_OK)
         dcli_in_clear_error(cluster);
     dcli_call_end(&call, call.status);
-}
-
-dcl_status dcl_wait(dcl_cluster *cluster)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_wait(cluster) : call.status);
-}
-
-dcl_status dcl_wait_all(dcl_cluster *cluster, double seconds)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_wait_all(cluster, seconds) : call.status);
 }

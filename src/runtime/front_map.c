@@ -2,216 +2,50 @@
 #include "resmap/layout.h"
 #include "runtime/front.h"
 
-dcl_map *dcl_map_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_axes(cluster, rank, axes, nodes) : NULL);
-}
-
-dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_dealt(cluster, order, deal, rank, piece) : NULL);
-}
-
-dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_hash(cluster, order, rank, piece, seed) : NULL);
-}
-
-dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count,
-                       const int owners[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_table(cluster, order, rank, piece, count, owners) : NULL);
-}
-
-dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], const dcl_grid *grid,
-                          dcl_owner_fn *owner, void *user)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_function(cluster, order, rank, piece, grid, owner, user)
-                                                : NULL);
-}
-
-dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double shares[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_weighted(cluster, count, shares) : NULL);
-}
-
-dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, int capacity, double shares_out[], int *count_out)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_end(&call, call.status == DCL_OK
-                                    ? dcli_in_measure_shares(cluster, body, capacity, shares_out, count_out)
-                                    : call.status);
-}
-
-dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_map_replicated(cluster, copies) : NULL);
-}
-
-dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t all,
-                        int64_t count, const int64_t pieces[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_sparse(cluster, order, rank, piece, all, count, pieces)
-                                                : NULL);
-}
-
-dcl_map *dcl_map_listed(dcl_cluster *cluster, int count, const dcl_box boxes[], const int nodes[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_listed(cluster, count, boxes, nodes) : NULL);
-}
-
-dcl_map *dcl_map_block_cyclic(dcl_cluster *cluster, int rank, const int64_t piece[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_block_cyclic(cluster, rank, piece) : NULL);
-}
-
-dcl_map *dcl_map_block(dcl_cluster *cluster)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_map_block(cluster) : NULL);
-}
-
-dcl_map *dcl_map_default(dcl_cluster *cluster)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_map_default(cluster) : NULL);
-}
-
-dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    cluster = dcli_call_cluster(&call, "cluster", cluster);
-    return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_map_parse(cluster, text) : NULL);
-}
-
-dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t block[], const int64_t tile[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_with_grains(map, rank, block, tile) : NULL);
-}
-
-dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_map_every(map, rank, step) : NULL);
-}
-
-dcl_map *dcl_map_with_rest(const dcl_map *map, double rest)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_map_with_rest(map, rest) : NULL);
-}
-
-dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const int64_t high[], const bool periodic[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_made(&call, DCLI_MAPS,
-                          call.status == DCL_OK ? dcli_in_map_halo(map, rank, low, high, periodic) : NULL);
-}
-
-dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[])
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_map_on(map, count, nodes) : NULL);
-}
-
-int dcl_map_node_count(const dcl_map *map)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    int answer = call.status == DCL_OK ? dcli_in_map_node_count(map) : 0;
-    dcli_call_end(&call, call.status);
-    return answer;
-}
-
-int dcl_map_node(const dcl_map *map, int place)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    int answer = call.status == DCL_OK ? dcli_in_map_node(map, place) : -1;
-    dcli_call_end(&call, call.status);
-    return answer;
-}
-
-size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    size_t answer = call.status == DCL_OK ? dcli_in_map_print(map, text_out, capacity) : 0;
-    dcli_call_end(&call, call.status);
-    return answer;
-}
-
-bool dcl_map_equal(const dcl_map *a, const dcl_map *b)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    a = dcli_call_map(&call, "a", a);
-    b = dcli_call_map(&call, "b", b);
-    bool answer = call.status == DCL_OK ? dcli_in_map_equal(a, b) : false;
-    dcli_call_end(&call, call.status);
-    return answer;
-}
+/* clang-format off */
+MADE_MAP(map_axes, ASKS, CLUSTER(cluster), (dcl_cluster *cluster, int rank, const dcl_axis axes[], const int nodes[]),
+         (cluster, rank, axes, nodes))
+MADE_MAP(map_dealt, ASKS, CLUSTER(cluster),
+         (dcl_cluster *cluster, dcl_order order, dcl_deal deal, int rank, const int64_t piece[]),
+         (cluster, order, deal, rank, piece))
+MADE_MAP(map_hash, ASKS, CLUSTER(cluster),
+         (dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed),
+         (cluster, order, rank, piece, seed))
+MADE_MAP(map_table, ASKS, CLUSTER(cluster),
+         (dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t count, const int owners[]),
+         (cluster, order, rank, piece, count, owners))
+MADE_MAP(map_function, ASKS, CLUSTER(cluster),
+         (dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], const dcl_grid *grid,
+          dcl_owner_fn *owner, void *user), (cluster, order, rank, piece, grid, owner, user))
+MADE_MAP(map_weighted, ASKS, CLUSTER(cluster), (dcl_cluster *cluster, int count, const double shares[]),
+         (cluster, count, shares))
+STATUS(measure_shares, ASKS, CLUSTER(cluster),
+       (dcl_cluster *cluster, const char *body, int capacity, double shares_out[], int *count_out),
+       (cluster, body, capacity, shares_out, count_out))
+MADE_MAP(map_replicated, ASKS, CLUSTER(cluster), (dcl_cluster *cluster, int copies), (cluster, copies))
+MADE_MAP(map_sparse, ASKS, CLUSTER(cluster),
+         (dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t all, int64_t count,
+          const int64_t pieces[]), (cluster, order, rank, piece, all, count, pieces))
+MADE_MAP(map_listed, ASKS, CLUSTER(cluster),
+         (dcl_cluster *cluster, int count, const dcl_box boxes[], const int nodes[]), (cluster, count, boxes, nodes))
+MADE_MAP(map_block_cyclic, ASKS, CLUSTER(cluster), (dcl_cluster *cluster, int rank, const int64_t piece[]),
+         (cluster, rank, piece))
+MADE_MAP(map_block, ASKS, CLUSTER(cluster), (dcl_cluster *cluster), (cluster))
+MADE_MAP(map_default, ASKS, CLUSTER(cluster), (dcl_cluster *cluster), (cluster))
+MADE_MAP(map_parse, ASKS, CLUSTER(cluster), (dcl_cluster *cluster, const char *text), (cluster, text))
+MADE_MAP(map_with_grains, ASKS, MAP(map), (const dcl_map *map, int rank, const int64_t block[], const int64_t tile[]),
+         (map, rank, block, tile))
+MADE_MAP(map_every, ASKS, MAP(map), (const dcl_map *map, int rank, const int64_t step[]), (map, rank, step))
+MADE_MAP(map_with_rest, ASKS, MAP(map), (const dcl_map *map, double rest), (map, rest))
+MADE_MAP(map_halo, ASKS, MAP(map),
+         (const dcl_map *map, int rank, const int64_t low[], const int64_t high[], const bool periodic[]),
+         (map, rank, low, high, periodic))
+MADE_MAP(map_on, ASKS, MAP(map), (const dcl_map *map, int count, const int nodes[]), (map, count, nodes))
+ANSWER(int, map_node_count, 0, MAP(map), (const dcl_map *map), (map))
+ANSWER(int, map_node, -1, MAP(map), (const dcl_map *map, int place), (map, place))
+ANSWER(size_t, map_print, 0, MAP(map), (const dcl_map *map, char *text_out, size_t capacity), (map, text_out, capacity))
+ANSWER(bool, map_equal, false, MAP(a) MAP(b), (const dcl_map *a, const dcl_map *b), (a, b))
+/* clang-format on */
 
 static dcl_status locate_pinned(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                 int64_t *offset_out)
@@ -229,14 +63,10 @@ dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_
     return dcli_map_locate_seen(map, grid, index, node_out, offset_out, locate_pinned);
 }
 
-dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_end(&call,
-                         call.status == DCL_OK ? dcli_in_map_storage(map, grid, node, elements_out) : call.status);
-}
+/* clang-format off */
+STATUS(map_storage, ASKS, MAP(map), (const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out),
+       (map, grid, node, elements_out))
+/* clang-format on */
 
 dcl_status dcl_map_describe_sized(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out,
                                   size_t properties_bytes)
@@ -249,13 +79,10 @@ dcl_status dcl_map_describe_sized(const dcl_map *map, const dcl_grid *grid, dcl_
                                     : call.status);
 }
 
-dcl_status dcl_map_boxes(const dcl_map *map, const dcl_grid *grid, int node, dcl_box_fn *visit, void *user)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_map_boxes(map, grid, node, visit, user) : call.status);
-}
+/* clang-format off */
+STATUS(map_boxes, ASKS, MAP(map), (const dcl_map *map, const dcl_grid *grid, int node, dcl_box_fn *visit, void *user),
+       (map, grid, node, visit, user))
+/* clang-format on */
 
 /* ---- holds -------------------------------------------------------------------------------------------------------- */
 
@@ -290,20 +117,10 @@ void dcl_map_release(dcl_map *map)
 
 /* ---- grains and tiles --------------------------------------------------------------------------------------------- */
 
-dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int64_t *segment_out,
-                          int64_t *block_out)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_map_grains(map, grid, index, segment_out, block_out)
-                                                      : call.status);
-}
-
-dcl_status dcl_map_tiles(const dcl_map *map, const dcl_grid *grid, int node, dcl_tile_fn *visit, void *user)
-{
-    dcli_call call;
-    dcli_call_begin(&call, __func__);
-    map = dcli_call_map(&call, "map", map);
-    return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_map_tiles(map, grid, node, visit, user) : call.status);
-}
+/* clang-format off */
+STATUS(map_grains, ASKS, MAP(map),
+       (const dcl_map *map, const dcl_grid *grid, const int64_t index[], int64_t *segment_out, int64_t *block_out),
+       (map, grid, index, segment_out, block_out))
+STATUS(map_tiles, ASKS, MAP(map), (const dcl_map *map, const dcl_grid *grid, int node, dcl_tile_fn *visit, void *user),
+       (map, grid, node, visit, user))
+/* clang-format on */
