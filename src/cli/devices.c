@@ -46,19 +46,18 @@ static int explain_nothing(void)
     return cli_fail("a device has just come; ask again");
 }
 
+static int refuse_plain(void *request, char *text)
+{
+    (void)request;
+    return cli_usage("devices", "argument '%s' was given; expected none", text);
+}
+
 int cli_devices(int count, char **list)
 {
-    static const cli_option none[] = {{NULL, NULL}};
-    cli_arguments arguments = {.command = "devices", .options = none, .count = count, .list = list};
-    char *value = NULL;
-    switch (cli_next(&arguments, &value)) {
-    case CLI_HELP:
-        return cli_help_about("devices");
-    case CLI_BAD:
-        return CLI_USAGE;
-    case CLI_PLAIN:
-        return cli_usage("devices", "argument '%s' was given; expected none", value);
-    }
+    static const cli_option none[] = {{NULL}};
+    int status = cli_parse(&(cli_arguments){"devices", none, refuse_plain, count, list}, NULL);
+    if (status != CLI_OK)
+        return status == CLI_HELP ? cli_help_about("devices") : status;
     int devices = 0;
     if (dcl_device_list(0, NULL, &devices) != DCL_OK)
         return cli_library_failed();

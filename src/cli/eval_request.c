@@ -7,49 +7,32 @@
 #include "cli/options.h"
 #include "cli/report.h"
 
-enum option { MAP, SET, EXPLAIN, STATS, JSON, REPEAT, ORDER, WORKERS, KEYS };
-
-static const cli_option options[] = {
-    [MAP] = {"map", "[NAME=]MAP"},    [SET] = {"set", "NAME=VALUE"},
-    [EXPLAIN] = {"explain", "=json"}, [STATS] = {"stats", NULL},
-    [JSON] = {"json", NULL},          [REPEAT] = {"repeat", "N"},
-    [ORDER] = {"order", "C|F"},       [WORKERS] = {"workers", "W"},
-    [KEYS] = {"keys", "DIR"},         {NULL, NULL},
-};
-
-/* State that can be interpreted only after all arguments. */
-struct pending {
-    const char *map; /* map for all arrays without one of their own */
-    int map_count;
-    const char *map_text[CLI_MAX_ARGUMENTS];
-    char map_name[CLI_MAX_ARGUMENTS][CLI_NAME_BYTES];
-};
-
 static int too_many(void)
 {
     return cli_usage("eval", "more than %d arrays, values and maps were given; expected at most that many",
                      CLI_MAX_ARGUMENTS);
 }
 
-static int add_map(struct pending *pending, char *text)
+static int take_map(void *target, char *text)
 {
-    if (pending->map_count == CLI_MAX_ARGUMENTS)
+    cli_request *request = target;
+    if (request->map_count == CLI_MAX_ARGUMENTS)
         return too_many();
-    char *map = cli_split_name(text, pending->map_name[pending->map_count]);
-    const char *name = map != NULL ? pending->map_name[pending->map_count] : NULL;
-    for (int m = 0; m < pending->map_count && name != NULL; m++)
-        if (strcmp(pending->map_name[m], name) == 0)
+    char *map = cli_split_name(text, request->map_name[request->map_count]);
+    const char *name = map != NULL ? request->map_name[request->map_count] : NULL;
+    for (int m = 0; m < request->map_count && name != NULL; m++)
+        if (strcmp(request->map_name[m], name) == 0)
             return cli_usage("eval", "--map is given twice for %s: %s and %s; expected one map", name,
-                             pending->map_text[m], map);
-    if (name == NULL && pending->map != NULL)
+                             request->map_text[m], map);
+    if (name == NULL && request->map != NULL)
         return cli_usage("eval",
                          "--map is given twice for all arrays: %s and %s; expected one map; that of one array is "
                          "given as --map NAME=%s",
-                         pending->map, text, text);
+                         request->map, text, text);
     if (name == NULL)
-        pending->map = text;
+        request->map = text;
     else
-        pending->map_text[pending->map_count++] = map;
+        request->map_text[request->map_count++] = map;
     return CLI_OK;
 }
 
@@ -69,8 +52,9 @@ static int twice(const char *name)
     return cli_usage("eval", "%s is given twice; expected each name once; rename one of them in the body", name);
 }
 
-static int add_value(cli_request *request, char *text)
+static int take_value(void *target, char *text)
 {
+    cli_request *request = target;
     int n = request->value_count;
     if (n + request->operand_count == CLI_MAX_ARGUMENTS)
         return too_many();
@@ -83,8 +67,9 @@ static int add_value(cli_request *request, char *text)
     return cli_value_parse("eval", request->value_name[n], value, &request->value[n]);
 }
 
-static int add_plain(cli_request *request, char *text)
+static int take_plain(void *target, char *text)
 {
+    cli_request *request = target;
     if (request->body == NULL) {
         request->body = text;
         return CLI_OK;
@@ -101,70 +86,45 @@ static int add_plain(cli_request *request, char *text)
     return CLI_OK;
 }
 
-static int set_order(cli_request *request, const char *text)
+static int take_order(void *target, char *text)
 {
+    cli_request *request = target;
     if (strcmp(text, "C") != 0 && strcmp(text, "F") != 0)
         return cli_usage("eval", "--order is '%s'; expected C (last axis fastest) or F (first axis fastest)", text);
     request->order = text[0] == 'C' ? CLI_ORDER_C : CLI_ORDER_FORTRAN;
     return CLI_OK;
 }
 
-static int set_repeat(cli_request *request, const char *text)
+static int take_explain(void *target, char *text)
 {
-    long repeat = 1;
-    int status = cli_number("eval", "--repeat", text, 1, 1000000, &repeat);
-    request->repeat = (int)repeat;
-    return status;
+    cli_request *request = target;
+    request->explain = true;
+    return cli_explain_parse("eval", text, &request->json);
 }
 
-static int take(cli_request *request, struct pending *pending, int option, char *value)
-{
-    switch (option) {
-    case MAP:
-        return add_map(pending, value);
-    case SET:
-        return add_value(request, value);
-    case EXPLAIN:
-        request->explain = true;
-        return cli_explain_parse("eval", value, &request->json);
-    case STATS:
-        request->stats = true;
-        return CLI_OK;
-    case JSON:
-        request->json = true;
-        return CLI_OK;
-    case REPEAT:
-        return set_repeat(request, value);
-    case ORDER:
-        return set_order(request, value);
-    case WORKERS:
-        request->workers = value;
-        return CLI_OK;
-    case KEYS:
-        request->keys = value;
-        return CLI_OK;
-    case CLI_PLAIN:
-        return add_plain(request, value);
-    case CLI_HELP:
-        return CLI_HELP;
-    }
-    return CLI_USAGE; /* cli_next() has printed the reason */
-}
+#define FIELD(name) .field = offsetof(cli_request, name)
+static const cli_option options[] = {
+    {"map", "[NAME=]MAP", .take = take_map},    {"set", "NAME=VALUE", .take = take_value},
+    {"explain", "=json", .take = take_explain}, {"stats", NULL, CLI_FLAG, FIELD(stats)},
+    {"json", NULL, CLI_FLAG, FIELD(json)},      {"repeat", "N", CLI_INT, FIELD(repeat), 1, 1000000},
+    {"order", "C|F", .take = take_order},       {"workers", "W", CLI_TEXT, FIELD(workers)},
+    {"keys", "DIR", CLI_TEXT, FIELD(keys)},     {NULL},
+};
 
-static int give_maps(cli_request *request, const struct pending *pending)
+static int give_maps(cli_request *request)
 {
     for (int n = 0; n < request->operand_count; n++)
-        request->operand[n].map = pending->map;
-    for (int m = 0; m < pending->map_count; m++) {
+        request->operand[n].map = request->map;
+    for (int m = 0; m < request->map_count; m++) {
         int found = 0;
         for (int n = 0; n < request->operand_count; n++)
-            if (strcmp(request->operand[n].name, pending->map_name[m]) == 0) {
-                request->operand[n].map = pending->map_text[m];
+            if (strcmp(request->operand[n].name, request->map_name[m]) == 0) {
+                request->operand[n].map = request->map_text[m];
                 found++;
             }
         if (found == 0)
             return cli_usage("eval", "--map names the array %s; expected one that is given as %s=FILE",
-                             pending->map_name[m], pending->map_name[m]);
+                             request->map_name[m], request->map_name[m]);
     }
     return CLI_OK;
 }
@@ -182,17 +142,8 @@ static int check_complete(const cli_request *request)
 int cli_request_parse(int count, char **list, cli_request *request_out)
 {
     *request_out = (cli_request){.repeat = 1};
-    struct pending pending = {0};
-    cli_arguments arguments = {.command = "eval", .options = options, .count = count, .list = list};
-    for (;;) {
-        char *value = NULL;
-        int option = cli_next(&arguments, &value);
-        if (option == CLI_END)
-            break;
-        int status = take(request_out, &pending, option, value);
-        if (status != CLI_OK)
-            return status;
-    }
-    int status = check_complete(request_out);
-    return status == CLI_OK ? give_maps(request_out, &pending) : status;
+    int status = cli_parse(&(cli_arguments){"eval", options, take_plain, count, list}, request_out);
+    if (status == CLI_OK)
+        status = check_complete(request_out);
+    return status == CLI_OK ? give_maps(request_out) : status;
 }

@@ -19,6 +19,11 @@ typedef struct cli_request {
     bool explain, stats, json;
     int repeat;
     cli_file_order order;
+    /* Options --map, which are assigned to operands at the end: */
+    const char *map; /* of all arrays without one of their own; NULL: the default */
+    int map_count;
+    const char *map_text[CLI_MAX_ARGUMENTS];
+    char map_name[CLI_MAX_ARGUMENTS][CLI_NAME_BYTES];
 } cli_request;
 
 /** Parse the command line after "eval". The request points into `list`.

@@ -8,26 +8,22 @@
 #include "cli/options.h"
 #include "cli/report.h"
 
+static int take_folder(void *request, char *text)
+{
+    char **folder = request;
+    if (*folder != NULL)
+        return cli_usage("keys", "a second folder '%s' was given; expected one", text);
+    *folder = text;
+    return CLI_OK;
+}
+
 static int parse(int count, char **list, char **folder_out)
 {
-    static const cli_option none[] = {{NULL, NULL}};
-    cli_arguments arguments = {.command = "keys", .options = none, .count = count, .list = list};
-    char *folder = NULL;
-    for (;;) {
-        char *value = NULL;
-        int option = cli_next(&arguments, &value);
-        if (option == CLI_END)
-            break;
-        if (option != CLI_PLAIN)
-            return option == CLI_HELP ? CLI_HELP : CLI_USAGE;
-        if (folder != NULL)
-            return cli_usage("keys", "a second folder '%s' was given; expected one", value);
-        folder = value;
-    }
-    if (folder == NULL || folder[0] == '\0')
+    static const cli_option none[] = {{NULL}};
+    int status = cli_parse(&(cli_arguments){"keys", none, take_folder, count, list}, folder_out);
+    if (status == CLI_OK && (*folder_out == NULL || (*folder_out)[0] == '\0'))
         return cli_usage("keys", "there is no folder; expected where the keys are to be made: dcl keys DIR");
-    *folder_out = folder;
-    return CLI_OK;
+    return status;
 }
 
 static void remove_last_slashes(char *path)

@@ -8,14 +8,6 @@
 #include "cli/report.h"
 #include "cli/shape.h"
 
-enum option { GRID, NODES, MAP, OWNERS, SVG, BODY, SET, EXPLAIN };
-
-static const cli_option options[] = {
-    [GRID] = {"grid", "[NAME=]SHAPE"}, [NODES] = {"nodes", "N"},         [MAP] = {"map", "[NAME=]MAP"},
-    [OWNERS] = {"owners", "=all"},     [SVG] = {"svg", "FILE"},          [BODY] = {"body", "BODY"},
-    [SET] = {"set", "NAME=VALUE"},     [EXPLAIN] = {"explain", "=json"}, {NULL, NULL},
-};
-
 /* ---- arrays by their names ---- */
 
 /* Find the entry of an array, or make it. */
@@ -53,8 +45,9 @@ static int read_grid(char *text, dcl_grid *grid_out)
     return status;
 }
 
-static int add_grid(cli_map_request *request, char *text)
+static int take_grid(void *target, char *text)
 {
+    cli_map_request *request = target;
     char name[CLI_NAME_BYTES];
     char *shape = cli_split_name(text, name);
     dcl_grid *grid = &request->grid;
@@ -73,8 +66,9 @@ static int add_grid(cli_map_request *request, char *text)
     return read_grid(shape != NULL ? shape : text, grid);
 }
 
-static int add_map(cli_map_request *request, char *text)
+static int take_map(void *target, char *text)
 {
+    cli_map_request *request = target;
     char name[CLI_NAME_BYTES];
     char *rule = cli_split_name(text, name);
     const char **map = &request->map;
@@ -94,8 +88,9 @@ static int add_map(cli_map_request *request, char *text)
     return CLI_OK;
 }
 
-static int add_value(cli_map_request *request, char *text)
+static int take_value(void *target, char *text)
 {
+    cli_map_request *request = target;
     int n = request->value_count;
     if (n == CLI_MAP_MOST)
         return cli_usage("map", "more than %d values were given; expected at most that many", CLI_MAP_MOST);
@@ -114,17 +109,13 @@ static int set_once(const char **field, const char *option, const char *value)
     return CLI_OK;
 }
 
-static int set_nodes(cli_map_request *request, const char *text)
-{
-    long nodes = 0;
-    int status = cli_number("map", "--nodes", text, 1, 1000000, &nodes);
-    request->nodes = (int)nodes;
-    return status;
-}
+static int take_svg(void *target, char *text) { return set_once(&((cli_map_request *)target)->svg, "--svg", text); }
+static int take_body(void *target, char *text) { return set_once(&((cli_map_request *)target)->body, "--body", text); }
 
 /* Set --owners. @param text  its value; NULL: none */
-static int set_owners(cli_map_request *request, const char *text)
+static int take_owners(void *target, char *text)
 {
+    cli_map_request *request = target;
     if (text != NULL && strcmp(text, "all") != 0)
         return cli_usage("map", "--owners is '%s'; expected --owners, or --owners=all for grids of any size", text);
     request->owners = true;
@@ -132,34 +123,30 @@ static int set_owners(cli_map_request *request, const char *text)
     return CLI_OK;
 }
 
-static int take(cli_map_request *request, int option, char *value)
+static int take_explain(void *target, char *text)
 {
-    switch (option) {
-    case GRID:
-        return add_grid(request, value);
-    case NODES:
-        return set_nodes(request, value);
-    case MAP:
-        return add_map(request, value);
-    case OWNERS:
-        return set_owners(request, value);
-    case SVG:
-        return set_once(&request->svg, "--svg", value);
-    case BODY:
-        return set_once(&request->body, "--body", value);
-    case SET:
-        return add_value(request, value);
-    case EXPLAIN:
-        request->explain = true;
-        return cli_explain_parse("map", value, &request->json);
-    case CLI_PLAIN:
-        return cli_usage("map", "argument '%s' was given; expected options only; a map is given as --map '%s'", value,
-                         value);
-    case CLI_HELP:
-        return CLI_HELP;
-    }
-    return CLI_USAGE; /* cli_next() has printed the reason */
+    cli_map_request *request = target;
+    request->explain = true;
+    return cli_explain_parse("map", text, &request->json);
 }
+
+static int take_plain(void *target, char *text)
+{
+    (void)target;
+    return cli_usage("map", "argument '%s' was given; expected options only; a map is given as --map '%s'", text, text);
+}
+
+static const cli_option options[] = {
+    {"grid", "[NAME=]SHAPE", .take = take_grid},
+    {"nodes", "N", CLI_INT, .field = offsetof(cli_map_request, nodes), 1, 1000000},
+    {"map", "[NAME=]MAP", .take = take_map},
+    {"owners", "=all", .take = take_owners},
+    {"svg", "FILE", .take = take_svg},
+    {"body", "BODY", .take = take_body},
+    {"set", "NAME=VALUE", .take = take_value},
+    {"explain", "=json", .take = take_explain},
+    {NULL},
+};
 
 static int check(const cli_map_request *request)
 {
@@ -189,14 +176,6 @@ static int check(const cli_map_request *request)
 int cli_map_request_parse(int count, char **list, cli_map_request *request_out)
 {
     *request_out = (cli_map_request){.grid.type = DCL_FLOAT};
-    cli_arguments arguments = {.command = "map", .options = options, .count = count, .list = list};
-    for (;;) {
-        char *value = NULL;
-        int option = cli_next(&arguments, &value);
-        if (option == CLI_END)
-            return check(request_out);
-        int status = take(request_out, option, value);
-        if (status != CLI_OK)
-            return status;
-    }
+    int status = cli_parse(&(cli_arguments){"map", options, take_plain, count, list}, request_out);
+    return status == CLI_OK ? check(request_out) : status;
 }

@@ -7,51 +7,17 @@
 #include <dcl.h>
 
 #include "cli/commands.h"
-#include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "runtime/entrance.h"
 
-enum option {
-    LISTEN,
-    PORTS,
-    PEER_PORTS,
-    FILES,
-    DEVICES,
-    KEYS,
-    TOKEN,
-    QUOTA,
-    SESSIONS,
-    SESSIONS_PER_KEY,
-    MOST_KERNEL,
-    GRACE,
-    IO_THREADS,
-    CACHE,
-    CONTAIN,
-    LOG
+enum {
+    MOST_SESSIONS = 1024,
+    MOST_IO_THREADS = 64,
+    LAST_PORT = 65535,
+    MOST_KERNEL_MS = 864000000,
+    MOST_GRACE_S = 86400
 };
-
-static const cli_option options[] = {
-    [LISTEN] = {"listen", "ADDRESS"},
-    [PORTS] = {"ports", "A-B"},
-    [PEER_PORTS] = {"peer-ports", "A-B"},
-    [FILES] = {"files", "DIR"},
-    [DEVICES] = {"devices", "S"},
-    [KEYS] = {"keys", "DIR"},
-    [TOKEN] = {"token", "FILE"},
-    [QUOTA] = {"quota", "BYTES"},
-    [SESSIONS] = {"sessions", "N"},
-    [SESSIONS_PER_KEY] = {"sessions-per-key", "N"},
-    [MOST_KERNEL] = {"most-kernel-ms", "N"},
-    [GRACE] = {"grace", "SECONDS"},
-    [IO_THREADS] = {"io-threads", "N"},
-    [CACHE] = {"cache", "DIR"},
-    [CONTAIN] = {"contain", "HOW"},
-    [LOG] = {"log", "LEVEL"},
-    {NULL, NULL},
-};
-
-enum { MOST_SESSIONS = 1024, MOST_IO_THREADS = 64, LAST_PORT = 65535, MOST_KERNEL_MS = 864000000 };
 
 /* ---- the command line ---- */
 
@@ -87,138 +53,59 @@ static int set_ports(const char *name, const char *text, int *first_out, int *la
     return CLI_OK;
 }
 
-static int set_containment(dcl_worker_config *config, const char *text)
+static int take_ports(void *request, char *text)
 {
-    static const char *const ways[] = {"auto", "strict", "off"};
-    enum { WAYS = sizeof ways / sizeof ways[0] };
-    for (int w = 0; w < WAYS; w++)
-        if (strcmp(ways[w], text) == 0) {
-            config->contain = text;
-            return CLI_OK;
-        }
-    return cli_usage("worker", "--contain is '%s'; expected auto, strict or off; the nearest is %s", text,
-                     ways[cli_nearest(text, WAYS, ways)]);
+    dcl_worker_config *config = request;
+    return set_ports("--ports", text, &config->first_port, &config->last_port);
 }
 
-static int set_log(dcl_worker_config *config, const char *text)
+static int take_peer_ports(void *request, char *text)
 {
-    static const char *const levels[] = {"off", "warn", "info", "debug"};
-    enum { LEVELS = sizeof levels / sizeof levels[0] };
-    for (int l = 0; l < LEVELS; l++)
-        if (strcmp(text, levels[l]) == 0) {
-            config->log = text;
-            return CLI_OK;
-        }
-    return cli_usage("worker", "--log is '%s'; expected off, warn, info or debug; the nearest is %s", text,
-                     levels[cli_nearest(text, LEVELS, levels)]);
+    dcl_worker_config *config = request;
+    return set_ports("--peer-ports", text, &config->first_peer_port, &config->last_peer_port);
 }
 
-static int set_sessions(dcl_worker_config *config, const char *text)
+static int take_plain(void *request, char *text)
 {
-    long sessions = 1;
-    int status = cli_number("worker", "--sessions", text, 1, MOST_SESSIONS, &sessions);
-    config->most_sessions = (int)sessions;
-    return status;
+    (void)request;
+    return cli_usage("worker", "argument '%s' was given; expected options only; an address is given as --listen %s",
+                     text, text);
 }
 
-static int set_sessions_per_key(dcl_worker_config *config, const char *text)
-{
-    long sessions = 1;
-    int status = cli_number("worker", "--sessions-per-key", text, 1, MOST_SESSIONS, &sessions);
-    config->most_sessions_per_key = (int)sessions;
-    return status;
-}
+static const char *const containments[] = {"auto", "strict", "off", NULL};
+static const char *const levels[] = {"off", "warn", "info", "debug", NULL};
 
-static int set_most_kernel_ms(dcl_worker_config *config, const char *text)
-{
-    long most = 1;
-    int status = cli_number("worker", "--most-kernel-ms", text, 1, MOST_KERNEL_MS, &most);
-    config->most_kernel_ms = (size_t)most;
-    return status;
-}
-
-static int set_grace(dcl_worker_config *config, const char *text)
-{
-    enum { MOST_SECONDS = 86400 };
-    long seconds = 0;
-    int status = cli_number("worker", "--grace", text, 0, MOST_SECONDS, &seconds);
-    config->grace_ms = (size_t)seconds * 1000;
-    return status;
-}
-
-static int set_io_threads(dcl_worker_config *config, const char *text)
-{
-    long threads = 1;
-    int status = cli_number("worker", "--io-threads", text, 1, MOST_IO_THREADS, &threads);
-    config->io_threads = (size_t)threads;
-    return status;
-}
-
-static int take_text(dcl_worker_config *config, int option, const char *value)
-{
-    const char **fields[] = {
-        [LISTEN] = &config->listen, [FILES] = &config->files, [DEVICES] = &config->devices,
-        [KEYS] = &config->keys,     [TOKEN] = &config->token, [CACHE] = &config->cache,
-    };
-    *fields[option] = value;
-    return CLI_OK;
-}
-
-static int take(dcl_worker_config *config, int option, const char *value)
-{
-    switch (option) {
-    case LISTEN:
-    case FILES:
-    case DEVICES:
-    case KEYS:
-    case TOKEN:
-    case CACHE:
-        return take_text(config, option, value);
-    case PORTS:
-        return set_ports("--ports", value, &config->first_port, &config->last_port);
-    case PEER_PORTS:
-        return set_ports("--peer-ports", value, &config->first_peer_port, &config->last_peer_port);
-    case QUOTA:
-        return cli_bytes("worker", "--quota", value, &config->quota_bytes);
-    case SESSIONS:
-        return set_sessions(config, value);
-    case SESSIONS_PER_KEY:
-        return set_sessions_per_key(config, value);
-    case MOST_KERNEL:
-        return set_most_kernel_ms(config, value);
-    case GRACE:
-        return set_grace(config, value);
-    case IO_THREADS:
-        return set_io_threads(config, value);
-    case CONTAIN:
-        return set_containment(config, value);
-    case LOG:
-        return set_log(config, value);
-    case CLI_PLAIN:
-        return cli_usage("worker", "argument '%s' was given; expected options only; an address is given as --listen %s",
-                         value, value);
-    case CLI_HELP:
-        return CLI_HELP;
-    }
-    return CLI_USAGE; /* cli_next() has printed the reason */
-}
+#define FIELD(name) .field = offsetof(dcl_worker_config, name)
+/* clang-format off */
+static const cli_option options[] = {
+    {"listen", "ADDRESS", CLI_TEXT, FIELD(listen)},
+    {"ports", "A-B", .take = take_ports},
+    {"peer-ports", "A-B", .take = take_peer_ports},
+    {"files", "DIR", CLI_TEXT, FIELD(files)},
+    {"devices", "S", CLI_TEXT, FIELD(devices)},
+    {"keys", "DIR", CLI_TEXT, FIELD(keys)},
+    {"token", "FILE", CLI_TEXT, FIELD(token)},
+    {"quota", "BYTES", CLI_BYTES, FIELD(quota_bytes)},
+    {"sessions", "N", CLI_INT, FIELD(most_sessions), 1, MOST_SESSIONS},
+    {"sessions-per-key", "N", CLI_INT, FIELD(most_sessions_per_key), 1, MOST_SESSIONS},
+    {"most-kernel-ms", "N", CLI_SIZE, FIELD(most_kernel_ms), 1, MOST_KERNEL_MS, 1},
+    {"grace", "SECONDS", CLI_SIZE, FIELD(grace_ms), 0, MOST_GRACE_S, 1000},
+    {"io-threads", "N", CLI_SIZE, FIELD(io_threads), 1, MOST_IO_THREADS, 1},
+    {"cache", "DIR", CLI_TEXT, FIELD(cache)},
+    {"contain", "HOW", CLI_WORD, FIELD(contain), .words = containments},
+    {"log", "LEVEL", CLI_WORD, FIELD(log), .words = levels},
+    {NULL},
+};
+/* clang-format on */
 
 static int parse(int count, char **list, dcl_worker_config *config)
 {
-    cli_arguments arguments = {.command = "worker", .options = options, .count = count, .list = list};
-    for (;;) {
-        char *value = NULL;
-        int option = cli_next(&arguments, &value);
-        if (option == CLI_END)
-            break;
-        int status = take(config, option, value);
-        if (status != CLI_OK)
-            return status;
-    }
-    if (config->listen == NULL)
+    cli_arguments arguments = {"worker", options, take_plain, count, list};
+    int status = cli_parse(&arguments, config);
+    if (status == CLI_OK && config->listen == NULL)
         return cli_usage("worker", "there is no address; expected --listen ADDRESS such as --listen "
                                    "tcp://127.0.0.1:7700");
-    return CLI_OK;
+    return status;
 }
 
 /* ---- serving ---- */

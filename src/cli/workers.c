@@ -12,19 +12,9 @@
 #include "cli/report.h"
 #include "cli/settings.h"
 
-enum option { WORKERS, KEYS, WAIT, JSON };
-
-static const cli_option options[] = {
-    [WORKERS] = {"workers", "ADDRESSES|FILE"},
-    [KEYS] = {"keys", "DIR"},
-    [WAIT] = {"wait", "SECONDS"},
-    [JSON] = {"json", NULL},
-    {NULL, NULL},
-};
-
 struct request {
     const char *workers, *keys; /* NULL: those of the environment */
-    long wait_seconds;          /* repeat until all answer, at most this long; 0: ask once */
+    int wait_seconds;           /* repeat until all answer, at most this long; 0: ask once */
     bool json;
 };
 
@@ -32,45 +22,25 @@ struct request {
 enum { MOST_DEVICES = sizeof((dcl_worker_info *)0)->device / sizeof(dcl_device_info), FIRST_GUESS = 64 };
 enum { MOST_WAIT_SECONDS = 86400, PAUSE_NS = 100000000 /* limit of --wait; pause between two rounds */ };
 
+/* ---- the command line ---- */
+
+static int take_plain(void *request, char *text)
+{
+    (void)request;
+    return cli_usage("workers", "argument '%s' was given; expected options only; addresses are given as --workers %s",
+                     text, text);
+}
+
+#define FIELD(name) .field = offsetof(struct request, name)
+static const cli_option options[] = {
+    {"workers", "ADDRESSES|FILE", CLI_TEXT, FIELD(workers)},
+    {"keys", "DIR", CLI_TEXT, FIELD(keys)},
+    {"wait", "SECONDS", CLI_INT, FIELD(wait_seconds), 1, MOST_WAIT_SECONDS},
+    {"json", NULL, CLI_FLAG, FIELD(json)},
+    {NULL},
+};
+
 /* ---- asking ---- */
-
-static int take(struct request *request, int option, const char *value)
-{
-    switch (option) {
-    case WORKERS:
-        request->workers = value;
-        return CLI_OK;
-    case KEYS:
-        request->keys = value;
-        return CLI_OK;
-    case WAIT:
-        return cli_number("workers", "--wait", value, 1, MOST_WAIT_SECONDS, &request->wait_seconds);
-    case JSON:
-        request->json = true;
-        return CLI_OK;
-    case CLI_PLAIN:
-        return cli_usage("workers",
-                         "argument '%s' was given; expected options only; addresses are given as --workers %s", value,
-                         value);
-    case CLI_HELP:
-        return CLI_HELP;
-    }
-    return CLI_USAGE; /* cli_next() has printed the reason */
-}
-
-static int parse(int count, char **list, struct request *request_out)
-{
-    cli_arguments arguments = {.command = "workers", .options = options, .count = count, .list = list};
-    for (;;) {
-        char *value = NULL;
-        int option = cli_next(&arguments, &value);
-        if (option == CLI_END)
-            return CLI_OK;
-        int status = take(request_out, option, value);
-        if (status != CLI_OK)
-            return status;
-    }
-}
 
 /* Ask all workers. The list is enlarged once the number of addresses is known. */
 static int ask(const dcl_config *config, dcl_worker_info **workers_out, int *count_out)
@@ -107,9 +77,9 @@ static double now(void)
 }
 
 /* Ask repeatedly until all answer or the time is over. */
-static int ask_until_all_answer(const dcl_config *config, long seconds, dcl_worker_info **workers_out, int *count_out)
+static int ask_until_all_answer(const dcl_config *config, int seconds, dcl_worker_info **workers_out, int *count_out)
 {
-    double end = now() + (double)seconds;
+    double end = now() + seconds;
     for (;;) {
         int status = ask(config, workers_out, count_out);
         if (status != CLI_OK || now() >= end || count_silent(*workers_out, *count_out) == 0)
@@ -226,7 +196,8 @@ static int show(const struct request *request, const dcl_worker_info workers[], 
 int cli_workers(int count, char **list)
 {
     struct request request = {0};
-    int status = parse(count, list, &request);
+    cli_arguments arguments = {"workers", options, take_plain, count, list};
+    int status = cli_parse(&arguments, &request);
     if (status == CLI_HELP)
         return cli_help_about("workers");
     dcl_config config;

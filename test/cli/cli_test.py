@@ -175,8 +175,8 @@ class Texts(unittest.TestCase):
         found = 0
         for file in source.glob("*.c"):
             text = file.read_text()
-            for name, value in re.findall(r'\[[A-Z_]+\] = \{"([a-z-]+)", (NULL|"[^"]*")\}', text):
-                command = re.search(r'\.command = "(\w+)"', text).group(1)
+            for name, value in re.findall(r'^    \{"([a-z-]+)", (NULL|"[^"]*"), (?:CLI_|\.take)', text, re.M):
+                command = re.search(r'\{"(\w+)", options, take_plain', text).group(1)
                 value = "" if value == "NULL" else value.strip('"')
                 words = f"--{name}[{value}]" if value.startswith("=") else f"--{name} {value}".strip()
                 line = f"  {words} "
