@@ -8,8 +8,8 @@
 #include "net/authenticator.h"
 #include "net/endpoint.h"
 #include "net/guarded.h"
-#include "net/handshake.h"
 #include "net/token.h"
+#include "net/wire_socket.h"
 
 enum {
     PATIENCE_MS = 3000 /* long time limit for something that takes 1 ms, so that a busy machine is not mistaken
@@ -80,17 +80,18 @@ static bool byte_came(const stage *stage, bool wait)
            zmq_recv(stage->server, &byte, sizeof byte, ZMQ_DONTWAIT) == 1;
 }
 
-static dcl_status judge(const stage *stage, const visitor *visitor, dcli_greeting greeting)
+static dcl_status judge(const stage *stage, const visitor *visitor, dcli_monitor *monitor)
 {
-    bool bare = visitor->password == NULL && visitor->pair == NULL;
+    bool bare = visitor->password == NULL && visitor->pair == NULL, let_in;
+    dcli_ending ending = dcli_monitor_handshake(monitor, PATIENCE_MS, &let_in);
     if (visitor->welcome) {
-        if (greeting != DCLI_LET_IN || !byte_came(stage, true))
-            return failed(visitor, greeting == DCLI_LET_IN ? "was not heard" : "was not let in");
+        if (!let_in || !byte_came(stage, true))
+            return failed(visitor, let_in ? "was not heard" : "was not let in");
         return DCL_OK;
     }
-    if (greeting == DCLI_LET_IN || byte_came(stage, false))
+    if (let_in || byte_came(stage, false))
         return failed(visitor, "was let in");
-    if (bare ? greeting != DCLI_MISFIT && greeting != DCLI_CUT_SHORT : greeting != DCLI_TURNED_AWAY)
+    if (bare ? ending != DCLI_END_MISFIT && ending != DCLI_END_SHORT : ending != DCLI_END_REFUSED)
         return failed(visitor, "was not told so");
     return DCL_OK;
 }
@@ -110,18 +111,18 @@ static dcl_status visit(const stage *stage, const visitor *visitor)
     void *client = dcli_net_socket(stage->net, ZMQ_PUSH);
     if (client == NULL)
         return dcli_error_status();
-    dcli_handshake *watch = NULL;
+    dcli_monitor monitor = {.events = NULL};
     dcl_status status = prepare(client, visitor);
     if (status == DCL_OK)
-        status = dcli_handshake_watch(stage->net, client, &watch);
+        status = dcli_monitor_open(stage->net, client, &monitor);
     if (status == DCL_OK && zmq_connect(client, stage->address) != 0)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_connect", "free descriptors");
     if (status == DCL_OK)
         zmq_send(client, "", 1, ZMQ_DONTWAIT); /* fails if the client was refused already; an admitted client's byte
                                                   must arrive */
     if (status == DCL_OK)
-        status = judge(stage, visitor, dcli_handshake_next(watch, PATIENCE_MS));
-    dcli_handshake_end(watch);
+        status = judge(stage, visitor, &monitor);
+    dcli_monitor_close(&monitor, client);
     zmq_close(client);
     return status;
 }

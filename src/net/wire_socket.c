@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 /* ---- options ------------------------------------------------------------------------------------------------------ */
@@ -149,6 +150,24 @@ dcli_ending dcli_ending_of(const dcli_event *event, bool up)
     default:
         return DCLI_NOT_ENDED;
     }
+}
+
+dcli_ending dcli_monitor_handshake(dcli_monitor *monitor, int milliseconds, bool *up_out)
+{
+    int64_t end_ms = dcli_monotonic_ms() + milliseconds;
+    dcli_ending ending = DCLI_NOT_ENDED;
+    for (*up_out = false; !*up_out && ending == DCLI_NOT_ENDED;) {
+        dcli_event event;
+        int64_t left_ms = end_ms - dcli_monotonic_ms();
+        zmq_pollitem_t news = {monitor->events, 0, ZMQ_POLLIN, 0};
+        if (dcli_monitor_next(monitor, &event)) {
+            *up_out = event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+            ending = dcli_ending_of(&event, false);
+        } else if (left_ms <= 0 || zmq_poll(&news, 1, (long)left_ms) <= 0) {
+            break;
+        }
+    }
+    return ending;
 }
 
 /** Record why a connection failed. libzmq's events do not contain the reason, so try once more with a plain socket. */

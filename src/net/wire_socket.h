@@ -66,6 +66,10 @@ dcli_ending dcli_ending_of(const dcli_event *event, bool up);
 dcl_status dcli_ending_fail(dcli_ending ending, const char *who, const char *address, bool has_keys, int64_t silence_ms,
                             int patience_ms);
 
+/** Wait until the handshake of a connecting socket has succeeded or failed, or a connection attempt has ended.
+ *  @param up_out  it has succeeded. @return how it ended; DCLI_NOT_ENDED: it has succeeded, or the time is over. */
+dcli_ending dcli_monitor_handshake(dcli_monitor *monitor, int milliseconds, bool *up_out);
+
 /* ---- listeners ---- */
 
 /** Byte limit for a connecting client: a handshake takes up to 700 bytes. */
