@@ -140,7 +140,8 @@ static const dcli_record operation_record = RECORD("operation", OBJECT, operatio
 #define OBJECT dcli_msg_parameter
 static const dcli_field parameter_fields[] = {
     STRING(name, DCLI_MOST_NAME, "its name in the body"),
-    INT(access, DCL_ACCESS_OUT, DCL_ACCESS_IN_FUNCTION, "dcl_access"),
+    INT(access, DCL_ACCESS_OUT, DCL_ACCESS_IN_FUNCTION,
+        "dcl_access; IN_KEPT and MOVE are sent as IN, GROUP and ITEMS as the field items"),
     INT(type, 0, DCL_DOUBLE, "element type; 0: none"),
     INT(rank, 0, DCL_MAX_RANK, "axes; 0: a scalar"),
     INT(turned, -1, DCL_MAX_RANK - 1,
@@ -289,7 +290,8 @@ static const dcli_field setup_fields[] = {
     UP_TO(tile_bytes, 1, DCLI_MOST_POOL, "intended size of a tile"),
     UP_TO(chunk_bytes, 1, DCLI_MOST_CHUNK, "largest size of a chunk"),
     UP_TO(pool_bytes, 1, DCLI_MOST_POOL, "memory for arriving data"),
-    INT64(quota_bytes, 0, "limit on bytes of storage; 0: no limit"),
+    INT64(quota_bytes, 0,
+          "the program's limit on memory; 0: it sets none: that of the worker holds, or a share of the memory"),
     MILLISECONDS(silence_ms, "a peer that sends nothing for this long is lost"),
     MILLISECONDS(build_ms, "time limit of a compilation"),
     MILLISECONDS(kernel_ms, "time limit of a kernel"),
@@ -310,8 +312,11 @@ static const dcli_field part_fields[] = {
     INT64(bytes, 1, "size of the sender's part"),
     INT64(memfd, 1, "the sender's number of the memfd that contains the part; with a new number comes a descriptor"),
     INT64(offset, 0, "offset of the part in that memfd"),
-    INT64(piece, 0, "of memory of a GPU in several pieces: only this piece is shown; 0, which comes last: the part"),
-    INT64(piece_bytes, 0, "of memory of a GPU: size of each piece, whose numbers follow that of the first; else 0"),
+    INT64(piece, 0,
+          "if memory of a GPU is several allocations, each has a PART with its number; that of 0 comes last and shows "
+          "the part"),
+    INT64(piece_bytes, 0,
+          "of memory of a GPU: size of each allocation; their memfd numbers are consecutive; 0: host memory"),
 };
 #undef OBJECT
 
