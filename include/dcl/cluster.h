@@ -29,35 +29,34 @@ typedef void dcl_log_fn(void *user, int level, const char *line);
 /** Settings. Fill with dcl_config_read(), change fields, pass to dcl_open().
  *  Strings are borrowed until dcl_open() returns; NULL means the default. Sizes are in bytes. */
 typedef struct dcl_config {
-    size_t struct_size;  /**< sizeof(dcl_config) in the program; set by dcl_config_read() */
-    const char *devices; /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
-    const char *map;     /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
-    const char
-        *transfer;       /**< DCL_TRANSFER: the way in which a node gets the elements of another: "place" (it reads them
-                               in the owner's memory), "slots" (messages whose data lies in shared memory), "send"
+    size_t struct_size;   /**< sizeof(dcl_config) in the program; set by dcl_config_read() */
+    const char *devices;  /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
+    const char *map;      /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
+    const char *transfer; /**< DCL_TRANSFER: the way in which a node gets elements of another: "place" (it reads them in
+                               the owner's memory), "slots" (messages whose data lies in shared memory), "send"
                                (messages that contain the data); "auto": for each pair of nodes the first of these
                                that is possible, but "place" between GPUs only if you ask for it */
-    const char *log;     /**< DCL_LOG: "off", "warn", "info", "debug" */
-    size_t tile_bytes;   /**< DCL_TILE_BYTES: intended size of a tile */
-    size_t block_bytes;  /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
-    size_t chunk_bytes;  /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
-    size_t pool_bytes;   /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes; also the limit of
+    const char *log;      /**< DCL_LOG: "off", "warn", "info", "debug" */
+    size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
+    size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
+    size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
+    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes; also the limit of
                                shared memory that a device registers */
-    size_t kept_bytes;   /**< DCL_KEPT_BYTES: most memory per node for replicas (dcl_keep(), dcl_move()) */
-    size_t small_bytes;  /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
-    size_t window;       /**< DCL_WINDOW: most operations that are started and not yet complete */
-    bool sync;           /**< DCL_SYNC: every call waits until its operation is complete; for debugging */
-    dcl_log_fn *log_fn;  /**< gets log lines and the output of worker processes; NULL: standard error */
-    void *log_user;      /**< passed to log_fn */
-    const char *workers; /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses, or a file of
+    size_t kept_bytes;    /**< DCL_KEPT_BYTES: most memory per node for replicas (dcl_keep(), dcl_move()) */
+    size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
+    size_t window;        /**< DCL_WINDOW: most operations that are started and not yet complete */
+    bool sync;            /**< DCL_SYNC: every call waits until its operation is complete; for debugging */
+    dcl_log_fn *log_fn;   /**< gets log lines and the output of worker processes; NULL: standard error */
+    void *log_user;       /**< passed to log_fn */
+    const char *workers;  /**< DCL_WORKERS: NULL (threads of this program), "local:N", addresses, or a file of
                                addresses */
-    const char *keys;    /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */
-    const char *token;   /**< DCL_TOKEN: token file of a worker on this host that has no keys */
-    const char *program; /**< DCL_PROGRAM: path of the `dcl` command; worker processes are started from it */
-    const char *files;   /**< DCL_FILES: "auto", "direct" (nodes read and write files) or "stream" (the program does) */
-    size_t silence_ms;   /**< DCL_SILENCE_MS: a node that has sent nothing for this long is lost */
-    size_t build_ms;     /**< DCL_BUILD_MS: longest compilation; a node that exceeds it is lost */
-    size_t kernel_ms;    /**< DCL_KERNEL_MS: longest run of one kernel, or one copy to or from its device; a node that
+    const char *keys;     /**< DCL_KEYS: folder with this program's keys, as `dcl keys` makes it */
+    const char *token;    /**< DCL_TOKEN: token file of a worker on this host that has no keys */
+    const char *program;  /**< DCL_PROGRAM: path of the `dcl` command; worker processes are started from it */
+    const char *files;    /**< DCL_FILES: "auto", "direct" (nodes read and write files), "stream" (the program does) */
+    size_t silence_ms;    /**< DCL_SILENCE_MS: a node that has sent nothing for this long is lost */
+    size_t build_ms;      /**< DCL_BUILD_MS: longest compilation; a node that exceeds it is lost */
+    size_t kernel_ms;     /**< DCL_KERNEL_MS: longest run of one kernel, or one copy to or from its device; a node that
                                exceeds it is lost */
     size_t plan_ms;     /**< DCL_PLAN_MS: longest planning of one operation; a worker process that exceeds it is lost */
     size_t quota_bytes; /**< DCL_QUOTA_BYTES: memory limit per worker process for arrays, replicas, stages and plans; 0:

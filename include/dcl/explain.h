@@ -18,18 +18,18 @@ typedef struct dcl_report_pair {
     int64_t bytes_read;    /**< bytes of elements that the owner sends to the user, or that the user reads in place */
     int64_t bytes_written; /**< bytes of elements that the user sends back. An element that is also read counts once
                                 in `bytes` */
-    const char
-        *way; /**< in which way the user gets what it reads: "place", "slots" or "send", see dcl_config.transfer */
+    const char *way;       /**< the way in which the user gets what it reads: "place", "slots" or "send", see
+                                dcl_config.transfer */
 } dcl_report_pair;
 
 /** What one node would do. */
 typedef struct dcl_report_node {
     int node;
-    const char *name;     /**< as dcl_node_name() */
-    dcl_counters planned; /**< planned counters, as of dcl_call_explain(); the others are 0 */
-    int64_t elements;     /**< indices of the first output that its tasks compute */
-    int64_t
-        staged_bytes; /**< most memory for the stages of one of its batches (dcl/base.h), with padding, without replicas */
+    const char *name;      /**< as dcl_node_name() */
+    dcl_counters planned;  /**< planned counters, as of dcl_call_explain(); the others are 0 */
+    int64_t elements;      /**< indices of the first output that its tasks compute */
+    int64_t staged_bytes;  /**< most memory for the stages of one batch (dcl/base.h) of its tasks, with padding, without
+                                replicas */
     int64_t arrived_bytes; /**< most memory for data messages that have arrived and are still needed, if batches run
                                 in order. Neither number includes the storage of arrays. If batches overlap, a node
                                 uses more. */
@@ -38,13 +38,12 @@ typedef struct dcl_report_node {
 
 /** One array of a call. */
 typedef struct dcl_report_array {
-    const char *
-        name; /**< name in the body; of copies and remaps `to` and `from`; of moves the name that the last body used for
-                    the array, or `array` if none has used it */
-    const char *map;    /**< as dcl_map_print(); of a view: the map of its base */
-    bool read, written; /**< an output counts as read, too, if the body may leave some elements unwritten */
-    int64_t elements;   /**< elements of the grid */
-    int64_t stored; /**< elements that the storage of all nodes can hold, including padding and the unused storage of
+    const char *name;    /**< name in the body; of copies and remaps `to` and `from`; of moves the name in the last body
+                             that used the array, or `array` if none has */
+    const char *map;     /**< as dcl_map_print(); of a view: the map of its base */
+    bool read, written;  /**< an output counts as read, too, if the body may leave some elements unwritten */
+    int64_t elements;    /**< elements of the grid */
+    int64_t stored;      /**< elements that the storage of all nodes can hold, including padding and unused storage of
                              cut pieces; of a view: of its base */
     int64_t bytes_moved; /**< the part of the reported nodes' bytes_moved that this array causes */
 } dcl_report_array;

@@ -60,7 +60,7 @@ typedef enum dcl_order { DCL_ROWS, DCL_COLUMNS } dcl_order;
 /** How numbered pieces are dealt to the places of a map. */
 typedef enum dcl_deal {
     DCL_DEAL_CYCLIC, /**< in turn */
-    DCL_DEAL_BLOCK, /**< contiguous runs of equal length; the first places get one more piece where some are left over */
+    DCL_DEAL_BLOCK, /**< in contiguous runs of equal length; the first places get one piece more if some are left over */
     DCL_DEAL_HASH,  /**< in turn, after a shuffle: see dcl_map_hash() */
     DCL_DEAL_TABLE  /**< by a list of owners: dcl_map_table(), dcl_map_function() */
 } dcl_deal;
@@ -183,7 +183,7 @@ DCL_API dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank,
                                 int64_t count, const int64_t pieces[]);
 
 /** Give boxes to nodes: any tiling of one grid (unstructured). A node stores its boxes one after the other in the order of
- *  the list, each packed with the last axis fastest. Every process of the program keeps a copy of the list.
+ *  the list, each packed with the last axis fastest. Every process of the session has a copy of the list.
  *  @param count  number of boxes, 1..131072; maps of arrays take fewer, see dcl_map_table().
  *  @param boxes  [count] of one rank, with strides of 1, in the grid's own indices. The boxes must cover the grid exactly
  *                once. This is checked when the map is used for a grid; the error names the first overlap or the first
@@ -255,7 +255,7 @@ DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
  *
  *  On a *periodic* axis, an index may lie outside the grid by up to the halo's width: it wraps around to the other edge. In
  *  C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). This holds for inputs of bodies with affine
- *  subscripts, DCL_IN_HALO and DCL_IN_CROSS. It holds neither for inputs that are declared in other ways (DCL_IN_ALL,
+ *  subscripts, DCL_IN_HALO and DCL_IN_CROSS. It holds neither for inputs with another declaration (DCL_IN_ALL,
  *  DCL_IN_BOX, ...: dcl_forall()), nor for outputs, dcl_read() or dcl_write(). A read beyond the width is a read outside the
  *  grid. An axis of a view is periodic if it shows all of a periodic axis in steps of 1 or -1: so it is in transposed,
  *  permuted, shifted and reversed views, but not in cut and reshaped ones.
