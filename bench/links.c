@@ -1,15 +1,16 @@
 /* links.c - what bench/links.py runs on its hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
  *
- *     links copy MEGABYTES ROUNDS               dcl_copy() from node 0 to node 1 of DCL_WORKERS; prints seconds, a round a line
- *     links give ADDRESS MEGABYTES plain|keys   binds a socket; prints its public key; sends so much in chunks whenever asked
- *     links take ADDRESS MEGABYTES ROUNDS KEY   connects to it; prints seconds, a round a line; KEY "plain": no encryption
- *     links device MEGABYTES ROUNDS             copies so much within the memory of device 0; prints seconds, a round a line
+ *     links copy MEGABYTES ROUNDS              dcl_copy() from the first node of DCL_WORKERS to the last; prints seconds, a
+ *                                              round a line
+ *     links give ADDRESS MEGABYTES plain|keys  binds a socket; prints its public key; sends so much in chunks when asked
+ *     links take ADDRESS MEGABYTES ROUNDS KEY  connects to it; prints seconds, a round a line; KEY "plain": no encryption
+ *     links device MEGABYTES ROUNDS            copies so much within the memory of device 0; prints seconds, a round a line
  *
  * `copy` says "ready" before its rounds and waits for a line before and after them, so that the caller can read the
  * workers' CPU time. `give` and `take` print their own CPU time of the rounds, in seconds, at their end.
  *
- * Chunks are those of DCL (DCL_CHUNK_BYTES, at most 1 MB over tcp). What arrives by ZeroMQ is copied into an array, as DCL's elements are; what
- * is sent is not copied. With keys both sides use CURVE, as DCL's workers do between hosts. */
+ * Chunks are those of DCL (DCL_CHUNK_BYTES, at most 1 MB over tcp). What arrives by ZeroMQ is copied into an array, as
+ * DCL's elements are; what is sent is not copied. With keys both sides use CURVE, as DCL's workers do between hosts. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,11 +67,11 @@ static size_t chunk_bytes(void)
 static int copy(size_t bytes, int rounds)
 {
     dcl_cluster *cluster = dcl_open(NULL);
-    check(cluster != NULL && dcl_node_count(cluster) == 2, "two nodes are needed");
+    check(cluster != NULL && dcl_node_count(cluster) >= 2, "two nodes are needed");
     dcl_map *whole = dcl_map_block(cluster), *first = dcl_map_on(whole, 1, (int[]){0}),
-            *second = dcl_map_on(whole, 1, (int[]){1});
+            *last = dcl_map_on(whole, 1, (int[]){dcl_node_count(cluster) - 1});
     dcl_grid grid = dcl_grid_1d(DCL_FLOAT, (int64_t)(bytes / sizeof(float)));
-    dcl_array *from = dcl_agile(grid, first), *to = dcl_agile(grid, second);
+    dcl_array *from = dcl_agile(grid, first), *to = dcl_agile(grid, last);
     check(to != NULL && dcl_forall_n(cluster, "A(i) = i % 1009;", 1, (dcl_arg[]){DCL_OUT_AS("A", from)}) == DCL_OK,
           "arrays");
     for (int r = -1; r < rounds; r++) {
