@@ -41,7 +41,7 @@ typedef struct dcl_config {
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
     size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
     size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes; also the limit of
-                               shared memory that a device registers */
+                               shared memory that a device registers, at least 256 MB */
     size_t kept_bytes;    /**< DCL_KEPT_BYTES: most memory per node for replicas (dcl_keep(), dcl_move()) */
     size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
     size_t window;        /**< DCL_WINDOW: most operations that are started and not yet complete */

@@ -122,7 +122,8 @@ dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host,
 /** Take a slot of at least 1 byte. Never waits: if the ring of slots is full, the slot gets ordinary memory. */
 dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out);
 /** Take a slot whose host memory is the caller's, preferably registered: see dcli_device_register(). `end` gets it back
- *  when the slot has been returned and its commands are complete. @return not DCL_OK: the memory stays the caller's. */
+ *  when the slot has been returned and its commands are complete. @param host  NULL: the slot needs none, because it is
+ *  only for dcli_slot_send_from(). @return not DCL_OK: the memory stays the caller's. */
 dcl_status dcli_slot_take_over(dcli_device *device, void *host, size_t bytes, void (*end)(void *host),
                                dcli_slot **slot_out);
 /** Take that memory out of a slot whose commands are complete; the slot is only returned from now on. @return NULL: it
@@ -152,8 +153,8 @@ bool dcli_slots_are_short(dcli_device *device);
 /** Wait until dcli_slots_are_short() is false. Does not wait for slots that are held. */
 void dcli_slots_await(dcli_device *device);
 
-/* Slots are lent to other threads of the process: at most half of the ring, so that the serving thread never depends on
- * them. */
+/* Slots are lent to other threads of the process: at most three quarters of the ring, so that the serving thread never
+ * depends on them. */
 
 /** Take a slot for another thread, which fills its host memory and passes the slot on. From any thread. @return NULL:
  *  too much is lent, or there is no memory; nothing is recorded. */

@@ -348,10 +348,11 @@ struct dcli_slot {
     dcli_ring *ring;
     dcli_slot *next; /* of those given back */
     bool lent;       /* any thread may return it */
+    bool pinned;     /* its host memory is in the ring */
     char *host;
     void (*end)(void *host); /* takes back host memory of the caller; NULL: it is the slot's own */
     dcli_memory memory;      /* scratch memory of the device; its tickets are those of all commands that use the slot */
-    dcli_memory *own;        /* NULL: the slot is in the ring; else its own memory */
+    dcli_memory *own;        /* NULL: its scratch memory is in the ring; else its own memory */
 };
 
 dcl_status dcli_ring_open(dcli_device *device);

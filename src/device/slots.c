@@ -1,24 +1,29 @@
 /* device/slots.c - slots: how bytes cross between the host and a device with memory of its own.
  *
  * A slot is a range of pinned host memory, which the device copies fast, and a range of equal length of the device's
- * scratch memory. All slots lie at equal offsets in two buffers that are made with the device. To leave the device,
- * elements are packed into the scratch memory in the PACK queue and cross in the OUT queue; to enter it, they cross in the
- * IN queue and are unpacked in the UNPACK queue. So one slot is packed while another crosses and kernels run. A returned slot becomes free when its
+ * scratch memory, in two buffers that are made with the device. To leave the device, elements are packed into the scratch
+ * memory in the PACK queue and cross in the OUT queue; to enter it, they cross in the IN queue and are unpacked in the
+ * UNPACK queue. So one slot is packed while another crosses and kernels run. A returned slot becomes free when its
  * commands are complete; nobody waits for that. If the ring is full, a slot gets ordinary memory, and
  * dcli_slots_are_short() then asks callers to start no new work.
  *
- * Slots are lent to other threads of the process, at most half of the ring. These threads fill or read them in place,
+ * The two buffers are shared out separately, because not every slot needs both: what enters from memory of another device,
+ * or crosses to and from registered memory, needs scratch memory alone.
+ *
+ * Slots are lent to other threads of the process, at most three quarters of the pinned memory. These threads fill or read them in place,
  * and return them at any time, even after the device was closed. */
 #include "device/opencl.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { RING_BYTES = 64 << 20, UNIT_BYTES = 16 << 10, UNITS = RING_BYTES / UNIT_BYTES };
-enum { SPARE_UNITS = (8 << 20) / UNIT_BYTES, MOST_LENT_UNITS = UNITS / 2 };
+enum { UNIT_BYTES = 16 << 10, RING_BYTES = 64 << 20, UNITS = RING_BYTES / UNIT_BYTES };
+enum { SCRATCH_BYTES = 128 << 20, SCRATCH_UNITS = SCRATCH_BYTES / UNIT_BYTES };
+enum { SPARE_UNITS = (8 << 20) / UNIT_BYTES, MOST_LENT_UNITS = UNITS / 4 * 3 };
 
 struct dcli_ring {
     cl_mem pinned, scratch;
@@ -29,8 +34,9 @@ struct dcli_ring {
     bool closed;            /* the device was closed: the remaining slots are lent ones */
     dcli_slot *given;       /* slots returned by any thread since the serving thread last looked */
     uint64_t serial;        /* of the last slot */
-    size_t taken_units, lent_units;
-    dcli_slot *slot[UNITS]; /* the slot that each unit belongs to; NULL: it is free */
+    size_t taken_units, lent_units, taken_scratch_units;
+    dcli_slot *slot[UNITS]; /* the slot that each unit of `pinned` belongs to; NULL: it is free */
+    dcli_slot *scratch_slot[SCRATCH_UNITS];
 };
 
 /* Slots have a range of serial numbers of their own, because any thread makes them. */
@@ -85,8 +91,13 @@ static size_t units_of(const dcli_slot *slot) { return (slot->memory.bytes + UNI
 static void leave_ring(dcli_slot *slot)
 {
     dcli_ring *ring = slot->ring;
-    memset(ring->slot + slot->memory.base / UNIT_BYTES, 0, units_of(slot) * sizeof ring->slot[0]);
-    ring->taken_units -= units_of(slot);
+    size_t units = units_of(slot);
+    memset(ring->scratch_slot + slot->memory.base / UNIT_BYTES, 0, units * sizeof ring->slot[0]);
+    ring->taken_scratch_units -= units;
+    if (!slot->pinned)
+        return;
+    memset(ring->slot + (size_t)(slot->host - ring->host) / UNIT_BYTES, 0, units * sizeof ring->slot[0]);
+    ring->taken_units -= units;
 }
 
 static void free_slot(dcli_device *device, dcli_slot *slot)
@@ -149,38 +160,64 @@ void dcli_ring_free(dcli_device *device)
 /* ---- taking and giving back -------------------------------------------------------------------------------------- */
 
 /* The first run of that many free units; -1: there is none. */
-static int64_t find_units(const dcli_ring *ring, size_t wanted)
+static int64_t find_units(dcli_slot *const of[], size_t count, size_t taken, size_t wanted)
 {
     size_t free_units = 0;
-    for (size_t n = 0; n < UNITS && wanted <= UNITS - ring->taken_units; n++) {
-        free_units = ring->slot[n] != NULL ? 0 : free_units + 1;
-        if (free_units == wanted)
-            return (int64_t)(n + 1 - wanted);
+    for (size_t n = 0; n < count && wanted <= count - taken;) {
+        if (of[n] != NULL) {
+            free_units = 0;
+            n += units_of(of[n]); /* its first one */
+            continue;
+        }
+        n++;
+        if (++free_units == wanted)
+            return (int64_t)(n - wanted);
     }
     return -1;
 }
 
-/* Place a slot in the ring. @param lent  for a thread other than the serving one. @return false: there is no room. */
-static bool enter_ring(dcli_slot *slot, bool lent)
+static void take_units(dcli_slot *of[], int64_t first, dcli_slot *slot)
+{
+    for (size_t n = 0; n < units_of(slot); n++)
+        of[(size_t)first + n] = slot;
+}
+
+/* Place a slot in the ring, with the lock held. @return false: there is no room. */
+static bool find_place(dcli_slot *slot, bool pinned)
+{
+    dcli_ring *ring = slot->ring;
+    size_t units = units_of(slot);
+    int64_t scratch = find_units(ring->scratch_slot, SCRATCH_UNITS, ring->taken_scratch_units, units);
+    int64_t unit = pinned && scratch >= 0 ? find_units(ring->slot, UNITS, ring->taken_units, units) : -1;
+    if (scratch < 0 || (pinned && unit < 0))
+        return false;
+    take_units(ring->scratch_slot, scratch, slot);
+    ring->taken_scratch_units += units;
+    slot->memory.buffer = ring->scratch;
+    slot->memory.base = (size_t)scratch * UNIT_BYTES;
+    slot->pinned = pinned;
+    if (!pinned)
+        return true;
+    take_units(ring->slot, unit, slot);
+    ring->taken_units += units;
+    slot->host = ring->host + (size_t)unit * UNIT_BYTES;
+    return true;
+}
+
+/* @param pinned  whether it needs host memory. @param lent  for a thread other than the serving one. @return false: there
+ *  is no room. */
+static bool enter_ring(dcli_slot *slot, bool pinned, bool lent)
 {
     dcli_ring *ring = slot->ring;
     size_t units = units_of(slot);
     pthread_mutex_lock(&ring->lock);
     slot->memory.serial = slot_serials + ++ring->serial;
     bool may = !lent || (units <= MOST_LENT_UNITS && ring->lent_units <= MOST_LENT_UNITS - units);
-    int64_t unit = may ? find_units(ring, units) : -1;
-    for (size_t n = 0; unit >= 0 && n < units; n++)
-        ring->slot[(size_t)unit + n] = slot;
-    ring->taken_units += unit >= 0 ? units : 0;
-    ring->lent_units += unit >= 0 && lent ? units : 0;
+    bool entered = may && find_place(slot, pinned);
+    slot->lent = entered && lent;
+    ring->lent_units += slot->lent ? units : 0;
     pthread_mutex_unlock(&ring->lock);
-    if (unit < 0)
-        return false;
-    slot->lent = lent;
-    slot->memory.buffer = ring->scratch;
-    slot->memory.base = (size_t)unit * UNIT_BYTES;
-    slot->host = ring->host + slot->memory.base;
-    return true;
+    return entered;
 }
 
 static dcl_status make_scratch(dcli_slot *slot)
@@ -218,7 +255,7 @@ dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_ou
     dcli_slot *slot = new_slot(device, bytes);
     if (slot == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = enter_ring(slot, false) ? DCL_OK : make_own(slot);
+    dcl_status status = enter_ring(slot, true, false) ? DCL_OK : make_own(slot);
     if (status != DCL_OK)
         dcli_free(slot);
     else
@@ -229,11 +266,12 @@ dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_ou
 dcl_status dcli_slot_take_over(dcli_device *device, void *host, size_t bytes, void (*end)(void *host),
                                dcli_slot **slot_out)
 {
+    assert((host == NULL) == (end == NULL));
     collect(device, false);
     dcli_slot *slot = new_slot(device, bytes);
     if (slot == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = enter_ring(slot, false) ? DCL_OK : make_scratch(slot);
+    dcl_status status = enter_ring(slot, false, false) ? DCL_OK : make_scratch(slot);
     if (status != DCL_OK) {
         dcli_free(slot);
         return status;
@@ -293,7 +331,7 @@ void dcli_slot_give(dcli_slot *slot)
 dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes)
 {
     dcli_slot *slot = bytes <= RING_BYTES ? new_slot(device, bytes) : NULL;
-    if (slot != NULL && enter_ring(slot, true))
+    if (slot != NULL && enter_ring(slot, true, true))
         return slot;
     dcli_free(slot);
     return NULL;
@@ -303,7 +341,7 @@ bool dcli_slot_lend(dcli_slot *slot)
 {
     dcli_ring *ring = slot->ring;
     size_t units = units_of(slot);
-    if (slot->own != NULL || slot->end != NULL)
+    if (!slot->pinned)
         return false;
     pthread_mutex_lock(&ring->lock);
     slot->lent = units <= MOST_LENT_UNITS && ring->lent_units <= MOST_LENT_UNITS - units;
@@ -333,7 +371,10 @@ bool dcli_slots_are_short(dcli_device *device)
     dcli_ring *ring = device->ring;
     collect(device, false);
     pthread_mutex_lock(&ring->lock);
-    bool are_short = !device->lost && UNITS - ring->taken_units < SPARE_UNITS && ring->taken_units > ring->lent_units;
+    bool is_pinned_short = UNITS - ring->taken_units < SPARE_UNITS && ring->taken_units > ring->lent_units;
+    bool is_scratch_short =
+        SCRATCH_UNITS - ring->taken_scratch_units < SPARE_UNITS && ring->taken_scratch_units > ring->lent_units;
+    bool are_short = !device->lost && (is_pinned_short || is_scratch_short);
     pthread_mutex_unlock(&ring->lock);
     return are_short;
 }

@@ -77,12 +77,13 @@ static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, cons
     dcli_device *device = worker->as_node->device;
     size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
     dcli_slot *slot = NULL;
-    dcl_status status = dcli_slot_take(device, crossing, &slot);
+    dcli_transfer first = dcli_transfers_get(&route->transfers, 0);
+    bool is_direct = route->transfers.count == 1 && is_run(&first, &first.from) && is_run(&first, &first.to);
+    dcl_status status = dcli_slot_take_over(device, NULL, is_direct ? 1 : crossing, NULL, &slot);
     if (status != DCL_OK)
         return status;
-    dcli_transfer first = dcli_transfers_get(&route->transfers, 0);
     const char *at = host + route->low * (int64_t)bytes;
-    if (route->transfers.count == 1 && is_run(&first, &first.from) && is_run(&first, &first.to)) {
+    if (is_direct) { /* without scratch memory */
         status = dcli_slot_send_from(slot, at, to, (size_t)first.to.offset * bytes, crossing);
         chunk->crossing = dcli_device_launched(device);
     } else {

@@ -18,7 +18,8 @@ static bool shares(const dcli_worker *worker, int peer)
 
 static bool registers(dcli_worker *worker, void *region, size_t bytes)
 {
-    return dcli_device_register(worker->as_node->device, region, bytes, worker->terms.config->pool_bytes);
+    const size_t least = (size_t)256 << 20, pool = worker->terms.config->pool_bytes; /* least: a few windows */
+    return dcli_device_register(worker->as_node->device, region, bytes, pool > least ? pool : least);
 }
 
 bool dcli_pinned_has(dcli_worker *worker, int peer, void *buffer, size_t bytes)

@@ -7,7 +7,7 @@
 
 #include "worker/peer.h"
 
-/** Take a buffer for a chunk to a peer that this node's device fills directly; DCL_POOL_BYTES limits how much is registered.
+/** Take a buffer for a chunk to a peer that this node's device fills directly. DCL_POOL_BYTES, or 256 MB if that is more, limits how much is registered.
  *  @return NULL, without an error: there is none; use a slot. */
 void *dcli_pinned_take(dcli_worker *worker, int peer, size_t bytes);
 /** Whether this node's device can fill a buffer directly that was taken for a chunk to a peer. */

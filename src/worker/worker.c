@@ -356,7 +356,7 @@ static int64_t most_plan_bytes(const dcli_worker *worker)
     return dcli_max(LEAST_BYTES, (int64_t)(own / SHARE));
 }
 
-/* Whether the host packs chunks into slots of nodes of this process. It can borrow half of a node's slots, 32 MB: enough for
+/* Whether the host packs chunks into slots of nodes of this process. It can borrow 48 MB of a node's slots: enough for
  * the made chunks and for the window of chunks that the node has not committed. Other chunks take a buffer and are copied twice. */
 static bool fills_slots(const dcli_worker *worker)
 {
@@ -370,6 +370,17 @@ static bool fills_slots(const dcli_worker *worker)
 static bool copies_early(const dcli_worker *worker)
 {
     return !worker->is_host && dcli_device_in_place(worker->as_node->device);
+}
+
+/* What a device with memory of its own reads from others passes two queues on its way, and is used only when kernels
+ * launched before have ended: more of it must be under way to keep both directions of the link busy. Between threads it
+ * lies in slots of its owners, which lend 48 MB. */
+static int64_t ahead_bytes(const dcli_worker *worker)
+{
+    enum { AHEAD_OF_THREAD = 48 << 20, AHEAD_OF_PROCESS = 64 << 20 };
+    if (worker->is_host || dcli_device_in_place(worker->as_node->device))
+        return 0;
+    return worker->terms.is_process ? AHEAD_OF_PROCESS : AHEAD_OF_THREAD;
 }
 
 static dcl_status open_node(dcli_worker *worker)
@@ -397,6 +408,7 @@ static dcl_status open_node(dcli_worker *worker)
         .plan = worker->plan_terms,
         .self = worker->terms.self,
         .window_chunks = dcli_window_chunks(config),
+        .ahead_bytes = ahead_bytes(worker),
         .made_bytes = dcli_min((int64_t)config->pool_bytes, fills_slots(worker) ? MOST_MADE_IN_SLOTS : MOST_MADE),
         .plan_of = plan_of,
         .user = worker,

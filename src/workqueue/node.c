@@ -200,9 +200,9 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
  * busy. More would only take memory. The chunks of the oldest operation can always be granted. */
 static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op)
 {
-    enum { AHEAD_BYTES = 32 << 20 };
+    const int64_t usual = 32 << 20, ahead = node->terms.ahead_bytes > 0 ? node->terms.ahead_bytes : usual;
     int64_t pool = node->terms.plan.pool_bytes, live = op->own->live_bytes;
-    return dcli_min(pool, live > AHEAD_BYTES / 2 ? dcli_min(pool, live) * 2 : AHEAD_BYTES);
+    return dcli_min(pool, live > ahead / 2 ? dcli_min(pool, live) * 2 : ahead);
 }
 
 /* Grant chunks in the order of (operation, batch, chunk), up to the first one that does not fit. Peers keep grants for

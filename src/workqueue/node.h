@@ -36,6 +36,7 @@ typedef struct dcli_node_terms {
     dcli_plan_terms plan;  /* the pointers in it are borrowed and outlive the node */
     int self;              /* 0..node_count-1, or node_count: the host */
     int64_t window_chunks; /* most U chunks that may be on the way to one peer without being committed */
+    int64_t ahead_bytes;   /* most bytes of T chunks that are granted ahead of their use; 0: the usual, 32 MB */
     int64_t made_bytes;    /* most bytes of U chunks that are made and not sent; beyond it the next batch waits */
     /** Returns plan(operation, node), valid at least until the operation is retired. NULL: DCL_ERR_NOMEM. */
     const dcli_plan *(*plan_of)(void *user, const dcli_operation *operation, int node);

@@ -137,7 +137,7 @@ Test(registered, a_slot_returns_memory_of_the_caller_late)
     unsigned char *host[SLOTS];
     dcli_memory *memory = NULL;
     dcli_slot *whole_ring = NULL;
-    const size_t ring = (size_t)64 << 20;
+    const size_t ring = (size_t)128 << 20; /* of scratch memory */
     cr_assert_eq(dcli_memory_create(device, BYTES, &memory), DCL_OK, "%s", dcl_error());
     unsigned char *nines = malloc(BYTES);
     memset(nines, 9, BYTES);
@@ -148,7 +148,7 @@ Test(registered, a_slot_returns_memory_of_the_caller_late)
         dcli_slot *slot = NULL;
         host[n] = map_pages();
         if (n == SLOTS - 1)
-            cr_assert_eq(dcli_slot_take(device, ring - (SLOTS - 1) * BYTES, &whole_ring), DCL_OK);
+            cr_assert_eq(dcli_slot_take_over(device, NULL, ring - (SLOTS - 1) * BYTES, NULL, &whole_ring), DCL_OK);
         cr_assert_eq(dcli_slot_take_over(device, host[n], BYTES, count_end, &slot), DCL_OK);
         opencl.plan("apart; late clEnqueueReadBuffer 1+ 50");
         cr_expect_eq(dcli_slot_fetch(slot, memory, 0, BYTES), DCL_OK);
