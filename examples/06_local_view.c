@@ -1,4 +1,4 @@
-/* 06_local_view.c - the local global view: C = A + B^T tile by tile. What a tile of C needs of B is brought to the tile's
+/* 06_local_view.c - the local view of an array: C = A + B^T tile by tile. What a tile of C needs of B is brought to the tile's
  * node ahead of use, so the tiles themselves move nothing, and go on moving nothing until B is written.
  * Built against an installed DCL: cc 06_local_view.c $(pkg-config --cflags --libs dcl) */
 #include <inttypes.h>
