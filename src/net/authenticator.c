@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "net/authenticator_inside.h"
 #include "net/endpoint.h"
+#include "net/wire_socket.h"
 
 /* ---- opening and closing ---- */
 
@@ -297,13 +298,6 @@ void dcli_authenticator_forbid(dcli_authenticator *authenticator, const char *na
 
 /* ---- sockets ---- */
 
-static dcl_status set_number(void *socket, int option, int value)
-{
-    if (zmq_setsockopt(socket, option, &value, sizeof value) == 0)
-        return DCL_OK;
-    return dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "this libzmq is not fit for DCL: use 4.3 or newer");
-}
-
 static dcl_status set_text(void *socket, int option, const char *text)
 {
     if (zmq_setsockopt(socket, option, text, strlen(text)) == 0)
@@ -347,9 +341,9 @@ dcl_status dcli_authenticator_guard_socket(dcli_authenticator *authenticator, vo
     if (status == DCL_OK)
         status = set_text(socket, ZMQ_ZAP_DOMAIN, name);
     if (status == DCL_OK)
-        status = set_number(socket, ZMQ_HANDSHAKE_IVL, DCLI_HANDSHAKE_MS);
+        status = dcli_wire_option(socket, ZMQ_HANDSHAKE_IVL, DCLI_HANDSHAKE_MS);
     if (status == DCL_OK)
-        status = set_number(socket, own != NULL ? ZMQ_CURVE_SERVER : ZMQ_PLAIN_SERVER, 1);
+        status = dcli_wire_option(socket, own != NULL ? ZMQ_CURVE_SERVER : ZMQ_PLAIN_SERVER, 1);
     if (status == DCL_OK && own != NULL)
         status = set_text(socket, ZMQ_CURVE_SECRETKEY, own->secret_key);
     return status;

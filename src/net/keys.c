@@ -60,14 +60,6 @@ void dcli_key_text(const char key[DCLI_KEY_Z85], char hex_out[DCLI_KEY_HEX])
     explicit_bzero(bytes, sizeof bytes);
 }
 
-void dcli_key_fingerprint(const char key[DCLI_KEY_Z85], char text_out[DCLI_FINGERPRINT])
-{
-    char hex[DCLI_KEY_HEX];
-    dcli_key_text(key, hex);
-    memcpy(text_out, hex, DCLI_FINGERPRINT - 1);
-    text_out[DCLI_FINGERPRINT - 1] = '\0';
-}
-
 dcl_status dcli_key_parse(const char *hex, char key_out[DCLI_KEY_Z85])
 {
     if (from_hex(hex, strlen(hex), key_out))

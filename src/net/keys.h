@@ -14,7 +14,7 @@
 enum {
     DCLI_KEY_Z85 = 41,       /* characters of a key in Z85, with the final '\0' */
     DCLI_KEY_HEX = 65,       /* in hexadecimal digits, with the final '\0' */
-    DCLI_FINGERPRINT = 17,   /* of a fingerprint, with the final '\0' */
+    DCLI_FINGERPRINT = 17,   /* of a fingerprint, its first digits, with the final '\0' */
     DCLI_MOST_ALLOWED = 4096 /* keys on one list */
 };
 
@@ -72,7 +72,5 @@ dcl_status dcli_keys_find(const char *folder, const char *host, char key_out[DCL
 
 /** Convert a key to hexadecimal digits, lower case. */
 void dcli_key_text(const char key[DCLI_KEY_Z85], char hex_out[DCLI_KEY_HEX]);
-/** The first 16 digits of a public key, for log lines. */
-void dcli_key_fingerprint(const char key[DCLI_KEY_Z85], char text_out[DCLI_FINGERPRINT]);
 
 #endif

@@ -423,7 +423,4 @@ dcl_status dcli_message_unpack(const void *bytes, size_t length, dcli_arena *are
 /** The name of a message kind in docs/protocol.md. */
 const char *dcli_message_name(dcli_message_kind kind);
 
-/** The text of docs/protocol.md, generated from the table. Freed with dcli_free(). */
-char *dcli_message_document(void);
-
 #endif

@@ -288,15 +288,6 @@ void dcli_resolved_text(const dcli_resolved *resolved, int port, char text_out[D
         snprintf(text_out, DCLI_MOST_ADDRESS + 1, "tcp://%s:*", resolved->host);
 }
 
-dcl_status dcli_address_is_loopback(const dcli_address *address, bool *loopback_out)
-{
-    dcli_resolved resolved;
-    dcl_status status = dcli_address_resolve(address, &resolved);
-    if (status == DCL_OK)
-        *loopback_out = resolved.loopback;
-    return status;
-}
-
 dcl_status dcli_address_check_listener(const dcli_address *address, const dcli_resolved *resolved, bool has_keys)
 {
     if (resolved->loopback || has_keys)

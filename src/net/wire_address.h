@@ -42,10 +42,6 @@ bool dcli_address_on_way_to(const dcli_resolved *other, dcli_resolved *own_out);
 /** Write an address as "tcp://host:port"; for port 0 "tcp://host:*". */
 void dcli_resolved_text(const dcli_resolved *resolved, int port, char text_out[DCLI_MOST_ADDRESS + 1]);
 
-/** Whether only programs of this machine can reach a listener at this address. @return DCL_OK or DCL_ERR_NETWORK (no
- *  such name). */
-dcl_status dcli_address_is_loopback(const dcli_address *address, bool *loopback_out);
-
 /** Refuse to listen where other machines can connect, unless there are keys. @return DCL_OK or DCL_ERR_INVALID (how to
  *  make keys). */
 dcl_status dcli_address_check_listener(const dcli_address *address, const dcli_resolved *resolved, bool has_keys);

@@ -554,7 +554,7 @@ Test(authenticator_log, an_unknown_key_is_told_by_its_fingerprint)
 {
     static lines kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
     dcli_log log = {DCLI_LOG_WARN, keep_line, &kept};
-    char address[ADDRESS], fingerprint[DCLI_FINGERPRINT];
+    char address[ADDRESS], fingerprint[DCLI_KEY_HEX];
     dcli_keypair server = new_pair(), unknown = new_pair();
     net = open_net();
     cr_assert_eq(dcli_authenticator_open(net, &log, &authenticator), DCL_OK, "%s", dcl_error());
@@ -563,7 +563,8 @@ Test(authenticator_log, an_unknown_key_is_told_by_its_fingerprint)
     cr_expect_eq(greet(listener, address, (card){.pair = &unknown, .server_key = server.public_key}), DCLI_END_REFUSED);
     zmq_close(listener);
     close_authenticator();
-    dcli_key_fingerprint(unknown.public_key, fingerprint);
+    dcli_key_text(unknown.public_key, fingerprint);
+    fingerprint[DCLI_FINGERPRINT - 1] = '\0';
     cr_expect_eq(kept.count, 1);
     cr_expect(strstr(kept.last, fingerprint) != NULL, "%s not in: %s", fingerprint, kept.last);
 }

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "net/protocol_page.h"
 #include "net/random_message.h"
 #include "net/table.h"
 #include "net/wire_text.h"
@@ -692,7 +693,7 @@ static FILE *open_page(const char *mode)
 
 Test(message, the_page_is_made_from_the_table)
 {
-    char *document = dcli_message_document();
+    char *document = protocol_page();
     cr_assert_not_null(document);
     if (getenv("TEST_WRITE_PROTOCOL") != NULL) {
         FILE *page = open_page("w");

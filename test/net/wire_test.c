@@ -1350,17 +1350,15 @@ Test(wire, addresses_are_looked_up)
         dcli_address address;
         dcli_resolved resolved;
         char text[DCLI_MOST_ADDRESS + 1];
-        bool loopback = !cases[i].loopback;
         cr_assert_eq(dcli_address_parse(cases[i].text, DCLI_TO_LISTEN, &address), DCL_OK, "%s", dcl_error());
         cr_assert_eq(dcli_address_resolve(&address, &resolved), DCL_OK, "%s", dcl_error());
         dcli_resolved_text(&resolved, resolved.port, text);
         cr_expect_str_eq(text, cases[i].numeric);
-        cr_assert_eq(dcli_address_is_loopback(&address, &loopback), DCL_OK);
-        cr_expect_eq(loopback, cases[i].loopback, "%s", cases[i].text);
+        cr_expect_eq(resolved.loopback, cases[i].loopback, "%s", cases[i].text);
     }
     dcli_address nowhere;
-    bool loopback;
+    dcli_resolved resolved;
     cr_assert_eq(dcli_address_parse("tcp://no-such-host.invalid:80", DCLI_TO_CALL, &nowhere), DCL_OK);
-    cr_expect_eq(dcli_address_is_loopback(&nowhere, &loopback), DCL_ERR_NETWORK);
+    cr_expect_eq(dcli_address_resolve(&nowhere, &resolved), DCL_ERR_NETWORK);
     cr_expect(strstr(dcl_error(), "host \"no-such-host.invalid\"") != NULL, "%s", dcl_error());
 }

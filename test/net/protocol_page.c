@@ -1,4 +1,6 @@
-/* net/message_document.c - generates docs/protocol.md from the table. */
+/* test/net/protocol_page.c - generates docs/protocol.md from the table of messages. */
+#include "net/protocol_page.h"
+
 #include <inttypes.h>
 
 #include "base/text.h"
@@ -83,7 +85,7 @@ static void put_inner(dcli_text *text, const dcli_record *record)
 
 static const char introduction[] =
     "# The protocol\n\n"
-    "Made from the table in `src/net/message_table.c` by `dcli_message_document()`; a test compares the two.\n\n"
+    "Made from the table in `src/net/message_table.c` by `test/net/protocol_page.c`; a test compares the two.\n\n"
     "The words are those of [design.md](design.md), sections Words and How data moves. In the directions below, "
     "*host* is\n"
     "the program as a peer, *node* and *worker* are the thread or process that serves a node, *listener* is the "
@@ -112,7 +114,7 @@ static const char introduction[] =
     "heartbeat; it has the number of the last message. A message with another number than the next, or with a wrong\n"
     "checksum, ends the connection.\n";
 
-char *dcli_message_document(void)
+char *protocol_page(void)
 {
     dcli_text text = {0};
     dcli_text_put(&text, introduction, DCLI_PROTOCOL, DCLI_MOST_MESSAGE, DCLI_MOST_DEPTH, DCLI_MOST_ITEMS);
