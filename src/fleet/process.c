@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,6 +26,15 @@
 #include "worker/blame.h"
 
 extern char **environ;
+
+void dcli_process_raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max < 1 << 16 ? limit.rlim_max : 1 << 16;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
 
 /* ---- the program -------------------------------------------------------------------------------------------------- */
 

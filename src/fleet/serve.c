@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "fleet/confine.h"
+#include "fleet/process.h"
 #include "fleet/serving.h"
 
 /* ---- the process -------------------------------------------------------------------------------------------------- */
@@ -33,15 +33,6 @@ static dcl_status bind_to_parent(int64_t parent)
                          "the parent of this process is %d; expected %" PRId64 "; worker processes are started by DCL",
                          (int)getppid(), parent);
     return DCL_OK;
-}
-
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max < 1 << 16 ? limit.rlim_max : 1 << 16;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
 }
 
 /* Close descriptors that the program had open without close-on-exec, except those in the (short) list `keep`. */
@@ -477,7 +468,7 @@ dcl_status dcli_serve_process(const char *terms)
     if (serving == NULL)
         return DCL_ERR_NOMEM;
     serving->lifeline = serving->files.folder = -1;
-    raise_descriptor_limit();
+    dcli_process_raise_limit();
     setvbuf(stdout, NULL, _IOLBF, 0); /* stdout is a pipe: flush per line, so that what kernels print is not delayed */
     serving->is_wire = strncmp(terms, "wire ", 5) == 0;
     dcl_status status = serving->is_wire                    ? take_wire_terms(serving, terms)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -149,17 +148,6 @@ static dcl_status write_token(dcli_supervisor *supervisor)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------- */
 
-/* Raise the limit of descriptors. Each connection needs one, even a stranger's until it is refused, and libzmq aborts
- * the process if there is none left. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max < 1 << 16 ? limit.rlim_max : 1 << 16;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static dcl_status open_listener(dcli_supervisor *supervisor)
 {
     enum { SILENCE_MS = 30000 };
@@ -176,7 +164,7 @@ static dcl_status open_listener(dcli_supervisor *supervisor)
 
 dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
 {
-    raise_descriptor_limit();
+    dcli_process_raise_limit();
     dcl_status status = find_containment(supervisor);
     if (status == DCL_OK)
         status = find_binding(supervisor);
