@@ -293,6 +293,34 @@ Test(peer, memory_that_is_still_used_is_waited_for)
     expect_released("waited for");
 }
 
+/* The fake driver refuses what NVIDIA's refuses: so a stale argument is found by the tests here. */
+Test(peer, stale_arguments_are_refused)
+{
+    use_fakes(NULL);
+    dcli_device *device = open_device(0), *other = open_device(1);
+    dcli_memory *memory = create(device, bytes), *foreign = create(other, bytes), *next;
+    add(device, memory, 1);
+    dcli_memory stale = *memory; /* equal to the kernel's last argument, which is not set again */
+    dcli_memory_release(memory);
+    dcli_device_drop_spare(device);
+    next = create(device, bytes); /* may get the handle that has become free */
+    dcli_program *program = test_build(device, TEST_ADD_SOURCE, "add");
+    const size_t global = COUNT, local = 64;
+    const int n = 1;
+    dcli_argument arguments[] = {{.memory = &stale, .written = true}, {.value = &n, .bytes = sizeof n}};
+    cr_expect_eq(dcli_device_launch(device, program, 0, 2, arguments, 1, &global, &local, NULL), DCL_ERR_DEVICE);
+    cr_expect(strstr(dcl_error(), "CL_INVALID_KERNEL_ARGS") != NULL, "%s", dcl_error());
+    dcli_memory misplaced = {.device = device, .buffer = foreign->buffer, .serial = 1000, .bytes = bytes};
+    arguments[0].memory = &misplaced;
+    cr_expect_eq(dcli_device_launch(device, program, 0, 2, arguments, 1, &global, &local, NULL), DCL_ERR_DEVICE);
+    dcli_program_release(program);
+    dcli_memory_release(next);
+    dcli_memory_release(foreign);
+    dcli_device_close(other);
+    dcli_device_close(device);
+    expect_released("stale arguments");
+}
+
 /* Addresses of pieces are asked while a kernel runs that does not end. */
 Test(peer, pieces_are_imported_beside_kernels, .timeout = 60)
 {

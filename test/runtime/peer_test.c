@@ -26,6 +26,13 @@ typedef struct scene {
 
 static scene stage; /* its arrays are large for a thread's memory */
 
+static void make_arrays(scene *s)
+{
+    s->A = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, N, M));
+    s->B = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, M, N));
+    s->C = test_array(s->cluster, "*,block", dcl_grid_2d(DCL_INT32, N, M));
+}
+
 static scene *open_scene(const char *cuda, const char *transfer)
 {
     scene *s = &stage;
@@ -37,9 +44,7 @@ static scene *open_scene(const char *cuda, const char *transfer)
     dcl_config config = test_config(NODES);
     config.transfer = transfer;
     s->cluster = test_open(&config);
-    s->A = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, N, M));
-    s->B = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, M, N));
-    s->C = test_array(s->cluster, "*,block", dcl_grid_2d(DCL_INT32, N, M));
+    make_arrays(s);
     return s;
 }
 
@@ -115,6 +120,31 @@ Test(peer_on_device, arrays_made_again_lie_in_the_same_memory)
         s->A = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, N, M));
         s->C = test_array(s->cluster, "*,block", dcl_grid_2d(DCL_INT32, N, M));
     }
+    close_scene(s);
+}
+
+/* Sets of arrays come, and every second one goes: kernels are never given what was released. */
+Test(peer_on_device, sets_of_arrays_come_and_go)
+{
+    enum { SETS = 6 };
+    dcl_array *left[SETS][3];
+    int left_count = 0;
+    dcli_most_piece_bytes = DCLI_HUGE_BYTES;
+    scene *s = open_scene(NULL, "place");
+    for (int set = 0; set < SETS; set++) {
+        play(s, set);
+        dcl_array *arrays[] = {s->A, s->B, s->C};
+        for (int n = 0; n < 3; n++) {
+            if (set % 2 == 1)
+                dcl_release(arrays[n]);
+            else
+                left[left_count][n] = arrays[n];
+        }
+        left_count += set % 2 == 0;
+        make_arrays(s);
+    }
+    for (int n = 0; n < 3 * left_count; n++)
+        dcl_release(left[n / 3][n % 3]);
     close_scene(s);
 }
 

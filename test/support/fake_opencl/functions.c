@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/fake_opencl/arguments.h"
 #include "support/fake_opencl/events.h"
 #include "support/fake_opencl/order.h"
 #include "support/fake_opencl/plan.h"
@@ -309,6 +310,15 @@ static cl_mem create_buffer(cl_context context, cl_mem_flags flags, size_t bytes
                  : fake_real.clCreateBuffer(context, flags, bytes, host, code_out);
 }
 
+/* Note a new buffer; NULL: none was made. */
+static void note_made(cl_mem memory, cl_context context)
+{
+    if (memory == NULL)
+        return;
+    fake_memory_made(memory, context);
+    fake_hold(FAKE_MEM, 1);
+}
+
 static cl_mem CL_API_CALL fake_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host,
                                               cl_int *code_out)
 {
@@ -316,13 +326,13 @@ static cl_mem CL_API_CALL fake_clCreateBuffer(cl_context context, cl_mem_flags f
     cl_mem memory = code == CL_SUCCESS ? create_buffer(context, flags, bytes, host, code_out) : NULL;
     if (code != CL_SUCCESS && code_out != NULL)
         *code_out = code;
-    if (memory != NULL) {
-        fake_hold(FAKE_MEM, 1);
+    note_made(memory, context);
+    if (memory != NULL)
         fake_order_memory(memory, NULL, 0, bytes);
-    }
     return memory;
 }
 
+/* A buffer is noted as gone before the driver may give its handle to another one. */
 static cl_int CL_API_CALL fake_clReleaseMemObject(cl_mem memory)
 {
     cl_uint holders = 0;
@@ -330,26 +340,44 @@ static cl_int CL_API_CALL fake_clReleaseMemObject(cl_mem memory)
     if (fake_real.clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof holders, &holders, NULL) == CL_SUCCESS &&
         holders == 1)
         fake_registered_end(memory);
+    fake_memory_held(memory, -1);
     cl_int released = fake_real.clReleaseMemObject(memory);
     if (released == CL_SUCCESS)
         fake_hold(FAKE_MEM, -1);
     return code != CL_SUCCESS ? code : released;
 }
 
-static cl_mem make_part(cl_mem memory, cl_mem_flags flags, cl_buffer_create_type type, const void *part,
-                        cl_int *code_out)
+static cl_mem CL_API_CALL fake_clCreateSubBuffer(cl_mem memory, cl_mem_flags flags, cl_buffer_create_type type,
+                                                 const void *part, cl_int *code_out)
 {
-    const cl_buffer_region *region = part;
-    cl_mem made = fake_real.clCreateSubBuffer(memory, flags, type, part, code_out);
-    if (made != NULL)
+    cl_int code = meet(FAKE_clCreateSubBuffer);
+    cl_context context = NULL;
+    cl_mem made = NULL;
+    if (code == CL_SUCCESS)
+        made = fake_real.clCreateSubBuffer(memory, flags, type, part, &code);
+    if (made != NULL &&
+        fake_real.clGetMemObjectInfo(made, CL_MEM_CONTEXT, sizeof context, &context, NULL) == CL_SUCCESS)
+        note_made(made, context);
+    if (made != NULL) {
+        const cl_buffer_region *region = part;
         fake_order_memory(made, memory, region->origin, region->size);
+    }
+    if (code_out != NULL)
+        *code_out = code;
     return made;
 }
 
-CREATE(cl_mem, FAKE_MEM, clCreateSubBuffer,
-       (cl_mem memory, cl_mem_flags flags, cl_buffer_create_type type, const void *part, cl_int *code_out), make_part,
-       (memory, flags, type, part, code_out))
-RETAIN(cl_mem, FAKE_MEM, clRetainMemObject)
+static cl_int CL_API_CALL fake_clRetainMemObject(cl_mem memory)
+{
+    cl_int code = meet(FAKE_clRetainMemObject);
+    if (code == CL_SUCCESS)
+        code = fake_real.clRetainMemObject(memory);
+    if (code == CL_SUCCESS) {
+        fake_memory_held(memory, 1);
+        fake_hold(FAKE_MEM, 1);
+    }
+    return code;
+}
 
 /* ---- memory of other devices ------------------------------------------------------------------------------------- */
 
@@ -401,10 +429,9 @@ static cl_mem CL_API_CALL fake_clCreateBufferWithProperties(cl_context context, 
     if (code == CL_SUCCESS)
         memory = imports ? import(context, (int)properties[1], bytes, &code)
                          : fake_real.clCreateBufferWithProperties(context, properties, flags, bytes, host, &code);
-    if (memory != NULL) {
-        fake_hold(FAKE_MEM, 1);
+    note_made(memory, context);
+    if (memory != NULL)
         fake_order_memory(memory, NULL, 0, bytes);
-    }
     if (code_out != NULL)
         *code_out = code;
     return memory;
@@ -519,10 +546,21 @@ static cl_int CL_API_CALL fake_clSetKernelArg(cl_kernel kernel, cl_uint index, s
         code = fake_real.clSetKernelArg(kernel, index, bytes, value);
     if (code == CL_SUCCESS)
         fake_order_argument(kernel, index, bytes, value);
+    if (code == CL_SUCCESS)
+        fake_argument_set(kernel, index, bytes, value);
     return code;
 }
 
-RELEASE(cl_kernel, FAKE_KERNEL, clReleaseKernel, fake_order_forget_kernel)
+static cl_int CL_API_CALL fake_clReleaseKernel(cl_kernel kernel)
+{
+    cl_int code = meet(FAKE_clReleaseKernel);
+    fake_kernel_released(kernel);
+    fake_order_forget_kernel(kernel);
+    cl_int released = fake_real.clReleaseKernel(kernel);
+    if (released == CL_SUCCESS)
+        fake_hold(FAKE_KERNEL, -1);
+    return code != CL_SUCCESS ? code : released;
+}
 
 /* ---- commands ------------------------------------------------------------------------------------------------- */
 
@@ -546,7 +584,9 @@ static cl_int launch_endless(cl_command_queue queue, cl_kernel kernel, cl_uint d
 static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
                      const size_t *global, const size_t *local, cl_uint count, const cl_event *list, cl_event *event)
 {
-    int code;
+    int code = fake_arguments_check(queue, kernel);
+    if (code != CL_SUCCESS)
+        return code;
     if (fake_plan_meet(FAKE_kernel, &code) == FAKE_HANG)
         return launch_endless(queue, kernel, dimensions, offset, global, local, count, list, event);
     return fake_real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, list, event);
@@ -566,17 +606,25 @@ COMMAND(clEnqueueNDRangeKernel,
          const size_t *local, cl_uint count, const cl_event *list, cl_event *event),
         launch(queue, kernel, dimensions, offset, global, local, COUNT, LIST, EVENT), kernel_takes(kernel),
         fake_order_launch(queue, kernel, count, list, event))
+/* A command on buffers that are there, and of the queue's context. */
+#define IF_THERE(one, other, call)                                                                \
+    (fake_memory_check(queue, one) != CL_SUCCESS || fake_memory_check(queue, other) != CL_SUCCESS \
+         ? CL_INVALID_MEM_OBJECT                                                                  \
+         : (call))
 COMMAND(clEnqueueFillBuffer,
         (cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, COUNT, LIST, EVENT),
+        IF_THERE(memory, memory,
+                 fake_real.clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, COUNT, LIST,
+                                               EVENT)),
         fake_plan_takes("clEnqueueFillBuffer"),
         fake_order_command(queue, "clEnqueueFillBuffer", count, list, event, 1,
                            &(fake_access){.memory = memory, .offset = offset, .bytes = bytes, .written = true}))
 COMMAND(clEnqueueCopyBuffer,
         (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, COUNT, LIST, EVENT),
+        IF_THERE(from, to,
+                 fake_real.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, COUNT, LIST, EVENT)),
         fake_plan_takes("clEnqueueCopyBuffer"),
         fake_order_command(queue, "clEnqueueCopyBuffer", count, list, event, 2,
                            (fake_access[]){{.memory = from, .offset = from_offset, .bytes = bytes},
@@ -664,21 +712,24 @@ static void note_crossing(cl_command_queue queue, const char *name, cl_mem memor
 COMMAND(clEnqueueReadBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, void *host,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes, note_read(queue, host, bytes),
-                                      COUNT, LIST, EVENT),
+        IF_THERE(memory, memory,
+                 fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes,
+                                               note_read(queue, host, bytes), COUNT, LIST, EVENT)),
         fake_plan_takes("clEnqueueReadBuffer"),
         note_crossing(queue, "clEnqueueReadBuffer", memory, offset, host, bytes, false, blocking, count, list, event))
 COMMAND(clEnqueueWriteBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, const void *host,
          cl_uint count, const cl_event *list, cl_event *event),
-        fake_real.clEnqueueWriteBuffer(queue, memory, wait_if(blocking), offset, bytes, note_write(queue, host, bytes),
-                                       COUNT, LIST, EVENT),
+        IF_THERE(memory, memory,
+                 fake_real.clEnqueueWriteBuffer(queue, memory, wait_if(blocking), offset, bytes,
+                                                note_write(queue, host, bytes), COUNT, LIST, EVENT)),
         fake_plan_takes("clEnqueueWriteBuffer"),
         note_crossing(queue, "clEnqueueWriteBuffer", memory, offset, host, bytes, true, blocking, count, list, event))
 COMMAND(clEnqueueUnmapMemObject,
         (cl_command_queue queue, cl_mem memory, void *host, cl_uint count, const cl_event *list, cl_event *event),
         fake_real.clEnqueueUnmapMemObject(queue, memory, host, COUNT, LIST, EVENT), 0,
         fake_order_command(queue, "clEnqueueUnmapMemObject", count, list, event, 0, NULL))
+#undef IF_THERE
 #undef EVENT
 #undef COUNT
 #undef LIST
