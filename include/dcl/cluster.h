@@ -35,7 +35,7 @@ typedef struct dcl_config {
     const char *transfer; /**< DCL_TRANSFER: the way in which a node gets elements of another: "place" (it reads them in
                                the owner's memory), "slots" (messages whose data lies in shared memory), "send"
                                (messages that contain the data); "auto": for each pair of nodes the first of these
-                               that is possible, but "place" between GPUs only if you ask for it */
+                               that is possible, but not "place" between GPUs of one process */
     const char *log;      /**< DCL_LOG: "off", "warn", "info", "debug" */
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */

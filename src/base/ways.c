@@ -12,14 +12,15 @@ uint8_t dcli_ways_of_device(bool in_place, bool reads_gpus)
     return DCLI_CAN_SHARE | DCLI_CAN_REGISTER | (reads_gpus ? DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU : 0);
 }
 
-uint8_t dcli_ways_allowed(const char *setting)
+uint8_t dcli_ways_allowed(const char *setting, bool processes)
 {
     if (strcmp(setting, "send") == 0)
         return 0;
     if (strcmp(setting, "slots") == 0)
         return DCLI_CAN_SHARE | DCLI_CAN_REGISTER;
-    /* That GPUs read each other's memory relies on more than OpenCL promises: it is only done when it is asked for. */
-    return strcmp(setting, "place") == 0 ? DCLI_CAN_ALL : DCLI_CAN_ALL & ~(DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU);
+    /* If one process has several GPUs, drivers were seen to fail: only done there when it is asked for. */
+    return strcmp(setting, "place") == 0 || processes ? DCLI_CAN_ALL
+                                                      : DCLI_CAN_ALL & ~(DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU);
 }
 
 const char *dcli_way_name(dcli_way way) { return names[way]; }

@@ -51,8 +51,9 @@ static inline bool dcli_ways_share(const dcli_node_ways *a, const dcli_node_ways
 
 /** What a node can do whose device uses host memory in place, or reads memory of other GPUs. */
 uint8_t dcli_ways_of_device(bool in_place, bool reads_gpus);
-/** What the setting DCL_TRANSFER leaves of a node's abilities. @param setting  as dcl_config.transfer. */
-uint8_t dcli_ways_allowed(const char *setting);
+/** What the setting DCL_TRANSFER leaves of a node's abilities. @param setting  as dcl_config.transfer.
+ *  @param processes  whether nodes are worker processes instead of threads. */
+uint8_t dcli_ways_allowed(const char *setting, bool processes);
 /** The word for a way, as DCL_TRANSFER has it. */
 const char *dcli_way_name(dcli_way way);
 /** The first pair of nodes for which a setting that demands one way ("place", "slots") cannot be met.

@@ -125,7 +125,7 @@ static dcl_status make_links(dcli_worker_pool *pool, struct ends *ends)
  * GPU of the host. */
 static bool may_read_gpus(const dcli_worker_pool *pool)
 {
-    return pool->capacity > 1 && (dcli_ways_allowed(pool->terms.config->transfer) & DCLI_CAN_READ_GPUS) != 0;
+    return pool->capacity > 1 && (dcli_ways_allowed(pool->terms.config->transfer, true) & DCLI_CAN_READ_GPUS) != 0;
 }
 
 static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)

@@ -227,8 +227,8 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     dcli_cluster_kept_fail(cluster); /* it does not know the replicas of others, so all are invalidated */
     dcli_host_hold(host, true);
     cluster->ways[node] = dcli_worker_pool_ways(cluster->pool, node);
-    cluster->ways[node].can &= dcli_ways_allowed(cluster->config.transfer) & ~DCLI_CAN_READ_ANY; /* parts made before
-                                                                                                 were not shown to it */
+    cluster->ways[node].can &= dcli_ways_allowed(cluster->config.transfer, true);
+    cluster->ways[node].can &= ~DCLI_CAN_READ_ANY; /* parts made before were not shown to it */
     dcl_status status = dcli_worker_pool_introduce(cluster->pool, host, node, cluster->ways, first);
     dcli_host_hold(host, false);
     if (status == DCL_OK)

@@ -48,7 +48,7 @@ dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster)
     for (int n = 0; n < cluster->node_count; n++) {
         cluster->ways[n] = cluster->pool != NULL ? dcli_worker_pool_ways(cluster->pool, n)
                                                  : (dcli_node_ways){.can = dcli_worker_can(cluster->worker[n])};
-        cluster->ways[n].can &= dcli_ways_allowed(transfer);
+        cluster->ways[n].can &= dcli_ways_allowed(transfer, cluster->pool != NULL);
     }
     int reader, owner;
     if (!dcli_ways_find_unmet(transfer, cluster->ways, cluster->node_count, &reader, &owner))

@@ -153,7 +153,15 @@ dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node,
     dcli_device *device = worker->as_node->device;
     size_t bytes = dcli_held_bytes(held, node);
     struct peer_part part = {.host = NULL};
-    if (!find_peer_part(worker, held, node, bytes, &part))
+    bool found = find_peer_part(worker, held, node, bytes, &part);
+    if (!found && dcli_device_reads_peers(device))
+        return DCLI_FAIL(DCL_ERR_NOMEM,
+                         "node %d has no part of storage %" PRId64
+                         " that can be read here; DCL_LOG=warn says why its GPU "
+                         "has no such memory for it; use smaller arrays or more nodes, raise the limit of open files "
+                         "(ulimit -n), or set DCL_TRANSFER to \"slots\"",
+                         node, held->id);
+    if (!found)
         return DCLI_FAIL(DCL_ERR_NOMEM,
                          "node %d has no part of storage %" PRId64 " that can be read here: " DCLI_NO_ROOM, node,
                          held->id);

@@ -479,7 +479,7 @@ static void close_worker(dcli_worker *worker)
 
 static bool may_read_gpus(const dcli_worker_terms *terms)
 {
-    return terms->node_count > 1 && (dcli_ways_allowed(terms->config->transfer) & DCLI_CAN_READ_GPUS) != 0;
+    return terms->node_count > 1 && (dcli_ways_allowed(terms->config->transfer, false) & DCLI_CAN_READ_GPUS) != 0;
 }
 
 static dcl_status open_as_node(dcli_worker *worker)

@@ -18,7 +18,7 @@ static void make(const char *setting, dcli_node_ways ways_out[NODES])
                                                {.can = DCLI_CAN_SHARE, .group = 4}};
     for (int n = 0; n < NODES; n++) {
         ways_out[n] = ways[n];
-        ways_out[n].can &= dcli_ways_allowed(setting);
+        ways_out[n].can &= dcli_ways_allowed(setting, false);
     }
 }
 
@@ -59,9 +59,10 @@ Test(ways, gpus_read_gpus)
     cr_expect_eq(dcli_way_between(&gpu, &processor), DCLI_WAY_SLOTS);
     cr_expect_eq(dcli_way_between(&processor, &gpu), DCLI_WAY_SLOTS);
     cr_expect_eq(dcli_way_between(&gpu, &plain), DCLI_WAY_SLOTS);
-    cr_expect_eq(gpu.can & dcli_ways_allowed("place"), gpu.can);
-    cr_expect_eq(gpu.can & dcli_ways_allowed("auto"), plain.can, "only when it is asked for");
-    gpu.can &= dcli_ways_allowed("slots");
+    cr_expect_eq(gpu.can & dcli_ways_allowed("place", false), gpu.can);
+    cr_expect_eq(gpu.can & dcli_ways_allowed("auto", false), plain.can, "threads: only when it is asked for");
+    cr_expect_eq(gpu.can & dcli_ways_allowed("auto", true), gpu.can, "processes");
+    gpu.can &= dcli_ways_allowed("slots", true);
     cr_expect_eq(dcli_way_between(&gpu, &gpu), DCLI_WAY_SLOTS);
 }
 

@@ -1,6 +1,7 @@
 /* test/runtime/peer_test.c - nodes whose kernels read parts of others in the memory of these others' GPUs. The drivers are those
  * of support/fake_opencl and support/fake_cuda: values are compared, not speeds. */
 #include <criterion/criterion.h>
+#include <criterion/parameterized.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +193,62 @@ Test(peer_on_device, elements_are_sent_where_that_is_demanded)
     scene *s = open_scene(NULL, "send");
     cr_expect_eq(s->cuda.calls("cuInit"), 0, "libcuda is not touched");
     play_with_messages(s);
+}
+
+/* ---- worker processes ----------------------------------------------------------------------------------------------- */
+
+/* Two worker processes. @param cuda  the plan of their libcuda. */
+static scene *open_processes(const char *cuda, const char *transfer)
+{
+    char folder[sizeof TEST_FAKE_CUDA] = TEST_FAKE_CUDA;
+    scene *s = &stage;
+    *strrchr(folder, '/') = '\0';
+    fake_opencl_select();
+    setenv("POCL_DEVICES", "pthread pthread", 1);
+    setenv("TEST_OPENCL", gpus, 1);
+    setenv("TEST_CUDA", cuda, 1);
+    setenv("LD_LIBRARY_PATH", folder, 1);
+    dcl_config config = test_config(NODES);
+    config.workers = "local:2";
+    config.program = TEST_DCL;
+    config.transfer = transfer;
+    s->cluster = test_open(&config);
+    make_arrays(s);
+    return s;
+}
+
+struct process_case {
+    char cuda[60], transfer[8];
+    bool in_place;
+};
+
+ParameterizedTestParameters(peer_on_device, processes_choose_it)
+{
+    static struct process_case cases[] = {
+        {"", "auto", true},
+        {"", "place", true},
+        {"", "slots", false},
+        {"", "send", false},
+        {"fail cuMemExportToShareableHandle 1+ 999", "auto", false},
+        {"gpus 1", "auto", false},
+        {"strangers", "auto", false},
+    };
+    return cr_make_param_array(struct process_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct process_case *k, peer_on_device, processes_choose_it)
+{
+    scene *s = open_processes(k->cuda, k->transfer);
+    for (int round = 0; round < 2; round++)
+        play(s, round);
+    dcl_counters found = test_counters(s->cluster, DCL_ALL_NODES);
+    cr_expect_gt(found.bytes_moved, 0);
+    cr_expect_eq(found.messages_planned == 0, k->in_place, "\"%s\", %s: %lld messages", k->cuda, k->transfer,
+                 (long long)found.messages_planned);
+    dcl_release(s->A);
+    dcl_release(s->B);
+    dcl_release(s->C);
+    TEST_OK(dcl_close(s->cluster));
 }
 
 /* One array that could not be made readable fails where it is read; all else goes on. */
