@@ -28,7 +28,7 @@ typedef enum dcli_open_flags {
     DCLI_OPEN_SEPARATE = 1, /* use memory of the device and copies, even if it could work in host memory */
     DCLI_OPEN_AS_GPU = 2,   /* use kernels in the form for GPUs */
     DCLI_OPEN_SHARED = 4,   /* allocate memory that other processes can map: see dcli_memory_place_of() */
-    DCLI_OPEN_PEERS = 8     /* where it can be, memory that other GPUs can import: see dcli_device_reads_peers() */
+    DCLI_OPEN_PEERS = 8     /* if possible, allocate memory that other GPUs can import: see dcli_device_reads_peers() */
 } dcli_open_flags;
 dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out);
 /** Close a device; its memory and programs must be released. Waits for launches. NULL is accepted. */
@@ -41,10 +41,10 @@ bool dcli_device_is_gpu(const dcli_device *device);
 bool dcli_device_in_place(const dcli_device *device);
 /** Whether, in addition, kernels see it at the host's addresses. */
 bool dcli_device_same_addresses(const dcli_device *device);
-/** Whether the device can import memory of the other GPUs of this host, and they its own: then a place of it, see
- *  dcli_memory_place_of(), is for dcli_memory_import(). */
+/** Whether this device and the other GPUs of the host can import each other's memory. Then dcli_memory_place_of()
+ *  returns places for dcli_memory_import(). */
 bool dcli_device_reads_peers(const dcli_device *device);
-/** Do without that from now on. Before any memory of arrays is made. */
+/** Disable this from now on. Call it before any memory of arrays is allocated. */
 void dcli_device_forgo_peers(dcli_device *device);
 /** Equal for devices that share compiled programs (name, driver, platform versions). */
 const char *dcli_device_kind(const dcli_device *device);
@@ -58,11 +58,11 @@ dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memo
 dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** Allocate memory with undefined contents that no other process can map. */
 dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out);
-/** Bytes allocated on this device, in whole mappings, without wrapped memory; and bytes of free mappings retained for
- *  reuse, or until no command uses them. */
+/** The first: bytes allocated on this device, in whole mappings, without wrapped memory. The second: bytes of freed
+ *  mappings that are retained for reuse, or until no command uses them. */
 size_t dcli_device_taken_bytes(const dcli_device *device);
 size_t dcli_device_spare_bytes(const dcli_device *device);
-/** Free them. Waits for the commands that use them. */
+/** Free these retained mappings. Waits for the commands that use them. */
 void dcli_device_drop_spare(dcli_device *device);
 /** Use host memory of the caller in place (only if the device works in host memory); it must outlive the object. */
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out);
@@ -72,31 +72,35 @@ void dcli_memory_release(dcli_memory *memory);
  *  dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
 size_t dcli_memory_bytes(const dcli_memory *memory);
-/** Where others find a memory: bytes of a memfd, which other processes map (PROT_READ, MAP_SHARED) to see what is written
- *  here; or bytes of peer memory, which other devices import. Its size never changes, and where the system can (Linux 5.1) nobody else can map it for writing. Several memories
- *  may lie in one memfd, and once they are released it may serve others; its pages live as long as somebody maps them. */
+/** The place of a memory, by which others access it. It is a range of bytes in a memfd, which other processes map
+ *  (PROT_READ, MAP_SHARED) to see what is written here; or in peer memory, which other GPUs import. Its size never
+ *  changes and, if the system supports it (Linux 5.1), nobody else can map the memfd for writing. Several memories
+ *  may lie in one memfd, which is reused for others after they are released; its pages exist as long as somebody
+ *  maps them. */
 typedef struct dcli_memory_place {
     int64_t memfd;  /* unique number of the memfd on this device, 1 or more */
-    int descriptor; /* descriptor of the memfd: borrowed, close-on-exec */
+    int descriptor; /* descriptor of the memfd or peer memory: borrowed, close-on-exec */
     size_t offset;  /* bytes */
-    int owner;      /* of peer memory: number of the node that it belongs to, as its readers count */
-    /* The pieces of peer memory, which have numbers from `memfd` on; else 0 and NULL. */
+    int owner;      /* peer memory: the number that its readers give to the node that owns it */
+    /* Peer memory in several allocations, which are numbered from `memfd` on; otherwise 0 and NULL. */
     int piece_count;
     size_t piece_bytes;
     const int *descriptors; /* [piece_count], borrowed */
 } dcli_memory_place;
-/** @return false where it has none: memory of 0 bytes, private, scratch, wrapped or imported memory, devices that work in
- *          place and are not opened with DCLI_OPEN_SHARED, others where dcli_device_reads_peers() is false. */
+/** @return false if it has none: memory of 0 bytes, private, scratch, wrapped or imported memory; memory of devices
+ *          that work in host memory without DCLI_OPEN_SHARED; memory of other devices if dcli_device_reads_peers() is
+ *          false. */
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
-/** Memory of another GPU, which kernels of this device read over the link between the two. It lasts at least as long as the
- *  object; nothing orders what the two devices do. It is imported once for all places in it, until
- *  dcli_device_end_imports(). @param place  of the other device; the descriptors are borrowed.
- *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_DEVICE, DCL_ERR_UNSUPPORTED; DCL_ERR_PROTOCOL: the place is not in the memory of
- *          this number. */
+/** Import memory of another GPU, so that kernels of this device read it over the link between the two GPUs. The memory
+ *  exists at least as long as the object. Commands of the two devices are not ordered with each other. The allocation
+ *  that contains the place is imported once, and stays imported until dcli_device_end_imports(). @param place  of the
+ *  other device; the descriptors are borrowed.
+ *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_DEVICE, DCL_ERR_UNSUPPORTED; DCL_ERR_PROTOCOL: the place exceeds the
+ *          allocation with this number. */
 dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *place, size_t bytes,
                               dcli_memory **memory_out);
-/** Give back what was imported of memory that another device has freed, now or with the last memory in it.
- *  @param number  of its first piece; 0: all memory of this owner. */
+/** End the import of memory that the other device has freed; if objects still use it, with the last of them.
+ *  @param number  number of its first allocation; 0: all memory of this owner. */
 void dcli_device_end_imports(dcli_device *device, int owner, int64_t number);
 /** Whether a memory was imported from this place. The descriptor is not compared: numbers are never used twice. */
 bool dcli_memory_is_import(const dcli_memory *memory, const dcli_memory_place *place);
@@ -115,9 +119,9 @@ bool dcli_memory_is_settled(dcli_memory *memory, bool for_writing);
 dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void *host, size_t bytes);
 dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes);
 
-/* Slots, for devices with memory of their own: pinned host memory that the device copies fast, and scratch memory of
- * the device of equal size. Bytes cross, and copies from and to scratch memory run, in queues of their own, concurrently with
- * kernels that do not use the same memory. */
+/* Slots, for devices with memory of their own: a slot is pinned host memory, which the device copies fast, and scratch
+ * memory of the device of equal size. Transfers between the two, and copies from and to scratch memory, run in queues
+ * of their own, concurrently with kernels that do not use the same memory. */
 
 /** Take a slot of at least 1 byte. Never waits: if the ring of slots is full, the slot gets ordinary memory. */
 dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out);
@@ -126,8 +130,8 @@ dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_ou
  *  only for dcli_slot_send_from(). @return not DCL_OK: the memory stays the caller's. */
 dcl_status dcli_slot_take_over(dcli_device *device, void *host, size_t bytes, void (*end)(void *host),
                                dcli_slot **slot_out);
-/** Take that memory out of a slot whose commands are complete; the slot is only returned from now on. @return NULL: it
- *  has none, or they are not. NULL is accepted. */
+/** Take that memory out of a slot whose commands are complete; `end` will not be called. The slot must still be
+ *  returned. @return NULL: it has no memory of the caller, or its commands are not complete. NULL is accepted. */
 void *dcli_slot_leave(dcli_slot *slot);
 /** Return a slot, even while commands use it: it becomes free when they are complete. A lent slot may be returned by
  *  any thread, also after the device was closed. NULL is accepted. */
@@ -138,7 +142,8 @@ dcli_memory *dcli_slot_memory(dcli_slot *slot);
 /** Start copying the first `bytes` of the slot's host memory to memory of the device (which may be the slot's), or in
  *  the other direction. In order with launches, copies and fills that use that memory. */
 dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes);
-/** The same from other memory, such as a slot of another device: it must not change until the slot is complete. */
+/** As dcli_slot_send(), but from other host memory, such as a slot of another device: it must not change until the slot
+ *  is complete. */
 dcl_status dcli_slot_send_from(dcli_slot *slot, const void *host, dcli_memory *target, size_t offset_bytes,
                                size_t bytes);
 dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes);
@@ -171,8 +176,9 @@ dcli_slot *dcli_slot_at(dcli_device *device, const void *host);
  *  @param most_bytes  limit of all registered memory. @return false: it is not registered, because the limit is reached
  *                     or the driver refuses, which the log says once. */
 bool dcli_device_register(dcli_device *device, void *host, size_t bytes, size_t most_bytes);
-/** End that, before the memory is unmapped; waits for transfers that use it. Memory that is not registered is accepted.
- *  @return false: the device is lost and may still use it, so it must stay mapped. */
+/** End the registration before the memory is unmapped; waits for transfers that use it. Memory that is not registered
+ *  is accepted.
+ *  @return false: the device is lost and may still use the memory, so it must stay mapped. */
 bool dcli_device_unregister(dcli_device *device, const void *host);
 
 /** Start a strided copy between two memories of one device, carried out by the device (also works if it uses host
@@ -236,14 +242,15 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
 void dcli_device_reads(dcli_memory *memory);
 /** Submit the launches to the device. Does not wait. */
 dcl_status dcli_device_flush(dcli_device *device);
-/** Ticket of the last command (launches, copies, fills, transfers); and the ticket up to which all launches, fills and copies
- *  that do not touch slots are known to be complete (asks the driver; does not wait). */
+/** The first: ticket of the last command (launch, copy, fill or transfer). The second: the ticket up to which all
+ *  launches, fills and copies that do not touch slots are known to be complete (asks the driver; does not wait). */
 uint64_t dcli_device_launched(const dcli_device *device);
 uint64_t dcli_device_retired(dcli_device *device);
 /** Whether all commands up to `ticket` that change the device's memory are complete; *status_out then tells their
  *  result. Asks the driver; does not wait. */
 bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out);
-/** The same of those that read host memory alone; and of these together with the copies out of slots' scratch memory. */
+/** The first: as above, for the commands that read host memory. The second: for these and for the copies out of slots'
+ *  scratch memory. */
 bool dcli_device_has_taken(dcli_device *device, uint64_t ticket, dcl_status *status_out);
 bool dcli_device_has_unpacked(dcli_device *device, uint64_t ticket, dcl_status *status_out);
 /** Result of the commands up to `ticket`, which are complete. */

@@ -1,7 +1,7 @@
-/* device/enumerate.c - the OpenCL devices of this host and their numbers.
+/* device/enumerate.c - finds the OpenCL devices of this host and numbers them.
  *
  * A GPU may be offered by two platforms (its vendor's and another). It counts once: it is recognised by its bus address
- * or UUID if the drivers tell them, else by its name and its index among devices of that name. The CPU devices of a
+ * or UUID if the drivers report them, else by its name and its index among devices of that name. The CPU devices of a
  * second platform are the same as those of the first. Two devices of one platform are always two. */
 #include "device/opencl.h"
 
@@ -26,7 +26,7 @@ enum {
     DEVICE_PCI_DOMAIN_ID_NV = 0x400A
 };
 
-/* Remove spaces before, after, and doubled inside a name of a platform or device. */
+/* Remove spaces at the beginning and end of a name of a platform or device, and doubled spaces inside. */
 static void tidy(char *text)
 {
     size_t length = 0;

@@ -79,7 +79,7 @@ static dcl_status find_others(dcli_device *device, dcli_direction direction, int
 
 size_t dcli_device_shares(const dcli_device *device)
 {
-    enum { SHARES_PER_UNIT = 4 }; /* several per unit, so that slower units get fewer */
+    enum { SHARES_PER_UNIT = 4 }; /* shares per compute unit: several, so that slower units can take fewer */
     return (size_t)SHARES_PER_UNIT * (size_t)device->info.compute_units;
 }
 

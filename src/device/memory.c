@@ -88,7 +88,7 @@ static size_t cleared_bytes(const dcli_memory *memory)
     return (memory->bytes + CLEAR_BYTES - 1) / CLEAR_BYTES * CLEAR_BYTES;
 }
 
-/* Drivers may take the memory only when it is first used. */
+/* Drivers may allocate the memory only when it is first used. */
 static dcl_status make_buffer(dcli_memory *memory)
 {
     cl_int code;
@@ -96,7 +96,8 @@ static dcl_status make_buffer(dcli_memory *memory)
     return memory->buffer == NULL ? dcli_cl_fail(memory->device, "clCreateBuffer", code) : DCL_OK;
 }
 
-/* What used the memory before may still run: commands on the new memory follow all that has been enqueued so far. */
+/* Make peer memory usable: commands of its former user may still run, so commands on the new memory wait for everything
+ * enqueued so far. */
 static dcl_status take_peer_memory(dcli_memory *memory)
 {
     dcli_device *device = memory->device;
@@ -146,7 +147,8 @@ static dcl_status clear(dcli_memory *memory)
     return status;
 }
 
-/* An array that peers cannot read is better than none: operations that read it elsewhere fail, and say so. */
+/* Allocate peer memory; if that fails, ordinary memory: operations on other GPUs that need to read it then fail with a
+ * message, but the array exists. */
 static dcl_status take_memory_for_peers(dcli_memory *memory)
 {
     dcl_status status = take_peer_memory(memory);
@@ -175,7 +177,7 @@ static dcl_status take_device_memory(dcli_memory *memory, int flags)
     return status;
 }
 
-/* What it takes of the device, or of the host's memory: nothing where it is wrapped or imported. */
+/* Bytes that the memory takes of the device, or of the host's memory; 0 if it is wrapped or imported. */
 static size_t own_bytes(const dcli_memory *memory)
 {
     if (memory->mapping.bytes > 0)

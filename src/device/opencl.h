@@ -57,9 +57,9 @@ void dcli_mark_defaults(dcli_found found[], int count);
 
 typedef struct dcli_slab dcli_slab;
 
-/** A device's command queues, each in order; events alone order commands of different queues: see dcli_after. Devices that
- *  work in host memory have only the first. A command that waits for another node must not delay one that another node
- *  waits for, so packing and unpacking have a queue each. */
+/** The command queues of a device, each in order. Only events order commands of different queues: see dcli_after.
+ *  Devices that work in host memory have only the first queue. Packing and unpacking have separate queues, because a
+ *  command that waits for data of another node must not delay one for which that node waits. */
 typedef enum dcli_direction {
     DCLI_COMPUTE, /* kernels of programs, copies between memories, fills */
     DCLI_IN,      /* transfers from host memory */
@@ -69,18 +69,18 @@ typedef enum dcli_direction {
     DCLI_QUEUES
 } dcli_direction;
 
-/** Peer memory: one piece, or several of equal length whose addresses on the device follow each other. Kernels are given the
- *  first one and reach all; commands that are given a buffer reach only that. */
+/** Peer memory: one allocation, or several of equal length at consecutive addresses on the device. A kernel whose
+ *  argument is the first buffer can access all of them; a copy command only the buffer that it names. */
 typedef struct dcli_pieces {
     int count;
     size_t bytes;                /* of each */
     cl_mem *buffer;              /* [count] */
-    int *descriptor;             /* [count] of memory that was made here; -1: of other devices' memory */
-    uint64_t until[DCLI_QUEUES]; /* of released pieces: the last commands that may use them */
+    int *descriptor;             /* [count] for memory allocated by this device; -1: imported memory of other devices */
+    uint64_t until[DCLI_QUEUES]; /* for released pieces: tickets of the last commands that may use them */
     struct dcli_pieces *next;    /* of device->leaving */
 } dcli_pieces;
 
-/** Memory of another device that is imported here: peer_import.c. */
+/** Memory of another device that is imported here: see peer_import.c. */
 typedef struct dcli_import dcli_import;
 
 /** Host memory mapped for a device, or peer memory: memory of the device that other devices read. */
@@ -89,15 +89,15 @@ typedef struct dcli_mapping {
     dcli_pieces *pieces; /* NULL: host memory */
     size_t bytes;        /* 0: none */
     int descriptor;      /* the memfd it maps, or of the first piece; -1: private memory */
-    int64_t number;      /* of that descriptor, as its device counts: never used twice; 0: private memory */
-    size_t offset;       /* in what the descriptor names */
+    int64_t number;      /* number of that memfd or allocation on its device, never used twice; 0: private memory */
+    size_t offset;       /* offset in the memory that the descriptor names */
     dcli_slab *slab;     /* the slab that it is a slot of; NULL: it has pages of its own */
 } dcli_mapping;
 
-/** What makes and imports peer memory. See peer.c. */
+/** The functions and numbers that a device needs to allocate and import peer memory. See peer.c. */
 typedef struct dcli_peers {
     bool on;
-    int gpu; /* number of the device, as libcuda counts */
+    int gpu; /* number of the device in libcuda's numbering */
     /* clCreateBufferWithProperties, of OpenCL 3.0, and clEnqueueAcquireExternalMemObjectsKHR */
     cl_mem (*import)(cl_context, const uint64_t *, cl_mem_flags, size_t, void *, cl_int *);
     cl_int (*acquire)(cl_command_queue, cl_uint, const cl_mem *, cl_uint, const cl_event *, cl_event *);
@@ -188,10 +188,13 @@ struct dcli_memory {
     size_t bytes;
     size_t base;                                      /* offset in the buffer; 0 except for slots */
     void *host;                                       /* NULL: not in place */
-    dcli_import *import;                              /* that it is a part of: peer memory of another device; or NULL */
+    dcli_import *import;                              /* the import that it is a part of, if it is peer memory of
+                                                         another device; else NULL */
     bool in_slot;                                     /* scratch memory of a slot */
-    dcli_pieces *pieces;                              /* that it consists of, where there are several; else NULL */
-    dcli_mapping mapping;                             /* ours; of 0 bytes: none, or somebody else's */
+    dcli_pieces *pieces;                              /* the allocations that it consists of, if there are several;
+                                                         else NULL */
+    dcli_mapping mapping;                             /* memory mapped by this device; of 0 bytes: there is none, or
+                                                         it belongs to somebody else */
     uint64_t used[DCLI_QUEUES], written[DCLI_QUEUES]; /* tickets of the last commands of each queue that use it, and
                                                          that write it */
 };
@@ -231,17 +234,17 @@ void dcli_slabs_close(dcli_device *device);
 
 /** A buffer that is a part of another one. */
 dcl_status dcli_buffer_cut(dcli_device *device, cl_mem whole, size_t offset, size_t bytes, cl_mem *buffer_out);
-/** Find out whether storage of this device can be peer memory, and whether it can import that of the other GPUs. Where it
- *  cannot, the log says why and device->peers stays off. */
+/** Find out whether memory of this device can be peer memory, and whether the device can import that of the other GPUs.
+ *  If not, the reason is logged and device->peers stays off. */
 void dcli_peers_open(dcli_device *device, const dcli_found *found);
-/** Peer memory that holds anything. @param bytes  of dcli_pages_round(), a multiple of a huge page.
+/** Allocate peer memory with undefined contents. @param bytes  of dcli_pages_round(), a multiple of a huge page.
  *  @return DCL_OK; DCL_ERR_NOMEM, DCL_ERR_UNSUPPORTED, DCL_ERR_DEVICE. */
 dcl_status dcli_peers_map(dcli_device *device, size_t bytes, dcli_mapping *mapping_out);
 void dcli_peers_unmap(dcli_device *device, const dcli_mapping *mapping);
 
-/** Pieces that are to be imported; NULL: DCL_ERR_NOMEM, which is recorded. */
+/** Make a record of pieces that are to be imported. @return NULL: DCL_ERR_NOMEM, which is recorded. */
 dcli_pieces *dcli_pieces_new(int count, size_t bytes);
-/** Import pieces, so that kernels find them one after the other. @param descriptors  [pieces->count], borrowed. */
+/** Import pieces so that their addresses follow each other. @param descriptors  [pieces->count], borrowed. */
 dcl_status dcli_pieces_import(dcli_device *device, const int descriptors[], dcli_pieces *pieces);
 /** Import one piece. @param descriptor  borrowed. */
 dcl_status dcli_piece_import(dcli_device *device, int descriptor, size_t bytes, cl_mem *buffer_out);
@@ -249,17 +252,17 @@ dcl_status dcli_piece_import(dcli_device *device, int descriptor, size_t bytes, 
 void dcli_pieces_free(dcli_pieces *pieces);
 /** Free pieces as soon as no command uses them. */
 void dcli_pieces_leave(dcli_device *device, dcli_pieces *pieces);
-/** Free those that have left and are not used any more. @param wait  wait until none is used. */
+/** Free released pieces that no command uses any more. @param wait  wait until none is used. */
 void dcli_pieces_collect(dcli_device *device, bool wait);
 
-/** Release a memory's use of an import. */
+/** End a memory's use of an import. */
 void dcli_import_give(dcli_device *device, dcli_import *import);
 void dcli_imports_close(dcli_device *device);
-/** For tests: memory of more bytes consists of several pieces. A multiple of DCLI_HUGE_BYTES. */
+/** For tests: larger memory than this consists of several pieces. A multiple of DCLI_HUGE_BYTES. */
 extern size_t dcli_most_piece_bytes;
 
-/** The buffer in which a stretch of a memory begins. @param at  in: offset in the memory; out: in the buffer.
- *  @param bytes  in: of the stretch; out: of it that lie in this buffer. */
+/** Get the buffer that contains offset *at of a memory. @param at  in: offset in the memory; out: in the buffer. @param
+ *  bytes  in: length of a range that begins there; out: length of its part in this buffer. */
 static inline cl_mem dcli_memory_buffer_at(const dcli_memory *memory, size_t *at, size_t *bytes)
 {
     const dcli_pieces *pieces = memory->pieces;
@@ -272,7 +275,7 @@ static inline cl_mem dcli_memory_buffer_at(const dcli_memory *memory, size_t *at
     return pieces->buffer[piece];
 }
 
-/** Host memory, kept pages where they fit; peer memory on devices with memory of their own. */
+/** Get host memory, reusing retained mappings if they fit; or peer memory on devices with memory of their own. */
 typedef enum dcli_mapping_flags {
     DCLI_MAPPING_ZEROED = 1, /* otherwise the contents are undefined */
     DCLI_MAPPING_SHARED = 2  /* in a memfd of their own */
@@ -361,9 +364,10 @@ void dcli_ring_free(dcli_device *device);
 
 /* ---- registered memory (registered.c) ------------------------------------------------------------------------ */
 
-/** Note that a command uses memory at this address, which need not be registered. */
+/** Record that a command uses memory at this address, so that it is not unregistered too early. The memory need not be
+ *  registered. */
 void dcli_registered_touch(dcli_device *device, const void *host, dcli_direction direction, uint64_t ticket);
-/** Give all registered memory back; all commands are complete. */
+/** Unregister all memory; all commands are complete. */
 void dcli_registered_free(dcli_device *device);
 
 /** Free all programs in the device's cache. */

@@ -1,11 +1,12 @@
-/* device/peer.c - peer memory: storage of a GPU that kernels of other GPUs of the host read over their links.
+/* device/peer.c - peer memory: memory of a GPU that kernels of the host's other GPUs read over the links between them.
  *
- * CUDA makes the memory and passes it on as a descriptor; OpenCL imports it, on the GPU that it belongs to and on every GPU
- * that reads it (cl_khr_external_memory_opaque_fd). No property tells whether a driver imports memory of another GPU, so
- * this is tried when a device is opened.
+ * CUDA allocates the memory and exports it as a descriptor. OpenCL imports the descriptor, both on the GPU that owns
+ * the memory and on every GPU that reads it (cl_khr_external_memory_opaque_fd). No property tells whether a driver can
+ * import memory of another GPU, so this is tried when a device is opened.
  *
- * NVIDIA's driver 580 crashes when it imports 512 MB or more at once: it makes such memory of pages of that size. So memory
- * that is large consists of pieces, imported one after the other until their addresses on the device follow each other. */
+ * NVIDIA's driver 580 crashes when it imports 512 MB or more at once, because such memory consists of pages of 512 MB.
+ * Therefore large memory consists of several allocations (pieces). They are imported one after the other until their
+ * addresses on the device are consecutive. */
 #include "device/opencl.h"
 
 #include <dlfcn.h>
@@ -32,8 +33,8 @@ static dcl_status make(dcli_device *device, int gpu, int count, size_t bytes, dc
     return status;
 }
 
-/* Of how many bytes pieces are: few large ones, but not so that much of the last one is left over. Halves of the largest
- * size: the driver leaves gaps between others. */
+/* Choose the size of pieces: few large ones, without wasting much of the last one. The largest size is divided only by
+ * powers of two, because the driver leaves gaps between pieces of other sizes. */
 static size_t choose_piece(size_t bytes)
 {
     enum { SHARE_LEFT = 16, LEAST_SHARE = 8 };
@@ -68,7 +69,8 @@ void dcli_peers_unmap(dcli_device *device, const dcli_mapping *mapping) { dcli_p
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
 
-/* Memory of a GPU is imported twice: what is written through one import must be read through the other. */
+/* Test whether memory of another GPU can be used: import it twice, write through one import, and read through the
+ * other. */
 static dcl_status try_gpu(dcli_device *device, int gpu)
 {
     enum { PATTERN = 0x5DC1, COUNT = 16 };
@@ -110,7 +112,7 @@ static dcl_status find_functions(dcli_device *device, const dcli_found *found)
                      peers->import == NULL ? "clCreateBufferWithProperties" : "clEnqueueAcquireExternalMemObjectsKHR");
 }
 
-/* How many GPUs libcuda knows; the device must be one of them. */
+/* Get the number of GPUs in libcuda's numbering, and this device's number. */
 static dcl_status find_gpus(dcli_device *device, const dcli_found *found, int *gpus_out)
 {
     dcl_status status = dcli_cuda_count(gpus_out);
@@ -131,7 +133,7 @@ void dcli_peers_open(dcli_device *device, const dcli_found *found)
         return;
     for (int gpu = 0; gpu < gpus && status == DCL_OK; gpu++)
         status = try_gpu(device, gpu);
-    dcli_pool_empty(device); /* host memory, of the probe */
+    dcli_pool_empty(device); /* drop the host memory that the probe has used */
     device->peers.on = status == DCL_OK;
     if (device->peers.on)
         DCLI_LOG(device->log, DCLI_LOG_INFO, "device %d: other GPUs can read its memory, and it theirs",

@@ -35,7 +35,7 @@ typedef struct cuda_properties {
     } flags;
 } cuda_properties;
 
-/* The functions, as a list: X of each name and its parameters. All return a CUresult. */
+/* The functions of libcuda, as a list: X(name, parameters) for each. All return a CUresult. */
 #define FUNCTIONS(X)                                                                           \
     X(cuInit, (unsigned flags))                                                                \
     X(cuDeviceGetCount, (int *count))                                                          \
@@ -52,8 +52,8 @@ static struct {
 #define X(name, parameters) int(*name) parameters;
     FUNCTIONS(X)
 #undef X
-    int (*cuGetErrorName)(int code, const char **name_out); /* NULL: codes are told as numbers */
-    char reason[REASON_BYTES];                              /* why it cannot be used; "": it can */
+    int (*cuGetErrorName)(int code, const char **name_out); /* NULL: errors are reported by number */
+    char reason[REASON_BYTES];                              /* why libcuda cannot be used; "": it can */
     int count;
     struct {
         int device;
@@ -71,7 +71,7 @@ static const char *name_of(int code)
                                                                                                            : unknown;
 }
 
-/* @return whether it succeeded; else the reason is noted. */
+/* @return whether the call succeeded; otherwise its failure is stored in `reason`. */
 static bool succeeds(int code, const char *call)
 {
     if (code != CUDA_SUCCESS)
@@ -99,7 +99,8 @@ static cuda_properties properties_of(int device)
                              .location = {.type = LOCATION_DEVICE, .number = device}};
 }
 
-/* Whether a GPU makes memory that can be passed on as a descriptor, in the sizes that DCL asks for. */
+/* Whether a GPU can allocate memory that can be exported as a descriptor, in sizes that are multiples of
+ * DCLI_HUGE_BYTES. */
 static bool look_at(int device)
 {
     int virtual_memory = 0, descriptors = 0;
@@ -140,7 +141,7 @@ static bool look_at_all(void)
     return true;
 }
 
-/* The library stays loaded: drivers do not like to be unloaded. */
+/* Load libcuda. It is never unloaded, because drivers may not survive that. */
 static void load(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -176,7 +177,7 @@ static dcl_status fail(const char *call, int code, int number, size_t bytes)
                      call, name_of(code), code, bytes, number);
 }
 
-/* What is exported outlives its handle. */
+/* Exported memory continues to exist after its handle is released here. */
 dcl_status dcli_cuda_make(int number, size_t bytes, int *descriptor_out)
 {
     cuda_properties properties = properties_of(cuda.gpu[number].device);

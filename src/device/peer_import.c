@@ -1,7 +1,8 @@
-/* device/peer_import.c - memory of other devices, which kernels of this one read over the links between them.
+/* device/peer_import.c - imports memory of other devices, which kernels of this device then read over the links between
+ * them.
  *
- * What is imported outlasts the arrays in it: arrays that are made and released in turn lie in the same memory, and
- * importing costs more than a small kernel. It ends when its owner frees it. */
+ * An import is cached as long as its owner does not free the memory: arrays that are created and released in turn lie
+ * in the same memory, and importing costs more than a small kernel. */
 #include "device/opencl.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@ struct dcli_import {
     int64_t number; /* of its first piece */
     dcli_pieces *pieces;
     size_t uses; /* memories in it */
-    bool ended;  /* freed by its owner: to be freed here with its last use */
+    bool ended;  /* its owner has freed it: end the import with its last use here */
     struct dcli_import *next;
 };
 
@@ -44,7 +45,8 @@ static dcl_status add(dcli_device *device, const dcli_memory_place *place, dcli_
     return DCL_OK;
 }
 
-/* Places may come from other processes: kernels must not reach beyond what was imported. */
+/* Check that a place lies within the imported memory: places may come from other processes, and kernels must not read
+ * beyond it. */
 static dcl_status check(const dcli_memory_place *place, const dcli_pieces *pieces, size_t bytes)
 {
     size_t all = (size_t)pieces->count * pieces->bytes;

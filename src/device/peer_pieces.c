@@ -1,5 +1,5 @@
-/* device/peer_pieces.c - pieces of peer memory: imported one after the other, so that kernels see them as one memory, and
- * freed when the device no longer uses them. */
+/* device/peer_pieces.c - imports the pieces of peer memory at consecutive addresses, so that kernels see them as one
+ * memory; and frees them when the device does not use them any more. */
 #include "device/opencl.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 /* Of cl_khr_external_memory; OpenCL 3.0 headers may be missing. */
 enum { HANDLE_OPAQUE_FD = 0x2060 };
 
-/* Pieces are imported without others in between, so that their addresses follow each other. */
+/* Held while pieces are imported: another import in between would take an address that is needed. */
 static pthread_mutex_t importing = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- importing ------------------------------------------------------------------------------------------------ */
@@ -36,7 +36,7 @@ dcl_status dcli_piece_import(dcli_device *device, int descriptor, size_t bytes, 
 
 /* ---- addresses ------------------------------------------------------------------------------------------------ */
 
-/* Enqueue a kernel for each buffer that tells its address. */
+/* Enqueue a kernel for each buffer that writes the buffer's device address. */
 static cl_int ask(cl_command_queue queue, cl_kernel kernel, cl_mem answer, int count, const cl_mem buffers[])
 {
     const size_t one = 1;
@@ -51,8 +51,8 @@ static cl_int ask(cl_command_queue queue, cl_kernel kernel, cl_mem answer, int c
     return code;
 }
 
-/* Find where kernels see buffers. Uses a queue of its own, to wait for these small kernels only and not for those that
- * the device runs. */
+/* Get the device addresses of buffers. Uses a queue of its own, so that it waits only for its own small kernels, not
+ * for those that the device runs. */
 static dcl_status find_addresses(dcli_device *device, int count, const cl_mem buffers[], uint64_t addresses_out[])
 {
     static const char *const name = "dcl_address";
@@ -113,7 +113,8 @@ void dcli_pieces_free(dcli_pieces *pieces)
     dcli_free(pieces);
 }
 
-/* Imports whose addresses do not follow each other: kept until the others have been made, so as to fill the gaps. */
+/* Imports with unsuitable addresses. They are freed only after the others have been imported, so that these do not get
+ * the same addresses. */
 struct misplaced {
     cl_mem *buffer;
     int64_t count, capacity;
@@ -149,7 +150,7 @@ static bool follow_each_other(const uint64_t addresses[], const dcli_pieces *pie
     return n == pieces->count;
 }
 
-/* Import until the addresses follow each other. @param addresses  [count] to work in. */
+/* Import until the addresses are consecutive. @param addresses  [count] scratch. */
 static dcl_status import_in_row(dcli_device *device, const int descriptors[], dcli_pieces *pieces, uint64_t addresses[],
                                 struct misplaced *misplaced)
 {
@@ -187,7 +188,8 @@ dcl_status dcli_pieces_import(dcli_device *device, const int descriptors[], dcli
 
 /* ---- leaving -------------------------------------------------------------------------------------------------- */
 
-/* Drivers keep a buffer while a command uses it, but they do not know of pieces after the first. */
+/* Free pieces later if commands still use them: a driver retains the buffers that a command names, but not the pieces
+ * after the first. */
 void dcli_pieces_leave(dcli_device *device, dcli_pieces *pieces)
 {
     for (int n = 0; n < DCLI_QUEUES; n++)

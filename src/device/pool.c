@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 
-/* Whether a retained mapping holds `bytes` and wastes at most an eighth. Readers of peer memory import as many pieces as
- * they need, so all of them must be needed. */
+/* Whether a retained mapping has `bytes` and wastes at most an eighth. Peer memory must consist of exactly the pieces
+ * needed, because its readers import as many as they need. */
 static bool fits(const dcli_mapping *kept, size_t bytes, bool shared)
 {
     const dcli_pieces *pieces = kept->pieces;
@@ -65,7 +65,8 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_
  * one remap serves the next; when arrays are released, less is in use and less is retained. */
 static size_t most_kept(const dcli_device *device)
 {
-    if (device->peers.on) /* stages and replicas need the device's memory, too, and cannot take what is kept */
+    if (device->peers.on) /* the limit applies only to host memory; retained GPU memory would be missing for stages
+                             and replicas */
         return device->most_pool_bytes;
     size_t used = device->taken_bytes + device->taken_bytes / 8;
     return used > device->most_pool_bytes ? used : device->most_pool_bytes;

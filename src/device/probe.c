@@ -1,8 +1,8 @@
-/* device/probe.c - probe whether a device works in host memory, and whether at the host's addresses.
+/* device/probe.c - finds out whether a device works in host memory, and whether kernels see it at the host's addresses.
  *
- * No property tells this: with CL_MEM_USE_HOST_PTR a driver may keep a copy. So a kernel changes host memory, which the
- * host then reads and changes without mapping it, twice. Devices with memory of their own are not probed: they would
- * access host memory over the bus. */
+ * No property tells this: with CL_MEM_USE_HOST_PTR a driver may use a copy. So a kernel changes host memory; the host
+ * reads it and changes it without mapping it; twice. Devices with memory of their own are not probed: they would access
+ * host memory over the bus. */
 #include "device/program.h"
 
 #include <pthread.h>

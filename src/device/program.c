@@ -61,7 +61,7 @@ static dcl_status compile_once(dcli_device *device, const char *source, cl_progr
     return status;
 }
 
-/* Whether the compiler accepts a correct program that no cache has. */
+/* Whether the compiler accepts a correct program that is in no cache. */
 static dcl_status try_compiler(dcli_device *device)
 {
     static atomic_uint tries;

@@ -1,8 +1,8 @@
-/* device/registered.c - host memory that is registered with the driver of a device with memory of its own.
+/* device/registered.c - registers host memory with a device, so that the driver pins its pages.
  *
  * Drivers pin the pages of a buffer made with CL_MEM_USE_HOST_PTR. From then on, transfers between the device and any
- * address of that memory are as fast as those of slots. NVIDIA pins writable mappings only. The buffers themselves are
- * used by no command, so the driver does not know when the memory is in use: tickets tell. */
+ * address of that memory are as fast as those of slots. NVIDIA's driver pins only writable mappings. Commands do not
+ * name these buffers, so the driver does not know when the memory is in use; the device's tickets record it. */
 #include "device/opencl.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 struct dcli_registered {
     const char *host;
     size_t bytes;
-    cl_mem pinned; /* NULL: the driver has refused; nobody asks again */
+    cl_mem pinned; /* NULL: the driver has refused to pin it; it is not asked again */
     uint64_t used[DCLI_QUEUES];
 };
 

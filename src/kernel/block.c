@@ -1,13 +1,15 @@
-/* kernel/block.c - inputs turned block by block (turn.cl), outputs stored past the cache (store.cl).
+/* kernel/block.c - generates the helper functions of CPU kernels that transpose blocks of inputs (turn.cl) and store
+ * outputs without caching them (store.cl).
  *
- * A transposed input is read a cache line at a time and turned in registers: 8 vectors of 8 elements in 3 rounds of
- * interleaving (row r with row r + 4), each of which moves one bit of the row number into the column number. Source:
+ * To transpose an input, a kernel reads whole cache lines and transposes squares of 8 x 8 elements in vector registers:
+ * in 3 rounds of interleaving (row r with row r + 4) each round exchanges one bit of the row number with one bit of the
+ * column number. Source:
  * J. O. Eklundh, A Fast Computer Method for Matrix Transposing, IEEE Trans. Computers C-21 (1972). Squares of 16 are no
  * faster (float, AVX-512) and take three times as long to compile.
  *
- * An ordinary store of a line that is not in the cache reads it first. Non-temporal stores of whole lines do not, which
- * saves a third of the traffic of C = A + B; the loop vectorizer does not make them, so lines are gathered in a small
- * buffer and stored from there. */
+ * An ordinary store to a line that is not in the cache reads the line first. A non-temporal store of a whole line does
+ * not, which saves a third of the traffic of C = A + B. The compiler's loop vectorizer does not generate such stores;
+ * therefore kernels collect a line in a small buffer and store it from there. */
 #include "kernel/block.h"
 
 #include "base/check.h"

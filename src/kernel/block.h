@@ -1,5 +1,5 @@
-/* kernel/block.h - helper functions of CPU kernels: transposing inputs block by block, storing outputs without
- * caching. */
+/* kernel/block.h - helper functions of CPU kernels: transposing inputs block by block, and storing outputs without
+ * caching them. */
 #ifndef DCLI_KERNEL_BLOCK_H
 #define DCLI_KERNEL_BLOCK_H
 
@@ -18,9 +18,9 @@ bool dcli_is_streamed(const dcli_body *body, int a);
 /** The first access for which dcli_is_streamed(); -1: none. */
 int dcli_first_streamed(const dcli_body *body);
 
-/** Generate the functions that this body's kernels call:
+/** Generate the helper functions that this body's kernels call:
  *  DCL_AHEAD(place): prefetch a cache line, if the compiler can; any address is allowed;
- *  dcl_square_T(source, pitch, target, line): transpose a square of DCLI_LANES, as dcl_turn_T() does;
+ *  dcl_square_T(source, pitch, target, line): transpose a square of DCLI_LANES x DCLI_LANES elements;
  *  dcl_turn_T(source, pitch, target, line, height, width): target[u * line + v] = source[v * pitch + u];
  *  dcl_store_T(target, source, count): store count elements without caching them. */
 void dcli_emit_block_functions(dcli_text *out, const dcli_body *body);

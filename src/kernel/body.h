@@ -1,4 +1,5 @@
-/* kernel/body.h - a parsed loop body: its subscripts, its generated OpenCL C. Pure functions on text. */
+/* kernel/body.h - a parsed loop body or tile kernel: its parameters and accesses, the OpenCL C program generated from
+ * it, and the numbers (rows) that its kernels are called with. Pure functions on text. */
 #ifndef DCLI_KERNEL_BODY_H
 #define DCLI_KERNEL_BODY_H
 
@@ -144,9 +145,10 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
 const char *dcli_variant_kernel(dcli_variant variant);
 
-/** The fields of a row. A row is a list of longs and is all that a kernel is given about a box. The table in
- *  kernel/rows.c determines which accesses have a field and its length; code that fills rows and code that generates
- *  text find fields with dcli_row_at(). The field STEP directly follows OFFSET. */
+/** The fields of a row. A row is a list of 64-bit integers that describes one box to a kernel: its size, and where
+ *  each access finds its elements. The table in kernel/rows.c determines which accesses have a field and its length;
+ *  code that fills rows and code that generates text find fields with dcli_row_at(). The field STEP directly follows
+ *  OFFSET. */
 typedef enum dcli_row_field {
     /* start of the box, per loop axis */
     DCLI_ROW_START,
@@ -176,8 +178,8 @@ int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a);
 int dcli_row_length(const dcli_body *body);
 /** Whether a field is a row's own: on GPUs, rows of a launch that differ in nothing else are run together. */
 bool dcli_row_is_own(dcli_row_field field);
-/** Where the own numbers of a row stand, in the order in which the table of a launch has them. @param at_out
- *  [dcli_row_length()]. @return how many there are. */
+/** List the positions of the own numbers of a row (see dcli_row_field), in the order in which the table of a launch
+ *  stores them. @param at_out [dcli_row_length()]. @return their number. */
 int dcli_row_own(const dcli_body *body, int at_out[]);
 
 /** Make the row of a part of a row's box: indices lo .. lo + count - 1 per axis. */
@@ -202,16 +204,17 @@ bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
  *  footprint was clipped at the edge of a grid must be run by dcl_checked, which reads only what the body asks for. */
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[]);
 
-/** CPU: into how many table rows to cut a number of elements: by their number and, for few elements, by their measured
- *  cost.
+/** CPU: into how many table rows to divide the computation of `elements`. Depends on their number and, if there are
+ *  few, on their measured cost.
  *  @param units  compute units of the device. @param element_ns  time of one element on one unit; 0: unknown.
  *  @return 1 if another row would cost more than it gains. */
 int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, double element_ns);
-/** CPU: how to cut a box of the loop axes into table rows: elements per axis of one row, chosen for caches, and so that
- *  there are several rows per compute unit if the box is large. A small box is one row, unless its elements are costly.
+/** CPU: choose the shape of table rows into which a box of the loop axes is cut: the elements per axis of one row. It
+ *  is chosen for caches, and so that a large box has several rows per compute unit. A small box is one row, unless its
+ *  elements are costly.
  *  @param count  [space_rank] of the box. @param units, element_ns  as above.
- *  @return whether rows should be interleaved with rows from elsewhere in the box: elements are so costly that locality
- *          does not matter, but their cost may rise or fall along the box. */
+ *  @return whether neighbouring rows of the table should come from distant parts of the box. This is so if elements are
+ *          costly: then locality does not matter, but the cost may rise or fall along the box. */
 bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
                          int64_t shape_out[]);
 /** GPU: a launch. */

@@ -1,4 +1,5 @@
-/* kernel/cpu.cl - what programs for CPUs begin with: hints for Clang, and names of functions that exist per type dcl_T. */
+/* kernel/cpu.cl - the beginning of programs for CPUs: hints for Clang, and macros for the names of functions that exist
+ * once per element type dcl_T. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif

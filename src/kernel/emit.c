@@ -1,5 +1,5 @@
-/* kernel/emit.c - code generation common to all kinds of devices.
- * All names of the library in generated code begin with dcl_, which bodies and parameters must not use. */
+/* kernel/emit.c - generates the parts of a program that all kinds of devices have: the prelude, macros for accesses,
+ * and functions that check indices. */
 #include "kernel/emit.h"
 
 #include <ctype.h>
@@ -117,7 +117,7 @@ static void emit_checker_arguments(dcli_text *out, const dcli_body *body, int a)
     emit_each(out, rank, "const long dcl_e");
 }
 
-/* Emit dcl_q: the position in a range of indices that may have gaps (few have). */
+/* Emit dcl_q, which converts an index to its position in a range of indices with gaps. */
 static void emit_places(dcli_text *out, int rank)
 {
     for (int d = 0; d < rank; d++)

@@ -1,11 +1,11 @@
-/* kernel/emit.h - code generation common to all kinds of devices. */
+/* kernel/emit.h - generates the parts of a program that all kinds of devices have. */
 #ifndef DCLI_KERNEL_EMIT_H
 #define DCLI_KERNEL_EMIT_H
 
 #include "base/text.h"
 #include "kernel/body.h"
 
-/** The kernel dcl_checked of a watched program, where writes are checked, too. */
+/** The name of the kernel that checks reads and writes, for watched programs (DCL_CHECK=access). */
 #define DCLI_VARIANT_WATCHED DCLI_VARIANT_MOST
 
 /** An element type in OpenCL C: "char" ... "double". */
@@ -25,7 +25,7 @@ bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                        const char *element);
 
-/** Number n of a field of the row that runs, as the kernels of a form have it. */
+/** Emit number n of a field of the current row, in the way in which kernels of this form get rows (table, argument). */
 void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcli_row_field field, int a, int n);
 
 /** The user's statements in a block. */

@@ -1,4 +1,5 @@
-/* kernel/gather.c - pieces of inputs copied, and turned where they are read across, into scratch memory (gather.cl). */
+/* kernel/gather.c - generates the code that copies pieces of inputs into scratch memory, transposed if necessary
+ * (gather.cl). */
 #include "kernel/gather.h"
 
 #include "kernel/block.h"
@@ -53,8 +54,9 @@ void dcli_emit_places(dcli_text *out, const dcli_body *body)
                           a, DCLI_GATHER_MASK, a, dcli_kernel_type(type_of(body, a)));
 }
 
-/* Emit the gathering of one type's pieces. The arena is passed as the argument of the piece's access, the only pointer
- * that may be read there. There is one call per type, not per access, because compilers inline the functions. */
+/* Emit the code that gathers the pieces of inputs of one type. The arena is passed as the argument of the piece's
+ * access, because a kernel may only read the memory of its arguments. There is one call per type, not per access,
+ * because compilers inline the functions. */
 static void emit_type(dcli_text *out, const dcli_body *body, dcl_type type)
 {
     const char *name = dcli_kernel_type(type);

@@ -1,7 +1,8 @@
-/* kernel/gather.cl - pieces of inputs of type dcl_T, copied into scratch memory, and turned where they are read across. A piece is
- * a place q and a shape z of the table that kernel/gather.h describes; its numbers DCL_PIECE_... are DCLI_SHAPE_... there. */
+/* kernel/gather.cl - copies pieces of inputs of type dcl_T into scratch memory, transposed if their contiguous axis
+ * differs there. The table that kernel/gather.h describes gives a place (dcl_q) and a shape (dcl_z) for each piece;
+ * constants DCL_PIECE_... are DCLI_SHAPE_... there. */
 
-/* `n` elements, d apart where they go and p where they are. */
+/* Copy a line of dcl_n elements, whose distance is dcl_d in the target and dcl_p in the source. */
 static void DCL_OF(dcl_line_)(__global dcl_T *dcl_t, const long dcl_d, __global const dcl_T *dcl_s, const long dcl_p,
                               const long dcl_n)
 {
@@ -16,8 +17,8 @@ static void DCL_OF(dcl_line_)(__global dcl_T *dcl_t, const long dcl_d, __global 
         dcl_t[dcl_k * dcl_d] = dcl_s[dcl_k * dcl_p];
 }
 
-/* One piece. A square is turned in registers. Else its last two axes are turned, or gone through line by line; what comes
- * next is asked for first: 128 elements of the line after next, in cache lines of 64 bytes. */
+/* Copy one piece. A square is transposed in registers. Otherwise its last two axes are transposed, or copied line by
+ * line. Up to 128 elements of the line after next are prefetched in cache lines of 64 bytes. */
 static void DCL_OF(dcl_gather_)(__global dcl_T *dcl_d, __global const ulong *dcl_from, __global const long *dcl_q,
                                 __global const long *dcl_z)
 {
@@ -48,7 +49,7 @@ static void DCL_OF(dcl_gather_)(__global dcl_T *dcl_d, __global const ulong *dcl
         }
 }
 
-/* Ask for the first lines of a piece that is gathered soon. Its place is not what hardware foresees. */
+/* Prefetch the first lines of a later piece, because the hardware cannot predict where it lies. */
 static void DCL_OF(dcl_ahead_)(__global const ulong *dcl_from, __global const long *dcl_q, __global const long *dcl_z)
 {
     __global const dcl_T *const dcl_s = (__global const dcl_T *)dcl_from[dcl_q[2]] + dcl_q[1];

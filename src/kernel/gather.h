@@ -1,5 +1,6 @@
-/* kernel/gather.h - inputs that are scattered over many places are gathered by the work-item that computes with them,
- * so that they are still in the nearest caches. CPU form, for blind bodies.
+/* kernel/gather.h - gathering: the work-item that computes a group of rows first copies their scattered inputs into
+ * scratch memory of its own, so that they are in the nearest caches when they are used. Only for CPU kernels of blind
+ * bodies.
  *
  * The arena of a launch begins with addresses, as longs, of parts of arrays in memory that host and kernels share.
  * After them, every work-item has scratch memory. The table of dcl_gathered and dcl_straight, in longs:

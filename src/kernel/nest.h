@@ -1,4 +1,5 @@
-/* kernel/nest.h - generate the index arithmetic of loops: offsets are advanced axis by axis. */
+/* kernel/nest.h - generates nested loops over a row's box, in which the offset of each access is advanced axis by axis
+ * instead of being computed from all indices. */
 #ifndef DCLI_KERNEL_NEST_H
 #define DCLI_KERNEL_NEST_H
 
@@ -6,13 +7,13 @@
 
 enum {
     DCLI_SQUARE = 32,         /* side of the squares in which a GPU transposes inputs */
-    DCLI_MOST_SQUARES = 65535 /* limit along the axis across: devices allow this much in dimensions 1 and 2 of a
-                                 launch */
+    DCLI_MOST_SQUARES = 65535 /* most squares along the axis across, because devices allow this many groups in
+                                 dimensions 1 and 2 of a launch */
 };
 
-/** A kernel being generated. In its text dcl_n<m>, dcl_i<m>, dcl_d<m> are count, start and stride of loop axis m, and
- *  dcl_t<m> is its counter; dcl_s<a>_<m> is the step of access a along axis m, and dcl_x<a>_<level[a]> its offset in
- *  the loops so far. */
+/** A kernel that is being generated. In its text dcl_n<m>, dcl_i<m>, dcl_d<m> are count, start and stride of loop axis
+ *  m, and dcl_t<m> is its counter. dcl_s<a>_<m> is the step of access a along axis m. dcl_x<a>_<n> is the offset of
+ *  access a after n axes have been added to it; level[a] is the n reached so far. */
 typedef struct dcli_nest {
     dcli_text *out;
     const dcli_body *body;
@@ -34,8 +35,8 @@ void dcli_nest_row(dcli_nest *nest);
 void dcli_nest_index(dcli_nest *nest, int m);
 /** Emit the advance of the offsets that depend on axis m to counter dcl_t<m>. */
 void dcli_nest_advance(dcli_nest *nest, int m);
-/** The offset of affine access a as text, at counter dcl_t<m> of axis m, the only axis not advanced yet. @param out
- *  [capacity] text. */
+/** Write the offset of affine access a as an expression, if all its axes but m have been added: it adds counter
+ *  dcl_t<m> times the step. @param out [capacity] text. */
 void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t capacity);
 
 /** The loop axis along which a transposed input is contiguous; -1: there is none. An input is transposed if it is

@@ -183,7 +183,8 @@ static void cut_rows(int rank, int64_t wanted, int64_t shape[])
     }
 }
 
-/* Rows like squares in the two axes of the transposition, and as many of the other axes as fill them. */
+/* Choose rows that are about square in the two axes of a transposition, and extend over the other axes as far as their
+ * size allows. */
 static void cut_squares(const dcli_body *body, int across, int64_t wanted, int64_t shape[])
 {
     int along = body->space_rank - 1;

@@ -63,8 +63,8 @@ static void emit_plain_kernel(dcli_nest *nest)
         dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit buffers, and dcl_stream: whether this launch stores without caching. On CPU devices all address spaces are one,
- * so a buffer can take the place of the output. */
+/* Emit the line buffers, and dcl_stream: whether this launch stores without caching. On CPU devices all address spaces
+ * are one, so a pointer to a buffer can replace the output's. */
 static void emit_buffers(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;

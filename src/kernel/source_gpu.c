@@ -1,20 +1,22 @@
-/* kernel/source_gpu.c - the program for a GPU: a work-item is a few indices of one row, a whole launch apart.
+/* kernel/source_gpu.c - generates the program for a GPU: a work-item computes one or a few indices of a row, not a loop
+ * over the whole row.
  *
- * A launch runs one row, which it is given by value, or many that differ in their own numbers alone (dcli_row_own()), such as the
- * segments of a dealt map: work-items along dimension 2 then belong to one row after the other, and take its own numbers out
- * of a table. The other numbers stay where the hardware has arguments of kernels, so that they take no registers, and a launch
- * of one row does not look at the table.
+ * A launch runs one row, whose numbers are kernel arguments; or it runs many rows that differ only in their own numbers
+ * (dcli_row_own()), for example the segments of a dealt map. In the latter case dimension 2 of the launch also runs
+ * over the rows, and each work-item reads its row's own numbers from a table. The common numbers stay kernel arguments,
+ * which take no registers. A launch of one row does not read a table.
  *
- * Dimension 0 of a launch is the innermost axis, dimension 1 the next one (the one across, where inputs are transposed),
- * dimension 2 all others, flattened, and what does not fit dimension 1. Divisions are kept out of the usual case.
+ * Dimension 0 of a launch is the innermost axis. Dimension 1 is the next axis or, if inputs are transposed, the axis
+ * across. Dimension 2 combines all other axes, and indices that exceed dimension 1. Kernels usually need no division.
  *
  * Transposed inputs pass through local memory in squares, so that both the read and the use are contiguous. The squares
- * are one column wider than needed: a column then lies in different banks.
+ * are one column wider than needed, so that the elements of a column lie in different memory banks.
  * Source: G. Ruetsch, P. Micikevicius, Optimizing Matrix Transpose in CUDA (NVIDIA, 2009).
  *
- * On an H200 (16384 x 16384 float, GB/s): C = A + B^T 3940 so, 2950 where squares can lie beyond dimension 1 (the offsets
- * then take registers, and with them work-groups), 2330 with loops over squares. C = A + B 4380 with 4 indices per
- * work-item in a loop of constant length, 3620 in another loop, 3450 with one index; a five-point stencil 3250, 2600, 2300. */
+ * On an H200 (16384 x 16384 float, GB/s): C = A + B^T runs at 3940 in this way; at 2950 if squares may lie beyond
+ * dimension 1, because the offsets then take registers, so that fewer work-groups run at a time; at 2330 with loops
+ * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
+ * loop, at 3450 with one index. A five-point stencil runs at 3250, 2600 and 2300. */
 #include <stdio.h>
 
 #include "base/check.h"
@@ -25,11 +27,11 @@ enum {
     SQUARE = DCLI_SQUARE,
     SQUARE_ROWS = 8,                 /* rows of a square that a work-group processes at a time */
     GROUP = 256,                     /* work-items of a group */
-    WARP = 32,                       /* of them are executed together */
-    EACH = 4,                        /* indices of a long row per work-item */
+    WARP = 32,                       /* work-items that the hardware executes together */
+    EACH = 4,                        /* indices of a long row that one work-item computes */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* most groups along dimensions 1 and 2 */
     MOST_GROUPS_0 = 1 << 27,         /* most groups along dimension 0: 2^35 work-items, more than memory has elements */
-    MANY = 1 << 20,                  /* launches of so many indices have EACH per work-item */
+    MANY = 1 << 20,                  /* a launch with at least this many indices has EACH indices per work-item */
     MOST_DEEP = 64                   /* work-items of a group along dimension 2 */
 };
 
@@ -44,8 +46,8 @@ static void open_part(dcli_nest *nest, int u)
     dcli_text_put(nest->out, "    {\n    const long dcl_i%d = dcl_first, dcl_n%d = dcl_left;\n", u, u);
 }
 
-/* Open dimension 2: all axes but the innermost and u, and the parts of u if `in_parts`. A launch has work-items for all
- * parts; other axes need a loop, which costs a stencil a tenth of its speed but makes squares faster by a fourth. Two
+/* Open dimension 2: loops over all axes but the innermost and u, and over the parts of u if `in_parts`. A launch has
+ * work-items for all parts. The other axes need a loop, which makes a stencil 10 % slower but squares 25 % faster. Two
  * blocks are open afterwards. */
 static void open_outer(dcli_nest *nest, int u, bool in_parts)
 {
@@ -97,11 +99,12 @@ static void emit_elements(dcli_nest *nest, bool squares)
     }
 }
 
-/* Whether a work-item has one index: bodies that take long have parallel work enough then. */
+/* Whether each work-item gets one index: bodies with loops take long, so more indices per work-item gain nothing. */
 static bool is_single(const dcli_body *body) { return body->inside->has_loop; }
 
-/* A loop of constant length over a work-item's indices, `step` apart: compilers then have the reads of all of them under way at
- * once. The condition costs nothing. A second loop for the end of a row, in its place, would hold up the whole group. */
+/* Emit a loop of constant length over a work-item's indices, `step` apart, so that the compiler issues the reads of all
+ * of them at once. The condition inside costs nothing; a separate loop for the end of a row would delay the whole
+ * group. */
 static void emit_loop(dcli_nest *nest, const char *step, bool is_last)
 {
     int v = nest->innermost;
@@ -116,8 +119,8 @@ static void emit_loop(dcli_nest *nest, const char *step, bool is_last)
     dcli_text_put(nest->out, "    }\n    }\n");
 }
 
-/* Several indices of a work-item, or one if the launch has enough work-items. In wide groups they are a constant distance apart,
- * which takes fewer registers. */
+/* Emit the computation of several indices per work-item, or of one if the launch has enough work-items. In wide groups
+ * the indices are a constant distance apart, which takes fewer registers. */
 static void emit_indices(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -139,8 +142,9 @@ static void emit_indices(dcli_nest *nest)
     dcli_text_put(nest->out, unrolled ? "    }\n" : "");
 }
 
-/* Several indices of a work-item of a body with conditions. Reads behind a condition are not begun before it is known, so a
- * loop of constant length only takes registers: on an H200 a guarded five-point stencil is slower by half with it. */
+/* Emit the computation of several indices per work-item, for a body with conditions. A read behind a condition is not
+ * issued before the condition is known, so a loop of constant length would only take registers: on an H200 it makes a
+ * guarded five-point stencil 50 % slower. */
 static void emit_conditional(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -152,7 +156,8 @@ static void emit_conditional(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
-/* A group has its width of the innermost axis, one index each; or EACH times that, and a work-item every width-th of them. */
+/* A group covers `width` indices of the innermost axis, one per work-item; or EACH times that, and each work-item
+ * computes every width-th of them. */
 static void emit_plain(dcli_nest *nest)
 {
     int v = nest->innermost, u = v - 1;
@@ -239,8 +244,8 @@ static int square_axis(const dcli_body *body, dcli_variant variant)
     return variant == DCLI_VARIANT_UNIT ? dcli_transposed_axis(body) : -1;
 }
 
-/* The own numbers of the work-item's row, dcl_o<place in the row>; and in dimension 2, where the work-item begins and how far
- * it is to its next turn. Groups that meet at barriers have one row, and no work-items too many. */
+/* Emit the own numbers of the work-item's row, as dcl_o<position in the row>; and in dimension 2 the first index of the
+ * work-item and the distance to its next one. Groups with barriers have one row and no surplus work-items. */
 static void open_row(dcli_text *out, const dcli_body *body, bool barriers)
 {
     int at[dcli_row_length(body)], count = dcli_row_own(body, at);
@@ -309,7 +314,7 @@ static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_
     return is_single(body) || indices < MANY ? 1 : EACH;
 }
 
-/* The launch of one row of so many. */
+/* The size of a launch for `rows` rows of one shape. */
 static dcli_launch_size size_of_row(const dcli_body *body, int square, const int64_t count[], int64_t rows)
 {
     int v = body->space_rank - 1, u = square >= 0 ? square : v - 1;
@@ -331,7 +336,7 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
                               .rows = 1};
 }
 
-/* Make groups of small rows of several rows. */
+/* Let one group compute several small rows. */
 static void fold_rows(const dcli_body *body, const int64_t count[], int64_t rows, dcli_launch_size *size)
 {
     int v = body->space_rank - 1;

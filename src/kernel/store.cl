@@ -1,4 +1,4 @@
-/* kernel/store.cl - a line of an output of type dcl_T, stored past the cache in vectors of dcl_lanes. */
+/* kernel/store.cl - stores a line of an output of type dcl_T in vectors of dcl_lanes, bypassing the cache. */
 static void DCL_OF(dcl_store_)(__global dcl_T *dcl_d, const dcl_T *dcl_s, const long dcl_n)
 {
     long dcl_t = 0;

@@ -6,7 +6,7 @@
 #include "base/handle.h"
 #include "resmap/parts.h"
 
-enum { MOST_BOUND = 8 }; /* layouts that a map remembers: a program has few shapes */
+enum { MOST_BOUND = 8 }; /* most layouts that a map caches; a program uses few grids per map */
 
 dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out)
 {
@@ -54,7 +54,8 @@ dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[])
     return DCL_OK;
 }
 
-/* ---- layouts that a map keeps -------------------------------------------------------------------------------------- */
+/* ---- layouts cached by a map
+ * -------------------------------------------------------------------------------------- */
 
 static bool same_grid(const dcl_grid *a, const dcl_grid *b)
 {
@@ -66,8 +67,8 @@ static bool same_grid(const dcl_grid *a, const dcl_grid *b)
     return true;
 }
 
-/* The remembered layout of a grid; NULL: none. Remembered layouts live as long as the map, so they are read without a
- * lock. */
+/* Find the cached layout of a grid; NULL: there is none. Cached layouts live as long as the map, so they are read
+ * without a lock. */
 static const dcli_layout *kept_layout(const dcl_map *map, const dcl_grid *grid)
 {
     const dcli_bound_layout *bound = __atomic_load_n(&map->bound, __ATOMIC_ACQUIRE);
@@ -76,7 +77,7 @@ static const dcli_layout *kept_layout(const dcl_map *map, const dcl_grid *grid)
     return bound != NULL ? &bound->layout : NULL;
 }
 
-/* Remember a layout, if there is room; the map then owns it. If another thread has just added a layout of the same grid,
+/* Cache a layout, if there is room; the map then owns it. If another thread has just added a layout of the same grid,
  * the map has two, which is harmless. */
 static bool keep_layout(const dcl_map *map, const dcli_layout *layout)
 {
@@ -96,7 +97,7 @@ static bool keep_layout(const dcl_map *map, const dcli_layout *layout)
 
 /* ---- questions ----------------------------------------------------------------------------------------------------- */
 
-/* Locate an element when the map has no layout of the grid yet, or when an argument is missing.
+/* Locate an element if the map has no cached layout of the grid, or if an argument is missing.
  * @param complete  no argument is missing. */
 static dcl_status locate_anew(const dcl_map *map, const dcl_grid *grid, bool complete, const int64_t index[],
                               int *node_out, int64_t *offset_out)
@@ -127,7 +128,7 @@ static bool is_inside(const dcl_grid *grid, const int64_t index[])
     return inside;
 }
 
-/* Locate an element by a remembered layout. @return false: there is none for this grid, or an argument is wrong. */
+/* Locate an element by a cached layout. @return false: there is none for this grid, or an argument is wrong. */
 static inline bool locate_kept(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                int64_t *offset_out)
 {

@@ -33,9 +33,11 @@ int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, i
     return (local / division->run * division->used + coordinate) * division->run + local % division->run;
 }
 
-/* The first `more` runs have run + 1 elements, the others run. `longer` is the coordinate if the index is in a longer run,
- * and less otherwise. `other`, which drops one element of each longer run, is the coordinate in the shorter runs, and not
- * more in the longer ones. So the coordinate is the maximum; a branch would be mispredicted for random indices. */
+/* Find the coordinate of an index on an axis whose first `more` runs have run + 1 elements, and the others `run`.
+ * Both cases are computed, because a branch would be mispredicted for random indices. `longer` assumes runs of run +
+ * 1 elements: it is right for an index in a longer run, and too small otherwise. `other` first drops one element per
+ * longer run: it is right in the shorter runs, and not too large in the longer ones. So the maximum of both is
+ * right. */
 static int64_t divide_uneven(const dcli_division *division, int64_t index, int64_t *local_out)
 {
     int64_t longer = dcli_divided(index, division->by_longer);
@@ -75,7 +77,7 @@ bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out
         if (extent_out[d] == 0)
             return false;
     }
-    return rest == 0; /* a grid that is not divided lies at place 0 only */
+    return rest == 0; /* a node beyond the product of the divided axes owns nothing */
 }
 
 void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
@@ -86,7 +88,8 @@ void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *nod
         const dcli_division *division = &layout->division[d];
         int64_t local, coordinate = dcli_divide_index(division, index[d] - layout->grid.origin[d], &local);
         node = node * division->nodes + coordinate;
-        if (d > 0) { /* one step of the axes before takes the whole extent of this one */
+        if (d > 0) { /* an axis is contiguous with the previous one if one step there covers the whole extent of this
+                        one */
             int64_t extent = dcli_division_extent(division, coordinate);
             offset *= d == last ? dcli_row_pitch(layout, extent) : extent;
         }
@@ -123,7 +126,7 @@ static dcli_lane make_lane(const dcli_division *division, int64_t extent, int64_
     return lane;
 }
 
-/* A walk over a part: one lane per regular axis; irregular axes are walked run by run. */
+/* Visits a node's part as regions: regular axes become lanes; irregular axes are walked run by run. */
 struct part {
     dcli_walk *walk;
     int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK], within[DCL_MAX_RANK];
@@ -172,8 +175,9 @@ void dcli_axes_walk(dcli_walk *walk, int node)
     walk_axis(&part, 0, 0);
 }
 
-/* Whether indices start, start + stride, ... (`count` of them, inside the grid) touch a coordinate. With cyclic rules an
- * index touches it if its remainder by a whole round lies in the coordinate's run; the first such index is computed. */
+/* Whether some of the indices start, start + stride, ... (`count` of them, inside the grid) belong to a coordinate.
+ * With cyclic rules an index belongs to it if its remainder modulo a whole round lies in the coordinate's run; the
+ * first such index is computed. */
 static bool meets(const dcli_division *division, int64_t coordinate, int64_t start, int64_t count, int64_t stride)
 {
     if (division->more > 0) {
@@ -189,7 +193,8 @@ static bool meets(const dcli_division *division, int64_t coordinate, int64_t sta
 
 static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[]);
 
-/* Mark the coordinates of an irregular axis run by run. A coordinate may be marked more than once. */
+/* Mark the coordinates that the query's indices belong to on an irregular axis, run by run. A coordinate may be marked
+ * more than once. */
 static void mark_runs(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[])
 {
     const dcli_division *division = &layout->division[d];
@@ -213,10 +218,11 @@ static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, i
     }
     int64_t local, first = dcli_divide_index(division, query->start[d], &local);
     int64_t count = division->used;
-    bool all = count == 1 || query->count[d] == 1; /* all `count` coordinates are touched */
+    bool all = count == 1 || query->count[d] == 1; /* every coordinate of the axis has elements of the query */
     if (query->count[d] == 1) {
         count = 1;
-    } else if (count > 1 && query->stride[d] <= division->run) { /* the stride skips no run */
+    } else if (count > 1 && query->stride[d] <= division->run) { /* no run is skipped, because the stride is not
+                                                                    larger than a run */
         int64_t end = query->start[d] + (query->count[d] - 1) * query->stride[d];
         int64_t last = dcli_divide_index(division, end, &local);
         int64_t runs = division->more > 0 ? last - first : end / division->run - query->start[d] / division->run;

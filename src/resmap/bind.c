@@ -182,7 +182,8 @@ void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t 
         int64_t count = dcli_max(extent[d], 1);
         if (inner[d] > most) {
             int64_t fit = dcli_max(1, (int64_t)dcli_wide_min(most / inner[d + 1], count));
-            count = dcli_ceil_div(count, dcli_ceil_div(count, fit)); /* grains of nearly equal size */
+            count = dcli_ceil_div(count, dcli_ceil_div(count, fit)); /* the number of grains, with sizes as equal as
+                                                                        possible */
         }
         grain_out[d] = count;
         most = dcli_max(1, most / count);
@@ -270,8 +271,8 @@ void dcli_layout_release(const dcli_layout *layout)
     dcli_free(layout->inner);
 }
 
-/* Whether rows are padded alike: padding depends on the element type. In a regular division at most three row lengths occur:
- * those of the first coordinates, of the last ones, and of the one between. */
+/* Whether rows of two layouts have the same padding, which depends on the element type. In a regular division at most
+ * three row lengths occur: those of the first coordinates, of the last ones, and of the one between. */
 static bool same_pitches(const dcli_layout *a, const dcli_layout *b)
 {
     int last = a->grid.rank - 1;

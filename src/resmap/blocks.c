@@ -67,7 +67,7 @@ static struct grain grain_of(const dcli_layout *layout, int d)
     return grain;
 }
 
-/* The number of an index's block, and the first index after that block. */
+/* The block number of an index, and the first index after that block. */
 static int64_t block_at(const struct grain *grain, int64_t index, int64_t *end_out)
 {
     int64_t longer = grain->more * (grain->run + 1), number, start, length = grain->run;
@@ -165,7 +165,8 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
 {
     dcl_box inner;
     if (layout->empty ||
-        dcli_box_is_empty(box)) /* else all of it lies there, and numbers differ between nodes as well */
+        dcli_box_is_empty(box)) /* a box with several nodes' pieces would need their numbers, too; here all of it is
+                                   on one node */
         return DCL_OK;
     if (layout->inner != NULL)
         return dcli_every_inward(layout, box, &inner)

@@ -77,9 +77,9 @@ static bool is_in_box(const int64_t at[], const int64_t box[], int rank)
     return inside;
 }
 
-/* The box that contains an element of the grid. Bounds of subtrees may overlap: if the left subtree's bounds contain the
- * element, its right neighbour is put off and searched later if need be. The direction is unpredictable, so it is computed
- * without a branch. */
+/* Find the box that contains an element of the grid. Bounds of subtrees may overlap: if the left subtree's bounds
+ * contain the element, the right subtree is pushed on a stack, and searched only if the left one fails. The next
+ * direction is computed without a branch, because it is unpredictable. */
 static inline __attribute__((always_inline)) int64_t box_at(const dcli_boxes *boxes, int rank, const int64_t at[])
 {
     struct {
@@ -236,7 +236,7 @@ void dcli_boxes_tiles(dcli_walk *walk, int node, int64_t first, int64_t last)
         n = before ? n - half - 1 : half;
     }
     if (low > boxes->from[node])
-        low--; /* the box before may end with tiles that are wanted */
+        low--; /* the box before may have its last tiles in the range */
     for (; low < end && boxes->tile[boxes->of[low]] < last; low++) {
         int64_t number = boxes->of[low], tile = boxes->tile[number];
         if (!emit_some(walk, number, first - tile, last - tile))

@@ -71,15 +71,16 @@ void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *no
     *offset_out = *slot * layout->slot + position;
 }
 
-/* A walk over a node's pieces that emits regions or counts elements. */
+/* The state of a walk over a node's pieces; it emits regions, or only counts their elements. */
 struct dealing {
     const dcli_layout *layout;
     int node;
-    const int64_t *lo, *hi; /* only pieces with lo[d] <= p[d] < hi[d] */
+    const int64_t *lo, *hi; /* limits the walk to pieces with lo[d] <= p[d] < hi[d] */
     dcli_walk *walk;        /* NULL: count elements */
     int64_t elements;
     int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK];        /* the current box of pieces */
-    int64_t least[DCL_MAX_RANK + 1], spread[DCL_MAX_RANK + 1]; /* by level: faster axes add least .. least + spread */
+    int64_t least[DCL_MAX_RANK + 1], spread[DCL_MAX_RANK + 1]; /* per level: the faster axes together add least ..
+                                                                  least + spread to a piece number */
     dcli_lane lane[DCL_MAX_RANK];
 };
 
@@ -94,7 +95,8 @@ static int64_t elements_of(const dcli_layout *layout, const dcli_lane lane[])
     return elements;
 }
 
-/* Complete the lanes, whose first, count and step are chosen, and emit or count them. @param number  of their first piece. */
+/* Compute the remaining fields of the lanes from their first, count and step, and emit or count them. @param number
+ * the number of their first piece. */
 static bool finish_lanes(struct dealing *dealing, int64_t number)
 {
     const dcli_layout *layout = dealing->layout;
@@ -116,7 +118,8 @@ static bool finish_lanes(struct dealing *dealing, int64_t number)
     return true;
 }
 
-/* Dealt in turn: choose positions axis by axis. @param residue  what the axes from this level on must add, modulo nodes. */
+/* For pieces dealt in turn: choose positions axis by axis, so that the piece number has the node's residue. @param
+ * residue  the sum that the axes from this level on must contribute, modulo nodes. */
 static bool choose_classes(struct dealing *dealing, int level, int64_t number, int64_t residue)
 {
     const dcli_layout *layout = dealing->layout;
@@ -136,7 +139,8 @@ static bool choose_classes(struct dealing *dealing, int level, int64_t number, i
     int64_t turn = weight % nodes, classes = nodes / dcli_gcd(weight, nodes);
     int64_t end = dcli_min(hi, lo + classes);
     for (int64_t p = lo; p < end; p++) {
-        /* The faster axes can add least .. least + spread: skip positions after which another residue would be needed. */
+        /* The faster axes can only add least .. least + spread: skip positions that would leave another residue to be
+         * added. */
         int64_t wanted = dcli_mod(residue - p % nodes * turn, nodes);
         int64_t missing = dcli_mod(wanted - dealing->least[level + 1], nodes);
         if (missing > dealing->spread[level + 1]) {
@@ -182,7 +186,7 @@ static bool deal_in_runs(struct dealing *dealing)
     return finish_lanes(dealing, number);
 }
 
-/* Deal the pieces of a box, cut to those that are wanted. */
+/* Emit the pieces of a box of pieces, limited to the walk's range. */
 static bool deal_box(void *user, const int64_t lo[], const int64_t hi[])
 {
     struct dealing *dealing = user;
@@ -195,7 +199,7 @@ static bool deal_box(void *user, const int64_t lo[], const int64_t hi[])
     return dealing->layout->rule.deal == DCL_DEAL_CYCLIC ? deal_in_turn(dealing) : deal_in_runs(dealing);
 }
 
-/* Deal one piece, if it is wanted. */
+/* Emit one piece, if it is in the walk's range. */
 static bool deal_piece(struct dealing *dealing, int64_t number)
 {
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
@@ -206,7 +210,7 @@ static bool deal_piece(struct dealing *dealing, int64_t number)
     return deal_box(dealing, lo, hi);
 }
 
-/* Find the owner of each wanted piece and deal those of the node. */
+/* Go through the pieces of the walk's range, look up the owner of each, and emit the node's pieces. */
 static bool deal_looked_at(struct dealing *dealing, int level, int64_t number, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;
@@ -270,7 +274,7 @@ static void deal_listed(struct dealing *dealing, int64_t first, int64_t last)
     }
 }
 
-/* Hashed and listed pieces: walk over the node's pieces or over the wanted ones, whichever are fewer. */
+/* For hashed and listed pieces: walk over the node's pieces, or over the pieces in range, whichever are fewer. */
 static void deal_by_lookup(struct dealing *dealing, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;
@@ -292,7 +296,7 @@ static bool is_lookup(const dcli_layout *layout)
     return layout->rule.deal == DCL_DEAL_HASH || layout->rule.deal == DCL_DEAL_TABLE;
 }
 
-/* Per axis the range of pieces from the first to the last that a box touches. */
+/* The range of pieces per axis that contain elements of a box. */
 static void touched_pieces(const dcli_layout *layout, const dcl_box *box, int64_t lo_out[], int64_t hi_out[])
 {
     for (int d = 0; d < layout->grid.rank; d++) {
@@ -369,7 +373,7 @@ static void mark_pieces(const dcli_layout *layout, const dcl_box *query, int d, 
 
 void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
 {
-    enum { WORTH = 8 }; /* marking so many pieces takes about as long as walking one node's */
+    enum { WORTH = 8 }; /* marking this many pieces takes about as long as walking over one node's pieces */
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
     dcli_wide touched = 1;
     touched_pieces(layout, query, lo, hi);

@@ -76,7 +76,7 @@ struct walk {
     dcli_box_list boxes;
 };
 
-/* Tiles are asked for one by one, because dcli_layout_tiles() merges the boxes of several. */
+/* Tiles are requested one by one, because dcli_layout_tiles() merges boxes of consecutive tiles. */
 static dcl_status visit_tile(struct walk *walk, int node, int64_t number)
 {
     walk->regions.count = walk->boxes.count = 0;

@@ -1,5 +1,5 @@
-/* resmap/halo.c - halos, within which nodes keep replicas, and periodic axes. Owners and places of elements do not depend on
- * either. */
+/* resmap/halo.c - the halo of a map: the elements near a node's own of which it retains replicas. Also periodic axes.
+ * Owners and offsets of elements depend on neither. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -196,7 +196,10 @@ static bool in_halo_of(const dcli_layout *layout, const dcl_box *box, const dcl_
     return true;
 }
 
-enum { MOST_BOXES = 64 }; /* if a footprint meets more boxes of a part, it counts as outside of the halo */
+enum {
+    MOST_BOXES = 64
+}; /* a footprint that intersects more boxes of a part than this is treated as outside of the
+                             halo, to bound the cost */
 
 /* Whether there are gaps between the halos of a box's elements along an axis. */
 static bool has_gaps(const dcli_layout *layout, const dcl_box *own, int d)
@@ -204,8 +207,8 @@ static bool has_gaps(const dcli_layout *layout, const dcl_box *own, int d)
     return own->stride[d] > layout->rule.halo_low[d] + layout->rule.halo_high[d] + 1;
 }
 
-/* Box `number` of the halo of `own`. Along an axis without gaps the halo is one run; along an axis with gaps there is one
- * strided box per place in the halo. @return false: there are no more boxes. */
+/* Get box `number` of the halo of `own`. Along an axis without gaps the halo is one run; along an axis with gaps it is
+ * one strided box per offset within the widths. @return false: there are no more boxes. */
 static bool next_halo(const dcli_layout *layout, const dcl_box *own, int64_t number, dcl_box *out)
 {
     *out = *own;

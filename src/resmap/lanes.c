@@ -1,5 +1,5 @@
-/* resmap/lanes.c - turns a part that is a product of axes into regions. Each axis is cut either into its runs, or into strided
- * sets that take the same place of every run, whichever gives fewer regions. */
+/* resmap/lanes.c - converts a part that is a product of axes into regions. On each axis the indices are either cut into
+ * their runs, or into strided sets that take the same position of every run, whichever gives fewer regions. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -16,8 +16,9 @@ enum cutting { JOINED, BY_RUN, BY_PLACE };
 struct strips {
     const dcli_lane *lane;
     enum cutting cutting;
-    int64_t first_run, runs;        /* counted within the lane */
-    int64_t first_place, place_gap; /* BY_PLACE: the query's stride may skip places of the runs */
+    int64_t first_run, runs;        /* the range of runs, counted within the lane */
+    int64_t first_place, place_gap; /* BY_PLACE: the positions in a run at which the query has elements begin at
+                                       first_place, place_gap apart */
     int64_t count;
     int64_t start, elements, stride; /* the query on this axis */
 };
@@ -43,8 +44,8 @@ static bool narrow(struct strips *strips)
     return lo <= hi;
 }
 
-/* Whether to cut by runs although that gives more strips: along the contiguous axis, runs fill whole cache lines, whereas a
- * strided set would touch every line again for each place. Up to WORTH times as many strips are accepted. */
+/* Whether to cut by runs although that gives more strips. Along the contiguous axis runs fill whole cache lines,
+ * whereas strided sets would touch every line once per position. Up to WORTH times as many strips are accepted. */
 static bool fills_lines(const struct strips *strips, int64_t bytes)
 {
     enum { LINE = 64, WORTH = 32 };
@@ -191,7 +192,7 @@ bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, co
     for (int level = 0; level < rank; level++) {
         int d = order != NULL ? order[level] : level;
         if (!choose_strips(&lane[d], &walk->query, d, walk->layout->bytes, &product.strips[level]))
-            return true; /* nothing meets the query */
+            return true; /* the query has no element here: continue with the next */
     }
     product.region = (dcli_region){.box = {.rank = rank}};
     return multiply(&product, 0, offset);

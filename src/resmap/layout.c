@@ -162,7 +162,7 @@ void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool no
     dcli_nodes_spread(&layout->rule, nodes_out);
 }
 
-/* ---- what is stored nowhere --------------------------------------------------------------------------------------- */
+/* ---- elements that are stored nowhere --------------------------------------------------------------------------- */
 
 /* @param some_out  whether elements of the box are stored nowhere. */
 static dcl_status has_hole(const dcli_layout *layout, const dcl_box *box, bool *some_out)
@@ -210,7 +210,7 @@ dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box,
     return status;
 }
 
-/* Length of a node's runs of neighbouring indices along an axis. */
+/* Number of consecutive indices along an axis that belong to one node. */
 static int64_t together(const dcli_layout *layout, int d)
 {
     const dcli_division *division = &layout->division[d];
@@ -222,7 +222,7 @@ static int64_t together(const dcli_layout *layout, int d)
     return division->used > 1 ? dcli_min(division->run, extent) : extent;
 }
 
-/* Length of the runs that a box of `count` indices per axis makes in the order of a file of the whole grid. */
+/* Number of elements that a box of `count` indices per axis has in a row in a file of the whole grid. */
 static int64_t run_of(const dcli_layout *layout, const int64_t count[], bool fortran_order)
 {
     int rank = layout->grid.rank;

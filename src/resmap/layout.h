@@ -49,14 +49,14 @@ typedef struct dcli_map_rule {
     int block_rank, tile_rank;
     int64_t block[DCL_MAX_RANK], tile[DCL_MAX_RANK];
     int64_t tile_bytes, block_bytes; /* intended sizes if no grain is given */
-    int64_t small_bytes;             /* a grid of fewer bytes is stored at place 0 only; 0: never */
+    int64_t small_bytes;             /* a grid with fewer bytes is stored completely at place 0; 0: never */
     /* Strided: only indices that are multiples of these, from the origin, are stored, and all of the above refers to
      * their grid. 0: every index. Not with BOXES. */
     int every_rank;
     int64_t every[DCL_MAX_RANK];
-    double rest; /* fill value of elements that are not stored */
-    /* Halo: elements this close to a node's own are retained after they were read. 0: no halo. 1 if `rank` is 0: the
-     * same for all axes. */
+    double rest; /* the value that elements which are not stored are read as */
+    /* Halo: after a read, a node retains replicas of elements at most this far from its own. 0: no halo. 1 with `rank`
+     * 0: the same width for all axes. */
     int halo_rank;
     int64_t halo_low[DCL_MAX_RANK], halo_high[DCL_MAX_RANK];
     unsigned periodic; /* bit d: axis d is periodic for reads; DCLI_ALL_PERIODIC: all axes */
@@ -108,8 +108,8 @@ struct dcl_map {
     dcli_bound_layout *bound; /* atomic: cached layouts of a few grids that it was queried with */
 };
 
-/** The division of one axis of a per-axis layout, in elements from the grid's origin. Run k is at coordinate k mod
- *  used. Uneven divisions have one run per coordinate, the first `more` of them one element longer. */
+/** The division of one axis of a per-axis layout, in elements from the grid's origin. Run k belongs to coordinate k mod
+ *  `used`. Uneven divisions have one run per coordinate; the first `more` of them are one element longer. */
 typedef struct dcli_division {
     int64_t run;  /* elements of a run, >= 1 (the last may be cut by the grid) */
     int64_t more; /* 0: all runs alike */
@@ -137,7 +137,8 @@ typedef struct dcli_layout {
     int node_end;                         /* the largest node number + 1 */
     int64_t bytes;                        /* of an element */
     int64_t line;                         /* elements of DCLI_LINE bytes */
-    dcli_map_kind kind;                   /* how it is stored: a small grid per axis, undivided, at place 0 */
+    dcli_map_kind kind;                   /* how it is stored: a grid below small_bytes is stored as an undivided
+                                             per-axis map, at place 0 */
     bool empty;                           /* some extent is 0: the following fields are not set */
     dcli_division division[DCL_MAX_RANK]; /* AXES */
     dcli_table *bound[DCL_MAX_RANK];      /* tables of irregular divisions (by axis), owner runs and boxes (0) */

@@ -1,5 +1,5 @@
-/* resmap/owned.c - pieces dealt by a list of owners, kept as runs of consecutive pieces with one owner or none. Binary search
- * finds the run of a piece, and the run of a node's slot. */
+/* resmap/owned.c - maps that list the owner of each piece. The list is stored as runs of consecutive pieces with one
+ * owner, or with none. Binary searches find the run of a piece, and the run of a slot. */
 #include <inttypes.h>
 
 #include "base/check.h"
@@ -24,7 +24,7 @@ static dcl_status check_count(const dcli_layout *layout)
     return DCL_OK;
 }
 
-/* While items are placed, from[p] is the position of the next item of place p. */
+/* While things are placed, from[p] is the position in `of` of the next thing of place p. */
 void dcli_sort_by_place(int64_t count, int places, const int64_t place[], int64_t from[], int64_t of[])
 {
     for (int p = 0; p < places; p++)

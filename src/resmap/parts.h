@@ -1,5 +1,6 @@
-/* resmap/parts.h - shared by the files of this room: the families behind layout.h. Indices here count from the grid's
- * origin, and nodes are places: layout.c and tiles.c translate. Pure functions. */
+/* resmap/parts.h - shared by the files of this room: the functions of each family of maps, behind layout.h. Indices
+ * here count from the grid's origin, and a "node" is a place in the map's list of nodes; layout.c and tiles.c
+ * translate. Pure functions. */
 #ifndef DCLI_RESMAP_PARTS_H
 #define DCLI_RESMAP_PARTS_H
 
@@ -81,7 +82,7 @@ typedef struct dcli_lane {
     int64_t base, run, first, count, step, between, within;
 } dcli_lane;
 
-/** Destination of regions: appended to `out`, or, if that is NULL, only noted. */
+/** Where regions go: they are appended to `out`; if `out` is NULL, only `some` is set when there is one. */
 typedef struct dcli_walk {
     const dcli_layout *layout;
     dcl_box query; /* not empty, inside the grid, from the origin */
@@ -129,7 +130,7 @@ int64_t dcli_axes_storage(const dcli_layout *layout, int node);
 void dcli_axes_walk(dcli_walk *walk, int node);
 void dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
 
-/* ---- every.c: strided maps, an inner layout of the grid of every so many-th element */
+/* ---- every.c: strided maps, which store every s-th element; an inner layout describes the stored elements */
 
 /** Drop steps that are all 1. */
 void dcli_every_settle(dcli_map_rule *rule);
@@ -142,7 +143,7 @@ bool dcli_every_inward(const dcli_layout *layout, const dcl_box *box, dcl_box *i
 /** Convert regions of the inner layout, from number `first` on, to indices of the grid. */
 void dcli_every_outward(const dcli_layout *layout, dcli_region_list *list, int64_t first);
 
-/* ---- halo.c: widths within which nodes keep what they read, and axes that go on at their other end */
+/* ---- halo.c: halos and periodic axes */
 
 /** Normalize the halo of a rule, as far as its rank is known. */
 void dcli_halo_settle(dcli_map_rule *rule);
@@ -152,7 +153,7 @@ bool dcli_halo_equal(const dcli_map_rule *a, const dcli_map_rule *b);
  *  DCL_ERR_INVALID: another rank, widths larger than a periodic axis. */
 dcl_status dcli_halo_bind(dcli_map_rule *rule, const dcl_grid *grid);
 
-/* ---- rest.c: what elements that are stored nowhere read as */
+/* ---- rest.c: fill values */
 
 /** Convert a fill value to one element. @param element_out  receives dcl_type_bytes(type). @return DCL_OK, or
  *  DCL_ERR_INVALID: the type has no such value. */
@@ -171,7 +172,7 @@ void dcli_scatter_bind(int64_t seed, int64_t total, dcli_scatter *scatter_out);
 int64_t dcli_scatter_position(const dcli_scatter *scatter, int64_t number);
 int64_t dcli_scatter_number(const dcli_scatter *scatter, int64_t position);
 
-/* ---- owned.c: pieces given out by a list */
+/* ---- owned.c: pieces with listed owners */
 
 /** Bind the list of owners to a grid. @return DCL_OK; DCL_ERR_INVALID: the list is for another number of pieces, or
  *  names a node that the map does not have; DCL_ERR_NOMEM. */

@@ -21,7 +21,7 @@ static bool visit_whole(struct ranges *ranges, int level)
     return ranges->visit(ranges->user, ranges->lo, ranges->hi);
 }
 
-/* Visit numbers first .. last - 1 of the axes from this level on: the rest of one position, whole positions, and the
+/* Visit numbers first .. last - 1 on the axes from this level on: the end of one position, whole positions, and the
  * beginning of another. */
 static bool split(struct ranges *ranges, int level, int64_t first, int64_t last)
 {

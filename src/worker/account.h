@@ -24,7 +24,8 @@ typedef enum dcli_use {
     DCLI_USES
 } dcli_use;
 
-/** Check whether a node may take `bytes` more for a use other than DCLI_USE_SENT. Spare memory is freed first.
+/** Check whether a node may allocate `bytes` more for a use other than DCLI_USE_SENT. If it does not fit, spare memory
+ *  is freed first.
  *  @param what  the purpose, for the error text.
  *  @return DCL_OK, or DCL_ERR_NOMEM: the sentence lists each kind with its bytes. Cost: a few loads if it fits. */
 dcl_status dcli_account_check(dcli_worker *worker, dcli_use use, size_t bytes, const char *what);

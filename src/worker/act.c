@@ -11,8 +11,8 @@
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
 
-/* Send a message. A broken connection is noticed when its end is received; messages sent before and after that are lost
- * silently. */
+/* Send a message. A broken connection is not reported here but when the endpoint receives its end; messages sent to it
+ * are lost silently. */
 dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dcli_payload *payload)
 {
     message->epoch = worker->terms.session;
@@ -46,7 +46,8 @@ static void free_slot(void *bytes, void *user)
     dcli_slot_give(user);
 }
 
-/* Send a chunk with the buffer or the lent slot that contains it. Both NULL: an empty chunk that carries `status`. */
+/* Send a chunk. Its data is in a buffer or in a slot lent to the receiver; both NULL: an empty chunk that carries
+ * `status`. */
 static dcl_status send_chunk(dcli_worker *worker, int to, const dcli_operation *operation, const dcli_chunk *chunk,
                              void *bytes, dcli_slot *slot, dcl_status status)
 {
@@ -126,8 +127,8 @@ void dcli_break_down(dcli_worker *worker, dcl_status status)
 
 /* ---- actions ------------------------------------------------------------------------------------------------------ */
 
-/* Whether the device still writes parts that peers read where they lie, or a move still reads theirs: peers must not be
- * told that it is done. */
+/* Whether peers must not yet be told that an operation is done: the device still writes to parts that peers read in
+ * place, or a move still reads parts of peers. */
 static bool peers_must_wait(const dcli_worker *worker, const dcli_entry *entry)
 {
     bool settled = true;
@@ -200,7 +201,8 @@ dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, in
                             dcli_slot *slot, dcl_status status)
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, peer);
-    /* The kernels that made the packed data have ended, so their result is known now. */
+    /* The device has finished the pack, so the kernels that made the data have ended, too. Collect their results first:
+     * a failure must travel with the chunk. */
     if (status == DCL_OK && (status = dcli_exec_collect(worker)) == DCL_OK &&
         dcli_node_reads_failed(worker->node, entry->operation.number))
         status = DCL_ERR_INVALID;
@@ -243,7 +245,8 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
         if (status != DCL_OK)
             dcli_keep_problem(entry);
     }
-    dcli_pending_drop(worker, kept); /* its elements have been copied, or are being copied */
+    dcli_pending_drop(worker, kept); /* the chunk's elements have been copied, or will be by commands in a queue that
+                                        keeps the payload until then */
     dcli_moving moving = {.entry = entry, .kind = DCLI_MOVING_COMMIT, .peer = action->peer, .chunk = action->chunk};
     if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         moving.ticket = dcli_device_launched(worker->as_node->device);

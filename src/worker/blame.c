@@ -1,4 +1,4 @@
-/* worker/blame.c - find the body that an error text about a loss blames. */
+/* worker/blame.c - extract from the error text about a loss the number of the body that caused it. */
 #include "worker/blame.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* worker/board.c - a table of where parts lie that kernels of this process read, by storage and node. */
+/* worker/board.c - the address table: for each storage and node, where kernels of this process find the node's part. */
 #include "worker/board.h"
 
 #include <inttypes.h>
@@ -13,12 +13,13 @@
 struct entry {
     int64_t storage;
     int node;
-    void *address;           /* NULL: none, or peer memory */
-    dcli_memory_place place; /* of peer memory; memfd 0: none */
+    void *address;           /* NULL: the part is in peer memory, or there is none */
+    dcli_memory_place place; /* the part's place in peer memory; memfd 0: it is not in peer memory */
     size_t bytes;
-    struct memory *memory;  /* the other process's memory that contains it; NULL: memory of this process */
-    struct memory **pieces; /* [place.piece_count] where that is peer memory: the first is `memory`; else NULL */
-    int *descriptors;       /* [place.piece_count] of them */
+    struct memory *memory;  /* the other process's mapped memory that contains the part; NULL: memory of this process */
+    struct memory **pieces; /* [place.piece_count] for peer memory: all imported allocations that contain the part,
+                               beginning with `memory`; else NULL */
+    int *descriptors;       /* [place.piece_count] descriptors of these allocations */
     struct entry *next;
 };
 
@@ -26,11 +27,11 @@ struct entry {
 struct memory {
     int node;
     int64_t memfd;
-    void *address; /* NULL: it could not be mapped, or is peer memory */
+    void *address; /* NULL: it could not be mapped, or it is peer memory, which is not mapped */
     size_t bytes;
-    int descriptor; /* of peer memory; -1: it is none */
+    int descriptor; /* descriptor of peer memory; -1: this is not peer memory */
     int64_t parts;  /* number of parts in it */
-    bool ended;     /* to be unmapped together with its last part */
+    bool ended;     /* its owner has freed it: unmap it when the table has no part in it any more */
     struct memory *next;
 };
 
@@ -73,7 +74,7 @@ static void free_memory(dcli_board *board, struct memory *memory)
     dcli_free(memory);
 }
 
-/* The memories that contain a part. */
+/* Number of memory objects that contain a part: several if its peer memory consists of several allocations. */
 static int count_memories(const struct entry *entry)
 {
     return entry->memory == NULL ? 0 : entry->pieces == NULL ? 1 : entry->place.piece_count;
@@ -161,7 +162,7 @@ dcl_status dcli_board_put_peer(dcli_board *board, int64_t storage, int node, con
     return put(board, &(struct entry){.storage = storage, .node = node, .place = *place, .bytes = bytes});
 }
 
-/* Find the pieces that a part lies in. *missing_out: one has not been shown. The lock is held. */
+/* Find the memory objects that contain a part. Sets *missing_out if one of them was not announced. The lock is held. */
 static dcl_status find_pieces(dcli_board *board, const dcli_msg_part *part, struct entry *entry, bool *missing_out)
 {
     int64_t count = (part->offset + part->bytes - 1) / part->piece_bytes + 1;
@@ -182,7 +183,7 @@ static dcl_status find_pieces(dcli_board *board, const dcli_msg_part *part, stru
     return DCL_OK;
 }
 
-/* Add a part. Only the calling thread adds and ends memories. */
+/* Add a part. Only the calling thread adds and ends memories, so a memory found here stays. */
 dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part *part)
 {
     enum { MOST_PIECES = 1 << 16 };
@@ -208,7 +209,8 @@ dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part 
         dcli_free(entry.pieces);
         dcli_free(entry.descriptors);
     }
-    return status; /* a part that lacks a piece cannot be read: said when it was shown */
+    return status; /* a part with a missing allocation cannot be read; this was reported when the allocation could
+                      not be received */
 }
 
 static dcl_status add_memory(dcli_board *board, const struct memory *contents)

@@ -1,5 +1,5 @@
-/* worker/catalog.c - turn a descriptor into an open operation, and end it: combines what a peer knows about storages,
- * bodies, plans and replicas. */
+/* worker/catalog.c - turns a descriptor into an open operation, which finds its storages, body, plans and replicas
+ * here, and ends it. */
 #include "worker/catalog.h"
 
 #include <inttypes.h>
@@ -163,8 +163,8 @@ static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry 
         numbers += (size_t)descriptor->reach[r].count;
     if (descriptor->reach_count == 0)
         return DCL_OK;
-    if ((entry->numbers = dcli_malloc((numbers + 1) * sizeof(int64_t))) == NULL) /* + 1: not NULL even if there are
-                                                                                    none */
+    if ((entry->numbers = dcli_malloc((numbers + 1) * sizeof(int64_t))) == NULL) /* + 1: the allocation is not NULL
+                                                                                    even without numbers */
         return DCL_ERR_NOMEM;
     int64_t *number = entry->numbers;
     for (int r = 0, next = 0; r < descriptor->reach_count; r++) {
@@ -255,7 +255,7 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
     if (status != DCL_OK)
         return status;
     if (descriptor->kind == DCLI_OP_RELEASE)
-        entry->held[0]->released = true; /* open operations may still use it */
+        entry->held[0]->released = true; /* free the storage later: open operations may still use it */
     dcli_operation_resolve(&entry->operation);
     bool checked =
         entry->operation.kind != DCLI_OP_FORALL || catalog->self == catalog->node_count ||

@@ -1,4 +1,4 @@
-/* worker/chunks.h - stored chunks of data: received and not used yet, or made and not sent yet. */
+/* worker/chunks.h - data chunks in memory: received and not used yet, or made by this node and not sent yet. */
 #ifndef DCLI_WORKER_CHUNKS_H
 #define DCLI_WORKER_CHUNKS_H
 
@@ -12,10 +12,11 @@ typedef struct dcli_kept_chunk {
     int64_t operation, number;
     dcli_received received; /* received: the message, whose payload is the data */
     void *bytes;            /* made: the data, from dcli_buffers_take(); NULL: it is in `slot` */
-    dcli_slot *slot;   /* made: slot from which the data is being copied to `bytes`; or, lent, with the data; or NULL */
-    char *problem;     /* received: why the data was not kept; NULL: it was */
-    int64_t counted;   /* bytes that it holds */
-    uint64_t crossing; /* received: ticket of the device's last command that reads the payload; 0: none */
+    dcli_slot *slot;        /* made: the slot from which the data is being copied to `bytes`; or a slot lent to the
+                          receiver, with the data; or NULL */
+    char *problem;          /* received: the error for which the data was discarded; NULL: the data is there */
+    int64_t counted;        /* bytes that it holds */
+    uint64_t crossing;      /* received: ticket of the device's last command that reads the payload; 0: none */
     struct dcli_kept_chunk *next;
 } dcli_kept_chunk;
 

@@ -1,5 +1,5 @@
-/* worker/commons.h - data that the peers of one process share: layouts, parsed bodies, plans and helpers. Each has a lock
- * of its own. */
+/* worker/commons.h - the process data: what the peers of one process share, such as layouts, parsed bodies, plans and
+ * helper threads. Each has a lock of its own. */
 #ifndef DCLI_WORKER_COMMONS_H
 #define DCLI_WORKER_COMMONS_H
 
@@ -16,7 +16,8 @@ struct dcli_commons {
     dcli_plan_cache plans;
     dcli_helpers *helpers;
     dcli_device *
-        *device; /* [peers] of nodes that are threads; set before these start. NULL: another process's, or the host */
+        *device; /* [peers] devices of the nodes that are threads of this process; set before these start. NULL: the
+                    peer is in another process, or is the host */
 };
 
 #endif

@@ -1,7 +1,8 @@
-/* worker/copying.c - copies between the program's memory and chunks, in parts.
+/* worker/copying.c - copies between the program's memory and chunks, divided into parts for helper threads.
  *
- * A part is a range of the chunk's items or, where there are few, a range of one item. The host goes on while helpers copy:
- * it gives them the next chunks, sends those that are packed, and hears the nodes. */
+ * A part is a range of the chunk's items or, if there are few items, a range within each item. While helpers copy,
+ * the host's worker continues: it gives the helpers the next chunks, sends chunks that are packed, and receives
+ * messages. */
 #include "worker/copying.h"
 
 #include "base/alloc.h"
@@ -10,22 +11,23 @@
 #include "segment/cut.h"
 #include "worker/commons.h"
 
-/* A shorter copy takes less time than waking a helper. */
+/* LEAST_BYTES: a shorter copy is made at once, because it takes less time than waking a helper. PART_BYTES: intended
+ * size of a part */
 enum { LEAST_BYTES = 256 << 10, PART_BYTES = 512 << 10 };
 
 struct dcli_copying {
     dcli_copying *next;
     dcli_task task;
     int64_t operation, batch;
-    dcli_lent *lent;   /* the operation holds it until the copy has ended */
+    dcli_lent *lent;   /* the operation has a reference until the copy has ended */
     char *memory;      /* the program's */
-    dcli_region where; /* of the operation's elements in it */
+    dcli_region where; /* where the operation's elements lie in it */
     const dcli_plan *plan;
     const dcli_chunk *chunk;
     char *packed;
     size_t bytes; /* of an element */
     int64_t parts_of_item;
-    atomic_int left; /* parts; whoever copies the last one gives the memory back to the program */
+    atomic_int left; /* parts that are not copied yet; the thread that copies the last one ends the use of `lent` */
 };
 
 /* One of `parts` equal ranges of a region. */
@@ -70,7 +72,8 @@ static void copy_part(void *user, int part)
         dcli_lent_end_use(copying->lent);
 }
 
-/* How many parts, so that helpers have about as much to do each; where there are fewer items, as many for each. */
+/* Choose the number of parts so that each takes about the same time: ranges of items or, if there are fewer items than
+ * parts, ranges within each item. */
 static void divide(dcli_copying *copying)
 {
     int64_t items = copying->chunk->item_count;

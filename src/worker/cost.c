@@ -1,4 +1,5 @@
-/* worker/cost.c - measure the cost of a loop body's element on this node's device, from the times of its batches. */
+/* worker/cost.c - estimates the time of one element of a loop body on this node's device, from the times of its
+ * batches. */
 #include "worker/cost.h"
 
 bool dcli_cost_due(dcli_cost *cost)

@@ -11,7 +11,7 @@
 #include "worker/members.h"
 
 enum {
-    NEWS_MS = 300, /* time for the process monitor to see the end of a process, or to hear of it from a listener */
+    NEWS_MS = 300, /* time for the process monitor or a listener to report how a process ended */
     GATHER_MS =
         500 /* connections that cannot be made fail at about the same time; connections that break later do so within
                a quarter of DCL_SILENCE_MS */

@@ -1,5 +1,5 @@
-/* worker/doubts.h - host: nodes that are suspected to be gone, until it is decided which are. Used only by the host's
- * worker. */
+/* worker/doubts.h - host: nodes that may be lost. Each node's case is decided after a short time. Used only by the
+ * host's worker. */
 #ifndef DCLI_WORKER_DOUBTS_H
 #define DCLI_WORKER_DOUBTS_H
 
@@ -8,16 +8,16 @@
 dcl_status dcli_doubts_open(dcli_worker *host);
 void dcli_doubts_close(dcli_worker *host);
 
-/** The host's own connection to a node has ended. The node is given up after a short time, in which the process monitor
- *  may learn how it ended. */
+/** The host's connection to a node has ended. The node is declared lost after a short time, in which the process
+ *  monitor may learn how its process ended. */
 void dcli_doubts_notice(dcli_worker *host, int node, const char *seen);
-/** A node reports that it cannot reach another one. Complaints are collected for a while, because many nodes complain
- *  about one badly connected node; then the fewest nodes are given up. */
+/** A node reports that it cannot reach another one. Reports are collected for a while, because one badly connected node
+ *  causes many; then the smallest set of nodes is declared lost that settles all reports. */
 void dcli_doubts_complain(dcli_worker *host, int from, int about, const char *sentence);
-/** Drop all complaints about a node that was given up. */
+/** Drop all reports about a node that was declared lost. */
 void dcli_doubts_forget(dcli_worker *host, int node);
 
-/** Give up nodes whose time is over. */
+/** Declare those nodes lost whose waiting time has passed. */
 dcl_status dcli_doubts_decide(dcli_worker *host);
 /** Milliseconds until the next decision; -1: there is none. */
 int dcli_doubts_wait_ms(const dcli_worker *host);

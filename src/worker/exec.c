@@ -33,7 +33,7 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
     return status;
 }
 
-/* Where kernels of other nodes read this node's part, where they can. */
+/* Enter this node's part in the address table, where nodes of this process find it. */
 static dcl_status put_on_board(dcli_worker *worker, const dcli_held *held, size_t bytes)
 {
     dcli_memory_place place;
@@ -79,8 +79,8 @@ static bool may_be_read_by_lost(const dcli_worker *worker)
     return node < worker->terms.node_count;
 }
 
-/* Keep memory that a hanging thread may read on a list, so that leak checkers do not report it. If there is no memory
- * for the list, it is kept nevertheless. */
+/* Put memory that a hanging thread may read on a list instead of freeing it, so that leak checkers do not report it. If
+ * the list cannot grow, the memory is not freed either. */
 static void keep_back(dcli_as_node *own, dcli_memory *memory)
 {
     if (dcli_grow(&own->kept_back, own->kept_back_count, &own->kept_back_capacity, sizeof(dcli_memory *)) == 0)
@@ -230,7 +230,7 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel)
     return kernel;
 }
 
-/* Called again after each batch, and each copy while no kernel runs. */
+/* Called after each batch, and after each copy while no kernel runs, so that the watchdog starts a new time limit. */
 void dcli_exec_watch(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;

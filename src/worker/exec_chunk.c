@@ -1,4 +1,5 @@
-/* worker/exec_chunk.c - chunks of others' plans: packed from this node's parts, or written to them. */
+/* worker/exec_chunk.c - T and U chunks in plans of other nodes: packs elements of this node's parts, and writes
+ * received elements to them. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -19,7 +20,8 @@ static dcl_status allocate_parts(dcli_worker *worker, const dcli_entry *entry, c
 
 /* ---- shuffled elements ------------------------------------------------------------------------------------------ */
 
-/* Copy the elements of a shuffled chunk. @param bytes  of the chunk: read if it was written elsewhere, else filled. */
+/* Copy the elements of a chunk of scattered single elements, one by one. @param bytes  the chunk: source if another
+ * node wrote the elements, else destination. */
 static dcl_status copy_items(dcli_device *device, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_chunk *chunk, void *bytes)
 {
@@ -36,16 +38,16 @@ static dcl_status copy_items(dcli_device *device, const dcli_entry *entry, const
     return status;
 }
 
-/* ---- joined ------------------------------------------------------------------------------------------------------- */
+/* ---- joined copies ---------------------------------------------------------------------------------------------- */
 
-/* Single elements in no order: there is hardly anything to join, and a list of them is longer than the plan. If the host copies
- * them, it goes through the plan itself. */
+/* Whether a plan's items are single elements without a pattern. Joining them would gain nothing and take more memory
+ * than the plan, so a host that copies walks through the plan's items instead. */
 static bool is_shuffled(const dcli_worker *worker, const dcli_plan *plan)
 {
     return plan->spot != NULL && dcli_device_in_place(worker->as_node->device);
 }
 
-/* Get the joined copies of a chunk; *routes_out NULL: it is shuffled. */
+/* Get the routes of a chunk, cached with its plan; *routes_out NULL: copy its scattered elements one by one. */
 static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int peer, int64_t number,
                                const dcli_routes **routes_out)
 {
@@ -94,7 +96,8 @@ static dcl_status pack_in_place(dcli_worker *worker, dcli_entry *entry, const dc
     return status;
 }
 
-/* A slot with the memory of the message, if the device reaches it; else with memory of its own, to be copied from. */
+/* Take a slot for a chunk: one whose memory the device can reach and that is sent as it is; else one of the device's
+ * own, from which the chunk is copied. */
 static dcl_status take_slot(dcli_worker *worker, int peer, size_t bytes, dcli_slot **slot_out)
 {
     void *payload = dcli_pinned_take(worker, peer, bytes);

@@ -111,7 +111,8 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     return check_group(own->device, kernel);
 }
 
-/* ---- what is written elsewhere --------------------------------------------------------------------------------------- */
+/* ---- chunks for other nodes
+ * ---------------------------------------------------------------------------------------- */
 
 static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                               const dcli_batch *batch)
@@ -127,7 +128,7 @@ static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, cons
 
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
-/* Where the part of another node lies: host memory that the device uses in place, or peer memory. */
+/* Where the part of another node lies: host memory that this device uses in place, or memory of another GPU. */
 struct peer_part {
     void *host; /* NULL: peer memory */
     dcli_memory_place place;
@@ -282,7 +283,7 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     const dcli_row_set *set = &launch->set[s];
     dcl_status status = DCL_OK;
     for (int64_t done = 0; done < set->count && status == DCL_OK;) {
-        bool alone = set->count == 1; /* then its numbers stay the same, and are not set again */
+        bool alone = set->count == 1; /* the numbers of a single row do not change, so they are set once */
         dcli_launch_size size = dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0),
                                                       set->count - done, !alone);
         uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
@@ -373,7 +374,7 @@ static void give_back_cut(dcli_worker *worker, dcli_kept_plan *kept, const dcli_
     prepared->cuts = cuts;
 }
 
-/* Whether a running batch uses what was prepared for this batch; other operations may have the same plan. */
+/* Whether a running batch still uses the prepared tables of this batch: another operation may have the same plan. */
 static bool is_in_use(const dcli_worker *worker, const dcli_kept_plan *kept, int64_t batch)
 {
     const dcli_as_node *own = worker->as_node;
@@ -383,7 +384,8 @@ static bool is_in_use(const dcli_worker *worker, const dcli_kept_plan *kept, int
     return false;
 }
 
-/* Get what was prepared for a batch. *prepared_out NULL: it has to be prepared again, when no running batch uses it. */
+/* Get the prepared tables of a batch. *prepared_out NULL: they must be made anew, but a running batch still uses the
+ * old ones. */
 static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
 {
     dcli_kept_plan *kept = entry->plan[worker->terms.self];
@@ -415,7 +417,7 @@ void dcli_exec_await_arenas(dcli_as_node *own)
 {
     for (int64_t r = own->running_first; r < own->running_count; r++) {
         if (own->running[r].passes != NULL)
-            continue; /* the host still copies out of it */
+            continue; /* the host still copies from its arena */
         dcli_memory_release(own->running[r].arena);
         own->running[r].arena = NULL;
     }
@@ -440,8 +442,8 @@ static dcl_status fetch_report(dcli_as_node *own, dcli_running *running)
     return status == DCL_OK ? dcli_slot_fetch(running->report_slot, running->report, 0, bytes) : status;
 }
 
-/* Pass on what the batch wrote to stages: a device with memory of its own copies it after the kernels; otherwise the
- * host does so when they have ended. */
+/* Copy what the batch wrote to stages on to parts and chunks. A device with memory of its own does this after the
+ * kernels; otherwise the host does it when they have ended. */
 static dcl_status pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
                        const dcli_lowered *lowered, dcli_running *running)
 {
@@ -509,7 +511,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running.kernel));
     running.status = start(worker, entry, prepared, batch, &running);
-    if (running.status != DCL_OK) { /* kernels of this batch may be running: it ends when they have ended */
+    if (running.status != DCL_OK) { /* the batch counts as running: some of its kernels may have been started */
         dcli_keep_problem(entry);
         running.ticket = dcli_device_launched(own->device);
         running.passes = NULL;
@@ -517,10 +519,11 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     own->passing += running.passes != NULL && running.passes_to_parts;
     own->running[own->running_count++] = running;
     own->measuring |= running.elements > 0;
-    if (first) /* only now: a driver that hangs while it starts a kernel must count as silent */
+    if (first) /* after the first launch has returned, so that a driver that hangs while it starts a kernel counts as
+                  silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *start_out = DCLI_START_RUNS;
-    /* Copies out of peers' GPUs end with the batch. */
+    /* Reads of other GPUs' memory end with the batch, not with its start. */
     bool has_read = !prepared->lowered.reads_peers && !dcli_device_reads_peers(worker->as_node->device);
     if (running.status == DCL_OK && has_read && worker->terms.node_count > 1)
         return dcli_node_batch_read(worker->node, running.operation, batch);
@@ -552,8 +555,8 @@ bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running)
     return all;
 }
 
-/* Copy made chunks out of their slots (without data if the batch has failed): others may need the slots before peers
- * take the chunks. */
+/* Copy finished chunks from their slots to buffers, so that the slots are free for others before the peers take the
+ * chunks. If the batch has failed, the chunks are sent without data. */
 static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dcl_status status)
 {
     const dcli_batch *batch = batch_of(worker, running);
@@ -570,7 +573,7 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dc
             continue; /* it is sent as it lies */
         }
         if (made->bytes == NULL)
-            made->bytes = dcli_slot_leave(made->slot); /* the device has put it there */
+            made->bytes = dcli_slot_leave(made->slot); /* the device has written directly into the message's memory */
         else if (status == DCL_OK)
             dcli_helpers_copy(worker->commons->helpers, made->bytes, dcli_slot_host(made->slot),
                               (size_t)plan->chunk[c].bytes);

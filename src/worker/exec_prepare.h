@@ -1,4 +1,5 @@
-/* worker/exec_prepare.h - what a batch of a loop body needs before it can run, made once per plan. */
+/* worker/exec_prepare.h - the lowered form of a batch of a loop body, with its tables on the device; made once per
+ * plan, before the batch first runs. */
 #ifndef DCLI_WORKER_EXEC_PREPARE_H
 #define DCLI_WORKER_EXEC_PREPARE_H
 

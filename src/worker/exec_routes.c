@@ -1,4 +1,5 @@
-/* worker/exec_routes.c - carry out transfers between this node's memory and other spaces. */
+/* worker/exec_routes.c - carries out routes: copies between this node's device memory and parts of peers, chunks,
+ * stages and replicas. */
 #include "worker/exec_routes.h"
 
 #include <inttypes.h>
@@ -10,13 +11,14 @@
 
 /* ---- between the device's memory and other memory ----------------------------------------------------------------- */
 
-/* One side of a route's transfers: memory of the device or, where that is NULL, of the host. */
+/* One side of a route: device memory or, if `memory` is NULL, host memory. */
 struct place {
     dcli_memory *memory;
     char *host;
 };
 
-/* Carry out the transfers of a route one by one. Between device and host, the host copies, or each of them crosses.
+/* Carry out the transfers of a route one by one. Between device and host either the host copies, or each transfer is a
+ * copy command of its own.
  * @param from_shift  elements to add to offsets in `from`. */
 static dcl_status carry(dcli_device *device, const dcli_entry *entry, const dcli_route *route, struct place to,
                         struct place from, int64_t from_shift)
@@ -44,7 +46,7 @@ static dcl_status copy_on_device(dcli_device *device, const dcli_entry *entry, c
     return carry(device, entry, route, (struct place){.memory = to}, (struct place){.memory = from}, from_shift);
 }
 
-/* Whether elements lie one behind the other, in the order of their indices. */
+/* Whether the elements of one side are contiguous, in the order of their indices. */
 static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
 {
     int64_t step = 1;
@@ -56,7 +58,8 @@ static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
     return true;
 }
 
-/* From a slot that the sender has filled: in one piece, or by way of the scratch memory. */
+/* Copy from a slot that the sender has filled: directly if it is one contiguous run, otherwise through scratch memory
+ * of the device. */
 static dcl_status take_slot(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                             dcli_slot *slot)
 {
@@ -70,7 +73,8 @@ static dcl_status take_slot(dcli_worker *worker, const dcli_entry *entry, const 
                             : status;
 }
 
-/* The device copies out of the payload, which stays until it has. */
+/* Let the device copy directly out of a received payload, which is pinned. The payload is freed only after that
+ * copy. */
 static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                               const char *host, dcli_kept_chunk *chunk)
 {
@@ -152,7 +156,7 @@ dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const
 {
     dcl_status status = DCL_OK;
     const dcli_route *only = find_only_run(routes, chunk);
-    if (only != NULL) { /* crosses directly, without scratch memory */
+    if (only != NULL) { /* copied directly, without scratch memory */
         dcli_transfer transfer = dcli_transfers_get(&only->transfers, 0);
         size_t bytes = dcli_operand_bytes(entry, only->operand);
         return dcli_slot_fetch(slot, source_of(entry, only, from), (size_t)transfer.from.offset * bytes,
@@ -253,7 +257,8 @@ dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const d
     return status;
 }
 
-/* Pass on what a batch wrote for other nodes: from its stages into a slot, or copied by the host. */
+/* Send on what a batch computed for other nodes: the device copies it from the stages into a slot, or the host copies
+ * it into a buffer. */
 static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t number,
                             const dcli_routes *routes, dcli_memory *arena)
 {

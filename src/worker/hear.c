@@ -10,7 +10,7 @@
 #include "worker/shown.h"
 #include "worker/tree.h"
 
-/* ---- messages ----------------------------------------------------------------------------------------------------- */
+/* applies to a storage from before this node joined */
 
 static void count_planned(dcli_worker *worker, const dcli_entry *entry)
 {
@@ -85,7 +85,7 @@ static dcl_status take_operations(dcli_worker *worker, const dcli_msg_operations
     return status;
 }
 
-/* ---- what the host says to all, along the tree ---- */
+/* ---- messages of the host to all nodes, forwarded along the tree ---- */
 
 static dcl_status take_word(dcli_worker *worker, dcli_message *message)
 {

@@ -1,4 +1,5 @@
-/* worker/host.c - the program's side: its queue of descriptors, and transfers between its memory and chunks. */
+/* worker/host.c - the host's side: takes what the program has queued, and transfers data between the program's memory
+ * and chunks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 typedef struct dcli_posted {
     struct dcli_posted *next;
     bool is_operation;
-    bool is_meeting; /* connect to `node`: by a link, or by the address in the JOINED of `packed` */
+    bool is_meeting; /* a request to connect to `node`: by a link, or by the address in the JOINED message in
+                        `packed` */
     dcli_shared_link link;
     int descriptor; /* descriptor to send with the message; -1: none */
     dcli_msg_operation operation;
@@ -443,7 +445,8 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
     return status == DCL_ERR_INVALID ? DCL_OK : status; /* the call has returned: nobody needs the elements */
 }
 
-/* Memory for a chunk that is written: a slot of the node's device where there is one, else a buffer. */
+/* Get memory for a chunk that the program writes: a slot of the receiving node's device if there is one, else a
+ * buffer. */
 static void *take_room(dcli_worker *worker, dcli_kept_chunk *made, const dcli_chunk *chunk)
 {
     const dcli_commons *commons = worker->commons;

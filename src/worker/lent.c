@@ -1,4 +1,4 @@
-/* worker/lent.c - memory that the program lends and may take back at any time. */
+/* worker/lent.c - memory of the program, lent to a READ or WRITE until the call returns. */
 #include "worker/lent.h"
 
 #include <pthread.h>

@@ -15,7 +15,7 @@ static bool is_wanted(const dcli_worker *worker)
     return worker->terms.log != NULL && worker->terms.log->level >= DCLI_LOG_DEBUG;
 }
 
-/* Whether a plan has nothing to show: many operations need none on most nodes. */
+/* Whether there is nothing to log for a plan: on most nodes many operations have nothing to do. */
 static bool is_empty(const dcli_plan *plan)
 {
     int64_t parts = plan->chunk_count;

@@ -41,7 +41,7 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
         return DCL_OK;
     worker->absent[peer] = false; /* lost before it has joined: it never will */
     if (worker->as_host->doubts.node[peer].due_ns != 0)
-        seen = worker->as_host->doubts.node[peer].seen; /* noticed by this side before anybody reported it */
+        seen = worker->as_host->doubts.node[peer].seen; /* this worker noticed the loss before anybody reported it */
     dcli_doubts_forget(worker, peer);
     char sentence[DCLI_MOST_SENTENCE];
     worker->terms.fleet->lose(worker->terms.fleet->user, peer, seen, sentence, sizeof sentence);
@@ -55,7 +55,7 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
         status = dcli_peer_send(worker, node, &message, NULL);
     DCLI_LOG(worker->terms.log, DCLI_LOG_WARN, "epoch %" PRId64 ": %s", worker->epoch, sentence);
     worker->terms.hooks->lost(worker->terms.hooks->user, peer, sentence);
-    dcli_question_answer(worker, peer, DCLI_ANY_QUESTION, true); /* no answer of it is waited for */
+    dcli_question_answer(worker, peer, DCLI_ANY_QUESTION, true); /* do not wait for its answer any longer */
     return status;
 }
 
@@ -68,13 +68,13 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
     if (worker->is_host)
         return DCL_OK;
     if (!is_node(worker, peer)) {
-        worker->stopping = true; /* the program has gone: there is nothing left to do */
+        worker->stopping = true; /* the host is gone, so the program is: stop */
         dcli_watch_farewell(worker->terms.watch, sentence);
         return DCL_OK;
     }
     if (worker->gone[peer])
         return DCL_OK;
-    /* The host decides which of the two is given up: the peer, or this node if it alone cannot reach others. */
+    /* The host decides which of the two nodes is declared lost: the peer, or this node, if others reach the peer. */
     dcli_message message = {.kind = DCLI_MSG_LOST, .lost = {.peer = peer, .sentence = sentence}};
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
@@ -87,7 +87,7 @@ dcl_status dcli_peer_offends(dcli_worker *worker, int peer)
     snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
     if (worker->is_host)
         return dcli_host_lose(worker, peer, sentence);
-    dcli_endpoint_drop(worker->endpoint, peer); /* nothing more is received from it */
+    dcli_endpoint_drop(worker->endpoint, peer); /* receive nothing more from it */
     return dcli_peer_is_gone(worker, peer);
 }
 
@@ -98,7 +98,7 @@ dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_los
     return DCL_OK;
 }
 
-/* Do not begin a body here that has crashed another node. */
+/* If the loss was caused by a body, do not build or run that body on this node either. */
 static void blame_body(dcli_worker *worker, const char *sentence)
 {
     dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, dcli_blamed_body(sentence));
@@ -115,7 +115,7 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d is lost; expected a node", lost->peer);
     worker->epoch = dcli_max(worker->epoch, lost->epoch); /* a joining node receives older messages after its SETUP */
     if (lost->peer == worker->terms.self) {
-        worker->stopping = true; /* the others continue without this node */
+        worker->stopping = true; /* this node was declared lost: the others continue without it */
         return DCL_OK;
     }
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": %s", worker->terms.self, lost->epoch,
@@ -140,7 +140,7 @@ static dcl_status expect(dcli_worker *worker, dcli_received *received)
                          "node %d has no free descriptor for its link to node %d; raise the limit of open files "
                          "(`ulimit -n`), or use fewer arrays",
                          worker->terms.self, joined->peer);
-    if (!received->has_descriptor) /* on this host, and started together with this node: the link exists already */
+    if (!received->has_descriptor) /* it was started together with this node on this host, so the link exists already */
         return joined->address[0] == '\0' ? DCL_OK : dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
     dcli_shared_link link;
     received->has_descriptor = false;
@@ -154,7 +154,7 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
     if (!is_node(worker, joined->peer))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d has joined; expected a node", joined->peer);
     worker->epoch = dcli_max(worker->epoch, joined->epoch);
-    if (!worker->is_host) /* there the program has set it */
+    if (!worker->is_host) /* for the host the runtime has done this */
         worker->terms.ways[joined->peer] =
             (dcli_node_ways){.can = (uint8_t)joined->can, .group = (int16_t)joined->group};
     dcli_pinned_let_write(worker);
@@ -182,12 +182,13 @@ dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees)
 
 enum { ANSWER_SECONDS = 10 };
 
-/* Ask all nodes a question, for a thread of the program, which waits; the host's worker receives the answers. */
+/* Ask all nodes a question and wait for the answers; called by a thread of the program, while the host's worker
+ * receives them. */
 static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool *all_yes_out)
 {
     struct dcli_question *question = &host->as_host->question;
     pthread_mutex_lock(&question->lock);
-    while (question->asking && !question->stopped) /* another thread's question, which has a deadline */
+    while (question->asking && !question->stopped) /* wait while another thread asks; its question has a deadline */
         pthread_cond_wait(&question->changed, &question->lock);
     if (question->stopped) {
         *all_yes_out = false;
@@ -202,7 +203,7 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
     dcl_status status = dcli_host_message(host, DCL_ALL_NODES, message, -1);
     while (status == DCL_OK && question->answers < host->terms.node_count && question->all)
         if (pthread_cond_timedwait(&question->changed, &question->lock, &until) == ETIMEDOUT)
-            status = DCL_ERR_TIMEOUT; /* without a sentence: the caller knows the meaning */
+            status = DCL_ERR_TIMEOUT; /* without an error text: the caller writes one */
     *all_yes_out = status == DCL_OK && question->all;
     question->asking = false;
     pthread_cond_broadcast(&question->changed);

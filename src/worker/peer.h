@@ -38,17 +38,19 @@ static inline int64_t dcli_window_bytes(const dcl_config *config)
 typedef struct dcli_running {
     dcli_entry *entry;
     int64_t operation, batch;
-    int64_t kernel; /* number of the body */
+    int64_t kernel; /* the worker */
     uint64_t ticket;
-    dcl_status status;           /* not DCL_OK: it was started only in part */
+    dcl_status status;           /* not DCL_OK: only some of its kernels were started */
     dcli_memory *arena, *report; /* released when it has ended; NULL: none */
     dcli_slot *report_slot;      /* slot that receives the report, on devices with memory of their own */
-    const dcli_lowered *passes;  /* what the host copies out of the arena when the kernels have ended; NULL: nothing */
-    bool passes_to_parts;        /* some of that goes to own parts, which nothing may touch until then */
+    const dcli_lowered *passes;  /* the lowered batch whose outputs the host copies out of the arena when the kernels
+                                    have ended; NULL: there is nothing to copy */
+    bool passes_to_parts;        /* some of these outputs go to own parts, which nothing may access until then */
     int64_t elements, units;     /* if it is timed: its elements and compute units; 0: it is not */
 } dcli_running;
 
-/** What was started, on a device with memory of its own, and is not known to have ended. */
+/** A pack, commit or other operation that was started on a device with memory of its own and is not known to have
+ *  ended. */
 typedef enum dcli_moving_kind {
     DCLI_MOVING_PACK,
     DCLI_MOVING_COMMIT,
@@ -97,24 +99,25 @@ typedef struct dcli_risen {
     int64_t done, ready;
 } dcli_risen;
 
-/** Host: complaints about a node. */
+/** Host: what is known against a node that may be lost. */
 typedef struct dcli_doubt {
-    int64_t due_ns;  /* when it is given up because its connection to the host has ended; 0: it is connected */
+    int64_t due_ns;  /* the time at which it is declared lost because its connection to the host has ended; 0: it is
+                        connected */
     char seen[255];  /* how that was noticed */
     bool is_accused; /* some node cannot reach it */
-    char told[255];  /* error text of that complaint; or its own, that it cannot reach others */
+    char told[255];  /* the error text of the report about it, or of its own report that it cannot reach another node */
     int parties;     /* nodes with which there were complaints since the session began */
 } dcli_doubt;
 
 /** Host: a copy that helpers make; see copying.c. */
 typedef struct dcli_copying dcli_copying;
 
-/** Host: complaints that are not decided yet; see doubts.h. */
+/** Host: reports of lost connections that are not decided yet; see doubts.h. */
 typedef struct dcli_doubts {
     dcli_doubt *node;    /* [node_count] */
     bool *at_odds;       /* [node_count][node_count], lower number first: both are connected to the host but cannot
                          reach each other */
-    int64_t gathered_ns; /* when it is decided which of them are given up; 0: no complaints */
+    int64_t gathered_ns; /* the time at which the reports are decided; 0: there are none */
     int64_t next_ns;     /* time of the next decision; INT64_MAX: none */
 } dcli_doubts;
 
@@ -170,12 +173,13 @@ typedef struct dcli_as_node {
     dcli_moving *moving; /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;
     dcli_action held;    /* the action that cannot be started yet; no operation: none */
-    int64_t spin_end_ns; /* until then the device is polled; 0: it is not waited for */
+    int64_t spin_end_ns; /* until then the loop polls the device instead of sleeping; 0: it does not poll */
     int64_t
         asked_since_ns; /* time since when the device, a GPU, is polled and nothing has ended; 0: it is not polled */
     struct dcli_shown *shown; /* [shown_count] memory that others know, sorted by number; shown.c */
     int64_t shown_count, shown_capacity;
-    dcli_memory **kept_back; /* [kept_back_count] parts of released arrays that a lost thread may still read */
+    dcli_memory **kept_back; /* [kept_back_count] parts of released arrays, not freed because the hanging thread of a
+                                lost node may still read them */
     int64_t kept_back_count, kept_back_capacity;
     int64_t allocations, fault_at; /* for tests: number of the allocation that fails, 0: none */
     dcli_received *waiting; /* [waiting_count] descriptors that wait until all their members are known, in order */
@@ -215,8 +219,8 @@ struct dcli_worker {
 /* Carry out an action of the state machine (node.c of the workqueue room). act.c, exec.c, host.c. */
 
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action);
-/** Send a chunk for a peer that was packed into a buffer or a lent slot, which it takes over, or whose packing failed, and
- *  tell the state machine. */
+/** Send a chunk for a peer after it was packed, and inform the state machine. Its data is in a buffer or in a lent
+ *  slot, which is taken over; if packing failed, the chunk carries the status. */
 dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, int64_t chunk, void *bytes,
                             dcli_slot *slot, dcl_status status);
 /** Store this thread's error as the operation's error text. */
@@ -253,7 +257,8 @@ dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);
 bool dcli_peer_sees_slots(const dcli_worker *worker, int peer);
 /** Free a received chunk, at once or when the device does not read it any more. NULL is accepted. */
 void dcli_pending_drop(dcli_worker *worker, dcli_kept_chunk *chunk);
-/** Send what has been packed, and inform the state machine of what has ended. */
+/** Send chunks whose packing has ended, and report to the state machine which packs, commits and other operations have
+ *  ended. */
 dcl_status dcli_pending_collect(dcli_worker *worker);
 /** Whether this action would have to wait for the device if it were started now. */
 bool dcli_pending_must_wait(dcli_worker *worker, const dcli_action *action);

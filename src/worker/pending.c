@@ -18,7 +18,8 @@
 
 /* ---- what has been started ---------------------------------------------------------------------------------------- */
 
-/* The watchdog times copies, too, while no kernel runs: one that never ends would only be polled for ever. */
+/* While no kernel runs, the watchdog limits the time of copies, too: a copy that never ends would otherwise be polled
+ * for ever. */
 static void watch_copies(dcli_worker *worker)
 {
     if (worker->as_node->running_first == worker->as_node->running_count)
@@ -116,7 +117,7 @@ static dcl_status end(dcli_worker *worker, const dcli_moving *moving, dcl_status
     }
 }
 
-/* Finish what was started; actions of one kind end in order. */
+/* Finish the actions that have ended on the device; actions of one kind end in order. */
 dcl_status dcli_pending_collect(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
@@ -181,8 +182,8 @@ static bool chunk_must_wait(const dcli_action *action)
     return !settled;
 }
 
-/* Whether the limit on memory of waiting batches is reached: then no further batch is started. The limit allows the
- * scratch memory of three batches: one running, one queued, one being started. */
+/* Whether waiting batches use so much memory that no further batch may start. The limit allows the scratch memory of
+ * three batches: one running, one queued, one being started. */
 static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
 {
     const dcli_as_node *own = worker->as_node;
@@ -196,7 +197,7 @@ static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lower
     return taken > 0 && taken + bytes > most;
 }
 
-/* Whether the host may now copy from, or to, the replica behind a stage. */
+/* Whether earlier device commands on the replica of a stage have ended, so that the host may copy from it, or to it. */
 static bool replica_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage,
                                bool for_writing)
 {
@@ -205,7 +206,7 @@ static bool replica_is_settled(const dcli_worker *worker, const dcli_entry *entr
     return copy == NULL || copy->memory == NULL || dcli_memory_is_settled(copy->memory, for_writing);
 }
 
-/* Whether the host may now make the copies before the kernels of a batch. */
+/* Whether the host may now make the copies of a route before the batch: the device has finished with both sides. */
 static bool route_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_route *route)
 {

@@ -1,4 +1,5 @@
-/* worker/pinned.c - find out whether memory of messages is pinned, and register it. */
+/* worker/pinned.c - decides whether the memory of a message is pinned for this node's device, and registers it with the
+ * device. */
 #include "worker/pinned.h"
 
 #include "worker/commons.h"
@@ -8,8 +9,9 @@ static bool has_own_memory(const dcli_worker *worker)
     return worker->as_node != NULL && !dcli_device_in_place(worker->as_node->device);
 }
 
-/* Whether payloads between this node and a peer lie in memory of the host that both map. The setting DCL_TRANSFER may
- * exclude that. The host has no ways of its own: it is in the processes of this node's group. */
+/* Whether this node and a peer share the memory of payloads: both map it, on the same host, and DCL_TRANSFER allows its
+ * use. The host has no
+ * entry in the table of ways: for it the node's own ability to share memory decides. */
 static bool shares(const dcli_worker *worker, int peer)
 {
     const dcli_node_ways *ways = worker->terms.ways, *self = &ways[worker->terms.self];
@@ -41,7 +43,7 @@ void *dcli_pinned_take(dcli_worker *worker, int peer, size_t bytes)
     return NULL;
 }
 
-/* Between threads: it lies in the slot that the sender's device has put it in. */
+/* Between threads: whether the payload still lies in the slot into which the sender's device wrote it. */
 static bool is_in_slot(const dcli_worker *worker, const dcli_kept_chunk *chunk)
 {
     const dcli_commons *commons = worker->commons;

@@ -191,7 +191,7 @@ static bool await(dcli_plan_cache *cache, dcli_shared_plan *shared)
     return false;
 }
 
-/* Make the plan of a record in the cache, which the caller references. The lock is not held. */
+/* Plan for a record that is in the cache and that the caller references. The lock is not held. */
 static dcli_shared_plan *make_plan(dcli_plan_cache *cache, dcli_shared_plan *shared, const dcli_plan_wanted *wanted,
                                    const dcli_plan_terms *terms)
 {
@@ -221,7 +221,7 @@ dcli_shared_plan *dcli_plan_cache_hold(dcli_plan_cache *cache, const dcli_plan_w
     pthread_mutex_lock(&cache->lock);
     while ((shared = find(cache, wanted)) != NULL) {
         if (!await(cache, shared))
-            continue; /* the other thread had no memory: try it here */
+            continue; /* the thread that was planning had no memory: try again here */
         pthread_mutex_unlock(&cache->lock);
         return shared;
     }

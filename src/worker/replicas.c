@@ -8,7 +8,7 @@
 
 struct dropping {
     dcli_replicas *replicas;
-    int64_t until; /* operations before this one may still use what is dropped */
+    int64_t until; /* operations before this one may still use the replicas that are dropped */
 };
 
 static size_t bucket_of(int64_t storage, const dcl_box *box)
@@ -65,7 +65,8 @@ static dcl_status make_copies(dcli_replicas *replicas, const dcli_operation *ope
         int64_t storage = operation->operand[stage->operand].storage;
         dcli_copy_memory **first = &replicas->copies[bucket_of(storage, &stage->box)];
         if (stage->kept != DCLI_STAGE_KEEP || find(*first, operation->number, storage, &stage->box) != NULL)
-            continue; /* an array may have two names in a body, and several batches fill a replica */
+            continue; /* the replica exists already: the array has two names in the body, or several batches fill the
+                         replica */
         dcli_copy_memory *memory = dcli_calloc(1, sizeof *memory);
         if (memory == NULL)
             return DCL_ERR_NOMEM;
@@ -90,7 +91,8 @@ dcl_status dcli_replicas_add(dcli_replicas *replicas, int node, const dcli_opera
 
 void dcli_replicas_write(dcli_replicas *replicas, const dcli_operation *operation)
 {
-    /* it may have read some elements of a replica and written others through another view of the array */
+    /* The operation itself may still read its replicas, though it writes the array through another view: drop them from
+     * the next operation on. */
     struct dropping dropping = {.replicas = replicas, .until = operation->number + 1};
     dcli_kept_write(&replicas->books, operation, drop_copy, &dropping);
 }

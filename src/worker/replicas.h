@@ -13,11 +13,11 @@ typedef struct dcli_copy_memory {
     dcl_box box;
     int64_t from, until;
     dcli_memory *memory; /* NULL: none yet */
-    bool filled;         /* all pieces are being copied into it, in order before later commands */
+    bool filled;         /* commands that copy all pieces into it have been queued; later commands find it complete */
     struct dcli_copy_memory *next;
 } dcli_copy_memory;
 
-enum { DCLI_COPY_BUCKETS = 1024 }; /* a node may have this many replicas of an array */
+enum { DCLI_COPY_BUCKETS = 1024 }; /* sized for the number of replicas that a node may have of one array */
 
 typedef struct dcli_replicas {
     int self;

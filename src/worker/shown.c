@@ -1,4 +1,5 @@
-/* worker/shown.c - which peers know which memory of this node, and what memory they announce. */
+/* worker/shown.c - announces this node's memory to peers of its host, remembers which peers know it, and takes their
+ * announcements. */
 #include "worker/shown.h"
 
 #include <errno.h>
@@ -15,10 +16,10 @@
 
 /* ---- showing ------------------------------------------------------------------------------------------------------ */
 
-/* A memfd that contains, or contained, a part that was announced to others. */
+/* Memory of this node in which a part lies, or lay, that was announced to others. */
 struct dcli_shown {
     int64_t memfd;
-    int descriptor; /* the device's; valid while this is listed */
+    int descriptor; /* owned by the device; valid while the entry is listed */
     bool *to;       /* [node_count] nodes that know it */
 };
 
@@ -67,8 +68,8 @@ static void remove_shown(dcli_as_node *own, struct dcli_shown *shown)
     memmove(shown, shown + 1, (size_t)(own->shown + own->shown_count - shown) * sizeof *shown);
 }
 
-/* Find the descriptor of a memfd that is being sent. If the memory was freed, all parts in it are released, and peers
- * will not read them any more. */
+/* Find the descriptor for a message that is about to be sent. If the memory has been freed meanwhile, so were all parts
+ * in it, and peers need no descriptor. */
 static int find_descriptor(void *user, int64_t memfd)
 {
     const struct dcli_shown *shown = find_shown(user, memfd);
@@ -79,8 +80,8 @@ static dcl_status show(dcli_worker *worker, struct dcli_shown *shown, int node, 
 {
     if (shown->to[node])
         return dcli_endpoint_send(worker->endpoint, node, message, NULL);
-    /* Lend the descriptor instead of copying it: a node that compiles receives nothing for seconds, and many messages
-     * may wait. */
+    /* Lend the descriptor to the message instead of duplicating it: many messages may wait, because a node that
+     * compiles receives nothing for seconds. */
     dcli_loan loan = {find_descriptor, worker, shown->memfd};
     dcl_status status = dcli_endpoint_send_lent(worker->endpoint, node, message, &loan);
     shown->to[node] = status == DCL_OK;
@@ -94,7 +95,7 @@ static bool reads_here(const dcli_worker *worker, int node)
            dcli_way_between(&ways[node], &ways[worker->terms.self]) == DCLI_WAY_PLACE;
 }
 
-/* @param place  of memory in one piece, or of one of several. */
+/* @param place  the memory: of a part in one allocation, or one of several allocations of a part. */
 static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *place, const dcli_message *message)
 {
     struct dcli_shown *shown = find_shown(worker, place->memfd);
@@ -105,12 +106,13 @@ static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *plac
         if (reads_here(worker, node)) {
             status = show(worker, shown, node, message);
             if (status == DCL_ERR_NETWORK)
-                status = DCL_OK; /* this one is gone, the others are not */
+                status = DCL_OK; /* this peer is gone; continue with the others */
         }
     return status;
 }
 
-/* Threads of this process find parts on their board: they are only told when the memory is freed. */
+/* Nodes of this process find parts in the address table. They are registered as readers only to be told when the memory
+ * is freed. */
 static dcl_status note_readers(dcli_worker *worker, const dcli_memory_place *place)
 {
     struct dcli_shown *shown = find_shown(worker, place->memfd);
@@ -179,7 +181,8 @@ void dcli_show_end(dcli_worker *worker)
 
 /* ---- what others show --------------------------------------------------------------------------------------------- */
 
-/* Add memory that cannot be mapped: operations that read its parts fail with this reason; other parts can be read. */
+/* Record memory that cannot be mapped here, with the reason. Operations that read parts in it fail with that reason;
+ * other parts can be read. */
 static dcl_status add_unseen(dcli_worker *worker, const dcli_received *received, const char *why)
 {
     DCLI_LOG(worker->terms.log, DCLI_LOG_WARN,
@@ -210,7 +213,7 @@ static dcl_status map_memory(dcli_worker *worker, const dcli_received *received)
     return status;
 }
 
-/* Peer memory is imported when a kernel first reads it. */
+/* Store the descriptor of GPU memory; it is imported when a kernel first reads it. */
 static dcl_status keep_descriptor(dcli_worker *worker, const dcli_received *received)
 {
     int descriptor = fcntl(received->descriptor, F_DUPFD_CLOEXEC, 0);
@@ -245,7 +248,7 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
         return status;
     const dcli_held *held = dcli_holdings_find(&worker->catalog.holdings, part->storage);
     if (part->storage <= worker->catalog.holdings.last_created && held == NULL)
-        return DCL_OK; /* released here meanwhile */
+        return DCL_OK; /* the storage was released here in the meantime */
     if (held != NULL && (size_t)part->bytes < dcli_held_bytes(held, received->from))
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "node %d shows %" PRId64 " bytes of storage %" PRId64 "; expected %zu, its part of it",

@@ -249,7 +249,7 @@ static dcl_status have_books(dcli_worker *worker)
     return have ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* Host: the child that a node is, or is below. */
+/* Host: the child of the host to whose subtree a node belongs. */
 static int top_of(const dcli_worker *worker, int node)
 {
     while (dcli_tree_parent(worker, node) != worker->terms.node_count)
@@ -257,7 +257,7 @@ static int top_of(const dcli_worker *worker, int node)
     return node;
 }
 
-/* Host: record that all nodes below a child have come at least this far. */
+/* Host: record that all nodes of a child's subtree have reached at least these watermarks. */
 static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_risen *risen)
 {
     dcl_status status = DCL_OK;
@@ -270,7 +270,8 @@ static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_ri
     return status;
 }
 
-/* Whether all notices that a message counts have arrived. Those of a lost node may never arrive. */
+/* Whether all FAILED and REPORT messages have arrived that a RISEN message counts. Those of a lost node may never
+ * arrive. */
 static bool have_come(const dcli_worker *worker, const dcli_msg_risen *risen)
 {
     for (int n = 0; n < risen->notice_count; n += 2)
@@ -296,7 +297,7 @@ static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_rise
     return DCL_OK;
 }
 
-/* Host: apply held messages of a child whose notices have all arrived. */
+/* Host: apply the stored RISEN messages of a child whose counted notices have all arrived. */
 static dcl_status take_held(dcli_worker *worker, int child)
 {
     dcli_rising *rising = &worker->as_host->rising[child];
@@ -345,7 +346,8 @@ dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
     if (status != DCL_OK)
         return status;
     worker->as_host->rising[from].notices++;
-    return take_all_held(worker); /* after a loss, messages of other children may have counted it */
+    return take_all_held(worker); /* after a loss, messages of other children may have counted the lost node's
+                                     notices */
 }
 
 static dcl_status check_risen(const dcli_worker *worker, int from, const dcli_msg_risen *risen)

@@ -1,12 +1,14 @@
-/* worker/turn.c - who serves the host's worker. */
+/* worker/turn.c - decides which thread serves the host's worker. */
 #include "worker/turn.h"
 
 #include "base/clock.h"
 #include "worker/peer.h"
 
 enum {
-    LINGER_NS = 300000, /* the own thread rests so long after another one has served */
-    AT_ONCE_NS = 50000  /* a wait that comes so soon after a call serves it itself */
+    LINGER_NS = 300000, /* after another thread has served, the worker's own thread waits so long before it serves
+                           again */
+    AT_ONCE_NS = 50000  /* if a thread waits within this time after its call, it is expected to do so again, and
+                           serves the worker itself */
 };
 
 void dcli_turn_init(dcli_turn *turn)
@@ -25,8 +27,8 @@ void dcli_turn_destroy(dcli_turn *turn)
 
 /* ---- the own thread ------------------------------------------------------------------------------------------------ */
 
-/* While another thread serves, and some time longer. One that has served for long wakes this one when it leaves, so only at
- * first a look at the clock is needed. The lock is held. */
+/* Wait while another thread serves, and for LINGER_NS after that. A thread that has served for long wakes this one when
+ * it leaves; therefore the clock is needed only at first. The lock is held. */
 static void rest(dcli_turn *turn)
 {
     while (turn->taken || (turn->lingers && !turn->summoned)) {
@@ -55,7 +57,7 @@ void dcli_turn_await(dcli_worker *host)
         pthread_mutex_lock(&turn->serving);
         pthread_mutex_lock(&turn->lock);
         taken = turn->taken;
-        if (!taken) /* also when another thread has come and gone since the rest */
+        if (!taken) /* another thread may have served and left since this one began to wait */
             turn->lingers = turn->summoned = false;
         pthread_mutex_unlock(&turn->lock);
         if (taken)
@@ -121,7 +123,7 @@ void dcli_turn_leave(dcli_worker *host)
     if (!turn->lingers || turn->summoned)
         pthread_cond_signal(&turn->changed);
     pthread_mutex_unlock(&turn->lock);
-    dcli_endpoint_rouse(host->endpoint, !rests); /* the own thread may sleep where nothing wakes it any more */
+    dcli_endpoint_rouse(host->endpoint, !rests); /* the own thread may be asleep in the endpoint: wake it */
     pthread_mutex_unlock(&turn->serving);
 }
 

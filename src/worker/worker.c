@@ -40,8 +40,8 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
     dcli_endpoint_limit_ahead(worker->endpoint, dcli_node_granted_bytes(worker->node) + unasked);
     if (!worker->is_host &&
         dcli_tree_is(
-            worker)) /* each operation of a window may bring a body; nodes do not know DCL_WINDOW, so its default is
-                        used */
+            worker)) /* each operation of a window may bring a body. Nodes do not know the program's DCL_WINDOW, so
+                        they assume its default */
         dcli_endpoint_allow_more(worker->endpoint, dcli_tree_parent(worker, worker->terms.self),
                                  2 * (int64_t)USUAL_WINDOW * DCLI_MOST_MESSAGE);
     for (int n = 0; n < MOST_AT_ONCE; n++) {
@@ -87,8 +87,9 @@ static uint64_t oldest_ticket(const dcli_as_node *own)
                                                    : dcli_device_launched(own->device);
 }
 
-/* Drivers of GPUs may take 20 ms to call back, so the device is asked; for so long without a pause that a pause prolongs
- * only what takes much longer than it. */
+/* The loop's wait in ms while a GPU works. The driver may call back 20 ms late, so the loop polls the
+ * device instead: without a pause for the first 50 ms, then every millisecond, which hardly prolongs work that takes
+ * so long. */
 static int wait_for_gpu(dcli_as_node *own)
 {
     enum { ASK_NS = 50000000, PAUSE_MS = 1 };
@@ -99,8 +100,8 @@ static int wait_for_gpu(dcli_as_node *own)
     return now - own->asked_since_ns < ASK_NS ? 0 : PAUSE_MS;
 }
 
-/* Whether to poll the device for a short time, which is cheaper than being woken: if an action, or a peer, waits for
- * it. */
+/* Whether to poll the device for a short time rather than sleep, because waking up costs more: only while an action or
+ * a peer waits for the device. */
 static bool spins(dcli_as_node *own)
 {
     enum { SPIN_NS = 50000 };
@@ -127,8 +128,8 @@ static int idle_time(dcli_worker *worker)
         return wait_for_gpu(own);
     if (spins(own))
         return 0;
-    /* Waking for each batch costs more than small kernels: do it only if another node can continue after the oldest
-     * batch. */
+    /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
+     * ended. Waking for each batch would cost more than small kernels. */
     uint64_t ticket = dcli_node_is_awaited(worker->node) ? oldest_ticket(own) : dcli_device_launched(own->device);
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
@@ -144,8 +145,8 @@ static dcl_status retry_held(dcli_worker *worker)
     return dcli_perform(worker, &action);
 }
 
-/* Carry out due actions, but not too many copies in a row: peers wait for grants and credits, and the watchdog for
- * progress. *more_out: some are left. */
+/* Carry out actions that are due, with a limit on copies in a row: peers wait for grants and credits, and the watchdog
+ * for progress. *more_out: more actions are due. */
 static dcl_status act(dcli_worker *worker, bool *more_out)
 {
     const int64_t most_bytes = 1 << 20;
@@ -178,12 +179,12 @@ static void tell_own_marks(dcli_worker *worker)
     worker->terms.hooks->marks(worker->terms.hooks->user, worker->terms.self, done, ready, counters);
 }
 
-/* @param idle_out  how long the worker may sleep then, in milliseconds; -1: until something comes. */
+/* @param idle_out  how long the worker may sleep after this step, in milliseconds; -1: until a message arrives. */
 static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
 {
     enum { TELL_HOST_STEPS = 4 };
     *idle_out = 0;
-    if (dcli_watch_is_given_up(worker->terms.watch)) { /* its driver has returned too late */
+    if (dcli_watch_is_given_up(worker->terms.watch)) { /* this node was declared lost while its driver hung */
         *end_out = true;
         return DCL_OK;
     }
@@ -331,7 +332,7 @@ static const dcli_plan *plan_of(void *user, const dcli_operation *operation, int
     static const dcli_plan nothing = {.peer_read = nobody};
     dcli_worker *worker = user;
     if (worker->is_host && (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE))
-        return &nothing; /* the host has no part of it */
+        return &nothing; /* the host has no part in this operation */
     dcli_kept_plan *kept = dcli_catalog_plan(&worker->catalog, (dcli_entry *)operation, node);
     return kept != NULL ? kept->plan : NULL;
 }
@@ -366,7 +367,7 @@ static bool fills_slots(const dcli_worker *worker)
     return fills;
 }
 
-/* Whether copies into stages are complete when a batch has been started. */
+/* Whether copies into stages are complete as soon as a batch has been started. */
 static bool copies_early(const dcli_worker *worker)
 {
     return !worker->is_host && dcli_device_in_place(worker->as_node->device);
@@ -385,8 +386,8 @@ static int64_t ahead_bytes(const dcli_worker *worker)
 
 static dcl_status open_node(dcli_worker *worker)
 {
-    /* Most bytes of made chunks, so that together with those in transit they fit the buffer pool, or the slots that can be
-     * borrowed: beyond it each takes fresh pages. */
+    /* Most bytes of finished chunks that are not sent yet, so that together with those in transit they fit the buffer
+     * pool, or the slots that can be borrowed. Beyond that each chunk would take fresh pages. */
     enum { MOST_MADE = 48 << 20, MOST_MADE_IN_SLOTS = 16 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
@@ -438,7 +439,7 @@ static void drop_begun(dcli_as_node *own)
 static void close_as_node(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
-    if (worker->terms.is_process && worker->endpoint != NULL) { /* the device forgets what it has registered */
+    if (worker->terms.is_process && worker->endpoint != NULL) { /* unregister the payload memory from the device */
         dcli_endpoint_map_writable(worker->endpoint, NULL, NULL);
         dcli_buffers_on_drop(worker->terms.buffers, NULL, NULL);
     }
@@ -548,7 +549,7 @@ dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker
 {
     dcli_worker *worker = new_worker(terms);
     if (worker == NULL) {
-        dcli_endpoint_close(terms->endpoint); /* first: it may have the device unregister memory */
+        dcli_endpoint_close(terms->endpoint); /* closed before the device, because it may unregister memory from it */
         dcli_device_close(terms->opened);
         return DCL_ERR_NOMEM;
     }

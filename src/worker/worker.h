@@ -18,12 +18,13 @@
 
 typedef struct dcli_worker dcli_worker;
 
-/** The addresses of the parts of one program's nodes, for reading in place. Used by all threads. */
+/** The address table: where kernels of this process find parts of the program's nodes, for reading in place. Used by
+ *  all threads. */
 typedef struct dcli_board dcli_board;
 dcli_board *dcli_board_open(void);
 void dcli_board_close(dcli_board *board);
 
-/** Data that the workers of one process share: layouts, bodies, plans. Used by all threads. */
+/** The process data: layouts, bodies and plans that the workers of one process share. Used by all threads. */
 typedef struct dcli_commons dcli_commons;
 /** Open. @param peers  workers of this process, including the host's. @return NULL: DCL_ERR_NOMEM. */
 dcli_commons *dcli_commons_open(int peers);
@@ -146,15 +147,15 @@ dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *l
                           const char *key);
 /** Whether the host's worker has made progress since the last call, or is idle. By one thread. */
 bool dcli_host_is_alive(dcli_worker *host);
-/** Serve the host's worker in place of its thread, which rests meanwhile, as long as `goes_on(user)` is true and until `until_ns`
- *  (as dcli_monotonic_ns()). From any thread; hooks are called from it then. It enters no driver: nodes have threads of
- *  their own, so that one whose driver hangs keeps no other waiting.
- *  @param spin_ns  for so long it looks for messages before it sleeps; 0: as usual.
+/** Serve the host's worker in the calling thread, in place of the worker's own thread, while `goes_on(user)` is true, at
+ *  most until `until_ns` (as dcli_monotonic_ns()). From any thread; the worker's hooks are then called in it. No driver
+ *  is called: nodes have threads of their own, so a node whose driver hangs delays nobody else.
+ *  @param spin_ns  time to poll for messages before it sleeps; 0: the usual time.
  *  @return false: another thread of the program serves already, the worker has not begun or has ended, or its own thread
  *          was busy until `until_ns`. */
 bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns, bool (*goes_on)(void *user),
                            void *user);
-/** A thread that serves so asks at once whether it goes on. */
+/** Make the thread in dcli_host_serve_while() call `goes_on` at once. */
 void dcli_host_look_again(dcli_worker *host);
 /** Ask all nodes whether they see the file at `path` with this id and `token`. Waits for the answers; any thread but
  *  the host's. @return also DCL_ERR_TIMEOUT, without a sentence: a node has not answered within 10 s. */

@@ -58,7 +58,7 @@ void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q)
 dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
 {
     if (op->operation->kind == DCLI_OP_RELEASE || op->operation->kind == DCLI_OP_DROP)
-        return DCL_OK; /* fill, release and similar operations access own parts only, so they need no absent peer */
+        return DCL_OK; /* these only free memory, which needs no absent peer */
     op->lost = true;
     if (op->skip == DCL_OK)
         op->skip = DCL_ERR_NODE_LOST;
