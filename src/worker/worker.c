@@ -384,6 +384,15 @@ static int64_t ahead_bytes(const dcli_worker *worker)
     return worker->terms.is_process ? AHEAD_OF_PROCESS : AHEAD_OF_THREAD;
 }
 
+/* A launch costs a device with memory of its own as much as some 10 MB of computing. Not all at once: packing and unpacking
+ * wait for a running kernel. */
+static int64_t most_local_bytes(const dcli_worker *worker)
+{
+    enum { TILES = 32 };
+    bool joins = !worker->is_host && !dcli_device_in_place(worker->as_node->device);
+    return joins ? TILES * (int64_t)worker->terms.config->tile_bytes : 0;
+}
+
 static dcl_status open_node(dcli_worker *worker)
 {
     /* Most bytes of finished chunks that are not sent yet, so that together with those in transit they fit the buffer
@@ -396,7 +405,8 @@ static dcl_status open_node(dcli_worker *worker)
                                            .chunk_bytes = (int64_t)config->chunk_bytes,
                                            .pool_bytes = (int64_t)config->pool_bytes,
                                            .kept_bytes = (int64_t)config->kept_bytes,
-                                           .early_bytes = copies_early(worker) ? DCLI_EARLY_BYTES : 0};
+                                           .early_bytes = copies_early(worker) ? DCLI_EARLY_BYTES : 0,
+                                           .local_bytes = most_local_bytes(worker)};
     worker->commons = worker->terms.commons != NULL ? worker->terms.commons : dcli_commons_open(1);
     if (worker->commons == NULL)
         return DCL_ERR_NOMEM;

@@ -14,8 +14,8 @@
 /** For dcli_plan_terms.early_bytes: copying this much takes less time than a message between two nodes. */
 #define DCLI_EARLY_BYTES (INT64_C(64) << 10)
 
-/** Parameters of planning besides the operation; the same on all nodes of a session, except early_bytes, on which no
- *  exchange depends. Peer number node_count is the host. */
+/** Parameters of planning besides the operation; the same on all nodes of a session, except early_bytes and local_bytes, on
+ *  which no exchange depends. Peer number node_count is the host. */
 typedef struct dcli_plan_terms {
     int node_count;
     const dcli_node_ways *ways; /* [node_count] */
@@ -24,6 +24,8 @@ typedef struct dcli_plan_terms {
     int64_t pool_bytes;         /* most bytes of received chunks at a node */
     int64_t kept_bytes;         /* most bytes of replicas at a node, without padding */
     int64_t early_bytes;        /* most bytes of peers' parts that a batch copies when it starts: dcli_stage.early */
+    int64_t local_bytes;        /* batches that use own parts only are joined to batches of at most so many bytes of the
+                                   first output (and batch_bytes of stages), which come before the others; 0: they are not */
     const dcli_kept *kept;      /* the record of replicas before this operation; NULL: there are none */
     bool detailed;              /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;             /* for tests: do not use plan_points.c */

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "segment/declared.h"
 #include "segment/image.h"
+#include "workqueue/plan_local.h"
 #include "workqueue/plan_view.h"
 
 /* ---- bindings ---------------------------------------------------------------------------------------------------- */
@@ -673,6 +674,8 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
         start_over(builder);
         status = plan_batches(builder, tiles, few, most);
     }
+    if (status == DCL_OK)
+        status = dcli_plan_local_first(builder);
     if (status != DCL_OK || builder->terms->streams)
         return status;
     dcli_count_blocks(builder);

@@ -13,13 +13,15 @@ static bool same_regions(const dcli_region *a, const dcli_region *b)
     return same;
 }
 
-static bool same_chunks(const dcli_plan *a, const dcli_plan *b)
+/* @param batches  also by the batches that use them */
+static bool same_chunks(const dcli_plan *a, const dcli_plan *b, bool batches)
 {
     for (int64_t c = 0; c < a->chunk_count; c++) {
         const dcli_chunk *x = &a->chunk[c], *y = &b->chunk[c];
         if (x->written != y->written || x->peer != y->peer || x->number != y->number || x->bytes != y->bytes ||
-            x->first_batch != y->first_batch || x->last_batch != y->last_batch || x->first_item != y->first_item ||
-            x->item_count != y->item_count)
+            x->first_item != y->first_item || x->item_count != y->item_count)
+            return false;
+        if (batches && (x->first_batch != y->first_batch || x->last_batch != y->last_batch))
             return false;
     }
     return true;
@@ -117,16 +119,17 @@ static bool same_copies(const dcli_plan *a, const dcli_plan *b)
     }
 }
 
-const char *sim_plans_differ(const dcli_plan *a, const dcli_plan *b, bool streams)
+const char *sim_plans_differ(const dcli_plan *a, const dcli_plan *b, bool streams, bool joined)
 {
     if (a->status != b->status || strcmp(a->problem, b->problem) != 0 || a->local != b->local)
         return "status";
     if (a->live_bytes != b->live_bytes)
         return "bytes that live at once";
     bool exchanges = a->chunk_count > 0 || b->chunk_count > 0; /* else peers do not look at the batches */
-    if ((exchanges || !streams) && (a->batch_count != b->batch_count || !same_batches(a, b, streams)))
+    bool batches = !streams || (exchanges && !joined);
+    if (batches && (a->batch_count != b->batch_count || !same_batches(a, b, streams)))
         return "batches";
-    if (a->chunk_count != b->chunk_count || !same_chunks(a, b))
+    if (a->chunk_count != b->chunk_count || !same_chunks(a, b, batches))
         return "chunks";
     if (a->item_count != b->item_count || !same_items(a, b))
         return "items";
@@ -158,7 +161,7 @@ const char *sim_plan_differs(const dcli_plan *plan, const dcli_operation *operat
         other.no_points = way != 1;
         if (dcli_plan_make(operation, self, &other, &again) != DCL_OK)
             abort();
-        difference = sim_plans_differ(plan, again, other.streams);
+        difference = sim_plans_differ(plan, again, other.streams, terms->local_bytes > 0);
         for (int q = 0; q <= terms->node_count && difference == NULL; q++)
             difference = plan->peer_read[q] != again->peer_read[q] ? "peers whose parts are read" : NULL;
         dcli_plan_free(again);

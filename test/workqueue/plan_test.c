@@ -307,6 +307,49 @@ Test(plan, stencil)
     test_ops_free();
 }
 
+static void expect_batches(const char *what, const dcli_operation *operation, int self, int64_t local_bytes,
+                           const char *expected)
+{
+    dcli_plan_terms terms = terms_of(4, false);
+    dcli_text text = {0};
+    terms.batch_bytes = 4 * 20 * 8; /* four rows */
+    terms.local_bytes = local_bytes;
+    dcli_plan *plan = make(operation, self, &terms);
+    for (int64_t b = 0; b < plan->batch_count; b++) {
+        const dcli_batch *batch = &plan->batch[b];
+        int64_t first = INT64_MAX, end = 0;
+        for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++) {
+            const dcl_box *box = &plan->work[w].box;
+            first = box->start[0] < first ? box->start[0] : first;
+            end = box->start[0] + box->count[0] > end ? box->start[0] + box->count[0] : end;
+        }
+        dcli_text_put(&text, "%" PRId64 "-%" PRId64, first, end);
+        for (int64_t c = 0; c < plan->chunk_count; c++)
+            if (plan->chunk[c].first_batch == b)
+                dcli_text_put(&text, " chunk %" PRId64, c);
+        dcli_text_put(&text, "\n");
+    }
+    char *found = dcli_text_take(&text);
+    cr_expect_str_eq(found, expected, "%s:\n%sexpected:\n%s", what, found, expected);
+    dcli_free(found);
+    dcli_plan_free(plan);
+}
+
+/* The same stencil on 4 nodes with 20 rows each: what needs no other node is joined, and comes first. */
+Test(plan, what_uses_own_parts_only_is_joined_and_comes_first)
+{
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 80, 20);
+    const dcli_layout *rows = test_layout("block,*", 4, &square);
+    dcli_operation *operation = TEST_FORALL(1, "C(i,j) = A(i,j) + A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1);",
+                                            {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
+    expect_batches("as they are", operation, 1, 0, "20-24 chunk 0\n24-28\n28-32\n32-36\n36-40 chunk 1\n");
+    expect_batches("joined", operation, 1, 1 << 20, "24-36\n20-24 chunk 0\n36-40 chunk 1\n");
+    expect_batches("joined to two", operation, 1, 8 * 20 * 8, "24-32\n32-36\n20-24 chunk 0\n36-40 chunk 1\n");
+    expect_batches("at the upper rim", operation, 0, 1 << 20, "0-16\n16-20 chunk 0\n");
+    expect_batches("at the lower rim", operation, 3, 1 << 20, "64-80\n60-64 chunk 0\n");
+    test_ops_free();
+}
+
 /* ---- limits -------------------------------------------------------------------------------------------------------- */
 
 /* 40 elements of 8 bytes come from the other node. */

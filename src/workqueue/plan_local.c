@@ -1,0 +1,131 @@
+/* workqueue/plan_local.c - batches that use own parts only: joined, and put before those that wait for other nodes.
+ *
+ * A batch is small for the sake of what it stages. One that stages little may be large, which saves launches; and what is
+ * computed first needs nothing from others, so that their elements arrive meanwhile. The chunks of a plan keep their order. */
+#include "workqueue/plan_local.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+/* Whether a stage is filled from own parts alone, and is only read. */
+static bool is_own(const dcli_plan *plan, const dcli_stage *stage)
+{
+    bool own = stage->kept == DCLI_STAGE_PASSING && stage->out_count == 0;
+    for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && own; p++)
+        own = plan->piece[p].kind == DCLI_SPACE_OWN;
+    return own;
+}
+
+static bool is_bound_here(const dcli_builder *builder, const dcli_work *work)
+{
+    const dcli_binding *binding = &builder->plan->binding[work->first_binding];
+    bool here = true;
+    for (int a = 0; a < builder->operation->body->access_count && here; a++)
+        here = binding[a].kind == DCLI_SPACE_OWN || binding[a].kind == DCLI_SPACE_STAGE;
+    return here;
+}
+
+static bool is_local(const dcli_builder *builder, const dcli_batch *batch)
+{
+    const dcli_plan *plan = builder->plan;
+    bool local = batch->chunk_count == 0 && batch->made_count == 0;
+    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count && local; s++)
+        local = is_own(plan, &plan->stage[s]);
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count && local; w++)
+        local = is_bound_here(builder, &plan->work[w]);
+    return local;
+}
+
+/* Bytes of a batch: of the first output, and of its stages. */
+typedef struct sizes {
+    int64_t output, stages;
+} sizes;
+
+static sizes sizes_of(const dcli_builder *builder, const dcli_batch *batch)
+{
+    const dcli_plan *plan = builder->plan;
+    sizes sizes = {0};
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++)
+        sizes.output += dcli_box_elements(&plan->work[w].box);
+    sizes.output *= dcli_builder_bytes(builder, builder->operation->body->first_output);
+    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count; s++)
+        sizes.stages += plan->stage[s].elements * dcli_builder_bytes(builder, plan->stage[s].operand);
+    return sizes;
+}
+
+static bool fits(const dcli_builder *builder, const sizes *a, const sizes *b)
+{
+    return a->output + b->output <= builder->terms->local_bytes &&
+           (b->stages == 0 || a->stages + b->stages <= builder->terms->batch_bytes);
+}
+
+/* Join neighbouring local batches. @param local_out  [batch_count] whether each is local. @return their new number. */
+static int64_t join(dcli_builder *builder, bool local_out[], int64_t number_out[])
+{
+    dcli_plan *plan = builder->plan;
+    int64_t count = 0;
+    sizes taken = {0};
+    for (int64_t b = 0; b < plan->batch_count; b++) {
+        dcli_batch batch = plan->batch[b];
+        bool local = is_local(builder, &batch);
+        sizes more = local ? sizes_of(builder, &batch) : (sizes){0};
+        if (local && count > 0 && local_out[count - 1] && fits(builder, &taken, &more)) {
+            dcli_batch *last = &plan->batch[count - 1];
+            last->tile_count += batch.tile_count;
+            last->work_count += batch.work_count;
+            last->stage_count += batch.stage_count;
+            taken.output += more.output;
+            taken.stages += more.stages;
+        } else {
+            plan->batch[count] = batch;
+            local_out[count++] = local;
+            taken = more;
+        }
+        number_out[b] = count - 1;
+    }
+    return count;
+}
+
+/* Put the local batches first. @param number  [before] in: of each batch after it was joined; out: after that, too. */
+static dcl_status put_first(dcli_plan *plan, const bool local[], int64_t before, int64_t number[])
+{
+    int64_t *to = dcli_malloc((size_t)plan->batch_count * sizeof *to), next = 0;
+    dcli_batch *sorted = dcli_malloc((size_t)plan->batch_count * sizeof *sorted);
+    dcl_status status = to == NULL || sorted == NULL ? DCL_ERR_NOMEM : DCL_OK;
+    for (int turn = 0; turn < 2 && status == DCL_OK; turn++)
+        for (int64_t b = 0; b < plan->batch_count; b++)
+            if (local[b] == (turn == 0)) {
+                sorted[next] = plan->batch[b];
+                to[b] = next++;
+            }
+    for (int64_t b = 0; b < plan->batch_count && status == DCL_OK; b++)
+        plan->batch[b] = sorted[b];
+    for (int64_t b = 0; b < before && status == DCL_OK; b++)
+        number[b] = to[number[b]];
+    dcli_free(to);
+    dcli_free(sorted);
+    return status;
+}
+
+dcl_status dcli_plan_local_first(dcli_builder *builder)
+{
+    dcli_plan *plan = builder->plan;
+    int64_t before = plan->batch_count;
+    if (builder->terms->local_bytes == 0 || builder->terms->streams || before < 2 ||
+        builder->operation->body->tile_kernel)
+        return DCL_OK;
+    bool *local = dcli_malloc((size_t)before * sizeof *local);
+    int64_t *number = dcli_malloc((size_t)before * sizeof *number);
+    dcl_status status = local == NULL || number == NULL ? DCL_ERR_NOMEM : DCL_OK;
+    if (status == DCL_OK) {
+        plan->batch_count = join(builder, local, number);
+        status = put_first(plan, local, before, number);
+    }
+    for (int64_t c = 0; c < plan->chunk_count && status == DCL_OK; c++) {
+        plan->chunk[c].first_batch = number[plan->chunk[c].first_batch];
+        plan->chunk[c].last_batch = number[plan->chunk[c].last_batch];
+    }
+    dcli_free(local);
+    dcli_free(number);
+    return status;
+}
