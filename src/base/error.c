@@ -1,4 +1,4 @@
-/* base/error.c - the thread's last error. */
+/* base/error.c - the last error of each thread: its status and its text. */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -20,7 +20,8 @@ static _Thread_local const void *cause_cluster; /* handle of the cluster for whi
 static _Thread_local const char *function;
 static _Thread_local bool in_constructor;
 static _Thread_local struct aside {
-    bool is_aside, is_replaced; /* replaced: `last` is not this thread's own any more */
+    bool is_aside, is_replaced; /* is_aside: the thread does the work of another one, see dcli_error_set_aside();
+                                   is_replaced: `last` is from that work, not the thread's own */
     struct error last;
     const char *function;
     bool in_constructor;

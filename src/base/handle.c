@@ -188,7 +188,7 @@ void *dcli_handle_enter(const void *handle, dcli_kind kind)
                                                     memory_order_relaxed));
     if (stub->kind == (uint8_t)kind)
         return atomic_load_explicit(&stub->object, memory_order_relaxed);
-    dcli_handle_leave(handle); /* the stub now belongs to another handle: undo the pin */
+    dcli_handle_leave(handle); /* the stub has been given to another handle in the meantime: undo the pin */
     return NULL;
 }
 
@@ -197,7 +197,7 @@ bool dcli_handle_leave(const void *handle)
     uint64_t state = atomic_fetch_sub_explicit(&stub_of(handle)->state, 1, memory_order_acq_rel);
     if ((state & ENDED) == 0)
         return false;
-    pthread_mutex_lock(&table.lock); /* a thread may be waiting for the last pin to go */
+    pthread_mutex_lock(&table.lock); /* signalled with the lock held: a thread may be waiting for the last pin */
     pthread_cond_broadcast(&table.left);
     pthread_mutex_unlock(&table.lock);
     return (state & PINS) == 1;
@@ -223,7 +223,7 @@ static void free_place(uint32_t place, dcli_handle_end end)
 {
     struct stub *stub = at(place);
     if (stub == NULL)
-        return; /* cannot happen: the handle was made */
+        return; /* the handle exists, so this cannot happen */
     uint64_t generation = GENERATION(atomic_load(&stub->state)) + 1;
     atomic_store_explicit(&stub->object, NULL, memory_order_relaxed);
     stub->end = (uint8_t)end;

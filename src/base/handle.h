@@ -19,7 +19,8 @@ typedef enum dcli_handle_end { DCLI_RELEASED, DCLI_CLOSED } dcli_handle_end;
  *  DCL_OK; processes forked from it later are then refused. Called first by everything that uses devices, threads or
  *  handles. */
 dcl_status dcli_handle_process(void);
-/** Whether this process would be refused so. Signal-safe; changes nothing. */
+/** Whether this process was forked from one that uses DCL, so that dcli_handle_process() refuses it. Signal-safe;
+ *  changes nothing. */
 bool dcli_handle_is_forked(void);
 
 /** Make a handle of an object.
@@ -97,7 +98,7 @@ void dcli_handle_retain(const void *handle);
 int dcli_handle_drop(const void *handle);
 
 dcli_kind dcli_handle_kind(const void *handle);
-/** The object of a pinned handle; also for tests that know who else uses it. */
+/** Get the object of a handle that is pinned, or whose users a test knows. */
 void *dcli_handle_object(const void *handle);
 
 #endif

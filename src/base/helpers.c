@@ -1,4 +1,4 @@
-/* base/helpers.c - a queue of tasks and the threads that run their parts. */
+/* base/helpers.c - a pool of helper threads, and the queue of tasks whose parts they run. */
 #include "base/helpers.h"
 
 #include <pthread.h>
@@ -14,15 +14,16 @@
 enum { MOST_HELPERS = 8, SPIN_NS = 50000 };
 
 struct dcli_helpers {
-    int count; /* of threads that are wanted */
+    int count; /* number of threads in the pool */
     pthread_t thread[MOST_HELPERS];
-    atomic_int waiting;      /* parts that nobody has begun; changed with the lock held, read without it */
-    pthread_mutex_t lock;    /* what follows, and the links and `begun` of tasks */
-    pthread_cond_t changed;  /* there is a task, or the end */
+    atomic_int waiting;      /* number of parts in the queue that no thread has begun; changed with the lock held,
+                                read without it */
+    pthread_mutex_t lock;    /* guards the following fields, and the links and `begun` of tasks */
+    pthread_cond_t changed;  /* signalled if a task was added, or if the pool is closed */
     pthread_cond_t settled;  /* nobody is busy */
-    dcli_task *first, *last; /* tasks with parts that nobody has begun */
+    dcli_task *first, *last; /* queue of tasks with parts that no thread has begun */
     int started;             /* threads */
-    int busy;                /* threads that call parts or over() */
+    int busy;                /* threads that are running parts, or are in over() */
     bool tried;              /* to start threads */
     bool ends;
 };
@@ -43,7 +44,7 @@ int dcli_helpers_usual(void)
 
 /* ---- parts -------------------------------------------------------------------------------------------------------- */
 
-/* The next part of a task; with the lock held. @return its number. */
+/* Begin the next part of a task; the lock is held. @return the part's number. */
 static int begin_part(dcli_helpers *helpers, dcli_task *task)
 {
     int part = task->begun++;
@@ -59,7 +60,8 @@ static int begin_part(dcli_helpers *helpers, dcli_task *task)
     return part;
 }
 
-/* The owner may free the task as soon as its last part is counted. */
+/* Run a part and count it as ended. The task is not accessed after its last part is counted, because its owner may free
+ * it. */
 static void run_part(dcli_task *task, int part)
 {
     void (*over)(void *told) = task->over;
@@ -71,7 +73,8 @@ static void run_part(dcli_task *task, int part)
 
 /* ---- threads ------------------------------------------------------------------------------------------------------ */
 
-/* Tasks often follow each other so closely that sleeping between them takes longer than they do. */
+/* Poll for a task for a short time before sleeping, because tasks often follow each other so closely that sleeping
+ * would take longer. */
 static void look_out(const dcli_helpers *helpers)
 {
     for (int64_t end = dcli_monotonic_ns() + SPIN_NS;
@@ -109,7 +112,8 @@ static void *help(void *argument)
     return NULL;
 }
 
-/* With the lock held. The program's signals are for the program's threads, but a fault is that of the thread itself. */
+/* Start the threads; the lock is held. They block the program's signals, except those for faults, which concern the
+ * thread itself. */
 static void start_threads(dcli_helpers *helpers)
 {
     static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};

@@ -1,6 +1,8 @@
-/* base/helpers.h - a few threads that copy for others: the parts of a task run in any order, side by side.
+/* base/helpers.h - a pool of helper threads that make long copies. A task has several parts, which run in any order and
+ * at the same time.
  *
- * A thread that serves a node or the host must answer messages, so it leaves long copies to helpers and learns of their end. */
+ * A thread that serves a node or the host must answer messages; so it gives long copies to helpers, and learns later
+ * that they have ended. */
 #ifndef DCLI_BASE_HELPERS_H
 #define DCLI_BASE_HELPERS_H
 
@@ -10,13 +12,14 @@
 
 typedef struct dcli_helpers dcli_helpers;
 
-/** Work in parts. The owner sets the first four fields and keeps the task where it is until dcli_task_is_over(). */
+/** A task. The owner sets the first four fields, and keeps the task in memory until dcli_task_is_over(). */
 typedef struct dcli_task {
     void (*run)(void *user, int part); /* called once for each part, 0..parts-1 */
     void *user;
     int parts; /* at least 1 */
     void (*over)(
-        void *told); /* called by some thread after the last part; the task may be gone by then. Only signals */
+        void *told); /* called by some thread after the last part has ended; may only signal, as the task may no
+                        longer exist then */
     void *told;
     /* the helpers' */
     struct dcli_task *next;
@@ -24,29 +27,29 @@ typedef struct dcli_task {
     atomic_int left;
 } dcli_task;
 
-/** How many helpers are worth having on this host: half of the processors that this process may use, 8 at most; none on one or
- *  two processors, where they would take time from those that compute. */
+/** The suitable number of helpers on this host: half of the processors that this process may use, at most 8; none with
+ *  one or two processors, where helpers would take time from those that compute. */
 int dcli_helpers_usual(void);
-/** For tests: let dcli_helpers_usual() be so many from now on; -1: as usual. */
+/** For tests: dcli_helpers_usual() returns `count` from now on; -1: its own answer again. */
 void dcli_helpers_choose(int count);
 
-/** A pool of so many threads, which start with the first task. @return NULL: DCL_ERR_NOMEM. */
+/** Open a pool of `count` threads, which start with the first task. @return NULL: DCL_ERR_NOMEM. */
 dcli_helpers *dcli_helpers_open(int count);
-/** All tasks are over. Returns when no helper calls anything any more. NULL is accepted. */
+/** Close the pool; all tasks are over. Returns when no helper is in a callback any more. NULL is accepted. */
 void dcli_helpers_close(dcli_helpers *helpers);
-/** Threads of the pool, started or not. */
+/** Number of threads of the pool, whether they have been started or not. */
 int dcli_helpers_count(const dcli_helpers *helpers);
 
-/** Start a task; in order with others as far as its beginning goes. Where no thread could be started, it is over when this
- *  returns. From any thread. */
+/** Start a task. Tasks are begun in the order of these calls. If no thread could be started, the task has ended when
+ *  this returns. From any thread. */
 void dcli_helpers_start(dcli_helpers *helpers, dcli_task *task);
-/** Whether all parts have ended; what they wrote is seen then. */
+/** Whether all parts have ended. Then this thread sees everything that they have written. */
 bool dcli_task_is_over(const dcli_task *task);
 /** Wait until a task is over, running parts of it meanwhile. */
 void dcli_helpers_await(dcli_helpers *helpers, dcli_task *task);
-/** memcpy(), if it is long by several threads, this one among them. */
+/** Copy like memcpy(); a long copy is divided among the calling thread and helpers. */
 void dcli_helpers_copy(dcli_helpers *helpers, void *to, const void *from, size_t bytes);
-/** Wait until no helper calls anything any more. Nobody starts a task meanwhile. */
+/** Wait until no helper is in a callback any more. No task may be started meanwhile. */
 void dcli_helpers_settle(dcli_helpers *helpers);
 
 #endif

@@ -1,4 +1,4 @@
-/* base/ways.c - the setting DCL_TRANSFER and the ways between nodes. */
+/* base/ways.c - which ways between nodes their abilities and the setting DCL_TRANSFER allow. */
 #include "base/ways.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ uint8_t dcli_ways_allowed(const char *setting, bool processes)
         return 0;
     if (strcmp(setting, "slots") == 0)
         return DCLI_CAN_SHARE | DCLI_CAN_REGISTER;
-    /* If one process has several GPUs, drivers were seen to fail: only done there when it is asked for. */
+    /* Drivers were seen to fail when the GPUs of one process read each other's memory: only on request there. */
     return strcmp(setting, "place") == 0 || processes ? DCLI_CAN_ALL
                                                       : DCLI_CAN_ALL & ~(DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU);
 }

@@ -278,7 +278,7 @@ static inline cl_mem dcli_memory_buffer_at(const dcli_memory *memory, size_t *at
 /** Get host memory, reusing retained mappings if they fit; or peer memory on devices with memory of their own. */
 typedef enum dcli_mapping_flags {
     DCLI_MAPPING_ZEROED = 1, /* otherwise the contents are undefined */
-    DCLI_MAPPING_SHARED = 2  /* in a memfd of their own */
+    DCLI_MAPPING_SHARED = 2  /* shared: its pages are in a memfd, which other processes can map */
 } dcli_mapping_flags;
 dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_mapping *mapping_out);
 /** Return a mapping that is no longer used. If the device is lost, it stays mapped until the process ends. */
@@ -349,7 +349,7 @@ bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_Q
 
 struct dcli_slot {
     dcli_ring *ring;
-    dcli_slot *next; /* of those given back */
+    dcli_slot *next; /* next in the list of returned slots */
     bool lent;       /* any thread may return it */
     bool pinned;     /* its host memory is in the ring */
     char *host;

@@ -23,7 +23,8 @@
 #include "base/error.h"
 
 #if defined(__x86_64__)
-static const unsigned arch = AUDIT_ARCH_X86_64, other_numbers = 0x40000000; /* of the x32 interface */
+static const unsigned arch = AUDIT_ARCH_X86_64,
+                      other_numbers = 0x40000000; /* this bit marks calls of the x32 interface */
 #elif defined(__aarch64__)
 static const unsigned arch = AUDIT_ARCH_AARCH64, other_numbers = 0;
 #else

@@ -43,7 +43,7 @@ typedef struct dcli_body_access {
     dcli_reach reach;
     int unit_axis;    /* loop axis whose index, with coefficient +1, is the subscript of the contiguous axis (the
                          last, unless param.turned); -1: none or unknown */
-    int line, column; /* of its first occurrence in the user's text, from 1 */
+    int line, column; /* position of its first occurrence in the user's text, both from 1 */
 } dcli_body_access;
 
 /** Work-items of a tile kernel, by launch dimension: dimension 0 is the last axis of the first output, 1 the axis
@@ -221,7 +221,7 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
 typedef struct dcli_launch_size {
     int dimensions; /* 1..3 */
     size_t global[3], local[3];
-    int64_t rows;  /* that it runs; no launch can have more than some */
+    int64_t rows;  /* table rows that the launch runs */
     uint32_t each; /* the kernel's argument of this name */
 } dcli_launch_size;
 

@@ -16,7 +16,8 @@
 enum {
     LINE_ELEMENTS = 1024,          /* elements of output collected at a time if no input is transposed */
     STREAM_ARRAY_BYTES = 32 << 20, /* arrays of at least this size do not stay in caches */
-    STREAM_LAUNCH_BYTES = 4 << 20  /* and the output of launches of at least this size is not read again from caches */
+    STREAM_LAUNCH_BYTES = 4 << 20  /* launches with at least this much output store it without caching, because it
+                                      would not be read again from caches */
 };
 
 static const char *type_of(const dcli_body *body, int a)

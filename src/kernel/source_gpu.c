@@ -322,7 +322,7 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
     if (square < 0) {
         int64_t each = indices_each(body, count, rows);
         for (wide = GROUP; v > 0 && wide > 1 && wide / 2 * (wide > WARP ? each : 1) >= count[v];)
-            wide /= 2; /* as wide as the rows, in whole warps if possible */
+            wide /= 2; /* as wide as the rows, but whole warps if possible */
         high = v > 0 ? GROUP / wide : 1;
         across = wide * each;
         down = high;

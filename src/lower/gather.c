@@ -58,7 +58,7 @@ static bool lie_alike(const dcli_work *work, const dcli_binding *x, const dcli_b
     return true;
 }
 
-/* The set of a work's inputs to gather; 0: the work does not gather. */
+/* Compute which accesses of a work are gathered, as a set of bits; 0: the work does not gather. */
 static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
 {
     const dcli_body *body = body_of(gather);

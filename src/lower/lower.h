@@ -10,8 +10,8 @@ typedef struct dcli_traits {
     int self;            /* number of the node */
     bool is_gpu;         /* kernels in the form for GPUs: a launch per set of rows */
     bool in_place;       /* the device works in host memory */
-    bool reads_peers;    /* kernels read parts of peers in the memory of these peers' devices */
-    bool same_addresses; /* and kernels see it at the host's addresses */
+    bool reads_peers;    /* its kernels can read parts of other nodes that lie in those nodes' device memory */
+    bool same_addresses; /* kernels see host memory at the same addresses as the host */
     bool check_access;   /* kernels check all reads and writes */
     int compute_units;
     int64_t near_bytes; /* bytes that a work-item gathers at a time: as many as the nearest caches hold */
@@ -87,7 +87,7 @@ typedef struct dcli_route {
     dcli_space to, from; /* STAGE is the arena */
     dcli_transfers transfers;
     int64_t elements;
-    int64_t low, end; /* of a chunk: the range of offsets used, from the first element to after the last */
+    int64_t low, end; /* the offsets that the route uses in a chunk: the first, and one past the last */
 } dcli_route;
 
 typedef struct dcli_routes {
@@ -106,7 +106,7 @@ typedef struct dcli_lowered {
     int64_t arena_bytes;
     dcli_source_part *source; /* the parts whose addresses the arena begins with */
     int64_t source_count, source_capacity;
-    bool reads_peers; /* kernels, or copies that may end later than they are started, read parts of peers */
+    bool reads_peers; /* kernels, or copies that may end after the batch has been started, read parts of peers */
     int64_t scratch_at, scratch_bytes; /* offset of the scratch memory, at the end of the arena, and its size per
                                           work-item */
 } dcli_lowered;

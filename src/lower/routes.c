@@ -62,8 +62,8 @@ dcl_status dcli_route_add(dcli_route *route, const dcli_region *to, const dcli_r
 
 static bool is_packed(dcli_space space) { return space.kind == DCLI_SPACE_STAGE || space.kind == DCLI_SPACE_REPLICA; }
 
-/* Whether the `from` side, rather than the `to` side, contains no element twice. The side of a stage or replica that is
- * filled or emptied contains none twice; otherwise the chunk's side does. */
+/* Whether the `from` side of a route, rather than the `to` side, is known to contain no element twice. That is the
+ * stage or replica that is filled or emptied; if there is none, the chunk. */
 static bool leads_from(const dcli_route *route)
 {
     return !is_packed(route->to) && (is_packed(route->from) || route->from.kind == DCLI_SPACE_CHUNK);

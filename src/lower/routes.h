@@ -1,4 +1,4 @@
-/* lower/routes.h - routes: what is copied between a node's memory and other spaces, and how. */
+/* lower/routes.h - routes: the transfers between two memories, and how the device carries them out. */
 #ifndef DCLI_LOWER_ROUTES_H
 #define DCLI_LOWER_ROUTES_H
 

@@ -136,9 +136,9 @@ static bool are_scattered(const dcli_operation *operation)
     return dcli_layout_is_shuffled(operation->operand[operation->body->first_output].layout);
 }
 
-/* Reorder rows: first numbers 0, turns, 2 * turns, ..., then 1, turns + 1, and so on. Drivers first hand out many
- * consecutive rows at a time. With this order each of these has rows from everywhere, so that a cost that rises or
- * falls along a box is balanced. */
+/* Reorder rows: first those with numbers 0, turns, 2 * turns, ..., then 1, turns + 1, and so on. Drivers give a thread
+ * many consecutive rows at first; in this order these come from all over the box, so threads get equal shares of a cost
+ * that rises or falls along the box. */
 static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int length)
 {
     size_t bytes = (size_t)length * sizeof row[0];

@@ -35,7 +35,7 @@ struct region {
     dcli_sealed memory;
     int class;
     int slots, carved, used; /* slots are carved off in order, so that no page is touched before it is used */
-    struct region *next;     /* of those that are being unmapped */
+    struct region *next;     /* next of the list of regions that are being unmapped */
 };
 
 struct dcli_buffers {

@@ -12,7 +12,7 @@
 #include "net/net.h"
 
 enum {
-    DCLI_SPIN_NS = 50000,         /* how long a receive polls before it sleeps, because waking up costs more */
+    DCLI_SPIN_NS = 50000,         /* time for which a receive polls before it sleeps, because waking up costs more */
     DCLI_LONG_SPIN_NS = 300000,   /* the same if every peer has two processors to itself */
     DCLI_FREE_DESCRIPTORS = 16,   /* reserved descriptors: libzmq aborts if it gets none */
     DCLI_DESCRIPTOR_MISSING = -2, /* a descriptor was sent, but this process had none free for it */
@@ -116,7 +116,7 @@ struct dcli_endpoint {
     int64_t spin_ns, usual_spin_ns;
     struct pollfd *polled;        /* [polled_capacity] what the last poll() has found: one of the sets */
     struct pollfd *polled_set[2]; /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
-    bool in_poll[2];              /* by which set a thread is in poll() */
+    bool in_poll[2];              /* for each poll set: a thread is in poll() with it */
     int *descriptors;             /* [polled_capacity] */
     int polled_capacity;
     bool *lost; /* [peer_count] lost peers: nothing is sent to them or taken from them */

@@ -254,7 +254,7 @@ typedef struct dcli_msg_part {
     int64_t storage, bytes;
     int64_t memfd; /* the sender's number of the memfd */
     int64_t offset;
-    int64_t piece, piece_bytes; /* of memory of a GPU, each piece of which has a number; else 0 */
+    int64_t piece, piece_bytes; /* for memory of a GPU in several allocations: number and bytes of each; else 0 */
 } dcli_msg_part;
 
 typedef struct dcli_msg_forget {
@@ -277,7 +277,7 @@ typedef struct dcli_msg_joined {
 typedef struct dcli_msg_sees {
     int64_t number;
     const char *path, *token;
-    uint64_t device, inode; /* of that file, as the host sees it */
+    uint64_t device, inode; /* identity of that file, as the host sees it */
 } dcli_msg_sees;
 
 typedef struct dcli_msg_seen {

@@ -127,7 +127,7 @@ dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli
 typedef struct dcli_turns {
     void *user;
     void (*give)(void *user); /* the calling thread's turn ends: it is going to sleep */
-    void (*take)(void *user); /* it wakes: returns when it is its turn again */
+    void (*take)(void *user); /* called after waking: returns when it is this thread's turn again */
 } dcli_turns;
 /** Let several threads use an endpoint in turns. A thread that sleeps in dcli_endpoint_receive() gives its turn up
  *  meanwhile. Another one that receives then takes its place: what comes no longer wakes the first one, whose receive

@@ -38,7 +38,7 @@ enum { DCLI_SHARED_HAS_PAYLOAD = 1, DCLI_SHARED_HAS_DESCRIPTOR = 2 }; /* flags *
 /** Where a payload is. */
 typedef struct dcli_shared_place {
     uint64_t region, offset, length;
-    uint64_t ticket; /* number by which the sender is told that the payload is free again */
+    uint64_t ticket; /* number by which the receiver reports that the payload is free */
 } dcli_shared_place;
 
 typedef enum dcli_link_state {
@@ -142,7 +142,8 @@ typedef struct dcli_shared {
     dcli_flight *flight;   /* [flight_count] */
     int64_t flight_count, flight_capacity, free_flight;
     dcli_own *own_first, **own_last;              /* messages to oneself */
-    bool (*unmap)(void *user, const void *bytes); /* of regions that are mapped for writing; NULL: none is */
+    bool (*unmap)(void *user, const void *bytes); /* called before regions that are mapped for writing are unmapped;
+                                                     NULL: none is */
     void *unmap_user;
     const dcli_loan *loan; /* lent descriptor of the message that is being sent; NULL: none */
 } dcli_shared;

@@ -192,7 +192,7 @@ dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN])
 
 /** The listener that gets a connection: among those at the port, the one with the most specific address. */
 typedef struct listener {
-    int rank; /* how specific its address is: 0: none found; 1: ::, 2: 0.0.0.0, 3: the address itself */
+    int rank; /* how specific its address is: 0: no address yet; 1: ::, 2: 0.0.0.0, 3: the address itself */
     unsigned user;
 } listener;
 

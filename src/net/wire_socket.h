@@ -86,9 +86,9 @@ typedef struct dcli_acceptor_terms {
     int most_waiting;     /* queued messages of a connection, in either direction; 0: no limit */
     int most_connections; /* beyond this number, the oldest connection that has sent no message is ended */
     /* Limits on bytes of a connection beyond the messages taken from it; 0: no limit of this kind. */
-    int64_t most_before;         /* until it is authenticated; DCLI_ACCEPTOR_HANDSHAKE is enough */
-    int64_t most_ahead;          /* afterwards */
-    int64_t most_in_all;         /* of all connections together; those with the most are ended */
+    int64_t most_before; /* until it is authenticated; DCLI_ACCEPTOR_HANDSHAKE is enough */
+    int64_t most_ahead;  /* afterwards */
+    int64_t most_in_all; /* limit for all connections together; beyond it the connection with the most is ended */
     const unsigned char *own_id; /* [DCLI_ROUTING_BYTES]; NULL: none */
 } dcli_acceptor_terms;
 

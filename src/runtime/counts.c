@@ -90,7 +90,7 @@ dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counter
     pthread_mutex_lock(&cluster->lock);
     if (!cluster->plan_only)
         status = dcli_cluster_wait(cluster, cluster->operations, false, -1);
-    /* Counters received with watermarks may be older than the last packing, so the nodes are asked. */
+    /* Counters that arrived with watermarks may be out of date, so ask the nodes. */
     if (status == DCL_OK && !cluster->plan_only && cluster->broken == DCL_OK) {
         pthread_mutex_unlock(&cluster->lock);
         status = dcli_host_count(cluster->worker[cluster->host]);

@@ -202,7 +202,7 @@ dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *p
     return status;
 }
 
-/* Whether trying is worthwhile: much of the array moves, compared with what is computed. */
+/* Whether a remap is worth trying: much of the array moves, compared with what is computed. */
 static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, int row)
 {
     int k = report->param[row];
@@ -210,7 +210,7 @@ static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, 
     double moved = (double)report->array[row].bytes_moved;
     for (int other = 0; other < planned->operation->operand_count; other++)
         if (other != k && planned->operation->operand[other].storage == operand->storage)
-            return false; /* it has another role in this operation, too */
+            return false; /* the array has another role in this operation, too */
     bool plain = planned->operation->operand[planned->operation->body->first_output].view == NULL &&
                  !operand->layout->partial && !space_of(planned)->partial && !operand->reshaped;
     return plain && dcli_report_is_small(report, report->works) && moved > 0 &&

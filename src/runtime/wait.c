@@ -214,7 +214,7 @@ static void describe_report(const dcli_msg_report *report, int node, char *text,
     at += name_place(report, node, text + at, capacity - (size_t)at);
     text += at;
     capacity -= (size_t)at;
-    if (report->written) /* by a tile kernel: bodies write only at their own index */
+    if (report->written) /* reported by a tile kernel, because bodies write only at their own index */
         snprintf(text, capacity,
                  "nothing was stored; write to elements of the tile alone, local indices %s_low(d) to %s_high(d) - 1 "
                  "along axis d",

@@ -178,7 +178,7 @@ static const struct dcli_measured *remembered(dcl_cluster *cluster, const char *
                                  memcmp(measured->node, nodes, (size_t)count * sizeof nodes[0]) == 0))
         measured = measured->next;
     pthread_mutex_unlock(&cluster->lock);
-    return measured; /* it remains until the cluster ends */
+    return measured; /* the measurement remains until the cluster ends */
 }
 
 static dcl_status measure(dcl_cluster *cluster, const char *body, struct dcli_measured *measured)

@@ -237,7 +237,7 @@ ALWAYS_INLINE void squares_of(const loop *rows, const loop *line, char *target, 
             if (packed && part_rows.count == side && part_line.count == side) {
                 if (line->count - j >= 2 * side)
                     prefetch_square(rows, line, to + LINE_BYTES, from + side * line->source, bytes);
-                part_rows.count = part_line.count = side; /* known when this is compiled */
+                part_rows.count = part_line.count = side; /* constants, so that the compiler unrolls the loops */
                 packed_square(&part_rows, &part_line, to, from, bytes);
             } else if (packed && part_rows.count % part == 0 && part_line.count % part == 0)
                 packed_square(&part_rows, &part_line, to, from, bytes);

@@ -52,7 +52,7 @@ typedef struct dcli_transfers {
 dcl_status dcli_transfers_add(dcli_transfers *list, const dcli_transfer *transfer);
 dcli_transfer dcli_transfers_get(const dcli_transfers *list, int64_t n);
 void dcli_transfers_set(dcli_transfers *list, int64_t n, const dcli_transfer *transfer);
-/** Elements of all. */
+/** Number of elements that all transfers of a list copy. */
 int64_t dcli_transfers_elements(const dcli_transfers *list);
 /** Memory that the list takes. */
 int64_t dcli_transfers_bytes(const dcli_transfers *list);

@@ -548,7 +548,7 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 {
     struct range range = whole_range(box);
     bool cut_any = false;
-    if (builder->operation->body->tile_kernel) /* knows its edges itself */
+    if (builder->operation->body->tile_kernel) /* a tile kernel checks indices itself */
         return plan_as_is(builder, box, false);
     for (int a = 0; a < builder->operation->body->access_count; a++) {
         const dcli_subscripts *subscripts = &builder->own[a];
