@@ -3,7 +3,7 @@
 #include <dcl/remap.h>
 
 #include "base/sized.h"
-#include "runtime/remap.h"
+#include "runtime/report.h"
 
 static bool is_tiles(const dcl_call *call) { return call->kind == DCL_CALL_IS_TILES; }
 
@@ -23,47 +23,57 @@ dcl_status dcl_call_run(const dcl_call *call)
     return DCL_ERR_INTERNAL; /* cannot happen: the front has refused other kinds */
 }
 
-static dcl_status explain(const dcl_call *call, int node, dcl_counters *counters_out)
+/* Check a call, and pass its plan to `look`. */
+static dcl_status look_at(const dcl_call *call, const dcli_look *look)
 {
     switch (call->kind) {
     case DCL_CALL_IS_BODY:
     case DCL_CALL_IS_TILES:
-        return dcli_forall_explain(call->cluster, call->box, call->text, is_tiles(call), call->arg_count, call->args,
-                                   node, counters_out);
+        return dcli_forall_look(call->cluster, call->box, call->text, is_tiles(call), call->arg_count, call->args,
+                                look);
     case DCL_CALL_IS_COPY:
-        return dcli_copy_explain(call->from, call->array, node, counters_out);
+        return dcli_copy_look(call->from, call->array, look);
     case DCL_CALL_IS_REMAP:
-        return dcli_remap_explain(call->array, call->map, call->flags, node, counters_out);
+        return dcli_remap_look(call->array, call->map, call->flags, look);
     case DCL_CALL_IS_MOVE:
-        return dcli_move_explain(call->array, call->box, call->node, node, counters_out);
+        return dcli_move_look(call->array, call->box, call->node, look);
     }
     return DCL_ERR_INTERNAL;
 }
 
+static dcl_status check_counted(const dcl_cluster *cluster, const void *user)
+{
+    const dcli_counted *counted = user;
+    return dcli_check_counted(cluster, counted->node, counted->out);
+}
+
 dcl_status dcl_call_explain_sized(const dcl_call *call, int node, dcl_counters *counters_out, size_t counters_bytes)
 {
-    dcl_counters planned;
-    dcl_status status = dcli_size_check("counters_bytes", "dcl_counters", counters_bytes, sizeof planned);
+    dcli_counted counted = {.node = node, .out = counters_out};
+    dcl_status status = dcli_size_check("counters_bytes", "dcl_counters", counters_bytes, sizeof counted.sum);
     if (status == DCL_OK)
-        status = explain(call, node, counters_out != NULL ? &planned : NULL);
+        status = look_at(call, &(dcli_look){check_counted, dcli_count_planned, &counted});
     if (status == DCL_OK)
-        memcpy(counters_out, &planned, counters_bytes);
+        memcpy(counters_out, &counted.sum, counters_bytes);
     return status;
+}
+
+static dcl_status check_asked(const dcl_cluster *cluster, const void *user)
+{
+    int node = ((const dcli_report_asked *)user)->node;
+    if (node == DCL_ALL_NODES || (node >= 0 && node < cluster->node_count))
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID, "node is %d; expected 0..%d, or DCL_ALL_NODES", node, cluster->node_count - 1);
 }
 
 dcl_report *dcl_call_report(const dcl_call *call, int node)
 {
-    switch (call->kind) {
-    case DCL_CALL_IS_BODY:
-    case DCL_CALL_IS_TILES:
-        return dcli_forall_report(call->cluster, call->box, call->text, is_tiles(call), call->arg_count, call->args,
-                                  node);
-    case DCL_CALL_IS_COPY:
-        return dcli_copy_report(call->from, call->array, node);
-    case DCL_CALL_IS_REMAP:
-        return dcli_remap_report(call->array, call->map, call->flags, node);
-    case DCL_CALL_IS_MOVE:
-        return dcli_move_report(call->array, call->box, call->node);
-    }
+    bool is_body = call->kind == DCL_CALL_IS_BODY || call->kind == DCL_CALL_IS_TILES;
+    dcli_report_asked asked = {.node = call->kind == DCL_CALL_IS_MOVE ? call->node : node, .advise = is_body};
+    dcl_status status = look_at(call, &(dcli_look){check_asked, dcli_report_on, &asked});
+    dcl_report *report = asked.report != NULL ? &asked.report->seen : NULL;
+    if (status == DCL_OK)
+        return report;
+    dcl_report_release(report);
     return NULL;
 }

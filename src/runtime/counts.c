@@ -62,18 +62,6 @@ dcl_status dcli_count_planned(void *user, const dcli_planned *planned)
     return status;
 }
 
-dcl_status dcli_forall_explain(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
-                               const dcl_arg args[], int node, dcl_counters *counters_out)
-{
-    dcli_counted counted = {.node = node};
-    dcl_status status = cluster != NULL ? dcli_check_counted(cluster, node, counters_out) : DCL_OK;
-    if (status == DCL_OK)
-        status = dcli_call_planned(cluster, box, body, tiles, count, args, dcli_count_planned, &counted);
-    if (status == DCL_OK)
-        *counters_out = counted.sum;
-    return status;
-}
-
 /* ---- afterwards --------------------------------------------------------------------------------------------------- */
 
 dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counters_out, size_t counters_bytes)

@@ -338,17 +338,19 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count
     return plan_call(&call, NULL, body, count, args, look, user);
 }
 
-dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
-                             const dcl_arg args[], dcli_planned_fn *look, void *user)
+dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+                            const dcl_arg args[], const dcli_look *look)
 {
-    dcl_status status = check_args(cluster, body, tiles, count, args);
+    dcl_status status = cluster != NULL ? look->check(cluster, look->user) : DCL_OK;
+    if (status == DCL_OK)
+        status = check_args(cluster, body, tiles, count, args);
     if (status != DCL_OK)
         return status;
     struct call call = {.cluster = cluster, .tiles = tiles};
     status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
-        status = plan_call(&call, box, body, count, args, look, user);
+        status = plan_call(&call, box, body, count, args, look->on, look->user);
     pthread_mutex_unlock(&cluster->lock);
     dcli_declarations_free(&call.declarations);
     return status;

@@ -77,13 +77,6 @@ static dcl_status prepare_move(dcl_array *array, const dcl_box *box, int node, d
     return DCL_OK;
 }
 
-static dcl_status plan_move(dcl_array *array, const dcl_box *box, int node, dcli_operation *operation,
-                            dcli_plan **plan_out)
-{
-    dcl_status status = prepare_move(array, box, node, operation);
-    return status == DCL_OK ? dcli_plan_for_report(array->cluster, operation, node, false, plan_out) : status;
-}
-
 static dcl_status issue_move(dcl_array *array, dcli_operation *operation)
 {
     const dcli_operand *moved = &operation->operand[0];
@@ -105,7 +98,9 @@ static dcl_status move(dcl_array *array, const dcl_box *box, int node)
     dcli_plan *plan;
     dcl_status status = dcli_cluster_await_room(array->cluster);
     if (status == DCL_OK)
-        status = plan_move(array, box, node, &operation, &plan);
+        status = prepare_move(array, box, node, &operation);
+    if (status == DCL_OK)
+        status = dcli_plan_for_report(array->cluster, &operation, node, false, &plan);
     if (status != DCL_OK)
         return status;
     bool needed = plan->batch_count > 0;
@@ -127,53 +122,27 @@ dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node)
     return status;
 }
 
-static dcl_status explain(dcl_array *array, const dcl_box *box, int node, dcl_counters *counters_out)
-{
-    dcli_operation operation;
-    dcli_plan *plan;
-    dcl_status status = plan_move(array, box, node, &operation, &plan);
-    if (status != DCL_OK)
-        return status;
-    *counters_out = plan->counters;
-    dcli_plan_free(plan);
-    return DCL_OK;
-}
-
-dcl_status dcli_move_explain(dcl_array *array, const dcl_box *box, int node, int counted, dcl_counters *counters_out)
-{
-    dcl_counters planned;
-    dcl_status status = check_move(array, box, node);
-    if (status == DCL_OK)
-        status = dcli_check_counted(array->cluster, counted, counters_out);
-    if (status != DCL_OK)
-        return status;
-    pthread_mutex_lock(&array->cluster->lock);
-    status = explain(array, box, node, &planned);
-    pthread_mutex_unlock(&array->cluster->lock);
-    if (status == DCL_OK)
-        *counters_out = counted == node || counted == DCL_ALL_NODES ? planned : (dcl_counters){0};
-    return status;
-}
-
-static dcl_status report(dcl_array *array, const dcl_box *box, dcli_report_asked *asked)
+static dcl_status look_at(dcl_array *array, const dcl_box *box, int node, const dcli_look *look)
 {
     dcl_array *base = dcli_array_base(array);
     const char *name = base->name[0] != '\0' ? base->name : "array";
     dcli_operation operation;
-    dcl_status status = prepare_move(array, box, asked->node, &operation);
+    dcl_status status = prepare_move(array, box, node, &operation);
     if (status != DCL_OK)
         return status;
-    return dcli_report_on(
-        asked, &(dcli_planned){.cluster = array->cluster, .operation = &operation, .array = &base, .name = &name});
+    return look->on(look->user,
+                    &(dcli_planned){.cluster = array->cluster, .operation = &operation, .array = &base, .name = &name});
 }
 
-dcl_report *dcli_move_report(dcl_array *array, const dcl_box *box, int node)
+dcl_status dcli_move_look(dcl_array *array, const dcl_box *box, int node, const dcli_look *look)
 {
-    if (check_move(array, box, node) != DCL_OK)
-        return NULL;
-    dcli_report_asked asked = {.node = node};
+    dcl_status status = check_move(array, box, node);
+    if (status == DCL_OK)
+        status = look->check(array->cluster, look->user);
+    if (status != DCL_OK)
+        return status;
     pthread_mutex_lock(&array->cluster->lock);
-    dcl_status status = report(array, box, &asked);
+    status = look_at(array, box, node, look);
     pthread_mutex_unlock(&array->cluster->lock);
-    return dcli_report_end(&asked, status);
+    return status;
 }

@@ -7,7 +7,7 @@
 #include <dcl/remap.h>
 
 #include "resmap/relabel.h"
-#include "runtime/remap.h"
+#include "runtime/report.h"
 
 /* ---- the body ----------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +71,7 @@ static dcl_status check_shapes(const dcl_array *from, const dcl_array *to)
     return DCL_OK;
 }
 
-dcl_status dcli_copy_check(const dcl_array *from, const dcl_array *to)
+static dcl_status copy_check(const dcl_array *from, const dcl_array *to)
 {
     if (from == NULL || to == NULL)
         return DCLI_FAIL_NULL("%s is NULL; expected an array made by dcl_agile(); see the error of that call",
@@ -102,7 +102,7 @@ static dcl_status start_copy(dcl_array *from, dcl_array *to)
     return say_overlap(from, to, dcli_forall_start(to->cluster, copy.body, copy.count, copy.arg));
 }
 
-dcl_status dcli_copy_planned(dcl_array *from, dcl_array *to, dcli_planned_fn *look, void *user)
+static dcl_status copy_planned(dcl_array *from, dcl_array *to, dcli_planned_fn *look, void *user)
 {
     struct copy copy;
     make_copy(from, to, &copy);
@@ -112,7 +112,7 @@ dcl_status dcli_copy_planned(dcl_array *from, dcl_array *to, dcli_planned_fn *lo
 dcl_status dcl_copy(dcl_array *from, dcl_array *to)
 {
     dcli_error_enter(__func__);
-    dcl_status status = dcli_copy_check(from, to);
+    dcl_status status = copy_check(from, to);
     const dcl_array *any = to != NULL ? to : from;
     if (any == NULL)
         return status;
@@ -129,7 +129,7 @@ dcl_status dcl_copy(dcl_array *from, dcl_array *to)
 
 /* ---- another map -------------------------------------------------------------------------------------------------- */
 
-dcl_status dcli_remap_check(const dcl_array *array, const dcl_map *map, unsigned flags)
+static dcl_status remap_check(const dcl_array *array, const dcl_map *map, unsigned flags)
 {
     if (array == NULL)
         return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile(); see the error of that call");
@@ -149,7 +149,7 @@ dcl_status dcli_remap_check(const dcl_array *array, const dcl_map *map, unsigned
     return DCL_OK;
 }
 
-dcl_status dcli_remap_choose(const dcl_array *array, dcl_map *map, unsigned flags, dcl_map **map_out)
+static dcl_status remap_choose(const dcl_array *array, dcl_map *map, unsigned flags, dcl_map **map_out)
 {
     *map_out = dcl_map_retain(map);
     if ((flags & DCL_REMAP_RELABEL) == 0)
@@ -172,14 +172,14 @@ static dcl_status imagine(const dcl_array *array, dcl_map *map, dcli_books *book
     return dcli_layout_bind(&map->rule, &array->layout.grid, &array_out->layout);
 }
 
-dcl_status dcli_remap_planned(dcl_array *array, dcl_map *map, dcli_planned_fn *look, void *user)
+static dcl_status remap_planned(dcl_array *array, dcl_map *map, dcli_planned_fn *look, void *user)
 {
     dcli_books books;
     dcl_array fresh;
     dcl_status status = imagine(array, map, &books, &fresh);
     if (status != DCL_OK)
         return status;
-    status = dcli_copy_planned(array, &fresh, look, user);
+    status = copy_planned(array, &fresh, look, user);
     dcli_layout_release(&fresh.layout);
     return status;
 }
@@ -192,7 +192,7 @@ static dcl_status check_pool(dcl_array *array, dcl_map *map)
     dcli_counted counted = {.node = DCL_ALL_NODES};
     if (config->pool_bytes / 64 >= config->tile_bytes)
         return DCL_OK;
-    return dcli_remap_planned(array, map, dcli_count_planned, &counted);
+    return remap_planned(array, map, dcli_count_planned, &counted);
 }
 
 /* Release the new array; the remapped array is valid, even if this fails. @return status, with its sentence. */
@@ -277,7 +277,7 @@ static dcl_status remap(dcl_array *array, dcl_map *map, unsigned flags)
     dcli_cluster_turn(array->cluster);
     dcl_status status = dcli_array_usable(array, "remap");
     if (status == DCL_OK)
-        status = dcli_remap_choose(array, map, flags, &chosen);
+        status = remap_choose(array, map, flags, &chosen);
     if (status != DCL_OK)
         return status;
     if (!dcl_map_equal(array->map, chosen))
@@ -288,7 +288,7 @@ static dcl_status remap(dcl_array *array, dcl_map *map, unsigned flags)
 
 static dcl_status call_remap(dcl_array *array, dcl_map *map, unsigned flags)
 {
-    dcl_status status = dcli_remap_check(array, map, flags);
+    dcl_status status = remap_check(array, map, flags);
     if (array == NULL)
         return status;
     if (status == DCL_OK && (status = dcli_array_check(array)) != DCL_OK)
@@ -311,4 +311,53 @@ dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags)
 {
     dcli_error_enter(__func__);
     return call_remap(array, map, flags);
+}
+
+/* ---- without running them ----------------------------------------------------------------------------------------- */
+
+/* Look at a copy of an array to itself, which does nothing. The lock is held. */
+static dcl_status nothing_look(dcl_array *array, const dcli_look *look)
+{
+    dcli_operation operation = {.kind = DCLI_OP_DROP, .operand_count = 2};
+    dcli_operand *operand = operation.operand;
+    dcl_status status = dcli_array_layout(array, &operand[0].layout);
+    operand[0].view = array->base != NULL ? &array->view : NULL;
+    operand[1] = operand[0];
+    if (status != DCL_OK)
+        return status;
+    return look->on(look->user, &(dcli_planned){.cluster = array->cluster,
+                                                .operation = &operation,
+                                                .array = (dcl_array *[]){array, array},
+                                                .name = (const char *[]){"to", "from"}});
+}
+
+dcl_status dcli_copy_look(dcl_array *from, dcl_array *to, const dcli_look *look)
+{
+    dcl_status status = copy_check(from, to);
+    if (status == DCL_OK)
+        status = look->check(to->cluster, look->user);
+    if (status != DCL_OK)
+        return status;
+    pthread_mutex_lock(&to->cluster->lock);
+    status = from == to ? nothing_look(to, look) : copy_planned(from, to, look->on, look->user);
+    pthread_mutex_unlock(&to->cluster->lock);
+    return status;
+}
+
+dcl_status dcli_remap_look(dcl_array *array, dcl_map *map, unsigned flags, const dcli_look *look)
+{
+    dcl_status status = remap_check(array, map, flags);
+    if (status == DCL_OK)
+        status = look->check(array->cluster, look->user);
+    if (status != DCL_OK)
+        return status;
+    dcl_map *chosen = NULL;
+    pthread_mutex_lock(&array->cluster->lock);
+    status = remap_choose(array, map, flags, &chosen);
+    if (status == DCL_OK)
+        status = dcl_map_equal(array->map, chosen) ? nothing_look(array, look)
+                                                   : remap_planned(array, chosen, look->on, look->user);
+    dcl_map_release(chosen);
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
 }

@@ -18,10 +18,20 @@ typedef struct dcli_planned {
 /** Callback with a planned call; the lock is held. */
 typedef dcl_status dcli_planned_fn(void *user, const dcli_planned *planned);
 
-/** Check a call as dcl_forall() or dcl_forall_tiles() does, and pass it to `look`. Takes the lock. @return the statuses
- *  of dcl_forall(), or what `look` returned. */
-dcl_status dcli_call_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
-                             const dcl_arg args[], dcli_planned_fn *look, void *user);
+/** How a description of a call is looked at instead of run: to count it, or to make a report. */
+typedef struct dcli_look {
+    dcl_status (*check)(const dcl_cluster *cluster, const void *user); /* checks what was asked for */
+    dcli_planned_fn *on;
+    void *user;
+} dcli_look;
+
+/** Check a call as running it does, and pass its plan to `look`. Takes the lock. @return the statuses of dcl_forall(),
+ *  dcl_copy(), ..., or what `look` returned. */
+dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+                            const dcl_arg args[], const dcli_look *look);
+dcl_status dcli_copy_look(dcl_array *from, dcl_array *to, const dcli_look *look);
+dcl_status dcli_remap_look(dcl_array *array, dcl_map *map, unsigned flags, const dcli_look *look);
+dcl_status dcli_move_look(dcl_array *array, const dcl_box *box, int node, const dcli_look *look);
 
 /** Pass a body of the library's own (dcli_forall_start()) to `look`. The lock is held. Arrays may be without
  *  storage. */
@@ -31,6 +41,7 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count
 /** Planned counters of a node, or of DCL_ALL_NODES; DCL_HOST: zeros. */
 typedef struct dcli_counted {
     int node;
+    const void *out; /* the program's memory for them */
     dcl_counters sum;
 } dcli_counted;
 /** Count a planned call (a dcli_planned_fn). @param counted  a dcli_counted. */
@@ -72,26 +83,12 @@ typedef struct dcli_report_asked {
     dcli_report *report; /* made by dcli_report_on() */
 } dcli_report_asked;
 
-/** Run, explain or report dcl_forall() or dcl_forall_tiles(). */
+/** Run dcl_forall() or dcl_forall_tiles(). */
 dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                            const dcl_arg args[]);
-dcl_status dcli_forall_explain(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
-                               const dcl_arg args[], int node, dcl_counters *counters_out);
-dcl_report *dcli_forall_report(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
-                               const dcl_arg args[], int node);
-/** Explain or report a move to `node`. All counters belong to `node`; other values of `counted` except DCL_ALL_NODES
- *  give zeros. */
-dcl_status dcli_move_explain(dcl_array *array, const dcl_box *box, int node, int counted, dcl_counters *counters_out);
-dcl_report *dcli_move_report(dcl_array *array, const dcl_box *box, int node);
 
-/** Check a node number for reports. */
-dcl_status dcli_report_check_node(const dcl_cluster *cluster, int node);
 /** Make the report of a loop body or a move (a dcli_planned_fn). @param asked  a dcli_report_asked. */
 dcl_status dcli_report_on(void *asked, const dcli_planned *planned);
-/** Make the report of a copy of an array to itself, which does nothing. The lock is held. */
-dcl_status dcli_report_on_nothing(dcli_report_asked *asked, dcl_array *array);
-/** The finished report for the program. @return NULL if status is an error. */
-dcl_report *dcli_report_end(dcli_report_asked *asked, dcl_status status);
 
 /** Find better maps and grains for the body, and add them to report->advice. The rest of the report is complete.
  *  @return DCL_OK or DCL_ERR_NOMEM. */
