@@ -367,12 +367,6 @@ static bool fills_slots(const dcli_worker *worker)
     return fills;
 }
 
-/* Whether copies into stages are complete as soon as a batch has been started. */
-static bool copies_early(const dcli_worker *worker)
-{
-    return !worker->is_host && dcli_device_in_place(worker->as_node->device);
-}
-
 /* What a device with memory of its own reads from others passes two queues on its way, and is used only when kernels
  * launched before have ended: more of it must be under way to keep both directions of the link busy. Between threads it
  * lies in slots of its owners, which lend 48 MB. */
@@ -405,7 +399,7 @@ static dcl_status open_node(dcli_worker *worker)
                                            .chunk_bytes = (int64_t)config->chunk_bytes,
                                            .pool_bytes = (int64_t)config->pool_bytes,
                                            .kept_bytes = (int64_t)config->kept_bytes,
-                                           .early_bytes = copies_early(worker) ? DCLI_EARLY_BYTES : 0,
+                                           .early_bytes = DCLI_EARLY_BYTES,
                                            .local_bytes = most_local_bytes(worker)};
     worker->commons = worker->terms.commons != NULL ? worker->terms.commons : dcli_commons_open(1);
     if (worker->commons == NULL)

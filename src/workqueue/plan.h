@@ -14,8 +14,8 @@
 /** For dcli_plan_terms.early_bytes: copying this much takes less time than a message between two nodes. */
 #define DCLI_EARLY_BYTES (INT64_C(64) << 10)
 
-/** Parameters of planning besides the operation; the same on all nodes of a session, except early_bytes and local_bytes, on
- *  which no exchange depends. Peer number node_count is the host. */
+/** Parameters of planning besides the operation; the same on all nodes of a session, except local_bytes, on which no
+ *  exchange depends. Peer number node_count is the host. */
 typedef struct dcli_plan_terms {
     int node_count;
     const dcli_node_ways *ways; /* [node_count] */

@@ -16,9 +16,15 @@ static int64_t bytes_of(const dcli_builder *builder, int k, const dcl_box *box)
     return dcli_padded_elements(box, dcli_builder_bytes(builder, k)) * dcli_builder_bytes(builder, k);
 }
 
+/* Only a node whose device uses host memory in place copies early: a GPU makes its copies in the order of its kernels. */
+static int64_t most_bytes(const dcli_builder *builder)
+{
+    return (builder->terms->ways[builder->self].can & DCLI_CAN_READ) != 0 ? builder->terms->early_bytes : 0;
+}
+
 static bool is_little(const dcli_builder *builder, int64_t count, int64_t bytes)
 {
-    return count <= MOST_STAGES && bytes <= builder->terms->early_bytes;
+    return count <= MOST_STAGES && bytes <= most_bytes(builder);
 }
 
 dcl_status dcli_early_note(dcli_builder *builder, int a, int64_t binding, const dcl_box *space,
@@ -26,8 +32,7 @@ dcl_status dcli_early_note(dcli_builder *builder, int a, int64_t binding, const 
 {
     builder->early_bytes += bytes_of(builder, dcli_param_of(builder, a), &view->foot);
     if (!is_little(builder, builder->early_count + 1, builder->early_bytes)) {
-        builder->early_bytes = builder->terms->early_bytes + 1; /* mark the limit as exceeded for the rest of the
-                                                                   batch */
+        builder->early_bytes = most_bytes(builder) + 1; /* mark the limit as exceeded for the rest of the batch */
         return DCL_OK;
     }
     if (dcli_grow(&builder->early, builder->early_count, &builder->early_capacity, sizeof *builder->early) != 0)

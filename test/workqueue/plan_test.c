@@ -259,11 +259,179 @@ Test(plan, works)
     test_ops_free();
 }
 
-static void expect_early(const char *what, const dcli_operation *operation, int64_t early_bytes, int64_t stages,
-                         int64_t early)
+/* ---- borders of large segments ------------------------------------------------------------------------------------ */
+
+/* C and A of one grid and map; node 0 of two, which send to each other. */
+struct border_case {
+    char what[48], map[40], body[96];
+    int rank;
+    int64_t extent[3], origin[3];
+    char works[1400];
+};
+
+/* Segments of 4096 elements and more are cut at their borders, until each part reads one segment per access. */
+ParameterizedTestParameters(plan, borders)
+{
+    static struct border_case cases[] = {
+        {"side by side",
+         "rows:block(128x128)",
+         "C(i,j) = A(i,j-1) + A(i,j+1);",
+         2,
+         {256, 256},
+         {0},
+         "[0:128, 1:127]: own own own\n"
+         "[0:128, 127:128]: own own own\n"
+         "[0:128, 0:1] checked: own stage own\n"
+         "[0:128, 129:255]: own own own\n"
+         "[0:128, 128:129]: own own own\n"
+         "[0:128, 255:256] checked: own own stage\n"},
+        {"with lower bounds",
+         "rows:block(128x128)",
+         "C(i,j) = A(i,j-1) + A(i,j+1);",
+         2,
+         {256, 256},
+         {-5, 1000},
+         "[-5:123, 1001:1127]: own own own\n"
+         "[-5:123, 1127:1128]: own own own\n"
+         "[-5:123, 1000:1001] checked: own stage own\n"
+         "[-5:123, 1129:1255]: own own own\n"
+         "[-5:123, 1128:1129]: own own own\n"
+         "[-5:123, 1255:1256] checked: own own stage\n"},
+        {"corners",
+         "rows:block(128x128)",
+         "C(i,j) = A(i-1,j-1) + A(i+1,j+1);",
+         2,
+         {512, 256},
+         {0},
+         "[1:127, 1:127]: own own own\n"
+         "[127:128, 1:127]: own own own\n"
+         "[127:128, 127:128]: own own own\n"
+         "[1:127, 127:128]: own own own\n"
+         "[0:1, 0:127] checked: own stage own\n"
+         "[0:1, 127:128] checked: own stage own\n"
+         "[1:127, 0:1] checked: own stage own\n"
+         "[127:128, 0:1] checked: own stage own\n"
+         "[1:127, 129:255]: own own own\n"
+         "[127:128, 128:129]: own own own\n"
+         "[127:128, 129:255]: own own own\n"
+         "[1:127, 128:129]: own own own\n"
+         "[0:1, 128:256] checked: own stage own\n"
+         "[1:128, 255:256] checked: own own stage\n"
+         "[129:255, 1:127]: own own own\n"
+         "[128:129, 1:127]: own own own\n"
+         "[128:129, 127:128]: own own own\n"
+         "[255:256, 1:128]: own own stage\n"
+         "[129:255, 127:128]: own own own\n"
+         "[128:256, 0:1] checked: own stage stage\n"
+         "[129:255, 129:255]: own own own\n"
+         "[128:129, 128:129]: own own own\n"
+         "[128:129, 129:255]: own own own\n"
+         "[255:256, 128:129]: own own stage\n"
+         "[255:256, 129:255]: own own stage\n"
+         "[129:255, 128:129]: own own own\n"
+         "[128:129, 255:256] checked: own own stage\n"
+         "[129:256, 255:256] checked: own own stage\n"},
+        {"three axes",
+         "rows:block(32x32x32)",
+         "C(i,j,k) = A(i,j-1,k) + A(i,j,k+1);",
+         3,
+         {64, 64, 64},
+         {0},
+         "[0:32, 1:32, 0:31]: own own own\n"
+         "[0:32, 1:32, 31:32]: own own own\n"
+         "[0:32, 0:1, 0:31] checked: own stage own\n"
+         "[0:32, 0:1, 31:32] checked: own stage own\n"
+         "[0:32, 1:32, 32:63]: own own own\n"
+         "[0:32, 0:1, 32:64] checked: own stage own\n"
+         "[0:32, 1:32, 63:64] checked: own own stage\n"
+         "[0:32, 33:64, 0:31]: own own own\n"
+         "[0:32, 32:33, 0:31]: own own own\n"
+         "[0:32, 32:33, 31:32]: own own own\n"
+         "[0:32, 33:64, 31:32]: own own own\n"
+         "[0:32, 33:64, 32:63]: own own own\n"
+         "[0:32, 32:33, 32:63]: own own own\n"
+         "[0:32, 32:33, 63:64] checked: own own stage\n"
+         "[0:32, 33:64, 63:64] checked: own own stage\n"},
+        {"borders of one element",
+         "rows:cyclic(8192)",
+         "C(i) = A(i-1) + A(i+1);",
+         1,
+         {24576},
+         {0},
+         "[1:8191]: own own own\n"
+         "[8191:8192]: own own stage\n"
+         "[0:1] checked: own stage own\n"
+         "[16385:24575]: own own own\n"
+         "[16384:16385]: own stage own\n"
+         "[24575:24576] checked: own own stage\n"},
+        {"wide and from one side",
+         "rows:cyclic(8192)",
+         "C(i) = A(i+5);",
+         1,
+         {24576},
+         {7},
+         "[7:8194]: own own\n"
+         "[8194:8199]: own stage\n"
+         "[16391:24578]: own own\n"
+         "[24578:24583] checked: own stage\n"},
+        {"small segments are staged",
+         "rows:block(32x32)",
+         "C(i,j) = A(i-1,j-1) + A(i,j);",
+         2,
+         {128, 64},
+         {0},
+         "[1:32, 1:32]: own own own\n"
+         "[0:1, 0:32] checked: own stage own\n"
+         "[1:32, 0:1] checked: own stage own\n"
+         "[1:32, 33:64]: own own own\n"
+         "[1:32, 32:33]: own own own\n"
+         "[0:1, 32:64] checked: own stage own\n"
+         "[33:64, 1:32]: own own own\n"
+         "[32:33, 1:32]: own own own\n"
+         "[32:64, 0:1] checked: own stage own\n"
+         "[33:64, 33:64]: own own own\n"
+         "[32:33, 32:64]: own stage own\n"
+         "[33:64, 32:33]: own own own\n"},
+    };
+    return cr_make_param_array(struct border_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+/* The works of a plan have no index in common, and all indices of the node together. */
+static void expect_once(const char *what, const dcli_plan *plan, const dcli_layout *layout)
+{
+    int64_t elements = 0;
+    dcl_box common;
+    for (int64_t w = 0; w < plan->work_count; w++) {
+        elements += dcli_box_elements(&plan->work[w].box);
+        for (int64_t v = 0; v < w; v++)
+            cr_expect_not(dcli_box_intersect(&plan->work[w].box, &plan->work[v].box, &common), "%s: works %d and %d",
+                          what, (int)v, (int)w);
+    }
+    cr_expect_eq(elements, dcli_layout_owned(layout, 0), "%s", what);
+}
+
+ParameterizedTest(struct border_case *c, plan, borders)
+{
+    dcl_grid grid = {.type = DCL_INT64, .rank = c->rank};
+    memcpy(grid.extent, c->extent, sizeof c->extent);
+    memcpy(grid.origin, c->origin, sizeof c->origin);
+    const dcli_layout *layout = test_layout(c->map, 2, &grid);
+    dcli_plan_terms send = terms_of(2, false);
+    dcli_operation *operation =
+        TEST_FORALL(c->rank, c->body, {DCL_ACCESS_OUT, "C", c->rank, layout}, {DCL_ACCESS_IN, "A", c->rank, layout});
+    expect_works(c->what, operation, 0, &send, c->works);
+    dcli_plan *plan = make(operation, 0, &send);
+    expect_once(c->what, plan, layout);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
+static void expect_early(const char *what, const dcli_operation *operation, const dcli_node_ways ways[],
+                         int64_t early_bytes, int64_t stages, int64_t early)
 {
     dcli_plan_terms terms = terms_of(2, true);
     terms.early_bytes = early_bytes;
+    terms.ways = ways;
     dcli_plan *plan = make(operation, 0, &terms);
     int64_t found = 0;
     for (int64_t s = 0; s < plan->stage_count; s++)
@@ -276,16 +444,21 @@ static void expect_early(const char *what, const dcli_operation *operation, int6
 /* What a batch reads in place is copied early altogether, or not at all; a box that is read twice has one stage. */
 Test(plan, little_is_copied_early)
 {
+    static const dcli_node_ways gpus[] = {{.can = DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU},
+                                          {.can = DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU}};
+    const dcli_node_ways *all = test_ways(true);
     dcl_grid line = dcl_grid_1d(DCL_INT64, 80);
     const dcli_layout *halves = test_layout("block", 2, &line), *turns = test_layout("cyclic(4)", 2, &line);
     dcli_operation *twice =
         TEST_FORALL(1, "C(i) = A(i+40) * A(79-i);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "A", 2, halves});
-    expect_early("too much", twice, 2 * 40 * 8 - 1, 0, 0);
-    expect_early("each access counts", twice, 2 * 40 * 8, 1, 1);
+    expect_early("too much", twice, all, 2 * 40 * 8 - 1, 0, 0);
+    expect_early("each access counts", twice, all, 2 * 40 * 8, 1, 1);
     dcli_operation *mixed =
         TEST_FORALL(1, "C(i) = B(i);", {DCL_ACCESS_OUT, "C", 1, halves}, {DCL_ACCESS_IN, "B", 2, turns});
-    expect_early("a stage from both parts, too large", mixed, 40 * 8 - 1, 1, 0);
-    expect_early("a stage from both parts", mixed, 40 * 8, 1, 1);
+    expect_early("a stage from both parts, too large", mixed, all, 40 * 8 - 1, 1, 0);
+    expect_early("a stage from both parts", mixed, all, 40 * 8, 1, 1);
+    expect_early("a GPU makes its copies with its kernels", twice, gpus, 2 * 40 * 8, 0, 0);
+    expect_early("also of what is staged", mixed, gpus, 40 * 8, 1, 0);
     test_ops_free();
 }
 
