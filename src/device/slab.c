@@ -17,8 +17,9 @@ enum {
 
 struct dcli_slab {
     dcli_mapping pages;
-    size_t used_bytes;                        /* of slots in use */
-    size_t backed_bytes;                      /* bytes from the start that have ever been part of a slot */
+    size_t used_bytes; /* of slots in use */
+    size_t
+        backed_bytes; /* bytes from the start that have ever been part of a slot; peer memory: all, it has its pages */
     uint64_t in_use[SLAB_PAGES / WORD_PAGES]; /* a bit per page */
     size_t longest;                           /* upper bound of the longest run of free pages */
     dcli_slab *next;
@@ -69,6 +70,8 @@ static dcl_status add_slab(dcli_device *device, bool shared, dcli_slab **slab_ou
         return status;
     }
     slab->longest = SLAB_PAGES;
+    slab->backed_bytes = slab->pages.pieces != NULL ? SLAB_BYTES : 0;
+    device->slab_bytes += slab->backed_bytes;
     while (*last != NULL)
         last = &(*last)->next;
     *last = slab;

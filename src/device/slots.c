@@ -151,7 +151,13 @@ void dcli_ring_free(dcli_device *device)
     pthread_mutex_lock(&ring->lock);
     bool is_lent = ring->lent_units > 0;
     ring->closed = true;
+    dcli_slot *given = ring->given; /* by other threads, since they were collected */
+    ring->given = NULL;
     pthread_mutex_unlock(&ring->lock);
+    for (dcli_slot *next; given != NULL; given = next) {
+        next = given->next;
+        dcli_free(given);
+    }
     if (!is_lent)
         free_ring(ring);
     device->ring = NULL;

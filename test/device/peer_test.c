@@ -186,6 +186,18 @@ Test(peer, memory_that_is_used_again_is_zeroed)
     expect_released("used again");
 }
 
+Test(peer, a_slab_has_all_of_its_memory_from_the_start)
+{
+    use_fakes(NULL);
+    dcli_device *device = open_device(0);
+    dcli_memory *small = create(device, 5000);
+    cr_expect_eq(dcli_device_spare_bytes(device), DCLI_SLAB_BYTES - 2 * DCLI_MEMORY_ALIGN, "%zu are kept",
+                 dcli_device_spare_bytes(device));
+    dcli_memory_release(small);
+    dcli_device_close(device);
+    expect_released("a slab");
+}
+
 Test(peer, scratch_and_private_memory_have_no_place)
 {
     use_fakes(NULL);

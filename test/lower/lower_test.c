@@ -255,6 +255,32 @@ Test(lower, segments_are_sets_of_rows)
     test_ops_free();
 }
 
+/* Rows of a costly body are cut finely, and reordered so that neighbours are computed by different work-items. */
+Test(lower, costly_rows_take_turns)
+{
+    dcl_grid line = dcl_grid_1d(DCL_INT64, 8192);
+    const dcli_layout *layout = test_layout("block", NODES, &line);
+    const dcli_operation *operation =
+        TEST_FORALL(1, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
+    dcli_traits traits = traits_of(PROCESSOR);
+    traits.compute_units = 2;
+    traits.element_ns = 100000;
+    dcli_plan *plan = plan_of(operation, false);
+    dcli_lowered lowered = {0};
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    cr_assert_eq(lowered.launch_count, 1);
+    const dcli_launch *launch = &lowered.launch[0];
+    int64_t length = dcli_row_length(operation->body), rows = launch->row_count, even = (rows + 1) / 2;
+    const int64_t *count = launch->row + dcli_row_at(operation->body, DCLI_ROW_COUNT, 0);
+    const int64_t *offset = launch->row + dcli_row_at(operation->body, DCLI_ROW_OFFSET, 0);
+    cr_assert_gt(rows, 4, "%d rows", (int)rows);
+    for (int64_t r = 0; r < rows; r++) /* of two work-items: rows 0, 2, 4, ..., then 1, 3, ... */
+        cr_expect_eq(offset[r * length], count[0] * (r < even ? 2 * r : 2 * (r - even) + 1), "row %d", (int)r);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
 /* The borders of large segments read their neighbours on the same node in place: only what comes from the other node is staged. */
 Test(lower, borders_of_large_segments_are_not_staged)
 {
