@@ -43,8 +43,13 @@ void dcli_front_leave(const void *handle);
 /** Drop a reference to a map, which remains pinned. */
 void dcli_front_drop_map(const void *map);
 
+/* The functions inside. */
+
+#define DCLI_DECLARE_INSIDE(name) extern __typeof__(dcl_##name) dcli_in_##name;
+DCLI_FRONT_FUNCTIONS(DCLI_DECLARE_INSIDE)
+
 /* Rows of front_*.c: public functions that only resolve their handles, call the function inside with the objects, and
- * end. A row declares the function inside, and defines the public one.
+ * end.
  *   begins      OPERATES: an operation (dcli_call_begin_operation()); ASKS: anything else
  *   pins        the parameters that are handles: CLUSTER(name), MAP(name), ARRAY(name)
  *   parameters  as in the public header
@@ -57,7 +62,6 @@ void dcli_front_drop_map(const void *map);
 #define ARRAY(name) name = dcli_call_array(&call, #name, name);
 
 #define DCLI_PUBLIC(type, name, begins, pins, parameters, ...) \
-    extern __typeof__(dcl_##name) dcli_in_##name;              \
     type dcl_##name parameters                                 \
     {                                                          \
         dcli_call call;                                        \
@@ -80,24 +84,5 @@ void dcli_front_drop_map(const void *map);
     DCLI_PUBLIC(type, name, ASKS, pins, parameters,                                         \
                 type answer = call.status == DCL_OK ? dcli_in_##name arguments : otherwise; \
                 dcli_call_end(&call, call.status); return answer;)
-
-/* The functions inside of the others. */
-
-extern __typeof__(dcl_open) dcli_in_open;
-extern __typeof__(dcl_open_plan) dcli_in_open_plan;
-extern __typeof__(dcl_close) dcli_in_close;
-extern __typeof__(dcl_clear_error) dcli_in_clear_error;
-extern __typeof__(dcl_map_retain) dcli_in_map_retain;
-extern __typeof__(dcl_map_release) dcli_in_map_release;
-extern __typeof__(dcl_map_locate) dcli_in_map_locate;
-extern __typeof__(dcl_map_describe_sized) dcli_in_map_describe_sized;
-extern __typeof__(dcl_array_release) dcli_in_array_release;
-extern __typeof__(dcl_map_of) dcli_in_map_of;
-extern __typeof__(dcl_cluster_of) dcli_in_cluster_of;
-extern __typeof__(dcl_call_run) dcli_in_call_run;
-extern __typeof__(dcl_forall_n) dcli_in_forall_n;
-extern __typeof__(dcl_call_explain_sized) dcli_in_call_explain_sized;
-extern __typeof__(dcl_call_report) dcli_in_call_report;
-extern __typeof__(dcl_stats_sized) dcli_in_stats_sized;
 
 #endif
