@@ -285,19 +285,30 @@ static struct range whole_range(const dcl_box *box)
     return range;
 }
 
-typedef dcl_status work_fn(dcli_builder *builder, const dcl_box *box, bool inside);
+/* What is still to be cut off a box. */
+enum step {
+    STEP_IN_GRID,        /* its reads lie in their grids: cut off those beyond periodic axes */
+    STEP_UNCHECKED,      /* they do not cross periodic axes either: cut off what other nodes own */
+    STEP_BORDER,         /* a border of a large box: cut it where a segment ends */
+    STEP_CHECKED_BORDER, /* the same, and reads may leave their grid */
+    STEP_AS_IS,
+    STEP_CHECKED /* nothing more, but reads may leave their grid */
+};
 
-/* Call `each` once for the part of a box in the range, and once for each box outside of the range. */
-static dcl_status split_box(dcli_builder *builder, const dcl_box *box, const struct range *range, work_fn *each)
+static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step step);
+
+/* Plan the part of a box in the range by one step, and the boxes outside of the range by another. */
+static dcl_status split_box(dcli_builder *builder, const dcl_box *box, const struct range *range, enum step inside,
+                            enum step outside)
 {
     dcl_box inner;
     dcli_box_list outer = {0};
     dcli_box_part(box, range->lo, range->count, &inner);
     dcl_status status = dcli_box_subtract(box, &inner, &outer);
     if (status == DCL_OK && !dcli_box_is_empty(&inner))
-        status = each(builder, &inner, true);
+        status = plan_step(builder, &inner, inside);
     for (int64_t b = 0; b < outer.count && status == DCL_OK; b++)
-        status = each(builder, &outer.box[b], false);
+        status = plan_step(builder, &outer.box[b], outside);
     dcli_box_list_free(&outer);
     return status;
 }
@@ -311,14 +322,6 @@ static dcl_status plan_as_is(dcli_builder *builder, const dcl_box *box, bool che
         status = look(builder, a, box, &views[a], &largest);
     return status == DCL_OK ? emit_work(builder, box, checked, views) : status;
 }
-
-static dcl_status plan_split(dcli_builder *builder, const dcl_box *box, bool inside)
-{
-    (void)inside;
-    return plan_as_is(builder, box, false);
-}
-
-static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box);
 
 enum {
     LARGE_SEGMENT = 1 << 12
@@ -361,7 +364,7 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
 /* If the reads of a box are spread over a few regions, cut the box where a region ends. Then each part reads one region
  * in place, and only elements that are sent need stages. */
 static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box, const dcl_box *foot, int64_t least,
-                                work_fn *each, bool *done_out)
+                                enum step step, bool *done_out)
 {
     const dcli_subscripts *subscripts = &builder->subscripts[a];
     *done_out = false;
@@ -380,7 +383,7 @@ static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box
         if (!dcli_footprint_inside(subscripts, box, &segments.box[s], range.lo, range.count))
             continue;
         dcli_box_part(box, range.lo, range.count, &part);
-        status = each(builder, &part, false);
+        status = plan_step(builder, &part, step);
     }
     dcli_box_list_free(&segments);
     return status;
@@ -393,12 +396,6 @@ static bool may_be_segments(const dcli_builder *builder, int a, const struct dcl
            !dcli_meets_copy(builder, dcli_param_of(builder, a), &view->foot);
 }
 
-static dcl_status plan_part(dcli_builder *builder, const dcl_box *box, bool inside)
-{
-    (void)inside;
-    return plan_unchecked(builder, box);
-}
-
 /* Whether an access may read outside its grid. Then cutting by segments would omit indices. */
 static bool is_cut(const dcli_builder *builder, int a, const dcl_box *box)
 {
@@ -406,19 +403,6 @@ static bool is_cut(const dcli_builder *builder, int a, const dcl_box *box)
     bool cut;
     dcli_footprint(&builder->own[a], box, &builder->grid[a], &foot, &cut);
     return cut;
-}
-
-static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool checked);
-
-static dcl_status plan_unchecked_border(dcli_builder *builder, const dcl_box *box, bool inside)
-{
-    return inside ? plan_as_is(builder, box, false) : plan_border(builder, box, false);
-}
-
-static dcl_status plan_checked_border(dcli_builder *builder, const dcl_box *box, bool inside)
-{
-    (void)inside;
-    return plan_border(builder, box, true);
 }
 
 /* Plan the part of a large box around the indices that read only own elements: cut it until each part reads one segment
@@ -432,8 +416,8 @@ static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool ch
         bool done = false;
         status = look(builder, a, box, &views[a], &largest);
         if (status == DCL_OK && may_be_segments(builder, a, &views[a]) && !(checked && is_cut(builder, a, box)))
-            status = plan_segments(builder, a, box, &views[a].foot, 1,
-                                   checked ? plan_checked_border : plan_unchecked_border, &done);
+            status =
+                plan_segments(builder, a, box, &views[a].foot, 1, checked ? STEP_CHECKED_BORDER : STEP_BORDER, &done);
         if (done)
             return status;
     }
@@ -465,12 +449,6 @@ static bool inside_part(const dcli_builder *builder, int a, const dcl_box *box, 
            declared_inside(builder, a, box, part, range_out);
 }
 
-/* Plan the indices whose reads may cross the edge of a periodic axis as works of their own: these reads need stages. */
-static dcl_status plan_wrapped(dcli_builder *builder, const dcl_box *box, bool inside)
-{
-    return inside ? plan_unchecked(builder, box) : plan_as_is(builder, box, false);
-}
-
 static dcl_status plan_in_grid(dcli_builder *builder, const dcl_box *box)
 {
     struct range range = whole_range(box);
@@ -492,7 +470,8 @@ static dcl_status plan_in_grid(dcli_builder *builder, const dcl_box *box)
             memset(&mine, 0, sizeof mine);
         intersect_ranges(box->rank, range.lo, range.count, mine.lo, mine.count);
     }
-    return leaves ? split_box(builder, box, &range, plan_wrapped) : plan_unchecked(builder, box);
+    return leaves ? split_box(builder, box, &range, STEP_UNCHECKED, STEP_AS_IS)
+                  : plan_step(builder, box, STEP_UNCHECKED);
 }
 
 /* Plan a box without reads outside grids. If most of it reads only the node's own part, that range becomes a work
@@ -510,7 +489,7 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
         status = look(builder, a, box, &views[a], &largest);
         if (status == DCL_OK && dcli_reads_parts(builder) && may_be_segments(builder, a, &views[a])) {
             bool done;
-            status = plan_segments(builder, a, box, &views[a].foot, LARGE_SEGMENT, plan_part, &done);
+            status = plan_segments(builder, a, box, &views[a].foot, LARGE_SEGMENT, STEP_UNCHECKED, &done);
             if (status != DCL_OK || done)
                 return status;
         }
@@ -530,17 +509,22 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
     dcli_box_part(box, range.lo, range.count, &inner);
     if (!splits || 2 * dcli_box_elements(&inner) < dcli_box_elements(box))
         return emit_work(builder, box, false, views);
-    return split_box(builder, box, &range, cuts_borders(box) ? plan_unchecked_border : plan_split);
+    return split_box(builder, box, &range, STEP_AS_IS, cuts_borders(box) ? STEP_BORDER : STEP_AS_IS);
 }
 
-static dcl_status plan_edge(dcli_builder *builder, const dcl_box *box, bool inside)
+static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step step)
 {
-    return inside ? plan_in_grid(builder, box) : plan_as_is(builder, box, true);
-}
-
-static dcl_status plan_cut_edge(dcli_builder *builder, const dcl_box *box, bool inside)
-{
-    return inside ? plan_in_grid(builder, box) : plan_border(builder, box, true);
+    switch (step) {
+    case STEP_IN_GRID:
+        return plan_in_grid(builder, box);
+    case STEP_UNCHECKED:
+        return plan_unchecked(builder, box);
+    case STEP_BORDER:
+    case STEP_CHECKED_BORDER:
+        return plan_border(builder, box, step == STEP_CHECKED_BORDER);
+    default:
+        return plan_as_is(builder, box, step == STEP_CHECKED);
+    }
 }
 
 /* Plan the indices that may read outside a grid as works of their own, whose kernels check each index. */
@@ -568,7 +552,7 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
     }
     if (!cut_any)
         return plan_in_grid(builder, box);
-    return split_box(builder, box, &range, cuts_borders(box) ? plan_cut_edge : plan_edge);
+    return split_box(builder, box, &range, STEP_IN_GRID, cuts_borders(box) ? STEP_CHECKED_BORDER : STEP_CHECKED);
 }
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
