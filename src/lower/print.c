@@ -5,7 +5,8 @@
 
 #include "base/check.h"
 
-const char *dcli_space_name(dcli_space_kind kind)
+/* Name of a space: "own part", "peer", "stage", "replica", "chunk". */
+static const char *space_name(dcli_space_kind kind)
 {
     static const char *const names[] = {[DCLI_SPACE_OWN] = "own part",
                                         [DCLI_SPACE_PEER] = "peer",
@@ -15,7 +16,8 @@ const char *dcli_space_name(dcli_space_kind kind)
     return names[kind];
 }
 
-const char *dcli_via_name(dcli_via via)
+/* Name of a way: "bound", "gathered", "by host", "by kernel", "by wire". */
+static const char *via_name(dcli_via via)
 {
     static const char *const names[DCLI_VIA_COUNT] = {[DCLI_VIA_BINDING] = "bound",
                                                       [DCLI_VIA_GATHER] = "gathered",
@@ -34,7 +36,7 @@ static const char *name_of(const dcli_operation *operation, int operand)
 /* Print a space. @param number  omitted if it has no meaning. */
 static void put_space(dcli_text *text, dcli_space_kind kind, int64_t number)
 {
-    dcli_text_put(text, "%s", dcli_space_name(kind));
+    dcli_text_put(text, "%s", space_name(kind));
     if (kind != DCLI_SPACE_OWN && number >= 0)
         dcli_text_put(text, " %" PRId64, number);
 }
@@ -130,7 +132,7 @@ static void put_route(const dcli_operation *operation, const dcli_route *route, 
     put_space(text, route->from.kind, route->from.kind == DCLI_SPACE_STAGE ? -1 : route->from.number);
     dcli_text_put(text, " to ");
     put_space(text, route->to.kind, route->to.kind == DCLI_SPACE_STAGE ? -1 : route->to.number);
-    dcli_text_put(text, " %s: %" PRId64 " elements in %" PRId64 "\n", dcli_via_name(route->via), route->elements,
+    dcli_text_put(text, " %s: %" PRId64 " elements in %" PRId64 "\n", via_name(route->via), route->elements,
                   route->transfers.count);
 }
 
@@ -140,7 +142,7 @@ static void put_launch(const dcli_operation *operation, const dcli_launch *launc
     dcli_text_put(text, "%s:", dcli_variant_kernel(launch->variant));
     for (int a = 0; a < body->access_count; a++) {
         dcli_text_put(text, "%s %s %s", a > 0 ? "," : "", name_of(operation, body->access[a].param),
-                      dcli_via_name(launch->via[a]));
+                      via_name(launch->via[a]));
         if (launch->via[a] == DCLI_VIA_BINDING) {
             dcli_text_put(text, " in ");
             put_space(text, launch->space[a].kind,

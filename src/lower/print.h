@@ -5,11 +5,6 @@
 #include "base/text.h"
 #include "lower/lower.h"
 
-/** Name of a space: "own part", "peer", "stage", "replica", "chunk". */
-const char *dcli_space_name(dcli_space_kind kind);
-/** Name of a way: "bound", "gathered", "by host", "by kernel", "by wire". */
-const char *dcli_via_name(dcli_via via);
-
 /** Print a plan: its batches, and for each its works with bindings, its stages with their pieces, and its chunks.
  *  @param most  lines printed of each list; then the number of remaining ones. */
 void dcli_plan_print(const dcli_operation *operation, const dcli_plan *plan, int64_t most, dcli_text *text);

@@ -5,7 +5,8 @@
 #include "base/alloc.h"
 #include "base/check.h"
 
-dcli_via dcli_via_between(const dcli_traits *traits, dcli_space to, dcli_space from)
+/* How transfers between two spaces are carried out on a device. */
+static dcli_via via_between(const dcli_traits *traits, dcli_space to, dcli_space from)
 {
     if (to.kind == DCLI_SPACE_CHUNK || from.kind == DCLI_SPACE_CHUNK)
         return DCLI_VIA_WIRE;
@@ -37,7 +38,7 @@ dcli_route *dcli_routes_find(dcli_routes *routes, const dcli_traits *traits, con
     if (dcli_grow(&routes->route, routes->count, &routes->capacity, sizeof *routes->route) != 0)
         return NULL;
     dcli_route *route = &routes->route[routes->count++];
-    *route = (dcli_route){.via = dcli_via_between(traits, like->to, like->from),
+    *route = (dcli_route){.via = via_between(traits, like->to, like->from),
                           .operand = like->operand,
                           .to = like->to,
                           .from = like->from,

@@ -4,9 +4,6 @@
 
 #include "lower/lower.h"
 
-/** How transfers between two spaces are carried out on a device. */
-dcli_via dcli_via_between(const dcli_traits *traits, dcli_space to, dcli_space from);
-
 /** Find or make the route of an operand between two spaces. NULL: DCL_ERR_NOMEM. @param like  its operand, to and from
  *  are used. */
 dcli_route *dcli_routes_find(dcli_routes *routes, const dcli_traits *traits, const dcli_operation *operation,

@@ -28,7 +28,8 @@ int dcli_tree_parent(const dcli_worker *worker, int node)
     return worker->gone[parent] ? worker->terms.node_count : parent;
 }
 
-bool dcli_tree_is_child(const dcli_worker *worker, int node)
+/* Whether `node` is a child of this peer. */
+static bool is_child(const dcli_worker *worker, int node)
 {
     return !worker->gone[node] && node != worker->terms.self && dcli_tree_parent(worker, node) == worker->terms.self;
 }
@@ -51,7 +52,7 @@ static dcli_msg_proof *proof_of(dcli_message *message)
 /* The child through which a node hears this worker; -1: none. */
 static int child_above(const dcli_worker *worker, int node)
 {
-    while (node != worker->terms.node_count && !dcli_tree_is_child(worker, node))
+    while (node != worker->terms.node_count && !is_child(worker, node))
         node = worker->gone[node] ? worker->terms.node_count : dcli_tree_parent(worker, node);
     return node != worker->terms.node_count ? node : -1;
 }
@@ -76,7 +77,7 @@ static dcl_status prove(dcli_worker *worker, const void *packed, size_t bytes, d
         return DCL_ERR_NOMEM;
     dcli_digest(packed, bytes, digest);
     for (int node = worker->terms.fanout; node < worker->terms.tree_nodes; node++)
-        if (!worker->gone[node] && !dcli_tree_is_child(worker, node)) {
+        if (!worker->gone[node] && !is_child(worker, node)) {
             numbers[proof->count++] = node;
             numbers[proof->count++] = (int64_t)dcli_tag(worker->as_host->word_keys[node], digest);
         }
@@ -209,7 +210,7 @@ dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
     if (status == DCL_OK && first)
         status = prove(worker, worker->as_host->last_said->packed, worker->as_host->last_said->bytes, &whole, numbers);
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (dcli_tree_is_child(worker, node))
+        if (is_child(worker, node))
             status = send_word(worker, node, message, &whole);
     *proof_of(message) = (dcli_msg_proof){0};
     return status;
@@ -291,7 +292,7 @@ static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_rise
         return status;
     int64_t complete = INT64_MAX;
     for (int node = 0; node < worker->terms.node_count; node++)
-        if (dcli_tree_is_child(worker, node))
+        if (is_child(worker, node))
             complete = dcli_min(complete, worker->risen[node].ready);
     forget_said(worker, complete);
     return DCL_OK;
@@ -316,7 +317,7 @@ static dcl_status take_all_held(dcli_worker *worker)
 {
     dcl_status status = DCL_OK;
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (dcli_tree_is_child(worker, node))
+        if (is_child(worker, node))
             status = take_held(worker, node);
     return status;
 }
@@ -377,7 +378,7 @@ dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_ri
         return status == DCL_OK ? take_held(worker, from) : status;
     }
     worker->risen[from] = (dcli_risen){risen->done, risen->ready};
-    for (int n = 0; n < risen->notice_count && dcli_tree_is_child(worker, from); n += 2)
+    for (int n = 0; n < risen->notice_count && is_child(worker, from); n += 2)
         if (risen->notice[n] < worker->terms.tree_nodes)
             worker->as_node->notices_of[risen->notice[n]] = risen->notice[n + 1];
     return DCL_OK;
@@ -394,7 +395,7 @@ dcl_status dcli_tree_rise(dcli_worker *worker)
     dcli_node_watermarks(worker->node, &least.done, &least.ready);
     own->notices_of[worker->terms.self] = own->notices;
     for (int node = 0; node < worker->terms.node_count; node++) {
-        if (dcli_tree_is_child(worker, node)) {
+        if (is_child(worker, node)) {
             least.done = dcli_min(least.done, worker->risen[node].done);
             least.ready = dcli_min(least.ready, worker->risen[node].ready);
         }

@@ -20,8 +20,6 @@
 bool dcli_tree_is(const dcli_worker *worker);
 /** The parent of a node: a node, or the host. */
 int dcli_tree_parent(const dcli_worker *worker, int node);
-/** Whether `node` is a child of this peer. */
-bool dcli_tree_is_child(const dcli_worker *worker, int node);
 
 /** Whether a KERNEL or OPERATIONS message is proved to be the host's. */
 bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *message);

@@ -384,8 +384,6 @@ bool dcli_node_is_awaited(const dcli_node *node)
     return false;
 }
 
-bool dcli_node_exchanges(const dcli_node *node) { return node->exchanging > 0; }
-
 const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int peer)
 {
     const struct dcli_open_op *op = dcli_op_find(node, operation);

@@ -155,8 +155,6 @@ bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);
 bool dcli_node_storage_failed(const dcli_node *node, int64_t storage);
 /** Whether another node waits for operations of this one to end. Cost: the number of nodes. */
 bool dcli_node_is_awaited(const dcli_node *node);
-/** Whether this node and others may still exchange messages for the operations seen. */
-bool dcli_node_exchanges(const dcli_node *node);
 /** The plan of `operation` for `peer` as this node uses it (own plan: peer == self). NULL if it is not needed here. */
 const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int peer);
 /** Describe what the node waits for, a line per open operation; for logs and failing tests. Freed with dcli_free(). */

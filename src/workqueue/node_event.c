@@ -227,7 +227,8 @@ static void mark_made(dcli_node *node, const struct dcli_open_op *op, int64_t b,
         }
 }
 
-void dcli_note_read(struct dcli_open_op *op, int64_t b)
+/* Record that a batch has finished reading peers' parts. Has no effect if that was known. */
+static void note_read(struct dcli_open_op *op, int64_t b)
 {
     op->read += !op->batch_read[b];
     op->batch_read[b] = true;
@@ -236,7 +237,7 @@ void dcli_note_read(struct dcli_open_op *op, int64_t b)
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status)
 {
     op->batch_ended[b] = true;
-    dcli_note_read(op, b);
+    note_read(op, b);
     while (op->ended < op->own->batch_count && op->batch_ended[op->ended])
         op->ended++;
     mark_made(node, op, b, status);
@@ -249,7 +250,7 @@ dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batc
     if (op == NULL || batch < 0 || batch >= op->started || op->batch_ended[batch])
         return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " has read but does not run",
                          batch, operation);
-    dcli_note_read(op, batch);
+    note_read(op, batch);
     dcli_advance_marks(node);
     return DCL_OK;
 }

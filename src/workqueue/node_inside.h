@@ -185,8 +185,6 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);
 dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause);
 /** Process the messages that arrived before their operation. */
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);
-/** Record that a batch has finished reading peers' parts. Has no effect if that was known. */
-void dcli_note_read(struct dcli_open_op *op, int64_t b);
 /** Record that a batch has ended, or was skipped. */
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status);
 
