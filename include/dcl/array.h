@@ -14,12 +14,12 @@ typedef struct dcl_array dcl_array;
 
 /** Make an array: the grid's elements, stored across the map's nodes, all zero.
  *  The nodes allocate the memory later. If a node has too little, the array fails. With DCL_SYNC=1 the call waits for the
- *  nodes; it then returns the failed array, not NULL.
+ *  nodes; even if the array has failed, the call returns it, not NULL.
  *  @param grid  checked here: type, rank 1..DCL_MAX_RANK, extents >= 0, total bytes within int64_t.
  *  @param map   borrowed; the array keeps what it needs. NULL is passed through.
  *  @return the array, yours: dcl_release(); or NULL: DCL_ERR_INVALID (the grid; map and grid do not fit), DCL_ERR_NOMEM,
  *          DCL_ERR_UNSUPPORTED (half on a device that lacks it), DCL_ERR_NODE_LOST (the map uses a node that is lost: make
- *          a new map). Cost: one message per worker at most. */
+ *          a new map). Cost: one message per node at most. */
 DCL_API dcl_array *dcl_agile(dcl_grid grid, dcl_map *map);
 
 /** Release the array. Operations that were started, and calls of other threads, can still use it until they end. NULL is
@@ -36,7 +36,7 @@ DCL_API dcl_cluster *dcl_cluster_of(const dcl_array *array);
 /** Set every stored element to `*element`, which has the array's type. Started when it returns. */
 DCL_API dcl_status dcl_fill(dcl_array *array, const void *element);
 
-/** Copy a box of the array from the program's memory.
+/** Write a box of the array: copy its elements from the program's memory.
  *  @param box      within the grid, of its rank; NULL: the whole grid.
  *  @param source   address of the element for the box's first index. Elements that are neighbours along
  *                  axis d of the box are strides[d] elements apart in host memory.
@@ -46,8 +46,8 @@ DCL_API dcl_status dcl_fill(dcl_array *array, const void *element);
  *          `source`. A refused call changes nothing. */
 DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[]);
 
-/** Copy a box of the array to the program's memory. Returns when the elements are in `target`. Parameters are those of
- *  dcl_write(). Elements that are stored nowhere have the map's fill value: dcl_map_with_rest().
+/** Read a box of the array: copy its elements to the program's memory. Returns when the elements are in `target`.
+ *  Parameters are those of dcl_write(). Elements that are stored nowhere have the map's fill value: dcl_map_with_rest().
  *  @return DCL_OK; the errors of dcl_write(); the error of a failed array. After an error the contents of `target` are
  *          undefined, and DCL does not write to it any more. One exception: if the array was computed by a body
  *          that accessed elements outside a grid, the elements are in `target` and the status is DCL_ERR_RANGE, until the
@@ -65,10 +65,12 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *  dcl_move() makes replicas ahead of use. Every body that reads the array uses the replicas that exist, no matter which
  *  call made them.
  *
- *  Limits per node: replicas take at most config.kept_bytes. A body makes no further replica while the arrays that it reads
- *  have replicas of 256 boxes there. Elements beyond these limits are moved each time. (dcl_move() has a higher limit.)
- *  A write drops the replicas that contain an element that it writes. A failed operation and a node that joins drop all
- *  replicas. When a failure becomes known, operations that have already been called may fail, too, because they lack a
+ *  Limits per node: replicas take at most config.kept_bytes. On a node, a body makes no further replica when the
+ *  arrays that it reads already have, together, replicas of 256 boxes. Elements beyond these limits are moved each time.
+ *  (dcl_move() has a higher limit.)
+ *
+ *  A write drops the replicas that contain an element that it writes. A failed operation and a node that joins drop
+ *  all replicas. When a failure becomes known, operations that have already been called may fail, too, because they lack a
  *  replica. dcl_explain() takes replicas into account.
  *  @param array  borrowed. For a view, its base.
  *  @param keep   true: retain replicas from now on. false: stop, and drop all replicas of the array, also those that other
@@ -78,7 +80,7 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
 DCL_API dcl_status dcl_keep(dcl_array *array, bool keep);
 
 /** Wait until every operation that writes or reads this array is complete.
- *  @param seconds  longest wait; negative: as long as it takes.
+ *  @param seconds  longest wait; negative: no limit but `wait_ms`.
  *  @return DCL_OK, DCL_ERR_TIMEOUT, the error of a failed array, or DCL_ERR_RANGE as for dcl_read(). */
 DCL_API dcl_status dcl_wait_for(dcl_array *array, double seconds);
 
@@ -107,9 +109,10 @@ DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
  *  same folder and then renamed to `path`; an existing file or link of that name is replaced. The call returns when file and
  *  name are on the disk. If a process is killed, the disk is full or the power fails, `path` has either the old contents or
  *  the new ones, never a mixture. The program must be allowed to read and write the folder.
- *  The nodes or the program write the file, chosen as for dcl_load_npy(). The program also writes it if the nodes' parts are
- *  short runs in the file (less than 64 KB each; less than 512 bytes for workers over tcp), and if some elements are stored
- *  nowhere; these get the map's fill value.
+ *  The nodes or the program write the file, chosen as for dcl_load_npy(). In two more cases the program writes it instead
+ *  of the nodes:
+ *    - the nodes' parts are short runs in the file: less than 64 KB each (less than 512 bytes for workers over tcp);
+ *    - some elements are stored nowhere. In the file they have the map's fill value.
  *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` has its old contents. Two exceptions: with
  *          DCL_ERR_RANGE (see dcl_read()) the file is written. If only the folder could not be written to the disk, the new
  *          file is there, and the sentence of the DCL_ERR_FILE says so. */

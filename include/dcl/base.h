@@ -24,11 +24,14 @@ extern "C" {
  *   - An array *fails* if an operation that writes it fails, or if a node that stores a part of it is lost. The contents of
  *     a *failed array* are undefined: calls that read it return the error, and operations that need it are not carried
  *     out. It becomes valid again when one operation overwrites all of it; after the loss of a node it never does.
- *   - A cluster *breaks* if a node can no longer keep its state, for lack of memory or after a violation of the protocol:
- *     from then on every call returns that error, until dcl_close().
- *   - "NULL is passed through": given NULL, the function returns NULL and leaves the error as it is: that of the call that
- *     returned the NULL.
- *   - To *retain* a replica is to store it on a node after the operation that moved its elements.
+ *   - A cluster *breaks* if its program, or a node that is a thread, has no memory for its own state, and when its last
+ *     node is lost: from then on every call returns that error, until dcl_close(). A worker process that has no memory
+ *     for its state, or that sends an invalid message, does not break the cluster: its node is lost.
+ *   - "NULL is passed through": a function that is given NULL returns NULL and does not change dcl_error(), which still
+ *     describes the call that failed first.
+ *   - Replica: a node's own copy of elements, mostly of elements that other nodes own. To *retain* a replica is to store
+ *     it after the operation that moved its elements.
+ *   - Tile: the elements of an array that are computed together, as one task.
  *   - Stage: temporary memory of a node, into which it copies inputs that are not contiguous. Batch: tiles of a node that
  *     are computed together. */
 
@@ -58,7 +61,7 @@ typedef enum dcl_status {
     DCL_OK = 0,
     DCL_ERR_INVALID,     /**< an argument does not make sense */
     DCL_ERR_RANGE,       /**< an index or a box lies outside its grid */
-    DCL_ERR_NOMEM,       /**< memory of the host or of a device is exhausted, or a budget is too small */
+    DCL_ERR_NOMEM,       /**< memory of the host or of a device is exhausted, or a limit such as DCL_KEPT_BYTES is */
     DCL_ERR_FILE,        /**< a file cannot be used */
     DCL_ERR_BODY,        /**< the text of a loop body is wrong */
     DCL_ERR_UNSUPPORTED, /**< valid, but not supported here */
@@ -74,8 +77,8 @@ typedef enum dcl_status {
 DCL_API const char *dcl_status_name(dcl_status status);
 
 /** This thread's last error as a sentence: the call, the value found, what was expected and how to fix it. A call that
- *  gets NULL for a cluster, map or array fails with the error of this thread's last constructor that returned NULL: the
- *  same status, the same sentence.
+ *  gets NULL for a cluster, map or array fails with the error of this thread's last call that returned NULL instead of
+ *  making one: the same status, the same sentence.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

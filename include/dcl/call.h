@@ -26,7 +26,7 @@ typedef struct dcl_counters {
     int64_t bytes_sent;   /**< bytes of data in messages */
     int64_t bytes_copied; /**< bytes copied on a node: packing, unpacking, staging */
     int64_t messages_sent; /**< messages of every kind, except those of dcl_stats() itself */
-    int64_t kernels_built; /**< programs compiled (found in no cache of this cluster) */
+    int64_t kernels_built; /**< OpenCL programs compiled (found in no cache of this cluster) */
     int64_t launches;      /**< kernels started */
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
 } dcl_counters;
@@ -78,8 +78,8 @@ typedef struct dcl_call {
 } dcl_call;
 
 /** Run a call.
- *  @return DCL_OK when started; otherwise the statuses of the function named at `kind`; DCL_ERR_INVALID also when struct_size,
- *          kind or arg_bytes is wrong.
+ *  @return DCL_OK when started; otherwise the statuses of the function that dcl_call_kind names for this kind;
+ *          DCL_ERR_INVALID also when struct_size, kind or arg_bytes is wrong.
  *          A call that is refused changes nothing. */
 DCL_API dcl_status dcl_call_run(const dcl_call *call);
 

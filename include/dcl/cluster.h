@@ -40,8 +40,9 @@ typedef struct dcl_config {
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
     size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
-    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes; also the limit of
-                               shared memory that a device registers, at least 256 MB */
+    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. A device with
+                               memory of its own also pins shared memory of messages, up to the larger of this value
+                               and 256 MB */
     size_t kept_bytes;    /**< DCL_KEPT_BYTES: most memory per node for replicas (dcl_keep(), dcl_move()) */
     size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
     size_t window;        /**< DCL_WINDOW: most operations that are started and not yet complete */
@@ -109,9 +110,9 @@ DCL_API dcl_cluster *dcl_open(const dcl_config *config);
 DCL_API dcl_cluster *dcl_open_plan(int nodes);
 
 /** Wait for all operations, end the threads or worker processes of the nodes, and free everything. Arrays that are still there
- *  are released; their handles become invalid. Calls of other threads with this cluster return DCL_ERR_INVALID immediately,
- *  before the waiting begins. NULL is accepted. If the thread of a node hangs in its driver, the memory of that node, and
- *  memory that it may still be reading, is not freed.
+ *  are released; their handles become invalid. Calls of other threads with this cluster return DCL_ERR_INVALID: new calls
+ *  from now on, and calls that wait at this moment. Their operations are completed. NULL is accepted. If the thread of a
+ *  node hangs in its driver, the memory of that node, and memory that it may still be reading, is not freed.
  *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed; DCL_ERR_INVALID if the cluster was
  *          closed before, or if the caller is a callback of a call with this cluster (a `visit` of dcl_tiles(),
  *          say). */
@@ -119,7 +120,7 @@ DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
 /* Special values for parameters that take a node number. -1 is DCL_NOWHERE (dcl/map.h), which is no node. */
 #define DCL_ALL_NODES (-3) /**< all nodes: their sum, or each in turn */
-#define DCL_HOST (-2)      /**< the program itself */
+#define DCL_HOST (-2)      /**< the program itself, not a computer */
 
 /** Number of nodes, including lost ones; 0 for NULL. */
 DCL_API int dcl_node_count(const dcl_cluster *cluster);
@@ -131,11 +132,12 @@ DCL_API const char *dcl_node_name(const dcl_cluster *cluster, int node);
  *  on a lost node have failed for good; maps that are made after the loss use the remaining nodes. */
 DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
 
-/** Add workers to the cluster. They get the next node numbers, and maps that are made afterwards use them too. The call
- *  waits for all earlier operations, and calls of other threads wait for it. It is complete when it returns. Either all
- *  workers join or none: after an error those that had started are ended, and their numbers are not used again.
+/** Add nodes to the cluster: one for each device of the given workers, or N local processes. They get the next node
+ *  numbers, and maps that are made afterwards use them too. The call waits for all earlier operations, and calls of other
+ *  threads wait for it. It is complete when it returns. Either all new nodes join or none. After an error the worker
+ *  processes that had started are ended, and their numbers are not used again.
  *  @param workers  addresses as in dcl_config; "local:N" in a cluster of local workers.
- *  @return DCL_OK, or as dcl_open(); DCL_ERR_NODE_LOST when one of them was lost before it had joined, or no node is
+ *  @return DCL_OK, or as dcl_open(); DCL_ERR_NODE_LOST when a new node was lost before it had joined, or no node is
  *          left; DCL_ERR_UNSUPPORTED for a cluster of threads, or when no number is free (DCL_SPARE). */
 DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
 
@@ -143,12 +145,12 @@ DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
  *  becomes dcl_error(). Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster;
  *  DCL_OK if there is none.
  *
- *  Only operations set the cluster's error: calls that make, write, read, move or wait for elements, such as
- *  dcl_agile(), dcl_forall() and dcl_read(). Calls that only make maps and views (dcl_map_parse(), dcl_slice(), ...)
- *  and calls that only ask (dcl_explain(), dcl_map_locate(), ...) set dcl_error() and dcl_status_of(NULL) when they
- *  fail, but not the cluster's error. So a program can try a map without consequences. If it passes the resulting NULL
- *  to an operation, the operation fails with the same error, which then is the cluster's: a program may also check once
- *  at the end. */
+ *  Only operations and waits set the cluster's error: calls that make, write, read, move or wait for elements, such as
+ *  dcl_agile(), dcl_forall(), dcl_read() and dcl_wait(). Calls that only make maps and views (dcl_map_parse(),
+ *  dcl_slice(), ...) and calls that only ask (dcl_explain(), dcl_map_locate(), ...) set dcl_error() and
+ *  dcl_status_of(NULL) when they fail, but not the cluster's error. So a program can try a map without consequences. If
+ *  it passes the resulting NULL to an operation, the operation fails with the same error, which then is the cluster's: a
+ *  program may also check once at the end. */
 DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
 /** Clear the cluster's first error and this thread's; with NULL only this thread's. Failed arrays stay failed until
  *  they are overwritten; arrays with a part on a lost node stay failed for good. An array that a body computed with

@@ -30,9 +30,9 @@ typedef struct dcl_report_node {
     int64_t elements;      /**< indices of the first output that its tasks compute */
     int64_t staged_bytes;  /**< most memory for the stages of one batch (dcl/base.h) of its tasks, with padding, without
                                 replicas */
-    int64_t arrived_bytes; /**< most memory for data messages that have arrived and are still needed, if batches run
-                                in order. Neither number includes the storage of arrays. If batches overlap, a node
-                                uses more. */
+    int64_t arrived_bytes; /**< most memory for data messages that have arrived and are still needed, if each batch
+                                ends before the next one begins. If batches overlap, a node uses more. Neither
+                                number includes the storage of arrays. */
     int64_t copied_bytes;  /**< memory of the replicas that it makes (dcl_keep(), dcl_move()) */
 } dcl_report_node;
 
@@ -48,8 +48,8 @@ typedef struct dcl_report_array {
     int64_t bytes_moved; /**< the part of the reported nodes' bytes_moved that this array causes */
 } dcl_report_array;
 
-/** An access for which DCL plans to move more elements than the body reads, because its subscripts combine several indices
- *  or repeat one, or for which it cannot tell. The *footprint* of an access is the set of elements that is planned for it. */
+/** An access for which DCL plans, or may plan, to move more elements than the body reads: its subscripts combine several
+ *  indices or repeat one. The *footprint* of an access is the set of elements that is planned for it. */
 typedef struct dcl_report_footprint {
     const char *name;     /**< name of the array */
     int line, column;     /**< where the access is in the body, from 1 */

@@ -75,9 +75,9 @@ typedef struct dcl_use {
 DCL_API dcl_status dcl_body_use(const char *body, int count, const char *const names[], const char *name,
                                 dcl_use *use_out);
 
-/** Determine unknown grids of arrays from the known ones. Each index of the body gets the range of the axis where the
- *  index alone is the subscript of a known array. An unknown grid gets these origins and extents and, if its type is 0,
- *  the type of the first known array.
+/** Determine unknown grids of arrays from the known ones. If a known array has a plain index as a subscript, as
+ *  in A(i, 2*j) for i, this index gets the range of that axis. An unknown grid gets these origins and extents and, if its
+ *  type is 0, the type of the first known array.
  *  @param grids  [count] in: known if rank > 0; out: all known.
  *  @return DCL_OK; DCL_ERR_BODY when no known array has an index alone as a subscript, or when several do with
  *          different extents (the sentence names all). */
@@ -255,7 +255,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *                              f runs in this thread, before the call returns, once for each tile of every node; this
  *                              suits hundreds of tiles, not thousands. Several boxes of a tile are moved as one box
  *                              that contains them, and counted as approximate.
- *    DCL_MOVE(C, B)            the same as DCL_IN(B); C, an output of the call, is the one that needs B.
+ *  DCL_MOVE(C, B) declares nothing: it is DCL_IN(B), and also names the output C that needs B.
+ *
  *  A read outside what is declared gives 0 and is reported like a read outside the grid; the sentence quotes the
  *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes against
  *  the plan.

@@ -14,7 +14,8 @@ extern "C" {
  *  @param array  borrowed. A view: boxes are in the view's indices. Tiles of its base that the view does not show are
  *                skipped; the others keep their numbers.
  *  @param node   0..node_count-1, or DCL_ALL_NODES: one node after the other.
- *  @param visit  called in this thread, with no lock held: it may call any function.
+ *  @param visit  called in this thread, with no lock held: it may call any function except dcl_close() of this
+ *                cluster.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_UNSUPPORTED (a reshaped view whose base now has a map that
  *          no longer fits the new shape: dcl_reshape()), or what `visit` returned. */
 DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void *user);
@@ -37,9 +38,9 @@ DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visi
  *  @param box    in the array's indices; NULL: all of them.
  *  @param node   0..node_count-1.
  *  @return DCL_OK when started; DCL_ERR_INVALID, DCL_ERR_RANGE (the box is not in the grid), DCL_ERR_NOMEM (the
- *          replicas do not fit the budget: nothing is moved), DCL_ERR_UNSUPPORTED (a reshaped view), DCL_ERR_NODE_LOST,
- *          the error of a failed array. If the node runs out of memory later, the cluster's error is set
- *          (dcl_status_of()) and operations that use the replicas fail; the array keeps its contents. */
+ *          replicas do not fit DCL_KEPT_BYTES: nothing is moved), DCL_ERR_UNSUPPORTED (a reshaped view),
+ *          DCL_ERR_NODE_LOST, the error of a failed array. If the node runs out of memory later, the cluster's error is
+ *          set (dcl_status_of()) and operations that use the replicas fail; the array keeps its contents. */
 DCL_API dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node);
 
 /** The description of dcl_move(). */

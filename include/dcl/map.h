@@ -9,11 +9,13 @@
 extern "C" {
 #endif
 
-/** A resource map: how a grid of any extent is laid over nodes of a cluster. Opaque, immutable.
+/** A resource map: the rule that assigns the elements of a grid to nodes of a cluster. Most maps serve grids of any
+ *  extent; maps that are lists serve certain grids. Opaque, immutable.
  *
  *  A map uses the nodes that are alive when it is made, or the nodes that its caller names, and never changes them: a node
- *  that joins later is used by maps that are made later. The nodes of a map are in ascending order of their numbers, unless
- *  the caller lists them in another order. The position of a node in this order, from 0, is its *place*: dcl_map_node().
+ *  that joins later is used by maps that are made later. The nodes of a map are in ascending order of their numbers. Only
+ *  a map that was read from text with `;nodes=`, or made by dcl_remap_with(), can have them in another order. The
+ *  position of a node in this order, from 0, is its *place*: dcl_map_node().
  *
  *  Three families of maps divide a grid; a fourth, *replicated*, does not: one node owns all elements.
  *    - *Per axis* (HPF, ScaLAPACK): a rule of its own divides each axis into *runs* of indices. The nodes form a grid of the
@@ -160,9 +162,10 @@ DCL_API dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, in
                                       int *count_out);
 
 /** Store an array on one node, with replicas on others. The first node alive owns all elements and computes all that is
- *  written. Each of the next copies - 1 nodes retains the elements that it has read until the owner overwrites them (as
- *  after dcl_keep(), but without a limit of memory). So an unchanged element is sent to such a node once; other nodes receive
- *  it for each operation that reads it. Replicas are only read: when the owner is lost, the array has failed.
+ *  written. Each of the nodes after it, `copies` minus one of them, retains the elements that it has read until the owner
+ *  overwrites them (as after dcl_keep(), but without a limit of memory). So an unchanged element is sent to such a node
+ *  once; other nodes receive it for each operation that reads it. Replicas are only read: when the owner is lost, the
+ *  array has failed.
  *  @param copies  number of nodes that hold the array, the owner included, at most the nodes alive. 0: all nodes alive.
  *  @return the map, yours, for grids of every rank: `replicated`, `replicated(2)`; or NULL: DCL_ERR_INVALID. */
 DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
@@ -273,8 +276,9 @@ DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[],
 /** Make the same map over other nodes.
  *  @param count  length of `nodes`, at least 1. If the map states an arrangement of nodes (`@2x2`), count must
  *                be the number of nodes in it.
- *  @param nodes  [count] different nodes of the cluster in any order; their places are in ascending order of numbers. They must
- *                form at most 32 ranges of consecutive numbers. A lost node is accepted, but no array can be made with the map.
+ *  @param nodes  [count] different nodes of the cluster. The order of the list does not matter: places are in ascending
+ *                order of node numbers. The nodes must form at most 32 ranges of consecutive numbers. A lost node is
+ *                accepted, but no array can be made with the map.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[]);
 

@@ -49,14 +49,17 @@ extern "C" {
  *
  *  Inputs: DCL_MOVE(C, B), DCL_IN(B) and DCL_IN_KEPT(B) provide the tile's own box of B, whose grid must have the
  *  origin and extents of the first output's. Use DCL_IN_ALL and so on for other reads. Elements for later tiles are transferred
- *  while earlier tiles are computed. Under cyclic maps the elements of a tile are not neighbours in the grid. If an input then
- *  has a halo, a tile has more boxes, so that each launch computes neighbours: one row (maps of single elements), or one piece
- *  (maps of small pieces).
+ *  while earlier tiles are computed.
  *
- *  Outputs: elements that the kernel does not write keep their values. DCL_OUT and DCL_INOUT mean the same here;
- *  therefore a failed array must first be overwritten by other means. All outputs have the extents of the first. If
- *  their elements have other owners, these elements are sent to the tile's node and back. An array that is written has
- *  one name.
+ *  Maps that deal single elements or small pieces: neighbours in a tile are not neighbours in the grid. If an input has a
+ *  halo along such an axis, the tile is cut along this axis, and every part is a launch of its own. A part has one index
+ *  of the axis (single elements) or one piece (small pieces). An example is `cyclic,*` on 2 nodes: node 0 owns rows 0, 2,
+ *  4, ..., and with DCL_IN_HALO(A, 1, 0) each of its rows is a launch.
+ *
+ *  Outputs: elements that the kernel does not write keep their values. So DCL_OUT means the same as DCL_INOUT here, and
+ *  a failed array is refused as an output, too: overwrite it first, with dcl_fill() for example. All outputs have the
+ *  extents of the first. If their elements have other owners, these elements are sent to the tile's node and back. An
+ *  array that is written has one name.
  *
  *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked. If the element is not present, a read
  *  gives 0 and a write has no effect; the first such access is reported as DCL_ERR_RANGE. Accesses through C_data or an

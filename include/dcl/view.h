@@ -46,9 +46,9 @@ DCL_API dcl_array *dcl_shift(dcl_array *array, const int64_t by[]);
 /** Add an axis before axis `axis`, or after the last one if `axis` is the rank. All its indices 0..extent-1 show the same
  *  elements. */
 DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
-/** Show all elements, in row-major order, as a grid of another shape. Whether this works depends only on grid and map: it is
- *  refused if there is a number of nodes with which an element would have to move. A *row* is here all elements with the same
- *  first index. It works
+/** Show all elements, in row-major order, as a grid of another shape. The answer is the same for every
+ *  number of nodes: a reshape is refused if, with any number of nodes, an element would have to move. A *row* is here all
+ *  elements with the same first index. A reshape works
  *    - if the map divides no axis;
  *    - if the map divides only the first axis, or deals pieces of whole rows, and each run or piece has a whole number of
  *      rows of the new shape;

@@ -22,37 +22,38 @@ typedef struct dcl_worker_config {
     const char *log;     /**< "off", "warn", "info", "debug" */
     int first_port;      /**< port range of worker processes: first_port..last_port; 0: 61000..61999 */
     int last_port;
-    int most_sessions;   /**< most programs served at the same time */
-    size_t quota_bytes;  /**< memory limit per session and device for arrays, replicas, stages and plans; 0: a share of
-                          the device's memory */
+    int most_sessions;   /**< most programs served at the same time: one session each */
+    size_t quota_bytes;  /**< memory limit per session and device for arrays, replicas, stages and plans; 0: the default
+                          of docs/workers.md, "Limits and quotas" */
     size_t io_threads;   /**< threads per process that encrypt and send */
     const char *contain; /**< containment: deny session processes all files, ports and processes that they do not
                               need. "auto": as far as this system can, the rest is logged; "strict": completely, or
                               DCL_ERR_UNSUPPORTED; "off" */
     const char *cache;   /**< folder for compiled kernels, with a subfolder per key; NULL: `dcl` in the user's cache
                               folder, or a temporary folder */
-    int first_peer_port; /**< port range of other workers' processes, if it differs from first_port..last_port; */
-    int last_peer_port;  /**< 0: the same range */
+    int first_peer_port; /**< port range of other workers' processes: first_peer_port..last_peer_port; 0: the same as
+                              first_port..last_port */
+    int last_peer_port;
     int most_sessions_per_key; /**< most sessions of one key at the same time; 0: three quarters of most_sessions.
                                     Only with keys */
     size_t grace_ms;           /**< dcl_worker_stop(): time that sessions get to complete their operations */
-    size_t most_kernel_ms;     /**< upper limit for the program's kernel_ms; also for its build_ms, but there a value
-                                    of less than 10 minutes counts as 10 minutes */
+    size_t most_kernel_ms;     /**< upper limit for the program's kernel_ms. The upper limit for its build_ms is the
+                                    longer of this value and 10 minutes */
 } dcl_worker_config;
 
 /** @param config_bytes  sizeof(dcl_worker_config) in the program; becomes struct_size. */
 DCL_API void dcl_worker_defaults_sized(dcl_worker_config *config_out, size_t config_bytes);
-/** Set defaults: no address, default devices, no files, no keys, log "warn", ports 61000..61999, 64 sessions, no quota,
- *  contain "auto", most_kernel_ms one day. */
+/** Set defaults: no address, default devices, no files, no keys, log "warn", ports 61000..61999, 64 sessions,
+ *  quota_bytes 0, contain "auto", most_kernel_ms one day. */
 static inline void dcl_worker_defaults(dcl_worker_config *config_out)
 {
     dcl_worker_defaults_sized(config_out, sizeof *config_out);
 }
 
-/** Offer the devices of this host until dcl_worker_stop(). A *session* is one program that uses this worker: it gets one
- *  worker process per device, which ends with the session. When a program ends, for whatever reason, nothing of its session
- *  remains. The call makes its own process undumpable (no core dumps; other processes cannot trace it) and a child subreaper
- *  (PR_SET_CHILD_SUBREAPER): it adopts orphaned descendants, in order to end them.
+/** Offer the devices of this host until dcl_worker_stop(). Each session (dcl/base.h) that uses this worker gets one
+ *  worker process per device here, and these processes end with the session. When a program ends, for whatever reason,
+ *  nothing of its session remains. The call makes its own process undumpable (no core dumps; other processes cannot trace
+ *  it) and a child subreaper (PR_SET_CHILD_SUBREAPER): it adopts orphaned descendants, in order to end them.
  *  @return DCL_OK after dcl_worker_stop(); DCL_ERR_INVALID (configuration), DCL_ERR_FILE (keys, token, folder),
  *          DCL_ERR_DEVICE (no device), DCL_ERR_NETWORK (bad address, port in use, or the check that strangers are
  *          refused has failed). */
