@@ -20,8 +20,9 @@ static _Thread_local const void *cause_cluster; /* handle of the cluster for whi
 static _Thread_local const char *function;
 static _Thread_local bool in_constructor;
 static _Thread_local struct aside {
-    bool is_aside, is_replaced; /* is_aside: the thread does the work of another one, see dcli_error_set_aside();
-                                   is_replaced: `last` is from that work, not the thread's own */
+    bool is_aside, is_replaced; /* is_aside: the thread is doing work for another one, see dcli_error_set_aside();
+                                   is_replaced: that work has overwritten the thread's last error, which is saved in
+                                   `last` below */
     struct error last;
     const char *function;
     bool in_constructor;

@@ -8,7 +8,8 @@
 
 #define DCLI_HASH_START UINT64_C(0x9E3779B97F4A7C15)
 
-/** Mix one word into a hash. Source: the finalizer of MurmurHash3 (A. Appleby, 2011). */
+/** Mix one word into a hash, by one multiplication and one shift. The factor is one of the finalizer of MurmurHash3 (A.
+ *  Appleby, 2011). */
 static inline uint64_t dcli_hash_word(uint64_t hash, uint64_t word)
 {
     hash ^= word;

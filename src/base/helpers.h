@@ -40,8 +40,8 @@ void dcli_helpers_close(dcli_helpers *helpers);
 /** Number of threads of the pool, whether they have been started or not. */
 int dcli_helpers_count(const dcli_helpers *helpers);
 
-/** Start a task. Tasks are begun in the order of these calls. If no thread could be started, the task has ended when
- *  this returns. From any thread. */
+/** Queue a task. Tasks are begun in the order of these calls. If no thread could be started, the task runs here and has
+ *  ended when this returns. From any thread. */
 void dcli_helpers_start(dcli_helpers *helpers, dcli_task *task);
 /** Whether all parts have ended. Then this thread sees everything that they have written. */
 bool dcli_task_is_over(const dcli_task *task);

@@ -18,7 +18,8 @@ uint8_t dcli_ways_allowed(const char *setting, bool processes)
         return 0;
     if (strcmp(setting, "slots") == 0)
         return DCLI_CAN_SHARE | DCLI_CAN_REGISTER;
-    /* Drivers were seen to fail when the GPUs of one process read each other's memory: only on request there. */
+    /* "auto": GPUs of one process do not read each other's memory, because drivers were seen to fail then. The setting
+     * "place" allows it. */
     return strcmp(setting, "place") == 0 || processes ? DCLI_CAN_ALL
                                                       : DCLI_CAN_ALL & ~(DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU);
 }

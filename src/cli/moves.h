@@ -32,7 +32,7 @@ typedef struct cli_moves {
     int move_count;
     cli_move *move;        /* [move_count] sorted by from, then to */
     int64_t bytes, blocks; /* planned totals; an element that is both read and written counts once */
-    int64_t largest;       /* bytes of a move */
+    int64_t largest;       /* bytes of the largest move */
     dcl_report *report;    /* what was asked */
 } cli_moves;
 

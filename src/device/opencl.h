@@ -27,7 +27,8 @@ const char *dcli_cl_name(cl_int code);
 /** Record that `call` returned `code` on a device (NULL: none yet). Codes for exhausted memory become DCL_ERR_NOMEM,
  *  all others DCL_ERR_DEVICE. */
 dcl_status dcli_cl_fail(const dcli_device *device, const char *call, cl_int code);
-/** Whether PoCL's kernel cache is writable; PoCL cannot compile without it. @return DCL_OK or DCL_ERR_DEVICE. */
+/** Check that PoCL's kernel cache can be written and that its disk is not almost full: PoCL cannot compile otherwise.
+ *  @return DCL_OK or DCL_ERR_DEVICE. */
 dcl_status dcli_cache_check(void);
 
 /* ---- finding (enumerate.c) ----------------------------------------------------------------------------------- */
@@ -250,7 +251,8 @@ dcl_status dcli_pieces_import(dcli_device *device, const int descriptors[], dcli
 dcl_status dcli_piece_import(dcli_device *device, int descriptor, size_t bytes, cl_mem *buffer_out);
 /** Free pieces that no command has used. NULL is accepted. */
 void dcli_pieces_free(dcli_pieces *pieces);
-/** Free pieces as soon as no command uses them. */
+/** Free pieces when the commands queued so far have ended. The driver itself retains only the first piece while a
+ *  command uses the memory. */
 void dcli_pieces_leave(dcli_device *device, dcli_pieces *pieces);
 /** Free released pieces that no command uses any more. @param wait  wait until none is used. */
 void dcli_pieces_collect(dcli_device *device, bool wait);
@@ -350,7 +352,7 @@ bool dcli_tickets_are_complete(dcli_device *device, const uint64_t ticket[DCLI_Q
 struct dcli_slot {
     dcli_ring *ring;
     dcli_slot *next; /* next in the list of returned slots */
-    bool lent;       /* any thread may return it */
+    bool lent;       /* held by another thread than the serving one; any thread may return it */
     bool pinned;     /* its host memory is in the ring */
     char *host;
     void (*end)(void *host); /* takes back host memory of the caller; NULL: it is the slot's own */

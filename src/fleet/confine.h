@@ -19,7 +19,7 @@ typedef struct dcli_containment {
 typedef struct dcli_confine_terms {
     const char *files; /* folder that sessions may read and write; NULL: none */
     const char *cache; /* folder of this client only, for kernel caches and temporary files; NULL: none */
-    int port[2][2];    /* two port ranges, first and last, to listen at and connect to; 0: not used */
+    int port[2][2];    /* two ranges of ports, each {first, last}, 0: not used. [0]: to listen at; [1]: to connect to */
 } dcli_confine_terms;
 
 dcli_containment dcli_containment_of_system(void);

@@ -193,7 +193,7 @@ static void allow_itself(program *filter, int number, bool zero, unsigned error)
     add(filter, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error, 0, 0);
 }
 
-/* Refuse the call if one of its arguments has any of these bits. */
+/* Refuse a call if its argument number `argument` has any of these bits. */
 static void refuse_bits(program *filter, int number, int argument, unsigned bits)
 {
     enum { STEPS = 4 };

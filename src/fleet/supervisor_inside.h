@@ -58,8 +58,8 @@ typedef struct dcli_supervisor {
     bool cache_is_temporary, contain;
     bool draining;      /* no new sessions; existing ones end when they are idle */
     int64_t drained_ms; /* time at which they end in any case */
-    int port[2][2];     /* port ranges, first and last, 0: none: of this worker's processes, and of other workers'
-                       processes */
+    int port[2][2];     /* two ranges of ports, each {first, last}, 0: none. [0]: at which this worker's processes
+                           listen; [1]: to which they may connect at other workers */
     dcli_cgroups groups;
     bool has_strays;                  /* a process of a session has ended, so processes that it started may be our
                                          children now */

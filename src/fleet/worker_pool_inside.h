@@ -48,8 +48,9 @@ typedef struct dcli_member {
     int call, place;   /* tcp: number of its listener, and of the process there */
     bool kill_due;     /* tcp: the listener has to be told to end it */
     char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
-    char word_key[DCLI_KEY_HEX]; /* tcp: key by which it recognises forwarded messages of the host */
-    char gone[400];              /* tcp: how its listener says that it ended; "": nothing yet */
+    char word_key[DCLI_KEY_HEX]; /* tcp: key by which the node verifies the program's messages that other nodes
+                                    forward to it */
+    char gone[400];              /* tcp: how its listener reports that the process ended; "": nothing yet */
 } dcli_member;
 
 /** The connection to a listener, whose processes are nodes. */
@@ -182,7 +183,8 @@ void dcli_process_monitor_stop(dcli_worker_pool *pool);
 void dcli_process_monitor_wake(dcli_worker_pool *pool);
 /** Have the process monitor start local processes; waits until they are started. */
 dcl_status dcli_process_monitor_order(dcli_worker_pool *pool, int first, int count);
-/** End the process of a lost node; the lock is held. Does not wait. */
+/** End the process of a lost node; the lock is held. A local process is killed at once; for another one the process
+ *  monitor asks its supervisor. Does not wait for the end. */
 void dcli_worker_pool_dismiss(dcli_worker_pool *pool, int node);
 /** Report a loss to the host; the lock is held. */
 void dcli_worker_pool_report(dcli_worker_pool *pool, int node, const char *seen);

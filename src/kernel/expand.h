@@ -5,12 +5,15 @@
 
 #include "kernel/words.h"
 
-/** What is expanded. */
+/** An expansion to be done: the words, and the functions that it calls. */
 typedef struct dcli_expansion {
     const dcli_words *prelude, *body;
-    /** Called with each expansion; the body's words begin at `body`. @return not DCL_OK to stop. */
+    /** Called once for each way in which the device's answers to #if can select branches, with all macros replaced:
+     *  words[0 .. body - 1] are the prelude's, the others the body's. @return DCL_OK to continue; anything else ends
+     *  dcli_expand() with this status. */
     dcl_status (*check)(void *user, const dcli_words *words, int64_t body);
-    /** Whether macros of this name are undefined where the body begins. */
+    /** Whether generated code undefines a macro of this name just before the body, so that the body's uses of it are
+     *  not replaced. */
     bool (*is_own)(const void *user, const dcli_word *name);
     void *user;
 } dcli_expansion;

@@ -176,7 +176,8 @@ static dcl_status check_words(const dcli_words *words, bool directives)
 
 /* ---- words with macros replaced ----------------------------------------------------------------------------------- */
 
-/* Check attributes: only known ones, whose arguments name nothing. */
+/* Check an attribute at word w: DCL passes only these, and refuses strings in their arguments. Names in arguments are
+ * allowed, as in vec_type_hint(float4). */
 static dcl_status check_attribute(const dcli_words *words, int64_t w)
 {
     static const char known[] =

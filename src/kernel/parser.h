@@ -7,10 +7,10 @@
 /** How an occurrence uses its element. */
 typedef enum dcli_usage { DCLI_READS, DCLI_WRITES, DCLI_UPDATES } dcli_usage;
 
-/** Context of a part of a statement. */
+/** Where a name stands in its statement, or in the condition of an if or a loop. */
 typedef struct dcli_spot {
-    bool maybe;   /* perhaps not evaluated: after ?, && or || */
-    int brackets; /* enclosing brackets, including those of a condition */
+    bool maybe;   /* it may not be evaluated, because it follows ?, && or || */
+    int brackets; /* number of brackets around it, including those of a condition */
 } dcli_spot;
 
 typedef struct dcli_parser {
@@ -29,11 +29,12 @@ typedef struct dcli_parser {
     int switch_block;    /* the token { of the innermost switch; -1: none */
     bool declaring;      /* the statement is a declaration */
 
-    /* Sets of accesses as bits. Definite assignment as in the Java Language Specification, chapter 16: an access is
-     * written here if it is on every path to this point. */
-    uint64_t written;                  /* here */
-    uint64_t pending;                  /* written by the current statement, effective at its end */
-    uint64_t switch_written;           /* written where the innermost switch began: the state at its labels */
+    /* Sets of accesses, one bit each, for definite assignment as in the Java Language Specification, chapter 16: an
+     * access is written for certain at a point if every path to this point writes it. */
+    uint64_t written;                  /* written for certain before the current statement */
+    uint64_t pending;                  /* written by the current statement; added to `written` at its end */
+    uint64_t switch_written;           /* the accesses written before the innermost switch: at a label no others are
+                                          certain */
     int early_read[DCLI_MAX_ACCESSES]; /* token of the first read before the first write; -1: none */
 } dcli_parser;
 

@@ -8,29 +8,29 @@
 
 /* ---- the layout of a row -------------------------------------------------------------------------------------------- */
 
-/* Who has a field, */
+/* The kinds of accesses that have a field of a row, as bits. BOX stands for the fields that a row has once. */
 enum {
-    BOX = 1,      /* the box itself */
+    BOX = 1,      /* a field of the row's box */
     AFFINE = 2,   /* affine accesses of loop bodies */
     DECLARED = 4, /* accesses of loop bodies whose reach is declared */
-    WIDE = 8,     /* those of them that have widths or strides as well */
+    WIDE = 8,     /* declared reaches that also have widths or strides */
     TILES = 16,   /* accesses of tile kernels */
     BODIES = AFFINE | DECLARED
 };
 
-/* and how long it is. */
+/* How long a field is: one number, one per loop axis, or one per axis of the access's array. */
 enum { ONE, LOOP_AXES, ARRAY_AXES };
 
 static const struct {
     int has, length;
-    bool own; /* rows that differ in such fields alone are run by one launch */
+    bool own; /* an own number of the row: rows that differ only in own numbers run in one launch */
 } fields[] = {
     /* clang-format off */
     [DCLI_ROW_START]    = {BOX, LOOP_AXES, .own = true},
     [DCLI_ROW_STRIDE]   = {BOX, LOOP_AXES},
     [DCLI_ROW_COUNT]    = {BOX, LOOP_AXES},
     [DCLI_ROW_OFFSET]   = {BODIES | TILES, ONE, .own = true},
-    [DCLI_ROW_STEP]     = {BODIES | TILES, ARRAY_AXES}, /* AFFINE: of the loop */
+    [DCLI_ROW_STEP]     = {BODIES | TILES, ARRAY_AXES}, /* AFFINE accesses: per loop axis instead */
     [DCLI_ROW_LOW]      = {DECLARED | TILES, ARRAY_AXES, .own = true},
     [DCLI_ROW_EXTENT]   = {DECLARED, ARRAY_AXES},
     [DCLI_ROW_WIDTH]    = {WIDE, ARRAY_AXES},

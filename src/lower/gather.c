@@ -29,7 +29,9 @@ static const dcli_binding *binding_of(const dcli_gather *gather, const dcli_work
 
 /* ---- which works -------------------------------------------------------------------------------------------------- */
 
-/* Whether all pieces of a stage come from parts that this node can read while kernels run. */
+/* Whether a work-item can gather a stage itself: all its pieces are in the node's own part or in peers' parts, and it
+ * is a plain temporary stage. A stage is not if it is a replica, is written back, needs the fill value, or is copied
+ * early. */
 static bool comes_from_parts(const dcli_gather *gather, int number)
 {
     if (number < 0)

@@ -95,31 +95,32 @@ static int64_t pack_alone(const dcli_gather *gather, const dcli_gather_part *par
     return elements;
 }
 
-/* The layout of a group's scratch memory. */
+/* The layout of a group's scratch memory. An access that depends on all loop axes may have one area for the whole
+ * group, laid out like the group's output. Otherwise each part packs its inputs one after the other. */
 struct layout {
     int order;
-    bool imaged[DCLI_MAX_ACCESSES];   /* per access: all parts share one image of the output's layout */
-    int64_t image[DCLI_MAX_ACCESSES]; /* start of that image, elements */
+    bool like_output[DCLI_MAX_ACCESSES]; /* per access: it has an area laid out like the output */
+    int64_t area_at[DCLI_MAX_ACCESSES];  /* offset of that area in the scratch memory, elements */
     struct span span;
-    int64_t end; /* bytes so far */
+    int64_t end; /* bytes used so far */
 };
 
-/* Begin a layout. @param images  whether images of the output's layout are allowed. */
-static struct layout open_layout(const dcli_gather *gather, bool images)
+/* Begin a layout. @param areas  whether accesses may have areas laid out like the output. */
+static struct layout open_layout(const dcli_gather *gather, bool areas)
 {
     const dcli_body *body = dcli_part_body(gather);
     struct layout layout = {.order = gather->order};
-    if (!images)
+    if (!areas)
         return layout;
     layout.span = gather->far < 0 ? find_span(gather) : (struct span){.elements = gather->elements};
     for (int a = 0; a < body->access_count; a++) {
-        layout.imaged[a] = dcli_part_gathers(gather, &gather->part[0], a);
+        layout.like_output[a] = dcli_part_gathers(gather, &gather->part[0], a);
         for (int m = 0; m < body->space_rank; m++)
-            layout.imaged[a] &= dcli_axis_counts(&gather->subscripts[a], m);
-        if (!layout.imaged[a])
+            layout.like_output[a] &= dcli_axis_counts(&gather->subscripts[a], m);
+        if (!layout.like_output[a])
             continue;
-        layout.image[a] = dcli_ceil_div(layout.end, dcli_part_bytes(gather, a));
-        layout.end = (layout.image[a] + layout.span.elements) * dcli_part_bytes(gather, a);
+        layout.area_at[a] = dcli_ceil_div(layout.end, dcli_part_bytes(gather, a));
+        layout.end = (layout.area_at[a] + layout.span.elements) * dcli_part_bytes(gather, a);
     }
     return layout;
 }
@@ -152,12 +153,12 @@ static dcli_packed pack(const dcli_gather *gather, struct layout *layout, const 
     const dcli_body *body = dcli_part_body(gather);
     dcli_packed packed = {.at = 0};
     const int64_t *at = row + dcli_row_at(body, DCLI_ROW_OFFSET, gather->output);
-    if (layout->imaged[a] && gather->far >= 0) {
-        packed.at = layout->image[a] + (part - gather->part) * interleave(gather, part, at + 1, packed.step);
+    if (layout->like_output[a] && gather->far >= 0) {
+        packed.at = layout->area_at[a] + (part - gather->part) * interleave(gather, part, at + 1, packed.step);
         return packed;
     }
-    if (layout->imaged[a]) {
-        packed.at = layout->image[a] + at[0] - layout->span.first;
+    if (layout->like_output[a]) {
+        packed.at = layout->area_at[a] + at[0] - layout->span.first;
         memcpy(packed.step, at + 1, (size_t)body->space_rank * sizeof packed.step[0]);
         return packed;
     }
@@ -223,11 +224,11 @@ static bool all_fit(const dcli_gather *gather, const struct rows *rows)
     return r == rows->count;
 }
 
-/* Make one row per part. @return whether all rows suit their kernel; without images they always do. */
-static bool fill_rows(const dcli_gather *gather, bool images, struct rows *rows)
+/* Make one row per part. @return whether all rows suit their kernel; without `areas` they always do. */
+static bool fill_rows(const dcli_gather *gather, bool areas, struct rows *rows)
 {
     int accesses = dcli_part_body(gather)->access_count, length = dcli_row_length(dcli_part_body(gather));
-    struct layout layout = open_layout(gather, images);
+    struct layout layout = open_layout(gather, areas);
     for (int64_t p = 0; p < gather->part_count; p++)
         fill_row(gather, &layout, &gather->part[p], rows->row + p * length, rows->packed + p * accesses);
     rows->count = gather->part_count;
@@ -244,16 +245,16 @@ static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
     rows->packed = dcli_malloc((size_t)gather->part_count * (size_t)body->access_count * sizeof *rows->packed);
     if (rows->row == NULL || rows->packed == NULL)
         return DCL_ERR_NOMEM;
-    bool images = gather->order == DCLI_OUTPUT_ORDER && (gather->far >= 0 || dcli_group_is_dense(gather));
-    if (!fill_rows(gather, images, rows) && images) { /* the output of a view may have steps that inputs must not
+    bool areas = gather->order == DCLI_OUTPUT_ORDER && (gather->far >= 0 || dcli_group_is_dense(gather));
+    if (!fill_rows(gather, areas, rows) && areas) { /* an output that is a view may have steps that inputs must not
                                                          have */
-        images = false;
-        fill_rows(gather, images, rows);
+        areas = false;
+        fill_rows(gather, areas, rows);
     }
     dcl_status status =
         dcli_rows_join(body, gather->order == DCLI_OUTPUT_ORDER && has_straight(body), rows->row, &rows->count);
     if (status == DCL_OK && !all_fit(gather, rows))
-        fill_rows(gather, images, rows);
+        fill_rows(gather, areas, rows);
     return status;
 }
 

@@ -15,7 +15,8 @@ typedef struct dcli_traits {
     bool check_access;   /* kernels check all reads and writes */
     int compute_units;
     int64_t near_bytes; /* bytes that a work-item gathers at a time: as many as the nearest caches hold */
-    int64_t shares;     /* number of work-items among which the parts are divided; each has scratch memory of its own */
+    int64_t shares;     /* number of work-items of a launch, each of which runs a share of its rows or groups; if
+                           they gather, each has scratch memory of its own */
     double element_ns;  /* time of one element of the body on one compute unit; 0: unknown */
 } dcli_traits;
 

@@ -164,9 +164,7 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
                               int64_t *extra_in_out)
 {
     dcl_box inner;
-    if (layout->empty ||
-        dcli_box_is_empty(box)) /* a box with several nodes' pieces would need their numbers, too; here all of it is
-                                   on one node */
+    if (layout->empty || dcli_box_is_empty(box))
         return DCL_OK;
     if (layout->inner != NULL)
         return dcli_every_inward(layout, box, &inner)

@@ -10,21 +10,22 @@ typedef struct dcli_element {
     int64_t number, offset;
 } dcli_element;
 
-/** A list of elements. Start with {0}; free with dcli_element_list_free(). */
+/** A list of elements, filled at once by the functions below. Start with {0}; free with dcli_element_list_free(). */
 typedef struct dcli_element_list {
     dcli_element *element;
     int64_t count;
-    dcli_divisor by_extent[DCL_MAX_RANK]; /* of the grid, for dcli_element_index() */
+    dcli_divisor by_extent[DCL_MAX_RANK]; /* extents of the grid as divisors, for dcli_element_index() */
 } dcli_element_list;
 
-/** Whether the map deals single elements without an order. */
+/** Whether the map deals single elements in hashed order, so that no box or pattern describes a node's elements. */
 bool dcli_layout_is_shuffled(const dcli_layout *layout);
 
-/** List the elements of tiles first .. first + count - 1 of a node of such a layout, in ascending order. Cost: O(n),
- *  some 50 ns for each. @return DCL_OK or DCL_ERR_NOMEM. */
+/** List the elements of tiles first .. first + count - 1 of a node, in ascending order of their numbers, for a layout
+ *  with dcli_layout_is_shuffled(). Cost: O(n) for n elements, some 50 ns each. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_elements(const dcli_layout *layout, int node, int64_t first, int64_t count,
                                 dcli_element_list *out);
-/** List all elements of a node of such a layout, in the order in which they are stored. */
+/** List all elements of a node, in the order in which they are stored, for a layout with dcli_layout_is_shuffled().
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_stored_elements(const dcli_layout *layout, int node, dcli_element_list *out);
 void dcli_element_list_free(dcli_element_list *list);
 
@@ -44,7 +45,7 @@ static inline void dcli_element_divisors(const dcl_grid *grid, dcli_divisor by_e
         by_extent_out[d] = dcli_divisor_of(grid->extent[d]);
 }
 
-/** And back. */
+/** The index of the element with this row-major number: the inverse of dcli_element_number(). */
 static inline void dcli_element_index(const dcl_grid *grid, const dcli_divisor by_extent[], int64_t number,
                                       int64_t index_out[])
 {

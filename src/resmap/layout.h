@@ -154,10 +154,11 @@ typedef struct dcli_layout {
     dcli_scatter scatter;                 /* DEALT by hash */
     dcli_owner_runs owned;                /* DEALT by table */
     dcli_boxes boxes;                     /* BOXES */
-    bool partial;                         /* some elements are not stored */
+    bool partial;                         /* some elements are not stored, because the map is strided or some pieces
+                                             have no owner */
     uint64_t rest;                        /* bytes of one element: the fill value */
-    struct dcli_layout *inner;            /* the layout of the grid of stored elements, with origin 0; NULL: all are
-                                             stored */
+    struct dcli_layout *inner;            /* strided maps (every.c): the layout of the grid of stored elements, with
+                                             origin 0; NULL: not strided */
     dcli_divisor by_every[DCL_MAX_RANK];  /* with `inner`: the steps */
 } dcli_layout;
 

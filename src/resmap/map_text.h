@@ -4,11 +4,12 @@
 
 #include "resmap/layout.h"
 
-/** Parse a rule for a cluster of `node_count` nodes; grammar at dcl_map_parse(). A text without nodes is for all of
- *  them. tile_bytes, block_bytes, small_bytes of the result are 0. @return DCL_OK, or DCL_ERR_INVALID with the column,
- *  what was found and what was expected. */
+/** Parse a rule for a cluster of `node_count` nodes; grammar at dcl_map_parse(). If the text lists no nodes, the map
+ *  uses all of them. tile_bytes, block_bytes, small_bytes of the result are 0. @return DCL_OK, or DCL_ERR_INVALID with
+ *  the column, what was found and what was expected. */
 dcl_status dcli_map_rule_parse(const char *text, int node_count, dcli_map_rule *rule_out);
-/** Parse a rule; a text without nodes is for those of `others`, a rule of which nothing else is used. */
+/** As dcli_map_rule_parse(), but if the text lists no nodes, the map uses those of `others`, a rule of which nothing
+ *  else is used. */
 dcl_status dcli_map_rule_parse_over(const char *text, int node_count, const dcli_map_rule *others,
                                     dcli_map_rule *rule_out);
 /** Print a rule, as snprintf() does. dcli_map_rule_parse() parses the text to an equal rule. */

@@ -22,7 +22,7 @@ void dcli_bodies_limit(dcl_cluster *cluster, int copies)
 
 static bool has_array(const dcl_arg *arg) { return arg->access != DCL_ACCESS_VALUE && dcli_arg_is_param(arg); }
 
-/* The access as part of a body: whether replicas are retained, and for whom elements move, belongs to the call. */
+/* The access without what belongs to a single call: whether replicas are retained, and to which node elements move. */
 static dcl_access access_of(const dcl_arg *arg)
 {
     return arg->access == DCL_ACCESS_IN_KEPT || arg->access == DCL_ACCESS_MOVE ? DCL_ACCESS_IN : arg->access;

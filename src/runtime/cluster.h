@@ -148,7 +148,7 @@ struct dcl_cluster {
     int host; /* peer number of the host; smaller numbers are for nodes, also for nodes that may join later */
     dcli_node_ways *ways; /* [host] */
     bool spins;           /* there are enough processors for waiting threads to poll */
-    bool has_gpus;        /* node 0 is one */
+    bool has_gpus;        /* node 0 is a GPU */
     dcli_net *net;
     dcli_board *board;
     dcli_buffers *buffers;
@@ -218,7 +218,8 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence);
 void dcli_cluster_hooks(dcl_cluster *cluster);
 /** Update `complete` after the nodes' watermarks have changed. */
 void dcli_cluster_note_marks(dcl_cluster *cluster);
-/** Record an error as the cluster's, if it is the first. @return status */
+/** Record an error as the cluster's, if it is its first, and as the result of the current call, if it is the first
+ *  since the last call ended. @return status */
 dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text);
 /** Record this thread's error, of a failing call, as the cluster's. @return status */
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
@@ -308,11 +309,13 @@ dcl_status dcli_array_layout(dcl_array *array, const dcli_layout **layout_out);
 dcl_status dcli_array_own_layout(const dcl_array *array, dcli_layout *layout_out);
 /** Describe a view for a descriptor. @param shape  the grid that it refers to if that is not its base's; or NULL. */
 dcli_msg_view dcli_view_describe(int operand, const dcli_transform *view, const dcl_grid *shape);
-/** Translate a transfer between a view's box and memory to its base. */
+/** Translate a transfer between the program's memory and a box of a view into one of the view's base. @param base_out
+ *  the box of the base. @param strides_out  steps in memory along the base's axes. @return the address in `memory` of
+ *  that box's first element; NULL if memory is NULL. */
 void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[],
                       dcl_box *base_out, int64_t strides_out[]);
-/** After elements of a view's box were read to memory: copy those of broadcast axes to all indices. Does nothing for an
- *  array. */
+/** After a box of a view was read to the program's memory: a read fills only the first index of broadcast axes; copy
+ *  its elements to the other indices. Does nothing for an array. */
 void dcli_view_repeat(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[]);
 /** Release a view for the program; with its last view, an array that was released before is freed. */
 dcl_status dcli_view_release(dcl_array *array);

@@ -24,7 +24,8 @@ static dcl_array *make_rows(dcl_cluster *cluster, dcl_grid grid)
     return array;
 }
 
-/* Copy through rows. @param to  its map deals whole rows. */
+/* Copy into an array of another shape, by way of an array whose map deals whole rows: arrays of whole rows can be
+ * flattened. @param to  its map deals whole rows. */
 static dcl_status copy_rows(dcl_array *from, dcl_array *to)
 {
     dcl_array *rows = make_rows(dcl_cluster_of(from), dcl_grid_of(from));

@@ -269,7 +269,8 @@ void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, 
     return (char *)memory + offset * (int64_t)dcl_type_bytes(array->view.grid.type);
 }
 
-/* Axis by axis, copy the first index to the others, including what the axes before have filled in. */
+/* For each broadcast axis in turn, copy the elements at its first index in the program's memory to its other indices.
+ * So each axis also copies what the earlier axes have filled. */
 void dcli_view_repeat(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[])
 {
     size_t bytes = dcl_type_bytes(dcli_array_grid(array)->type);

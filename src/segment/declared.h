@@ -29,8 +29,9 @@ dcl_status dcli_declared_check(dcli_reach reach, const dcli_declared *declared, 
 dcl_status dcli_declared_check_box(const dcl_box *box, const dcl_grid *grid, const char *name, const char *what);
 bool dcli_declared_equal(const dcli_declared *a, const dcli_declared *b);
 
-/** FUNCTION: number of portions, and one of them. */
+/** The number of portions of a declared reach of kind DCLI_REACH_FUNCTION. */
 int dcli_declared_portions(const dcli_subscripts *subscripts);
+/** Portion number p of a reach of kind DCLI_REACH_FUNCTION. */
 dcli_portion dcli_declared_portion(const dcli_subscripts *subscripts, int p);
 
 /** BOX, FUNCTION: the smallest box that contains all that indices in `space` read. @return false if they read

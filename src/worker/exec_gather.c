@@ -1,4 +1,5 @@
-/* worker/exec_gather.c - run launches that gather their inputs: write the addresses, start the kernels. */
+/* worker/exec_gather.c - start launches that gather their inputs: first write the addresses of the source parts into
+ * the arena, then start the kernels. */
 #include "worker/exec_gather.h"
 
 /* Get the memory of a source part. */

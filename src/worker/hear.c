@@ -101,7 +101,8 @@ static bool knows_members(const dcli_worker *worker, const dcli_message *message
     return message->kind != DCLI_MSG_OPERATIONS || message->operations.epoch <= worker->epoch;
 }
 
-/* Handle a message of the host to all nodes in order: if an earlier one waits, it waits, too. */
+/* Handle a message that the host sends to all nodes. Nodes handle these messages in the order of sending: if an earlier
+ * one still waits, this one waits, too. */
 static dcl_status hear_word(dcli_worker *worker, dcli_received *received)
 {
     dcli_as_node *own = worker->as_node;

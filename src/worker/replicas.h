@@ -22,7 +22,8 @@ enum { DCLI_COPY_BUCKETS = 1024 }; /* sized for the number of replicas that a no
 typedef struct dcli_replicas {
     int self;
     dcli_kept books;                             /* record of all nodes, after the last operation added */
-    dcli_copy_memory *copies[DCLI_COPY_BUCKETS]; /* replicas that no operation so far drops, by storage and box */
+    dcli_copy_memory *copies[DCLI_COPY_BUCKETS]; /* hash table, by storage and box, of the replicas that no operation
+                                                    added so far drops */
     dcli_copy_memory *ending, *last_ending;      /* dropped replicas that operations may still use, sorted by `until` */
 } dcli_replicas;
 

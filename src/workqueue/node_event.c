@@ -227,7 +227,7 @@ static void mark_made(dcli_node *node, const struct dcli_open_op *op, int64_t b,
         }
 }
 
-/* Record that a batch has finished reading peers' parts. Has no effect if that was known. */
+/* Record that a batch has finished reading peers' parts. Has no effect if this was recorded before. */
 static void note_read(struct dcli_open_op *op, int64_t b)
 {
     op->read += !op->batch_read[b];

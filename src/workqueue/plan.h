@@ -43,9 +43,10 @@ typedef struct dcli_limits {
 typedef struct dcli_binding {
     dcli_space_kind kind;
     int where;                  /* PEER: node; STAGE, REPLICA: number in plan->stage */
-    int64_t offset;             /* offset of an element: for AFFINE accesses that of the work's first index, for
-                                   others that of low[] */
-    int64_t step[DCL_MAX_RANK]; /* AFFINE: per loop axis; others: per axis of the array */
+    int64_t offset;             /* where elements are counted from, in elements: AFFINE accesses: the element that
+                                   the work's first index reads or writes; accesses with a declared reach: the
+                                   element at limits->low[] */
+    int64_t step[DCL_MAX_RANK]; /* AFFINE accesses: per loop axis; others: per axis of the array */
     const dcli_limits *limits;  /* NULL for AFFINE accesses of loop bodies: dcli_limits_of() computes them */
 } dcli_binding;
 

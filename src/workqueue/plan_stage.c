@@ -145,7 +145,8 @@ static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box
     return -1;
 }
 
-/* The boxes that make up a footprint: one, or several for crosses and portions. @param parts_out  [DCL_MAX_RANK] */
+/* Find the boxes that make up a footprint: one, or for DCLI_REACH_CROSS one per arm. @param parts_out  [DCL_MAX_RANK]
+ * @return their number; 0: a halo or cross reads nothing of the grid. */
 static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, dcl_box parts_out[])
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);

@@ -1,4 +1,5 @@
-/* support/fake_opencl/arguments.c - see arguments.h. */
+/* support/fake_opencl/arguments.c - a record of live buffers and of the arguments of kernels; fails commands whose
+ * buffers were released or belong to another context. See arguments.h. */
 #include "support/fake_opencl/arguments.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* support/fake_opencl/arguments.h - which buffers are there, and which of them kernels were given: drivers of GPUs refuse
- * what PoCL runs. Thread-safe. */
+/* support/fake_opencl/arguments.h - records which buffers exist, and which of them kernels were given, and refuses what
+ * drivers of GPUs refuse and PoCL runs. Thread-safe. */
 #ifndef TEST_FAKE_OPENCL_ARGUMENTS_H
 #define TEST_FAKE_OPENCL_ARGUMENTS_H
 

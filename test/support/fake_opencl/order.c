@@ -121,7 +121,8 @@ static struct queue *find_queue(cl_command_queue handle)
     for (int n = 0; n < all.queue_count; n++)
         number += all.queues[n].handle != NULL && all.queues[n].context == context;
     if (all.queue_count == MOST_QUEUES || number == MOST_OF_CONTEXT)
-        return NULL; /* a test of very many clusters */
+        return NULL; /* the table is full, which happens only in a test with very many clusters: this queue's
+                        commands are not checked */
     all.queues[all.queue_count] = (struct queue){.handle = handle, .context = context, .number = number};
     return &all.queues[all.queue_count++];
 }
