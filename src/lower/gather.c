@@ -1,5 +1,5 @@
-/* lower/gather.c - decide which works gather their inputs, and cut these works into groups that fit the nearest
- * caches. */
+/* lower/gather.c - decide which works of a batch gather their inputs, and cut these works into groups whose inputs fit
+ * the nearest caches. */
 #include "lower/gather.h"
 
 #include <stdlib.h>
@@ -14,10 +14,13 @@
 #include "segment/cut.h"
 
 enum {
-    ALONG_ELEMENTS = 256, /* elements along the innermost axis of a part that is packed in the input's order */
-    BLOCK_ALONG = 256,    /* elements along the innermost axis of a part that kernels transpose */
-    FEW = 16,             /* divides the gathered amount of small works, so that it stays in the first-level cache */
-    SMALL_WORK = 8192     /* elements; with fewer, too many rows would read inputs in place */
+    ALONG_ELEMENTS = 256, /* most elements along the innermost axis of a part whose inputs are packed in the output's
+                             order */
+    BLOCK_ALONG = 256,    /* most elements along the innermost axis of a part whose inputs kernels transpose */
+    FEW = 16,             /* a group of small works gathers only 1/FEW of what fits, so that its inputs stay in the
+                             first-level cache */
+    SMALL_WORK = 8192     /* works with fewer elements also gather inputs that could be read in place, if these lie
+                             in another order than the output: read in place, they would take too many rows */
 };
 
 static const dcli_body *body_of(const dcli_gather *gather) { return gather->operation->body; }
@@ -60,7 +63,8 @@ static bool lie_alike(const dcli_work *work, const dcli_binding *x, const dcli_b
     return true;
 }
 
-/* Compute which accesses of a work are gathered, as a set of bits; 0: the work does not gather. */
+/* Find the accesses of a work that are gathered, as a set of bits; 0: the work does not gather, because some stage
+ * cannot be gathered, or nothing needs it. */
 static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
 {
     const dcli_body *body = body_of(gather);
@@ -95,24 +99,26 @@ static bool bind_alike(const dcli_gather *gather, const dcli_gathered *x, const 
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------ */
 
-/* A run: consecutive works of one shape. They are often interleaved with each other. */
-struct run {
+/* A series: consecutive works (sorted by output) of one shape, bound alike. In the output they often alternate with
+ * each other. */
+struct series {
     int64_t first, count;
     const int64_t *shape;
 };
 
-static struct run find_run(const dcli_gather *gather, int64_t first)
+static struct series find_series(const dcli_gather *gather, int64_t first)
 {
     const dcli_gathered *work = &gather->work[first];
-    struct run run = {first, 1, work->work->box.count};
+    struct series series = {first, 1, work->work->box.count};
     size_t bytes = (size_t)body_of(gather)->space_rank * sizeof(int64_t);
-    while (first + run.count < gather->work_count && bind_alike(gather, work, &work[run.count]) &&
-           work->orders == work[run.count].orders && memcmp(run.shape, work[run.count].work->box.count, bytes) == 0)
-        run.count++;
-    return run;
+    while (first + series.count < gather->work_count && bind_alike(gather, work, &work[series.count]) &&
+           work->orders == work[series.count].orders &&
+           memcmp(series.shape, work[series.count].work->box.count, bytes) == 0)
+        series.count++;
+    return series;
 }
 
-/* Most elements of the loop whose inputs fit into a group. */
+/* How many elements a work may compute so that its gathered inputs fit the nearest caches; at least 1. */
 static int64_t most_elements(const dcli_gather *gather, uint64_t mask)
 {
     int64_t bytes = 0;
@@ -121,12 +127,13 @@ static int64_t most_elements(const dcli_gather *gather, uint64_t mask)
     return dcli_max(gather->traits->near_bytes / bytes, 1);
 }
 
-/* The axis of a cell along which the output has the largest step; -1: the cell has one element. */
-static int furthest_axis(const dcli_gather *gather, const struct run *run, const int64_t cell[])
+/* The axis of a box of the series' works along which the output has the largest step; -1: the box has one element.
+ * @param cell  [rank] elements of the box per axis. */
+static int furthest_axis(const dcli_gather *gather, const struct series *series, const int64_t cell[])
 {
     const dcli_body *body = body_of(gather);
     const int64_t *step =
-        gather->row + run->first * dcli_row_length(body) + dcli_row_at(body, DCLI_ROW_STEP, gather->output);
+        gather->row + series->first * dcli_row_length(body) + dcli_row_at(body, DCLI_ROW_STEP, gather->output);
     int furthest = -1;
     for (int m = 0; m < body->space_rank; m++)
         if (cell[m] > 1 && (furthest < 0 || llabs(step[m]) > llabs(step[furthest])))
@@ -134,28 +141,31 @@ static int furthest_axis(const dcli_gather *gather, const struct run *run, const
     return furthest;
 }
 
-/* Find a band: the works of a run that lie between two steps of the first work's output along axis `far`, so that they
- * alternate along that axis. @return how many. */
-static int64_t find_band(const dcli_gather *gather, const struct run *run, int far)
+/* Find a band: how many of the series' first works begin less than one step of the first work's output along axis `far`
+ * after its start. The rows of these works alternate along that axis. */
+static int64_t find_band(const dcli_gather *gather, const struct series *series, int far)
 {
     const dcli_body *body = body_of(gather);
     int length = dcli_row_length(body), at = dcli_row_at(body, DCLI_ROW_OFFSET, gather->output);
-    const int64_t *first = gather->row + run->first * length + at;
+    const int64_t *first = gather->row + series->first * length + at;
     int64_t count = 1;
-    while (far >= 0 && count < run->count && first[count * length] - first[0] < llabs(first[1 + far]))
+    while (far >= 0 && count < series->count && first[count * length] - first[0] < llabs(first[1 + far]))
         count++;
     return count;
 }
 
-/* Cut the works of a band into cells that together form blocks of the output instead of long strips. @return number of
- * works per block; *cell_out: the shape of each work's cell. */
-static int64_t find_cell(const dcli_gather *gather, const struct run *run, int far, int64_t most, int64_t cell_out[])
+/* Choose how to cut a band's works into cells, so that the cells of several works together are a block of the output
+ * and not a long strip. @param cell_out  elements of a cell per axis. @return number of works whose cells form a
+ * block. */
+static int64_t find_cell(const dcli_gather *gather, const struct series *series, int far, int64_t most,
+                         int64_t cell_out[])
 {
     const dcli_body *body = body_of(gather);
     int rank = body->space_rank;
-    int64_t along = dcli_transposed_axis(body) >= 0 ? ALONG_ELEMENTS : most, works = find_band(gather, run, far);
-    memcpy(cell_out, run->shape, (size_t)rank * sizeof cell_out[0]);
-    for (int m = 0; m < rank && far >= 0; m++) { /* all axes but the furthest: as many elements as a block is wide */
+    int64_t along = dcli_transposed_axis(body) >= 0 ? ALONG_ELEMENTS : most, works = find_band(gather, series, far);
+    memcpy(cell_out, series->shape, (size_t)rank * sizeof cell_out[0]);
+    for (int m = 0; m < rank && far >= 0; m++) { /* cut the other axes until a cell has at most `along` elements
+                                                    besides axis `far` */
         int64_t inner = dcli_volume(rank, cell_out) / cell_out[far];
         if (m != far && inner > along)
             cell_out[m] = dcli_max(1, along / (inner / cell_out[m]));
@@ -167,7 +177,7 @@ static int64_t find_cell(const dcli_gather *gather, const struct run *run, int f
     return works;
 }
 
-/* Cut one work into blocks of the two axes of a transposition, which kernels transpose. */
+/* Choose the cells of one work if kernels transpose its inputs: blocks of the two transposed axes. */
 static void find_block(const dcli_body *body, const int64_t shape[], int64_t most, int64_t cell_out[])
 {
     int innermost = body->space_rank - 1, across = dcli_transposed_axis(body);
@@ -183,9 +193,10 @@ static void find_block(const dcli_body *body, const int64_t shape[], int64_t mos
     }
 }
 
-/* Cut works of one shape into cells, with one group per cell.
- * @param slow_out  set if the first group would be slow; then nothing was made. NULL: make it anyway. */
-static dcl_status make_cells(dcli_gather *gather, const struct run *works, const int64_t cell[], bool *slow_out)
+/* Cut works of one shape into cells, and make a group of the cells at each position.
+ * @param slow_out  set to true if most elements of the first group would be copied one by one; then no group is made.
+ *                  NULL: make all groups in any case. */
+static dcl_status make_cells(dcli_gather *gather, const struct series *works, const int64_t cell[], bool *slow_out)
 {
     dcli_cut cut = dcli_cut_begin(body_of(gather)->space_rank, works->shape, cell);
     bool first = true;
@@ -206,24 +217,25 @@ static dcl_status make_cells(dcli_gather *gather, const struct run *works, const
     return DCL_OK;
 }
 
-static dcl_status make_blocks(dcli_gather *gather, const struct run *run, int64_t most)
+static dcl_status make_blocks(dcli_gather *gather, const struct series *series, int64_t most)
 {
     int64_t cell[DCL_MAX_RANK];
     dcl_status status = DCL_OK;
-    find_block(body_of(gather), run->shape, most, cell);
+    find_block(body_of(gather), series->shape, most, cell);
     gather->order = DCLI_SOURCE_ORDER;
-    for (int64_t w = run->first; w < run->first + run->count && status == DCL_OK; w++)
-        status = make_cells(gather, &(struct run){w, 1, run->shape}, cell, NULL);
+    for (int64_t w = series->first; w < series->first + series->count && status == DCL_OK; w++)
+        status = make_cells(gather, &(struct series){w, 1, series->shape}, cell, NULL);
     return status;
 }
 
-/* Make groups of parts of the first works of a run. @return how many works. */
-static dcl_status cut_some(dcli_gather *gather, const struct run *run, int64_t most, int64_t *count_out)
+/* Make groups of the first works of a series, in the output's order if possible and fast, else in the order of the
+ * inputs' arrays. @param count_out  number of works used. */
+static dcl_status cut_some(dcli_gather *gather, const struct series *series, int64_t most, int64_t *count_out)
 {
-    int orders = gather->work[run->first].orders;
+    int orders = gather->work[series->first].orders;
     int64_t cell[DCL_MAX_RANK];
-    int far = furthest_axis(gather, run, run->shape);
-    struct run some = {run->first, find_cell(gather, run, far, most, cell), run->shape};
+    int far = furthest_axis(gather, series, series->shape);
+    struct series some = {series->first, find_cell(gather, series, far, most, cell), series->shape};
     bool slow = false, choice = (orders & DCLI_SOURCE_ORDER) != 0;
     *count_out = some.count;
     gather->order = DCLI_OUTPUT_ORDER;
@@ -237,16 +249,17 @@ static dcl_status cut_some(dcli_gather *gather, const struct run *run, int64_t m
     return status;
 }
 
-static dcl_status cut_run(dcli_gather *gather, const struct run *run, int64_t most)
+static dcl_status cut_series(dcli_gather *gather, const struct series *series, int64_t most)
 {
     dcl_status status = DCL_OK;
-    for (int64_t w = 0, count; w < run->count && status == DCL_OK; w += count)
-        status = cut_some(gather, &(struct run){run->first + w, run->count - w, run->shape}, most, &count);
+    for (int64_t w = 0, count; w < series->count && status == DCL_OK; w += count)
+        status = cut_some(gather, &(struct series){series->first + w, series->count - w, series->shape}, most, &count);
     return status;
 }
 
-/* Make a group of whole works that are close to each other, as many as a group may have. @return how many; 0: not even
- * the first few fit. */
+/* Collect whole works from number `first` on for one group, as many as it may have; the caller ends the group or drops
+ * it. @param count_out  number of works; 0: the first one alone is too large, or cannot be packed in the output's
+ * order. */
 static dcl_status add_small(dcli_gather *gather, int64_t first, int64_t most, int64_t *count_out)
 {
     const dcli_gathered *work = &gather->work[first];
@@ -267,7 +280,8 @@ static dcl_status add_small(dcli_gather *gather, int64_t first, int64_t most, in
     return status;
 }
 
-/* Make groups of the works from number `first` on. @param count_out  number of works used. */
+/* Make groups of some works from number `first` on: one group of whole small works if its output has few gaps, else
+ * groups of parts of a series. @param count_out  number of works used. */
 static dcl_status make_groups(dcli_gather *gather, int64_t first, int64_t *count_out)
 {
     int64_t most = most_elements(gather, gather->work[first].mask);
@@ -275,9 +289,9 @@ static dcl_status make_groups(dcli_gather *gather, int64_t first, int64_t *count
     if (status == DCL_OK && *count_out > 0 && dcli_group_is_dense(gather))
         return dcli_group_end(gather, NULL);
     gather->part_count = gather->elements = 0;
-    struct run run = find_run(gather, first);
-    *count_out = run.count;
-    return status == DCL_OK ? cut_run(gather, &run, most) : status;
+    struct series series = find_series(gather, first);
+    *count_out = series.count;
+    return status == DCL_OK ? cut_series(gather, &series, most) : status;
 }
 
 /* ---- all of a batch ----------------------------------------------------------------------------------------------- */
@@ -339,7 +353,7 @@ dcl_status dcli_gather_add(dcli_gather *gather, int64_t w)
 
 bool dcli_gather_took(const dcli_gather *gather, int64_t w) { return gather->possible && gather->took[w]; }
 
-/* A work with the start of its output. */
+/* A work's number, and the offset at which its output begins. */
 struct placed {
     int64_t offset, number;
 };
@@ -350,7 +364,7 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Sort the works by their output, since plans need not be sorted. */
+/* Sort the works by the offset of their output. Plans need not be sorted. */
 static dcl_status sort_works(dcli_gather *gather)
 {
     size_t length = (size_t)dcli_row_length(body_of(gather)), count = (size_t)gather->work_count;

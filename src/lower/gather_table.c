@@ -33,7 +33,8 @@ void dcli_gather_place(const dcli_traits *traits, dcli_lowered *lowered)
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
 
-/* The distinct shapes of a launch's pieces (nearly: among shapes of one hash, only the last is compared). */
+/* The shapes of a launch's pieces, each stored once; rarely twice, because a new shape is compared only with the last
+ * one of the same hash. */
 struct shapes {
     int64_t *shape, count; /* [count][DCLI_SHAPE_LONGS] */
     int64_t *of;           /* [pieces] */
@@ -58,8 +59,8 @@ static void fill_shape(int access, const dcli_transfer *piece, int64_t shape[])
     memcpy(shape + DCLI_SHAPE_FROM, piece->from.step, bytes);
 }
 
-/* Number of the newly appended shape: that of an equal earlier shape, or its own. @param last  [LAST_SHAPES] by hash:
- * number of the last one + 1; 0: none. */
+/* Number of the shape that was written after the last one: if the last shape of this hash is equal, its number;
+ * otherwise the new shape is added. @param last  [LAST_SHAPES] by hash: number of the last shape + 1; 0: none. */
 static int64_t number_shape(struct shapes *shapes, int64_t last[])
 {
     const int64_t *shape = shapes->shape + shapes->count * DCLI_SHAPE_LONGS;
@@ -104,7 +105,7 @@ static struct table find_table(const dcli_body *body, const dcli_launch *launch,
 
 static void fill_head(const dcli_body *body, const dcli_lowered *lowered, const dcli_launch *launch, int64_t head[])
 {
-    uint64_t mask = 0; /* unsigned: the last of DCLI_MAX_ACCESSES uses the sign bit */
+    uint64_t mask = 0; /* unsigned, because access number DCLI_MAX_ACCESSES - 1 has the sign bit */
     for (int a = 0; a < body->access_count; a++)
         mask |= (uint64_t)(launch->via[a] == DCLI_VIA_GATHER) << a;
     head[DCLI_GATHER_MASK] = (int64_t)mask;

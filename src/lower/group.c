@@ -1,8 +1,8 @@
 /* lower/group.c - build a group: what one work-item gathers, how it is packed, and the rows that it runs.
  *
- * Inputs are packed in one of two orders. In the order of their array: this is the cheapest to gather, and kernels
- * transpose it. In the order of the group's output: then rows are as long as if nothing were gathered, and transposed
- * inputs are transposed while they are gathered. */
+ * Inputs are packed in one of two orders. DCLI_SOURCE_ORDER is the order of the input's array: it is the cheapest to
+ * gather, and kernels transpose the packed input. DCLI_OUTPUT_ORDER is that of the group's output: rows are as long as
+ * if nothing were gathered, and inputs are transposed while they are gathered. */
 #include "lower/group.h"
 
 #include <assert.h>
@@ -45,14 +45,14 @@ int dcli_axis_of(const dcli_subscripts *subscripts, int d)
 
 /* ---- packing ------------------------------------------------------------------------------------------------------ */
 
-/* Make the row of a part as if all inputs were in place. */
+/* Make the row of a part as if all inputs were read in place. */
 static void find_row(const dcli_gather *gather, const dcli_gather_part *part, int64_t row_out[])
 {
     const dcli_body *body = dcli_part_body(gather);
     dcli_row_part(body, gather->row + part->number * dcli_row_length(body), part->lo, part->count, row_out);
 }
 
-/* Start and end of the group's output in its storage. */
+/* The stretch of the output's storage that contains the group's output: its first offset and its length in elements. */
 struct span {
     int64_t first, elements;
 };
@@ -78,7 +78,8 @@ bool dcli_group_is_dense(const dcli_gather *gather)
     return find_span(gather).elements <= gather->elements + gather->elements / 4 + 64;
 }
 
-/* Pack an input of one part, in the order of the loop or of the array's axes. @return number of elements. */
+/* Find the steps of a part's input that is packed without gaps, in the order of the loop axes or of the array's axes.
+ * @param step_out  per loop axis; 0 on axes that the access does not depend on. @return number of elements. */
 static int64_t pack_alone(const dcli_gather *gather, const dcli_gather_part *part, int a, bool by_loop,
                           int64_t step_out[])
 {
@@ -125,8 +126,9 @@ static struct layout open_layout(const dcli_gather *gather, bool areas)
     return layout;
 }
 
-/* Steps for parts of one shape that alternate along an axis: that axis is outermost, then come the parts, then the
- * other axes in the output's order. @return the step between parts. */
+/* Find the steps per axis of the packed input of one of the parts, which have one shape and alternate along axis `far`:
+ * that axis is outermost, then come the parts, then the other axes in the output's order. @return the step between
+ * parts. */
 static int64_t interleave(const dcli_gather *gather, const dcli_gather_part *part, const int64_t output_step[],
                           int64_t step_out[])
 {
@@ -146,7 +148,8 @@ static int64_t interleave(const dcli_gather *gather, const dcli_gather_part *par
     return elements;
 }
 
-/* Place the input of access a of a part. @param row  the part's row as if all inputs were in place. */
+/* Find where the input of access a of a part is packed in the scratch memory. @param row  the part's row as if all
+ * inputs were read in place. */
 static dcli_packed pack(const dcli_gather *gather, struct layout *layout, const dcli_gather_part *part, int a,
                         const int64_t row[])
 {
@@ -170,7 +173,8 @@ static dcli_packed pack(const dcli_gather *gather, struct layout *layout, const 
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Make the row of a part whose inputs are gathered. @param packed_out  [access_count]; NULL: not wanted. */
+/* Make the row of a part, with gathered inputs at their positions in the scratch memory. @param packed_out
+ * [access_count] these positions; NULL: not wanted. */
 static void fill_row(const dcli_gather *gather, struct layout *layout, const dcli_gather_part *part, int64_t row[],
                      dcli_packed packed_out[])
 {
@@ -236,7 +240,8 @@ static bool fill_rows(const dcli_gather *gather, bool areas, struct rows *rows)
     return all_fit(gather, rows);
 }
 
-/* Make the fewest rows possible: join them, or if joined rows would not suit the kernel, one row per part. */
+/* Make one row per part and join them to fewer; but keep one per part if joined rows would not suit the kernel. @return
+ * DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
 {
     const dcli_body *body = dcli_part_body(gather);

@@ -18,7 +18,8 @@ static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, cons
            (int64_t)dcli_element_bytes(operation, plan->stage[stage].operand);
 }
 
-/* Find the stages that works without gathering read or write. @param wanted_out  [batch->stage_count] */
+/* Find the stages that some work reads or writes which does not gather. @param wanted_out  [batch->stage_count] false
+ * before */
 static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch, int accesses,
                         bool wanted_out[])
 {
@@ -35,8 +36,8 @@ enum { STAGE_ALIGN = 64, SMALL_STAGE = 64, ELEMENT_ALIGN = 8 };
 
 static int64_t round_up(int64_t bytes, int64_t align) { return dcli_ceil_div(bytes, align) * align; }
 
-/* Place stages in the arena, after the addresses. Stages that are not wanted, or have memory of their own, get no
- * place. */
+/* Place stages in the arena, after the addresses of source parts: stage_at is their offset. It is -1 for stages that
+ * only gathering works use, and 0 for replicas, which have memory of their own. */
 static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch,
                                const dcli_operation *operation, dcli_lowered *lowered)
 {
@@ -77,8 +78,8 @@ static dcl_status add_work(const dcli_traits *traits, const dcli_operation *oper
     return dcli_rows_add(operation, traits, work, bindings, base, lowered, waiting);
 }
 
-/* Whether peers' parts are still read after the batch has been started. If the device uses host memory in place, the
- * host has finished its copies by then. */
+/* Whether something may still read peers' parts after the batch has been started: kernels do, and copies by a device
+ * with memory of its own. On a device in host memory the host has finished its copies by then. */
 static bool reads_peers(const dcli_body *body, const dcli_traits *traits, const dcli_lowered *lowered)
 {
     for (int64_t n = 0; n < lowered->source_count; n++)

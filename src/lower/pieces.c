@@ -7,7 +7,7 @@
 #include "kernel/gather.h"
 #include "lower/group.h"
 
-/* Number of the address of a part, added if necessary. @return -1: DCL_ERR_NOMEM. */
+/* Index of a node's part in lowered->source; it is added if necessary. @return -1: DCL_ERR_NOMEM. */
 static int64_t address_of(dcli_lowered *lowered, int operand, int node)
 {
     for (int64_t n = 0; n < lowered->source_count; n++)
@@ -19,7 +19,9 @@ static int64_t address_of(dcli_lowered *lowered, int operand, int node)
     return lowered->source_count++;
 }
 
-/* Set an axis of a piece. @param at  subscript at the start. @param by  its increment; may be negative. */
+/* Set axis m of a piece. @param at  position of the first element on the axis of the packed input. @param by  increment
+ * of the position; if negative, the axis is reversed on both sides. @param step, from_step  steps in the scratch
+ * memory, per position, and in the source, per element. */
 static void set_axis(dcli_transfer *piece, int m, int64_t count, int64_t at, int64_t by, int64_t step,
                      int64_t from_step)
 {
@@ -42,7 +44,8 @@ static dcli_transfer one_element(int64_t to, int64_t from)
     return piece;
 }
 
-/* Add a piece to those of the same access and part. @param kind, where  OWN or PEER: the source part. */
+/* Add a piece to the bin of its access and source part. @param kind, where  OWN: this node's part; PEER: that of node
+ * `where`. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status add_piece(dcli_gather *gather, int a, int kind, int where, const dcli_transfer *piece)
 {
     int node = kind == DCLI_SPACE_PEER ? where : gather->traits->self;
@@ -58,7 +61,7 @@ static dcl_status add_piece(dcli_gather *gather, int a, int kind, int where, con
         memset(gather->bin + before, 0, (size_t)(gather->bin_capacity - before) * sizeof *gather->bin);
     }
     dcli_bin *bin = &gather->bin[b];
-    if (b == gather->bin_count) { /* its list may have memory of an earlier group */
+    if (b == gather->bin_count) { /* a new bin, which may still have the list of an earlier group */
         gather->bin_count++;
         bin->access = a;
         bin->address = address;
@@ -68,7 +71,7 @@ static dcl_status add_piece(dcli_gather *gather, int a, int kind, int where, con
     return dcli_transfers_add(&bin->pieces, piece);
 }
 
-/* Add what would otherwise be read in place: one piece. */
+/* Add the one piece of an input that could also be read in place. */
 static dcl_status add_bound(dcli_gather *gather, const dcli_gather_part *part, int a, const dcli_packed *packed)
 {
     const dcli_binding *binding = dcli_part_binding(gather, part, a);
@@ -81,8 +84,8 @@ static dcl_status add_bound(dcli_gather *gather, const dcli_gather_part *part, i
     return add_piece(gather, a, (int)binding->kind, binding->where, &piece);
 }
 
-/* The elements of its array that an access reads for a part. @param first_out  [rank] subscripts for the part's first
- * index. */
+/* The elements of its array that access a reads for a part. @param first_out  [rank] subscripts at the part's first
+ * index. @param by_out  [rank] their increments along the axes of the part. */
 static dcl_box footprint(const dcli_gather *gather, const dcli_gather_part *part, int a, int64_t first_out[],
                          int64_t by_out[])
 {
@@ -103,8 +106,8 @@ static dcl_box footprint(const dcli_gather *gather, const dcli_gather_part *part
     return foot;
 }
 
-/* Add the elements that a piece of a stage provides for a part; `first` is read by its first index, `by` is the
- * increment. @param cut  these elements in the piece's storage. */
+/* Add the elements of a stage's piece that a part reads. @param from  the piece of the stage. @param cut  those of its
+ * elements, as a region of the node's part. @param first, by  as from footprint(). */
 static dcl_status add_cut(dcli_gather *gather, const dcli_gather_part *part, int a, const dcli_piece *from,
                           const dcli_region *cut, const int64_t first[], const int64_t by[], const dcli_packed *packed)
 {
@@ -119,7 +122,7 @@ static dcl_status add_cut(dcli_gather *gather, const dcli_gather_part *part, int
     return add_piece(gather, a, from->kind, from->where, &piece);
 }
 
-/* Add what would otherwise be staged: the contribution of each piece of the stage. */
+/* Add the pieces of an input that would otherwise be copied into a stage: what each piece of the stage contributes. */
 static dcl_status add_staged(dcli_gather *gather, const dcli_gather_part *part, int a, const dcli_packed *packed)
 {
     int number = dcli_part_binding(gather, part, a)->where;
@@ -152,7 +155,7 @@ static void swap_axes(dcli_transfer *piece, int m, int n)
     }
 }
 
-/* The axis of a piece, below `end`, with the smallest step on a side. */
+/* The axis of a piece, before axis `end`, with the smallest step on this side. */
 static int least_axis(const dcli_transfer *piece, int end, const dcli_side *side)
 {
     int least = end - 1;

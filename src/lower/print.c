@@ -16,7 +16,7 @@ static const char *space_name(dcli_space_kind kind)
     return names[kind];
 }
 
-/* Name of a way: "bound", "gathered", "by host", "by kernel", "by wire". */
+/* Name of a dcli_via: "bound", "gathered", "by host", "by kernel", "by wire". */
 static const char *via_name(dcli_via via)
 {
     static const char *const names[DCLI_VIA_COUNT] = {[DCLI_VIA_BINDING] = "bound",
@@ -27,13 +27,13 @@ static const char *via_name(dcli_via via)
     return names[via];
 }
 
-/* Name of an operand, if the operation has a body. */
+/* Name of an operand: that of the body's parameter, or "the array" for operations without a body. */
 static const char *name_of(const dcli_operation *operation, int operand)
 {
     return operation->body != NULL ? operation->body->params[operand].name : "the array";
 }
 
-/* Print a space. @param number  omitted if it has no meaning. */
+/* Print a space and its number. @param number  not printed if it is negative, or if the space is the own part. */
 static void put_space(dcli_text *text, dcli_space_kind kind, int64_t number)
 {
     dcli_text_put(text, "%s", space_name(kind));
@@ -48,7 +48,7 @@ static void put_box(dcli_text *text, const dcl_box *box)
     dcli_text_put(text, "%s", box_text);
 }
 
-/* End a list of `count` lines of which `most` were printed: say how many are missing. */
+/* After the first `most` lines of a list of `count`: print how many were left out, if any. */
 static void put_rest(dcli_text *text, int64_t count, int64_t most, const char *what)
 {
     if (count > most)

@@ -15,8 +15,8 @@ static dcli_via via_between(const dcli_traits *traits, dcli_space to, dcli_space
 
 /* ---- routes ------------------------------------------------------------------------------------------------------- */
 
-/* Axes in addition to those of an array: one for pieces at equal distances, and, if launches cost more than uneven
- * loops, one for blocks of them. */
+/* Axes of transfers in addition to those of the array: with joining, pieces at equal distances become one more axis. A
+ * device with memory of its own has more, for blocks of such pieces, because each launch costs time. */
 enum { SPARE_AXES = 2, SPARE_AXES_SEPARATE = 4 };
 
 static int rank_for(const dcli_traits *traits, const dcli_operation *operation, int operand)
@@ -63,8 +63,8 @@ dcl_status dcli_route_add(dcli_route *route, const dcli_region *to, const dcli_r
 
 static bool is_packed(dcli_space space) { return space.kind == DCLI_SPACE_STAGE || space.kind == DCLI_SPACE_REPLICA; }
 
-/* Whether the `from` side of a route, rather than the `to` side, is known to contain no element twice. That is the
- * stage or replica that is filled or emptied; if there is none, the chunk. */
+/* Whether transfers of a route are joined by the order of their `from` side. That side must contain no element twice:
+ * it is a stage or replica, or if neither side is one, a chunk. */
 static bool leads_from(const dcli_route *route)
 {
     return !is_packed(route->to) && (is_packed(route->from) || route->from.kind == DCLI_SPACE_CHUNK);
@@ -106,11 +106,11 @@ dcli_region dcli_stage_region(const dcli_operation *operation, const dcli_stage 
     return part;
 }
 
-/* The region of a piece in its space. */
+/* The region of a piece in the memory that it comes from, or goes to. */
 static dcli_region region_of(const dcli_operation *operation, const dcli_stage *stage, const dcli_piece *piece)
 {
     dcli_region region = piece->region;
-    if (piece->kind == DCLI_SPACE_CHUNK) /* everything in a chunk is aligned to 8 bytes */
+    if (piece->kind == DCLI_SPACE_CHUNK) /* elements of any type: items of a chunk are aligned to 8 bytes */
         region.offset += piece->byte_offset / (int64_t)dcli_element_bytes(operation, stage->operand);
     return region;
 }
@@ -140,13 +140,13 @@ dcl_status dcli_routes_of_batch(const dcli_operation *operation, const dcli_plan
         if (stage->kept != DCLI_STAGE_PASSING)
             space = (dcli_space){DCLI_SPACE_REPLICA, (int)s};
         if (at < 0)
-            continue; /* gathered by the work-item that uses it */
+            continue; /* its elements are gathered by the work-items that use them */
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && status == DCL_OK; p++)
             status = add_piece(operation, traits, stage, space, at, &plan->piece[p], false, routes);
         for (int64_t p = stage->first_out; p < stage->first_out + stage->out_count && status == DCL_OK; p++)
             status = add_piece(operation, traits, stage, space, at, &plan->piece[p], true, routes);
     }
-    /* a move fills its replicas once; if the host copies, joining costs more than it saves */
+    /* the routes of a move are used once: if the host copies, joining takes more time than it saves */
     bool once = operation->kind == DCLI_OP_MOVE && traits->in_place;
     return status == DCL_OK && !once ? dcli_routes_join(routes, traits) : status;
 }

@@ -11,7 +11,7 @@
 #include "resmap/elements.h"
 #include "segment/cut.h"
 
-/* Write a field of an access into a row, if the access has that field. */
+/* Write the numbers of a field of an access into a row. Does nothing if the access has no such field. */
 static void put(const dcli_body *body, dcli_row_field field, int a, const int64_t numbers[], int64_t row[])
 {
     int length = dcli_row_field_length(body, field, a);
@@ -91,7 +91,8 @@ dcli_launch *dcli_launch_like(dcli_lowered *lowered, const dcli_launch *like, in
     return launch;
 }
 
-/* Find or make the launch for rows with these bindings. */
+/* Find the launch of a kernel with the memory of these bindings as arguments, or add it. @return NULL:
+ * DCL_ERR_NOMEM. */
 static dcli_launch *launch_for(dcli_lowered *lowered, dcli_variant variant, const dcli_binding bindings[], int accesses)
 {
     dcli_launch like = {.variant = variant};
@@ -116,7 +117,7 @@ static dcl_status put_row(dcli_launch *launch, int length, const int64_t row[])
     return DCL_OK;
 }
 
-/* Add the row of a work of a tile kernel: one row per work. */
+/* Add the row of a work of a tile kernel to its launch. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status add_tile(const dcli_traits *traits, const dcli_body *body, const dcli_work *work,
                            const dcli_binding bindings[], const int64_t base[], dcli_lowered *lowered)
 {
@@ -130,7 +131,8 @@ static dcl_status add_tile(const dcli_traits *traits, const dcli_body *body, con
     return launch != NULL ? put_row(launch, length, filled) : DCL_ERR_NOMEM;
 }
 
-/* Whether works are single elements without a pattern: there is nothing to join, and there may be millions. */
+/* Whether the works of an operation are single elements without a pattern, because the first output's map shuffles
+ * elements. There may be millions, and joining them would gain nothing. */
 static bool are_scattered(const dcli_operation *operation)
 {
     return dcli_layout_is_shuffled(operation->operand[operation->body->first_output].layout);
@@ -153,7 +155,8 @@ static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int le
     return DCL_OK;
 }
 
-/* Cut a row into rows of a suitable size for the device. */
+/* Cut a row into rows of a size that suits the device, and add them to the launch. On a GPU it stays one row. @return
+ * DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
     int rank = body->space_rank, length = dcli_row_length(body);

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* A row for sorting: by the hash of the shared numbers, then by its number. */
+/* A row for sorting: by the hash of its numbers that are not own numbers, then by its number in the launch. */
 struct entry {
     uint64_t hash;
     int64_t number;
@@ -33,7 +33,8 @@ struct division {
     int64_t *shared;     /* [row_count][length] rows without their own numbers, normalized */
 };
 
-/* Normalize a row: steps and strides along axes of one index are never used, and may differ. */
+/* Normalize a row for comparing: steps and strides along axes with one index are never used, so they are set to fixed
+ * values. */
 static void settle(const dcli_body *body, int64_t row[])
 {
     for (int m = 0; m < body->space_rank; m++) {
@@ -70,7 +71,8 @@ static bool are_alike(const struct division *division, int64_t x, int64_t y)
                   (size_t)division->length * sizeof division->shared[0]) == 0;
 }
 
-/* Begin a set with a row, or add the row to the last set. */
+/* Add row r, in sorted order, to the last set if the previous row differs from it only in own numbers; otherwise begin
+ * a set with it. */
 static dcl_status add_row(struct division *division, int64_t r)
 {
     dcli_launch *launch = division->launch;
@@ -98,7 +100,7 @@ static dcl_status divide(struct division *division)
     return status;
 }
 
-/* Remove all rows but the first of each set. */
+/* Reduce the launch's rows to the first row of each set. */
 static dcl_status keep_first(struct division *division)
 {
     dcli_launch *launch = division->launch;

@@ -11,8 +11,8 @@ static bool is_halo(const dcli_body *body, int a)
     return body->access[a].reach == DCLI_REACH_HALO || body->access[a].reach == DCLI_REACH_CROSS;
 }
 
-/* Whether local indices along axis d of an array are the tile's; otherwise they count from the first declared
- * element. */
+/* Whether local index 0 along axis d of an array is the tile's first index. Otherwise it is the first index that the
+ * declaration names. */
 static bool is_same_axis(const dcli_body *body, int a, int d, int rank)
 {
     switch (body->access[a].reach) {
@@ -29,7 +29,7 @@ static bool is_same_axis(const dcli_body *body, int a, int d, int rank)
     }
 }
 
-/* Step of the grid index per local index. */
+/* How much the index in the grid grows from one local index to the next. */
 static int64_t stride_along(const dcli_body *body, int a, int d, int rank, const dcli_work *work,
                             const dcli_binding *binding)
 {
@@ -37,17 +37,17 @@ static int64_t stride_along(const dcli_body *body, int a, int d, int rank, const
     if (reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION)
         return binding->limits->count[d] > 0 ? binding->limits->width[d] : 1;
     if (is_halo(body, a) && binding->limits->width[d] > 0)
-        return 1; /* boxes with gaps are cut there */
+        return 1; /* the planner cuts boxes with gaps along such an axis */
     return is_same_axis(body, a, d, rank) ? work->box.stride[reach == DCLI_REACH_COLUMNS ? work->box.rank - 1 : d] : 1;
 }
 
-/* One axis of an array, with the numbers of its row. */
+/* The numbers that a row has for one axis of an array. */
 struct axis {
     int64_t step, low, high, first, by;
 };
 
-/* The numbers of an axis with a halo. Halos are planned as all indices between their ends; those that the tile does not
- * use are skipped. */
+/* The numbers of an axis with a halo. A halo is planned as all indices between its ends; local indices step by `by`
+ * over those that the tile does not use. */
 static struct axis halo_axis(int64_t first, int64_t by, const dcli_binding *binding, int d)
 {
     int64_t before = binding->limits->low[d] - first;
@@ -78,7 +78,7 @@ static struct axis find_axis(const dcli_body *body, int a, int d, const dcli_wor
     return axis;
 }
 
-/* One array of a row. */
+/* Fill the fields of one array. */
 static void fill_array(const dcli_body *body, int a, const dcli_work *work, const dcli_binding *binding, int64_t base,
                        int64_t row[])
 {
@@ -87,7 +87,8 @@ static void fill_array(const dcli_body *body, int a, const dcli_work *work, cons
     *offset = binding->offset + base;
     for (int d = 0; d < body->params[body->access[a].param].rank; d++) {
         struct axis axis = find_axis(body, a, d, work, binding);
-        if (!affine && binding->limits->count[d] > 0) /* the offset of a binding is that of the first element present */
+        if (!affine && binding->limits->count[d] > 0) /* a binding's offset is that of the first element present; a
+                                                         row's is that of local index 0 */
             *offset -= (binding->limits->low[d] - axis.first) / (is_halo(body, a) ? 1 : axis.by) * binding->step[d];
         row[dcli_row_at(body, DCLI_ROW_STEP, a) + d] = axis.step;
         row[dcli_row_at(body, DCLI_ROW_LOW, a) + d] = axis.low;

@@ -1,4 +1,4 @@
-/* resmap/ask.c - questions about a map and a grid: the owner of an element, and its place in the owner's storage. */
+/* resmap/ask.c - questions about a map and a grid: the owner of an element, and its offset in the owner's storage. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -77,8 +77,8 @@ static const dcli_layout *kept_layout(const dcl_map *map, const dcl_grid *grid)
     return bound != NULL ? &bound->layout : NULL;
 }
 
-/* Cache a layout, if there is room; the map then owns it. If another thread has just added a layout of the same grid,
- * the map has two, which is harmless. */
+/* Cache a layout with the map, if there is room. If another thread has just added a layout of the same grid, the map
+ * has two, which is harmless. @return true: the map owns the layout from now on; false: the caller still does. */
 static bool keep_layout(const dcl_map *map, const dcli_layout *layout)
 {
     int count = 0;
@@ -97,8 +97,8 @@ static bool keep_layout(const dcl_map *map, const dcli_layout *layout)
 
 /* ---- questions ----------------------------------------------------------------------------------------------------- */
 
-/* Locate an element if the map has no cached layout of the grid, or if an argument is missing.
- * @param complete  no argument is missing. */
+/* Locate an element without a cached layout of the grid: check the arguments, bind the map, and cache the layout.
+ * @param complete  false: some argument is NULL, which is an error. */
 static dcl_status locate_anew(const dcl_map *map, const dcl_grid *grid, bool complete, const int64_t index[],
                               int *node_out, int64_t *offset_out)
 {
@@ -128,7 +128,8 @@ static bool is_inside(const dcl_grid *grid, const int64_t index[])
     return inside;
 }
 
-/* Locate an element by a cached layout. @return false: there is none for this grid, or an argument is wrong. */
+/* Locate an element by a cached layout. @return false: nothing was done, because there is no cached layout of this grid
+ * or an argument is wrong. */
 static inline bool locate_kept(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                int64_t *offset_out)
 {

@@ -88,8 +88,8 @@ void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *nod
         const dcli_division *division = &layout->division[d];
         int64_t local, coordinate = dcli_divide_index(division, index[d] - layout->grid.origin[d], &local);
         node = node * division->nodes + coordinate;
-        if (d > 0) { /* an axis is contiguous with the previous one if one step there covers the whole extent of this
-                        one */
+        if (d > 0) { /* row-major order within the local array: one step along axis d - 1 is the local extent of axis
+                        d, or the row pitch */
             int64_t extent = dcli_division_extent(division, coordinate);
             offset *= d == last ? dcli_row_pitch(layout, extent) : extent;
         }
@@ -126,7 +126,8 @@ static dcli_lane make_lane(const dcli_division *division, int64_t extent, int64_
     return lane;
 }
 
-/* Visits a node's part as regions: regular axes become lanes; irregular axes are walked run by run. */
+/* A walk over a node's part that emits its regions. A regular axis is one lane; an irregular axis is walked run by
+ * run. */
 struct part {
     dcli_walk *walk;
     int64_t coordinate[DCL_MAX_RANK], extent[DCL_MAX_RANK], within[DCL_MAX_RANK];
@@ -175,9 +176,9 @@ void dcli_axes_walk(dcli_walk *walk, int node)
     walk_axis(&part, 0, 0);
 }
 
-/* Whether some of the indices start, start + stride, ... (`count` of them, inside the grid) belong to a coordinate.
- * With cyclic rules an index belongs to it if its remainder modulo a whole round lies in the coordinate's run; the
- * first such index is computed. */
+/* Whether a coordinate owns one of the `count` indices start, start + stride, ..., all inside the grid. With cyclic
+ * rules it owns those whose remainder modulo a round (a run of every coordinate) lies in its run; the first such index
+ * is computed. */
 static bool meets(const dcli_division *division, int64_t coordinate, int64_t start, int64_t count, int64_t stride)
 {
     if (division->more > 0) {
@@ -193,8 +194,8 @@ static bool meets(const dcli_division *division, int64_t coordinate, int64_t sta
 
 static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[]);
 
-/* Mark the coordinates that the query's indices belong to on an irregular axis, run by run. A coordinate may be marked
- * more than once. */
+/* On an irregular axis, mark the nodes of every run that contains an index of the query. A node may be marked more than
+ * once. */
 static void mark_runs(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[])
 {
     const dcli_division *division = &layout->division[d];
@@ -218,11 +219,12 @@ static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, i
     }
     int64_t local, first = dcli_divide_index(division, query->start[d], &local);
     int64_t count = division->used;
-    bool all = count == 1 || query->count[d] == 1; /* every coordinate of the axis has elements of the query */
+    bool all = count == 1 || query->count[d] == 1; /* every coordinate that the loop below visits owns an index of
+                                                      the query */
     if (query->count[d] == 1) {
         count = 1;
-    } else if (count > 1 && query->stride[d] <= division->run) { /* no run is skipped, because the stride is not
-                                                                    larger than a run */
+    } else if (count > 1 && query->stride[d] <= division->run) { /* the query has an index in every run between its
+                                                                    first and its last */
         int64_t end = query->start[d] + (query->count[d] - 1) * query->stride[d];
         int64_t last = dcli_divide_index(division, end, &local);
         int64_t runs = division->more > 0 ? last - first : end / division->run - query->start[d] / division->run;

@@ -42,7 +42,8 @@ static void fill_rank(dcli_map_rule *rule, int rank)
         dcli_map_arrange(rule->node_count, rank, rule->axes, rule->nodes);
 }
 
-/* Equal divisions get equal fields: an even division without remainder becomes a cyclic one with a single round. */
+/* Divide an axis. Divisions that give the same runs get the same fields, so that they compare equal: an even division
+ * without remainder becomes a cyclic one with a single round. */
 static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
 {
     dcli_division division = {.nodes = nodes, .used = 1, .run = extent, .rest = extent};
@@ -174,7 +175,7 @@ int64_t dcli_grain_elements(const dcli_layout *layout, int64_t bytes, int64_t st
 
 void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t grain_out[])
 {
-    dcli_wide inner[DCL_MAX_RANK + 1]; /* elements of one index of axis d - 1 */
+    dcli_wide inner[DCL_MAX_RANK + 1]; /* [d]: elements that have one index of axis d - 1 in common */
     inner[rank] = 1;
     for (int d = rank - 1; d >= 0; d--)
         inner[d] = inner[d + 1] * dcli_max(extent[d], 1);
@@ -182,15 +183,16 @@ void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t 
         int64_t count = dcli_max(extent[d], 1);
         if (inner[d] > most) {
             int64_t fit = dcli_max(1, (int64_t)dcli_wide_min(most / inner[d + 1], count));
-            count = dcli_ceil_div(count, dcli_ceil_div(count, fit)); /* the number of grains, with sizes as equal as
-                                                                        possible */
+            count = dcli_ceil_div(count, dcli_ceil_div(count, fit)); /* as few grains as possible, of sizes as equal
+                                                                        as possible */
         }
         grain_out[d] = count;
         most = dcli_max(1, most / count);
     }
 }
 
-/* Padding and the unused part of cut slots can make storage larger than the grid: its bytes must fit int64_t, too. */
+/* Check that the bytes of the storage fit int64_t: padding and the unused part of cut slots can make it larger than the
+ * grid. */
 static dcl_status check_storage(const dcli_layout *layout)
 {
     dcli_wide elements = 1;

@@ -44,9 +44,10 @@ void dcli_block_set_free(dcli_block_set *set)
     *set = (dcli_block_set){0};
 }
 
-/* How an axis is cut into segments, and segments into blocks. Block numbers are unique in the whole grid. */
+/* How an axis is cut into segments, and segments into blocks. A block of the grid has a number along each axis;
+ * together they give a number that is unique in the grid. */
 struct grain {
-    int64_t run, more;              /* segments, as dcli_division has them */
+    int64_t run, more;              /* lengths of the segments, as in dcli_division */
     const dcli_division *irregular; /* NULL: regular */
     int64_t block;                  /* elements */
     int64_t per_run;                /* blocks of a segment */
@@ -67,7 +68,7 @@ static struct grain grain_of(const dcli_layout *layout, int d)
     return grain;
 }
 
-/* The block number of an index, and the first index after that block. */
+/* The block of an index along the axis: its number. @param end_out  the first index after that block. */
 static int64_t block_at(const struct grain *grain, int64_t index, int64_t *end_out)
 {
     int64_t longer = grain->more * (grain->run + 1), number, start, length = grain->run;
@@ -107,7 +108,8 @@ struct counting {
     dcli_block_set *set;
 };
 
-/* Insert the blocks of an axis, one step per block: the elements of the box in the same block are skipped. */
+/* Insert the blocks that a box touches, axis by axis from axis d on; one step per block, because the other elements of
+ * a block are skipped. @param number  of the blocks along the axes before d. */
 static dcl_status count_axis(struct counting *counting, int d, uint64_t number)
 {
     const dcl_box *box = counting->box;
@@ -132,7 +134,8 @@ struct listed {
     dcl_status status;
 };
 
-/* Insert the blocks of one listed box. Its block numbers follow those of the boxes before it in the list. */
+/* Insert the blocks of a listed box that the query touches. @param whole  the listed box. @param part  what the query
+ * has of it. Their numbers follow those of the boxes earlier in the list. */
 static dcl_status count_listed(const struct listed *listed, int d, const dcl_box *whole, const dcl_box *part,
                                int64_t number)
 {

@@ -122,7 +122,7 @@ void dcli_boxes_locate(const dcli_layout *layout, const int64_t index[], int *no
 
 /* ---- regions ------------------------------------------------------------------------------------------------------ */
 
-/* Emit the region of one box that lies in the query. */
+/* Emit the region of those elements of one listed box that lie in the query. @return false to stop. */
 static bool emit_box(dcli_walk *walk, int64_t number)
 {
     const dcli_layout *layout = walk->layout;
@@ -210,7 +210,7 @@ static bool emit_tiles(void *user, const int64_t lo[], const int64_t hi[])
     return goes_on;
 }
 
-/* Emit tiles first .. last - 1 of one box. */
+/* Emit tiles first .. last - 1 of one listed box, counted within the box. @return false to stop. */
 static bool emit_some(dcli_walk *walk, int64_t number, int64_t first, int64_t last)
 {
     struct tiles tiles = {.walk = walk, .number = number, .box = dcli_boxes_box(walk->layout, number)};

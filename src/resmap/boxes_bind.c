@@ -1,5 +1,5 @@
-/* resmap/boxes_bind.c - binds a list of boxes to a grid: the place of each box in its node's storage, a search tree, and a
- * check that the boxes cover the grid exactly once. */
+/* resmap/boxes_bind.c - binds a list of boxes to a grid: the offset of each box in its owner's storage, a search tree,
+ * and a check that the boxes cover the grid exactly once. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ dcl_status dcli_boxes_check(const dcli_map_rule *rule)
     return DCL_OK;
 }
 
-/* All lists of a layout of boxes; they share one allocation. */
+/* The tables of a layout of boxes while they are made; see dcli_boxes. They share one allocation. */
 struct lists {
     int64_t *box, *place, *offset, *blocks, *tile, *from, *of, *total, *tiles, *tree, *bounds;
 };
@@ -105,8 +105,8 @@ static dcl_status check_inside(const dcli_layout *layout, int64_t number, const 
     return DCL_OK;
 }
 
-/* Sort the boxes by place, keeping the order of the list, and find the offset of each. @return DCL_ERR_INVALID: a box leaves
- * the grid. */
+/* Sort the boxes by the place of their owner, in the order of the list, and compute the offset of each in the owner's
+ * storage. @return DCL_OK, or DCL_ERR_INVALID: a box leaves the grid. */
 static dcl_status place_boxes(const dcli_layout *layout, struct lists *lists)
 {
     int rank = layout->grid.rank, length = 1 + 2 * rank;
@@ -171,7 +171,8 @@ static void bound_part(const struct lists *lists, int rank, int64_t first, int64
     }
 }
 
-/* Build the subtree of boxes first .. end - 1: split it in the middle along its longest axis. */
+/* Build the subtree of the boxes first .. end - 1 of `tree`: sort them along the longest axis of their bounds, take the
+ * middle one as root, and build the halves. */
 static void grow_tree(const struct lists *lists, int rank, int64_t first, int64_t end)
 {
     if (first >= end)
@@ -249,7 +250,7 @@ static dcl_status fail_gap(const dcli_layout *layout)
 {
     int64_t index[DCL_MAX_RANK] = {0}, end[DCL_MAX_RANK];
     memcpy(end, layout->grid.extent, sizeof end);
-    find_gap(layout, 0, index, end); /* a gap exists: the boxes have too few elements */
+    find_gap(layout, 0, index, end); /* there must be a gap, because the boxes have fewer elements than the grid */
     char text[DCL_MAX_RANK * 21 + 1];
     print_index(layout, index, text, sizeof text);
     return DCLI_FAIL(DCL_ERR_INVALID,
@@ -299,7 +300,8 @@ static int64_t blocks_of(const dcli_layout *layout, const dcl_box *box)
     return blocks;
 }
 
-/* Number blocks and tiles. Consecutive boxes that are smaller than a tile share one. */
+/* Number the blocks of all boxes, and the tiles of each place. Consecutive boxes of a place that are smaller than a
+ * tile share one. */
 void dcli_boxes_number(dcli_layout *layout)
 {
     const dcli_boxes *boxes = &layout->boxes;
@@ -311,7 +313,8 @@ void dcli_boxes_number(dcli_layout *layout)
         before += blocks_of(layout, &box);
     }
     for (int place = 0; place < layout->node_count; place++) {
-        int64_t next = 0, shared = 0; /* the next tile's number; elements of the last tile, if boxes can join it */
+        int64_t next = 0, shared = 0; /* number of the next tile; elements of the tile before, if small boxes can
+                                         still join it */
         for (int64_t j = boxes->from[place]; j < boxes->from[place + 1]; j++) {
             int64_t number = boxes->of[j], shape[DCL_MAX_RANK];
             dcl_box box = dcli_boxes_box(layout, number);

@@ -1,6 +1,7 @@
-/* resmap/dealt.c - the dealt family: equal pieces are numbered, and the numbers dealt to the nodes. If they are dealt in turn,
- * a node's pieces are a residue class of the numbers: boxes of pieces at evenly spaced slots. If they are dealt in runs or by
- * a list, consecutive numbers lie in consecutive slots. If they are hashed, pieces are found one by one. */
+/* resmap/dealt.c - the dealt family: the pieces are numbered, and the numbers dealt to the places of the map. At its
+ * owner each piece has a slot, the storage of a whole piece. If numbers are dealt in turn, those of a place are a
+ * residue class: boxes of pieces at evenly spaced slots. If they are dealt in runs or by a list, consecutive numbers
+ * have consecutive slots. If they are hashed, pieces are found one by one. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "resmap/parts.h"
@@ -18,7 +19,7 @@ int64_t dcli_dealt_slots(const dcli_layout *layout, int node)
     return layout->piece_total / layout->node_count + (node < layout->piece_total % layout->node_count);
 }
 
-/* The first piece of a node when pieces are dealt in runs: the first `more` nodes have one piece more. */
+/* The number of a place's first piece when pieces are dealt in runs: the first `more` places have one piece more. */
 static int64_t first_piece(const dcli_layout *layout, int64_t node)
 {
     int64_t even = layout->piece_total / layout->node_count, more = layout->piece_total % layout->node_count;
@@ -66,21 +67,24 @@ void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *no
         number += piece * layout->weight[d];
         position += (from_origin - piece * layout->rule.piece[d]) * layout->within[d];
     }
-    int64_t *slot = offset_out; /* the address of a local variable would add a stack check */
+    int64_t *slot = offset_out; /* avoids the address of a local variable, for which the compiler would add a stack
+                                   check */
     *node_out = dcli_piece_owner(layout, number, slot);
     *offset_out = *slot * layout->slot + position;
 }
 
-/* The state of a walk over a node's pieces; it emits regions, or only counts their elements. */
+/* A walk over a place's pieces. It emits their regions, or without `walk` only counts their elements. */
 struct dealing {
     const dcli_layout *layout;
     int node;
-    const int64_t *lo, *hi; /* limits the walk to pieces with lo[d] <= p[d] < hi[d] */
+    const int64_t *lo, *hi; /* per axis, only pieces with lo[d] <= p[d] < hi[d] are visited; p is a piece's position
+                               in the grid of pieces */
     dcli_walk *walk;        /* NULL: count elements */
     int64_t elements;
-    int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK];        /* the current box of pieces */
-    int64_t least[DCL_MAX_RANK + 1], spread[DCL_MAX_RANK + 1]; /* per level: the faster axes together add least ..
-                                                                  least + spread to a piece number */
+    int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK];        /* the box of pieces that is being dealt, as positions */
+    int64_t least[DCL_MAX_RANK + 1], spread[DCL_MAX_RANK + 1]; /* per level (an axis in layout->order): the axes from
+                                                                  this level on together add least .. least + spread
+                                                                  to a piece number */
     dcli_lane lane[DCL_MAX_RANK];
 };
 
@@ -95,8 +99,8 @@ static int64_t elements_of(const dcli_layout *layout, const dcli_lane lane[])
     return elements;
 }
 
-/* Compute the remaining fields of the lanes from their first, count and step, and emit or count them. @param number
- * the number of their first piece. */
+/* Complete the lanes of a box of pieces, of which first, count and step are set, and emit or count their elements.
+ * @param number  of their first piece. @return false to stop. */
 static bool finish_lanes(struct dealing *dealing, int64_t number)
 {
     const dcli_layout *layout = dealing->layout;
@@ -118,8 +122,9 @@ static bool finish_lanes(struct dealing *dealing, int64_t number)
     return true;
 }
 
-/* For pieces dealt in turn: choose positions axis by axis, so that the piece number has the node's residue. @param
- * residue  the sum that the axes from this level on must contribute, modulo nodes. */
+/* For pieces dealt in turn: choose positions axis by axis, so that the piece number is congruent to the place's number
+ * modulo the number of places. @param number  what the axes before this level add to the piece number. @param residue
+ * what the axes from this level on must add, modulo nodes. @return false to stop. */
 static bool choose_classes(struct dealing *dealing, int level, int64_t number, int64_t residue)
 {
     const dcli_layout *layout = dealing->layout;
@@ -139,8 +144,8 @@ static bool choose_classes(struct dealing *dealing, int level, int64_t number, i
     int64_t turn = weight % nodes, classes = nodes / dcli_gcd(weight, nodes);
     int64_t end = dcli_min(hi, lo + classes);
     for (int64_t p = lo; p < end; p++) {
-        /* The faster axes can only add least .. least + spread: skip positions that would leave another residue to be
-         * added. */
+        /* The axes after this level can only add least .. least + spread: skip positions after which they could not
+         * reach the wanted residue. */
         int64_t wanted = dcli_mod(residue - p % nodes * turn, nodes);
         int64_t missing = dcli_mod(wanted - dealing->least[level + 1], nodes);
         if (missing > dealing->spread[level + 1]) {
@@ -186,7 +191,7 @@ static bool deal_in_runs(struct dealing *dealing)
     return finish_lanes(dealing, number);
 }
 
-/* Emit the pieces of a box of pieces, limited to the walk's range. */
+/* Emit those pieces of a box of pieces that belong to the place and are in the walk's range. @return false to stop. */
 static bool deal_box(void *user, const int64_t lo[], const int64_t hi[])
 {
     struct dealing *dealing = user;
@@ -199,7 +204,7 @@ static bool deal_box(void *user, const int64_t lo[], const int64_t hi[])
     return dealing->layout->rule.deal == DCL_DEAL_CYCLIC ? deal_in_turn(dealing) : deal_in_runs(dealing);
 }
 
-/* Emit one piece, if it is in the walk's range. */
+/* Emit piece number `number` of the place, if it is in the walk's range. @return false to stop. */
 static bool deal_piece(struct dealing *dealing, int64_t number)
 {
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
@@ -210,7 +215,8 @@ static bool deal_piece(struct dealing *dealing, int64_t number)
     return deal_box(dealing, lo, hi);
 }
 
-/* Go through the pieces of the walk's range, look up the owner of each, and emit the node's pieces. */
+/* Look up the owner of every piece in the walk's range, axis by axis from `level` on, and emit the place's pieces with
+ * slots first .. last - 1. @return false to stop. */
 static bool deal_looked_at(struct dealing *dealing, int level, int64_t number, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;
@@ -227,7 +233,8 @@ static bool deal_looked_at(struct dealing *dealing, int level, int64_t number, i
     return true;
 }
 
-/* Pieces of a single element are numerous: emit them without lanes. */
+/* Emit hashed pieces of a single element in slots first .. last - 1. There are many, so they are emitted without
+ * lanes. */
 static void deal_hashed_elements(struct dealing *dealing, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;
@@ -274,7 +281,8 @@ static void deal_listed(struct dealing *dealing, int64_t first, int64_t last)
     }
 }
 
-/* For hashed and listed pieces: walk over the node's pieces, or over the pieces in range, whichever are fewer. */
+/* Emit hashed or listed pieces in slots first .. last - 1: go through the place's pieces (listed: runs of them) or, if
+ * these are fewer, through all pieces in the walk's range. */
 static void deal_by_lookup(struct dealing *dealing, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;
@@ -296,7 +304,7 @@ static bool is_lookup(const dcli_layout *layout)
     return layout->rule.deal == DCL_DEAL_HASH || layout->rule.deal == DCL_DEAL_TABLE;
 }
 
-/* The range of pieces per axis that contain elements of a box. */
+/* The pieces that contain elements of a box: positions lo_out .. hi_out - 1 per axis. */
 static void touched_pieces(const dcli_layout *layout, const dcl_box *box, int64_t lo_out[], int64_t hi_out[])
 {
     for (int d = 0; d < layout->grid.rank; d++) {
@@ -352,7 +360,8 @@ int64_t dcli_dealt_owned(const dcli_layout *layout, int node)
     return dealing.elements;
 }
 
-/* Mark the owner of each piece that the query touches. */
+/* Set nodes_out for the owner of each piece that the query touches, axis by axis from axis d on. @param number  what
+ * the axes before d add to the piece number. */
 static void mark_pieces(const dcli_layout *layout, const dcl_box *query, int d, int64_t number, bool nodes_out[])
 {
     if (d == layout->grid.rank) {
@@ -373,7 +382,10 @@ static void mark_pieces(const dcli_layout *layout, const dcl_box *query, int d, 
 
 void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
 {
-    enum { WORTH = 8 }; /* marking this many pieces takes about as long as walking over one node's pieces */
+    enum {
+        WORTH = 8
+    }; /* marking the owners of this many pieces takes about as long as walking over one place's
+                           pieces */
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
     dcli_wide touched = 1;
     touched_pieces(layout, query, lo, hi);

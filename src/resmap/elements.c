@@ -1,4 +1,5 @@
-/* resmap/elements.c - tiles of maps that shuffle single elements, as lists of element numbers. */
+/* resmap/elements.c - lists of the elements of a tile, or of a node, for maps that deal single elements in hashed
+ * order. */
 #include "resmap/elements.h"
 
 #include "base/alloc.h"
@@ -25,7 +26,8 @@ static void sort_by_digit(const dcli_element from[], dcli_element to[], int64_t 
         to[place[from[e].number >> shift & (DIGITS - 1)]++] = from[e];
 }
 
-/* @param other  [count] scratch. @return `list` or `other`, whichever has the sorted elements. */
+/* Sort elements by their number. @param other  [count] scratch. @param largest  number. @return `list` or `other`: the
+ * one with the sorted elements. */
 static dcli_element *sort(dcli_element *list, dcli_element *other, int64_t count, int64_t largest)
 {
     for (int shift = 0; shift < 63 && largest >> shift > 0; shift += DIGIT_BITS) {

@@ -1,5 +1,5 @@
-/* resmap/elements.h - tiles of maps that deal single elements in no order, as lists of numbers: there may be
- * millions. */
+/* resmap/elements.h - elements of maps that deal single elements in hashed order, as lists of numbers: such elements
+ * form no boxes, and there may be millions. */
 #ifndef DCLI_RESMAP_ELEMENTS_H
 #define DCLI_RESMAP_ELEMENTS_H
 

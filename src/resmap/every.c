@@ -24,7 +24,8 @@ static dcl_grid thin_out(const dcl_grid *grid, const int64_t every[], bool *thin
     return thin;
 }
 
-/* Make the outer layout around the bound inner one, which it owns from now on. */
+/* Make the layout of a strided map around that of its stored elements. @param inner  bound; its references belong to
+ * the new layout from now on. @return DCL_OK, or DCL_ERR_NOMEM. */
 static dcl_status wrap(const dcli_layout *inner, const dcl_grid *grid, dcli_layout *layout_out)
 {
     dcli_layout *own = dcli_malloc(sizeof *own);
@@ -66,7 +67,8 @@ dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli
         return status;
     }
     layout.rule.every_rank = grid->rank;
-    for (int d = 0; d < grid->rank; d++) { /* all steps beyond the extent are equivalent: use the extent */
+    for (int d = 0; d < grid->rank; d++) { /* a step larger than the extent stores the first index only, as a step of
+                                              the extent does */
         layout.rule.every[d] = dcli_max(1, dcli_min(rule->every[d], grid->extent[d]));
         layout.by_every[d] = dcli_divisor_of(layout.rule.every[d]);
     }

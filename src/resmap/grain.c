@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "resmap/parts.h"
 
-/* The number of an element's block. Blocks of a single element have no number in dcli_layout_blocks(), which only counts
- * them; here the element's row-major number is used. */
+/* Find the number of an element's block. For blocks of one element it is the element's row-major number, because
+ * dcli_layout_blocks() counts these without numbering them. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status block_number(const dcli_layout *layout, int node, const int64_t index[], int64_t *number_out)
 {
     const dcl_grid *grid = &layout->grid;
@@ -66,7 +66,7 @@ dcl_status dcl_map_grains(const dcl_map *map, const dcl_grid *grid, const int64_
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* A walk over tiles; its lists are reused for every tile. */
+/* A walk that calls a function of the caller for each tile. Its lists are reused. */
 struct walk {
     const dcli_layout *layout;
     const dcli_transform *view;
@@ -76,7 +76,7 @@ struct walk {
     dcli_box_list boxes;
 };
 
-/* Tiles are requested one by one, because dcli_layout_tiles() merges boxes of consecutive tiles. */
+/* Visit one tile. It is requested alone, because dcli_layout_tiles() merges boxes of consecutive tiles. */
 static dcl_status visit_tile(struct walk *walk, int node, int64_t number)
 {
     walk->regions.count = walk->boxes.count = 0;

@@ -11,7 +11,7 @@
 
 /* ---- a rule's halo ------------------------------------------------------------------------------------------------ */
 
-/* Turn one width for all axes into one per axis. */
+/* Turn a halo given as one width for all axes into widths per axis. */
 static void spread(dcli_map_rule *rule, int rank)
 {
     for (int d = 1; rule->halo_rank == 1 && d < rank; d++) {
@@ -33,7 +33,7 @@ void dcli_halo_settle(dcli_map_rule *rule)
         rule->halo_rank = 0;
     else if (rule->rank > 0)
         spread(rule, rule->rank);
-    else if (rule->halo_rank > 1) /* serves grids of this rank only */
+    else if (rule->halo_rank > 1) /* a halo of several widths makes a rule for all ranks one for grids of this rank */
         spread(rule, rule->halo_rank);
 }
 
@@ -157,7 +157,8 @@ dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const i
 
 /* ---- the halo of a node ------------------------------------------------------------------------------------------- */
 
-/* The smallest box of elements whose halos can reach `box`. @return false: the grid has none. */
+/* Find the smallest box that contains every element whose halo can reach `box`. @return false: the grid has no such
+ * element. */
 static bool around(const dcli_layout *layout, const dcl_box *box, dcl_box *query_out)
 {
     dcl_box query = dcl_box_of(&layout->grid);
@@ -198,8 +199,7 @@ static bool in_halo_of(const dcli_layout *layout, const dcl_box *box, const dcl_
 
 enum {
     MOST_BOXES = 64
-}; /* a footprint that intersects more boxes of a part than this is treated as outside of the
-                             halo, to bound the cost */
+}; /* limits the cost: a footprint that intersects more boxes of a part counts as outside of the halo */
 
 /* Whether there are gaps between the halos of a box's elements along an axis. */
 static bool has_gaps(const dcli_layout *layout, const dcl_box *own, int d)
@@ -207,8 +207,9 @@ static bool has_gaps(const dcli_layout *layout, const dcl_box *own, int d)
     return own->stride[d] > layout->rule.halo_low[d] + layout->rule.halo_high[d] + 1;
 }
 
-/* Get box `number` of the halo of `own`. Along an axis without gaps the halo is one run; along an axis with gaps it is
- * one strided box per offset within the widths. @return false: there are no more boxes. */
+/* Get box number `number` of the halo of `own`, a box of the node's elements. Along an axis without gaps the halo is
+ * one run; along an axis with gaps it is one strided box per offset within the widths. @return false: there are no more
+ * boxes. */
 static bool next_halo(const dcli_layout *layout, const dcl_box *own, int64_t number, dcl_box *out)
 {
     *out = *own;

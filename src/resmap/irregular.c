@@ -11,7 +11,8 @@ static void begin_at_splits(int64_t extent, const dcl_axis *axis, int64_t begin[
         begin[k + 1] = dcli_min(axis->points[k], extent);
 }
 
-/* Begin of each run by shares. The products of extents and sums of shares take up to 92 bits. */
+/* Find where each run begins if an axis is divided by shares: in proportion to their sums. Products of extents and sums
+ * of shares take up to 92 bits. */
 static void begin_by_shares(int64_t extent, const dcl_axis *axis, int64_t begin[])
 {
     int64_t sum = 0, so_far = 0;
@@ -54,7 +55,8 @@ dcl_status dcli_irregular_divide(int64_t extent, const dcl_axis *axis, int nodes
 int64_t dcli_irregular_index(const dcli_division *division, int64_t coordinate, int64_t local)
 {
     int64_t turns = (division->runs - coordinate - 1) / division->nodes + 1, low = 0;
-    for (int64_t n = turns; n > 1;) { /* binary search: the coordinate's last run that begins at or before the place */
+    for (int64_t n = turns; n > 1;) { /* binary search: the coordinate's last run whose elements begin at or before
+                                         position `local` */
         int64_t half = n / 2;
         low += division->place[coordinate + (low + half) * division->nodes] <= local ? half : 0;
         n -= half;

@@ -1,29 +1,31 @@
-/* resmap/lanes.c - converts a part that is a product of axes into regions. On each axis the indices are either cut into
- * their runs, or into strided sets that take the same position of every run, whichever gives fewer regions. */
+/* resmap/lanes.c - converts a product of lanes (one per axis) into regions. Along each axis the indices of a lane are
+ * cut either into its runs, or into strided sets that take the same position of every run, whichever gives fewer
+ * regions. */
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "resmap/parts.h"
 
-/* One axis of a region: its indices, and their offsets in storage. */
+/* One axis of a region: indices start, start + stride, ..., and their offsets in storage: offset, offset + step, ... */
 struct strip {
     int64_t start, count, stride, offset, step;
 };
 
-enum cutting { JOINED, BY_RUN, BY_PLACE };
+enum cutting { JOINED, BY_RUN, BY_POSITION };
 
-/* The `count` strips of a lane that can meet the query. */
+/* How the indices of a lane that can be in the query are cut into `count` strips. */
 struct strips {
     const dcli_lane *lane;
     enum cutting cutting;
-    int64_t first_run, runs;        /* the range of runs, counted within the lane */
-    int64_t first_place, place_gap; /* BY_PLACE: the positions in a run at which the query has elements begin at
-                                       first_place, place_gap apart */
+    int64_t first_run, runs; /* runs of the lane that can have indices of the query: the first, counted within
+                                       the lane, and how many */
+    int64_t first_position, position_gap; /* BY_POSITION: within a run the query's indices can only be at positions
+                                       first_position + multiples of position_gap */
     int64_t count;
     int64_t start, elements, stride; /* the query on this axis */
 };
 
-/* Keep only the runs of the lane between the query's first and last element. @return false: there are none. */
+/* Find the runs of the lane between the query's first and last index. @return false: there are none. */
 static bool narrow(struct strips *strips)
 {
     const dcli_lane *lane = strips->lane;
@@ -69,11 +71,11 @@ static bool choose_strips(const dcli_lane *lane, const dcl_box *query, int d, in
         strips->count = 1;
         return true;
     }
-    strips->place_gap = strips->stride == 1 ? 1 : dcli_gcd(strips->stride, lane->run);
-    if (lane->run / strips->place_gap < strips->runs && !fills_lines(strips, bytes)) {
-        strips->cutting = BY_PLACE;
-        strips->count = lane->run / strips->place_gap;
-        strips->first_place = dcli_mod(strips->start - lane->base, strips->place_gap);
+    strips->position_gap = strips->stride == 1 ? 1 : dcli_gcd(strips->stride, lane->run);
+    if (lane->run / strips->position_gap < strips->runs && !fills_lines(strips, bytes)) {
+        strips->cutting = BY_POSITION;
+        strips->count = lane->run / strips->position_gap;
+        strips->first_position = dcli_mod(strips->start - lane->base, strips->position_gap);
     }
     return true;
 }
@@ -81,14 +83,14 @@ static bool choose_strips(const dcli_lane *lane, const dcl_box *query, int d, in
 static struct strip make_strip(const struct strips *strips, int64_t k)
 {
     const dcli_lane *lane = strips->lane;
-    int64_t run = strips->first_run, place;
+    int64_t run = strips->first_run, position;
     switch (strips->cutting) {
-    case BY_PLACE:
-        place = strips->first_place + k * strips->place_gap;
-        return (struct strip){.start = lane->base + (lane->first + run * lane->step) * lane->run + place,
+    case BY_POSITION:
+        position = strips->first_position + k * strips->position_gap;
+        return (struct strip){.start = lane->base + (lane->first + run * lane->step) * lane->run + position,
                               .count = strips->runs,
                               .stride = lane->step * lane->run,
-                              .offset = run * lane->between + place * lane->within,
+                              .offset = run * lane->between + position * lane->within,
                               .step = lane->between};
     case BY_RUN:
         run += k;
@@ -103,7 +105,7 @@ static struct strip make_strip(const struct strips *strips, int64_t k)
                           .step = lane->within};
 }
 
-/* Keep elements first, first + step, ... of the strip, counted within the strip. */
+/* Reduce a strip to `count` of its elements: number first, first + step, ... */
 static void take(struct strip *strip, int64_t first, int64_t count, int64_t step)
 {
     strip->start += first * strip->stride;

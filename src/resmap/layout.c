@@ -1,4 +1,4 @@
-/* resmap/layout.c - questions about a layout, each passed on to the layout's family. */
+/* resmap/layout.c - questions about a layout, each passed on to the files of the layout's family of maps. */
 #include <string.h>
 
 #include "base/check.h"
@@ -71,7 +71,8 @@ dcl_box dcli_from_origin(const dcli_layout *layout, const dcl_box *box)
     return moved;
 }
 
-/* Regions of a strided map: those of its inner grid, with indices of the outer one. */
+/* Append the regions of a strided map: those of its inner layout, converted to indices of the grid. Parameters as of
+ * dcli_layout_regions(). */
 static dcl_status inner_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out)
 {
     dcl_box inner;
@@ -91,7 +92,8 @@ static bool is_element(const dcl_box *box)
     return true;
 }
 
-/* A fast path for queries of one element: there may be millions of them. */
+/* Append the region of a query of one element, if it is the place's. Such queries have a path of their own because
+ * there may be millions. */
 static dcl_status region_of_element(const dcli_layout *layout, int place, const dcl_box *query, dcli_region_list *out)
 {
     int owner;
@@ -164,7 +166,7 @@ void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool no
 
 /* ---- elements that are stored nowhere --------------------------------------------------------------------------- */
 
-/* @param some_out  whether elements of the box are stored nowhere. */
+/* Find out whether some element of a box is stored nowhere. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status has_hole(const dcli_layout *layout, const dcl_box *box, bool *some_out)
 {
     int64_t missing = dcli_box_elements(box);
@@ -181,7 +183,8 @@ static dcl_status has_hole(const dcli_layout *layout, const dcl_box *box, bool *
     return status;
 }
 
-/* Halve a box of several elements, so that those of one half come before those of the other. */
+/* Halve a box of several elements along its first axis with more than one index, so that in row-major order all
+ * elements of the first half come before those of the second. */
 static void halve(const dcl_box *box, dcl_box *first_out, dcl_box *second_out)
 {
     int d = 0;
@@ -210,7 +213,7 @@ dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box,
     return status;
 }
 
-/* Number of consecutive indices along an axis that belong to one node. */
+/* Number of consecutive indices along axis d that belong to one place; of runs of different lengths the average. */
 static int64_t together(const dcli_layout *layout, int d)
 {
     const dcli_division *division = &layout->division[d];
@@ -222,7 +225,7 @@ static int64_t together(const dcli_layout *layout, int d)
     return division->used > 1 ? dcli_min(division->run, extent) : extent;
 }
 
-/* Number of elements that a box of `count` indices per axis has in a row in a file of the whole grid. */
+/* Number of elements of a box that are contiguous in a file of the whole grid. @param count  [rank] of the box. */
 static int64_t run_of(const dcli_layout *layout, const int64_t count[], bool fortran_order)
 {
     int rank = layout->grid.rank;

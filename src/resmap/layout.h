@@ -1,4 +1,5 @@
-/* resmap/layout.h - a map bound to a grid: owner and location of each element. Arithmetic only, a plain value. */
+/* resmap/layout.h - rules of maps, and layouts: rules bound to a grid, which tell owner and location of each element.
+ * Arithmetic only, on plain values. */
 #ifndef DCLI_RESMAP_LAYOUT_H
 #define DCLI_RESMAP_LAYOUT_H
 
@@ -18,85 +19,88 @@ typedef struct dcli_node_range {
 
 enum {
     DCLI_NODE_RANGES = 32
-}; /* most ranges of a map: so it stays a plain value, and a node is found in a few
-                                   steps */
+}; /* most ranges of a map: few, so that a rule is a plain value and a node is found quickly */
 
-/** A map as a plain value, for messages. dcli_map_rule_check() checks all numbers. It lays grids over *places*
- *  0..node_count-1; the list says which nodes of the cluster these are. */
+/** The rule of a map, a plain value that can be copied. dcli_map_rule_check() checks all numbers. The rule assigns
+ *  elements to *places* 0 .. node_count - 1; the list of ranges says which nodes of the cluster these are. */
 typedef struct dcli_map_rule {
     dcli_map_kind kind;
     int node_count;
     int range_count;                         /* 0: place k is node k */
     dcli_node_range range[DCLI_NODE_RANGES]; /* disjoint, in the order of the places; the counts add up to node_count */
-    int rank;                                /* 0: serves every rank */
-    int copies;                              /* AXES, undivided: number of places that retain replicas, the first of
-                                                them the owner; 0: no replicas */
-    /* AXES (with rank 0, axes[0] stands for all axes, or, with points, for the first; nodes[] is left to the balanced
-     * arrangement) */
+    int rank;                                /* number of axes of the grids that it serves; 0: any number */
+    int copies;                              /* AXES, undivided (`replicated`): number of places that retain
+                                                replicas; the first of them is the owner; 0: no replicas */
+    /* AXES. With rank 0, axes[0] stands for all axes, or, if it has points, for the first; nodes[] is then 0: arranged
+     * when the rule is bound. */
     dcl_axis axes[DCL_MAX_RANK];
-    dcli_table *points[DCL_MAX_RANK]; /* contains axes[d].points; NULL: there are none. An owner of a rule holds a
-                                         reference */
-    int nodes[DCL_MAX_RANK];          /* all 0: balanced arrangement, made when bound to a grid */
+    dcli_table *points[DCL_MAX_RANK]; /* the numbers of axes[d].points; NULL: there are none. A rule that is owned
+                                         holds a reference */
+    int nodes[DCL_MAX_RANK];          /* nodes along each axis; all 0: arranged when bound to a grid, see
+                                         dcli_map_arrange() */
     /* DEALT */
     dcl_order order;
     dcl_deal deal;
-    int64_t piece[DCL_MAX_RANK]; /* with rank 0: pieces of one element */
-    int64_t seed;                /* HASH */
-    /* DEALT by table: for each run of pieces its length and node. BOXES: per box the node, start[rank], count[rank]. An
-     * owner of a rule holds a reference. */
+    int64_t piece[DCL_MAX_RANK]; /* elements of a piece per axis; with rank 0: one */
+    int64_t seed;                /* DCL_DEAL_HASH: which permutation */
+    /* DEALT by table: for each run of consecutive pieces its length and its node. BOXES: for each box its node,
+     * start[rank], count[rank]. NULL: neither. A rule that is owned holds a reference. */
     dcli_table *list;
-    /* grains; 0 = chosen from the sizes below */
+    /* grains: elements per axis of a block and of a tile; rank 0: chosen when bound, by the sizes below */
     int block_rank, tile_rank;
     int64_t block[DCL_MAX_RANK], tile[DCL_MAX_RANK];
-    int64_t tile_bytes, block_bytes; /* intended sizes if no grain is given */
+    int64_t tile_bytes, block_bytes; /* bytes of a tile and of a block if no grain is given */
     int64_t small_bytes;             /* a grid with fewer bytes is stored completely at place 0; 0: never */
-    /* Strided: only indices that are multiples of these, from the origin, are stored, and all of the above refers to
-     * their grid. 0: every index. Not with BOXES. */
+    /* Strided maps: along each axis only every every[d]-th index, from the origin on, is stored; all fields above then
+     * describe the grid of stored elements. every_rank 0: all indices are stored. Not with BOXES. */
     int every_rank;
     int64_t every[DCL_MAX_RANK];
-    double rest; /* the value that elements which are not stored are read as */
-    /* Halo: after a read, a node retains replicas of elements at most this far from its own. 0: no halo. 1 with `rank`
-     * 0: the same width for all axes. */
+    double rest; /* the fill value: what reads get for elements that are not stored */
+    /* Halo: after a body has read them, a node retains replicas of elements at most this far from its own. halo_rank 0:
+     * no halo; 1 with `rank` 0: the same width for all axes. */
     int halo_rank;
     int64_t halo_low[DCL_MAX_RANK], halo_high[DCL_MAX_RANK];
-    unsigned periodic; /* bit d: axis d is periodic for reads; DCLI_ALL_PERIODIC: all axes */
+    unsigned periodic; /* bit d: axis d is periodic, as far as reads are concerned; DCLI_ALL_PERIODIC: all axes */
 } dcli_map_rule;
 
 #define DCLI_ALL_PERIODIC ((1U << DCL_MAX_RANK) - 1)
 
-/** HASH: the permutation of piece numbers. */
+/** DEALT by hash: the permutation of the piece numbers (scatter.c). */
 typedef struct dcli_scatter {
     int64_t total, high, low;
     dcli_divisor by_low;
     uint64_t key[4];
 } dcli_scatter;
 
-/** TABLE: runs of consecutive pieces with one owner. */
+/** DEALT by table (owned.c): runs of consecutive pieces with one owner. A slot is the storage of one piece at its
+ *  owner. */
 typedef struct dcli_owner_runs {
     int64_t runs;
-    const int64_t *first; /* [runs + 1] piece number */
-    const int64_t *place; /* [runs] owner; -1: not stored */
-    const int64_t *slot;  /* [runs] slot of the run's first piece */
+    const int64_t *first; /* [runs + 1] number of the run's first piece */
+    const int64_t *place; /* [runs] place of the owner; -1: not stored */
+    const int64_t *slot;  /* [runs] the owner's slot of the run's first piece */
     const int64_t *from;  /* [node_count + 1] start of a place's runs in `of` */
-    const int64_t *of;    /* run numbers, place by place, ascending */
+    const int64_t *of;    /* numbers of the runs, place by place, ascending */
     const int64_t *slots; /* [node_count] number of slots of a place */
 } dcli_owner_runs;
 
-/** BOXES: their positions, with a balanced tree over them. The tree is implicit in the list: the root of the range
- *  first .. end - 1 is at its middle, first + (end - first) / 2, between its children's ranges. */
+/** BOXES: the boxes, with a balanced tree for searching them. The tree has no links: `tree` lists box numbers, and the
+ *  root of its range first .. end - 1 is the middle, first + (end - first) / 2; the ranges before and after it are the
+ *  subtrees. */
 typedef struct dcli_boxes {
     int64_t count;
     const int64_t *box;    /* [count][2 * rank] start (from the grid's origin), count */
-    const int64_t *place;  /* [count] owner */
+    const int64_t *place;  /* [count] place of the owner */
     const int64_t *offset; /* [count] offset of the box's first element in the owner's storage */
-    const int64_t *blocks; /* [count] number of blocks of the boxes before */
+    const int64_t *blocks; /* [count] number of blocks of all earlier boxes in the list */
     const int64_t *tile;   /* [count] number of the box's first tile at its owner */
     const int64_t *from;   /* [node_count + 1] start of a place's boxes in `of` */
     const int64_t *of;     /* [count] box numbers, place by place, in the order of the list */
     const int64_t *total;  /* [node_count] number of elements of a place */
     const int64_t *tiles;  /* [node_count] number of tiles of a place */
-    const int64_t *tree;   /* [count] box numbers */
-    const int64_t *bounds; /* [count][2 * rank] bounds of a tree node's range: first index, last index */
+    const int64_t *tree;   /* [count] box numbers in the order of the search tree */
+    const int64_t *bounds; /* [count][2 * rank] for the subtree with this root, bounds of all its boxes: first index,
+                              last index */
 } dcli_boxes;
 
 typedef struct dcli_bound_layout dcli_bound_layout;
@@ -105,61 +109,66 @@ struct dcl_map {
     int references; /* atomic */
     dcl_cluster *cluster;
     dcli_map_rule rule;
-    dcli_bound_layout *bound; /* atomic: cached layouts of a few grids that it was queried with */
+    dcli_bound_layout *bound; /* atomic: list of cached layouts, of a few grids for which the map was queried */
 };
 
-/** The division of one axis of a per-axis layout, in elements from the grid's origin. Run k belongs to coordinate k mod
- *  `used`. Uneven divisions have one run per coordinate; the first `more` of them are one element longer. */
+/** How one axis is divided in a per-axis layout, in elements from the grid's origin. In a regular division, run k
+ *  belongs to coordinate k mod `used`. In an uneven one (more > 0) every coordinate has one run, and the first `more`
+ *  runs are one element longer. */
 typedef struct dcli_division {
     int64_t run;  /* elements of a run, >= 1 (the last may be cut by the grid) */
-    int64_t more; /* 0: all runs alike */
-    int64_t even; /* all runs alike: elements of every coordinate in complete rounds, and those of the last round */
+    int64_t more; /* number of runs with one element more; 0: all runs are alike */
+    int64_t even; /* all runs alike: `even`: elements of each coordinate in complete rounds of runs; `rest`: elements
+                     of the last, incomplete round */
     int64_t rest;
-    int nodes;                               /* coordinates */
+    int nodes;                               /* number of coordinates along the axis */
     int used;                                /* number of coordinates that own something: the first ones */
-    dcli_divisor by_run, by_longer, by_used; /* run, run + 1, used */
-    /* Irregular divisions: runs of any length, run k at coordinate k mod nodes; `run` is the longest; any coordinate
-     * may own nothing. */
-    int64_t runs;          /* 0: regular */
-    const int64_t *begin;  /* [runs + 1] */
-    const int64_t *place;  /* [runs] position of a run among its coordinate's elements */
+    dcli_divisor by_run, by_longer, by_used; /* divisors: run, run + 1, used */
+    /* Irregular divisions (runs > 0): runs of any length, of which run k belongs to coordinate k mod nodes; `run` is
+     * the longest; any coordinate may own nothing. */
+    int64_t runs;          /* number of runs; 0: the division is regular */
+    const int64_t *begin;  /* [runs + 1] first index of each run */
+    const int64_t *place;  /* [runs] position of the run's first element among its coordinate's elements */
     const int64_t *length; /* [nodes] number of elements of a coordinate */
 } dcli_division;
 
-/** A rule bound to a grid. It references tables: dcli_layout_bind() returns a reference, copies borrow it. Only resmap
- *  uses the fields, except `grid`, `rule`, `node_count`, `node_end`, `partial` and `rest`. The completed rule binds to
- *  the same grid again with the same result.
- *  The functions below take and return node numbers of the cluster; a node outside the list owns nothing. */
+/** A layout: a rule bound to a grid. It refers to tables: a layout from dcli_layout_bind() holds references to them,
+ *  copies of it borrow them. Only resmap uses the fields, except `grid`, `rule`, `node_count`, `node_end`, `partial`
+ *  and `rest`. Binding `rule`, which has been completed, to the same grid gives the same layout.
+ *  The functions below take and return node numbers of the cluster; a node that the map does not list owns nothing. */
 typedef struct dcli_layout {
     dcl_grid grid;
-    dcli_map_rule rule;                   /* rank, nodes, piece, block and tile filled in and clamped to the grid */
-    int node_count;                       /* places */
+    dcli_map_rule rule;                   /* the rule with rank, nodes, piece, block and tile filled in and not
+                                             larger than the grid */
+    int node_count;                       /* number of places */
     int node_end;                         /* the largest node number + 1 */
-    int64_t bytes;                        /* of an element */
-    int64_t line;                         /* elements of DCLI_LINE bytes */
-    dcli_map_kind kind;                   /* how it is stored: a grid below small_bytes is stored as an undivided
-                                             per-axis map, at place 0 */
-    bool empty;                           /* some extent is 0: the following fields are not set */
+    int64_t bytes;                        /* bytes of an element */
+    int64_t line;                         /* number of elements in DCLI_LINE bytes */
+    dcli_map_kind kind;                   /* the family of the storage; AXES also for a grid below small_bytes, which
+                                             is stored completely at place 0 */
+    bool empty;                           /* some extent is 0, so there are no elements, and the following fields are
+                                             not set */
     dcli_division division[DCL_MAX_RANK]; /* AXES */
-    dcli_table *bound[DCL_MAX_RANK];      /* tables of irregular divisions (by axis), owner runs and boxes (0) */
-    int64_t pieces[DCL_MAX_RANK];         /* DEALT: pieces along each axis */
-    int64_t weight[DCL_MAX_RANK];         /* DEALT: number of piece p = sum of p[d] * weight[d] */
-    int64_t within[DCL_MAX_RANK];         /* DEALT: step of each axis inside a slot */
+    dcli_table *bound[DCL_MAX_RANK];      /* references to the tables of irregular divisions (by axis), or [0]: of
+                                             owner runs or boxes */
+    int64_t pieces[DCL_MAX_RANK];         /* DEALT: number of pieces along each axis */
+    int64_t weight[DCL_MAX_RANK];         /* DEALT: the piece at position p has number sum of p[d] * weight[d] */
+    int64_t within[DCL_MAX_RANK];         /* DEALT: step in storage along each axis inside a piece */
     int order[DCL_MAX_RANK];              /* DEALT: axes in descending order of weight */
     int64_t piece_total;                  /* DEALT: number of pieces */
     dcli_divisor by_piece[DCL_MAX_RANK];  /* DEALT: elements of a piece along each axis */
     dcli_divisor by_node_count;           /* DEALT */
-    dcli_division runs;                   /* DEALT in contiguous runs: the division of the piece numbers */
-    int64_t slot;                         /* DEALT: elements of a slot */
+    dcli_division runs;                   /* DEALT in runs: how the piece numbers are divided among the places */
+    int64_t slot;                         /* DEALT: elements of a slot, the storage of one piece */
     dcli_scatter scatter;                 /* DEALT by hash */
     dcli_owner_runs owned;                /* DEALT by table */
     dcli_boxes boxes;                     /* BOXES */
     bool partial;                         /* some elements are not stored, because the map is strided or some pieces
                                              have no owner */
-    uint64_t rest;                        /* bytes of one element: the fill value */
+    uint64_t rest;                        /* the fill value as the bytes of one element */
     struct dcli_layout *inner;            /* strided maps (every.c): the layout of the grid of stored elements, with
                                              origin 0; NULL: not strided */
-    dcli_divisor by_every[DCL_MAX_RANK];  /* with `inner`: the steps */
+    dcli_divisor by_every[DCL_MAX_RANK];  /* with `inner`: the steps as divisors */
 } dcli_layout;
 
 struct dcli_bound_layout {
@@ -167,17 +176,19 @@ struct dcli_bound_layout {
     dcli_bound_layout *next;
 };
 
-/** Add, and drop, a reference to the tables of a rule. */
+/** Add, and drop, a reference to each table of a rule. */
 void dcli_map_rule_retain(const dcli_map_rule *rule);
 void dcli_map_rule_release(const dcli_map_rule *rule);
-/** Set the points of axis d, copied; the rule holds the reference. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Set the points (split points or shares) of axis d. They are copied; the rule holds a reference. @return DCL_OK or
+ *  DCL_ERR_NOMEM. */
 dcl_status dcli_map_rule_set_points(dcli_map_rule *rule, int d, int64_t count, const int64_t points[]);
-/** Set the list of boxes; the rule holds the reference. @param boxes  [count] of the rule's rank. */
+/** Set the list of boxes and the node of each; the rule holds a reference. @param boxes  [count] of the rule's rank.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_map_rule_set_boxes(dcli_map_rule *rule, int64_t count, const dcl_box boxes[], const int nodes[]);
-/** Set a table of owners: runs of (pieces, node or DCL_NOWHERE); equal neighbours are merged. The rule holds the
- *  reference. */
+/** Set a table of owners: `runs` pairs (number of pieces, node or DCL_NOWHERE); neighbouring runs of one owner are
+ *  merged. The rule holds a reference. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_map_rule_set_owners(dcli_map_rule *rule, int64_t runs, const int64_t pairs[]);
-/** Whether an axis is divided by a list of its own. */
+/** Whether an axis is divided by points: split points or shares. */
 static inline bool dcli_has_points(const dcl_axis *axis)
 {
     return axis->kind == DCL_AXIS_SPLITS || axis->kind == DCL_AXIS_WEIGHTED;
@@ -188,40 +199,44 @@ dcl_status dcli_map_rule_check(const dcli_map_rule *rule);
 /** Whether two checked rules lay every grid in the same way, including grains. */
 bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 
-/** Append nodes to a rule's list, which began with node_count and range_count 0; none of them may be in it. Increases
- *  node_count. @return DCL_OK, or DCL_ERR_INVALID: more than DCLI_NODE_RANGES ranges. */
+/** Append nodes first .. first + count - 1 to a rule's list; none of them may be in it. Increases node_count. A list
+ *  begins with node_count and range_count 0. @return DCL_OK, or DCL_ERR_INVALID: it would have more than
+ *  DCLI_NODE_RANGES ranges. */
 dcl_status dcli_map_rule_add_nodes(dcli_map_rule *rule, int first, int count);
 enum { DCLI_NODES_TEXT = 200 };
-/** Print the nodes for an error, "0-1,3"; many ranges end in dots. @return text_out. */
+/** Print a rule's nodes for an error text, "0-1,3"; a list that is too long ends in dots. @return text_out. */
 const char *dcli_map_rule_print_nodes(const dcli_map_rule *rule, char *text_out, size_t capacity);
-/** Whether nodes first, first + 1, ... can be appended without too many ranges. */
+/** Whether a run of nodes from `first` on can be appended without exceeding DCLI_NODE_RANGES. */
 bool dcli_map_rule_has_room(const dcli_map_rule *rule, int first);
-/** Whether one of these nodes is in the list. */
+/** Whether one of the nodes first .. first + count - 1 is in the rule's list. */
 bool dcli_map_rule_lists(const dcli_map_rule *rule, int first, int count);
-/** Drop a complete list if it is the default: place k of a cluster of `nodes` nodes is node k. */
+/** Complete a rule's list of nodes. If place k is node k for all `nodes` nodes of the cluster, the list is dropped, as
+ *  that is the default. */
 void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes);
-/** The node at a place, 0 <= place < node_count. */
+/** The node at a place; 0 <= place < node_count. */
 int dcli_map_rule_node(const dcli_map_rule *rule, int place);
 /** The place of a node; -1: it is not in the list. Any number is accepted. */
 int dcli_map_rule_place(const dcli_map_rule *rule, int node);
 
-/** Spread nodes over the divided axes as evenly as possible, with more nodes on earlier axes: the largest number is
- *  minimal, then the next, ... Axes that are not divided get 1, weighted ones as many as they have shares (the product
- *  of these divides node_count). At least one axis is divided, or node_count is 1.
+/** Arrange nodes: choose how many coordinates each axis gets. Divided axes get numbers as equal as possible, larger
+ *  ones on earlier axes: the largest number is minimal, then the next, ... Undivided axes get 1, weighted axes as many
+ *  as they have shares (the product of these divides node_count). At least one axis is divided, or node_count is 1.
  *  Source: MPI-4.0, section 8.5.2, MPI_Dims_create. */
 void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes_out[]);
 
-/** Bind a checked rule to a checked grid. @param layout_out  holds references: dcli_layout_release(). @return DCL_OK;
- *  DCL_ERR_INVALID: another rank, block(n) too small, ...; DCL_ERR_NOMEM. */
+/** Bind a checked rule to a checked grid. @param layout_out  holds references; end them with dcli_layout_release().
+ *  @return DCL_OK; DCL_ERR_INVALID: the rule does not serve this grid (rank, block(n) too small, ...);
+ *  DCL_ERR_NOMEM. */
 dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out);
-/** Drop the references of a bound layout. A zeroed one is accepted. */
+/** Drop the references that a bound layout holds. A zeroed layout is accepted. */
 void dcli_layout_release(const dcli_layout *layout);
-/** Whether two layouts place every element at the same location (same extents and origin; types and grains may
- *  differ). */
+/** Whether two layouts have the same owner and offset for every element. Extents and origins must be equal; types and
+ *  grains may differ. */
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b);
 
-/** Average number of a node's elements that are contiguous in a file of the whole grid, at least; runs cut by an edge
- *  count as whole. @param fortran_order  first axis fastest in the file. */
+/** Average number of a node's elements that are contiguous in a file of the whole grid. It is a lower bound, except
+ *  that runs which the edge of the grid cuts count as whole. @param fortran_order  the file has the first axis
+ *  fastest. */
 int64_t dcli_layout_run(const dcli_layout *layout, bool fortran_order);
 
 /** Reshape: the layout of a grid with another shape and as many elements of the same type, in which element n in
@@ -231,25 +246,26 @@ int64_t dcli_layout_run(const dcli_layout *layout, bool fortran_order);
  *          to move, with which and why; DCL_ERR_NOMEM. */
 dcl_status dcli_layout_reshape(const dcli_layout *layout, const dcl_grid *grid, dcli_layout *layout_out);
 
-/** dcli_map_rule_node() and dcli_map_rule_place() for a layout. */
+/** The node at a place of a layout's map: dcli_map_rule_node(). */
 static inline int dcli_layout_node(const dcli_layout *layout, int place)
 {
     return layout->rule.range_count == 0 ? place : dcli_map_rule_node(&layout->rule, place);
 }
 
+/** The place of a node in a layout's map: dcli_map_rule_place(). */
 static inline int dcli_layout_place(const dcli_layout *layout, int node)
 {
     return dcli_map_rule_place(&layout->rule, node);
 }
 
-/** Whether the map lets a node retain replicas of what it has read. */
+/** Whether a node retains replicas of what it has read of arrays with this map. */
 static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
 {
     int place = layout->rule.copies > 0 ? dcli_layout_place(layout, node) : -1;
     return place >= 0 && place < layout->rule.copies;
 }
 
-/** Whether an axis is periodic for reads. */
+/** Whether axis d is periodic as far as reads are concerned. */
 static inline bool dcli_layout_wraps(const dcli_layout *layout, int d)
 {
     return !layout->empty && (layout->rule.periodic >> d & 1) != 0;
@@ -261,84 +277,89 @@ static inline bool dcli_layout_wraps(const dcli_layout *layout, int d)
 dcl_status dcli_layout_near(const dcli_layout *layout, int node, const dcl_box *box, dcli_region_list *scratch,
                             bool *near_out);
 
-/** Find owner and offset of an element inside the grid; both -1: it is not stored. O(rank), and up to DCLI_NODE_RANGES
- *  steps if there is a list of nodes. */
+/** Find the owner of an element inside the grid, and its offset there; both -1: it is not stored. Cost: O(rank), and up
+ *  to DCLI_NODE_RANGES steps if the map lists its nodes. */
 void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 
-/** Number of elements that a node's storage holds, including padding and cut slots. */
+/** Number of elements for which a node's storage has room, including padding and cut slots. */
 int64_t dcli_layout_storage(const dcli_layout *layout, int node);
 /** Number of elements that a node owns. */
 int64_t dcli_layout_owned(const dcli_layout *layout, int node);
 
-/** Append the regions of what `node` owns of `query` (NULL: of the whole grid): disjoint, sorted by the offset of their
- *  first element, as few as the map allows. They are computed by division, nothing is scanned. @return DCL_OK or
- *  DCL_ERR_NOMEM. */
+/** Append the regions of those elements of `query` (NULL: of the whole grid) that `node` owns: disjoint, sorted by the
+ *  offset of their first element, as few as the map allows. They are computed; no elements are scanned. @return DCL_OK
+ *  or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out);
 
-/** Find the first index of a box, last axis fastest, that is not stored. @param box  in the grid. @return DCL_OK or
- *  DCL_ERR_NOMEM. Cost: that of the box's regions on all nodes, several times if there is one. */
+/** Find the first element of a box, in row-major order, that is not stored. @param box  in the grid. @param found_out
+ *  false: all are stored. @return DCL_OK or DCL_ERR_NOMEM. Cost: as finding the box's regions on all nodes; several
+ *  times that if an element is found. */
 dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box, bool *found_out, int64_t index_out[]);
 
-/** Set nodes_out[n] = true for nodes that own something of `query`, false for others. @param nodes_out [node_end] */
+/** Find the nodes that own elements of `query`: nodes_out[n] becomes true for these, false for others. @param nodes_out
+ *  [node_end] */
 void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
 
-/** Number of tiles of a node. Per axis, tiles are boxes of the local array; dealt, sub-boxes of a slot if the tile is
- *  smaller than a piece, else runs of whole slots. Together they are exactly what the node owns; a tile may be empty if
- *  slots are cut. */
+/** Number of tiles of a node. Tiles are boxes of the local array for per-axis maps. For dealt maps they are boxes of a
+ *  slot if a tile is smaller than a piece, else runs of whole slots. Together they have all elements that the node
+ *  owns, and no others; a tile may be empty, in a slot whose piece is cut. */
 int64_t dcli_layout_tile_count(const dcli_layout *layout, int node);
-/** Append the regions of tiles first .. first + count - 1 (0 <= first, first + count <= tile count), merged across
- *  tiles if the map allows (all tiles of a node give the same regions as dcli_layout_regions(NULL)). */
+/** Append the regions of tiles first .. first + count - 1 of a node, which must exist; they are merged across tiles if
+ *  the map allows. All tiles of a node give the same regions as dcli_layout_regions(NULL). @return DCL_OK or
+ *  DCL_ERR_NOMEM. */
 dcl_status dcli_layout_tiles(const dcli_layout *layout, int node, int64_t first, int64_t count, dcli_region_list *out);
-/** Visit tiles as dcl_map_tiles() does. @param view  boxes are in its indices, restricted to what it shows; NULL: no
- *  view. @param node  of the cluster, or DCL_ALL_NODES. */
+/** Visit tiles as dcl_map_tiles() does. @param view  a view of the array: boxes have its indices, and only what it
+ *  shows; NULL: no view. @param node  of the cluster, or DCL_ALL_NODES. */
 dcl_status dcli_layout_visit_tiles(const dcli_layout *layout, const dcli_transform *view, int node, dcl_tile_fn *visit,
                                    void *user);
 
-/** A copy of the layout whose blocks are whole segments. It points into `layout` and `inner`; nothing to release. */
+/** Make a copy of a layout whose blocks are whole segments. @param inner  receives a layout that the copy points to,
+ *  for strided maps. The copy also points into `layout`; there is nothing to release. */
 dcli_layout dcli_layout_uncut(const dcli_layout *layout, dcli_layout *inner);
 
-/** A set of block numbers, for counting: start with {0}. Blocks are cut from segments, at the segment's edge (per axis:
- *  one run of each axis, where adjacent runs of one coordinate are one; dealt: one piece). */
+/** A set of block numbers, for counting: start with {0}. Blocks are cut from segments and never cross their edges. A
+ *  segment of a per-axis map is a run of each axis, where adjacent runs of one coordinate are one run; of a dealt map
+ *  it is a piece. */
 typedef struct dcli_block_set {
-    int64_t *slots; /* open addressing, numbers + 1 */
+    int64_t *slots; /* hash table with open addressing: numbers + 1; 0: free */
     int64_t count, capacity;
 } dcli_block_set;
 void dcli_block_set_free(dcli_block_set *set);
 
-/** Add the blocks of `node` that contain elements of `box` (all owned by `node`).
- *  @param extra_in_out  counts blocks of one element, which are not stored in the set: boxes passed with one set are
- *                       disjoint, so they are simply added.
+/** Add the blocks that contain elements of `box`, all of which `node` owns.
+ *  @param extra_in_out  increased by the number of blocks of one element. These are not stored in the set but counted,
+ *                       because boxes that are added to one set are disjoint.
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box *box, dcli_block_set *set,
                               int64_t *extra_in_out);
 
 /** Make a map of a rule. @param rule  checked here. @return the map, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
-/** Bind a user's map to a user's grid. @return DCL_OK, or DCL_ERR_INVALID. */
+/** Bind a map to a grid, both given by the program, after checking the grid. @return as dcli_layout_bind(). */
 dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out);
-/** dcli_map_bind() for a query about a node: also checks the node and that `out` is given. @param what  for the error
- *  if `out` is NULL: its name, and what was expected. */
+/** As dcli_map_bind(), for a query about a node: also checks the node's number, and that the caller gave an output.
+ *  @param out  it did. @param what  for the error otherwise: the parameter's name, and what was expected. */
 dcl_status dcli_map_bind_node(const dcl_map *map, const dcl_grid *grid, int node, bool out, const char *what,
                               dcli_layout *layout_out);
-/** Check that the grid has such an element. @return DCL_OK, DCL_ERR_RANGE. */
+/** Check that an index is inside the grid. @return DCL_OK, DCL_ERR_RANGE. */
 dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[]);
 typedef dcl_status dcli_locate_fn(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                   int64_t *offset_out);
-/** dcl_map_locate() of a map's handle without pinning it, because pinning would take longer than finding an element.
- *  @param otherwise  the function that pins it: for grids that the map was not queried with before, and for errors. */
+/** As dcl_map_locate(), with a map's handle, but without pinning it (base/handle.h), which would take longer than
+ *  finding an element. @param otherwise  called instead for grids that the map was not queried with before, and for
+ *  errors; it pins the handle. */
 dcl_status dcli_map_locate_seen(const dcl_map *handle, const dcl_grid *grid, const int64_t index[], int *node_out,
                                 int64_t *offset_out, dcli_locate_fn *otherwise);
 
-/** The functions that maps need of their cluster. It is the first member of dcl_cluster, filled by the room that
- *  defines it: resmap knows no other member and calls no function of that room by name. */
+/** The functions that maps call to query their cluster. A dcl_cluster begins with this struct, which the room runtime
+ *  fills: so resmap needs no other member, and no function of that room by name. */
 typedef struct dcli_map_host {
-    /** The settings, also of a cluster that only plans. */
+    /** The settings; a cluster that only plans has them, too. */
     const dcl_config *(*config)(const dcl_cluster *cluster);
     /** As dcl_node_count(). */
     int (*node_count)(const dcl_cluster *cluster);
-    /** The nodes for new maps: those alive, as ascending ranges with gaps between them, numbers below node_count().
-     *  None if all are lost.
-     *  @param ranges  [capacity] receives the first of them. @return how many there are, possibly more than
+    /** The nodes that new maps use: those alive, as ascending ranges with gaps between them. None if all are lost.
+     *  @param ranges  [capacity] receives the first ranges. @return how many there are, possibly more than
      *                 `capacity`. */
     int (*live)(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[]);
 } dcli_map_host;

@@ -9,7 +9,7 @@
 
 static dcl_status list_live(const dcl_cluster *cluster, dcli_map_rule *rule)
 {
-    dcli_node_range live[DCLI_NODE_RANGES + 1]; /* one more than a rule can list, which is refused below */
+    dcli_node_range live[DCLI_NODE_RANGES + 1]; /* one more than a rule can have, so that too many are noticed below */
     int count = dcli_map_host_of(cluster)->live(cluster, DCLI_NODE_RANGES + 1, live);
     if (count == 0)
         return DCLI_FAIL(DCL_ERR_NODE_LOST,
@@ -74,7 +74,8 @@ static dcl_map *make_axes(dcl_cluster *cluster, int rank, const dcl_axis axes[],
     for (int d = 0; d < rank; d++) {
         rule.axes[d] = axes[d];
         rule.nodes[d] = nodes != NULL ? nodes[d] : 0;
-        if (nodes != NULL && nodes[d] < 1) { /* a rule with zeros would be arranged automatically */
+        if (nodes != NULL && nodes[d] < 1) { /* 0 must not be accepted here: in a rule it means that nodes are
+                                                arranged automatically */
             DCLI_FAIL(
                 DCL_ERR_INVALID,
                 "nodes[%d] is %d; expected at least 1 node along every axis; pass NULL to have an arrangement made", d,
@@ -181,7 +182,7 @@ dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, const in
     return status == DCL_OK ? make_table(cluster, order, rank, piece, count, owners) : NULL;
 }
 
-/* The pieces of a grid: how many along each axis and in all, and the order of their numbers. */
+/* How a grid is cut into pieces: how many along each axis and in all, and the order in which they are numbered. */
 struct pieces {
     int rank;
     bool by_rows;
@@ -466,8 +467,8 @@ int dcl_map_node(const dcl_map *map, int place)
     return map != NULL && place >= 0 && place < map->rule.node_count ? dcli_map_rule_node(&map->rule, place) : -1;
 }
 
-/* The parser takes text without `;nodes=` as a map over all nodes alive. So a map over all nodes is printed with its nodes
- * as soon as some are lost. */
+/* Print the map's rule. Text without `;nodes=` is parsed as a map over all nodes alive; therefore a map over all nodes
+ * is printed with its nodes as soon as some are lost. */
 size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity)
 {
     if (map == NULL)

@@ -63,7 +63,8 @@ static void put_axes(struct printer *printer, const dcli_map_rule *rule)
         nodes[d] = rule->nodes[d];
         arranged = arranged || nodes[d] != 0;
     }
-    if (rule->rank == 1) { /* without an arrangement, a single rule would stand for all axes of any rank */
+    if (rule->rank == 1) { /* for rank 1 print the arrangement: a single rule without one would stand for all axes of
+                              any rank */
         nodes[0] = rule->node_count;
         arranged = true;
     }
@@ -108,7 +109,7 @@ static void put_rest(struct printer *printer, double rest)
 
 static void put_halo(struct printer *printer, const dcli_map_rule *rule)
 {
-    bool alike = rule->rank > 0; /* the rank is known: all axes alike are printed as one width */
+    bool alike = rule->rank > 0; /* widths that are the same on all axes are printed as one, if the rank is known */
     for (int d = 1; d < rule->halo_rank; d++)
         alike = alike && rule->halo_low[d] == rule->halo_low[0] && rule->halo_high[d] == rule->halo_high[0];
     for (int d = 0; d < (alike && rule->halo_rank > 0 ? 1 : rule->halo_rank); d++) {

@@ -13,7 +13,7 @@
 
 struct parser {
     const char *text, *at;
-    const char *like;                /* an example of the part being read, for error messages */
+    const char *like;                /* an example of the part that is being parsed, for error messages */
     bool seed, rest, halo, periodic; /* given */
 };
 
@@ -26,7 +26,7 @@ static void skip_spaces(struct parser *parser)
         parser->at++;
 }
 
-/* Describe the text at a place, short enough to quote in an error. */
+/* Write what stands at a position of the text, shortened, to be quoted in an error. */
 static void describe(const char *at, char *out, size_t capacity)
 {
     enum { MOST = 20 };
@@ -516,7 +516,7 @@ static dcl_status parse_owners(struct parser *parser, int node_count, dcli_map_r
 
 static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_rule *rule)
 {
-    bool axes = rule->kind == DCLI_MAP_AXES; /* another suffix may follow */
+    bool axes = rule->kind == DCLI_MAP_AXES; /* more suffixes (;block=, ;nodes=, ...) may follow */
     for (; accept(parser, ';'); axes = false) {
         dcl_status status;
         parser->like = "what follows a map reads like ;block=1024x1024, ;nodes=0-1,3 or ;halo=1";
@@ -553,7 +553,8 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
     return fail(parser, axes ? "\",\", \"@\", \";\" or the end" : "\";\" or the end");
 }
 
-/* Finish the rule's list of nodes. If the text has none, take the list of `others`. */
+/* Complete the rule's list of nodes: if the text has none, copy that of `others`. `replicated` without a number gets
+ * all of the list. */
 static void settle_nodes(dcli_map_rule *rule, int node_count, const dcli_map_rule *others)
 {
     if (rule->range_count == 0) {

@@ -150,8 +150,8 @@ static bool is_rising(const dcli_map_rule *rule)
     return true;
 }
 
-/* Spread flags by place into flags by node, in place, for rising ranges. The last range is moved first, so that no range
- * overwrites one that has still to be moved; the gap before each range is cleared. */
+/* Convert flags by place into flags by node, in place, for a list of ascending ranges. The last range is moved first,
+ * so that no range overwrites one that has still to be moved; flags of nodes between the ranges are cleared. */
 static void spread_rising(const dcli_map_rule *rule, bool flags[])
 {
     int place = rule->node_count;
@@ -170,7 +170,7 @@ void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[])
         spread_rising(rule, flags);
         return;
     }
-    /* Ranges in any order: one bit has the flag by place, another the flag by node. */
+    /* For lists in any order: bits of a flag while flags by place are converted to flags by node. */
     enum { BY_PLACE = 1, BY_NODE = 2 };
     unsigned char *bits = (unsigned char *)flags;
     int end = dcli_nodes_end(rule);

@@ -24,7 +24,7 @@ static dcl_status check_count(const dcli_layout *layout)
     return DCL_OK;
 }
 
-/* While things are placed, from[p] is the position in `of` of the next thing of place p. */
+/* Count-sort. While the numbers are written, from[p] is the index in `of` where the next one of place p goes. */
 void dcli_sort_by_place(int64_t count, int places, const int64_t place[], int64_t from[], int64_t of[])
 {
     for (int p = 0; p < places; p++)
@@ -79,7 +79,8 @@ int64_t dcli_owned_run_at(const dcli_layout *layout, int node, int64_t slot)
 {
     const dcli_owner_runs *owned = &layout->owned;
     int64_t low = owned->from[node];
-    for (int64_t n = owned->from[node + 1] - low; n > 1;) { /* the last run that begins at or before the slot */
+    for (int64_t n = owned->from[node + 1] - low; n > 1;) { /* binary search: the last run whose first slot is not
+                                                               after `slot` */
         int64_t half = n / 2;
         low += owned->slot[owned->of[low + half]] <= slot ? half : 0;
         n -= half;

@@ -22,7 +22,7 @@ static int64_t element_number(const dcl_grid *grid, const dcl_box *box, bool las
     return number;
 }
 
-/* Length of a region's runs along the last axis that are contiguous in the grid and in storage. */
+/* How many elements of a region are contiguous both in the grid and in storage, along the last axis; else 1. */
 static int64_t run_of(const dcli_region *region)
 {
     int last = region->box.rank - 1;
@@ -63,7 +63,7 @@ static void look_at(const dcli_layout *layout, const dcli_region_list *list, dcl
     properties->contiguous = properties->contiguous && (owned == 0 || last - first + 1 == owned);
 }
 
-/* Derive the remaining properties after all nodes were visited. @param owned  elements that they own in all. */
+/* Set the properties that need all nodes. @param owned  number of elements that all nodes own together. */
 static void conclude(const dcli_layout *layout, int64_t owned, dcl_map_properties *properties)
 {
     int64_t elements = dcl_grid_count(&layout->grid), nodes = layout->node_count;

@@ -1,4 +1,5 @@
-/* resmap/ranges.c - finds the boxes of consecutive numbers, and the first number with a given residue. */
+/* resmap/ranges.c - finds the boxes of positions with consecutive numbers (dcli_numbering), and the first multiple with
+ * a given residue. */
 #include "base/check.h"
 #include "resmap/parts.h"
 
@@ -9,7 +10,7 @@ struct ranges {
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
 };
 
-/* Let the axes of this level and all faster ones take all their positions. */
+/* Visit the box in which the axes from this level on take all their positions. @return false to stop. */
 static bool visit_whole(struct ranges *ranges, int level)
 {
     const dcli_numbering *numbering = ranges->numbering;
@@ -21,8 +22,8 @@ static bool visit_whole(struct ranges *ranges, int level)
     return ranges->visit(ranges->user, ranges->lo, ranges->hi);
 }
 
-/* Visit numbers first .. last - 1 on the axes from this level on: the end of one position, whole positions, and the
- * beginning of another. */
+/* Visit the numbers first .. last - 1 of the axes from this level on, in up to three steps: the rest of one position,
+ * whole positions, and the beginning of another. @return false to stop. */
 static bool split(struct ranges *ranges, int level, int64_t first, int64_t last)
 {
     const dcli_numbering *numbering = ranges->numbering;
@@ -56,9 +57,9 @@ bool dcli_range_boxes(const dcli_numbering *numbering, int64_t first, int64_t la
     return first >= last || split(&ranges, 0, first, last);
 }
 
-/* The smallest x >= 0 with lo <= (a * x) mod m <= hi, for 0 <= a < m, 0 <= lo <= hi < m; -1: none. If no multiple of a lies
- * between lo and hi, the answer depends only on the remainders of m's multiples by a: the same question for the smaller
- * numbers m mod a and a, as in Euclid's algorithm. */
+/* Find the smallest x >= 0 with lo <= (a * x) mod m <= hi, for 0 <= a < m, 0 <= lo <= hi < m. @return x; -1: there is
+ * none. If no multiple of a lies between lo and hi, the answer depends only on the remainders of m's multiples by a:
+ * the same question for the smaller numbers m mod a and a, as in Euclid's algorithm. */
 static int64_t first_between(int64_t a, int64_t m, int64_t lo, int64_t hi)
 {
     if (lo == 0)

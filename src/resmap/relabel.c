@@ -8,14 +8,17 @@
 
 /* ---- the assignment problem ----------------------------------------------------------------------------------------- */
 
-/* The assignment problem; the cost of a pair is minus its value. Invariant: cost(w, j) - worker(w) - job(j) >= 0, and 0 for
- * assigned pairs. Jobs and workers are numbered from 1; 0 stands for none. */
+/* The state of solving the assignment problem; the cost of a pair is minus its value, worker(w) and job(j) are
+ * potentials. Invariant: cost(w, j) - worker(w) - job(j) >= 0, and 0 for assigned pairs. Jobs and workers are numbered
+ * from 1; 0 stands for none. */
 struct assignment {
     int n;
     const int64_t *value;
     int64_t *worker, *job; /* potentials, [n + 1] */
-    int *held_by, *before; /* [n + 1] per job: its worker; the job before it on the shortest path */
-    int64_t *distance;     /* [n + 1] per job, from the worker that is being assigned */
+    int *held_by, *before; /* [n + 1] per job: the worker it is assigned to, 0: none; the job before it on the
+                              shortest path */
+    int64_t *distance;     /* [n + 1] per job: length of the shortest path found so far from the worker that is being
+                              assigned */
     bool *settled;         /* [n + 1] */
 };
 
@@ -24,7 +27,8 @@ static int64_t reduced_cost(const struct assignment *a, int w, int j)
     return -a->value[(size_t)(w - 1) * (size_t)a->n + (size_t)(j - 1)] - a->worker[w] - a->job[j];
 }
 
-/* Update the distances of all unsettled jobs over the worker of `job`. @return the nearest unsettled job. */
+/* Update the distances of all unsettled jobs by paths through `job` and its worker. @return the nearest unsettled
+ * job. */
 static int look_from(struct assignment *a, int job)
 {
     int nearest = 0;
@@ -42,7 +46,8 @@ static int look_from(struct assignment *a, int job)
     return nearest;
 }
 
-/* Shift the potentials of settled jobs and their workers by `step`: all other jobs come nearer by it. */
+/* Change the potentials of settled jobs and of their workers by `step`; the distances of all other jobs shrink by as
+ * much. */
 static void move_potentials(struct assignment *a, int64_t step)
 {
     for (int j = 0; j <= a->n; j++)
@@ -130,7 +135,8 @@ dcl_status dcli_layout_overlap(const dcli_layout *to, int node, const dcli_layou
 
 /* ---- relabelling -------------------------------------------------------------------------------------------------- */
 
-/* value[place * n + k]: elements at the place that the k-th node of the map has already. */
+/* Find value[place * n + k]: how many elements keep their owner if the k-th node of the map gets this place. @param
+ * elements  [from->node_end] scratch. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status fill_values(const dcli_layout *from, const dcli_layout *to, int64_t elements[], int64_t value[])
 {
     int n = to->node_count;
@@ -145,7 +151,7 @@ static dcl_status fill_values(const dcli_layout *from, const dcli_layout *to, in
     return status;
 }
 
-/* Values that would overflow the sums are shifted right. The lost bits can change the assignment only slightly. */
+/* Shift all values right if their sums could overflow. The lost bits change the assignment only slightly. */
 static void limit_values(size_t count, int64_t value[])
 {
     int64_t most = 0;
@@ -179,7 +185,7 @@ static void reorder(const dcli_layout *to, const int job[], dcli_map_rule *rule)
     *rule = ordered;
 }
 
-/* Whether the rule does not bind particular nodes to places. */
+/* Whether the nodes of a rule can be permuted, because it does not assign anything to nodes by number. */
 static bool is_open(const dcli_map_rule *rule)
 {
     for (int d = 0; d < DCL_MAX_RANK; d++)

@@ -14,8 +14,9 @@ enum { DCLI_MOST_RELABELLED = 256 }; /* most nodes of a map that is relabelled: 
  *  augmenting paths of R. Jonker and A. Volgenant, Computing 38 (1987). */
 dcl_status dcli_assign(int n, const int64_t value[], int job_out[]);
 
-/** Count the elements that `node` owns under `to`, by their owners under `from` (layouts of one grid).
- *  @param elements_out  [from->node_end]. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Count the elements that `node` owns under layout `to`, separately for each node that owns them under `from`. Both
+ *  are layouts of one grid.
+ *  @param elements_out  [from->node_end] by owner under `from`. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_overlap(const dcli_layout *to, int node, const dcli_layout *from, int64_t elements_out[]);
 
 /** Permute the nodes of a rule so that, compared with `from`, most elements keep their owner. The rule is unchanged if

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "resmap/parts.h"
 
-/* Elements of one index of the first axis. */
+/* Number of elements with the same index on the first axis: of a "row". */
 static int64_t row_elements(const dcl_grid *grid)
 {
     int64_t elements = 1;
@@ -32,7 +32,7 @@ static dcl_status check_count(const dcl_grid *from, const dcl_grid *to)
     return status;
 }
 
-/* Distance of rows in elements, padding included, if a per-axis map lays out the grid. */
+/* Distance of rows along the last axis in storage, with padding, in elements, if a per-axis map lays out the grid. */
 static int64_t pitch_of(const dcli_layout *layout, const dcl_grid *grid)
 {
     dcli_layout like = *layout;
@@ -106,7 +106,7 @@ static void deal_rows(const dcl_grid *grid, int64_t rows, dcl_deal deal, dcli_ma
         rule->piece[d] = d > 0 ? grid->extent[d] : rows;
 }
 
-/* The new layout of a grid that lies on one place as a whole. */
+/* Find the rule of the new layout of a grid that lies on one place as a whole. @return DCL_OK or the failure. */
 static dcl_status shape_one_part(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
 {
     dcl_status status = check_unpadded(layout);
@@ -117,7 +117,7 @@ static dcl_status shape_one_part(const dcli_layout *layout, const dcl_grid *grid
     return status == DCL_OK ? dcli_map_rule_add_nodes(rule_out, dcli_layout_node(layout, 0), 1) : status;
 }
 
-/* Number of runs up to the last one with elements: split points beyond the grid make empty runs. */
+/* Number of runs up to the last one that has elements. Split points beyond the grid make empty runs after it. */
 static int64_t run_count(const dcli_division *division)
 {
     int64_t runs = division->runs > 0 ? division->runs : division->used;
@@ -126,13 +126,14 @@ static int64_t run_count(const dcli_division *division)
     return runs;
 }
 
-/* First index of run k; not for divisions that deal more than one round. */
+/* First index of run k of a division with at most one run per coordinate. */
 static int64_t run_begin(const dcli_division *division, int64_t k)
 {
     return division->runs > 0 ? division->begin[k] : k * division->run + dcli_min(k, division->more);
 }
 
-/* Describe runs of different lengths by split points of the new shape. */
+/* Write runs of different lengths as split points of the new shape. @param before, row  elements of an old row and of a
+ * new one. */
 static dcl_status shape_runs(const dcli_division *division, int64_t before, int64_t row, dcli_map_rule *rule)
 {
     int64_t count = run_count(division) - 1, *points = dcli_malloc((size_t)count * sizeof *points);
@@ -149,7 +150,8 @@ static dcl_status shape_runs(const dcli_division *division, int64_t before, int6
     return status;
 }
 
-/* Describe runs that were made by shares, some of them empty: their lengths are shares that give the same runs of new rows. */
+/* Write runs that were made by shares, some of them empty, as shares again: their lengths, which give the same runs of
+ * new rows. */
 static dcl_status shape_shares(const dcli_division *division, dcli_map_rule *rule)
 {
     int64_t count = division->runs, *shares = dcli_malloc((size_t)count * sizeof *shares);
@@ -234,7 +236,8 @@ static dcl_status shape_axes(const dcli_layout *layout, const dcl_grid *grid, dc
     return status == DCL_OK ? shape_division(layout, grid, rule_out) : status;
 }
 
-/* The new layout of a dealt grid: each slot holds whole rows one after the other, a cut slot fewer of them. */
+/* Find the rule of the new layout of a dealt grid: each slot holds whole new rows one after the other, a cut slot fewer
+ * of them. @return DCL_OK or the failure. */
 static dcl_status shape_dealt(const dcli_layout *layout, const dcl_grid *grid, dcli_map_rule *rule_out)
 {
     int64_t row = row_elements(grid);
@@ -247,7 +250,7 @@ static dcl_status shape_dealt(const dcli_layout *layout, const dcl_grid *grid, d
     return check_runs(layout->slot, row);
 }
 
-/* Refuse maps that are lists, or that hold elements on several nodes. */
+/* Refuse maps of boxes, maps with listed owners, and replicated maps. */
 static dcl_status check_kind(const dcli_layout *layout)
 {
     bool dealt = layout->kind == DCLI_MAP_DEALT && layout->rule.deal != DCL_DEAL_TABLE && layout->slot > 0;
@@ -279,7 +282,7 @@ static dcl_status shape_rule(const dcli_layout *layout, const dcl_grid *grid, dc
 {
     if (layout->empty) {
         *rule_out = rule_over_same_nodes(layout, grid->rank);
-        rule_out->kind = DCLI_MAP_DEALT; /* serves any number of nodes */
+        rule_out->kind = DCLI_MAP_DEALT; /* a rule that serves any number of nodes */
         for (int d = 0; d < grid->rank; d++)
             rule_out->piece[d] = 1;
         return DCL_OK;

@@ -15,7 +15,8 @@ bool dcli_rest_equal(double a, double b)
 
 /* ---- text --------------------------------------------------------------------------------------------------------- */
 
-/* Numbers in the text of maps always have a decimal point, because processes with other locales read them. */
+/* The locale "C": numbers in the text of maps have a decimal point in any locale, because processes with other locales
+ * read them. */
 static locale_t plain_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
 double dcli_rest_parse(const char *text, const char **end_out)
@@ -76,7 +77,7 @@ static bool to_float(double value, float *float_out)
     return isfinite(*float_out) || !isfinite(value);
 }
 
-/* Convert to an integer of `bits` bits. @return false: it does not fit. */
+/* Convert a value to an integer of `bits` bits. @return false: it is no such integer. */
 static bool to_integer(double value, int bits, bool is_signed, uint64_t *integer_out)
 {
     double half = (double)(UINT64_C(1) << (bits - 1)), least = is_signed ? -half : 0, end = is_signed ? half : 2 * half;

@@ -52,7 +52,7 @@ dcl_status dcli_map_rule_set_owners(dcli_map_rule *rule, int64_t runs, const int
     return DCL_OK;
 }
 
-/* Number of axes that a rule lists; in a rule for all ranks, one stands for all. */
+/* Number of axes that a rule lists; if it serves all ranks, it lists one, which stands for all. */
 static int listed_axes(const dcli_map_rule *rule) { return rule->rank == 0 ? 1 : rule->rank; }
 
 static dcl_status check_splits(int d, const dcl_axis *axis)
@@ -152,7 +152,8 @@ static bool is_balanced(const dcli_map_rule *rule)
     return true;
 }
 
-/* A weighted axis has as many nodes as shares. Check that the other axes can share the remaining nodes. */
+/* Check weighted axes: each has as many nodes as shares, so the number of nodes must be their product or, if other axes
+ * are divided, a multiple of it. */
 static dcl_status check_weighted(const dcli_map_rule *rule)
 {
     int64_t taken = 1;
@@ -373,7 +374,7 @@ static bool split_nodes(int n, int parts, int most, int factor_out[])
     return false;
 }
 
-/* Whether the arrangement may choose the number of nodes along the axis. */
+/* Whether dcli_map_arrange() chooses the number of nodes along the axis: it is divided, and not by shares. */
 static bool is_spread(const dcl_axis *axis) { return axis->kind != DCL_AXIS_WHOLE && axis->kind != DCL_AXIS_WEIGHTED; }
 
 void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes_out[])
@@ -391,7 +392,8 @@ void dcli_map_arrange(int node_count, int rank, const dcl_axis axes[], int nodes
             nodes_out[d] = factor[next++];
 }
 
-/* Equal divisions get equal fields: a cyclic axis without size has runs of one element. */
+/* Bring an axis into one form, so that equal divisions compare equal: a cyclic axis without size has runs of one
+ * element. */
 static dcl_axis plain_axis(const dcl_axis *axis)
 {
     bool ones = axis->kind == DCL_AXIS_CYCLIC && axis->size == 0;

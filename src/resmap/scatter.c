@@ -38,7 +38,7 @@ void dcli_scatter_bind(int64_t seed, int64_t total, dcli_scatter *scatter_out)
         scatter_out->key[r] = mix((4 * (uint64_t)seed + r + 1) * GOLDEN);
 }
 
-/* The round function: a pseudorandom number below `end`. */
+/* The round function of the Feistel network: a pseudorandom number below `end`, from x and a key. */
 static int64_t below(int64_t x, uint64_t key, int64_t end)
 {
     return (int64_t)(((((uint64_t)x + key) * GOLDEN) >> 32) * (uint64_t)end >> 32);

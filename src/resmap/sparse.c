@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "resmap/parts.h"
 
-/* A piece that is named, and its owner. */
+/* A piece that the caller lists as stored, and its owner. */
 struct named {
     int64_t piece;
     int node;
@@ -29,7 +29,7 @@ static dcl_status check_pieces(int64_t all, int64_t count, const int64_t pieces[
     if (all < 1 || all > DCLI_MOST_EXTENT)
         return DCLI_FAIL(DCL_ERR_INVALID, "the grid has %" PRId64 " pieces; expected 1..%" PRId64, all,
                          DCLI_MOST_EXTENT);
-    if (count > all) /* check the count before reading the list: it may be wrong */
+    if (count > all) /* check the count before the list is read: a wrong one would read beyond it */
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "%" PRId64 " pieces are named; the grid has %" PRId64 "; expected every piece at most once",
                          count, all);
@@ -42,8 +42,9 @@ static dcl_status check_pieces(int64_t all, int64_t count, const int64_t pieces[
     return DCL_OK;
 }
 
-/* List runs of (pieces, node); pieces between the stored ones belong to DCL_NOWHERE. @param pairs  [4 * count + 2]
- *  @param runs_out  how many. @return DCL_OK, or DCL_ERR_INVALID: a piece is named twice. */
+/* Write the table of owners of a sparse map: pairs (number of pieces, node), with DCL_NOWHERE for the pieces that are
+ * not stored. @param all  number of pieces of the grid. @param named  [count] sorted by piece. @param pairs  [4 * count
+ * + 2] @param runs_out  how many pairs. @return DCL_OK, or DCL_ERR_INVALID: a piece is named twice. */
 static dcl_status list_runs(int64_t all, int64_t count, const struct named named[], int64_t pairs[], int64_t *runs_out)
 {
     int64_t next = 0, *at = pairs;
@@ -65,7 +66,7 @@ static dcl_status list_runs(int64_t all, int64_t count, const struct named named
     return DCL_OK;
 }
 
-/* Give the rule a table that deals the stored pieces in turn. */
+/* Give the rule a table of owners in which the stored pieces are dealt to the places in turn. */
 static dcl_status deal_named(dcli_map_rule *rule, int64_t all, int64_t count, const int64_t pieces[])
 {
     struct named *named = dcli_calloc((size_t)count, sizeof named[0]);

@@ -20,8 +20,8 @@ void dcli_table_release(dcli_table *table);
 /** Whether both contain the same numbers, or are both NULL. */
 _Bool dcli_table_equal(const dcli_table *a, const dcli_table *b);
 
-/** The last k with value[k] <= x; value[0] <= x, values are non-decreasing. Source: binary search, Knuth TAOCP 3,
- *  6.2.1. */
+/** Find the last k with value[k] <= x, in ascending values of which the first is <= x. Source: binary search, Knuth
+ *  TAOCP 3, 6.2.1. */
 static inline int64_t dcli_last_below(const int64_t value[], int64_t count, int64_t x)
 {
     const int64_t *base = value;

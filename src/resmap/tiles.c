@@ -1,13 +1,15 @@
-/* resmap/tiles.c - tiles, one per task: boxes of a local array, boxes of a slot, or runs of whole slots. */
+/* resmap/tiles.c - the tiles of a node, each computed by one task: boxes of its local array, boxes of a slot, or runs
+ * of whole slots. */
 #include "base/check.h"
 #include "resmap/parts.h"
 
 /* How a local array or a slot is cut into tiles. */
 struct tiling {
     int64_t extent[DCL_MAX_RANK], shape[DCL_MAX_RANK];
-    int64_t count[DCL_MAX_RANK], weight[DCL_MAX_RANK]; /* tiles per axis, numbered last axis fastest */
+    int64_t count[DCL_MAX_RANK], weight[DCL_MAX_RANK]; /* number of tiles per axis, and the weights by which they are
+                                                          numbered, last axis fastest */
     int64_t total;
-    int64_t run; /* dealt, where slots are not cut: slots per tile */
+    int64_t run; /* dealt maps whose slots are not cut: slots per tile; else 0 */
 };
 
 static void number_tiles(struct tiling *tiling, int rank)
@@ -90,11 +92,11 @@ struct tile_walk {
     int node;
     const struct tiling *tiling;
     int64_t slot;                     /* DEALT */
-    int64_t coordinate[DCL_MAX_RANK]; /* AXES: the node's; DEALT: the piece */
+    int64_t coordinate[DCL_MAX_RANK]; /* AXES: the node's coordinates; DEALT: the position of the current piece */
 };
 
-/* Emit a box of tiles of the local array. On every axis local places rise with indices, so the tiles have all of the node's
- * elements between their first and their last index. */
+/* Emit a box of tiles of the local array. Local positions rise with the indices, so the tiles have all of the node's
+ * elements between their first and their last index. @return false to stop. */
 static bool walk_local(void *user, const int64_t lo[], const int64_t hi[])
 {
     struct tile_walk *tiles = user;
@@ -111,7 +113,7 @@ static bool walk_local(void *user, const int64_t lo[], const int64_t hi[])
     return tiles->walk.status == DCL_OK;
 }
 
-/* Emit a box of tiles of one slot, of which parts may lie outside the grid. */
+/* Emit a box of tiles of the current slot. Parts of them may lie outside the grid. @return false to stop. */
 static bool walk_slot(void *user, const int64_t lo[], const int64_t hi[])
 {
     struct tile_walk *tiles = user;
