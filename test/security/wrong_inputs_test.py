@@ -245,6 +245,8 @@ class WrongInputs(siege.Siege):
         strangers = [socket.create_connection(("127.0.0.1", worker.port)) for _ in range(100)]
         for stranger in strangers:
             stranger.close()
+        ended = lambda: len(processes.descriptors_of(worker.pid)) <= few
+        processes.wait_until(ended, 5 * siege.SLOW, "that the strangers' connections end")
         self.lists(worker)
         clients = [siege.start([siege.CLIENT, "open", "work", "close"], **worker.variables) for _ in range(4)]
         texts = [client.communicate(timeout=60)[0] for client in clients]
@@ -252,8 +254,7 @@ class WrongInputs(siege.Siege):
             if client.returncode != 0:
                 self.assertRegex(text, "descriptors|refuses|ended the connection|Too many", text)
         self.no_children(worker)
-        processes.wait_until(lambda: len(processes.descriptors_of(worker.pid)) <= few, 5 * siege.SLOW,
-                             "that the connections of all clients end")
+        processes.wait_until(ended, 5 * siege.SLOW, "that the connections of all clients end")
         self.works(worker)
 
     def test_client_with_few_descriptors(self):
