@@ -188,7 +188,7 @@ void *dcli_handle_enter(const void *handle, dcli_kind kind)
                                                     memory_order_relaxed));
     if (stub->kind == (uint8_t)kind)
         return atomic_load_explicit(&stub->object, memory_order_relaxed);
-    dcli_handle_leave(handle); /* the stub has been given to another handle in the meantime: undo the pin */
+    dcli_handle_leave(handle); /* a handle of another kind: undo the pin */
     return NULL;
 }
 

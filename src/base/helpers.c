@@ -14,7 +14,7 @@
 enum { MOST_HELPERS = 8, SPIN_NS = 50000 };
 
 struct dcli_helpers {
-    int count; /* number of threads in the pool */
+    int count; /* number of threads to start; fewer may run, see `started` */
     pthread_t thread[MOST_HELPERS];
     atomic_int waiting;      /* number of parts in the queue that no thread has begun; changed with the lock held,
                                 read without it */
@@ -74,7 +74,7 @@ static void run_part(dcli_task *task, int part)
 /* ---- threads ------------------------------------------------------------------------------------------------------ */
 
 /* Poll for a task for a short time before sleeping, because tasks often follow each other so closely that sleeping
- * would take longer. */
+ * between them takes longer than they do. */
 static void look_out(const dcli_helpers *helpers)
 {
     for (int64_t end = dcli_monotonic_ns() + SPIN_NS;

@@ -12,7 +12,7 @@
 
 typedef struct dcli_helpers dcli_helpers;
 
-/** A task. The owner sets the first four fields, and keeps the task in memory until dcli_task_is_over(). */
+/** A task. The owner sets the first five fields, and neither moves nor frees the task until dcli_task_is_over(). */
 typedef struct dcli_task {
     void (*run)(void *user, int part); /* called once for each part, 0..parts-1 */
     void *user;
@@ -33,14 +33,14 @@ int dcli_helpers_usual(void);
 /** For tests: dcli_helpers_usual() returns `count` from now on; -1: its own answer again. */
 void dcli_helpers_choose(int count);
 
-/** Open a pool of `count` threads, which start with the first task. @return NULL: DCL_ERR_NOMEM. */
+/** Open a pool of `count` threads, at most 8, which start with the first task. @return NULL: DCL_ERR_NOMEM. */
 dcli_helpers *dcli_helpers_open(int count);
-/** Close the pool; all tasks are over. Returns when no helper is in a callback any more. NULL is accepted. */
+/** Close the pool. All tasks must be over. Returns when no helper is in a callback any more. NULL is accepted. */
 void dcli_helpers_close(dcli_helpers *helpers);
-/** Number of threads of the pool, whether they have been started or not. */
+/** Number of threads that the pool was opened with, whether they have been started or not. */
 int dcli_helpers_count(const dcli_helpers *helpers);
 
-/** Queue a task. Tasks are begun in the order of these calls. If no thread could be started, the task runs here and has
+/** Queue a task. Helpers begin tasks in the order of these calls. If no thread could be started, the task runs here and has
  *  ended when this returns. From any thread. */
 void dcli_helpers_start(dcli_helpers *helpers, dcli_task *task);
 /** Whether all parts have ended. Then this thread sees everything that they have written. */

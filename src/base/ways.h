@@ -54,13 +54,13 @@ static inline bool dcli_ways_share(const dcli_node_ways *a, const dcli_node_ways
 /** The abilities that follow from the device: whether it uses host memory in place, and whether it reads memory of
  *  other GPUs. */
 uint8_t dcli_ways_of_device(bool in_place, bool reads_gpus);
-/** The abilities that the setting DCL_TRANSFER allows. @param setting  as dcl_config.transfer. @param processes  each node
- *  is a process of its own. */
+/** The abilities that the setting DCL_TRANSFER allows. @param setting  as dcl_config.transfer. @param processes  nodes
+ *  are worker processes, not threads. */
 uint8_t dcli_ways_allowed(const char *setting, bool processes);
 /** The name of a way in DCL_TRANSFER. */
 const char *dcli_way_name(dcli_way way);
 /** If the setting demands one way ("place", "slots"), find the first pair of nodes that cannot use it.
- *  @param ways  [count] including abilities that the setting excludes. @return false: there is none. */
+ *  @param ways  [count] without the abilities that the setting excludes. @return false: there is none. */
 bool dcli_ways_find_unmet(const char *setting, const dcli_node_ways ways[], int count, int *reader_out, int *owner_out);
 
 #endif

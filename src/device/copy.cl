@@ -1,6 +1,6 @@
-/* device/copy.cl - strided copies and fills between up to 8 axes; device/strided.c chooses their order. Work-item
- * dimension x covers axis 7, y axis 6, and z all other axes combined. If there are more elements than work-items, each
- * work-item continues with further elements. */
+/* device/copy.cl - strided copies and fills along 8 axes, which device/strided.c sorts and merges. Work-item dimension
+ * x covers axis 7, y axis 6, and z all other axes combined. If there are more elements than work-items, each work-item
+ * continues with further elements. */
 typedef struct {
     long target, source;
     long count[8], target_step[8], source_step[8];

@@ -82,7 +82,7 @@ typedef struct dcli_memory_place {
     int descriptor; /* descriptor of the memfd or peer memory: borrowed, close-on-exec */
     size_t offset;  /* bytes */
     int owner;      /* peer memory: the number that its readers give to the node that owns it */
-    /* Peer memory in several allocations, which are numbered from `memfd` on; otherwise 0 and NULL. */
+    /* Peer memory: its pieces (one or several allocations), which are numbered from `memfd` on; otherwise 0 and NULL. */
     int piece_count;
     size_t piece_bytes;
     const int *descriptors; /* [piece_count], borrowed */
@@ -92,11 +92,11 @@ typedef struct dcli_memory_place {
  *          false. */
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
 /** Import memory of another GPU, so that kernels of this device read it over the link between the two GPUs. The memory
- *  exists at least as long as the object. Commands of the two devices are not ordered with each other. The allocation
- *  that contains the place is imported once, and stays imported until dcli_device_end_imports(). @param place  of the
- *  other device; the descriptors are borrowed.
- *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_DEVICE, DCL_ERR_UNSUPPORTED; DCL_ERR_PROTOCOL: the place exceeds the
- *          allocation with this number. */
+ *  exists at least as long as the object. Commands of the two devices are not ordered with each other. All pieces are
+ *  imported once for all places in them, and stay imported until dcli_device_end_imports(). @param place  of the other
+ *  device; the descriptors are borrowed.
+ *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_DEVICE, DCL_ERR_UNSUPPORTED; DCL_ERR_PROTOCOL: the place does not lie in the
+ *          memory that was imported with this number. */
 dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *place, size_t bytes,
                               dcli_memory **memory_out);
 /** End the import of memory that the other device has freed; if objects still use it, with the last of them.
@@ -249,7 +249,7 @@ uint64_t dcli_device_retired(dcli_device *device);
 /** Whether all commands up to `ticket` that change the device's memory are complete; *status_out then tells their
  *  result. Asks the driver; does not wait. */
 bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out);
-/** The first: as above, for the commands that read host memory. The second: for these and for the copies out of slots'
+/** The first: as above, but only for transfers from host memory. The second: for these and for the copies out of slots'
  *  scratch memory. */
 bool dcli_device_has_taken(dcli_device *device, uint64_t ticket, dcl_status *status_out);
 bool dcli_device_has_unpacked(dcli_device *device, uint64_t ticket, dcl_status *status_out);

@@ -96,8 +96,8 @@ static dcl_status make_buffer(dcli_memory *memory)
     return memory->buffer == NULL ? dcli_cl_fail(memory->device, "clCreateBuffer", code) : DCL_OK;
 }
 
-/* Make peer memory usable: commands of its former user may still run, so commands on the new memory wait for everything
- * enqueued so far. */
+/* Take peer memory, new or retained. Commands of its former user may still run, so commands on the new memory wait for
+ * everything enqueued so far. */
 static dcl_status take_peer_memory(dcli_memory *memory)
 {
     dcli_device *device = memory->device;

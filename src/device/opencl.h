@@ -60,7 +60,7 @@ typedef struct dcli_slab dcli_slab;
 
 /** The command queues of a device, each in order. Only events order commands of different queues: see dcli_after.
  *  Devices that work in host memory have only the first queue. Packing and unpacking have separate queues, because a
- *  command that waits for data of another node must not delay one for which that node waits. */
+ *  command that waits for another node must not delay one for which another node waits. */
 typedef enum dcli_direction {
     DCLI_COMPUTE, /* kernels of programs, copies between memories, fills */
     DCLI_IN,      /* transfers from host memory */
@@ -277,11 +277,11 @@ static inline cl_mem dcli_memory_buffer_at(const dcli_memory *memory, size_t *at
     return pieces->buffer[piece];
 }
 
-/** Get host memory, reusing retained mappings if they fit; or peer memory on devices with memory of their own. */
 typedef enum dcli_mapping_flags {
-    DCLI_MAPPING_ZEROED = 1, /* otherwise the contents are undefined */
-    DCLI_MAPPING_SHARED = 2  /* shared: its pages are in a memfd, which other processes can map */
+    DCLI_MAPPING_ZEROED = 1, /* otherwise the contents are undefined; host memory only */
+    DCLI_MAPPING_SHARED = 2  /* host memory: its pages are in a memfd, which other processes can map; or peer memory */
 } dcli_mapping_flags;
+/** Take host memory or, on devices with memory of their own, peer memory. Retained mappings are reused if they fit. */
 dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_mapping *mapping_out);
 /** Return a mapping that is no longer used. If the device is lost, it stays mapped until the process ends. */
 void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping);

@@ -112,7 +112,7 @@ static dcl_status find_functions(dcli_device *device, const dcli_found *found)
                      peers->import == NULL ? "clCreateBufferWithProperties" : "clEnqueueAcquireExternalMemObjectsKHR");
 }
 
-/* Get the number of GPUs in libcuda's numbering, and this device's number. */
+/* Get the number of GPUs that libcuda knows, and this device's number among them; refused if it is not one of them. */
 static dcl_status find_gpus(dcli_device *device, const dcli_found *found, int *gpus_out)
 {
     dcl_status status = dcli_cuda_count(gpus_out);

@@ -8,7 +8,7 @@
 
 #include <dcl/cluster.h>
 
-/** Get the number of GPUs in libcuda's numbering. The first call of the process loads the library.
+/** Get the number of GPUs that libcuda knows. The first call of the process loads the library.
  *  @return DCL_OK, or DCL_ERR_UNSUPPORTED with the reason: there is no libcuda, or it lacks a function, or it
  *          refuses. */
 dcl_status dcli_cuda_count(int *count_out);

@@ -65,8 +65,7 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_
  * one remap serves the next; when arrays are released, less is in use and less is retained. */
 static size_t most_kept(const dcli_device *device)
 {
-    if (device->peers.on) /* the limit applies only to host memory; retained GPU memory would be missing for stages
-                             and replicas */
+    if (device->peers.on) /* no more than this: stages and replicas cannot use GPU memory that is retained */
         return device->most_pool_bytes;
     size_t used = device->taken_bytes + device->taken_bytes / 8;
     return used > device->most_pool_bytes ? used : device->most_pool_bytes;

@@ -245,8 +245,7 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
         if (status != DCL_OK)
             dcli_keep_problem(entry);
     }
-    dcli_pending_drop(worker, kept); /* the chunk's elements have been copied, or will be by commands in a queue that
-                                        keeps the payload until then */
+    dcli_pending_drop(worker, kept); /* keeps the payload as long as the device still copies from it */
     dcli_moving moving = {.entry = entry, .kind = DCLI_MOVING_COMMIT, .peer = action->peer, .chunk = action->chunk};
     if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         moving.ticket = dcli_device_launched(worker->as_node->device);

@@ -13,17 +13,17 @@
 struct entry {
     int64_t storage;
     int node;
-    void *address;           /* NULL: the part is in peer memory, or there is none */
+    void *address;           /* NULL: the part is in peer memory, or has no address here */
     dcli_memory_place place; /* the part's place in peer memory; memfd 0: it is not in peer memory */
     size_t bytes;
-    struct memory *memory;  /* the other process's mapped memory that contains the part; NULL: memory of this process */
-    struct memory **pieces; /* [place.piece_count] for peer memory: all imported allocations that contain the part,
-                               beginning with `memory`; else NULL */
+    struct memory *memory;  /* memory of another process that contains the part; NULL: memory of this process */
+    struct memory **pieces; /* [place.piece_count] for peer memory of another process: its allocations up to the end of
+                               the part, beginning with `memory`; else NULL */
     int *descriptors;       /* [place.piece_count] descriptors of these allocations */
     struct entry *next;
 };
 
-/* Mapped memory of another process. */
+/* Memory of another process: mapped, or one allocation of peer memory. */
 struct memory {
     int node;
     int64_t memfd;

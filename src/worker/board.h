@@ -9,23 +9,22 @@
 #include "worker/worker.h"
 
 dcl_status dcli_board_put(dcli_board *board, int64_t storage, int node, void *address, size_t bytes);
-/** As dcli_board_put(), for a part in memory of another GPU. The descriptors in `place` stay valid until the part is
- *  dropped. */
+/** As dcli_board_put(), for a part in peer memory, which kernels of other GPUs read. The descriptors in `place` must stay
+ *  valid until the part is dropped. */
 dcl_status dcli_board_put_peer(dcli_board *board, int64_t storage, int node, const dcli_memory_place *place,
                                size_t bytes);
 
-/** Add mapped memory of another process, in which parts of its node lie. It is unmapped when it has been ended and the
- *  table has no part in it any more.
+/** Add memory of another process, in which parts of its node lie. It is unmapped when dcli_board_end_memory() was called
+ *  for it and the table has no part in it any more.
  *  @param address  NULL: it could not be mapped, so its parts cannot be read here.
  *  @return DCL_OK; DCL_ERR_PROTOCOL: the node has announced memory of this number before; DCL_ERR_NOMEM. */
 dcl_status dcli_board_add_memory(dcli_board *board, int node, int64_t memfd, void *address, size_t bytes);
-/** As dcli_board_add_memory(), for GPU memory of another process. @param descriptor  taken over on success. */
+/** As dcli_board_add_memory(), for one allocation of GPU memory. @param descriptor  taken over on success. */
 dcl_status dcli_board_add_peer_memory(dcli_board *board, int node, int64_t memfd, int descriptor);
 /** Find memory of another process by its number. @param address_out  NULL for GPU memory, too; its length is then not
  *  known, and *bytes_out is SIZE_MAX. @return whether it was added. */
 bool dcli_board_find_memory(dcli_board *board, int node, int64_t memfd, void **address_out, size_t *bytes_out);
-/** The owner has freed this memory: no more parts will be added in it. memfd 0: this holds for all memories of the
- *  node. */
+/** End memory that its owner has freed: no part in it will be added any more. memfd 0: end all memories of the node. */
 void dcli_board_end_memory(dcli_board *board, int node, int64_t memfd);
 /** dcli_board_put() for a part in memory of another process, which was added before. @return DCL_OK; DCL_ERR_PROTOCOL:
  *  the node has announced a part of this storage before; DCL_ERR_NOMEM. */

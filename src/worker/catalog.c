@@ -1,5 +1,5 @@
-/* worker/catalog.c - turns a descriptor into an open operation, which finds its storages, body, plans and replicas
- * here, and ends it. */
+/* worker/catalog.c - turns a descriptor into an open operation, by finding its storages, body, plans and replicas; and
+ * ends it. */
 #include "worker/catalog.h"
 
 #include <inttypes.h>

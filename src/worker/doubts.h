@@ -12,7 +12,7 @@ void dcli_doubts_close(dcli_worker *host);
  *  monitor may learn how its process ended. */
 void dcli_doubts_notice(dcli_worker *host, int node, const char *seen);
 /** A node reports that it cannot reach another one. Reports are collected for a while, because one badly connected node
- *  causes many; then the smallest set of nodes is declared lost that settles all reports. */
+ *  causes many; then nodes are declared lost, the one in the most reports first, until no report is left. */
 void dcli_doubts_complain(dcli_worker *host, int from, int about, const char *sentence);
 /** Drop all reports about a node that was declared lost. */
 void dcli_doubts_forget(dcli_worker *host, int node);

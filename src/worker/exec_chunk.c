@@ -96,8 +96,8 @@ static dcl_status pack_in_place(dcli_worker *worker, dcli_entry *entry, const dc
     return status;
 }
 
-/* Take a slot for a chunk: one whose memory the device can reach and that is sent as it is; else one of the device's
- * own, from which the chunk is copied. */
+/* Take a slot for a chunk: its host memory is the message's payload if that is pinned for the device; else it is the
+ * slot's own, from which the chunk is lent or copied. */
 static dcl_status take_slot(dcli_worker *worker, int peer, size_t bytes, dcli_slot **slot_out)
 {
     void *payload = dcli_pinned_take(worker, peer, bytes);

@@ -111,8 +111,7 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     return check_group(own->device, kernel);
 }
 
-/* ---- chunks for other nodes
- * ---------------------------------------------------------------------------------------- */
+/* ---- chunks for other nodes --------------------------------------------------------------------------------------- */
 
 static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                               const dcli_batch *batch)
@@ -283,7 +282,8 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     const dcli_row_set *set = &launch->set[s];
     dcl_status status = DCL_OK;
     for (int64_t done = 0; done < set->count && status == DCL_OK;) {
-        bool alone = set->count == 1; /* the numbers of a single row do not change, so they are set once */
+        bool alone =
+            set->count == 1; /* runs from `row`, not from the table: `first` is unused, and 0 is not set again */
         dcli_launch_size size = dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0),
                                                       set->count - done, !alone);
         uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
@@ -519,8 +519,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     own->passing += running.passes != NULL && running.passes_to_parts;
     own->running[own->running_count++] = running;
     own->measuring |= running.elements > 0;
-    if (first) /* after the first launch has returned, so that a driver that hangs while it starts a kernel counts as
-                  silent */
+    if (first) /* only after start(), so that a driver that hangs while it starts a kernel counts as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *start_out = DCLI_START_RUNS;
     /* Reads of other GPUs' memory end with the batch, not with its start. */

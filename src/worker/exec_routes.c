@@ -1,5 +1,4 @@
-/* worker/exec_routes.c - carries out routes: copies between this node's device memory and parts of peers, chunks,
- * stages and replicas. */
+/* worker/exec_routes.c - carries out routes: copies between own parts, stages, replicas, chunks and parts of peers. */
 #include "worker/exec_routes.h"
 
 #include <inttypes.h>
@@ -257,8 +256,8 @@ dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const d
     return status;
 }
 
-/* Send on what a batch computed for other nodes: the device copies it from the stages into a slot, or the host copies
- * it into a buffer. */
+/* Copy what a batch computed for another node out of its stages into a chunk: the device copies into a slot, or the
+ * host into a buffer. */
 static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t number,
                             const dcli_routes *routes, dcli_memory *arena)
 {

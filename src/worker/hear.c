@@ -10,7 +10,7 @@
 #include "worker/shown.h"
 #include "worker/tree.h"
 
-/* applies to a storage from before this node joined */
+/* ---- operations --------------------------------------------------------------------------------------------------- */
 
 static void count_planned(dcli_worker *worker, const dcli_entry *entry)
 {

@@ -74,7 +74,8 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
     }
     if (worker->gone[peer])
         return DCL_OK;
-    /* The host decides which of the two nodes is declared lost: the peer, or this node, if others reach the peer. */
+    /* The host decides which of the two nodes is declared lost: the peer, or this node if it cannot reach others
+     * either. */
     dcli_message message = {.kind = DCLI_MSG_LOST, .lost = {.peer = peer, .sentence = sentence}};
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
@@ -203,7 +204,7 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
     dcl_status status = dcli_host_message(host, DCL_ALL_NODES, message, -1);
     while (status == DCL_OK && question->answers < host->terms.node_count && question->all)
         if (pthread_cond_timedwait(&question->changed, &question->lock, &until) == ETIMEDOUT)
-            status = DCL_ERR_TIMEOUT; /* without an error text: the caller writes one */
+            status = DCL_ERR_TIMEOUT; /* without an error text: the caller knows the meaning */
     *all_yes_out = status == DCL_OK && question->all;
     question->asking = false;
     pthread_cond_broadcast(&question->changed);

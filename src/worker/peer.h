@@ -38,7 +38,7 @@ static inline int64_t dcli_window_bytes(const dcl_config *config)
 typedef struct dcli_running {
     dcli_entry *entry;
     int64_t operation, batch;
-    int64_t kernel; /* the worker */
+    int64_t kernel; /* number of the body */
     uint64_t ticket;
     dcl_status status;           /* not DCL_OK: only some of its kernels were started */
     dcli_memory *arena, *report; /* released when it has ended; NULL: none */
@@ -298,7 +298,8 @@ dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
 dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                                  const dcli_batch *batch, const int64_t stage_at[], const dcli_routes *routes,
                                  dcli_memory *arena);
-/** Get another node's part of a storage as memory for kernels; for devices that work in host memory. */
+/** Get another node's part of a storage as memory for kernels: host memory used in place, or imported memory of another
+ *  GPU. */
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out);
 /** Get this node's replica behind a stage. @return DCL_OK, or why there is none: the operation that should have filled
  *  it has failed. */

@@ -9,9 +9,8 @@ static bool has_own_memory(const dcli_worker *worker)
     return worker->as_node != NULL && !dcli_device_in_place(worker->as_node->device);
 }
 
-/* Whether this node and a peer share the memory of payloads: both map it, on the same host, and DCL_TRANSFER allows its
- * use. The host has no
- * entry in the table of ways: for it the node's own ability to share memory decides. */
+/* Whether this node and a peer both map the memory of payloads, and DCL_TRANSFER allows its use. The host has no entry
+ * in the table of ways: for it this node's own ability decides. */
 static bool shares(const dcli_worker *worker, int peer)
 {
     const dcli_node_ways *ways = worker->terms.ways, *self = &ways[worker->terms.self];

@@ -111,7 +111,7 @@ static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *plac
     return status;
 }
 
-/* Nodes of this process find parts in the address table. They are registered as readers only to be told when the memory
+/* Nodes of this process find parts in the address table. They are recorded as readers only to be told when the memory
  * is freed. */
 static dcl_status note_readers(dcli_worker *worker, const dcli_memory_place *place)
 {

@@ -347,8 +347,7 @@ dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
     if (status != DCL_OK)
         return status;
     worker->as_host->rising[from].notices++;
-    return take_all_held(worker); /* after a loss, messages of other children may have counted the lost node's
-                                     notices */
+    return take_all_held(worker); /* of all children: after a loss, another one may have counted this notice */
 }
 
 static dcl_status check_risen(const dcli_worker *worker, int from, const dcli_msg_risen *risen)

@@ -20,10 +20,10 @@ typedef struct dcli_turn {
     bool taken;              /* a thread of the program, `taker`, serves */
     pthread_t taker;
     bool lingers;         /* nobody serves: the own thread waits until it is summoned, or until LINGER_NS have passed */
-    bool summoned;        /* while `lingers`: something was queued */
+    bool summoned;        /* while `taken` or `lingers`: something was queued, so the own thread must not linger */
     bool resting, serves; /* own thread: it is waiting for its turn; it has started and not ended */
     bool is_usual;        /* the program usually waits right after its calls */
-    int64_t taken_ns, left_ns, posted_ns; /* posted_ns: time of the first call since nobody serves, 0: none */
+    int64_t taken_ns, left_ns, posted_ns; /* posted_ns: time of the first call since the turn was last taken, 0: none */
 } dcli_turn;
 
 struct dcli_worker;
@@ -31,8 +31,7 @@ struct dcli_worker;
 void dcli_turn_init(dcli_turn *turn);
 void dcli_turn_destroy(dcli_turn *turn);
 
-/** By the own thread: wait for its turn and take it. Threads of the program cannot take it before the first such
- *  call. */
+/** By the own thread: wait for its turn and take it. */
 void dcli_turn_await(struct dcli_worker *host);
 /** By the own thread: its turn ends. */
 void dcli_turn_give(struct dcli_worker *host);
@@ -44,8 +43,8 @@ void dcli_turn_serves(struct dcli_worker *host, bool serves);
 bool dcli_turn_take(struct dcli_worker *host, int64_t until_ns);
 void dcli_turn_leave(struct dcli_worker *host);
 /** Something was queued for the worker. By any thread. If nobody serves, wakes the own thread: at once or, if the
- *  program usually waits after its calls and then serves itself, after a time. @return whether nobody serves; then the
- *  caller need not wake the serving thread. */
+ *  program usually waits after its calls and then serves itself, it wakes by itself after LINGER_NS. @return whether
+ *  nobody serves; then the caller need not wake the serving thread. */
 bool dcli_turn_summon(struct dcli_worker *host);
 /** Called by a serving thread before and after it sleeps: gives the turn up meanwhile. */
 void dcli_turn_sleeps(void *host);

@@ -87,9 +87,9 @@ static uint64_t oldest_ticket(const dcli_as_node *own)
                                                    : dcli_device_launched(own->device);
 }
 
-/* The loop's wait in ms while a GPU works. The driver may call back 20 ms late, so the loop polls the
- * device instead: without a pause for the first 50 ms, then every millisecond, which hardly prolongs work that takes
- * so long. */
+/* The loop's wait in ms while a GPU works. The driver may call back 20 ms late, so the loop polls the device instead:
+ * without a pause for the first 50 ms in which nothing ends, then every millisecond, which hardly prolongs work that
+ * takes so long. */
 static int wait_for_gpu(dcli_as_node *own)
 {
     enum { ASK_NS = 50000000, PAUSE_MS = 1 };
@@ -179,7 +179,7 @@ static void tell_own_marks(dcli_worker *worker)
     worker->terms.hooks->marks(worker->terms.hooks->user, worker->terms.self, done, ready, counters);
 }
 
-/* @param idle_out  how long the worker may sleep after this step, in milliseconds; -1: until a message arrives. */
+/* @param idle_out  how long the worker may sleep after this step, in milliseconds; -1: until it is woken. */
 static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
 {
     enum { TELL_HOST_STEPS = 4 };
@@ -443,7 +443,7 @@ static void drop_begun(dcli_as_node *own)
 static void close_as_node(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
-    if (worker->terms.is_process && worker->endpoint != NULL) { /* unregister the payload memory from the device */
+    if (worker->terms.is_process && worker->endpoint != NULL) { /* closing the device unregisters all */
         dcli_endpoint_map_writable(worker->endpoint, NULL, NULL);
         dcli_buffers_on_drop(worker->terms.buffers, NULL, NULL);
     }
