@@ -35,8 +35,8 @@ int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, i
 
 /* Find the coordinate of an index on an axis whose first `more` runs have run + 1 elements, and the others `run`.
  * Both cases are computed, because a branch would be mispredicted for random indices. `longer` assumes runs of run +
- * 1 elements: it is right for an index in a longer run, and too small otherwise. `other` first drops one element per
- * longer run: it is right in the shorter runs, and not too large in the longer ones. So the maximum of both is
+ * 1 elements: it is right for an index in a longer run, and not too large otherwise. `other` first drops one element
+ * per longer run: it is right in the shorter runs, and not too large in the longer ones. So the maximum of both is
  * right. */
 static int64_t divide_uneven(const dcli_division *division, int64_t index, int64_t *local_out)
 {
@@ -77,7 +77,7 @@ bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out
         if (extent_out[d] == 0)
             return false;
     }
-    return rest == 0; /* a node beyond the product of the divided axes owns nothing */
+    return rest == 0; /* nodes beyond the product of the axes' node counts own nothing */
 }
 
 void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)

@@ -304,7 +304,7 @@ static bool is_lookup(const dcli_layout *layout)
     return layout->rule.deal == DCL_DEAL_HASH || layout->rule.deal == DCL_DEAL_TABLE;
 }
 
-/* The pieces that contain elements of a box: positions lo_out .. hi_out - 1 per axis. */
+/* Per axis, the range from the first to the last piece with elements of a box: positions lo_out .. hi_out - 1. */
 static void touched_pieces(const dcli_layout *layout, const dcl_box *box, int64_t lo_out[], int64_t hi_out[])
 {
     for (int d = 0; d < layout->grid.rank; d++) {

@@ -72,7 +72,7 @@ typedef struct dcli_action {
     int64_t chunk; /* number in plan->chunk of the plan named above */
     int64_t done, ready;
     dcl_status status;
-    bool cause; /* FAILED: the failure occurred in this operation here; false: an input had failed before */
+    bool cause; /* FAILED: the failure was found here; false: it follows from that of an input, or of another peer */
 } dcli_action;
 
 /** Make a state machine. @return NULL: DCL_ERR_NOMEM. */

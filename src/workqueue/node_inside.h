@@ -12,8 +12,7 @@ enum {
     DCLI_GRANTS_AHEAD = 4096
 };
 
-/* In one operation, the chunks of one direction between this peer and another: indices into one of the two peers'
- * plans. */
+/* In one operation, the chunks of one direction between this peer and another, all of the other peer's plan. */
 struct dcli_stream {
     int64_t *chunk; /* [total] numbers in plan->chunk, in order */
     int64_t total;
@@ -26,17 +25,18 @@ struct dcli_stream {
 struct dcli_exchange {
     const dcli_plan *plan;            /* the other peer's plan; NULL: nothing is exchanged */
     struct dcli_stream send, receive; /* T that it reads from us; U that it writes to us */
-    int64_t grant_due, grant_told;    /* T that we read from the peer: chunks that may be granted now, and chunks
-                                         granted */
+    int64_t grant_due, grant_told;    /* T of our plan that we read from the peer: chunks for which there is memory, and
+                                         chunks granted to the peer */
 };
 
-/* What an operation waits for: for each kind a storage, and the last earlier operation that must have progressed there.
- * For one storage and peer the operations progress in order, so the last one stands for all earlier ones. */
+/* What an operation waits for. Each need comes from one of its storages, as a whole, and names the last earlier
+ * operation on that storage that must have progressed. For one storage and peer the operations progress in order, so
+ * the last one stands for all earlier ones. */
 enum dcli_need_kind {
-    DCLI_NEED_READ,   /* the peer has read the elements that this operation overwrites here */
-    DCLI_NEED_COMMIT, /* the peer's earlier output to elements that this operation touches is committed */
-    DCLI_NEED_READY,  /* the peer is ready with the elements that this operation reads in place */
-    DCLI_NEED_PACK    /* this node has packed the elements for the peer that this operation overwrites */
+    DCLI_NEED_READ,   /* the peer has read its elements of our part, which this operation writes */
+    DCLI_NEED_COMMIT, /* the peer's output to our part is committed */
+    DCLI_NEED_READY,  /* the peer is ready: its part, which this operation reads in place, is up to date */
+    DCLI_NEED_PACK    /* the peer's chunks of that operation are packed: those of this operation come after them */
 };
 
 struct dcli_need {
@@ -169,11 +169,11 @@ dcl_status dcli_op_inputs(const dcli_node *node, const struct dcli_open_op *op);
 /** Advance the watermarks as far as possible. */
 void dcli_advance_marks(dcli_node *node);
 
-/* ---- node_member.c: lost and absent peers */
+/* ---- node_member.c: lost, absent and joining peers */
 
 /** Whether an operand has a part on an absent node, so that the operation cannot be done. */
 bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation);
-/** Remove from an operation all exchanges with the absent peer q. */
+/** Remove from an operation all exchanges with the absent peer q that have not begun. */
 void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q);
 /** Fail an operation because a node is absent. */
 dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);

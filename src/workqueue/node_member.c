@@ -17,8 +17,7 @@ bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation)
     return false;
 }
 
-/* ---- removing a peer from an operation
- * ------------------------------------------------------------------------------ */
+/* ---- removing a peer from an operation --------------------------------------------------------------------------- */
 
 static bool is_granted(const dcli_node *node, const struct dcli_open_op *op, int64_t chunk)
 {
@@ -67,7 +66,8 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
 
 /* ---- a peer is lost ------------------------------------------------------------------------------------------------- */
 
-/* Whether the part of peer q in an open operation is unfinished here, so that its loss matters. */
+/* Whether an open operation still has own batches to end, or output of peer q to commit: only then does it fail if q is
+ * lost. */
 static bool is_unfinished(const struct dcli_open_op *op, int q)
 {
     if (op->ended < op->own->batch_count)
@@ -104,8 +104,8 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Check that all operations before a newcomer's first one are complete: the newcomer assumes that they are ready
- * everywhere. */
+/* At the host, check that all operations before a newcomer's first one are complete: the newcomer assumes that they are
+ * ready everywhere. Nodes do not check. */
 static dcl_status check_all_over(const dcli_node *node, int64_t last)
 {
     int64_t ready = node->ready;

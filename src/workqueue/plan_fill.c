@@ -161,7 +161,7 @@ static dcl_status pieces_of_box(dcli_builder *builder, const struct chains *chai
     return builder->seen[k].unique ? chained_pieces(builder, chains, 0, want) : searched_pieces(builder, k, &want->box);
 }
 
-/* A box that a copy has. */
+/* Add the piece for a box that a replica contains. */
 static dcl_status piece_of_copy(dcli_builder *builder, int k, const dcli_source *source, const dcl_box *box)
 {
     dcl_box there = *box;
@@ -200,8 +200,8 @@ static dcl_status take_from_copy(dcli_builder *builder, int k, const dcli_source
     return status;
 }
 
-/* Add the pieces of a wanted box that existing replicas contain. The replicas are visited in a loop, not by recursion:
- * there may be a thousand, and the program's threads may have small stacks. */
+/* Add the pieces of a wanted box: from replicas what they contain, then the rest from parts and chunks. The replicas
+ * are visited in a loop, not by recursion: there may be a thousand, and the program's threads may have small stacks. */
 static dcl_status pieces_of_copies(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     int k = builder->plan->stage[want->stage].operand;
@@ -245,7 +245,8 @@ static bool leave_holes(const dcli_builder *builder, int64_t first_piece, const 
     return missing > 0;
 }
 
-/* Add all pieces of one stage. Their boxes are changed to indices of the stage; their offsets stay. */
+/* Add all pieces to copy in for one want. A box beyond a periodic axis is searched for by its images; the boxes of the
+ * pieces are then shifted back to the indices of the stage, their offsets stay. */
 static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains, const dcli_want *want)
 {
     dcli_plan *plan = builder->plan;
@@ -266,8 +267,9 @@ static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains,
     return status;
 }
 
-/* For each chunk, find the last batch that reads it; pieces are not needed for this. If the elements of an array are
- * needed by several batches, later batches may read a chunk, too; otherwise only the batch that requested it does. */
+/* With terms->streams: for each chunk, find the last batch that reads it, without adding pieces. If the elements of an
+ * array may be needed by several batches, later batches may read a chunk, too; otherwise only the batch that requested
+ * it does. */
 static dcl_status find_last_readers(dcli_builder *builder)
 {
     dcl_status status = DCL_OK;
@@ -279,8 +281,8 @@ static dcl_status find_last_readers(dcli_builder *builder)
     return status;
 }
 
-/* The wants of one stage are neighbours in the list. First all pieces that are copied in are added, then all that are
- * copied out. */
+/* The wants of one stage are neighbours in the list. For each stage, first all pieces that are copied in are added,
+ * then all that are copied out. */
 dcl_status dcli_fill_stages(dcli_builder *builder)
 {
     struct chains chains = {0};

@@ -2,7 +2,7 @@
  *
  * Tiles are grouped into batches, and batches are cut into works. The box of a work is first cut where reads would
  * leave their grid: inside, kernels run without checks. Then it is cut where reads leave the node's own part: inside,
- * kernels read the part itself. All remaining reads get stages. */
+ * kernels read the part itself. All remaining reads use one peer's part in place, a replica, or a stage. */
 #include "workqueue/plan_forall.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@
 /* ---- bindings ---------------------------------------------------------------------------------------------------- */
 
 /* Bind an affine access to a region that contains all its elements: compute the offset of the element for the loop's
- * first index, and the step per loop axis. Along an axis where the footprint has one index the step is 0: reads of
- * other indices would be outside the grid and are never made. */
+ * first index, and the step per loop axis. An array axis on which the footprint has one index adds nothing to the
+ * steps: reads of other indices would be outside the grid and are never made. */
 static void bind_affine(const dcli_subscripts *subscripts, const dcl_box *box, const dcl_box *foot,
                         const dcli_region *region, dcli_binding *binding)
 {
@@ -156,8 +156,8 @@ static bool is_usable(const dcli_builder *builder, int a, const dcli_region *reg
     return true;
 }
 
-/* Test whether one node's part contains the whole footprint in one region. Sets *largest_out to the index in
- * builder->regions of the largest region of the own part (-1: none). */
+/* Test whether one node's part contains the whole footprint in one region; if so, this becomes view->region.
+ * *largest_out is the largest region of the footprint in that part (box.rank 0: none). */
 static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_view *view, bool *covers_out,
                           dcli_region *largest_out)
 {
@@ -188,7 +188,7 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
     return status;
 }
 
-/* The only peer that owns elements of a footprint, if it owns all of them; else -1. */
+/* The only node that owns elements of a footprint; -1: there is none, or there are several. */
 static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
@@ -197,8 +197,7 @@ static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
     return owner < end && dcli_next_owner(builder, owner + 1, end) == end ? owner : -1;
 }
 
-/* For an operand with replicas at this node: test whether a replica contains the footprint, and bind the access to
- * it. */
+/* For an operand of which this node keeps replicas: find the policy by which the footprint becomes one, if any. */
 static dcl_status look_whether_kept(dcli_builder *builder, int a, struct dcli_view *view)
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);
@@ -323,14 +322,13 @@ static dcl_status plan_as_is(dcli_builder *builder, const dcl_box *box, bool che
     return status == DCL_OK ? emit_work(builder, box, checked, views) : status;
 }
 
-enum {
-    LARGE_SEGMENT = 1 << 12
-}; /* least elements of a segment for which a box is cut at segment borders; below,
-                                     more boxes cost more than stages */
+/* Elements. If segments are smaller on average, more boxes cost more than stages; borders of smaller boxes are not cut
+ * by segments. */
+enum { LARGE_SEGMENT = 1 << 12 };
 
-/* Find the regions in which nodes store a footprint, and put them into builder->fresh. It stays empty if there are many
- * regions, if they have gaps, if they have fewer than `least` elements on average, or if there are several owners and
- * none of them is read in place. */
+/* Find the regions in which nodes store a footprint, and put them into builder->fresh. It stays empty if there is one
+ * region or more than MOST, if they have gaps, if they have fewer than `least` elements on average, or if a peer has to
+ * send its elements and no peer's part is read in place. */
 static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foot, int64_t least)
 {
     enum { MOST = 64 };
@@ -405,8 +403,9 @@ static bool is_cut(const dcli_builder *builder, int a, const dcl_box *box)
     return cut;
 }
 
-/* Plan the part of a large box around the indices that read only own elements: cut it until each part reads one segment
- * per access. This costs less than copying into stages. */
+/* Plan a border of a large box: indices around those that read only own elements or, if `checked`, around those that
+ * read only inside the grids. It is cut until each part reads one segment per access; this costs less than copying into
+ * stages. */
 static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool checked)
 {
     struct dcli_view views[DCLI_MAX_ACCESSES];
@@ -424,7 +423,7 @@ static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool ch
     return status == DCL_OK ? emit_work(builder, box, checked, views) : status;
 }
 
-/* Whether a box is large enough to cut the part around its own-part reads by segments. */
+/* Whether a box is large enough that its borders are cut by segments. */
 static bool cuts_borders(const dcl_box *box) { return dcli_box_elements(box) >= LARGE_SEGMENT; }
 
 /* For a declared halo or cross: the range of a box whose reads all lie in `part`, a box of the array as the body sees
@@ -474,8 +473,8 @@ static dcl_status plan_in_grid(dcli_builder *builder, const dcl_box *box)
                   : plan_step(builder, box, STEP_UNCHECKED);
 }
 
-/* Plan a box without reads outside grids. If most of it reads only the node's own part, that range becomes a work
- * without stages. */
+/* Plan a box whose reads neither leave a grid nor cross a periodic axis. The range in which accesses read only the
+ * node's own part becomes a work of its own, where they need no stages, if it is at least half of the box. */
 static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
 {
     struct dcli_view views[DCLI_MAX_ACCESSES];
@@ -527,7 +526,7 @@ static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step
     }
 }
 
-/* Plan the indices that may read outside a grid as works of their own, whose kernels check each index. */
+/* Plan a box. Its indices that may read outside a grid become works of their own, whose kernels check each index. */
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 {
     struct range range = whole_range(box);
@@ -557,8 +556,8 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-/* Find out which arrays may be needed twice by different works, and whether footprints contain more than what is
- * read. */
+/* Find out of which arrays an element may be needed twice, which accesses may leave their grid or cross a periodic
+ * axis, and whether footprints contain more than what is read. */
 static dcl_status look_at_accesses(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
@@ -616,7 +615,7 @@ static int64_t staged_bytes(const dcli_builder *builder)
     return bytes;
 }
 
-/* Whether this node owns all elements of all operands, so that nothing is transferred. */
+/* Whether nothing is transferred: this node owns all elements of all operands, or there is no other node. */
 static bool is_alone(const dcli_builder *builder)
 {
     for (int k = 0; k < builder->operation->operand_count; k++) {
@@ -627,8 +626,8 @@ static bool is_alone(const dcli_builder *builder)
     return true;
 }
 
-/* Discard the works planned so far and plan again in smaller batches: a single batch would need too much memory for
- * stages. Called only if nothing is transferred. */
+/* Discard everything planned so far, for a second attempt with smaller batches: a single batch would need too much
+ * memory for stages. Called only if nothing is transferred. */
 static void start_over(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;

@@ -46,13 +46,13 @@ dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_
     return status;
 }
 
-/* How move_box() treats a box of other nodes' elements: whether it counts and requests them. */
+/* How move_box() treats a box of other nodes' elements. */
 struct move {
-    int64_t stage;
-    bool written, counted;
+    int64_t stage;         /* as dcli_need.stage */
+    bool written, counted; /* they are sent to their owners, else received; they are added to the counters */
 };
 
-/* For each peer that owns elements of a box: count them, and request them if they must be sent. */
+/* For each peer that owns elements of a box: count them, and add a need if they must be sent in either direction. */
 static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, const struct move *move)
 {
     const dcli_layout *layout = layout_of(builder, k);
@@ -126,8 +126,8 @@ dcl_status dcli_add_stage(dcli_builder *builder, int k, const dcl_box *box, int6
     return DCL_OK;
 }
 
-/* Find a stage of this batch with the same contents; -1: there is none. Only footprints that have a stage of their own
- * are compared. */
+/* Find a stage with the same contents among the last LOOK_BACK of this batch; -1: there is none. Only stages that a
+ * single access wanted are compared. */
 static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box)
 {
     enum { LOOK_BACK = 8 };
@@ -295,7 +295,8 @@ static bool contains(const dcl_box *box, const dcl_box *part)
     return dcli_box_intersect(box, part, &common) && dcli_box_elements(&common) == dcli_box_elements(part);
 }
 
-/* Find an existing replica that contains all of a box. @return its index in builder->source; -1: none. */
+/* Find a replica, existing or made by this plan, that contains all of a box. @return its index in builder->source; -1:
+ * none. */
 static int64_t copy_of(const dcli_builder *builder, int k, const dcl_box *box)
 {
     for (int64_t c = 0; c < builder->source_count; c++)
@@ -327,12 +328,12 @@ static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
     return true;
 }
 
-/* most replicas of an operand that a plan uses, because each footprint is compared with all of them. Footprints beyond
- * this are transferred each time. */
+/* A plan makes no new replica once builder->source, for all operands, has this many entries, because each footprint is
+ * compared with all of them. Footprints beyond this are transferred each time. */
 enum { MOST_COPIES = 256 };
 
-/* Give an access of an operand with replicas its stage: an existing replica of its box; or a new replica, if a policy
- * asks for it and the budget allows it. */
+/* Bind an access of an operand with replicas to a replica that contains its footprint, or to a new one, if a policy
+ * asks for it and the budget allows it. Otherwise view->stage stays -1. */
 static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *view)
 {
     int k = dcli_param_of(builder, a);
@@ -412,8 +413,8 @@ dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[])
     dcl_status status = DCL_OK;
     for (int a = 0; a < accesses && status == DCL_OK; a++) {
         if (views[a].kind == DCLI_SPACE_PEER) {
-            builder->plan->peer_read[views[a].node] = true; /* read the peer's part in place, even if a replica is
-                                                               made of it, which is then copied without a transfer */
+            builder->plan->peer_read[views[a].node] = true; /* need_parts() sets this only for elements that were not
+                                                               needed before */
             status = need_parts(builder, a, &views[a]);
         }
         if (!dcli_is_staged(&views[a]) || views[a].stage >= 0)
