@@ -120,8 +120,8 @@ dcl_status dcli_memory_put(dcli_memory *memory, size_t offset_bytes, const void 
 dcl_status dcli_memory_get(dcli_memory *memory, size_t offset_bytes, void *host, size_t bytes);
 
 /* Slots, for devices with memory of their own: a slot is pinned host memory, which the device copies fast, and scratch
- * memory of the device of equal size. Transfers between the two, and copies from and to scratch memory, run in queues
- * of their own, concurrently with kernels that do not use the same memory. */
+ * memory of the device of equal size. Transfers between host and device, and copies from and to scratch memory, run in
+ * queues of their own, concurrently with kernels that do not use the same memory. */
 
 /** Take a slot of at least 1 byte. Never waits: if the ring of slots is full, the slot gets ordinary memory. */
 dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_out);

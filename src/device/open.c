@@ -155,8 +155,7 @@ void dcli_device_close(dcli_device *device)
         return;
     bool quiet = device->queue[DCLI_COMPUTE].handle == NULL || dcli_ticket_end(device);
     dcli_imports_close(device);
-    dcli_registered_free(device); /* close this first: slots may have to return memory of others, who may then unmap
-                                     it */
+    dcli_registered_free(device); /* before the slots, which return memory to others, who may then unmap it */
     dcli_ring_free(device);
     dcli_programs_free(device);
     if (device->nothing != NULL)

@@ -23,8 +23,9 @@
 #include "fleet/confine_calls.h"
 #include "fleet/environment.h"
 
-/* ---- the system interface, declared here because the header may be older than the running system
- * -------------------- */
+/* ---- the system interface ---------------------------------------------------------------------------------------- */
+
+/* Declared here, because the header may be older than the running system. */
 
 enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446, ASK_VERSION = 1, PATH_BENEATH = 1, NET_PORT = 2 };
 

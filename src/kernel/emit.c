@@ -1,5 +1,6 @@
 /* kernel/emit.c - generates the parts of a program that all kinds of devices have: the prelude, macros for accesses,
- * and functions that check indices. */
+ * and functions that check indices. All names of the library in generated code begin with dcl_ or DCL_, which names in
+ * bodies must not. */
 #include "kernel/emit.h"
 
 #include <ctype.h>

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "kernel/body.h"
 
-/** The name of the kernel that checks reads and writes, for watched programs (DCL_CHECK=access). */
+/** The variant of dcl_checked in watched programs (DCL_CHECK=access), which checks writes, too. */
 #define DCLI_VARIANT_WATCHED DCLI_VARIANT_MOST
 
 /** An element type in OpenCL C: "char" ... "double". */

@@ -54,9 +54,9 @@ void dcli_emit_places(dcli_text *out, const dcli_body *body)
                           a, DCLI_GATHER_MASK, a, dcli_kernel_type(type_of(body, a)));
 }
 
-/* Emit the code that gathers the pieces of inputs of one type. The arena is passed as the argument of the piece's
- * access, because a kernel may only read the memory of its arguments. There is one call per type, not per access,
- * because compilers inline the functions. */
+/* Emit the code that gathers the pieces of inputs of one type. The arena is the argument of the piece's access;
+ * arguments of accesses that are not gathered are other memory. There is one call per type, not per access, because
+ * compilers inline the functions. */
 static void emit_type(dcli_text *out, const dcli_body *body, dcl_type type)
 {
     const char *name = dcli_kernel_type(type);

@@ -1,6 +1,6 @@
-/* kernel/gather.cl - copies pieces of inputs of type dcl_T into scratch memory, transposed if their contiguous axis
- * differs there. The table that kernel/gather.h describes gives a place (dcl_q) and a shape (dcl_z) for each piece;
- * constants DCL_PIECE_... are DCLI_SHAPE_... there. */
+/* kernel/gather.cl - copies pieces of inputs of type dcl_T into scratch memory, transposed if the kernel reads them
+ * across their contiguous axis. The table that kernel/gather.h describes gives a place (dcl_q) and a shape (dcl_z) for
+ * each piece; constants DCL_PIECE_... are DCLI_SHAPE_... there. */
 
 /* Copy a line of dcl_n elements, whose distance is dcl_d in the target and dcl_p in the source. */
 static void DCL_OF(dcl_line_)(__global dcl_T *dcl_t, const long dcl_d, __global const dcl_T *dcl_s, const long dcl_p,

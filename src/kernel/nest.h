@@ -13,7 +13,7 @@ enum {
 
 /** A kernel that is being generated. In its text dcl_n<m>, dcl_i<m>, dcl_d<m> are count, start and stride of loop axis
  *  m, and dcl_t<m> is its counter. dcl_s<a>_<m> is the step of access a along axis m. dcl_x<a>_<n> is the offset of
- *  access a after n axes have been added to it; level[a] is the n reached so far. */
+ *  access a after the n-th dcli_nest_advance(); level[a] is the last n in which its offset was advanced. */
 typedef struct dcli_nest {
     dcli_text *out;
     const dcli_body *body;

@@ -156,12 +156,12 @@ enum {
     SMALL_BOX = 16384,     /* elements that one work-item runs: below, starting another costs more than it brings */
     LOOP_WEIGHT = 64,      /* an element of a body with loops is assumed to take this many times as long */
     ROWS_PER_UNIT = 8,     /* table rows per compute unit, so that units that are slower get fewer */
-    ACROSS_ELEMENTS = 256, /* transposed inputs: a row is that long along the axis they lie contiguous in, */
+    ACROSS_ELEMENTS = 256, /* transposed inputs: elements of a row along the axis in which they are contiguous */
     ALONG_ELEMENTS = 1024, /* most elements of a row along the innermost axis, so that its pages fit the TLB */
     SMALL_NS = 60000,      /* a box that one unit computes in less is one row: other units take as long to wake */
     ROW_NS = 8000,         /* least time of a row that is cut by cost */
     COSTLY_NS = 50,        /* an element that takes so long does not wait for memory: its cost may vary as it likes, */
-    COSTLY_PER_UNIT = 128  /* least rows per unit if elements are costly. Drivers hand out half of the remaining rows
+    COSTLY_PER_UNIT = 128  /* most rows per unit if elements are costly. Drivers hand out half of the remaining rows
                               at a time, divided by all units */
 };
 

@@ -16,7 +16,7 @@
  * On an H200 (16384 x 16384 float, GB/s): C = A + B^T runs at 3940 in this way; at 2950 if squares may lie beyond
  * dimension 1, because the offsets then take registers, so that fewer work-groups run at a time; at 2330 with loops
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
- * loop, at 3450 with one index. A five-point stencil runs at 3250, 2600 and 2300. */
+ * loop, at 3450 with one index. A five-point stencil runs at 3250, 2600 and 2300 in these three ways. */
 #include <stdio.h>
 
 #include "base/check.h"
@@ -314,7 +314,8 @@ static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_
     return is_single(body) || indices < MANY ? 1 : EACH;
 }
 
-/* The size of a launch for `rows` rows of one shape. */
+/* The size of a launch of one row. @param rows  rows of this shape in all: if there are few indices in them, each
+ * work-item gets one. */
 static dcli_launch_size size_of_row(const dcli_body *body, int square, const int64_t count[], int64_t rows)
 {
     int v = body->space_rank - 1, u = square >= 0 ? square : v - 1;

@@ -1,4 +1,4 @@
-/* lower/routes.h - routes: the transfers between two memories, and how the device carries them out. */
+/* lower/routes.h - routes: the transfers between two memories, and how they are carried out. */
 #ifndef DCLI_LOWER_ROUTES_H
 #define DCLI_LOWER_ROUTES_H
 

@@ -254,7 +254,7 @@ typedef struct dcli_msg_part {
     int64_t storage, bytes;
     int64_t memfd; /* the sender's number of the memfd */
     int64_t offset;
-    int64_t piece, piece_bytes; /* for memory of a GPU in several allocations: number and bytes of each; else 0 */
+    int64_t piece, piece_bytes; /* for memory of a GPU: number of this piece of it, and bytes of each; else 0 */
 } dcli_msg_part;
 
 typedef struct dcli_msg_forget {

@@ -54,8 +54,7 @@ dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[])
     return DCL_OK;
 }
 
-/* ---- layouts cached by a map
- * -------------------------------------------------------------------------------------- */
+/* ---- layouts cached by a map ------------------------------------------------------------------------------------- */
 
 static bool same_grid(const dcl_grid *a, const dcl_grid *b)
 {

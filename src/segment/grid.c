@@ -69,7 +69,8 @@ dcl_box dcl_box_of(const dcl_grid *grid) { return dcl_box_nd(grid->rank, grid->o
 /* What is wrong with a grid, found without recording an error: dcl_grid_count() answers by its value alone. */
 typedef enum grid_fault { FAULT_NONE, FAULT_TYPE, FAULT_RANK, FAULT_EXTENT, FAULT_ORIGIN, FAULT_BYTES } grid_fault;
 
-/* When the size is checked for overflow, axes of extent 0 are left out: products over some of the axes are then safe everywhere. */
+/* When the size is checked for overflow, axes of extent 0 are left out, so that products over some of the axes are safe
+ * everywhere, too. */
 static grid_fault find_fault(const dcl_grid *grid, int *axis_out)
 {
     if (!type_known(grid->type))
