@@ -197,9 +197,8 @@ static bool in_halo_of(const dcli_layout *layout, const dcl_box *box, const dcl_
     return true;
 }
 
-enum {
-    MOST_BOXES = 64
-}; /* limits the cost: a footprint that intersects more boxes of a part counts as outside of the halo */
+/* Limits the cost: a footprint that intersects more boxes of a part counts as outside of the halo. */
+enum { MOST_BOXES = 64 };
 
 /* Whether there are gaps between the halos of a box's elements along an axis. */
 static bool has_gaps(const dcli_layout *layout, const dcl_box *own, int d)

@@ -55,8 +55,8 @@ static void copy_rows(const loop *rows, const loop *line, char *target, const ch
     }
 }
 
-/* Fill with one element. The part that is already filled is copied onto the following part, doubling it, until it no
- * longer fits the first-level cache. */
+/* Fill with one element. The filled beginning is copied onto what follows, so that it doubles each time, but no more
+ * than its first 4096 bytes: these stay in the first-level cache. */
 static void repeat(char *target, const char *source, int64_t count, size_t bytes)
 {
     size_t total = (size_t)count * bytes, most = bytes < 4096 ? 4096 / bytes * bytes : bytes;
@@ -283,7 +283,7 @@ static void transpose(const loop *rows, const loop *line, char *target, const ch
 
 /* ---- from regions to nests ---- */
 
-/* Treat several elements that are always adjacent on both sides as one larger element. */
+/* Treat a line of a few elements that are adjacent on both sides as one larger element. */
 static void widen(nest *nest)
 {
     if (nest->depth == 0)

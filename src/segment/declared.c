@@ -157,8 +157,8 @@ bool dcli_declared_box(const dcli_subscripts *subscripts, const dcl_box *space, 
     return !dcli_box_is_empty(&box);
 }
 
-/* Widen axis d of a box by `width` on both sides. @param approximate  set if the result contains indices that are not
- * within reach */
+/* Axis d of a box, widened by `width` on both sides, as a box of one axis. @param approximate set to true if the result
+ * contains indices that are not within reach. */
 static dcl_box widen(const dcl_box *space, int d, int64_t width, bool *approximate)
 {
     dcl_box run = {.rank = 1, .start = {space->start[d]}, .count = {space->count[d]}, .stride = {space->stride[d]}};
@@ -208,8 +208,8 @@ int dcli_declared_parts(const dcli_subscripts *subscripts, const dcl_box *space,
     return parts;
 }
 
-/* The range of axis d of `space` whose reads along that axis stay inside the target, except where the grid ends,
- * too. */
+/* The range of axis d of `space` whose reads along that axis stay inside the target. Where the target ends with the
+ * grid, the range is not limited, because nothing is read beyond. */
 static bool inside_axis(const dcl_box *space, int d, int64_t width, const dcl_grid *grid, const dcl_box *target,
                         int64_t *lo_out, int64_t *count_out)
 {

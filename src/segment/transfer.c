@@ -142,9 +142,9 @@ static bool are_regular(int rank, const int64_t record[], int64_t count)
     return 2 * alike >= count;
 }
 
-/* Join pairs of transfers in a copy of the list, and use the copy only if it is regular or much shorter. Lists in which
- * no three transfers form an axis are not tried, because their pairs are accidental. @param before  number of transfers
- * before any were joined. */
+/* Join pairs of transfers in a copy of the list, and use the copy only if it is regular or much shorter. A long list of
+ * which joining by three and more has removed less than half is not tried: its pairs are probably accidental.
+ * @param before  number of transfers before any were joined. */
 static dcl_status join_regular_pairs(dcli_transfers *list, int flags, int64_t before)
 {
     enum { WORTH = 4, FEW = 64 };

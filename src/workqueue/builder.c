@@ -229,10 +229,8 @@ dcli_item dcli_plan_item(const dcli_plan *plan, int64_t i)
     return item;
 }
 
-enum {
-    CHUNKS_IN_POOL = 4
-}; /* a chunk takes at most this share of the pool, so a small pool can receive while
-                                kernels read other chunks */
+/* A chunk takes at most 1/4 of the pool, so that a small pool can receive while kernels read other chunks. */
+enum { CHUNKS_IN_POOL = 4 };
 
 /* Put a region that fits into a chunk, or that cannot be cut, into the last chunk or, if it does not fit there, into a
  * new one. */

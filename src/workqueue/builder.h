@@ -1,5 +1,5 @@
 /* workqueue/builder.h - the unfinished plan: its lists, the needs of the current batch, and their packing into chunks.
- * Included only by the plan*.c files. */
+ * Its functions are used only by builder.c and the plan*.c files. */
 #ifndef DCLI_WORKQUEUE_BUILDER_H
 #define DCLI_WORKQUEUE_BUILDER_H
 
@@ -13,8 +13,7 @@
 typedef struct dcli_need {
     bool written;
     int peer, operand;
-    int64_t stage; /* the stage that needs them; -1: not known, so the stages of the batch are searched for the
-                      elements */
+    int64_t stage; /* the stage that needs them; -1: any stage, of this or a later batch, whose box intersects theirs */
     dcli_region region;
 } dcli_need;
 
@@ -33,13 +32,13 @@ typedef struct dcli_want {
     int64_t stage;
     bool content;    /* elements are copied in */
     bool written;    /* the stage is for output */
-    int64_t sources; /* first of the existing replicas, in builder->source, that can fill it */
+    int64_t sources; /* the first so many entries of builder->source can fill it */
     dcl_box box;     /* a part of the stage's */
 } dcli_want;
 
 /** State of one array operand while a FORALL is planned. */
 typedef struct dcli_seen {
-    bool keeps;                   /* received elements become replicas at this node */
+    bool keeps;                   /* received elements may become replicas at this node */
     bool copied;                  /* this node has replicas of it from earlier operations, and the plan reads from
                                      them */
     bool unique;                  /* no element can be needed twice: one injective access */
@@ -63,7 +62,7 @@ typedef struct dcli_builder {
     int self;
     dcli_need *need; /* needs of the current batch */
     int64_t need_count, need_capacity;
-    dcli_point *point; /* needs of single elements, used instead of `need` by plan_points.c */
+    dcli_point *point; /* needs of single elements, instead of `need`, in plan_points.c and some host transfers */
     int64_t point_count, point_capacity;
     dcli_want *want; /* stages wanted by the current batch, in their order */
     int64_t want_count, want_capacity;

@@ -1,5 +1,5 @@
-/* workqueue/kept.c - the directory of replicas. A replica exists until an operation writes into its box, or until the
- * host begins a new generation because an operation that may have been making replicas failed. */
+/* workqueue/kept.c - the directory of replicas. A replica exists until an operation writes into its box or drops it, or
+ * until the host begins a new generation because an operation that may have been making replicas failed. */
 #include "workqueue/kept.h"
 
 #include <assert.h>
@@ -144,8 +144,8 @@ static bool written_box(const dcli_operation *operation, int a, dcl_box *box_out
     return dcli_transform_footprint(operand->view, &operand->layout->grid, &own, &operation->box, &seen, box_out, &cut);
 }
 
-/* Drop the replicas of an operand that intersect a box. If the replica belongs to a reshaped view, its box cannot be
- * compared with this one, and it is dropped in any case. */
+/* Drop the replicas of an operand that intersect a box. If the operand is reshaped, the box cannot be compared with
+ * those of replicas, and all replicas of the storage are dropped. */
 static void strike(dcli_kept *kept, const dcli_operand *operand, const dcl_box *box, dcli_dropped_fn *dropped,
                    void *user)
 {

@@ -1,8 +1,8 @@
 /* workqueue/kept.h - the directory of replicas: for each node, the boxes of other nodes' elements that it has copied
  * and retained for later operations. Every process computes the same directory from the operations and their plans
- * alone. Replicas are made for four reasons (policies): the halo of a map, a replicated map, dcl_keep() or DCL_IN_KEPT,
- * and dcl_move(). After that all are treated alike: they are found by their box, and dropped when an element in it is
- * written. Pure. */
+ * alone. A policy says why a replica is made: for the halo of a map, for a replicated map, or because the program asks
+ * for it (dcl_keep(), DCL_IN_KEPT, dcl_move()). After that all are treated alike: they are found by their box, and
+ * dropped when an element in it is written. Pure. */
 #ifndef DCLI_WORKQUEUE_KEPT_H
 #define DCLI_WORKQUEUE_KEPT_H
 
@@ -43,7 +43,8 @@ typedef struct dcli_node_copies {
 /** The directory. Start with {.node_count = n} and `node` NULL; the lists are allocated at first use. */
 typedef struct dcli_kept {
     int node_count;
-    int64_t generation;     /* replicas of an older generation are dropped; compare dcli_operand.kept */
+    int64_t generation;     /* of all replicas here; they are dropped before an operation whose dcli_operand.kept is
+                               larger */
     dcli_node_copies *node; /* [node_count] */
 } dcli_kept;
 

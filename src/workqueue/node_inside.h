@@ -36,7 +36,7 @@ enum dcli_need_kind {
     DCLI_NEED_READ,   /* the peer has read its elements of our part, which this operation writes */
     DCLI_NEED_COMMIT, /* the peer's output to our part is committed */
     DCLI_NEED_READY,  /* the peer is ready: its part, which this operation reads in place, is up to date */
-    DCLI_NEED_PACK    /* the peer's chunks of that operation are packed: those of this operation come after them */
+    DCLI_NEED_PACK    /* packing of the peer's chunks of that operation has begun: those of this one come after them */
 };
 
 struct dcli_need {

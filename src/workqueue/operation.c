@@ -41,8 +41,8 @@ static bool lies_as_first(const dcli_operation *operation, int a)
            dcli_subscripts_same(&subscripts, &first_subscripts);
 }
 
-/* Whether an output is written completely. A body runs only for the stored elements of its first output; check that
- * these indices reach all stored elements of the output's own array. */
+/* Whether an output's access reaches all stored elements of the output, although a body runs only for the stored
+ * elements of its first output. */
 static bool meets_all(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;
@@ -193,8 +193,9 @@ static dcl_status check_operands(const dcli_operation *operation)
     return DCL_OK;
 }
 
-/* Check that axis d of an output, indexed by loop axis m, has the same extent as the first output: all outputs share
- * one index space. */
+/* Check an output: it is not broadcast; if only some of its elements are stored, it is laid out as the first output;
+ * and axis d, indexed by loop axis m, has the extent and origin of axis m of the first output, whose index space all
+ * outputs share. */
 static dcl_status check_output(const dcli_operation *operation, int a, const dcli_subscripts *subscripts)
 {
     const dcli_body *body = operation->body;

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "workqueue/plan_view.h"
 
-/* most stages made by early copies per batch; each stage is filled and bound separately, so many small ones cost more
- * than their bytes */
+/* A batch with more small footprints than this copies none early: each stage is filled and bound separately, so many
+ * small ones cost more than their bytes. */
 enum { MOST_STAGES = 64 };
 
 static int64_t bytes_of(const dcli_builder *builder, int k, const dcl_box *box)

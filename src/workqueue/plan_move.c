@@ -13,8 +13,8 @@
 
 enum {
     MOST_COPIES = 1024,  /* most replicas of an array at a node; every footprint is compared with each of them */
-    BATCHES_IN_POOL = 16 /* a batch takes at most this share of the pool; elements of one byte are padded to 8, and
-                            then take half of the pool */
+    BATCHES_IN_POOL = 16 /* a batch moves at most 1/16 of the pool's bytes; elements of one byte, which may be padded
+                            to 8 each, then take half of the pool */
 };
 
 /* Find the largest box of this node's own elements within a box; empty if there is none. */

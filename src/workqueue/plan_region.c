@@ -1,4 +1,5 @@
-/* workqueue/plan_region.c - cuts the index box of a tile where declared reaches (portions, halos) need it. */
+/* workqueue/plan_region.c - cuts the index boxes of tiles where declared reaches need it: portions, rows, columns, and
+ * halos of tile kernels. */
 #include "workqueue/plan_view.h"
 
 #include "segment/declared.h"
@@ -25,7 +26,8 @@ static dcl_status take_portion(dcli_builder *builder, const dcl_box *portion, in
     return status;
 }
 
-/* Cut a box by the portions of access `a` and of later accesses, so that each work lies in one portion per access. */
+/* Cut a box by the portions of access `a` and of later accesses, so that each work lies in one portion per access, or
+ * outside of all of them. */
 static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a)
 {
     int accesses = builder->operation->body->access_count;

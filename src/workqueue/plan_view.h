@@ -9,13 +9,13 @@ struct dcli_view {
     bool content; /* its old contents are needed: it is read, or not certainly overwritten */
     bool written;
     bool empty; /* touches nothing inside the grid */
-    /* Where kernels find the elements, decided once. look_at() decides on the own part or one peer's part, if `region`
-     * contains all of them; otherwise stage_alone() decides on a replica or a stage. Whether kernels bind a stage or
-     * gather in its place depends on the device and is decided later (lower/gather.c). */
+    /* Where kernels find the elements, decided once. look() decides on the own part, or on one peer's part that is read
+     * in place, if `region` contains all of them; otherwise dcli_stage_views() decides on a replica or a stage. Whether
+     * kernels bind a stage or gather in its place depends on the device and is decided later (lower/gather.c). */
     dcli_space_kind kind;
     int node;             /* OWN, PEER: whose part */
     int64_t stage;        /* STAGE, REPLICA: index in plan->stage; -1: none yet, or there are no elements */
-    dcli_policy policy;   /* why it becomes a replica; NONE: it does not */
+    dcli_policy policy;   /* why it becomes a replica, if the budget allows it; NONE: it does not */
     bool leaves;          /* reads beyond a periodic axis */
     dcl_box foot;         /* elements of the array */
     dcl_box seen;         /* its indices in the body: the same if there is no view */
@@ -92,6 +92,7 @@ dcl_status dcli_add_stage(dcli_builder *builder, int k, const dcl_box *box, int6
 
 /** Plan a box of tiles; if declared reaches need it, it is cut first. */
 dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
+/** Plan a box that declared reaches do not cut any further. */
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box);
 
 /** Plan a batch of tiles, or several if the tiles are much larger than intended. @param most  elements of the first
@@ -119,7 +120,8 @@ static inline bool dcli_has_copies(const dcli_builder *builder, int k)
     return builder->seen[k].keeps || builder->seen[k].copied;
 }
 
-/** Whether a box intersects a replica from before the operation. */
+/** Whether a box intersects a replica of an operand that has replicas from before the operation; those that the plan
+ *  makes count, too. */
 bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box);
 
 /** Whether some elements of a box have other owners, and no replica from before contains the whole box. */
