@@ -118,7 +118,8 @@ static void emit_checker_arguments(dcli_text *out, const dcli_body *body, int a)
     emit_each(out, rank, "const long dcl_e");
 }
 
-/* Emit dcl_q, which converts an index to its position in a range of indices with gaps. */
+/* Emit dcl_q<d>: the position of an index in a range of indices that may have gaps. Few have, so that the division is
+ * mostly avoided. */
 static void emit_places(dcli_text *out, int rank)
 {
     for (int d = 0; d < rank; d++)

@@ -1,5 +1,5 @@
 /* worker/doubts.c - decide which nodes are given up: those whose connection to the host has ended, and, among nodes
- * that cannot reach each other, the fewest possible. */
+ * that cannot reach each other, few: those first that the most others cannot reach. */
 #include "worker/doubts.h"
 
 #include <stdio.h>
