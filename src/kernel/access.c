@@ -38,7 +38,7 @@ dcli_reach dcli_reach_of(dcl_access access)
 static dcl_status check_rank(const dcli_parser *parser, int name, dcli_param *param, int found)
 {
     if (parser->survey && param->rank == 0 && found <= DCL_MAX_RANK)
-        param->rank = found; /* rank unknown: the first occurrence determines it */
+        param->rank = found; /* the rank is not known yet: take that of the first occurrence */
     if (found == param->rank && found > 0)
         return DCL_OK;
     if (param->rank == 0)
@@ -58,7 +58,7 @@ static bool same_tokens(const dcli_tokens *tokens, int a, int b, int count)
     return true;
 }
 
-/* In a survey: find the access with the same text. @return -1: none. */
+/* In a survey: find the access that has the same text as tokens `name` .. `close`. @return its number; -1: none. */
 static int find_by_text(const dcli_parser *parser, int param, int name, int close)
 {
     const struct dcli_body_inside *inside = parser->inside;
@@ -114,8 +114,9 @@ static dcl_status add_access(dcli_parser *parser, int param, int name, const dcl
     return DCL_OK;
 }
 
-/* Parse the subscripts of an affine access. Subscripts of a declared reach are expressions that may contain accesses
- * themselves; dcli_parse_access() parses them after the place is in the list. */
+/* Find the access that an occurrence belongs to, or add one: parse its subscripts if they must be affine. Those of a
+ * declared reach are any expressions, which may contain accesses themselves; dcli_parse_access() parses them after it
+ * has listed the occurrence. */
 static dcl_status read_subscripts(dcli_parser *parser, int name, int param, int *access_out)
 {
     dcli_param *declared = &parser->body->params[param];
@@ -148,7 +149,8 @@ static dcl_status add_place(dcli_parser *parser, int access, int name)
     return DCL_OK;
 }
 
-/* Whether this is an attempted reduction such as S(0) += A(i), where many elements would be written to one. */
+/* Whether an occurrence is an attempt to reduce, such as S(0) += A(i), in which many iterations would write one
+ * element. */
 static bool is_sum(const dcli_parser *parser, int name)
 {
     int close = parser->tokens->token[name + 1].partner;
@@ -203,7 +205,7 @@ static dcl_status write_access(dcli_parser *parser, int a, int name, dcli_spot s
 static void read_access(dcli_parser *parser, int a, int name)
 {
     if ((parser->written >> a & 1) != 0)
-        return; /* a value written earlier in the same iteration */
+        return; /* it reads what this iteration wrote before, not the value from before */
     parser->body->access[a].read = true;
     if (parser->early_read[a] < 0)
         parser->early_read[a] = name;

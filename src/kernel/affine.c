@@ -55,7 +55,7 @@ static const char *declaration_for(const dcli_affine_reader *about, int t)
     return NULL;
 }
 
-/* Refuse a subscript. The advice depends on how the array is declared. */
+/* Refuse a subscript because of token t. The advice in the error depends on how the array is declared. */
 static dcl_status refuse(const struct reader *r, int t, const char *what)
 {
     const dcli_affine_reader *about = r->about;
@@ -88,7 +88,7 @@ static int compare_terms(const dcli_term *a, const dcli_term *b)
     return memcmp(a->scalar, b->scalar, (size_t)a->scalars);
 }
 
-/* Add a term to a sum. @return why it cannot be represented; NULL: it was added. */
+/* Add a term to a sum in normal form. @return NULL: added; else why the sum cannot be represented, for the error. */
 static const char *add_term(dcli_affine *sum, const dcli_term *term)
 {
     int t = 0;
@@ -315,7 +315,8 @@ __extension__ typedef __int128 wide;
 
 static const wide WIDEST = (wide)1 << 120;
 
-/* Value of a term's coefficient; sums of a few terms below 2^120 cannot overflow 128 bits. */
+/* Compute a term's coefficient (factor times scalars) for the values of a call. @return false: it is 2^120 or more;
+ * sums of smaller ones cannot overflow 128 bits. */
 static bool term_value(const dcli_term *term, const dcli_body *body, const dcli_scalar values[], wide *out)
 {
     *out = term->factor;

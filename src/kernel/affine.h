@@ -26,21 +26,24 @@ typedef struct dcli_affine {
     dcli_term term[DCLI_AFFINE_TERMS];
 } dcli_affine;
 
-/** Context of parsing a subscript: resolves names, and names things in errors. */
+/** What the parser of a subscript needs: the tokens, the names that they can mean, and which subscript it is, for
+ *  errors. */
 typedef struct dcli_affine_reader {
     const dcli_tokens *tokens;
-    const dcli_body *body; /* params and space_rank */
-    int param, axis;       /* whose subscript */
+    const dcli_body *body; /* only params and space_rank are used */
+    int param, axis;       /* the array, and which of its subscripts */
 } dcli_affine_reader;
 
-/** Parse the tokens [first, end). @return DCL_OK, or DCL_ERR_BODY that says what is not affine. */
+/** Parse a subscript, the tokens [first, end), into a sum. @return DCL_OK, or DCL_ERR_BODY: it is not affine, and
+ *  why. */
 dcl_status dcli_affine_read(const dcli_affine_reader *reader, int first, int end, dcli_affine *out);
 
 bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b);
-/** The index if the subscript is a plain index; -1: it is anything else. */
+/** The number of the index if the sum is just that index; -1: it is not. */
 int dcli_affine_plain_index(const dcli_affine *a);
+/** Whether some term of the sum contains the index. */
 bool dcli_affine_uses(const dcli_affine *a, int index);
-/** Whether the index occurs in exactly one term, with factor 1. */
+/** Whether the index occurs in exactly one term, with factor 1 and no scalars. */
 bool dcli_affine_has_unit(const dcli_affine *a, int index);
 
 /** Compute constant and coefficient per index from the values of the scalars. @return false if one overflows

@@ -7,15 +7,16 @@
 
 enum { DCLI_LANES = 8 }; /* side of the squares that are transposed in registers */
 
-/** Size of the blocks in which transposed inputs are read: elements along the transposed axis, and along the innermost
- *  axis. */
+/** Height of the blocks in which a CPU kernel transposes inputs: elements along the axis along which the inputs are
+ *  contiguous (dcli_transposed_axis()). */
 int dcli_block_height(const dcli_body *body);
+/** Width of the blocks that dcli_block_height() is the height of: elements along the innermost axis. */
 int dcli_block_width(const dcli_body *body);
 
-/** Whether the elements of access a may be collected in a line and stored at once: they are written at every index,
- *  never read, and contiguous along the innermost axis. */
+/** Whether a kernel may store the elements of access a a line at a time: they are written at every index, never read,
+ *  and contiguous along the innermost axis. */
 bool dcli_is_streamed(const dcli_body *body, int a);
-/** The first access for which dcli_is_streamed(); -1: none. */
+/** The first access for which dcli_is_streamed() is true; -1: none. */
 int dcli_first_streamed(const dcli_body *body);
 
 /** Generate the helper functions that this body's kernels call:
@@ -24,7 +25,7 @@ int dcli_first_streamed(const dcli_body *body);
  *  dcl_turn_T(source, pitch, target, line, height, width): target[u * line + v] = source[v * pitch + u];
  *  dcl_store_T(target, source, count): store count elements without caching them. */
 void dcli_emit_block_functions(dcli_text *out, const dcli_body *body);
-/** A text of kernel/cl.h for one type. */
+/** Emit a text of kernel/cl.h with dcl_T defined as this type. */
 void dcli_emit_of_type(dcli_text *out, const char *text, dcl_type type);
 
 #endif

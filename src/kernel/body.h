@@ -11,10 +11,10 @@ enum {
     DCLI_MAX_PARAMS = 64,
     DCLI_MAX_ACCESSES = 64, /* most distinct (array, subscripts) pairs of one body */
     DCLI_MAX_BODY_BYTES = 1 << 16,
-    DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* place in the report that absorbs a write outside */
-    DCLI_REPORT_ZERO,                     /* place in the report that a tile kernel reads instead of an element
+    DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* index in the report: where a write outside goes */
+    DCLI_REPORT_ZERO,                     /* index in the report: what a tile kernel reads instead of an element
                                              outside */
-    DCLI_REPORT_LONGS                     /* of the report */
+    DCLI_REPORT_LONGS                     /* length of the report in longs */
 };
 
 /** A parameter of a body as declared by the caller. */
@@ -23,8 +23,8 @@ typedef struct dcli_param {
     dcl_access access; /* not PRELUDE */
     dcl_type type;
     int rank;   /* arrays: 1..DCL_MAX_RANK; VALUE: 0 */
-    int turned; /* axis along which neighbours are contiguous in memory: 0 the last, 1 the one before it, ...; -1:
-                   none */
+    int turned; /* the axis of the array along which elements are contiguous in memory: 0 the last, 1 the one before
+                   it, ...; -1: none */
 } dcli_param;
 
 /** Value of a scalar parameter in a call; its type selects the member, as in dcl_arg. */
@@ -34,20 +34,22 @@ typedef union dcli_scalar {
     double f;
 } dcli_scalar;
 
-/** One distinct access: an array at one list of subscripts. */
+/** An access: an array with one list of subscripts. It may occur several times in the text. */
 typedef struct dcli_body_access {
     int param;
-    bool read; /* reads the value from before this iteration */
+    bool read; /* some occurrence reads the value that the element had before this iteration */
     bool written;
-    bool conditional; /* written, but perhaps not at every index: only inside if, loop, switch, ?:, && or || */
+    bool conditional; /* written, but perhaps not at every index, because all writes are inside if, a loop, switch,
+                         ?:, && or || */
     dcli_reach reach;
-    int unit_axis;    /* loop axis whose index, with coefficient +1, is the subscript of the contiguous axis (the
-                         last, unless param.turned); -1: none or unknown */
+    int unit_axis;    /* the loop axis along which the access is contiguous: the subscript of the array's contiguous
+                         axis (param.turned) contains its index, with coefficient 1, and no other subscript does; -1:
+                         none or unknown */
     int line, column; /* position of its first occurrence in the user's text, both from 1 */
 } dcli_body_access;
 
-/** Work-items of a tile kernel, by launch dimension: dimension 0 is the last axis of the first output, 1 the axis
- *  before it, 2 all others together. */
+/** How many work-items run a tile kernel, by dimension of the launch: dimension 0 is the last axis of the first output,
+ *  1 the axis before it, 2 all others together. */
 enum { DCLI_ITEM_DIMENSIONS = 3 };
 typedef struct dcli_items {
     int64_t group[DCLI_ITEM_DIMENSIONS]; /* work-group sizes; all 0: the library chooses, and the kernel must not
@@ -65,13 +67,13 @@ typedef struct dcli_body {
     dcli_param params[DCLI_MAX_PARAMS];
     int first_output;                /* param number */
     int space_rank;                  /* number of loop axes: rank of the first output */
-    int index_of_axis[DCL_MAX_RANK]; /* which index name (0 = i, 1 = j, ...) loop axis m has */
-    bool blind; /* "blind": indices are used only in affine subscripts, so the computation does not depend on the
-                   position */
+    int index_of_axis[DCL_MAX_RANK]; /* the name of loop axis m's index: 0 = i, 1 = j, ... */
+    bool blind; /* indices are used in affine subscripts only, so what is computed does not depend on the index */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
-    bool tile_kernel; /* not a body but a tile kernel: the text is what work-items run; see kernel/tile_kernel.h */
-    dcli_items items; /* then: how many */
+    bool tile_kernel; /* this is not a loop body but a tile kernel: its text is what a work-item runs; see
+                         kernel/tile_kernel.h */
+    dcli_items items; /* tile kernels: the work-items that run it */
     struct dcli_body_inside *inside; /* tokens and subscript expressions, for the kernel room only */
 } dcli_body;
 
@@ -84,27 +86,28 @@ typedef struct dcli_body {
 dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
                            dcli_body **body_out);
 void dcli_body_free(dcli_body *body);
-/** Memory that it takes. */
+/** Bytes of memory that a parsed body takes. */
 size_t dcli_body_bytes(const dcli_body *body);
 
-/** The kind of reach of an array that is declared with this access. */
+/** The kind of reach of an array whose parameter has this access; AFFINE if none is declared. */
 dcli_reach dcli_reach_of(dcl_access access);
 
-/** Compute the subscripts of access `a` for the scalars of a call. Declared reaches are not included.
+/** Compute the subscripts of access `a` for one call, whose scalars have values. Declared reaches are not included.
  *  @param values  [param_count], indexed by parameter.
  *  @return DCL_OK, or DCL_ERR_BODY (a coefficient overflows, a scalar in a subscript is not an integer). */
 dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar values[], dcli_subscripts *out);
 
-/** Whether a subscript depends on scalar parameter k: only such scalars influence what moves. */
+/** Whether some subscript depends on scalar parameter k. Other scalars do not influence what moves. */
 bool dcli_body_subscripts_use(const dcli_body *body, int k);
 
 /** Kinds of devices that code is generated for. */
 typedef enum dcli_form {
-    DCLI_FORM_CPU, /* a work-item runs whole boxes, its share of the table's rows; work-group size 1, no barriers */
-    DCLI_FORM_GPU  /* a work-item is one index (or a few); a launch runs boxes of one shape */
+    DCLI_FORM_CPU, /* a work-item runs some rows of a table, each a whole box; work-groups have one work-item, there
+                      are no barriers */
+    DCLI_FORM_GPU  /* a work-item computes one index of a row, or a few; a launch runs boxes of one shape */
 } dcli_form;
 
-/** The kernels of a generated program. */
+/** The kernels of a generated program, with their names. */
 typedef enum dcli_variant {
     DCLI_VARIANT_UNIT,    /* "dcl_unit": the fast one; requires the innermost steps that dcli_row_is_unit() checks */
     DCLI_VARIANT_ANY,     /* "dcl_any": any steps */
@@ -116,7 +119,8 @@ typedef enum dcli_variant {
     DCLI_VARIANT_MOST
 } dcli_variant;
 
-/** Number of kernels in the program of a body. */
+/** Number of kernels in the program of a body: variants 0, 1, ... of dcli_variant. @param watched  as for
+ *  dcli_body_source(). */
 int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
 
 /** Generate the program: complete OpenCL C with these kernels.
@@ -145,55 +149,60 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
 const char *dcli_variant_kernel(dcli_variant variant);
 
-/** The fields of a row. A row is a list of 64-bit integers that describes one box to a kernel: its size, and where
- *  each access finds its elements. The table in kernel/rows.c determines which accesses have a field and its length;
- *  code that fills rows and code that generates text find fields with dcli_row_at(). The field STEP directly follows
- *  OFFSET. */
+/** The fields of a row. A row is a list of 64-bit integers that describes one box to a kernel: its size, and where each
+ *  access finds its elements. The table in kernel/rows.c says which accesses have a field, and how long it is.
+ *  dcli_row_at() says where a field is in the row. The field STEP directly follows OFFSET. */
 typedef enum dcli_row_field {
-    /* start of the box, per loop axis */
+    /* of the box, per loop axis: start, stride and count */
     DCLI_ROW_START,
     DCLI_ROW_STRIDE,
     DCLI_ROW_COUNT,
-    /* of an access */
-    DCLI_ROW_OFFSET, /* one: in elements, of what `step` counts from; tile kernels: of local index 0 */
-    DCLI_ROW_STEP, /* elements in memory from one index to the next. AFFINE: per loop axis; others: per axis of the array */
-    DCLI_ROW_LOW,    /* declared reach, per axis: least index that is there; tile kernels: least local index */
-    DCLI_ROW_EXTENT, /* declared reach: how many indices are there */
-    DCLI_ROW_WIDTH,  /* HALO, CROSS: as declared; BOX, FUNCTION: from an index that is there to the next */
-    DCLI_ROW_HIGH,   /* tile kernels: the greatest local index that is there, + 1; not above LOW: nothing is there */
-    DCLI_ROW_FIRST,  /* tile kernels: index in the grid of local index 0 */
-    DCLI_ROW_BY,     /* tile kernels: from a local index to the next in the grid */
-    /* The bounds that dcl_checked checks an access of a loop body against: those of the array's grid, or of a part of
-     * it. After all other fields. */
+    /* of each access */
+    DCLI_ROW_OFFSET, /* one number: offset in elements of the element from which `step` counts; tile kernels: that at
+                        local index 0 */
+    DCLI_ROW_STEP,   /* step in memory from one index to the next, in elements. AFFINE: per loop axis; others: per axis
+                      of the array */
+    DCLI_ROW_LOW,    /* declared reaches, per axis: the least index present; tile kernels: the least local index
+                        present */
+    DCLI_ROW_EXTENT, /* declared reaches: number of indices present */
+    DCLI_ROW_WIDTH,  /* HALO, CROSS: the declared width; BOX, FUNCTION: stride of the indices present */
+    DCLI_ROW_HIGH,   /* tile kernels: end of the local indices present; not above LOW: none is present */
+    DCLI_ROW_FIRST,  /* tile kernels: the index in the grid that local index 0 stands for */
+    DCLI_ROW_BY,     /* tile kernels: how much the index in the grid grows per local index */
+    /* The bounds of affine accesses and declared reaches that dcl_checked checks: those of the array's grid, or of a
+     * part of it. They follow all other fields. */
     DCLI_ROW_GRID_LOW,
-    DCLI_ROW_GRID_END, /* exclusive */
+    DCLI_ROW_GRID_END, /* end: the last index + 1 */
     DCLI_ROW_FIELDS
 } dcli_row_field;
 
-/** Position of a field in a row. @param a  the access; any for a field of the box. @return -1: there is no such
- *  field. */
+/** Index of the first number of a field in a row. @param a  the access; any if the field is of the box. @return -1: the
+ *  access does not have the field. */
 int dcli_row_at(const dcli_body *body, dcli_row_field field, int a);
 /** Length of a field in longs; 0: the access does not have it. */
 int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a);
+/** Length of a row in longs. */
 int dcli_row_length(const dcli_body *body);
-/** Whether a field is a row's own: on GPUs, rows of a launch that differ in nothing else are run together. */
+/** Whether the numbers of a field are "own numbers" of a row: on GPUs one launch can run rows that differ only in
+ *  these. */
 bool dcli_row_is_own(dcli_row_field field);
-/** List the positions of the own numbers of a row (see dcli_row_field), in the order in which the table of a launch
- *  stores them. @param at_out [dcli_row_length()]. @return their number. */
+/** List the indices, in a row, of its own numbers (dcli_row_is_own()), in the order in which the table of a launch has
+ *  them. @param at_out  [dcli_row_length()]. @return how many there are. */
 int dcli_row_own(const dcli_body *body, int at_out[]);
 
-/** Make the row of a part of a row's box: indices lo .. lo + count - 1 per axis. */
+/** Make a row for a part of a row's box: the elements number lo .. lo + count - 1 per axis. */
 void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[], const int64_t count[],
                    int64_t part_out[]);
 
-/** Join rows of a blind body, for one unchecked launch, into fewer rows with the same elements. The joined rows have
- *  arbitrary indices, which a blind body does not use. The rows get sorted.
- *  @param straight  for dcl_straight, else for dcl_unit.
+/** Join rows of a blind body into fewer rows with the same elements, for a launch without checks. START and STRIDE of
+ *  joined rows mean nothing, because a blind body does not use indices. The order of rows changes.
+ *  @param straight  the rows are for dcl_straight, else for dcl_unit.
  *  @param rows      [*count_in_out] of at least one element.
- *  @return DCL_OK or DCL_ERR_NOMEM: then the rows are valid, joined or not. */
+ *  @return DCL_OK; DCL_ERR_NOMEM: the rows are valid, joined or not. */
 dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out);
 
-/** Whether dcl_straight may run a row. */
+/** Whether dcl_straight may run a row: accesses that are contiguous along some axis and depend on the innermost one
+ *  have step 1 along that. */
 bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
 
 /** Whether dcl_unit may run a row: its innermost steps (for transposed accesses the step along unit_axis) are those
@@ -204,8 +213,8 @@ bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
  *  footprint was clipped at the edge of a grid must be run by dcl_checked, which reads only what the body asks for. */
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[]);
 
-/** CPU: into how many table rows to divide the computation of `elements`. Depends on their number and, if there are
- *  few, on their measured cost.
+/** CPU: the number of table rows into which to divide the computation of `elements`. It depends on their number and, if
+ *  there are few, on their measured cost.
  *  @param units  compute units of the device. @param element_ns  time of one element on one unit; 0: unknown.
  *  @return 1 if another row would cost more than it gains. */
 int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, double element_ns);
@@ -217,7 +226,7 @@ int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, doubl
  *          costly: then locality does not matter, but the cost may rise or fall along the box. */
 bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
                          int64_t shape_out[]);
-/** GPU: a launch. */
+/** GPU: the size of a launch. */
 typedef struct dcli_launch_size {
     int dimensions; /* 1..3 */
     size_t global[3], local[3];
@@ -225,13 +234,14 @@ typedef struct dcli_launch_size {
     uint32_t each; /* the kernel's argument of this name */
 } dcli_launch_size;
 
-/** GPU: the launch of rows of one shape. @param count  [space_rank] of each. @param rows  1 or more.
- *  @param in_table  the kernel takes its rows from the table, else the only one from its argument. */
+/** GPU: find the size of a launch for rows of one shape; it may run fewer rows than given. @param count  [space_rank]
+ *  of each row. @param rows  1 or more. @param in_table  the kernel reads the rows' own numbers from the table; false:
+ *  there is one row, in the kernel's argument. */
 dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], int64_t rows,
                                        bool in_table);
 
-/** Translate a compiler's log into a sentence about the user's text: line and column (mapped back), message, the
- *  line and a caret. @param watched  as for generating the text. @return text freed with dcli_free(); NULL:
+/** Translate a compiler's log into a sentence about the user's text: line and column there, the message, and the
+ *  line with a caret. @param watched  as for dcli_body_source(). @return text freed with dcli_free(); NULL:
  *  DCL_ERR_NOMEM. */
 char *dcli_body_log(const dcli_body *body, bool watched, const char *build_log);
 

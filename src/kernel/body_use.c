@@ -9,7 +9,8 @@
 #include "kernel/names.h"
 #include "kernel/parser.h"
 
-/* Parse with all names as arrays of unknown role and rank. */
+/* Parse a body before its arrays are known: all names are arrays of unknown role and rank. @return DCL_OK or the
+ * failure. */
 static dcl_status survey(const char *text, int count, const char *const names[], dcli_body **body_out)
 {
     if (text == NULL || names == NULL || count < 1 || count > DCLI_MAX_PARAMS)
@@ -70,11 +71,11 @@ struct range {
 struct inference {
     const dcli_body *body;
     dcl_grid *grids;
-    int space_rank; /* index names from this one on are ordinary names */
+    int space_rank; /* rank of the first array that is written: index names from this number on are ordinary names */
     struct range range[DCL_MAX_RANK];
 };
 
-/* The index that alone is subscript `axis` of a place; -1: there is none. */
+/* The index that is the whole subscript number `axis` of an occurrence; -1: the subscript is something else. */
 static int lone_index(const struct inference *f, const dcli_place *place, int axis)
 {
     const dcli_tokens *tokens = &f->body->inside->tokens;
@@ -101,8 +102,8 @@ static dcl_status check_equal(const struct inference *f, int index, const struct
                      params[b->param].name, b->origin, b->extent);
 }
 
-/* Record the range of an index that a known array implies. A known output takes precedence, because it defines the
- * index space. */
+/* Record the range of an index, found at an array whose grid is known. The range at an output replaces others, because
+ * outputs define the index space. @return DCL_OK; DCL_ERR_BODY: two ranges differ. */
 static dcl_status note_range(struct inference *f, int index, const struct range *found)
 {
     struct range *range = &f->range[index];
@@ -141,7 +142,8 @@ static dcl_status note_place(struct inference *f, const dcli_place *place, bool 
     return status;
 }
 
-/* The place that determines an unknown grid: where the array is written, else its first one. NULL: none. */
+/* The occurrence that determines the shape of an array whose grid is not given: where it is written, else its first
+ * one. NULL: it does not occur. */
 static const dcli_place *shaping_place(const dcli_body *body, int param)
 {
     const dcli_place *first = NULL;
@@ -166,7 +168,7 @@ static dcl_status check_known(const struct inference *f, int param)
                      declared->name, f->grids[param].rank, declared->rank);
 }
 
-/* Mark the indices whose ranges are needed for unknown grids. */
+/* Find the indices whose ranges are needed for the grids that are not given. */
 static dcl_status find_needed(const struct inference *f, bool needed[])
 {
     dcl_status status = DCL_OK;

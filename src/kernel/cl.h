@@ -3,7 +3,8 @@
 #define DCLI_KERNEL_CL_H
 
 extern const char dcli_cl_report[];
-extern const char dcli_cl_cpu[]; /* before those below, each of which is emitted once per type, as dcl_T */
+extern const char dcli_cl_cpu[]; /* emitted before the following texts, each of which is emitted once per element
+                                    type, which it calls dcl_T */
 extern const char dcli_cl_turn[], dcli_cl_store[];
 extern const char dcli_cl_gather[]; /* behind turn */
 

@@ -28,7 +28,7 @@ const char *dcli_kernel_type(dcl_type type)
 
 static bool is_word_byte(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* Whether a text contains `double`, `double4`, and so on. */
+/* Whether a text contains a type's name or a vector of it: `double`, `double4`, and so on. */
 static bool names_type(const char *text, const char *name)
 {
     for (const char *at = text; (at = strstr(at, name)) != NULL; at++) {
@@ -59,7 +59,7 @@ static bool has_checks(const dcli_body *body, dcli_variant variant)
 
 bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant)
 {
-    /* outputs are accessed where the operation computes, so they are always inside */
+    /* outputs are written where the operation computes, so never outside */
     if (body->access[a].reach == DCLI_REACH_AFFINE)
         return variant == DCLI_VARIANT_WATCHED || (variant == DCLI_VARIANT_CHECKED && !body->access[a].written);
     return true;
@@ -94,8 +94,8 @@ static void emit_each(dcli_text *out, int rank, const char *prefix)
         dcli_text_put(out, "%s%s%d", d > 0 ? ", " : "", prefix, d);
 }
 
-/* Emit the parameters of a checking function between the pointer and the report: dcl_l low, dcl_c count, dcl_s step,
- * dcl_w width or stride, dcl_x the loop's index. */
+/* Emit the parameters of dcl_get<a> and dcl_put<a> after the pointer: dcl_l low, dcl_c count, dcl_s step, dcl_w width
+ * or stride, dcl_x the loop's index, dcl_report, dcl_e the element's subscripts; one per axis. */
 static void emit_checker_arguments(dcli_text *out, const dcli_body *body, int a)
 {
     dcli_reach reach = body->access[a].reach;
@@ -129,8 +129,8 @@ static void emit_places(dcli_text *out, int rank)
                       d, d, d, d, d, d, d, d);
 }
 
-/* Emit the condition that element e is present and declared. The difference e - low is computed modulo 2^64, so one
- * comparison checks both ends for any e. */
+/* Emit the condition that the element with subscripts dcl_e is present and within the declared reach. The difference e
+ * - low is computed modulo 2^64, so one comparison checks both ends for any e. */
 static void emit_condition(dcli_text *out, const dcli_body *body, int a)
 {
     dcli_reach reach = body->access[a].reach;
@@ -199,7 +199,7 @@ static void emit_putter(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, "    return (__global %s *)(dcl_report + %d);\n}\n", type, DCLI_REPORT_SPARE);
 }
 
-/* Undefine macros, of the prelude or of OpenCL C (such as M_PI), that have a name of the user's. */
+/* Undefine macros of the prelude or of OpenCL C (such as M_PI) that have the name of a parameter or of an index. */
 static void emit_names(dcli_text *out, const dcli_body *body)
 {
     for (int p = 0; p < body->param_count; p++)
@@ -220,8 +220,8 @@ void dcli_emit_opening(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "#line 1 \"generated\"\n");
 }
 
-/* Pragmas, the prelude, and the functions that check elements.
- * @param checked  DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED: which of them the program has. */
+/* Emit the pragmas, the prelude, and the functions dcl_get<a> and dcl_put<a>.
+ * @param checked  the checking kernel that the program has: DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED. */
 static void emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_emit_opening(out, body);
@@ -254,7 +254,7 @@ void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcl
         dcli_text_put(out, dcli_row_is_own(field) ? "dcl_o%d" : "dcl_r.dcl_v[%d]", at);
 }
 
-/* Emit the arguments of dcl_get<a> and dcl_put<a> between the pointer and the report. */
+/* Emit the arguments that dcl_get<a> or dcl_put<a> gets between the pointer and the report. */
 static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, int a, const char *element)
 {
     static const dcli_row_field given[] = {DCLI_ROW_LOW, DCLI_ROW_EXTENT, DCLI_ROW_STEP, DCLI_ROW_WIDTH};

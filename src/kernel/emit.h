@@ -11,30 +11,32 @@
 /** An element type in OpenCL C: "char" ... "double". */
 const char *dcli_kernel_type(dcl_type type);
 
-/** Emit only the pragmas and the prelude. */
+/** Emit what a program begins with: the pragmas and the prelude. */
 void dcli_emit_opening(dcli_text *out, const dcli_body *body);
 
-/** Emit "__kernel void NAME(" and the parameters common to all forms, each followed by a comma. */
+/** Emit "__kernel void NAME(" and the parameters that kernels of all forms have: arrays and scalars, each followed by a
+ *  comma. */
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant);
 
-/** Whether accesses (writes, for an output) go through a checking function. */
+/** Whether the kernel of a variant reads access a (an output: writes it) through a checking function. */
 bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 
-/** Define what the body's `dcl_a<a>` stands for.
- *  @param element  where the element of an affine access lies: an expression of type long. */
+/** Emit the definition of the macro `dcl_a<a>`, by which the body's text names access a.
+ *  @param element  for an affine access its offset, as an expression of type long. */
 void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                        const char *element);
 
 /** Emit number n of a field of the current row, in the way in which kernels of this form get rows (table, argument). */
 void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcli_row_field field, int a, int n);
 
-/** The user's statements in a block. */
+/** Emit the user's statements as a block. */
 void dcli_emit_text(dcli_text *out, const dcli_body *body);
-/** The same, then the end of all elements' definitions. */
+/** Emit the user's statements as a block, and after it the end of all definitions of dcl_a<a>. */
 void dcli_emit_statements(dcli_text *out, const dcli_body *body);
 
-/** Emit the CPU kernels: dcl_unit, dcl_any and dcl_checked, which is `checked`. */
+/** Emit the kernels of a body for CPUs. @param checked  the variant of its checking kernel. */
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
+/** Emit the kernels of a body for GPUs. @param checked  the variant of its checking kernel. */
 void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
 
 /** Emit the whole program of a tile kernel: dcl_unit and dcl_any, and dcl_checked if it is watched. */

@@ -12,26 +12,28 @@
 enum {
     BUCKETS = 256,
     MOST_CHOICES = 256,
-    DEEPEST = 100, /* nesting of conditions, and of calls in arguments of calls */
+    DEEPEST = 100, /* deepest nesting of conditions, and of macro calls in arguments of macro calls */
     MOST_PARAMS = 128,
     MOST_WORDS = 400000, /* most words processed in a run: bounds its memory */
     MOST_STEPS = 2000000 /* most words processed in all runs together: some tenths of a second */
 };
 
 struct macro {
-    const dcli_word *name, *param, *list; /* param: parameters as written, with commas */
+    const dcli_word *name, *param, *list; /* `param`: the words between the parentheses, with commas; `list`: the
+                                             replacement */
     int param_words, params, count, next;
-    bool function, variadic, defined, active; /* active: being replaced */
+    bool function, variadic, defined, active; /* active: its name is being replaced now, so it is not replaced again
+                                                 inside */
 };
 
-/* A choice of one branch of a condition. */
+/* A condition whose outcome depends on the device: how many branches are possible, and which one this run takes. */
 struct choice {
     int taken, options;
 };
 
 struct condition {
-    bool outer, now, done; /* whether the text around is active; whether this branch is; whether a branch was taken */
-    int left;              /* branches to skip until the chosen one; -1: no further branch is active */
+    bool outer, now; /* outer: the condition itself is in an active branch; now: the current branch is active */
+    int left;        /* branches until the active one; negative: it is over, or there is none */
 };
 
 struct run {
@@ -43,29 +45,29 @@ struct run {
     int choices, choice_count;
     struct condition condition[DEEPEST];
     int conditions;
-    int64_t at; /* next word of the prelude, then of the body */
+    int64_t at; /* index of the next word, in the prelude or, with in_body, in the body */
     bool in_body;
-    int64_t body; /* position in `out` where the body begins */
+    int64_t body; /* index in `out` of the body's first word */
     dcli_words out;
     void **block; /* memory to free after the run */
     int64_t blocks, block_capacity;
-    int64_t steps, first_step; /* words processed so far; before this run */
+    int64_t steps, first_step; /* words processed so far in all runs; and before this run */
     int depth;
 };
 
-/* A source of words during macro replacement. */
+/* Words that are read before the rest of the input: the replacement of a macro. */
 struct source {
     const dcli_word *word;
     int64_t count, at;
-    int macro; /* -1: none */
+    int macro; /* the macro whose replacement it is; -1: none */
 };
 
 struct input {
     struct run *run;
-    bool from_text; /* below the sources */
+    bool from_text; /* when the sources are exhausted, go on with the text */
     struct source *source;
     int64_t depth, capacity;
-    dcli_word held; /* given back */
+    dcli_word held; /* a word that was read and put back */
     bool has_held;
 };
 
@@ -98,7 +100,7 @@ static bool is_defined(const struct run *run, const dcli_word *name)
     return m >= 0 && run->macro[m].defined;
 }
 
-/* Parse the parameters of a definition, between parentheses. */
+/* Parse the parameters of a macro, from the opening parenthesis. @return number of words including the closing one. */
 static int read_params(struct macro *macro, const dcli_word *word, int count)
 {
     int w = 1;
@@ -182,7 +184,7 @@ static bool is_directive(const dcli_words *words, int64_t at)
     return words->word[at].first && dcli_word_is(&words->word[at], "#");
 }
 
-/* Number of branches of the condition at word `at`; and whether it has an #else. */
+/* Count the branches of the condition that begins at word `at`. @param has_else  whether one is #else. */
 static int count_branches(const dcli_words *words, int64_t at, bool *has_else)
 {
     int depth = 0, branches = 1;
@@ -204,7 +206,7 @@ static int count_branches(const dcli_words *words, int64_t at, bool *has_else)
     return branches;
 }
 
-/* What is known about the first branch: 1 it is compiled, 0 it is not, -1 it depends on the device. */
+/* Whether the first branch of a condition is compiled: 1 yes, 0 no, -1 depends on the device. */
 static int known_condition(const struct run *run, const dcli_word *name, int count)
 {
     if (count < 2)
@@ -246,7 +248,7 @@ static dcl_status begin_condition(struct run *run, const dcli_words *words, int6
         return DCL_OK;
     bool has_else;
     int branches = count_branches(words, at, &has_else) + 1, known = known_condition(run, name, count);
-    branches -= has_else; /* without #else, possibly none is compiled */
+    branches -= has_else; /* a condition without #else has one more outcome: no branch */
     int skipped = known == 0 ? 1 : 0, taken = 0;
     dcl_status status = known == 1 ? DCL_OK : choose(run, name, branches - skipped, &taken);
     condition->left = known == 1 ? 0 : taken + skipped;
@@ -304,7 +306,8 @@ static void enter_body(struct run *run)
             run->macro[m].defined = false;
 }
 
-/* Take the next active word of the text. *found_out: false at the end of the prelude, then at the end of the body. */
+/* Take the next word of the text that is in no inactive branch, obeying directives before it. *found_out false: the
+ * prelude, or later the body, has ended. */
 static dcl_status take_from_text(struct run *run, dcli_word *word_out, bool *found_out)
 {
     const dcli_words *words = run->in_body ? run->expansion->body : run->expansion->prelude;
@@ -380,10 +383,10 @@ static dcl_status keep(struct run *run, void *memory)
 /* ---- calls of macros ------------------------------------------------------------------------------------------------ */
 
 struct argument {
-    dcli_words raw, full; /* as written; and with macros replaced */
+    dcli_words raw, full; /* the argument's words as written, and with macros replaced */
 };
 
-/* Parse the arguments after the opening parenthesis of a call. Surplus arguments are dropped. */
+/* Parse the arguments of a macro call, after its opening parenthesis. Surplus arguments are dropped. */
 static dcl_status read_arguments(struct input *in, const struct macro *macro, const dcli_word *name,
                                  struct argument arguments[])
 {
@@ -435,11 +438,13 @@ static dcl_status join_words(struct run *run, dcli_word *left, const dcli_word *
     left->at = joined;
     left->length = (int)length;
     left->painted = false;
-    run->steps += (int64_t)(length / 64); /* count long words more, because a word that keeps doubling becomes costly */
+    run->steps += (int64_t)(length / 64); /* long words count more, because a word that ## doubles again and again
+                                             becomes costly */
     return keep(run, joined);
 }
 
-/* Append the words of one operand, joined to the previous word if `paste`. */
+/* Append the words of one operand of a replacement. @param paste  its first word is joined to the last word before
+ * (##). */
 static dcl_status put_operand(struct run *run, dcli_words *out, const dcli_words *operand, bool paste)
 {
     dcl_status status = DCL_OK;
@@ -454,11 +459,11 @@ static dcl_status put_operand(struct run *run, dcli_words *out, const dcli_words
     return status;
 }
 
-/* Replace a macro with arguments: substitute parameters, apply # and ##. */
+/* Find the replacement of a macro call: substitute parameters, apply # and ##. */
 static dcl_status substitute(struct run *run, const struct macro *macro, struct argument arguments[], dcli_words *out)
 {
     dcl_status status = DCL_OK;
-    bool paste = false, empty = true; /* empty: the left operand of ## has no words */
+    bool paste = false, empty = true; /* empty: the left operand of the current ## has no words */
     for (int k = 0; k < macro->count && status == DCL_OK; k++) {
         dcli_word single = macro->list[k];
         bool pasted_next = k + 1 < macro->count && dcli_word_is(&macro->list[k + 1], "##");
@@ -490,8 +495,8 @@ static dcl_status substitute(struct run *run, const struct macro *macro, struct 
 static dcl_status call(struct input *in, int m, const dcli_word *name)
 {
     struct run *run = in->run;
-    const struct macro copy = run->macro[m], *macro = &copy; /* a copy, because directives between arguments may
-                                                                define macros and move the array */
+    const struct macro copy = run->macro[m], *macro = &copy; /* a copy: parsing the arguments may define macros,
+                                                                which moves the array */
     int params = macro->params;
     struct argument *arguments = dcli_calloc((size_t)(params > 0 ? params : 1), sizeof *arguments);
     if (arguments == NULL)
@@ -514,7 +519,8 @@ static dcl_status call(struct input *in, int m, const dcli_word *name)
     return status == DCL_OK ? push(in, &result, m) : status;
 }
 
-/* Replace the name of a macro if it is called; otherwise leave it. */
+/* Replace a macro's name, together with its arguments if it has any; a name without the arguments it needs stays.
+ * @param replaced_out  whether it was replaced. */
 static dcl_status replace(struct input *in, int m, dcli_word *word, bool *replaced_out)
 {
     *replaced_out = false;
@@ -583,7 +589,7 @@ static dcl_status expand_once(struct run *run)
     return status == DCL_OK ? run->expansion->check(run->expansion->user, &run->out, run->body) : status;
 }
 
-/* Advance to the next combination of choices, the last choice changing fastest. @return false after the last one. */
+/* Choose the next combination of branches, the last choice changing fastest. @return false: all have been tried. */
 static bool choose_next(struct run *run)
 {
     while (run->choice_count > 0) {

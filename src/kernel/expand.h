@@ -18,11 +18,11 @@ typedef struct dcli_expansion {
     void *user;
 } dcli_expansion;
 
-/** The end of the directive that begins at word `at`. */
+/** The index of the first word after the directive that begins at word `at`. */
 int64_t dcli_directive_end(const dcli_words *words, int64_t at);
 
-/** Replace macros, and call `check` for each combination of branches of #if. All combinations are tried because it is
- *  not known here which names a device defines. The directives must be those that DCL allows.
+/** Expand the texts once for each combination of branches of #if, and call `check` for each. All combinations are tried
+ *  because it is not known here which names a device defines. The directives must be those that DCL allows.
  *  @return the first status that is not DCL_OK; DCL_ERR_BODY also if there are too many words.
  *  Source: ISO/IEC 9899:1999, 6.10.1 to 6.10.3. */
 dcl_status dcli_expand(const dcli_expansion *expansion);

@@ -15,7 +15,7 @@ static bool is_type(const dcli_tokens *tokens, int t)
            dcli_name_is_type(tokens->text + tokens->token[t].start, (size_t)tokens->token[t].length);
 }
 
-/* Whether parentheses enclose a type: (float), (__global float *), (my_type *). */
+/* Whether the parentheses that end at token `close` enclose a type: (float), (__global float *), (my_type *). */
 static bool is_cast(const dcli_tokens *tokens, int close)
 {
     int open = tokens->token[close].partner;
@@ -47,9 +47,9 @@ bool dcli_takes_address(const dcli_tokens *tokens, int t)
     return dcli_token_is(tokens, t, "&") && !ends_operand(tokens, t - 1);
 }
 
-/* Extend [first, last] by parentheses that enclose nothing else: (C(i)) = ... is an assignment, too. f(C(i)) is a call,
- * not parentheses around an element; after `)` comes a statement, as in if (x) (C(i)) = ..., or the operand of a cast.
- * @return number of pairs. */
+/* Extend the tokens [first, last] by pairs of parentheses that enclose nothing else: (C(i)) = ... is an assignment,
+ * too. f(C(i)) is a call and adds none. If a `)` stands before, the parenthesis begins a statement, as in if (x) (C(i))
+ * = ..., or the operand of a cast. @return number of pairs. */
 static int unwrap(const dcli_tokens *tokens, int *first, int *last)
 {
     int pairs = 0;
@@ -81,7 +81,7 @@ dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last)
     return dcli_token_in(tokens, first - 1, "++ --") ? DCLI_UPDATES : DCLI_READS;
 }
 
-/* Whether the name at token t is a function or a macro with parameters in the prelude. */
+/* Whether the prelude has the name at token t before a parenthesis: it is a function, or a macro with parameters. */
 static bool is_function(const dcli_parser *parser, int t)
 {
     const dcli_token *token = &parser->tokens->token[t];
@@ -95,8 +95,8 @@ static bool is_function(const dcli_parser *parser, int t)
     return false;
 }
 
-/* Whether `real (*i)`, `real * i` or `real (i) = 5` is a declaration, where `real` at token t may be a type of the
- * prelude: as an expression it would compute something useless. */
+/* Whether `real (*i)`, `real * i` or `real (i) = 5` declares i, where `real` at token `type` may be a type of the
+ * prelude: as an expression each would compute something useless. */
 static bool is_declarator(const dcli_parser *parser, int type, int t, dcli_spot spot)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -134,7 +134,7 @@ static bool is_declared(const dcli_parser *parser, int t, dcli_spot spot)
     return is_type(tokens, before) || is_declarator(parser, before, t, spot);
 }
 
-/* Refuse to change an index or a scalar: the subscripts were parsed for their given values. */
+/* Refuse to declare, change or point to an index or a scalar: subscripts were parsed for the values that they have. */
 static dcl_status check_constant(const dcli_parser *parser, int t, dcli_spot spot, const char *what)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -202,7 +202,8 @@ dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, dcli_s
             if (dcli_token_in(tokens, t, "? && ||"))
                 spot.maybe = true;
             else if (dcli_token_in(tokens, t, ", ;") && open == 0)
-                spot.maybe = inherited; /* a comma between ? and : does not end the conditional part */
+                spot.maybe = inherited; /* after ? a comma does not end what is perhaps not evaluated; : does not
+                                           either */
             open += dcli_token_is(tokens, t, "?");
             open -= dcli_token_is(tokens, t, ":") && open > 0;
             t++;

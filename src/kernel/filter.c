@@ -14,7 +14,8 @@ static const char plain[] = "it is no part of OpenCL C, and DCL passes it to no 
 
 /* ---- names -------------------------------------------------------------------------------------------------------- */
 
-/* Names with two leading underscores are reserved for compilers; these are known to be harmless. */
+/* Harmless names that begin with two underscores. Such names belong to compilers: others are refused, except those in
+ * upper case. */
 static const char known_names[] =
     " __global __local __constant __private __generic __kernel __const __restrict __volatile __inline __inline__ "
     "__signed __read_only __write_only __read_write __attribute__ __func__ __builtin_prefetch __builtin_expect "
@@ -58,7 +59,7 @@ static dcl_status refuse_pragma(const dcli_word *word)
                           "enable`, `OPENCL FP_CONTRACT ON` or `unroll`");
 }
 
-/* Check the words after #pragma. */
+/* Check a pragma: the words after #pragma, or in _Pragma. */
 static dcl_status check_pragma(const dcli_word *at, const dcli_word word[], int64_t count)
 {
     for (int64_t w = 0; w < count; w++)
@@ -98,7 +99,8 @@ static dcl_status check_operator(const dcli_words *words, int64_t w)
 
 /* ---- directives --------------------------------------------------------------------------------------------------- */
 
-/* Refuse to define names that generated code uses after the prelude, because a macro would change that code. */
+/* Check the name that a directive defines. Names that generated code uses after the prelude are refused, because a
+ * macro would change that code. */
 static dcl_status check_macro(const dcli_word *name, bool there)
 {
     static const char used[] =
@@ -139,7 +141,7 @@ static dcl_status check_directive(const dcli_words *words, int64_t at, int64_t e
 
 /* ---- words as written --------------------------------------------------------------------------------------------- */
 
-/* Refuse # and ## outside of directives and definitions. */
+/* Check a sign as written: # and ## only in directives and definitions. */
 static dcl_status check_sign(const dcli_words *words, int64_t w, bool in_definition)
 {
     const dcli_word *word = &words->word[w];
@@ -208,7 +210,7 @@ static dcl_status check_expanded(void *user, const dcli_words *words, int64_t bo
     dcl_status status = DCL_OK;
     for (int64_t w = 0; w < words->count && status == DCL_OK; w++) {
         const dcli_word *word = &words->word[w];
-        if (dcli_word_is(word, "_Pragma")) /* also if ## has formed the word */
+        if (dcli_word_is(word, "_Pragma")) /* _Pragma may also have been formed by ## */
             status = check_operator(words, w);
         else if (dcli_word_is(word, "__attribute__"))
             status = check_attribute(words, w);

@@ -24,7 +24,7 @@ enum { AHEAD = 8 }; /* pieces */
 
 static dcl_type type_of(const dcli_body *body, int a) { return body->params[body->access[a].param].type; }
 
-/* Whether an input of a type may be gathered. */
+/* Whether some input of this type may be gathered. */
 static bool gathers_type(const dcli_body *body, dcl_type type)
 {
     for (int a = 0; a < body->access_count; a++)

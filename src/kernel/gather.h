@@ -36,20 +36,22 @@ enum {
 /** How the pieces of a shape are gathered. */
 enum {
     DCLI_SHAPE_LINES,
-    DCLI_SHAPE_TURNED, /* transposed: the last axis is contiguous in the scratch memory, the one before it in the
+    DCLI_SHAPE_TURNED, /* transposed: the last axis is contiguous in the scratch memory, the axis before it in the
                           source */
-    DCLI_SHAPE_SQUARE  /* transposed, and one square that is done in registers */
+    DCLI_SHAPE_SQUARE  /* transposed, and exactly one square, which is transposed in registers */
 };
 
-/** Whether inputs of a body can be gathered, and which. */
+/** Whether the program of a body has kernels that gather. */
 bool dcli_gathers(const dcli_body *body);
+/** Whether access a is an input that dcl_gathered may gather. */
 bool dcli_may_gather(const dcli_body *body, int a);
 
-/** Emit the functions that dcli_emit_gathering() calls; after dcli_emit_block_functions(). */
+/** Emit the functions that the code of dcli_emit_gathering() calls. They call those of dcli_emit_block_functions(). */
 void dcli_emit_gather_functions(dcli_text *out, const dcli_body *body);
-/** Emit dcl_h<a>: the first element of the work-item's scratch memory; 0 for accesses that are not gathered. */
+/** Emit dcl_h<a>: the offset, in elements of access a's argument, of the work-item's scratch memory; 0 for accesses
+ *  that are not gathered. */
 void dcli_emit_places(dcli_text *out, const dcli_body *body);
-/** Emit the gathering of what the group dcl_g needs. */
+/** Emit the code that gathers all pieces of a group; dcl_g points to the group in the table. */
 void dcli_emit_gathering(dcli_text *out, const dcli_body *body);
 
 #endif

@@ -6,11 +6,11 @@
 #include "kernel/body.h"
 #include "kernel/token.h"
 
-/** A place: one occurrence of an access in the text. The places of a body are in text order; places inside a place's
- *  subscripts follow it. */
+/** A place: one occurrence of an access in the text (not docs/design.md's place). The places of a body are in text
+ *  order; places inside a place's subscripts follow it. */
 typedef struct dcli_place {
     int access;
-    int name, close; /* tokens of the array's name and of the closing parenthesis */
+    int name, close; /* numbers of the tokens that are the array's name and the closing parenthesis */
 } dcli_place;
 
 struct dcli_body_inside {
@@ -19,11 +19,14 @@ struct dcli_body_inside {
     int64_t place_count, place_capacity;
     dcli_affine *subscript; /* subscripts of the affine accesses, axis after axis */
     int64_t subscript_count, subscript_capacity;
-    int first_subscript[DCLI_MAX_ACCESSES]; /* position of an access's subscripts in subscript[]; -1: declared reach */
-    int axis_of_index[DCL_MAX_RANK];        /* loop axis of an index name; -1: the name is not an index here */
+    int first_subscript[DCLI_MAX_ACCESSES]; /* index in subscript[] of each access's first subscript; -1: it has a
+                                               declared reach */
+    int axis_of_index[DCL_MAX_RANK];        /* by number of the index name (i = 0): its loop axis; -1: the body's
+                                               loops have no such index */
     bool has_loop;
-    bool has_condition;                                 /* contains if, switch, ?:, && or || */
-    int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* positions of the fields in a row; -1: there is none */
+    bool has_condition;                                 /* the text contains if, switch, ?:, && or || */
+    int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* index of each field in a row; -1: the access does not have
+                                                           it */
     int row_length;
 };
 

@@ -14,7 +14,8 @@ static int written_access(const dcli_body *body)
 dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out)
 {
     int at[DCLI_MAX_ACCESSES], near[DCLI_MAX_ACCESSES], rank = body->space_rank, length = dcli_row_length(body);
-    bool still[DCLI_MAX_ACCESSES * DCL_MAX_RANK]; /* accesses and axes whose step is always 0 */
+    bool still[DCLI_MAX_ACCESSES * DCL_MAX_RANK]; /* [access * rank + axis] the access does not depend on the axis:
+                                                     its step is 0 in all rows */
     for (int a = 0; a < body->access_count; a++) {
         at[a] = dcli_row_at(body, DCLI_ROW_OFFSET, a);
         near[a] = body->access[a].unit_axis;

@@ -46,8 +46,9 @@ static const char *pass_angles(const char *at)
     return at;
 }
 
-/* Parse ":12:20: " at `at`, and the message after it. The column may be missing. For a macro, PoCL inserts the position
- * of its definition before the last colon: ` <Spelling=file:291:23>`. */
+/* Parse ":12:20: " at `at`, and take the rest of the line as message text. The column may be missing. For a macro, PoCL
+ * inserts the position of its definition before the last colon: ` <Spelling=file:291:23>`. @return false: there is no
+ * position. */
 static bool read_position(const char *at, struct message *out)
 {
     out->column = 1;
@@ -64,8 +65,9 @@ static bool read_position(const char *at, struct message *out)
     return true;
 }
 
-/* Skip the words that begin a relevant message: an error, or the call of an unknown function, which some compilers
- * leave to a linker that knows no lines. */
+/* Skip the words that begin a relevant message at *at: "error:", or without `error` the warning about a call of an
+ * unknown function, which some compilers leave to a linker that names no lines. @return false: it is another
+ * message. */
 static bool pass_kind(const char **at, bool error)
 {
     const char *word = *at + (strncmp(*at, "fatal ", 6) == 0 ? 6 : 0), *kind = error ? "error:" : "warning:";
@@ -80,7 +82,8 @@ static bool pass_kind(const char **at, bool error)
 }
 
 /* Parse one line of a log. clang and NVIDIA write `file:line:column: error: message`, PoCL writes
- * `error: file:line:column: message`. */
+ * `error: file:line:column: message`. @return false: the line is no error (without `error`: no call of an unknown
+ * function). */
 static bool read_line(const char *line, bool error, struct message *out)
 {
     const char *end = line + strcspn(line, "\n");
@@ -117,7 +120,7 @@ static bool is_called(const char *name, int length, const char *part)
     return length >= wanted && memcmp(name + length - wanted, part, (size_t)wanted) == 0;
 }
 
-/* Follow the #line directives of a program to its line *line_in_out. @return the part that contains it; the line
+/* Find line *line_in_out of a program in one of its parts, following the #line directives. @return the part; the line
  * becomes its number there. */
 static enum part look_up(const char *source, int *line_in_out)
 {
@@ -147,7 +150,8 @@ static bool has_line(const char *text, int line)
     return text != NULL;
 }
 
-/* Find the part that a message is about; its line becomes a line of that part. */
+/* Find the part of the program that a message is about: by the file that it names, else by its line. message->line
+ * becomes a line of that part. */
 static enum part find_part(const dcli_body *body, bool watched, struct message *message)
 {
     for (int p = 0; p < PART_COUNT; p++)
@@ -175,7 +179,7 @@ static bool is_of_unknown_name(const struct message *message)
     return false;
 }
 
-/* The array of the call that a message quotes; NULL: none. */
+/* An array of the call whose name the message quotes; NULL: none. */
 static const char *named_array(const dcli_body *body, const struct message *message)
 {
     for (int k = 0; k < body->param_count; k++) {

@@ -24,9 +24,9 @@ struct macros {
     int64_t count, capacity;
 };
 
-/* Result of following the macros behind a name of the body. */
+/* What was found in the definitions of a name, and in those of the names in them. */
 struct finding {
-    bool hides;       /* more than an expression */
+    bool hides;       /* a definition is more than an expression, or cannot be parsed */
     const char *word; /* a word that a body must not use; NULL: none */
     int length;
     const char *why;
@@ -96,7 +96,8 @@ static dcl_status add_macro(struct macros *macros, const char *at)
     if (dcli_grow(&macros->macro, macros->count, &macros->capacity, sizeof *macros->macro) != 0)
         return DCL_ERR_NOMEM;
     dcl_status status = dcli_tokens_make(at, &macro.tokens);
-    macro.unread = status == DCL_ERR_BODY; /* unmatched brackets, # and the like are no error here */
+    macro.unread = status == DCL_ERR_BODY; /* a definition with unmatched brackets, # and the like is no error; it is
+                                              taken as hiding control flow */
     if (macro.unread)
         dcli_error_clear();
     if (status != DCL_ERR_NOMEM)
@@ -104,7 +105,7 @@ static dcl_status add_macro(struct macros *macros, const char *at)
     return macro.unread ? DCL_OK : status;
 }
 
-/* Process one line; # (or another spelling of it) at its start marks a directive. */
+/* Process one line of the prelude: add the macro if it is a #define. # may also be spelled %: or ??=. */
 static dcl_status read_line(struct macros *macros, const char *at)
 {
     at += strspn(at, " \t\r\v\f");
@@ -141,8 +142,9 @@ static void free_macros(struct macros *macros)
     dcli_free(macros->text);
 }
 
-/* Whether a token can do more than compute a value: begin or end a statement, or skip something. Inside parentheses
- * around the whole definition it can skip only parts of itself. */
+/* Whether a token of a definition can do more than help to compute a value: it begins or ends a statement, or can skip
+ * a part of one. In a definition that is all in parentheses, ?:, && and || can skip only parts of the definition
+ * itself. */
 static bool is_hiding(const dcli_tokens *tokens, int t)
 {
     bool wrapped = dcli_token_is(tokens, 0, "(") && tokens->token[0].partner == tokens->count - 1;
@@ -184,7 +186,8 @@ static void look_up(const struct macros *macros, const char *name, int length, s
     }
 }
 
-/* Whether generated code defines this name itself: arrays are macros, scalars and indices are declared. */
+/* Whether the name at token t is an array (a macro in generated code), a scalar or an index (declared there), and not a
+ * macro of the prelude. */
 static bool is_own_name(const dcli_body *body, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;

@@ -4,9 +4,9 @@
 
 #include "kernel/inside.h"
 
-/** Look for macros of body->prelude in the body. A body is parsed without expanding macros, so if one is more than an
- *  expression, it is unknown which statements run.
- *  @param hidden_out  token of the first such macro; -1: none.
+/** Look in the body for macros of the prelude. The body is parsed without replacing them; so if one is more than an
+ *  expression, it is not known which statements after it run.
+ *  @param hidden_out  unchanged, or the token of the first such macro.
  *  @return DCL_OK; DCL_ERR_BODY for a macro that leaves the body or expands to a word that a body must not use;
  *          DCL_ERR_NOMEM. */
 dcl_status dcli_macros_check(const dcli_body *body, int *hidden_out);

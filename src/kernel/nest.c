@@ -7,7 +7,8 @@
 #include "kernel/inside.h"
 #include "kernel/names.h"
 
-enum { MOST_TRANSPOSED = 4 }; /* most inputs loaded in blocks: their blocks share a first-level cache or local memory */
+/* Most inputs that are transposed in blocks: their blocks share a first-level cache, or local memory. */
+enum { MOST_TRANSPOSED = 4 };
 
 dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant)
 {
@@ -16,7 +17,8 @@ dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form,
 
 static bool is_affine(const dcli_nest *nest, int a) { return nest->body->access[a].reach == DCLI_REACH_AFFINE; }
 
-/* Whether the step of access a along axis m is always 1 in this kernel. */
+/* Whether the step of access a along axis m is known to be 1 in this kernel, so that the text needs no
+ * multiplication. */
 static bool is_unit(const dcli_nest *nest, int a, int m)
 {
     int axis = nest->body->access[a].unit_axis;
@@ -27,7 +29,7 @@ static bool is_unit(const dcli_nest *nest, int a, int m)
     return m == nest->innermost || dcli_is_transposed(nest->body, a);
 }
 
-/* Define a number of the row; the caller ends the line. */
+/* Emit the definition of a variable with a number of the row. The caller emits the end of the line. */
 static void put_number(dcli_nest *nest, const char *name, dcli_row_field field, int a, int n)
 {
     dcli_text_put(nest->out, "    const long %s = ", name);

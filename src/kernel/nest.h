@@ -19,30 +19,31 @@ typedef struct dcli_nest {
     const dcli_body *body;
     dcli_variant variant;
     dcli_form form;
-    bool gathers;  /* accesses may be gathered: dcl_h<a> is the address of access a's gathered elements, 0 if it is
-                      not */
-    bool straight; /* no input is transposed: all steps along the innermost axis are 1 */
+    bool gathers;  /* inputs may be gathered; then dcl_h<a> is the offset of access a's gathered inputs, 0 if it is
+                      not gathered */
+    bool straight; /* dcl_straight: no input is transposed, and all steps along the innermost axis are 1 */
     int innermost; /* loop axis */
-    int levels;    /* offsets named so far */
+    int levels;    /* how many offsets (n of dcl_x<a>_<n>) have been emitted */
     int level[DCLI_MAX_ACCESSES];
 } dcli_nest;
 
 dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant);
 
-/** Emit variables for all fields of the row. */
+/** Emit variables for the box of the row, and for offsets and steps of affine accesses. */
 void dcli_nest_row(dcli_nest *nest);
-/** Emit the index variable of axis m, for counter dcl_t<m>. */
+/** Emit the variable of axis m's index, computed from its counter dcl_t<m>. */
 void dcli_nest_index(dcli_nest *nest, int m);
-/** Emit the advance of the offsets that depend on axis m to counter dcl_t<m>. */
+/** Emit new offsets of the accesses that depend on axis m: they add what counter dcl_t<m> contributes. */
 void dcli_nest_advance(dcli_nest *nest, int m);
-/** Write the offset of affine access a as an expression, if all its axes but m have been added: it adds counter
- *  dcl_t<m> times the step. @param out [capacity] text. */
+/** Write the offset of affine access a as an expression: the offset emitted last, plus what counter dcl_t<m>
+ *  contributes. All axes but m have been added before. @param out  [capacity] text. */
 void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t capacity);
 
 /** The loop axis along which a transposed input is contiguous; -1: there is none. An input is transposed if it is
  *  contiguous along this axis, not along the innermost one, but also depends on the innermost one. */
 int dcli_transposed_axis(const dcli_body *body);
-/** Whether access a is transposed, and among the first few, which are loaded in blocks. */
+/** Whether access a is an input that kernels transpose in blocks: it is contiguous along dcli_transposed_axis(), and
+ *  one of the first few such inputs. */
 bool dcli_is_transposed(const dcli_body *body, int a);
 
 #endif

@@ -22,8 +22,8 @@ static int written_access(const dcli_body *body, int param)
     return -1;
 }
 
-/* Check that an operation reads and writes an array only at the same subscript: another one may belong to another
- * iteration. */
+/* Check that an array which is written is read only at the same subscripts: an element at others may belong to another
+ * iteration. @param written  the access that is written. */
 static dcl_status check_alias(const dcli_body *body, int written)
 {
     int param = body->access[written].param;
@@ -68,7 +68,7 @@ static dcl_status check_output(const dcli_parser *parser, int param)
     return status;
 }
 
-/* Assign indices to loop axes from the first output's subscripts. */
+/* Find which index belongs to which loop axis, from the subscripts of the first output. */
 static void name_axes(dcli_body *body)
 {
     int a = written_access(body, body->first_output);
@@ -99,13 +99,13 @@ static int find_unit_axis(const dcli_body *body, int a)
     return -1;
 }
 
-/* Whether an index is used outside the subscripts of affine accesses. Macros of a prelude are not expanded; if there
- * are any, the answer is yes. */
+/* Whether an index is used outside the subscripts of affine accesses. Macros of a prelude are not expanded; if it has
+ * directives, the answer is yes. */
 static bool uses_indices(const dcli_body *body)
 {
     const struct dcli_body_inside *inside = body->inside;
     int64_t place = 0;
-    if (strpbrk(body->prelude, "#%?") != NULL) /* all spellings of a directive */
+    if (strpbrk(body->prelude, "#%?") != NULL) /* characters that begin a directive in any spelling */
         return true;
     for (int t = 0; t < inside->tokens.count; t++) {
         const dcli_token *token = &inside->tokens.token[t];
@@ -134,7 +134,8 @@ static bool has_condition(const dcli_tokens *tokens)
     return false;
 }
 
-/* Whether a body is blind. It is not if it has declared reaches, which find elements by indices. */
+/* Whether a body is blind (dcli_body.blind). Bodies with declared reaches are not, because these find elements by
+ * indices. */
 static bool is_blind(const dcli_body *body)
 {
     for (int a = 0; a < body->access_count; a++)
@@ -182,7 +183,8 @@ dcl_status dcli_parse(dcli_body *body, bool survey)
     return status == DCL_OK && !survey ? check_body(&parser) : status;
 }
 
-/* Refuse lone carriage returns: for compilers they end a line and thus a comment, for kernel/macro.c they do not. */
+/* Refuse a prelude with a carriage return that is not followed by a line feed: compilers end a line and a comment
+ * there, kernel/macro.c does not. */
 static dcl_status check_returns(const char *prelude)
 {
     int line = 1;

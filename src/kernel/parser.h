@@ -4,7 +4,7 @@
 
 #include "kernel/inside.h"
 
-/** How an occurrence uses its element. */
+/** How one occurrence of an access uses its element: reads it, writes it (=), or both (+=, ++). */
 typedef enum dcli_usage { DCLI_READS, DCLI_WRITES, DCLI_UPDATES } dcli_usage;
 
 /** Where a name stands in its statement, or in the condition of an if or a loop. */
@@ -17,15 +17,15 @@ typedef struct dcli_parser {
     dcli_body *body;
     struct dcli_body_inside *inside;
     const dcli_tokens *tokens;
-    bool survey; /* roles and scalars are unknown: any subscripts are accepted, and accesses are distinguished by
-                    their text */
+    bool survey; /* a survey: roles and scalars are not known, so any subscripts are accepted, and accesses differ if
+                    their texts do */
 
     int at;              /* token at which the next statement begins */
     int start;           /* token at which the current statement or condition begins */
-    int hidden;          /* token that may contain control flow (kernel/macro.h), -1: none; after it no write is
-                            certain */
+    int hidden;          /* the first macro of the body that may hide control flow (kernel/macro.h), as a token; -1:
+                            none. After it no write is certain */
     int depth;           /* nesting depth of statements */
-    int loops, switches; /* enclosing loops and switches */
+    int loops, switches; /* number of enclosing loops, and of enclosing switches */
     int switch_block;    /* the token { of the innermost switch; -1: none */
     bool declaring;      /* the statement is a declaration */
 
@@ -35,31 +35,34 @@ typedef struct dcli_parser {
     uint64_t pending;                  /* written by the current statement; added to `written` at its end */
     uint64_t switch_written;           /* the accesses written before the innermost switch: at a label no others are
                                           certain */
-    int early_read[DCLI_MAX_ACCESSES]; /* token of the first read before the first write; -1: none */
+    int early_read[DCLI_MAX_ACCESSES]; /* per access: token of its first read where it is not certainly written; -1:
+                                          none */
 } dcli_parser;
 
-/** Read all statements. */
+/** Parse all statements of the body: record accesses and how they are used. */
 dcl_status dcli_parse_statements(dcli_parser *parser);
 
-/** Parse the tokens [first, end) of an expression or declaration: its names, its accesses. @param spot  context of
- *  `first`. */
+/** Parse an expression or declaration, the tokens [first, end): the names and accesses in it. @param spot  where token
+ *  `first` stands. */
 dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, dcli_spot spot);
 
-/** Parse an occurrence of array `param` at token `name`. @param next_out  the token after it. */
+/** Parse an occurrence of array `param` at token `name`, with its subscripts. @param next_out  the token after it. */
 dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot spot, int *next_out);
 
-/** How the tokens around [first, last] use this operand. */
+/** How the operand [first, last] is used, judged by the tokens next to it. */
 dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last);
-/** Whether [first, last] is evaluated whenever its statement is, as far as this is known without expanding macros: it
- *  begins the statement, or follows its = and commas. */
+/** Whether the operand [first, last] is evaluated whenever its statement is: it begins the statement, or follows its =
+ *  and commas. Macros are not expanded for this. */
 bool dcli_is_sure(const dcli_parser *parser, int first, int last, dcli_spot spot);
 /** Whether token t is an & that takes the address of what follows. */
 bool dcli_takes_address(const dcli_tokens *tokens, int t);
 
-/** Parse body->text with the roles of body->params; fills the accesses. */
+/** Parse body->text with the roles of body->params: fill the accesses of the body and check it. @param survey  as
+ *  dcli_parser.survey; the body is not checked. */
 dcl_status dcli_parse(dcli_body *body, bool survey);
 
-/** Make an unparsed body of text and parameters. @return NULL: DCL_ERR_NOMEM or DCL_ERR_BODY (too long). */
+/** Make a body that has a text and parameters and is not parsed yet. @return NULL: DCL_ERR_NOMEM or DCL_ERR_BODY (too
+ *  long). */
 dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const dcli_param params[]);
 
 #endif

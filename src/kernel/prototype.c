@@ -12,19 +12,19 @@
 
 enum { DEEPEST = 300, MOST_DECLARED = 1000 };
 
-/* The state of a statement; braces inside it open a new level. */
+/* The state of the statement that is being read at one level of braces; each { opens a new level. */
 struct level {
-    int64_t first;    /* its first word */
-    bool starts;      /* the next word is its first */
-    bool declares;    /* it is a declaration */
-    bool initializes; /* the next words are an initializer or part of a condition */
+    int64_t first;    /* index of the statement's first word */
+    bool starts;      /* the statement has not begun: the next word is its first */
+    bool declares;    /* the statement is a declaration */
+    bool initializes; /* the next words are an initializer, or part of a condition, in which no function is declared */
     bool file_scope;  /* outside of functions */
-    bool fixed;       /* everything at this level is an initializer */
-    bool in_for;      /* inside the parentheses of a for */
-    bool resumes;     /* the surrounding statement continues after it */
-    int brackets;     /* open brackets of it, except those around the declared name */
-    int around;       /* these */
-    int64_t named;    /* the function that it declares; -1: none */
+    bool fixed;       /* these braces are an initializer: nothing in them is declared */
+    bool in_for;      /* inside the parentheses of a for loop */
+    bool resumes;     /* after the closing brace the statement before the opening one goes on */
+    int brackets;     /* number of open brackets of the statement, without those around the declared name */
+    int around;       /* number of open brackets around the declared name, as in (f)(int) */
+    int64_t named;    /* word that names the function that the statement declares; -1: none so far */
 };
 
 struct reader {
@@ -47,7 +47,7 @@ static bool is_type(const dcli_word *word)
                              dcli_word_in(word, " kernel __kernel _Noreturn __generic generic "));
 }
 
-/* Words whose parentheses do not belong to the declared name. */
+/* Whether a word is one whose parentheses do not belong to the declared name, such as __attribute__. */
 static bool is_beside(const dcli_word *word)
 {
     return dcli_word_in(word, " __attribute__ _Pragma _Static_assert _Alignas ");
@@ -70,7 +70,7 @@ static int64_t pass_brackets(const struct reader *r, int64_t w)
     return w;
 }
 
-/* Whether a declaration begins: a type, or two names, possibly with stars between them. */
+/* Whether a declaration begins at word w: with a type, or with two names, possibly with stars between them. */
 static bool begins_declaration(const struct reader *r, int64_t w)
 {
     const dcli_word *first = word_of(r, w);
@@ -91,7 +91,8 @@ static void start(struct reader *r)
     r->now->named = -1;
 }
 
-/* Skip one thing that may precede a statement: a label, part of another statement, an attribute. */
+/* Skip one thing that may stand before a statement: a label, else or do, an attribute. @return the word after it; w:
+ * there is none. */
 static int64_t pass_head(const struct reader *r, int64_t w)
 {
     if (is_beside(word_of(r, w)))
@@ -112,7 +113,8 @@ static void begin(struct reader *r, int64_t w)
     now->initializes = now->fixed;
 }
 
-/* Refuse a function that was declared without a body. */
+/* End a declarator. If it declared a function without a body, list the function; dcli_prototypes_check() refuses it if
+ * the text does not define it. */
 static dcl_status end_declarator(struct reader *r)
 {
     int64_t named = r->now->named;
@@ -125,7 +127,7 @@ static dcl_status end_declarator(struct reader *r)
     return dcli_words_add(&r->declared, word_of(r, named));
 }
 
-/* The name before the parenthesis at w, possibly in parentheses itself: f(, (f)(; -1: none. */
+/* The name before the parenthesis at word w, as in f( or (f)(; -1: there is none. */
 static int64_t name_before(const struct reader *r, int64_t w)
 {
     int64_t name = w - 1, first;
@@ -139,7 +141,7 @@ static int64_t name_before(const struct reader *r, int64_t w)
     return name >= r->now->first && is_name(word) && !is_type(word) && !is_statement(word) ? name : -1;
 }
 
-/* Process a parenthesis at w of a declaration. @return the word after what was read. */
+/* Process an opening parenthesis at word w of a declaration. @return the word to continue with. */
 static int64_t open_in_declarator(struct reader *r, int64_t w)
 {
     struct level *now = r->now;
@@ -221,7 +223,7 @@ static dcl_status end_statement(struct reader *r)
 {
     dcl_status status = end_declarator(r);
     start(r);
-    if (r->now->in_for) { /* its other parts are expressions */
+    if (r->now->in_for) { /* the other parts of a for loop's head are expressions */
         r->now->starts = false;
         r->now->initializes = true;
     }

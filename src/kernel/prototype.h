@@ -5,8 +5,9 @@
 
 #include "kernel/words.h"
 
-/** Check a text without macros. @param body  word at which the statements of a body begin; functions are defined before
- *  it. @return DCL_OK; DCL_ERR_BODY that names the first such function; DCL_ERR_NOMEM. */
+/** Check an expanded text: each function that it declares must be defined in it. @param body  index of the word at
+ *  which the statements of a body begin; functions are defined before it. @return DCL_OK; DCL_ERR_BODY that names the
+ *  first function that is not defined; DCL_ERR_NOMEM. */
 dcl_status dcli_prototypes_check(const dcli_words *words, int64_t body);
 
 #endif

@@ -19,7 +19,7 @@ static const char *line_start(const char *text, int line)
     return text;
 }
 
-/* Continuation bytes of UTF-8 take no column of their own on the screen. */
+/* Whether a byte takes a column on the screen: continuation bytes of UTF-8 do not. */
 static bool takes_a_column(char byte) { return ((unsigned char)byte & 0xC0) != 0x80; }
 
 void dcli_quote(dcli_text *out, const char *text, int line, int column)

@@ -10,9 +10,9 @@ struct writer {
     const char *text;
     dcli_text *out;
     dcli_shift_list *shifts;
-    int line, column;           /* position of the next byte to write */
-    int user_line, user_column; /* position of the next byte to read */
-    int at;                     /* that byte */
+    int line, column;           /* position, in the rewritten text, of the next byte to be written */
+    int user_line, user_column; /* position, in the user's text, of the next byte to be read */
+    int at;                     /* index of the next byte to be read */
 };
 
 static void note(struct writer *w, int length)
@@ -47,7 +47,8 @@ static void copy_until(struct writer *w, int end)
     }
 }
 
-/* Replace the bytes up to `end` by a name. Line breaks among them are kept, so that line numbers do not change. */
+/* Write a name in place of the user's bytes up to `end`. Line breaks among them are kept, so that line numbers do not
+ * change. */
 static void replace_until(struct writer *w, int end, const char *name)
 {
     note(w, (int)strlen(name));
@@ -87,6 +88,6 @@ int dcli_shift_back(const dcli_shift_list *shifts, int line, int column)
         if (shifts->shift[s].line == line && shifts->shift[s].column <= column)
             found = &shifts->shift[s];
     if (found == NULL)
-        return column; /* a line without accesses */
+        return column; /* nothing on this line was replaced */
     return found->length > 0 ? found->user_column : found->user_column + column - found->column;
 }

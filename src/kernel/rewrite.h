@@ -5,12 +5,12 @@
 #include "base/text.h"
 #include "kernel/inside.h"
 
-/** From this column of a rewritten line on, columns are the user's, shifted by a constant; before it is a replaced
- *  name. */
+/** A stretch of a line of the rewritten text, from `column` to the next shift: either the user's text, whose columns
+ *  differ by a constant, or a name that replaces an access. */
 typedef struct dcli_shift {
     int line;
-    int column; /* of the rewritten line */
-    int length; /* length of the replacement that begins here; 0: the user's own text begins here */
+    int column; /* column in the rewritten line */
+    int length; /* length of the replacing name; 0: the user's own text */
     int user_column;
 } dcli_shift;
 

@@ -1,4 +1,5 @@
-/* kernel/rows.c - the numbers that a kernel is given for a box: where each stands, and how boxes are cut into rows. */
+/* kernel/rows.c - rows, the numbers that describe a box to a kernel: which fields they have, and how boxes are cut into
+ * rows. */
 #include <string.h>
 
 #include "base/check.h"
@@ -68,7 +69,8 @@ int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a)
     return fields[field].length == ONE ? 1 : body->params[body->access[a].param].rank;
 }
 
-/* Give the fields `first` to `last` their places, for one access after the other. */
+/* Set the positions of the fields `first` to `last` in a row, for one access after the other, from index `at` on.
+ * @return the index after them. */
 static int place_fields(dcli_body *body, int accesses, dcli_row_field first, dcli_row_field last, int at)
 {
     for (int a = 0; a < accesses; a++)
@@ -122,7 +124,7 @@ void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[
             part_out[dcli_row_at(body, DCLI_ROW_OFFSET, a)] += lo[m] * row[dcli_row_at(body, DCLI_ROW_STEP, a) + m];
 }
 
-/* A step along an axis of one element is not used. */
+/* Whether access a has step 1 along an axis. On an axis with one element any step will do, because it is not used. */
 static bool is_step_one(const dcli_body *body, const int64_t row[], int a, int axis)
 {
     return row[dcli_row_at(body, DCLI_ROW_COUNT, a) + axis] <= 1 ||
@@ -153,8 +155,8 @@ bool dcli_row_is_straight(const dcli_body *body, const int64_t row[])
 }
 
 enum {
-    SMALL_BOX = 16384,     /* elements that one work-item runs: below, starting another costs more than it brings */
-    LOOP_WEIGHT = 64,      /* an element of a body with loops is assumed to take this many times as long */
+    SMALL_BOX = 16384,     /* least elements of a row: with fewer, starting another row costs more than it gains */
+    LOOP_WEIGHT = 64,      /* how many times as long as another an element is assumed to take in a body with loops */
     ROWS_PER_UNIT = 8,     /* table rows per compute unit, so that units that are slower get fewer */
     ACROSS_ELEMENTS = 256, /* transposed inputs: elements of a row along the axis in which they are contiguous */
     ALONG_ELEMENTS = 1024, /* most elements of a row along the innermost axis, so that its pages fit the TLB */
@@ -174,7 +176,7 @@ static int64_t product(int rank, const int64_t count[])
     return elements;
 }
 
-/* Cut axes into about equal parts, the outermost first, until there are `wanted` rows. */
+/* Cut the shape of a row along its axes, the outermost first, into about equal parts, until there are `wanted` rows. */
 static void cut_rows(int rank, int64_t wanted, int64_t shape[])
 {
     for (int m = 0; m < rank && wanted > 1; m++) {
@@ -184,8 +186,8 @@ static void cut_rows(int rank, int64_t wanted, int64_t shape[])
     }
 }
 
-/* Choose rows that are about square in the two axes of a transposition, and extend over the other axes as far as their
- * size allows. */
+/* Choose the shape of rows for transposed inputs: about square in the two axes of the transposition, and along the
+ * other axes as long as the row's size allows. */
 static void cut_squares(const dcli_body *body, int across, int64_t wanted, int64_t shape[])
 {
     int along = body->space_rank - 1;

@@ -14,10 +14,10 @@
 #include "kernel/inside.h"
 
 enum {
-    LINE_ELEMENTS = 1024,          /* elements of output collected at a time if no input is transposed */
+    LINE_ELEMENTS = 1024,          /* elements of a line of output that is collected, if no input is transposed */
     STREAM_ARRAY_BYTES = 32 << 20, /* arrays of at least this size do not stay in caches */
-    STREAM_LAUNCH_BYTES = 4 << 20  /* launches with at least this much output store it without caching, because it
-                                      would not be read again from caches */
+    STREAM_LAUNCH_BYTES = 4 << 20  /* launches that write at least this much store it without caching, because it
+                                      would not be read from caches again */
 };
 
 static const char *type_of(const dcli_body *body, int a)
@@ -42,7 +42,7 @@ static void emit_elements(dcli_nest *nest)
     }
 }
 
-/* Emit the whole innermost axis as one loop. */
+/* Emit the innermost axis as one loop that runs the body. */
 static void emit_plain_line(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -64,8 +64,8 @@ static void emit_plain_kernel(dcli_nest *nest)
         dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit the line buffers, and dcl_stream: whether this launch stores without caching. On CPU devices all address spaces
- * are one, so a pointer to a buffer can replace the output's. */
+/* Emit the buffers for lines of output and for transposed blocks, and dcl_stream: whether this launch stores without
+ * caching. On CPU devices all address spaces are one, so a pointer to a buffer can replace that of the output. */
 static void emit_buffers(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
@@ -96,8 +96,8 @@ static void emit_buffers(dcli_nest *nest, int across, int width)
     dcli_text_put(nest->out, " >= %d;\n", STREAM_LAUNCH_BYTES);
 }
 
-/* Open a loop over lines of the innermost axis: dcl_m elements from dcl_v on. The first line is shortened so that the
- * next ones begin at a cache line of the first streamed output. */
+/* Open a loop over the innermost axis in lines: dcl_m elements from element dcl_v on. The first line is shortened so
+ * that the next ones begin at a cache line of the first streamed output. */
 static void open_lines(dcli_nest *nest, int across, int width)
 {
     int v = nest->innermost, streamed = dcli_first_streamed(nest->body);
@@ -114,7 +114,7 @@ static void open_lines(dcli_nest *nest, int across, int width)
                       streamed, streamed, nest->level[streamed], type_of(nest->body, streamed));
 }
 
-/* Emit one line: run the body over it, then store the collected output. */
+/* Emit the code for one line: run the body over it, then store the collected output. */
 static void emit_line(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
@@ -148,8 +148,8 @@ static void emit_line(dcli_nest *nest, int across, int width)
                           type_of(body, a), a, a, nest->level[a], a);
 }
 
-/* Emit blocks of dcl_h indices of the axis `across` and a line of the innermost axis: transpose the inputs, then
- * process line by line. */
+/* Emit a loop over blocks, each of dcl_h indices of axis `across` times one line: transpose the inputs of the block,
+ * then process it line by line. */
 static void emit_blocks(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
@@ -214,8 +214,8 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_text_put(out, "    }\n}\n");
 }
 
-/* Emit the kernel that processes its share of the launch's groups: first it gathers a group's inputs, then it runs the
- * group's rows. */
+/* Emit the kernel in which a work-item processes its share of the launch's groups: it gathers a group's inputs, then
+ * runs the group's rows. */
 static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool straight)
 {
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, DCLI_VARIANT_UNIT);

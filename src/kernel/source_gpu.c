@@ -25,17 +25,20 @@
 
 enum {
     SQUARE = DCLI_SQUARE,
-    SQUARE_ROWS = 8,                 /* rows of a square that a work-group processes at a time */
+    SQUARE_ROWS = 8,                 /* rows of a square that a work-group processes at a time: its size along
+                                        dimension 1 */
     GROUP = 256,                     /* work-items of a group */
     WARP = 32,                       /* work-items that the hardware executes together */
     EACH = 4,                        /* indices of a long row that one work-item computes */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* most groups along dimensions 1 and 2 */
-    MOST_GROUPS_0 = 1 << 27,         /* most groups along dimension 0: 2^35 work-items, more than memory has elements */
-    MANY = 1 << 20,                  /* a launch with at least this many indices has EACH indices per work-item */
-    MOST_DEEP = 64                   /* work-items of a group along dimension 2 */
+    MOST_GROUPS_0 = 1 << 27,         /* most groups along dimension 0: with 256 work-items each more than memory has
+                                        elements */
+    MANY = 1 << 20,                  /* in launches with at least this many indices a work-item computes EACH of them */
+    MOST_DEEP = 64                   /* most work-items of a group along dimension 2 */
 };
 
-/* Emit offsets, first index and count of the part of axis u that a work-item's dimension 1 covers. */
+/* Emit what dimension 1 needs of axis u: if the launch has fewer work-items than the axis has indices, the axis is
+ * divided into parts of dcl_span indices; emit offsets, first index and count of part dcl_part. */
 static void open_part(dcli_nest *nest, int u)
 {
     dcli_text_put(nest->out,
@@ -46,9 +49,9 @@ static void open_part(dcli_nest *nest, int u)
     dcli_text_put(nest->out, "    {\n    const long dcl_i%d = dcl_first, dcl_n%d = dcl_left;\n", u, u);
 }
 
-/* Open dimension 2: loops over all axes but the innermost and u, and over the parts of u if `in_parts`. A launch has
- * work-items for all parts. The other axes need a loop, which makes a stencil 10 % slower but squares 25 % faster. Two
- * blocks are open afterwards. */
+/* Open what dimension 2 runs over: all axes but the innermost and u, and if `in_parts` the parts of u. A launch has
+ * work-items for all parts, so parts alone need no loop. Other axes need one, and squares have one, too: a loop makes a
+ * stencil 10 % slower but squares 25 % faster. Two blocks are open afterwards. */
 static void open_outer(dcli_nest *nest, int u, bool in_parts)
 {
     if (in_parts)
@@ -59,7 +62,7 @@ static void open_outer(dcli_nest *nest, int u, bool in_parts)
     else
         dcli_text_put(nest->out, "    const long dcl_span = 0, dcl_parts = 1;\n");
     dcli_text_put(nest->out, "    const long dcl_outer = dcl_parts");
-    int last = -1; /* the slowest axis takes the remainder, without a division */
+    int last = -1; /* the last axis to be split off: it gets the rest, without a division */
     for (int m = nest->innermost - 1; m >= 0; m--)
         if (m != u) {
             dcli_text_put(nest->out, " * dcl_n%d", m);
@@ -102,9 +105,9 @@ static void emit_elements(dcli_nest *nest, bool squares)
 /* Whether each work-item gets one index: bodies with loops take long, so more indices per work-item gain nothing. */
 static bool is_single(const dcli_body *body) { return body->inside->has_loop; }
 
-/* Emit a loop of constant length over a work-item's indices, `step` apart, so that the compiler issues the reads of all
- * of them at once. The condition inside costs nothing; a separate loop for the end of a row would delay the whole
- * group. */
+/* Emit a loop of EACH steps over a work-item's indices, `step` apart, so that the compiler issues the reads of all of
+ * them at once. The condition inside costs nothing; a separate loop for the end of a row would delay the whole group.
+ * @param is_last  no further use of the elements' definitions follows. */
 static void emit_loop(dcli_nest *nest, const char *step, bool is_last)
 {
     int v = nest->innermost;
@@ -119,8 +122,8 @@ static void emit_loop(dcli_nest *nest, const char *step, bool is_last)
     dcli_text_put(nest->out, "    }\n    }\n");
 }
 
-/* Emit the computation of several indices per work-item, or of one if the launch has enough work-items. In wide groups
- * the indices are a constant distance apart, which takes fewer registers. */
+/* Emit the code for EACH indices per work-item, or for one if the launch has enough work-items. In groups of GROUP
+ * work-items the indices are a constant distance apart, which takes fewer registers. */
 static void emit_indices(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -142,9 +145,9 @@ static void emit_indices(dcli_nest *nest)
     dcli_text_put(nest->out, unrolled ? "    }\n" : "");
 }
 
-/* Emit the computation of several indices per work-item, for a body with conditions. A read behind a condition is not
- * issued before the condition is known, so a loop of constant length would only take registers: on an H200 it makes a
- * guarded five-point stencil 50 % slower. */
+/* Emit the code for several indices per work-item of a body with conditions. A read behind a condition is not issued
+ * before the condition is known, so a loop of constant length would only take registers: on an H200 it makes a guarded
+ * five-point stencil 50 % slower. */
 static void emit_conditional(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -156,8 +159,8 @@ static void emit_conditional(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
-/* A group covers `width` indices of the innermost axis, one per work-item; or EACH times that, and each work-item
- * computes every width-th of them. */
+/* Emit a kernel without squares. A work-group covers as many indices of the innermost axis as it is wide, one per
+ * work-item; or EACH times as many, and each work-item computes indices at the distance of that width. */
 static void emit_plain(dcli_nest *nest)
 {
     int v = nest->innermost, u = v - 1;
@@ -182,7 +185,7 @@ static void emit_plain(dcli_nest *nest)
     dcli_text_put(nest->out, v > 0 ? "    }\n    }\n    }\n" : "");
 }
 
-/* Open a loop with a constant number of steps over the rows of a square that this work-item handles. */
+/* Open the loop over the rows of a square that a work-item handles; it has a constant number of steps. */
 static void open_square(dcli_nest *nest)
 {
     dcli_text_put(nest->out,
@@ -220,8 +223,8 @@ static void use_squares(dcli_nest *nest, int u)
     dcli_text_put(nest->out, "    }\n    }\n    barrier(CLK_LOCAL_MEM_FENCE);\n");
 }
 
-/* Emit the transposition by squares. All work-items of a group have the same square, so all of them reach the barriers.
- * dcli_row_is_unit() ensures that dimension 1 covers the axis across. */
+/* Emit a kernel that transposes inputs by squares. All work-items of a group have the same square, so all of them reach
+ * the barriers. dcli_row_is_unit() ensures that dimension 1 covers the axis across. */
 static void emit_squares(dcli_nest *nest, int u)
 {
     const dcli_body *body = nest->body;
@@ -244,8 +247,8 @@ static int square_axis(const dcli_body *body, dcli_variant variant)
     return variant == DCLI_VARIANT_UNIT ? dcli_transposed_axis(body) : -1;
 }
 
-/* Emit the own numbers of the work-item's row, as dcl_o<position in the row>; and in dimension 2 the first index of the
- * work-item and the distance to its next one. Groups with barriers have one row and no surplus work-items. */
+/* Emit the choice of a work-item's row: its own numbers, as dcl_o<index in the row>, and where in dimension 2 the
+ * work-item begins and how far its next step is. Groups with barriers have one row and no surplus work-items. */
 static void open_row(dcli_text *out, const dcli_body *body, bool barriers)
 {
     int at[dcli_row_length(body)], count = dcli_row_own(body, at);
@@ -294,8 +297,8 @@ void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 
 static int64_t groups_for(int64_t count, int64_t per_group) { return count > 0 ? (count - 1) / per_group + 1 : 1; }
 
-/* Size of dimension 2: the parts of the second axis times all axes except the two that have their own dimension. The
- * kernel's loop handles what exceeds MOST_GROUPS. */
+/* The size of dimension 2: the parts of axis `second` times all axes except that and the innermost. If it exceeds
+ * MOST_GROUPS, the kernel loops. */
 static int64_t outer_groups(const dcli_body *body, const int64_t count[], int second, int64_t parts)
 {
     int64_t outer = dcli_min(parts, MOST_GROUPS);
@@ -305,7 +308,7 @@ static int64_t outer_groups(const dcli_body *body, const int64_t count[], int se
     return outer;
 }
 
-/* Small launches spread their indices over as many work-items as possible. */
+/* How many indices a work-item computes: one in small launches, which use as many work-items as possible. */
 static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_t rows)
 {
     int64_t indices = rows;
@@ -319,11 +322,12 @@ static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_
 static dcli_launch_size size_of_row(const dcli_body *body, int square, const int64_t count[], int64_t rows)
 {
     int v = body->space_rank - 1, u = square >= 0 ? square : v - 1;
-    int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE; /* indices of a group */
+    int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE; /* indices that a group covers along
+                                                                                  dimensions 0 and 1 */
     if (square < 0) {
         int64_t each = indices_each(body, count, rows);
         for (wide = GROUP; v > 0 && wide > 1 && wide / 2 * (wide > WARP ? each : 1) >= count[v];)
-            wide /= 2; /* as wide as the rows, but whole warps if possible */
+            wide /= 2; /* as wide as the rows are long, but whole warps if possible */
         high = v > 0 ? GROUP / wide : 1;
         across = wide * each;
         down = high;
@@ -337,7 +341,7 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
                               .rows = 1};
 }
 
-/* Let one group compute several small rows. */
+/* If one group is enough for a row and rows are small, let a group compute several of them, along dimension 2. */
 static void fold_rows(const dcli_body *body, const int64_t count[], int64_t rows, dcli_launch_size *size)
 {
     int v = body->space_rank - 1;

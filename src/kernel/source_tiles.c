@@ -9,9 +9,9 @@
 #include "kernel/tile_kernel.h"
 
 enum {
-    CPU_GROUP = 64,    /* work-items that a CPU's compiler turns into a loop */
+    CPU_GROUP = 64,    /* work-group size on a CPU, whose compiler makes a loop of a group */
     GPU_GROUP = 256,   /* default work-group size on a GPU */
-    LARGE_GROUP = 512, /* work-group size if the default gives too many groups */
+    LARGE_GROUP = 512, /* work-group size if the default one gives too many groups */
     MOST_GROUPS = DCLI_MOST_GROUPS,
     MOST_DEEP = 64 /* most work-items of a group along dimension 2 */
 };
@@ -32,7 +32,7 @@ bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[])
 
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
-/* Number of work-items along a dimension; dimension 2 has all axes but the last two. */
+/* Number of work-items along a dimension: dimension 2 combines all axes but the last two. */
 static int64_t items_along(const dcli_body *body, const int64_t count[], int dimension)
 {
     int rank = body->space_rank;
@@ -108,7 +108,8 @@ static void put_subscripts(dcli_text *out, int rank, const char *before)
         dcli_text_put(out, "%s%sdcl_e%d", d > 0 ? ", " : "", before, d);
 }
 
-/* Emit the condition that element e is present in the tile. For a cross, the halo extends along one axis at a time. */
+/* Emit the condition that the element with local indices dcl_e is present. For a cross, an element may be in the halo
+ * along one axis only. */
 static void emit_condition(dcli_text *out, const dcli_body *body, int a)
 {
     int rank = param_of(body, a)->rank;
@@ -124,7 +125,8 @@ static void emit_condition(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, " <= 1");
 }
 
-/* Emit dcl_at<a>: the address of an element, or for one that is not present a substitute and a report. */
+/* Emit dcl_at<a>, which finds an element by its local indices: it returns its address or, if it is not present, that of
+ * a substitute, and reports it. */
 static void emit_finder(dcli_text *out, const dcli_body *body, int a)
 {
     int rank = param_of(body, a)->rank;
@@ -140,7 +142,7 @@ static void emit_finder(dcli_text *out, const dcli_body *body, int a)
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, " + dcl_e%d * dcl_r->dcl_v[%d]", d, dcli_row_at(body, DCLI_ROW_STEP, a) + d);
     dcli_text_put(out, ";\n    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n", a);
-    for (int d = 0; d < rank; d++) /* the numbers may be anything, so overflow must be avoided */
+    for (int d = 0; d < rank; d++) /* the indices may be any numbers, so unsigned arithmetic is used */
         dcli_text_put(
             out,
             "        dcl_report[%d] = (long)((ulong)dcl_r->dcl_v[%d] + (ulong)dcl_e%d * (ulong)dcl_r->dcl_v[%d]);\n",
@@ -150,7 +152,8 @@ static void emit_finder(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, ")(dcl_report + %d);\n}\n", body->access[a].written ? DCLI_REPORT_SPARE : DCLI_REPORT_ZERO);
 }
 
-/* Undefine macros of the prelude with a name, and define the name as a macro. */
+/* Emit the beginning of the definition of a macro, the array's name with a suffix, after undefining a macro of the
+ * prelude with that name. */
 static void define(dcli_text *out, const dcli_body *body, int a, const char *suffix)
 {
     dcli_text_put(out, "#undef %s%s\n#define %s%s", param_of(body, a)->name, suffix, param_of(body, a)->name, suffix);
@@ -221,8 +224,8 @@ static void emit_pointers(dcli_text *out, const dcli_body *body, dcli_variant va
     }
 }
 
-/* Emit dcl_i<m>, the work-item's position along axis m, and dcl_item(m). Dimension 2 is split into its axes, the last
- * one fastest; the first axis gets positions beyond the tile. */
+/* Emit dcl_i<m>, the position of the work-item in the tile along axis m, and dcl_item(m). Dimension 2 is split into its
+ * axes, the last one fastest; surplus work-items get positions beyond the tile along the first axis. */
 static void emit_places(dcli_text *out, const dcli_body *body)
 {
     int rank = body->space_rank, count = dcli_row_at(body, DCLI_ROW_COUNT, 0);
@@ -243,7 +246,7 @@ static void emit_places(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "dcl_i%d)\n", rank - 1);
 }
 
-/* If the library chooses the groups, skip surplus work-items. */
+/* Emit a check that ends surplus work-items, if the library chooses the groups. */
 static void emit_guard(dcli_text *out, const dcli_body *body)
 {
     int rank = body->space_rank, count = dcli_row_at(body, DCLI_ROW_COUNT, 0);

@@ -11,7 +11,7 @@ static const dcli_spot in_brackets = {.brackets = 1};
 
 static dcl_status read_statement(dcli_parser *parser);
 
-/* End the current statement: its writes are effective from here on. */
+/* End the current statement: what it writes is certainly written from here on. */
 static void settle(dcli_parser *parser)
 {
     parser->written |= parser->pending;
@@ -107,7 +107,7 @@ static dcl_status read_if(dcli_parser *parser)
     return status;
 }
 
-/* Parse a loop's body. It may not run at all, so its writes do not count after it. */
+/* Parse the body of a loop. It may not run at all, so what it writes is not certainly written after it. */
 static dcl_status read_loop_body(dcli_parser *parser)
 {
     uint64_t before = parser->written;
@@ -170,7 +170,7 @@ static dcl_status read_for(dcli_parser *parser)
     if (status == DCL_OK)
         status = dcli_parse_expression(parser, semicolon[0] + 1, close, in_brackets);
     settle(parser);
-    parser->written = before; /* condition and step run after the body, and perhaps never */
+    parser->written = before; /* the condition and the step run after the body, and perhaps never */
     parser->at = close + 1;
     if (status == DCL_OK)
         status = read_loop_body(parser);
@@ -191,11 +191,12 @@ static dcl_status read_switch(dcli_parser *parser)
     parser->switches--;
     parser->switch_block = around_block;
     parser->switch_written = around_written;
-    parser->written = before; /* perhaps no case was taken */
+    parser->written = before; /* it is possible that no case is taken */
     return status;
 }
 
-/* Parse a label. A jump to it may skip everything before it; these paths are known only at the switch's own level. */
+/* Parse a label of a switch. A jump to it may skip everything before it. Such jumps are known only for labels directly
+ * in the switch's block; others are refused. */
 static dcl_status read_label(dcli_parser *parser, int block)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -240,8 +241,8 @@ static dcl_status read_jump(dcli_parser *parser)
     return DCL_OK;
 }
 
-/* Skip __attribute__((opencl_unroll_hint(2))) before a loop, which only the compiler uses; before other statements it
- * belongs to them. */
+/* Skip __attribute__((opencl_unroll_hint(2))) before a loop, which only the compiler uses. Before other statements an
+ * attribute is part of them. */
 static void skip_attributes(dcli_parser *parser)
 {
     const dcli_tokens *tokens = parser->tokens;

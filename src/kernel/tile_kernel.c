@@ -85,7 +85,8 @@ static dcl_status check_derived(const dcli_body *body)
 
 /* ---- the text ----------------------------------------------------------------------------------------------------- */
 
-/* Whether a word requires DCL_GROUP: collective functions of OpenCL 1.2 to 3.0, and memory shared by a group. */
+/* Whether a word may be used only if DCL_GROUP is given: functions of OpenCL 1.2 to 3.0 that a work-group executes
+ * together, and memory that it shares. */
 static bool needs_group(const char *word, size_t length)
 {
     static const char *const starts[] = {"work_group_", "async_work_group_", "sub_group_", "intel_sub_group_"};
@@ -117,7 +118,8 @@ static dcl_status check_word(const dcli_body *body, int t)
     return DCL_OK;
 }
 
-/* Check that C(...) or C_data[...], whose last token is `last`, is not assigned to unless C is an output. */
+/* Check that an element of an array, C(...) or C_data[...], is not assigned to unless the array is an output. @param t
+ * token of the name. @param last  last token of the element. */
 static dcl_status check_written(const dcli_tokens *tokens, int t, int last, const dcli_param *param)
 {
     bool output = param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
@@ -144,7 +146,8 @@ static dcl_status check_element(const dcli_tokens *tokens, int t, const dcli_par
     return check_written(tokens, t, tokens->token[t + 1].partner, param);
 }
 
-/* Check that an axis given as a number is one of the array's: beyond it are other numbers of the row. */
+/* Check that an axis given as a number, as in C_count(0), is one of the array's: other numbers would read beyond the
+ * field. */
 static dcl_status check_axis(const dcli_tokens *tokens, int t, const char *name, int rank)
 {
     if (!dcli_token_is(tokens, t + 1, "(") || dcli_token_kind_of(tokens, t + 2) != DCLI_TOKEN_NUMBER ||
@@ -199,8 +202,8 @@ static dcl_status check_text(dcli_body *body)
     return status;
 }
 
-/* Refuse barriers if the library chooses the groups: surplus work-items end at once, so a barrier would wait for
- * ever. */
+/* Check a prelude for barriers if the library chooses the groups: surplus work-items end at once, so others would wait
+ * for ever. */
 static dcl_status check_prelude(const dcli_body *body)
 {
     const char *at = dcli_items_grouped(&body->items) ? "" : body->prelude;
@@ -277,7 +280,7 @@ static dcl_status read_text(dcli_body *body)
     if (status == DCL_OK)
         status = check_prelude(body);
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].line == 0) /* perhaps used in a macro of the prelude */
+        if (body->access[a].line == 0) /* not found in the text: it may be used in a macro of the prelude */
             body->access[a].line = body->access[a].column = 1;
     return status;
 }

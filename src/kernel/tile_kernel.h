@@ -18,15 +18,14 @@ dcl_status dcli_tile_kernel_parse(const char *text, const char *prelude, int cou
 /** Whether DCL_GROUP was given. */
 static inline bool dcli_items_grouped(const dcli_items *items) { return items->group[0] > 0; }
 
-/* Arguments of the generated kernels; in either form a row (dcli_row_field) is passed by value, followed by the
- * report. */
-
-/** Whether dcl_unit may run a row: the last axes of all arrays are contiguous. */
+/** Whether dcl_unit may run a row: along their last axes all arrays are contiguous. (Kernels of both forms get a row by
+ *  value, after the arguments common to all kernels, and then the report.) */
 bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[]);
 
 enum { DCLI_MOST_GROUPS = 65535 }; /* limit of GPUs for dimensions 1 and 2 of a launch */
 
-/** Launch sizes for one box, always three-dimensional. @param count  [space_rank] of the box. */
+/** Find the size of the launch for one box, which always has three dimensions. @param count  [space_rank] of the
+ *  box. */
 void dcli_tile_launch_size(const dcli_body *body, dcli_form form, const int64_t count[],
                            size_t global_out[DCLI_ITEM_DIMENSIONS], size_t local_out[DCLI_ITEM_DIMENSIONS]);
 

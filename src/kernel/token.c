@@ -170,7 +170,8 @@ static dcl_status cut(struct scanner *s)
 
 static char closing_of(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
 
-/* Report a bracket that was not closed: a statement ends inside ( or [, except in the head of a for loop. */
+/* Check brackets at a semicolon, token t: a statement must not end inside ( or [, except in the head of a for loop.
+ * @param open  the innermost open bracket. */
 static dcl_status check_open(const dcli_tokens *tokens, int open, int t)
 {
     char sign = tokens->text[tokens->token[open].start];
@@ -214,8 +215,8 @@ static dcl_status match_brackets(dcli_tokens *tokens)
                            closing_of(opened));
 }
 
-/* Refuse characters that change where lines end, even inside words and comments: a backslash at the end of a line joins
- * lines; a lone carriage return ends a line for clang, so that a comment ends earlier than it seems. */
+/* Refuse a text with characters that change where lines end, even inside words and comments: a backslash at the end of
+ * a line joins lines; a lone carriage return ends a line for clang, so that a comment ends earlier than it seems. */
 static dcl_status refuse_odd_lines(struct scanner *s)
 {
     for (const char *at = s->at; *at != '\0'; at++) {

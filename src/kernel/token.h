@@ -33,9 +33,9 @@ typedef struct dcli_tokens {
 dcl_status dcli_tokens_make(const char *text, dcli_tokens *tokens_out);
 void dcli_tokens_free(dcli_tokens *tokens);
 
-/** Whether token t (any number) has this spelling. */
+/** Whether token t has this spelling. Any number is accepted for t; false if there is no such token. */
 bool dcli_token_is(const dcli_tokens *tokens, int t, const char *spelling);
-/** Whether token t (any number) has one of these spellings, separated by blanks. */
+/** Whether token t has one of these spellings, which are separated by blanks. Any number is accepted for t. */
 bool dcli_token_in(const dcli_tokens *tokens, int t, const char *spellings);
 dcli_token_kind dcli_token_kind_of(const dcli_tokens *tokens, int t);
 

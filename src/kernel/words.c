@@ -14,7 +14,7 @@
 struct cutter {
     const dcli_origin *origin;
     char *text; /* lines joined */
-    int *place; /* position of each of its bytes in the original */
+    int *place; /* index in the original text of each byte of the joined text */
     int at, counted, line, line_start;
     dcli_words *words;
 };
@@ -50,7 +50,7 @@ dcl_status dcli_word_fail(const dcli_word *word, const char *format, ...)
     return status;
 }
 
-/* Make a word that begins at byte `at`; calls are in ascending order. */
+/* Make a word that begins at byte `at` of the joined text. Calls must be in ascending order of `at`. */
 static dcli_word word_at(struct cutter *c, int at)
 {
     int place = c->place[at];
@@ -68,7 +68,7 @@ static dcl_status fail_at(struct cutter *c, int at, const char *sentence)
     return dcli_word_fail(&word, "%s", sentence);
 }
 
-/* Remove each backslash at the end of a line, together with the line break. */
+/* Make the joined text: without the backslashes at ends of lines and the line breaks after them. */
 static dcl_status join_lines(struct cutter *c)
 {
     const char *from = c->origin->text;
@@ -122,7 +122,8 @@ static dcl_status skip_comment(struct cutter *c)
     return DCL_OK;
 }
 
-/* Skip blanks, and comments, which count as blanks. */
+/* Skip blanks and comments. @param first  set to true if a line began. @param spaced  set to true if anything was
+ * skipped. */
 static dcl_status skip_blanks(struct cutter *c, bool *first, bool *spaced)
 {
     dcl_status status = DCL_OK;

@@ -13,7 +13,7 @@ typedef enum dcli_word_kind {
     DCLI_WORD_SIGN  /* one byte, or ## */
 } dcli_word_kind;
 
-/** The original text of the user, for errors. */
+/** A text of the user, for errors that quote it. */
 typedef struct dcli_origin {
     const char *text, *what; /* what: "" or "prelude " */
 } dcli_origin;
@@ -23,15 +23,16 @@ typedef struct dcli_word {
     const dcli_origin *origin;
     const char *at; /* not ended by '\0' */
     int length;
-    int line, column; /* position in the original, from 1; for the words of a macro that of its definition */
+    int line, column; /* position in the user's text, from 1; a word that comes from a macro has that of the macro's
+                         definition */
     dcli_word_kind kind;
-    bool first;   /* of its line */
-    bool spaced;  /* preceded by blanks or a comment */
-    bool painted; /* name of a macro that is not replaced here, because it was found while replacing that macro */
+    bool first;   /* it is the first word of its line */
+    bool spaced;  /* there are blanks or comments before it */
+    bool painted; /* it names a macro but is never replaced, because it was found while that macro was being replaced */
 } dcli_word;
 
 typedef struct dcli_words {
-    char *text; /* memory that the words point into; NULL: elsewhere */
+    char *text; /* the memory that the words point into, freed with the list; NULL: it belongs to others */
     dcli_word *word;
     int64_t count, capacity;
 } dcli_words;
@@ -45,12 +46,13 @@ dcl_status dcli_words_cut(const dcli_origin *origin, dcli_words *words_out);
 void dcli_words_free(dcli_words *words);
 dcl_status dcli_words_add(dcli_words *words, const dcli_word *word);
 
-/** Whether a word has this spelling; never true for literals. */
+/** Whether a word has this spelling. Never true for string and character literals. */
 bool dcli_word_is(const dcli_word *word, const char *spelling);
-/** Whether a word's spelling is one of these, which are separated by blanks, with one at either end. */
+/** Whether a word has one of these spellings: a text with a blank before and after each of them. */
 bool dcli_word_in(const dcli_word *word, const char *spellings);
 
-/** Record DCL_ERR_BODY: "prelude line L, column C: ", the sentence, the line and a caret. */
+/** Record DCL_ERR_BODY at a word: "line L, column C: " (in a prelude "prelude line ..."), the sentence, and the line
+ *  with a caret. @return DCL_ERR_BODY. */
 dcl_status dcli_word_fail(const dcli_word *word, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
