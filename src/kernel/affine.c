@@ -332,7 +332,7 @@ static bool term_value(const dcli_term *term, const dcli_body *body, const dcli_
 bool dcli_affine_evaluate(const dcli_affine *a, const dcli_body *body, const dcli_scalar values[],
                           int64_t *constant_out, int64_t coef_of_index_out[])
 {
-    wide sum[DCL_MAX_RANK + 1] = {0}; /* [0] is the constant */
+    wide sum[DCL_MAX_RANK + 1] = {0}; /* sum[0] is the constant, sum[1 + n] the coefficient of index number n */
     for (int t = 0; t < a->count; t++) {
         wide value;
         if (!term_value(&a->term[t], body, values, &value))
@@ -355,7 +355,7 @@ void dcli_affine_print(const dcli_affine *a, const dcli_body *body, dcli_text *o
     for (int t = 0; t < a->count; t++) {
         const dcli_term *term = &a->term[t];
         const char *joint = t > 0 ? " + " : "";
-        if (term->factor == INT64_MIN) /* has no literal */
+        if (term->factor == INT64_MIN) /* INT64_MIN cannot be written as one literal in OpenCL C */
             dcli_text_put(out, "%s(%" PRId64 "L - 1)", joint, INT64_MIN + 1);
         else if (term->factor != 1 || (term->index < 0 && term->scalars == 0))
             dcli_text_put(out, term->factor < 0 ? "%s(%" PRId64 "L)" : "%s%" PRId64 "L", joint, term->factor);

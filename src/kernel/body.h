@@ -20,7 +20,7 @@ enum {
 /** A parameter of a body as declared by the caller. */
 typedef struct dcli_param {
     char name[64];
-    dcl_access access; /* not PRELUDE */
+    dcl_access access; /* any but DCL_ACCESS_PRELUDE */
     dcl_type type;
     int rank;   /* arrays: 1..DCL_MAX_RANK; VALUE: 0 */
     int turned; /* the axis of the array along which elements are contiguous in memory: 0 the last, 1 the one before
@@ -62,10 +62,10 @@ typedef struct dcli_items {
  *  Loop axis m is axis m of the first output's grid; its index is the one at that position of the first output's
  *  subscripts. Loop axis 0 is the outermost loop. */
 typedef struct dcli_body {
-    char *text, *prelude; /* prelude may be "" */
+    char *text, *prelude; /* prelude: "" if there is none */
     int param_count;
     dcli_param params[DCLI_MAX_PARAMS];
-    int first_output;                /* param number */
+    int first_output;                /* number of the first parameter that is an output */
     int space_rank;                  /* number of loop axes: rank of the first output */
     int index_of_axis[DCL_MAX_RANK]; /* the name of loop axis m's index: 0 = i, 1 = j, ... */
     bool blind; /* indices are used in affine subscripts only, so what is computed does not depend on the index */
@@ -110,7 +110,7 @@ typedef enum dcli_form {
 /** The kernels of a generated program, with their names. */
 typedef enum dcli_variant {
     DCLI_VARIANT_UNIT,    /* "dcl_unit": the fast one; requires the innermost steps that dcli_row_is_unit() checks */
-    DCLI_VARIANT_ANY,     /* "dcl_any": any steps */
+    DCLI_VARIANT_ANY,     /* "dcl_any": rows with any steps; no checks */
     DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against bounds, and violations reported */
     DCLI_VARIANT_COUNT,
     DCLI_VARIANT_GATHERED = DCLI_VARIANT_COUNT, /* "dcl_gathered": as dcl_unit, but gathers inputs first:
@@ -228,7 +228,7 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
                          int64_t shape_out[]);
 /** GPU: the size of a launch. */
 typedef struct dcli_launch_size {
-    int dimensions; /* 1..3 */
+    int dimensions; /* number of dimensions of the launch, 1..3 */
     size_t global[3], local[3];
     int64_t rows;  /* rows that the launch runs: fewer than asked for if no launch can have so many */
     uint32_t each; /* the kernel's argument of this name */

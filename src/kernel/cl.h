@@ -6,6 +6,6 @@ extern const char dcli_cl_report[];
 extern const char dcli_cl_cpu[]; /* emitted before the following texts, each of which is emitted once per element
                                     type, which it calls dcl_T */
 extern const char dcli_cl_turn[], dcli_cl_store[];
-extern const char dcli_cl_gather[]; /* behind turn */
+extern const char dcli_cl_gather[]; /* emitted after dcli_cl_turn, whose functions it calls */
 
 #endif

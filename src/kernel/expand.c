@@ -40,7 +40,7 @@ struct run {
     const dcli_expansion *expansion;
     struct macro *macro;
     int64_t macros, macro_capacity;
-    int bucket[BUCKETS]; /* number of a macro + 1 */
+    int bucket[BUCKETS]; /* hash table of macros: number of the last one + 1; 0: none */
     struct choice choice[MOST_CHOICES];
     int choices, choice_count;
     struct condition condition[DEEPEST];

@@ -167,7 +167,7 @@ static dcl_status read_name(dcli_parser *parser, int t, dcli_spot spot, int *nex
     const char *name = tokens->text + token->start;
     *next_out = t + 1;
     if (dcli_token_in(tokens, t - 1, ". ->"))
-        return DCL_OK; /* a member's name */
+        return DCL_OK; /* it names a member of a struct or vector, not a variable */
     const char *refused = dcli_name_refused(name, (size_t)token->length);
     if (refused != NULL)
         return dcli_token_fail(tokens, t, "%.*s cannot stand in a body: %s", token->length, name, refused);

@@ -165,7 +165,7 @@ static dcl_status check_words(const dcli_words *words, bool directives)
             end = dcli_directive_end(words, w);
             defines = end > w + 1 && dcli_word_is(word + 1, "define");
             status = check_directive(words, w, end);
-            w += end > w + 1; /* its name */
+            w += end > w + 1; /* skip the directive's name, which has been checked */
             continue;
         }
         if (dcli_word_is(word, "_Pragma"))

@@ -20,7 +20,7 @@ bool dcli_gathers(const dcli_body *body)
     return false;
 }
 
-enum { AHEAD = 8 }; /* pieces */
+enum { AHEAD = 8 }; /* how many pieces ahead of the current one are prefetched */
 
 static dcl_type type_of(const dcli_body *body, int a) { return body->params[body->access[a].param].type; }
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "kernel/names.h"
 
-/* A definition. */
+/* One #define of the prelude. A name may have several. */
 struct macro {
     const char *name;
     int length;

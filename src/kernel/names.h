@@ -6,7 +6,7 @@
 
 /** The number of an index name (i = 0, j = 1, ... p = 7); -1: it is not one. */
 int dcli_name_index(const char *name, size_t length);
-/** "i" ... "p". */
+/** The name of an index by its number: "i" for 0 ... "p" for 7. */
 const char *dcli_index_name(int index);
 
 /** Whether a name (of given length) is a type or a qualifier of OpenCL C, which can begin a declaration. */

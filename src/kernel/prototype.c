@@ -18,7 +18,7 @@ struct level {
     bool starts;      /* the statement has not begun: the next word is its first */
     bool declares;    /* the statement is a declaration */
     bool initializes; /* the next words are an initializer, or part of a condition, in which no function is declared */
-    bool file_scope;  /* outside of functions */
+    bool file_scope;  /* the statement is outside of functions */
     bool fixed;       /* these braces are an initializer: nothing in them is declared */
     bool in_for;      /* inside the parentheses of a for loop */
     bool resumes;     /* after the closing brace the statement before the opening one goes on */

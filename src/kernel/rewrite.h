@@ -14,7 +14,7 @@ typedef struct dcli_shift {
     int user_column;
 } dcli_shift;
 
-/** Shifts in text order. */
+/** The shifts of a rewritten text, in the order of the text. */
 typedef struct dcli_shift_list {
     dcli_shift *shift;
     int64_t count, capacity;

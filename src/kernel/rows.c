@@ -162,7 +162,7 @@ enum {
     ALONG_ELEMENTS = 1024, /* most elements of a row along the innermost axis, so that its pages fit the TLB */
     SMALL_NS = 60000,      /* a box that one unit computes in less is one row: other units take as long to wake */
     ROW_NS = 8000,         /* least time of a row that is cut by cost */
-    COSTLY_NS = 50,        /* an element that takes so long does not wait for memory: its cost may vary as it likes, */
+    COSTLY_NS = 50,        /* elements that take at least this long do not wait for memory, and their cost may vary */
     COSTLY_PER_UNIT = 128  /* most rows per unit if elements are costly. Drivers hand out half of the remaining rows
                               at a time, divided by all units */
 };

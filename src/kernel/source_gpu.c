@@ -27,7 +27,7 @@ enum {
     SQUARE = DCLI_SQUARE,
     SQUARE_ROWS = 8,                 /* rows of a square that a work-group processes at a time: its size along
                                         dimension 1 */
-    GROUP = 256,                     /* work-items of a group */
+    GROUP = 256,                     /* number of work-items of a work-group */
     WARP = 32,                       /* work-items that the hardware executes together */
     EACH = 4,                        /* indices of a long row that one work-item computes */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* most groups along dimensions 1 and 2 */

@@ -130,7 +130,7 @@ static dcl_status check_written(const dcli_tokens *tokens, int t, int last, cons
         param->name, dcli_access_name(param->access), param->name);
 }
 
-/* C(...), or C alone. */
+/* Check the use of an array by its name: C(...); its name alone is refused. */
 static dcl_status check_element(const dcli_tokens *tokens, int t, const dcli_param *param)
 {
     int first[DCL_MAX_RANK], end[DCL_MAX_RANK];

@@ -52,7 +52,7 @@ static dcl_status skip_comment(struct scanner *s)
     return DCL_OK;
 }
 
-/* Blanks and comments. */
+/* Skip blanks and comments. @return DCL_OK or DCL_ERR_BODY. */
 static dcl_status skip_blanks(struct scanner *s)
 {
     for (;;) {

@@ -16,7 +16,7 @@ typedef enum dcli_token_kind {
 
 typedef struct dcli_token {
     dcli_token_kind kind;
-    int start, length; /* bytes of the text */
+    int start, length; /* position of the first byte in the text, and number of bytes */
     int line, column;  /* from 1; columns count bytes */
     int partner;       /* number of the token of the matching bracket; -1: not a bracket */
 } dcli_token;

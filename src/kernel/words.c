@@ -13,7 +13,7 @@
 
 struct cutter {
     const dcli_origin *origin;
-    char *text; /* lines joined */
+    char *text; /* the text with joined lines, which the words point into */
     int *place; /* index in the original text of each byte of the joined text */
     int at, counted, line, line_start;
     dcli_words *words;

@@ -10,15 +10,15 @@ typedef enum dcli_word_kind {
     DCLI_WORD_NAME,
     DCLI_WORD_NUMBER,
     DCLI_WORD_TEXT, /* a string or character literal */
-    DCLI_WORD_SIGN  /* one byte, or ## */
+    DCLI_WORD_SIGN  /* any other single byte, or ## */
 } dcli_word_kind;
 
 /** A text of the user, for errors that quote it. */
 typedef struct dcli_origin {
-    const char *text, *what; /* what: "" or "prelude " */
+    const char *text, *what; /* what: begins errors about it: "" for a body, "prelude " for a prelude */
 } dcli_origin;
 
-/** A preprocessing token. */
+/** A word: a preprocessing token of C. */
 typedef struct dcli_word {
     const dcli_origin *origin;
     const char *at; /* not ended by '\0' */

@@ -35,7 +35,7 @@ typedef struct dcli_gather {
     dcli_lowered *lowered;
     bool possible;                                 /* works of this body can gather on this device; false: no work is
                                                       taken */
-    bool *took;                                    /* [batch->work_count] */
+    bool *took;                                    /* [batch->work_count] whether the work was taken */
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* per access: the array's indices as functions of the loop's */
     dcli_near *near;     /* [batch->stage_count] index of each stage's pieces, made at first use */
     int output;          /* number of the first access that is written */

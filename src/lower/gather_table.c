@@ -37,7 +37,7 @@ void dcli_gather_place(const dcli_traits *traits, dcli_lowered *lowered)
  * one of the same hash. */
 struct shapes {
     int64_t *shape, count; /* [count][DCLI_SHAPE_LONGS] */
-    int64_t *of;           /* [pieces] */
+    int64_t *of;           /* [pieces] number of each piece's shape */
 };
 
 static int64_t way_of(const dcli_transfer *piece)

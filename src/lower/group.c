@@ -212,11 +212,11 @@ int dcli_group_orders(const dcli_gather *gather, const dcli_gather_part *part)
     return orders;
 }
 
-/* The rows of a group. */
+/* The rows of a group while it is built. */
 struct rows {
     int64_t *row, count;
-    dcli_packed *packed; /* [parts][access_count] */
-    int64_t bytes;       /* of scratch memory */
+    dcli_packed *packed; /* [parts][access_count] where gathered inputs are in the scratch memory */
+    int64_t bytes;       /* bytes of scratch memory that the group uses */
 };
 
 static bool all_fit(const dcli_gather *gather, const struct rows *rows)

@@ -7,7 +7,7 @@
 
 /** The properties of a device, and of its node, that lowering depends on. */
 typedef struct dcli_traits {
-    int self;            /* number of the node */
+    int self;            /* number of this node */
     bool is_gpu;         /* its kernels have the form for GPUs, with a launch per set of rows */
     bool in_place;       /* the device works in host memory */
     bool reads_peers;    /* its kernels can read parts of other nodes that lie in those nodes' device memory */
@@ -45,7 +45,7 @@ typedef struct dcli_row_set {
 /** How kernels get their rows. */
 typedef enum dcli_row_form {
     DCLI_ROWS_TABLE, /* CPUs: one launch, with a table of all rows; with gathering the table has further sections */
-    DCLI_ROWS_SETS,  /* GPUs: a launch per set */
+    DCLI_ROWS_SETS,  /* GPUs: one launch per set of rows */
     DCLI_ROWS_EACH   /* tile kernels: a launch per row */
 } dcli_row_form;
 
@@ -64,13 +64,13 @@ typedef struct dcli_launch {
     int64_t set_count, set_capacity;
     dcli_space space[DCLI_MAX_ACCESSES];         /* per access, the memory that is the kernel's argument; STAGE: the
                                                     arena */
-    dcli_via via[DCLI_MAX_ACCESSES];             /* BINDING or GATHER */
+    dcli_via via[DCLI_MAX_ACCESSES];             /* per access: read or written in place, or gathered */
     bool gathers;                                /* some access is gathered: its rows are in groups (gather.c) */
     int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] for each group: its first row,
                                                     number of rows, first piece, number of pieces */
     dcli_transfers piece;                        /* with gathering: transfers from parts of arrays to the scratch
                                                     memory of a work-item */
-    dcli_origin *origin;                         /* [piece.count] */
+    dcli_origin *origin;                         /* [piece.count] where each of these pieces comes from */
     int64_t origin_capacity;
     int64_t scratch_bytes;            /* with gathering: most bytes that a group of this launch gathers */
     int64_t elements, gathered_bytes; /* with gathering: elements computed and bytes gathered by all groups */

@@ -158,7 +158,8 @@ dcl_status dcli_routes_of_chunk(const dcli_operation *operation, const dcli_plan
     dcl_status status = DCL_OK;
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
         const dcli_item found = dcli_plan_item(plan, i), *item = &found;
-        int64_t at = item->byte_offset / (int64_t)dcli_element_bytes(operation, item->operand); /* aligned to 8 */
+        /* the division is exact, because items of a chunk are aligned to 8 bytes */
+        int64_t at = item->byte_offset / (int64_t)dcli_element_bytes(operation, item->operand);
         dcli_region packed = dcli_region_packed(&item->region.box, at);
         dcli_route *route = dcli_routes_find(routes, traits, operation,
                                              &(dcli_route){.operand = item->operand,

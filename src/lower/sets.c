@@ -23,13 +23,13 @@ static int by_hash(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Rows being divided. */
+/* The division of a launch's rows into sets. */
 struct division {
     const dcli_body *body;
     dcli_launch *launch;
     const int *own; /* [own_count] positions of a row's own numbers */
     int own_count, length;
-    struct entry *entry; /* [row_count] */
+    struct entry *entry; /* [row_count] the rows in sorted order */
     int64_t *shared;     /* [row_count][length] rows without their own numbers, normalized */
 };
 

@@ -58,7 +58,7 @@ static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
     division.used = (int)dcli_min(nodes, dcli_ceil_div(extent, division.run));
     if (division.used == 1)
         division.run = extent;
-    int64_t round = division.run * division.used; /* below extent + run */
+    int64_t round = division.run * division.used; /* less than extent + run, so it cannot overflow */
     bool once = extent <= round;
     division.even = once ? 0 : extent / round * division.run;
     division.rest = once ? extent : extent % round;

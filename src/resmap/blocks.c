@@ -48,9 +48,9 @@ void dcli_block_set_free(dcli_block_set *set)
  * together they give a number that is unique in the grid. */
 struct grain {
     int64_t run, more;              /* lengths of the segments, as in dcli_division */
-    const dcli_division *irregular; /* NULL: regular */
-    int64_t block;                  /* elements */
-    int64_t per_run;                /* blocks of a segment */
+    const dcli_division *irregular; /* an irregular division of the axis; NULL: it is regular */
+    int64_t block;                  /* elements of a block along the axis */
+    int64_t per_run;                /* most blocks of a segment along the axis */
     int64_t total;                  /* exceeds every block number of this axis */
 };
 
@@ -104,7 +104,7 @@ dcli_layout dcli_layout_uncut(const dcli_layout *layout, dcli_layout *inner)
 
 struct counting {
     struct grain grain[DCL_MAX_RANK];
-    const dcl_box *box; /* from the grid's origin */
+    const dcl_box *box; /* the box, with indices from the grid's origin */
     dcli_block_set *set;
 };
 

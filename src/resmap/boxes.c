@@ -17,7 +17,7 @@ dcl_box dcli_boxes_box(const dcli_layout *layout, int64_t number)
 struct meeting {
     const dcli_boxes *boxes;
     int rank;
-    int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK]; /* first and last index */
+    int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK]; /* bounds of the query: first and last index per axis */
     dcli_listed_fn *visit;
     void *user;
 };

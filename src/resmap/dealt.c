@@ -79,7 +79,7 @@ struct dealing {
     int node;
     const int64_t *lo, *hi; /* per axis, only pieces with lo[d] <= p[d] < hi[d] are visited; p is a piece's position
                                in the grid of pieces */
-    dcli_walk *walk;        /* NULL: count elements */
+    dcli_walk *walk;        /* receives the regions; NULL: only `elements` is counted */
     int64_t elements;
     int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK];        /* the box of pieces that is being dealt, as positions */
     int64_t least[DCL_MAX_RANK + 1], spread[DCL_MAX_RANK + 1]; /* per level (an axis in layout->order): the axes from

@@ -58,7 +58,7 @@ dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli
         return status;
     if (thinner) {
         status = wrap(&inner, grid, &layout);
-    } else { /* no axis loses an index */
+    } else { /* all indices are stored: the map is not strided on this grid */
         layout = inner;
         layout.grid = *grid;
     }

@@ -22,7 +22,7 @@ struct strips {
     int64_t first_position, position_gap; /* BY_POSITION: within a run the query's indices can only be at positions
                                        first_position + multiples of position_gap */
     int64_t count;
-    int64_t start, elements, stride; /* the query on this axis */
+    int64_t start, elements, stride; /* the query's indices on this axis: start, start + stride, ... */
 };
 
 /* Find the runs of the lane between the query's first and last index. @return false: there are none. */
@@ -146,7 +146,7 @@ static bool cut(const struct strips *strips, struct strip *strip)
 struct product {
     dcli_walk *walk;
     const int *order;
-    struct strips strips[DCL_MAX_RANK]; /* by level */
+    struct strips strips[DCL_MAX_RANK]; /* by level: the axes in the order in which they are multiplied */
     dcli_region region;
 };
 

@@ -26,7 +26,7 @@ enum {
 typedef struct dcli_map_rule {
     dcli_map_kind kind;
     int node_count;
-    int range_count;                         /* 0: place k is node k */
+    int range_count;                         /* number of ranges; 0: place k is node k for all k */
     dcli_node_range range[DCLI_NODE_RANGES]; /* disjoint, in the order of the places; the counts add up to node_count */
     int rank;                                /* number of axes of the grids that it serves; 0: any number */
     int copies;                              /* AXES, undivided (`replicated`): number of places that retain
@@ -106,7 +106,7 @@ typedef struct dcli_boxes {
 typedef struct dcli_bound_layout dcli_bound_layout;
 
 struct dcl_map {
-    int references; /* atomic */
+    int references; /* number of references; atomic */
     dcl_cluster *cluster;
     dcli_map_rule rule;
     dcli_bound_layout *bound; /* atomic: list of cached layouts, of a few grids for which the map was queried */
@@ -148,7 +148,7 @@ typedef struct dcli_layout {
                                              is stored completely at place 0 */
     bool empty;                           /* some extent is 0, so there are no elements, and the following fields are
                                              not set */
-    dcli_division division[DCL_MAX_RANK]; /* AXES */
+    dcli_division division[DCL_MAX_RANK]; /* AXES: how each axis is divided */
     dcli_table *bound[DCL_MAX_RANK];      /* references to the tables of irregular divisions (by axis), or [0]: of
                                              owner runs or boxes */
     int64_t pieces[DCL_MAX_RANK];         /* DEALT: number of pieces along each axis */
@@ -157,12 +157,12 @@ typedef struct dcli_layout {
     int order[DCL_MAX_RANK];              /* DEALT: axes in descending order of weight */
     int64_t piece_total;                  /* DEALT: number of pieces */
     dcli_divisor by_piece[DCL_MAX_RANK];  /* DEALT: elements of a piece along each axis */
-    dcli_divisor by_node_count;           /* DEALT */
+    dcli_divisor by_node_count;           /* DEALT: the number of places as a divisor */
     dcli_division runs;                   /* DEALT in runs: how the piece numbers are divided among the places */
     int64_t slot;                         /* DEALT: elements of a slot, the storage of one piece */
-    dcli_scatter scatter;                 /* DEALT by hash */
-    dcli_owner_runs owned;                /* DEALT by table */
-    dcli_boxes boxes;                     /* BOXES */
+    dcli_scatter scatter;                 /* DEALT by hash: the permutation of pieces */
+    dcli_owner_runs owned;                /* DEALT by table: the owners of pieces */
+    dcli_boxes boxes;                     /* BOXES: the boxes and their search tree */
     bool partial;                         /* some elements are not stored, because the map is strided or some pieces
                                              have no owner */
     uint64_t rest;                        /* the fill value as the bytes of one element */
@@ -356,7 +356,7 @@ dcl_status dcli_map_locate_seen(const dcl_map *handle, const dcl_grid *grid, con
 typedef struct dcli_map_host {
     /** The settings; a cluster that only plans has them, too. */
     const dcl_config *(*config)(const dcl_cluster *cluster);
-    /** As dcl_node_count(). */
+    /** The number of nodes, as dcl_node_count() returns it. */
     int (*node_count)(const dcl_cluster *cluster);
     /** The nodes that new maps use: those alive, as ascending ranges with gaps between them. None if all are lost.
      *  @param ranges  [capacity] receives the first ranges. @return how many there are, possibly more than

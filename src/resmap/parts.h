@@ -62,7 +62,7 @@ void dcli_sort_by_place(int64_t count, int places, const int64_t place[], int64_
  *  count[d]; order[] lists the axes by descending weight, the last of which is 1. */
 typedef struct dcli_numbering {
     int rank;
-    const int *order; /* NULL: 0, 1, ... */
+    const int *order; /* the axes from the slowest to the fastest; NULL: 0, 1, ... */
     const int64_t *count, *weight;
 } dcli_numbering;
 

@@ -14,12 +14,12 @@
 struct assignment {
     int n;
     const int64_t *value;
-    int64_t *worker, *job; /* potentials, [n + 1] */
+    int64_t *worker, *job; /* [n + 1] potentials of the workers and of the jobs */
     int *held_by, *before; /* [n + 1] per job: the worker it is assigned to, 0: none; the job before it on the
                               shortest path */
     int64_t *distance;     /* [n + 1] per job: length of the shortest path found so far from the worker that is being
                               assigned */
-    bool *settled;         /* [n + 1] */
+    bool *settled;         /* [n + 1] per job: its shortest distance is final */
 };
 
 static int64_t reduced_cost(const struct assignment *a, int w, int j)

@@ -134,7 +134,8 @@ static dcl_status check_nodes(const dcli_map_rule *rule)
                              ", for axis %d has as many shares; give one share for "
                              "each node along the axis",
                              d, rule->nodes[d], rule->axes[d].count, d);
-        product = dcli_min(product * rule->nodes[d], (int64_t)DCLI_MOST_NODES + 1); /* cannot overflow */
+        /* limited, so that the product cannot overflow */
+        product = dcli_min(product * rule->nodes[d], (int64_t)DCLI_MOST_NODES + 1);
     }
     if (product != rule->node_count)
         return DCLI_FAIL(DCL_ERR_INVALID,

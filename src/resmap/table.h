@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct dcli_table {
-    int references; /* atomic */
+    int references; /* number of references; atomic */
     int64_t count;
     int64_t value[];
 } dcli_table;

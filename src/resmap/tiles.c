@@ -91,7 +91,7 @@ struct tile_walk {
     dcli_walk walk;
     int node;
     const struct tiling *tiling;
-    int64_t slot;                     /* DEALT */
+    int64_t slot;                     /* DEALT: the slot whose tiles are visited */
     int64_t coordinate[DCL_MAX_RANK]; /* AXES: the node's coordinates; DEALT: the position of the current piece */
 };
 
