@@ -91,9 +91,14 @@ static size_t cleared_bytes(const dcli_memory *memory)
 /* Drivers may allocate the memory only when it is first used. */
 static dcl_status make_buffer(dcli_memory *memory)
 {
+    dcli_device *device = memory->device;
     cl_int code;
-    memory->buffer = clCreateBuffer(memory->device->context, CL_MEM_READ_WRITE, cleared_bytes(memory), NULL, &code);
-    return memory->buffer == NULL ? dcli_cl_fail(memory->device, "clCreateBuffer", code) : DCL_OK;
+    memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, cleared_bytes(memory), NULL, &code);
+    if (memory->buffer == NULL && dcli_device_spare_bytes(device) > 0) { /* it may be what is missing */
+        dcli_device_drop_spare(device);
+        memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, cleared_bytes(memory), NULL, &code);
+    }
+    return memory->buffer == NULL ? dcli_cl_fail(device, "clCreateBuffer", code) : DCL_OK;
 }
 
 /* Take peer memory, new or retained. Commands of its former user may still run, so commands on the new memory wait for

@@ -58,7 +58,7 @@ static dcl_status open_buffers(dcli_device *device)
                                     NULL, NULL, &code);
     if (ring->host == NULL)
         return dcli_cl_fail(device, "clEnqueueMapBuffer", code);
-    ring->scratch = clCreateBuffer(device->context, CL_MEM_READ_WRITE, RING_BYTES, NULL, &code);
+    ring->scratch = clCreateBuffer(device->context, CL_MEM_READ_WRITE, SCRATCH_BYTES, NULL, &code);
     return ring->scratch == NULL ? dcli_cl_fail(device, "clCreateBuffer", code) : DCL_OK;
 }
 

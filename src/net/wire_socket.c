@@ -163,7 +163,7 @@ dcli_ending dcli_monitor_handshake(dcli_monitor *monitor, int milliseconds, bool
         if (dcli_monitor_next(monitor, &event)) {
             *up_out = event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
             ending = dcli_ending_of(&event, false);
-        } else if (left_ms <= 0 || zmq_poll(&news, 1, (long)left_ms) <= 0) {
+        } else if (left_ms <= 0 || (zmq_poll(&news, 1, (long)left_ms) < 0 && zmq_errno() != EINTR)) {
             break;
         }
     }

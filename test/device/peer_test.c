@@ -276,7 +276,7 @@ Test(peer, memory_of_nearly_a_huge_page)
 /* Memory that commands still use when it is released is waited for before an array does without peer memory. */
 Test(peer, memory_that_is_still_used_is_waited_for)
 {
-    enum { MB = 1 << 20 };
+    enum { MB = 1 << 20, BYTES = 1000 };
     use_fakes(NULL);
     dcli_most_piece_bytes = 2 * MB;
     dcli_device *device = open_device(0);
@@ -297,6 +297,13 @@ Test(peer, memory_that_is_still_used_is_waited_for)
     cuda.plan("fail cuMemCreate 1 2");
     memory = create(device, 20 * MB);
     cr_expect(dcli_memory_place_of(memory, &place), "made of what was waited for");
+    dcli_memory_release(memory);
+    memory = create(device, 9 * MB);
+    dcli_memory_release(memory);
+    cr_expect_gt(dcli_device_spare_bytes(device), 0, "it is retained");
+    opencl.plan("apart; peers; fail clCreateBuffer 1 -4");
+    cr_assert_eq(dcli_memory_scratch(device, BYTES, &memory), DCL_OK, "in place of what is retained: %s", dcl_error());
+    cr_expect_eq(dcli_device_spare_bytes(device), 0);
     dcli_memory_release(memory);
     dcli_device_drop_spare(device);
     cr_expect_eq(dcli_device_spare_bytes(device), 0);

@@ -129,6 +129,29 @@ static void count_end(void *host)
     ended++;
 }
 
+/* Scratch memory is used to its end: the last slot of it holds elements like others. */
+Test(registered, the_last_of_the_scratch_memory_is_there)
+{
+    dcli_device *device = open_device("apart");
+    dcli_slot *whole_ring = NULL, *slot = NULL;
+    unsigned char *found = malloc(BYTES);
+    cr_assert_eq(dcli_slot_take_over(device, NULL, ((size_t)128 << 20) - BYTES, NULL, &whole_ring), DCL_OK);
+    cr_assert_eq(dcli_slot_take(device, BYTES, &slot), DCL_OK);
+    memset(dcli_slot_host(slot), 7, BYTES);
+    cr_expect_eq(dcli_slot_send(slot, dcli_slot_memory(slot), 0, BYTES), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_slot_finish(slot), DCL_OK, "%s", dcl_error());
+    memset(dcli_slot_host(slot), 0, BYTES);
+    cr_expect_eq(dcli_slot_fetch(slot, dcli_slot_memory(slot), 0, BYTES), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_slot_finish(slot), DCL_OK, "%s", dcl_error());
+    memcpy(found, dcli_slot_host(slot), BYTES);
+    for (size_t n = 0; n < BYTES; n++)
+        cr_assert_eq(found[n], 7, "byte %zu is %d", n, found[n]);
+    free(found);
+    dcli_slot_give(slot);
+    dcli_slot_give(whole_ring);
+    close_device(device);
+}
+
 /** A slot that was returned early keeps the caller's memory until its commands are complete, in the ring and beyond it. */
 Test(registered, a_slot_returns_memory_of_the_caller_late)
 {
