@@ -30,7 +30,7 @@ bool dcli_error_is_cause(void);
 /** Record an error of this thread. @return `status`, so that the caller can write `return dcli_error_record(...)`. */
 dcl_status dcli_error_record(dcl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Fail because a handle argument of the current call is NULL. If a constructor's error made it NULL, that error
+/** Fail because a handle argument of the current call is NULL. If an error is retained (dcli_error_made_null()), it
  *  becomes the current one again; otherwise record DCL_ERR_INVALID with this sentence. @return the status. */
 dcl_status dcli_error_record_null(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -46,7 +46,7 @@ void dcli_handle_free(const void *handle, dcli_handle_end end);
 /** Iterate over the valid arrays of a cluster. @param at_in_out  position; starts at 0. @return the next array's
  *  handle; NULL: none is left. */
 void *dcli_handle_next_array(const void *cluster, uint32_t *at_in_out);
-/** Detach a handle (pinned) whose object was already freed. */
+/** Set the object of a pinned handle to NULL, because it was already freed. The handle stays pinned. */
 void dcli_handle_forget(const void *handle);
 
 /* ---- looking at an object without pinning it, which costs a nanosecond ------------------------------------------- */

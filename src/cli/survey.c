@@ -108,8 +108,8 @@ static int walk_lines(const dcl_map *map, const dcl_grid *grid, cli_survey *surv
     return CLI_OK;
 }
 
-/* Set the grain of axes without borders to the whole axis, if the visit was complete. For axes too long to walk along,
- * use the borders between boxes. */
+/* Complete the survey. An axis without borders gets its extent as grain; if not all boxes were visited, all grains are 1.
+ * Axes too long to walk along have only the borders between boxes. */
 static void complete_grains(const dcl_grid *grid, cli_survey *survey)
 {
     for (int d = 0; d < grid->rank; d++) {

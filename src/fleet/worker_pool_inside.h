@@ -19,7 +19,7 @@
 #include "net/wire_address.h"
 
 enum {
-    DCLI_START_MS = 20000, /* time limit for a new process to describe its device */
+    DCLI_START_MS = 20000, /* time limit for a new process to describe its device, and for an answer of a listener */
     DCLI_MOST_LOCAL = 64   /* most worker processes that a program starts itself */
 };
 

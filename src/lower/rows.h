@@ -7,8 +7,8 @@
 /** Fill the fields of a row that describe its box. */
 void dcli_fill_row_box(const dcli_body *body, const dcl_box *box, int64_t row[]);
 /** Fill the row of a work of a loop body (fields: dcli_row_field).
- *  @param planned_only  give as bounds of affine accesses what was planned, so that a kernel with checks finds reads
- *                       outside of the plan; otherwise those of the arrays' grids.
+ *  @param planned_only  the bounds that checks use are those of the plan, so that a kernel with checks finds reads
+ *                       outside of it; otherwise those of the arrays' grids.
  *  @param base          [access_count] elements to be added to the bindings' offsets. */
 void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcli_work *work,
                    const dcli_binding bindings[], const int64_t base[], int64_t row[]);

@@ -17,7 +17,7 @@ enum {                              /* limits that every message is checked agai
        DCLI_MOST_OPERATIONS = 64, /* descriptors in one message */
        DCLI_MOST_OPERATION_KIND = 10,
        DCLI_MOST_OPERANDS = 64,
-       DCLI_MOST_VIEWS = 128, /* per message, except that a single operation may have 64 */
+       DCLI_MOST_VIEWS = 128, /* most views that a sender puts into one message */
        DCLI_MOST_DECLARED_NUMBERS =
            4096, /* numbers of a declaration; also per message, except for a single operation */
        DCLI_MOST_PEERS = 1 << 16,

@@ -82,8 +82,8 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* Pause between two polls. With fewer processors than peers, yield: the peer that is waited for may need this
- * processor. */
+/* Pause between two polls. Yield unless there are about two processors for each peer: the peer that is waited for may
+ * need this one. */
 static void pause_briefly(const dcli_endpoint *endpoint)
 {
     if (endpoint->spin_ns < DCLI_LONG_SPIN_NS)

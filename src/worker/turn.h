@@ -46,7 +46,7 @@ void dcli_turn_leave(struct dcli_worker *host);
  *  program usually waits after its calls and then serves itself, it wakes by itself after LINGER_NS. @return whether
  *  nobody serves; then the caller need not wake the serving thread. */
 bool dcli_turn_summon(struct dcli_worker *host);
-/** Called by a serving thread before and after it sleeps: gives the turn up meanwhile. */
+/** Called by a serving thread before and after it sleeps. Meanwhile another thread may serve. */
 void dcli_turn_sleeps(void *host);
 void dcli_turn_wakes(void *host);
 

@@ -59,7 +59,7 @@ typedef struct dcli_fleet_hooks {
     const char *(*described)(void *user, int node, const dcli_msg_device *device);
     /** A process cannot serve. */
     void (*refused)(void *user, int node, dcl_status status, const char *sentence);
-    /* For nodes that are threads. */
+    /* The next two are called only if nodes are threads. */
     /** Called by the thread of a node as its last action. */
     void (*thread_ends)(void *user, int node);
     /** Wait until the thread of a node has ended. @return false: the node is lost, and its thread may run for ever. */

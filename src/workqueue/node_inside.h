@@ -119,7 +119,7 @@ struct dcli_node {
     int64_t grant_op, grant_chunk, pool_used;
     int64_t exchanging; /* number of open operations that exchange something */
     int64_t made_unsent;
-    bool held; /* see dcli_node_hold() */
+    bool held; /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
     struct dcli_peer *peer;
     struct dcli_outbox *outbox;
     struct dcli_early *early;
