@@ -9,8 +9,8 @@
  * `copy` says "ready" before its rounds and waits for a line before and after them, so that the caller can read the
  * workers' CPU time. `give` and `take` print their own CPU time of the rounds, in seconds, at their end.
  *
- * Chunks are those of DCL (DCL_CHUNK_BYTES, at most 1 MB over tcp). What arrives by ZeroMQ is copied into an array, as
- * DCL's elements are; what is sent is not copied. With keys both sides use CURVE, as DCL's workers do between hosts. */
+ * Chunks are those of DCL (DCL_CHUNK_BYTES, at most 1 MB over tcp). The receiver copies the data out of each ZeroMQ
+ * message into an array, as DCL does; the sender copies nothing. With keys both sides use CURVE, as DCL's workers do between hosts. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -72,11 +72,10 @@ void dcli_memory_release(dcli_memory *memory);
  *  dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
 size_t dcli_memory_bytes(const dcli_memory *memory);
-/** The place of a memory, by which others access it. It is a range of bytes in a memfd, which other processes map
- *  (PROT_READ, MAP_SHARED) to see what is written here; or in peer memory, which other GPUs import. Its size never
- *  changes and, if the system supports it (Linux 5.1), nobody else can map the memfd for writing. Several memories
- *  may lie in one memfd, which is reused for others after they are released; its pages exist as long as somebody
- *  maps them. */
+/** The place of a memory, by which others access it: a range of bytes in a memfd, or in peer memory. Other processes
+ *  map the memfd (PROT_READ, MAP_SHARED); other GPUs import the peer memory. The size of a memfd never changes and, if
+ *  the system supports it (Linux 5.1), nobody else can map it for writing. Several memories may lie in one memfd. When
+ *  they are released, the memfd is used for others; its pages exist as long as somebody maps them. */
 typedef struct dcli_memory_place {
     int64_t memfd;  /* unique number of the memfd on this device, 1 or more */
     int descriptor; /* descriptor of the memfd or peer memory: borrowed, close-on-exec */

@@ -11,7 +11,7 @@ static const dcli_spot in_brackets = {.brackets = 1};
 
 static dcl_status read_statement(dcli_parser *parser);
 
-/* End the current statement: what it writes is certainly written from here on. */
+/* End the current statement. The arrays that it writes count as written from here on. */
 static void settle(dcli_parser *parser)
 {
     parser->written |= parser->pending;
@@ -107,7 +107,7 @@ static dcl_status read_if(dcli_parser *parser)
     return status;
 }
 
-/* Parse the body of a loop. It may not run at all, so what it writes is not certainly written after it. */
+/* Parse the body of a loop. The loop may run zero times, so after it the arrays that it writes do not count as written. */
 static dcl_status read_loop_body(dcli_parser *parser)
 {
     uint64_t before = parser->written;

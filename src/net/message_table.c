@@ -125,20 +125,22 @@ static const dcli_record parameter_record = RECORD("parameter", parameter, 2, "a
     INT(parameter, turned, -1, DCL_MAX_RANK - 1,
         "axis along which neighbours are contiguous: 0 the last, 1 the one before it; -1: none"));
 
-static const dcli_record device_record = RECORD("device", device, 6, "an OpenCL device",
-    STRING(device, name, DCLI_MOST_ADDRESS, "name that the driver reports"),
-    STRING(device, platform, DCLI_MOST_ADDRESS, "platform that the driver reports"),
-    STRING(device, version, DCLI_MOST_ADDRESS, "OpenCL version"),
-    STRING(device, class, DCLI_MOST_NAME, "cpu, gpu, accelerator or other"),
-    STRING(device, kind, 512, "devices of equal kind share compiled programs"),
-    INT(device, number, 0, 65535, "number of the device on its host"),
-    INT(device, compute_units, 0, INT_MAX, "compute units that it reports"),
-    BOOL(device, has_half, "supports half"),
-    BOOL(device, has_double, "supports double"),
-    BOOL(device, in_place, "works in host memory, which other processes of its host can map"),
-    INT64(device, memory_bytes, 0, "global memory it reports"),
-    INT64(device, process, 0, "id of the process that serves it"),
-    BOOL(device, reads_gpus, "reads memory of other GPUs of its host, and they its own"));
+#define DEVICE(in) \
+    STRING(in, name, DCLI_MOST_ADDRESS, "name that the driver reports"), \
+    STRING(in, platform, DCLI_MOST_ADDRESS, "platform that the driver reports"), \
+    STRING(in, version, DCLI_MOST_ADDRESS, "OpenCL version"), \
+    STRING(in, class, DCLI_MOST_NAME, "cpu, gpu, accelerator or other"), \
+    STRING(in, kind, 512, "devices of equal kind share compiled programs"), \
+    INT(in, number, 0, 65535, "number of the device on its host"), \
+    INT(in, compute_units, 0, INT_MAX, "compute units that it reports"), \
+    BOOL(in, has_half, "supports half"), \
+    BOOL(in, has_double, "supports double"), \
+    BOOL(in, in_place, "works in host memory, which other processes of its host can map"), \
+    INT64(in, memory_bytes, 0, "global memory it reports"), \
+    INT64(in, process, 0, "id of the process that serves it"), \
+    BOOL(in, reads_gpus, "reads memory of other GPUs of its host, and they its own")
+
+static const dcli_record device_record = RECORD("device", device, 6, "an OpenCL device", DEVICE(device));
 
 /* How a node exchanges elements with others. */
 #define CAN(in) \
@@ -218,20 +220,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         NUMBERS(report, "storage", storage, storage_count, DCLI_MOST_OPERANDS, 0,
                 "storages that the operation writes")),
     [DCLI_MSG_STOP] = {"STOP", .about = "program -> node: the session ends, no further message comes"},
-    [DCLI_MSG_DEVICE] = RECORD("DEVICE", device, 6, "node -> program, its first message: what it serves",
-        STRING(device, name, DCLI_MOST_ADDRESS, "name that the driver reports"),
-        STRING(device, platform, DCLI_MOST_ADDRESS, "platform that the driver reports"),
-        STRING(device, version, DCLI_MOST_ADDRESS, "OpenCL version"),
-        STRING(device, class, DCLI_MOST_NAME, "cpu, gpu, accelerator or other"),
-        STRING(device, kind, 512, "devices of equal kind share compiled programs"),
-        INT(device, number, 0, 65535, "number of the device on its host"),
-        INT(device, compute_units, 0, INT_MAX, "compute units that it reports"),
-        BOOL(device, has_half, "supports half"),
-        BOOL(device, has_double, "supports double"),
-        BOOL(device, in_place, "works in host memory, which other processes of its host can map"),
-        INT64(device, memory_bytes, 0, "global memory it reports"),
-        INT64(device, process, 0, "id of the process that serves it"),
-        BOOL(device, reads_gpus, "reads memory of other GPUs of its host, and they its own")),
+    [DCLI_MSG_DEVICE] = RECORD("DEVICE", device, 6, "node -> program, its first message: what it serves", DEVICE(device)),
     [DCLI_MSG_SETUP] = RECORD("SETUP", setup, 14, "program -> node, its first: the session",
         INT(setup, self, 0, DCLI_MOST_NODES - 1, "the receiver's number"),
         RECORDS(setup, peer, peer_count, DCLI_MOST_NODES, &peer_record, "all nodes, in the order of their numbers"),

@@ -258,7 +258,7 @@ static inline int dcli_layout_place(const dcli_layout *layout, int node)
     return dcli_map_rule_place(&layout->rule, node);
 }
 
-/** Whether a node retains replicas of what it has read of arrays with this map. */
+/** Whether a node keeps the elements of arrays with this map that it has read, as replicas. */
 static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
 {
     int place = layout->rule.copies > 0 ? dcli_layout_place(layout, node) : -1;
@@ -308,8 +308,8 @@ int64_t dcli_layout_tile_count(const dcli_layout *layout, int node);
  *  the map allows. All tiles of a node give the same regions as dcli_layout_regions(NULL). @return DCL_OK or
  *  DCL_ERR_NOMEM. */
 dcl_status dcli_layout_tiles(const dcli_layout *layout, int node, int64_t first, int64_t count, dcli_region_list *out);
-/** Visit tiles as dcl_map_tiles() does. @param view  a view of the array: boxes have its indices, and only what it
- *  shows; NULL: no view. @param node  of the cluster, or DCL_ALL_NODES. */
+/** Visit tiles as dcl_map_tiles() does. @param view  NULL, or a view of the array: only its elements are visited, and
+ *  boxes have its indices. @param node  of the cluster, or DCL_ALL_NODES. */
 dcl_status dcli_layout_visit_tiles(const dcli_layout *layout, const dcli_transform *view, int node, dcl_tile_fn *visit,
                                    void *user);
 
@@ -338,7 +338,8 @@ dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
 /** Bind a map to a grid, both given by the program, after checking the grid. @return as dcli_layout_bind(). */
 dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out);
 /** As dcli_map_bind(), for a query about a node: also checks the node's number, and that the caller gave an output.
- *  @param out  it did. @param what  for the error otherwise: the parameter's name, and what was expected. */
+ *  @param out  whether the caller gave an output. @param what  text for the error if not: the parameter's name, and
+ *              what was expected. */
 dcl_status dcli_map_bind_node(const dcl_map *map, const dcl_grid *grid, int node, bool out, const char *what,
                               dcli_layout *layout_out);
 /** Check that an index is inside the grid. @return DCL_OK, DCL_ERR_RANGE. */
