@@ -187,7 +187,7 @@ static dcl_status forget_number(dcli_bodies *bodies, int64_t number)
 static dcl_status forget_body(dcl_cluster *cluster, dcli_known_body **at)
 {
     dcli_known_body *known = *at;
-    dcl_status status = dcli_cluster_kept_end_body(cluster, known->body);
+    dcl_status status = dcli_cluster_replicas_end_body(cluster, known->body);
     if (status == DCL_OK && known->number > 0)
         status = forget_number(&cluster->bodies, known->number);
     if (status != DCL_OK)

@@ -25,7 +25,7 @@ typedef struct dcli_books {
     int64_t failed_at;      /* operation after which its contents are undefined; failed while >= overwritten_at and >
                                0 */
     bool lost;              /* a part of it was on a lost node: failed for good */
-    bool was_kept;          /* nodes may have replicas of it */
+    bool had_replicas;      /* nodes may have replicas of it */
     dcl_status status;
     char *text;         /* error text of that failure; NULL: see the cluster's causes */
     int64_t strayed_at; /* last operation that wrote it and accessed elements outside; valid while >= overwritten_at
@@ -111,13 +111,13 @@ typedef struct dcli_noted {
 } dcli_noted;
 
 /** The program's record of replicas, for explaining operations before they run. */
-typedef struct dcli_kept_notes {
+typedef struct dcli_replica_notes {
     int64_t generation; /* generation of replicas made from now on; increased when any operation fails, because it may
                        have been making some */
-    dcli_kept books;    /* the state after the operations applied so far */
-    dcli_noted *noted;  /* later operations that change it, not yet applied */
+    dcli_directory directory; /* the state after the operations applied so far */
+    dcli_noted *noted;        /* later operations that change it, not yet applied */
     int count;
-} dcli_kept_notes;
+} dcli_replica_notes;
 
 /** Who reads and writes the program's files. */
 typedef enum dcli_file_way {
@@ -173,7 +173,7 @@ struct dcl_cluster {
     int64_t awaited, awaited_host; /* first operation that a sleeping thread waits for: on all peers; at the host */
     dcl_array *arrays, *views;
     dcli_bodies bodies;
-    dcli_kept_notes kept;
+    dcli_replica_notes replicas;
     struct dcli_measured *measured; /* results of timing bodies, for maps by measured shares */
     dcli_outcome *outcomes;         /* outcomes of operations that calls wait for */
     dcli_outcome *causes;           /* the last operations that were the origin of a failure, newest first */
@@ -332,18 +332,18 @@ dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *
 /** Free the measured shares (weighted.c). */
 void dcli_measured_free(struct dcli_measured *measured);
 
-/* ---- kept copies (kept.c); the lock is held ---- */
+/* ---- replicas (directory.c); the lock is held ---- */
 
 /** Record an operation that is about to be issued. @return DCL_OK or DCL_ERR_NOMEM. */
-dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[]);
+dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[]);
 /** Apply the recorded operations: before the record is queried, and before a layout or view that they refer to is
  *  freed. */
-dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster);
+dcl_status dcli_cluster_replicas_settle(dcl_cluster *cluster);
 /** Apply the recorded operations before a body is freed. */
-dcl_status dcli_cluster_kept_end_body(dcl_cluster *cluster, const dcli_body *body);
+dcl_status dcli_cluster_replicas_end_body(dcl_cluster *cluster, const dcli_body *body);
 /** Invalidate all replicas, because some operation has failed. */
-void dcli_cluster_kept_fail(dcl_cluster *cluster);
-void dcli_cluster_kept_free(dcl_cluster *cluster);
+void dcli_cluster_replicas_fail(dcl_cluster *cluster);
+void dcli_cluster_replicas_free(dcl_cluster *cluster);
 
 /* ---- arrays of which some elements are stored nowhere (partial.c) ---- */
 

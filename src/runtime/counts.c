@@ -29,7 +29,7 @@ dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed)
                              .pool_bytes = (int64_t)cluster->config.pool_bytes,
                              .kept_bytes = (int64_t)cluster->config.kept_bytes,
                              .early_bytes = DCLI_EARLY_BYTES,
-                             .kept = &cluster->kept.books,
+                             .directory = &cluster->replicas.directory,
                              .detailed = detailed};
 }
 

@@ -156,8 +156,8 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->declared = call->declarations.of[p];
     bool usable = !call->own && !array->reshaped; /* replicas exist only in the array's own shape */
     operand->keeps = usable && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
-    if (operand->keeps || (usable && (base->books->was_kept || base->layout.rule.halo_rank > 0)))
-        operand->kept = call->cluster->kept.generation + 1;
+    if (operand->keeps || (usable && (base->books->had_replicas || base->layout.rule.halo_rank > 0)))
+        operand->kept = call->cluster->replicas.generation + 1;
     if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0'))
         snprintf(base->name, sizeof base->name, "%s", arg->name);
     return dcli_array_layout(array, &operand->layout);
@@ -319,11 +319,11 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
 static dcl_status plan_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[],
                             dcli_planned_fn *look, void *user)
 {
-    dcl_status status = dcli_cluster_kept_settle(call->cluster);
+    dcl_status status = dcli_cluster_replicas_settle(call->cluster);
     if (status == DCL_OK)
         status = prepare_call(call, box, body, count, args);
     if (status == DCL_OK) {
-        dcli_kept_begin(&call->cluster->kept.books, &call->operation, NULL, NULL);
+        dcli_directory_begin(&call->cluster->replicas.directory, &call->operation, NULL, NULL);
         status =
             look(user, &(dcli_planned){.cluster = call->cluster, .operation = &call->operation, .array = call->array});
     }

@@ -11,7 +11,7 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
 {
     cluster->node_count = node_count;
     cluster->host = capacity;
-    cluster->kept.books.node_count = capacity;
+    cluster->replicas.directory.node_count = capacity;
     cluster->spins = sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)node_count + 4;
     for (int n = 0; n <= capacity && cluster->done != NULL; n++)
         cluster->done[n] = cluster->ready[n] = n < node_count || n == capacity ? 0 : INT64_MAX; /* nobody yet */
@@ -19,7 +19,7 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
 
 static void free_array(dcl_cluster *cluster, dcl_array *array)
 {
-    dcli_cluster_kept_settle(cluster); /* noted operations may refer to its layout or view */
+    dcli_cluster_replicas_settle(cluster); /* noted operations may refer to its layout or view */
     dcl_array **list = array->base != NULL ? &cluster->views : &cluster->arrays;
     *(array->before != NULL ? &array->before->after : list) = array->after;
     if (array->after != NULL)
@@ -118,7 +118,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
 {
     bool hangs = close_workers(cluster);
     dcli_worker_pool_close(cluster->pool);
-    dcli_cluster_kept_free(cluster);
+    dcli_cluster_replicas_free(cluster);
     while (cluster->views != NULL)
         free_array(cluster, cluster->views);
     while (cluster->arrays != NULL)

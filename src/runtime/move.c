@@ -59,7 +59,7 @@ static void fill_move(const dcl_array *array, const dcl_box *box, int node, dcli
     if (array->base != NULL)
         dcli_transform_box(&array->view, &seen, &operation->box);
     operation->operand[0] = (dcli_operand){
-        .storage = base->books->id, .layout = &base->layout, .kept = array->cluster->kept.generation + 1};
+        .storage = base->books->id, .layout = &base->layout, .kept = array->cluster->replicas.generation + 1};
     dcli_operation_resolve(operation);
 }
 
@@ -69,11 +69,11 @@ static dcl_status prepare_move(dcl_array *array, const dcl_box *box, int node, d
     dcl_cluster *cluster = array->cluster;
     dcl_status status = check_state(array, node);
     if (status == DCL_OK)
-        status = dcli_cluster_kept_settle(cluster);
+        status = dcli_cluster_replicas_settle(cluster);
     if (status != DCL_OK)
         return status;
     fill_move(array, box, node, operation);
-    dcli_kept_begin(&cluster->kept.books, operation, NULL, NULL);
+    dcli_directory_begin(&cluster->replicas.directory, operation, NULL, NULL);
     return DCL_OK;
 }
 

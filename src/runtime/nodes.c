@@ -224,7 +224,7 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     dcli_worker *host = cluster->worker[cluster->host];
     int64_t first = cluster->operations + 1;
     cluster->done[node] = cluster->ready[node] = first - 1;
-    dcli_cluster_kept_fail(cluster); /* the new node does not know the replicas of other nodes, so drop all */
+    dcli_cluster_replicas_fail(cluster); /* the new node does not know the replicas of other nodes, so drop all */
     dcli_host_hold(host, true);
     cluster->ways[node] = dcli_worker_pool_ways(cluster->pool, node);
     cluster->ways[node].can &= dcli_ways_allowed(cluster->config.transfer, true);

@@ -161,12 +161,12 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     dcli_lent *lent = NULL;
     if (waited && expect_outcome(cluster, operation->number, memory, &lent) != DCL_OK)
         return DCL_ERR_NOMEM;
-    status = dcli_cluster_kept_note(cluster, operation, books);
+    status = dcli_cluster_replicas_note(cluster, operation, books);
     if (status == DCL_OK)
         status = dcli_host_operation(cluster->worker[cluster->host], descriptor, lent, strides);
     if (status != DCL_OK) {
         dcli_cluster_outcome(cluster, operation->number); /* nobody will ask */
-        dcli_cluster_kept_fail(cluster);
+        dcli_cluster_replicas_fail(cluster);
         return status;
     }
     cluster->operations++;

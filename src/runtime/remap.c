@@ -263,7 +263,7 @@ static dcl_status remap_to(dcl_array *array, dcl_map *map)
         return status;
     status = start_copy(array, fresh);
     if (status == DCL_OK)
-        status = dcli_cluster_kept_settle(array->cluster); /* noted operations refer to the current layouts */
+        status = dcli_cluster_replicas_settle(array->cluster); /* noted operations refer to the current layouts */
     if (status == DCL_OK) {
         pass_stray(array->books, fresh->books);
         exchange(array, fresh);

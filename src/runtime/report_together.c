@@ -105,7 +105,7 @@ static dcl_status try_bound(const dcli_report *report, const dcli_planned *plann
     const dcli_layout *space = operation->operand[first_of(planned)].layout;
     dcli_plan_terms terms = dcli_report_terms(planned->cluster, false);
     double share;
-    terms.kept = NULL;
+    terms.directory = NULL;
     dcl_status status = dcli_report_share(operation, space, &share);
     if (status != DCL_OK || (share > DCLI_NOTICED_IMBALANCE && share > report->seen.imbalance_elements) ||
         dcli_layout_same(space, space_of(planned)))

@@ -158,7 +158,7 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
                 dcli_books_fail(array->books, failed->operation, (dcl_status)failed->status,
                                 failed->cause ? text : NULL);
     bool was_withdrawn = keep_outcome(cluster, failed);
-    dcli_cluster_kept_fail(cluster);
+    dcli_cluster_replicas_fail(cluster);
     if (failed->cause && !was_withdrawn) {
         keep_cause(cluster, failed->operation, (dcl_status)failed->status, text);
         dcli_cluster_keep(cluster, (dcl_status)failed->status, text);

@@ -20,9 +20,9 @@ void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *t
 {
     *catalog = (dcli_catalog){.self = self, .node_count = terms->node_count, .entries.peers = terms->node_count + 1};
     catalog->replicas.self = self;
-    catalog->replicas.books.node_count = terms->node_count;
+    catalog->replicas.directory.node_count = terms->node_count;
     dcli_plans_init(&catalog->plans, self, terms, &commons->plans, commons->peers - 2, most_plan_bytes);
-    catalog->plans.terms.kept = &catalog->replicas.books;
+    catalog->plans.terms.directory = &catalog->replicas.directory;
     dcli_holdings_init(&catalog->holdings, terms->node_count, &commons->layouts, forget_layout, &catalog->plans);
     dcli_kernels_init(&catalog->kernels, &commons->bodies, forget_body, &catalog->plans);
 }
@@ -327,7 +327,7 @@ dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry)
 {
     const dcli_operation *operation = &entry->operation;
     dcl_status status = DCL_OK;
-    bool keeps = dcli_keeps(operation);
+    bool keeps = dcli_makes_replicas(operation);
     for (int n = 0; keeps && n < catalog->node_count && status == DCL_OK; n++)
         if (entry->plan[n] != NULL)
             status = dcli_replicas_add(&catalog->replicas, n, operation, entry->plan[n]->plan);

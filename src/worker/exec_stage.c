@@ -5,7 +5,7 @@
 
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
 {
-    dcli_copy_memory *copy =
+    dcli_replica_memory *copy =
         dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
     if (copy != NULL && copy->memory == NULL && stage->kept == DCLI_STAGE_KEEP) {
         size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);

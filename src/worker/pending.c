@@ -201,7 +201,7 @@ static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lower
 static bool replica_is_settled(const dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage,
                                bool for_writing)
 {
-    const dcli_copy_memory *copy =
+    const dcli_replica_memory *copy =
         dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
     return copy == NULL || copy->memory == NULL || dcli_memory_is_settled(copy->memory, for_writing);
 }

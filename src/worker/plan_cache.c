@@ -24,7 +24,7 @@ static uint64_t hash_view(uint64_t hash, const dcli_transform *view)
     return dcli_hash_bytes(dcli_hash_bytes(hash, view->constant, bytes), view->step, bytes);
 }
 
-static uint64_t hash_state(const dcli_kept_state *state)
+static uint64_t hash_state(const dcli_directory_state *state)
 {
     return dcli_hash_bytes(DCLI_HASH_START, state->number, (size_t)state->count * sizeof(int64_t));
 }
@@ -51,7 +51,7 @@ uint64_t dcli_plan_hash(const dcli_plan_wanted *wanted)
     return dcli_hash_bytes(hash, operation->box.stride, bytes);
 }
 
-static bool equal_states(const dcli_kept_state *a, const dcli_kept_state *b)
+static bool equal_states(const dcli_directory_state *a, const dcli_directory_state *b)
 {
     return a->count == b->count &&
            (a->count == 0 || memcmp(a->number, b->number, (size_t)a->count * sizeof(int64_t)) == 0);
@@ -132,7 +132,7 @@ static dcli_shared_plan *make_record(const dcli_plan_wanted *wanted)
             number += from->declared.count;
         }
     }
-    shared->state = (dcli_kept_state){.number = number, .count = wanted->state->count};
+    shared->state = (dcli_directory_state){.number = number, .count = wanted->state->count};
     if (wanted->state->count > 0)
         memcpy(number, wanted->state->number, (size_t)wanted->state->count * sizeof(int64_t));
     return shared;

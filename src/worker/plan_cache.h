@@ -13,11 +13,11 @@
 /** The key of a plan: the operation without its storages, and the relevant scalars. */
 typedef struct dcli_plan_wanted {
     const dcli_operation *operation;
-    const bool *shapes;           /* [operand_count] scalars that occur in subscripts; NULL: none do */
-    const dcli_kept_state *state; /* existing replicas of its operands on the planned node */
-    int node;                     /* that is planned */
-    bool streams;                 /* as in dcli_plan_terms */
-    uint64_t hash;                /* hash of all this: dcli_plan_hash() */
+    const bool *shapes;                /* [operand_count] scalars that occur in subscripts; NULL: none do */
+    const dcli_directory_state *state; /* existing replicas of its operands on the planned node */
+    int node;                          /* that is planned */
+    bool streams;                      /* as in dcli_plan_terms */
+    uint64_t hash;                     /* hash of all this: dcli_plan_hash() */
 } dcli_plan_wanted;
 
 uint64_t dcli_plan_hash(const dcli_plan_wanted *wanted);
@@ -42,7 +42,7 @@ typedef struct dcli_shared_plan {
     int target; /* dcli_operation.node */
     const dcli_body *body;
     dcl_box box;
-    dcli_kept_state state;
+    dcli_directory_state state;
     int operand_count;
     dcli_plan_operand *operand; /* [operand_count] */
     /* Guarded by the lock of the cache: */

@@ -153,7 +153,7 @@ void dcli_plans_free(dcli_plans *plans)
     while (plans->oldest != NULL)
         forget(plans, plans->oldest);
     dcli_free(plans->asked.number);
-    plans->asked = (dcli_kept_state){0};
+    plans->asked = (dcli_directory_state){0};
 }
 
 /* ---- finding and making ------------------------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ static dcl_status describe(dcli_plans *plans, const dcli_operation *operation, c
 {
     *wanted_out = (dcli_plan_wanted){
         .operation = operation, .shapes = shapes, .state = &plans->asked, .node = node, .streams = node != plans->self};
-    dcl_status status = dcli_kept_describe(plans->terms.kept, node, operation, &plans->asked);
+    dcl_status status = dcli_directory_describe(plans->terms.directory, node, operation, &plans->asked);
     wanted_out->hash = dcli_plan_hash(wanted_out);
     return status;
 }

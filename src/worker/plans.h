@@ -53,8 +53,8 @@ typedef struct dcli_plans {
     dcli_kept_plan *oldest, *newest; /* by last use */
     dcli_naming *naming[DCLI_PLAN_BUCKETS];
     int64_t count;
-    int64_t bytes, most_bytes; /* bytes of all plans, and the limit beyond which only plans in use are kept */
-    dcli_kept_state asked;     /* replicas of the node whose plan is looked up; memory that is reused */
+    int64_t bytes, most_bytes;  /* bytes of all plans, and the limit beyond which only plans in use are kept */
+    dcli_directory_state asked; /* replicas of the node whose plan is looked up; memory that is reused */
     /** Callback when planning begins, with its description, and with NULL when it ends. NULL: none. */
     void (*planning)(void *user, const char *what);
     /** Callback with a plan that was not cached here; another peer of the process may have made it. NULL: none. */

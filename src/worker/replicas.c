@@ -17,11 +17,11 @@ static size_t bucket_of(int64_t storage, const dcl_box *box)
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)storage);
     hash = dcli_hash_bytes(hash, box->start, bytes);
     hash = dcli_hash_bytes(hash, box->count, bytes);
-    return (size_t)(hash % DCLI_COPY_BUCKETS);
+    return (size_t)(hash % DCLI_REPLICA_BUCKETS);
 }
 
 /* The first replica of a list that an operation may use. */
-static dcli_copy_memory *find(dcli_copy_memory *memory, int64_t number, int64_t storage, const dcl_box *box)
+static dcli_replica_memory *find(dcli_replica_memory *memory, int64_t number, int64_t storage, const dcl_box *box)
 {
     while (memory != NULL && !(memory->storage == storage && memory->from <= number && number < memory->until &&
                                dcli_box_equal(&memory->box, box)))
@@ -31,7 +31,7 @@ static dcli_copy_memory *find(dcli_copy_memory *memory, int64_t number, int64_t 
 
 /* Move a dropped replica to a separate list, so that lookups stay short even if a program is thousands of operations
  * ahead. */
-static void begin_to_end(dcli_replicas *replicas, dcli_copy_memory *memory)
+static void begin_to_end(dcli_replicas *replicas, dcli_replica_memory *memory)
 {
     memory->next = NULL;
     assert(replicas->ending == NULL || replicas->last_ending->until <= memory->until);
@@ -42,15 +42,15 @@ static void begin_to_end(dcli_replicas *replicas, dcli_copy_memory *memory)
     replicas->last_ending = memory;
 }
 
-static void drop_copy(void *user, int node, const dcli_copy *copy)
+static void drop_copy(void *user, int node, const dcli_replica *copy)
 {
     const struct dropping *dropping = user;
     if (node != dropping->replicas->self)
         return;
-    dcli_copy_memory **at = &dropping->replicas->copies[bucket_of(copy->storage, &copy->box)];
+    dcli_replica_memory **at = &dropping->replicas->copies[bucket_of(copy->storage, &copy->box)];
     while (*at != NULL && !((*at)->storage == copy->storage && dcli_box_equal(&(*at)->box, &copy->box)))
         at = &(*at)->next;
-    dcli_copy_memory *memory = *at;
+    dcli_replica_memory *memory = *at;
     if (memory == NULL)
         return;
     *at = memory->next;
@@ -63,14 +63,14 @@ static dcl_status make_copies(dcli_replicas *replicas, const dcli_operation *ope
     for (int64_t s = 0; s < plan->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
         int64_t storage = operation->operand[stage->operand].storage;
-        dcli_copy_memory **first = &replicas->copies[bucket_of(storage, &stage->box)];
+        dcli_replica_memory **first = &replicas->copies[bucket_of(storage, &stage->box)];
         if (stage->kept != DCLI_STAGE_KEEP || find(*first, operation->number, storage, &stage->box) != NULL)
             continue; /* the replica exists already: the array has two names in the body, or several batches fill the
                          replica */
-        dcli_copy_memory *memory = dcli_calloc(1, sizeof *memory);
+        dcli_replica_memory *memory = dcli_calloc(1, sizeof *memory);
         if (memory == NULL)
             return DCL_ERR_NOMEM;
-        *memory = (dcli_copy_memory){
+        *memory = (dcli_replica_memory){
             .storage = storage, .box = stage->box, .from = operation->number, .until = INT64_MAX, .next = *first};
         *first = memory;
     }
@@ -80,12 +80,12 @@ static dcl_status make_copies(dcli_replicas *replicas, const dcli_operation *ope
 void dcli_replicas_begin(dcli_replicas *replicas, const dcli_operation *operation)
 {
     struct dropping dropping = {.replicas = replicas, .until = operation->number};
-    dcli_kept_begin(&replicas->books, operation, drop_copy, &dropping);
+    dcli_directory_begin(&replicas->directory, operation, drop_copy, &dropping);
 }
 
 dcl_status dcli_replicas_add(dcli_replicas *replicas, int node, const dcli_operation *operation, const dcli_plan *plan)
 {
-    dcl_status status = dcli_kept_add(&replicas->books, node, operation, plan);
+    dcl_status status = dcli_directory_add(&replicas->directory, node, operation, plan);
     return status == DCL_OK && node == replicas->self ? make_copies(replicas, operation, plan) : status;
 }
 
@@ -94,18 +94,18 @@ void dcli_replicas_write(dcli_replicas *replicas, const dcli_operation *operatio
     /* The operation itself may still read its replicas, though it writes the array through another view: drop them from
      * the next operation on. */
     struct dropping dropping = {.replicas = replicas, .until = operation->number + 1};
-    dcli_kept_write(&replicas->books, operation, drop_copy, &dropping);
+    dcli_directory_write(&replicas->directory, operation, drop_copy, &dropping);
 }
 
-dcli_copy_memory *dcli_replicas_find(const dcli_replicas *replicas, const dcli_operation *operation, int operand,
-                                     const dcl_box *box)
+dcli_replica_memory *dcli_replicas_find(const dcli_replicas *replicas, const dcli_operation *operation, int operand,
+                                        const dcl_box *box)
 {
     int64_t storage = operation->operand[operand].storage;
-    dcli_copy_memory *memory = find(replicas->copies[bucket_of(storage, box)], operation->number, storage, box);
+    dcli_replica_memory *memory = find(replicas->copies[bucket_of(storage, box)], operation->number, storage, box);
     return memory != NULL ? memory : find(replicas->ending, operation->number, storage, box);
 }
 
-static size_t bytes_of(const dcli_copy_memory *memory)
+static size_t bytes_of(const dcli_replica_memory *memory)
 {
     size_t bytes = 0;
     for (; memory != NULL; memory = memory->next)
@@ -116,14 +116,14 @@ static size_t bytes_of(const dcli_copy_memory *memory)
 size_t dcli_replicas_bytes(const dcli_replicas *replicas)
 {
     size_t bytes = bytes_of(replicas->ending);
-    for (int b = 0; b < DCLI_COPY_BUCKETS; b++)
+    for (int b = 0; b < DCLI_REPLICA_BUCKETS; b++)
         bytes += bytes_of(replicas->copies[b]);
     return bytes;
 }
 
-static dcli_copy_memory *free_copy(dcli_copy_memory *memory)
+static dcli_replica_memory *free_copy(dcli_replica_memory *memory)
 {
-    dcli_copy_memory *next = memory->next;
+    dcli_replica_memory *next = memory->next;
     dcli_memory_release(memory->memory);
     dcli_free(memory);
     return next;
@@ -133,7 +133,7 @@ void dcli_replicas_end(dcli_replicas *replicas, int64_t first_open)
 {
     while (replicas->ending != NULL && replicas->ending->until <= first_open)
         replicas->ending = free_copy(replicas->ending);
-    for (int b = 0; first_open == INT64_MAX && b < DCLI_COPY_BUCKETS; b++)
+    for (int b = 0; first_open == INT64_MAX && b < DCLI_REPLICA_BUCKETS; b++)
         while (replicas->copies[b] != NULL)
             replicas->copies[b] = free_copy(replicas->copies[b]);
 }
@@ -141,5 +141,5 @@ void dcli_replicas_end(dcli_replicas *replicas, int64_t first_open)
 void dcli_replicas_free(dcli_replicas *replicas)
 {
     assert(replicas->ending == NULL); /* dcli_replicas_end() has given all memory back */
-    dcli_kept_free(&replicas->books);
+    dcli_directory_free(&replicas->directory);
 }

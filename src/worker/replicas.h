@@ -8,23 +8,24 @@
 #include "workqueue/plan.h"
 
 /** This node's memory of a replica; valid for operations from `from` to `until` - 1. */
-typedef struct dcli_copy_memory {
+typedef struct dcli_replica_memory {
     int64_t storage;
     dcl_box box;
     int64_t from, until;
     dcli_memory *memory; /* NULL: none yet */
     bool filled;         /* commands that copy all pieces into it have been queued; later commands find it complete */
-    struct dcli_copy_memory *next;
-} dcli_copy_memory;
+    struct dcli_replica_memory *next;
+} dcli_replica_memory;
 
-enum { DCLI_COPY_BUCKETS = 1024 }; /* sized for the number of replicas that a node may have of one array */
+enum { DCLI_REPLICA_BUCKETS = 1024 }; /* sized for the number of replicas that a node may have of one array */
 
 typedef struct dcli_replicas {
     int self;
-    dcli_kept books;                             /* record of all nodes, after the last operation added */
-    dcli_copy_memory *copies[DCLI_COPY_BUCKETS]; /* hash table, by storage and box, of the replicas that no operation
-                                                    added so far drops */
-    dcli_copy_memory *ending, *last_ending;      /* dropped replicas that operations may still use, sorted by `until` */
+    dcli_directory directory;                          /* record of all nodes, after the last operation added */
+    dcli_replica_memory *copies[DCLI_REPLICA_BUCKETS]; /* hash table, by storage and box, of the replicas that no
+                                                          operation added so far drops */
+    dcli_replica_memory *ending, *last_ending;         /* dropped replicas that operations may still use, sorted by
+                                                       `until` */
 } dcli_replicas;
 
 /** Free; device memory was released before: dcli_replicas_end() of INT64_MAX. */
@@ -38,8 +39,8 @@ dcl_status dcli_replicas_add(dcli_replicas *replicas, int node, const dcli_opera
  *  on. */
 void dcli_replicas_write(dcli_replicas *replicas, const dcli_operation *operation);
 /** Find this node's replica of a box of an operand, for an open operation; NULL: there is none. */
-dcli_copy_memory *dcli_replicas_find(const dcli_replicas *replicas, const dcli_operation *operation, int operand,
-                                     const dcl_box *box);
+dcli_replica_memory *dcli_replicas_find(const dcli_replicas *replicas, const dcli_operation *operation, int operand,
+                                        const dcl_box *box);
 /** Bytes of all replicas. Cost: their number. */
 size_t dcli_replicas_bytes(const dcli_replicas *replicas);
 /** Free replicas that no operation from `first_open` on uses; INT64_MAX: all. */

@@ -50,7 +50,7 @@ typedef struct dcli_operation {
 
 /** Whether received elements of an operand may become replicas: if the call asks for it, or if they are in the map's
  *  halo. */
-static inline bool dcli_makes_copies(const dcli_operand *operand)
+static inline bool dcli_operand_makes_replicas(const dcli_operand *operand)
 {
     return operand->keeps || (operand->kept > 0 && operand->layout->rule.halo_rank > 0);
 }

@@ -9,7 +9,7 @@
 
 #include "base/ways.h"
 #include "segment/transfer.h"
-#include "workqueue/kept.h"
+#include "workqueue/directory.h"
 
 /** For dcli_plan_terms.early_bytes: copying this much takes less time than a message between two nodes. */
 #define DCLI_EARLY_BYTES (INT64_C(64) << 10)
@@ -24,12 +24,13 @@ typedef struct dcli_plan_terms {
     int64_t pool_bytes;         /* most bytes of received chunks at a node */
     int64_t kept_bytes;         /* most bytes of replicas at a node, without padding */
     int64_t early_bytes;        /* most bytes of peers' parts that a batch copies when it starts: dcli_stage.early */
-    int64_t local_bytes;        /* batches that use own parts only are joined to batches of at most so many bytes of the
-                                   first output (and batch_bytes of stages), which come before the others; 0: they are not */
-    const dcli_kept *kept;      /* the record of replicas before this operation; NULL: there are none */
-    bool detailed;              /* FORALL, MOVE: make plan->detail, too: for reports */
-    bool no_points;             /* for tests: do not use plan_points.c */
-    bool streams;               /* plan only what others exchange with the planned node: see dcli_plan_make() */
+    int64_t local_bytes;        /* batches that use own parts only are joined to batches of at most so many bytes of
+                                   the first output (and batch_bytes of stages), which come before the others; 0:
+                                   they are not */
+    const dcli_directory *directory; /* the record of replicas before this operation; NULL: there are none */
+    bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
+    bool no_points;                  /* for tests: do not use plan_points.c */
+    bool streams;                    /* plan only what others exchange with the planned node: see dcli_plan_make() */
 } dcli_plan_terms;
 
 /** The bounds that kernels check the indices of an access against, per axis of the array. */
@@ -85,8 +86,8 @@ typedef struct dcli_stage {
     dcli_stage_kept kept;
     dcli_policy policy; /* KEEP: by which the replica is kept */
     bool unfinished;    /* KEEP: a later batch copies more into it */
-    /* PASSING: contains few elements, some of them from parts that are read in place. It is filled before kernels run, so
-     * that the owners of these parts need not wait for the end of the batch. */
+    /* PASSING: contains few elements, some of them from parts that are read in place. It is filled before kernels run,
+     * so that the owners of these parts need not wait for the end of the batch. */
     bool early;
 } dcli_stage;
 

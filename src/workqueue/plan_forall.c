@@ -198,7 +198,7 @@ static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
 }
 
 /* For an operand of which this node keeps replicas: find the policy by which the footprint becomes one, if any. */
-static dcl_status look_whether_kept(dcli_builder *builder, int a, struct dcli_view *view)
+static dcl_status look_for_replica(dcli_builder *builder, int a, struct dcli_view *view)
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);
     bool near;
@@ -247,8 +247,8 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     if (status != DCL_OK || view->kind == DCLI_SPACE_OWN || view->written)
         return status;
     if (builder->seen[k].keeps)
-        status = look_whether_kept(builder, a, view);
-    if (status != DCL_OK || !dcli_reads_parts(builder) || dcli_is_kept(view) || view->leaves ||
+        status = look_for_replica(builder, a, view);
+    if (status != DCL_OK || !dcli_reads_parts(builder) || dcli_makes_replica(view) || view->leaves ||
         dcli_meets_copy(builder, k, &view->foot))
         return status;
     int owner = only_owner(builder, a, &view->foot);
@@ -390,7 +390,7 @@ static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box
 /* Whether the reads of a box may come from several adjacent segments, so that cutting at their borders helps. */
 static bool may_be_segments(const dcli_builder *builder, int a, const struct dcli_view *view)
 {
-    return dcli_is_staged(view) && !view->written && !dcli_is_kept(view) && !view->leaves &&
+    return dcli_is_staged(view) && !view->written && !dcli_makes_replica(view) && !view->leaves &&
            !dcli_meets_copy(builder, dcli_param_of(builder, a), &view->foot);
 }
 

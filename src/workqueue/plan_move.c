@@ -32,8 +32,8 @@ static dcl_status find_largest(dcli_builder *builder, const dcl_box *box, dcl_bo
     return status;
 }
 
-/* Find the boxes to replicate: the whole box, or, if one piece of the node's own part covers more than half of it, the boxes
- * around this piece. */
+/* Find the boxes to replicate: the whole box, or, if one piece of the node's own part covers more than half of it, the
+ * boxes around this piece. */
 static dcl_status find_copies(dcli_builder *builder, dcli_box_list *copies)
 {
     const dcl_box *box = &builder->operation->box;
@@ -56,7 +56,7 @@ static dcl_status find_copies(dcli_builder *builder, dcli_box_list *copies)
 static void check_budget(dcli_builder *builder, const dcli_box_list *copies)
 {
     dcli_plan *plan = builder->plan;
-    int64_t bytes = 0, taken = dcli_kept_bytes(builder->terms->kept, builder->self);
+    int64_t bytes = 0, taken = dcli_directory_bytes(builder->terms->directory, builder->self);
     for (int64_t b = 0; b < copies->count; b++)
         bytes += dcli_box_elements(&copies->box[b]) * dcli_builder_bytes(builder, 0);
     bool counted = dcli_policy_counts(dcli_policy_of(&builder->operation->operand[0], builder->self, false));
@@ -107,7 +107,8 @@ static dcl_status plan_parts(dcli_builder *builder, const dcl_box *copy, int64_t
     return status;
 }
 
-/* Mark a replica as unfinished in all batches but its last. Its first batch sets the fill value, before any piece is copied. */
+/* Mark a replica as unfinished in all batches but its last. Its first batch sets the fill value, before any piece is
+ * copied. */
 static void mark_stages(dcli_plan *plan, int64_t first)
 {
     dcli_stage *last = NULL;

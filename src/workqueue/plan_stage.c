@@ -201,7 +201,7 @@ static dcl_status want_view(dcli_builder *builder, int a, const struct dcli_view
 
 static bool may_share(const dcli_builder *builder, int k, int b, const struct dcli_view views[])
 {
-    return dcli_param_of(builder, b) == k && dcli_is_staged(&views[b]) && !dcli_is_kept(&views[b]);
+    return dcli_param_of(builder, b) == k && dcli_is_staged(&views[b]) && !dcli_makes_replica(&views[b]);
 }
 
 /* Give the accesses of one array a common stage, if the bounding box of their footprints has no more elements than they
@@ -217,7 +217,7 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
             apart += dcli_box_elements(&views[b].foot);
             together++;
         }
-    *done_out = together > 1 && dcli_box_elements(&bound) <= apart && !dcli_is_kept(&views[a]) &&
+    *done_out = together > 1 && dcli_box_elements(&bound) <= apart && !dcli_makes_replica(&views[a]) &&
                 !dcli_meets_copy(builder, k, &bound);
     if (!*done_out)
         return DCL_OK;
@@ -248,10 +248,10 @@ static dcl_status add_source(dcli_builder *builder, int k, const dcl_box *box)
 static dcl_status find_copies(dcli_builder *builder, int k)
 {
     dcl_status status = DCL_OK;
-    const dcli_copy *copy = NULL;
+    const dcli_replica *copy = NULL;
     int64_t first = builder->source_count;
-    while (status == DCL_OK &&
-           (copy = dcli_kept_next(builder->terms->kept, builder->self, &builder->operation->operand[k], copy)) != NULL)
+    while (status == DCL_OK && (copy = dcli_directory_next(builder->terms->directory, builder->self,
+                                                           &builder->operation->operand[k], copy)) != NULL)
         status = add_source(builder, k, &copy->box);
     for (int64_t c = first; c < builder->source_count && status == DCL_OK; c++)
         status = dcli_box_set_add(&builder->seen[k].set, &builder->source[c].image.box, NULL);
@@ -334,7 +334,7 @@ enum { MOST_COPIES = 256 };
 
 /* Bind an access of an operand with replicas to a replica that contains its footprint, or to a new one, if a policy
  * asks for it and the budget allows it. Otherwise view->stage stays -1. */
-static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *view)
+static dcl_status stage_replica(dcli_builder *builder, int a, struct dcli_view *view)
 {
     int k = dcli_param_of(builder, a);
     int64_t c = copy_of(builder, k, &view->foot);
@@ -342,11 +342,11 @@ static dcl_status stage_kept(dcli_builder *builder, int a, struct dcli_view *vie
         view->kind = DCLI_SPACE_REPLICA;
         return dcli_name_copy(builder, k, &builder->source[c].box, &view->stage);
     }
-    if (!dcli_is_kept(view) || builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
+    if (!dcli_makes_replica(view) || builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
         return DCL_OK;
     int64_t bytes = dcli_box_elements(&view->foot) * dcli_builder_bytes(builder, k);
-    int64_t left =
-        builder->terms->kept_bytes - builder->kept_bytes - dcli_kept_bytes(builder->terms->kept, builder->self);
+    int64_t left = builder->terms->kept_bytes - builder->kept_bytes -
+                   dcli_directory_bytes(builder->terms->directory, builder->self);
     if (dcli_policy_counts(view->policy) && bytes > left)
         return DCL_OK;
     dcl_status status = dcli_add_stage(builder, k, &view->foot, &view->stage);
@@ -395,7 +395,7 @@ static dcl_status stage_alone(dcli_builder *builder, int a, struct dcli_view *vi
         !dcli_has_copies(builder, dcli_param_of(builder, a)))
         return need_parts(builder, a, view); /* without a stage */
     if (!view->written && dcli_has_copies(builder, dcli_param_of(builder, a))) {
-        dcl_status status = stage_kept(builder, a, view);
+        dcl_status status = stage_replica(builder, a, view);
         if (status != DCL_OK || view->stage >= 0)
             return status;
     }

@@ -67,7 +67,7 @@ static inline bool dcli_is_staged(const struct dcli_view *view)
 }
 
 /** Whether the elements that the access reads become a replica. */
-static inline bool dcli_is_kept(const struct dcli_view *view) { return view->policy != DCLI_POLICY_NONE; }
+static inline bool dcli_makes_replica(const struct dcli_view *view) { return view->policy != DCLI_POLICY_NONE; }
 
 /* An access that is bound to a peer's part. */
 struct dcli_early_read {

@@ -98,10 +98,10 @@ static void make_plan(sim_data *data, const dcli_operation *operation, int peer)
 
 /* ---- copies ------------------------------------------------------------------------------------------------------- */
 
-static sim_kept *find_copy(const sim_data *data, int p, int64_t storage, const dcl_box *box, int64_t operation)
+static sim_replica *find_copy(const sim_data *data, int p, int64_t storage, const dcl_box *box, int64_t operation)
 {
     for (int64_t c = 0; c < data->copy_count; c++) {
-        sim_kept *copy = &data->copy[c];
+        sim_replica *copy = &data->copy[c];
         if (copy->node == p && copy->storage == storage && copy->from <= operation && operation < copy->until &&
             dcli_box_equal(&copy->box, box))
             return copy;
@@ -109,9 +109,9 @@ static sim_kept *find_copy(const sim_data *data, int p, int64_t storage, const d
     return NULL;
 }
 
-sim_kept *sim_copy_of(sim_data *data, int p, const dcli_operation *operation, const dcli_stage *stage)
+sim_replica *sim_replica_of(sim_data *data, int p, const dcli_operation *operation, const dcli_stage *stage)
 {
-    sim_kept *copy = find_copy(data, p, operation->operand[stage->operand].storage, &stage->box, operation->number);
+    sim_replica *copy = find_copy(data, p, operation->operand[stage->operand].storage, &stage->box, operation->number);
     if (copy == NULL)
         sim_wrong(data, "operation %" PRId64 " on node %d uses a copy that nobody makes", operation->number, p);
     return copy;
@@ -121,7 +121,7 @@ sim_kept *sim_copy_of(sim_data *data, int p, const dcli_operation *operation, co
 static void note_copies(sim_data *data, int p, const dcli_operation *operation)
 {
     const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
-    if (dcli_kept_add(&data->kept, p, operation, plan) != DCL_OK)
+    if (dcli_directory_add(&data->directory, p, operation, plan) != DCL_OK)
         abort();
     for (int64_t s = 0; s < plan->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
@@ -130,8 +130,8 @@ static void note_copies(sim_data *data, int p, const dcli_operation *operation)
             continue;
         if (dcli_grow(&data->copy, data->copy_count, &data->copy_capacity, sizeof *data->copy) != 0)
             abort();
-        data->copy[data->copy_count++] =
-            (sim_kept){.node = p, .storage = storage, .from = operation->number, .until = INT64_MAX, .box = stage->box};
+        data->copy[data->copy_count++] = (sim_replica){
+            .node = p, .storage = storage, .from = operation->number, .until = INT64_MAX, .box = stage->box};
     }
 }
 
@@ -140,10 +140,10 @@ struct dropping {
     int64_t operation, until;
 };
 
-static void drop_copy(void *user, int node, const dcli_copy *copy)
+static void drop_copy(void *user, int node, const dcli_replica *copy)
 {
     struct dropping *dropping = user;
-    sim_kept *dropped = find_copy(dropping->data, node, copy->storage, &copy->box, dropping->operation);
+    sim_replica *dropped = find_copy(dropping->data, node, copy->storage, &copy->box, dropping->operation);
     if (dropped == NULL)
         abort();
     dropped->until = dropping->until;
@@ -152,17 +152,17 @@ static void drop_copy(void *user, int node, const dcli_copy *copy)
 /* Make the plans in order, because what an operation moves depends on earlier replicas. */
 static void make_plans(sim_data *data)
 {
-    data->terms.kept = &data->kept;
+    data->terms.directory = &data->directory;
     for (int s = 0; s < data->program->step_count; s++) {
         const dcli_operation *operation = &data->program->step[s].operation;
         struct dropping dropping = {.data = data, .operation = operation->number, .until = operation->number};
-        dcli_kept_begin(&data->kept, operation, drop_copy, &dropping);
+        dcli_directory_begin(&data->directory, operation, drop_copy, &dropping);
         for (int p = 0; p < data->peers; p++)
             make_plan(data, operation, p);
         for (int p = 0; p < data->terms.node_count; p++)
             note_copies(data, p, operation);
         dropping.until = operation->number + 1; /* it may have read other elements of it */
-        dcli_kept_write(&data->kept, operation, drop_copy, &dropping);
+        dcli_directory_write(&data->directory, operation, drop_copy, &dropping);
     }
 }
 
@@ -175,7 +175,7 @@ uint64_t *sim_held(const sim_data *data, const dcli_operation *operation, int k)
     if (held == NULL)
         abort();
     for (int64_t c = 0; c < data->copy_count; c++) {
-        const sim_kept *copy = &data->copy[c];
+        const sim_replica *copy = &data->copy[c];
         int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK];
         if (copy->storage != operand->storage || copy->from >= operation->number || operation->number >= copy->until)
             continue;
@@ -195,7 +195,7 @@ bool sim_lacks_copy(sim_data *data, int p, const dcli_operation *operation, int6
     for (int64_t s = plan->batch[b].first_stage; s < plan->batch[b].first_stage + plan->batch[b].stage_count; s++) {
         if (plan->stage[s].kept != DCLI_STAGE_KEPT)
             continue;
-        const sim_kept *copy = sim_copy_of(data, p, operation, &plan->stage[s]);
+        const sim_replica *copy = sim_replica_of(data, p, operation, &plan->stage[s]);
         if (copy != NULL && !copy->filled)
             return true;
     }
@@ -207,7 +207,7 @@ void sim_fill_copies(sim_data *data, int p, const dcli_operation *operation, int
     const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
     for (int64_t s = plan->batch[b].first_stage; s < plan->batch[b].first_stage + plan->batch[b].stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
-        sim_kept *copy = stage->kept == DCLI_STAGE_KEEP ? sim_copy_of(data, p, operation, stage) : NULL;
+        sim_replica *copy = stage->kept == DCLI_STAGE_KEEP ? sim_replica_of(data, p, operation, stage) : NULL;
         if (copy != NULL && !stage->unfinished)
             copy->filled = true;
     }
@@ -222,7 +222,7 @@ void sim_data_open(sim_data *data, sim_program *program, const dcli_plan_terms *
     data->part = calloc((size_t)(program->array_count * terms->node_count), sizeof *data->part);
     if (data->plan == NULL || data->part == NULL)
         abort();
-    data->kept.node_count = terms->node_count;
+    data->directory.node_count = terms->node_count;
     make_plans(data);
 }
 
@@ -239,8 +239,8 @@ static void free_plans(sim_data *data)
     for (int64_t c = 0; c < data->copy_count; c++)
         free(data->copy[c].data);
     data->copy_count = 0;
-    dcli_kept_free(&data->kept);
-    data->kept.generation = 0;
+    dcli_directory_free(&data->directory);
+    data->directory.generation = 0;
 }
 
 void sim_set_pool(sim_data *data, int64_t pool_bytes)

@@ -29,13 +29,13 @@ typedef struct sim_part {
 } sim_part;
 
 /** A replica on a node, for operations from `from` to `until` - 1. */
-typedef struct sim_kept {
+typedef struct sim_replica {
     int node;
     int64_t storage, from, until;
     dcl_box box;
     int64_t *data; /* NULL: none yet */
     bool filled;   /* according to the actions that the node has got so far */
-} sim_kept;
+} sim_replica;
 
 /** A peer's part as it was when a batch started that copies from it then. */
 typedef struct sim_early {
@@ -48,10 +48,10 @@ typedef struct sim_data {
     sim_program *program;
     dcli_plan_terms terms;
     int peers;
-    sim_plan *plan; /* [steps * peers] */
-    sim_part *part; /* [arrays * nodes] */
-    dcli_kept kept; /* while plans are made */
-    sim_kept *copy; /* [copy_count] */
+    sim_plan *plan;           /* [steps * peers] */
+    sim_part *part;           /* [arrays * nodes] */
+    dcli_directory directory; /* while plans are made */
+    sim_replica *copy;        /* [copy_count] */
     int64_t copy_count, copy_capacity;
     sim_early *early;
     int64_t early_count, early_capacity;
@@ -76,7 +76,7 @@ void sim_set_pool(sim_data *data, int64_t pool_bytes);
  *  NULL: the operation uses none. */
 uint64_t *sim_held(const sim_data *data, const dcli_operation *operation, int k);
 /** The replica behind a stage of node p's plan. */
-sim_kept *sim_copy_of(sim_data *data, int p, const dcli_operation *operation, const dcli_stage *stage);
+sim_replica *sim_replica_of(sim_data *data, int p, const dcli_operation *operation, const dcli_stage *stage);
 /** Whether a batch needs a replica that was not made because its operation failed. */
 bool sim_lacks_copy(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
 /** Before a batch runs: replicas that it completes can be used by later batches. */

@@ -88,7 +88,7 @@ static int64_t *stage_memory(struct run *run, const dcli_stage *stage)
         sim_wrong(run->data, "a stage has another size than its box");
     if (stage->kept == DCLI_STAGE_PASSING)
         return sim_garbage(stage->elements);
-    sim_kept *copy = sim_copy_of(run->data, run->p, run->operation, stage);
+    sim_replica *copy = sim_replica_of(run->data, run->p, run->operation, stage);
     if (copy != NULL && copy->data == NULL && stage->kept == DCLI_STAGE_KEEP)
         copy->data = sim_garbage(stage->elements);
     return copy != NULL ? copy->data : NULL;

@@ -55,7 +55,7 @@ static dcli_traits find_traits(const sim_data *data, int p, const dcli_operation
 static sim_memory memory_of(struct run *run, int operand, dcli_space space, bool written)
 {
     const dcli_plan *plan = run->plan->plan;
-    sim_kept *copy;
+    sim_replica *copy;
     switch (space.kind) {
     case DCLI_SPACE_OWN:
         return written ? sim_written_part(run->data, run->operation, operand, run->p)
@@ -67,7 +67,7 @@ static sim_memory memory_of(struct run *run, int operand, dcli_space space, bool
     case DCLI_SPACE_STAGE:
         return run->arena;
     case DCLI_SPACE_REPLICA:
-        copy = sim_copy_of(run->data, run->p, run->operation, &plan->stage[space.number]);
+        copy = sim_replica_of(run->data, run->p, run->operation, &plan->stage[space.number]);
         if (copy == NULL)
             return (sim_memory){0};
         if (copy->data == NULL)

@@ -31,15 +31,15 @@ struct peer {
     int made_anew;
     dcli_kept_plan *held[BOXES][NODES];
     dcli_plans plans;
-    dcli_kept books;
+    dcli_directory directory;
 };
 
 static void *plan_all(void *argument)
 {
     struct peer *peer = argument;
-    peer->books.node_count = NODES;
+    peer->directory.node_count = NODES;
     dcli_plans_init(&peer->plans, peer->self, &terms, peer->cache, THREADS - 1, INT64_MAX);
-    peer->plans.terms.kept = &peer->books;
+    peer->plans.terms.directory = &peer->directory;
     dcli_operation operation = *peer->operation;
     for (int pass = 0; pass < 2; pass++)
         for (int b = 0; b < BOXES; b++)
@@ -92,7 +92,7 @@ Test(plan_cache, threads_make_each_plan_once)
 /* Node 1's plan of an operation, with nothing kept. */
 static dcli_plan_wanted want_plan(void)
 {
-    static const dcli_kept_state none;
+    static const dcli_directory_state none;
     dcli_plan_wanted wanted = {.operation = make_operation(), .state = &none, .node = 1};
     wanted.hash = dcli_plan_hash(&wanted);
     return wanted;

@@ -32,16 +32,17 @@ static int64_t colliding(int count, const int64_t words[], const int64_t others[
 
 static dcli_kept_plan *plan_with(dcli_plans *plans, dcli_operation *operation, const dcl_box *box)
 {
-    dcli_copy copy = {.storage = 1, .box = *box};
-    dcli_node_copies copies[NODES] = {{.copy = &copy, .count = 1, .capacity = 1}};
-    dcli_kept books = {.node_count = NODES, .node = copies};
-    plans->terms.kept = &books;
+    dcli_replica copy = {.storage = 1, .box = *box};
+    dcli_node_replicas copies[NODES] = {{.copy = &copy, .count = 1, .capacity = 1}};
+    dcli_directory directory = {.node_count = NODES, .node = copies};
+    plans->terms.directory = &directory;
     dcli_kept_plan *plan = dcli_plans_hold(plans, operation, NULL, 0);
-    plans->terms.kept = NULL;
+    plans->terms.directory = NULL;
     return plan;
 }
 
-/* What a node has of kept copies decides what it fetches: a plan for other copies is not its plan, whatever their hash. */
+/* What a node has of kept copies decides what it fetches: a plan for other copies is not its plan, whatever their
+ * hash. */
 Test(plans, are_told_apart_by_the_copies_themselves)
 {
     dcl_grid grid = dcl_grid_1d(DCL_INT32, ELEMENTS);
@@ -92,10 +93,10 @@ Test(plans, are_limited_by_bytes)
         TEST_FORALL(1, "C(i) = A(3999 - i);", {DCL_ACCESS_OUT, "C", 0, layout}, {DCL_ACCESS_IN, "A", 1, layout});
     dcli_plan_cache cache;
     dcli_plans plans;
-    dcli_kept books = {.node_count = NODES};
+    dcli_directory directory = {.node_count = NODES};
     dcli_plan_cache_init(&cache);
     dcli_plans_init(&plans, 0, &terms, &cache, 1, MOST);
-    plans.terms.kept = &books;
+    plans.terms.directory = &directory;
     operation->box.count[0] = SIDE - PLANS;
     size_t before = mallinfo2().uordblks;
     dcli_kept_plan *first = plan_part(&plans, operation, 0);
@@ -117,7 +118,8 @@ Test(plans, are_limited_by_bytes)
     test_ops_free();
 }
 
-/* A layout that ends takes the plans of it along, and no others: also those that name it twice, or another one first. */
+/* A layout that ends takes the plans of it along, and no others: also those that name it twice, or another one
+ * first. */
 Test(plans, end_with_their_layout_and_their_body)
 {
     dcl_grid grid = dcl_grid_1d(DCL_INT32, ELEMENTS);
@@ -131,10 +133,10 @@ Test(plans, end_with_their_layout_and_their_body)
     dcli_operation *const all[] = {of_block, of_both, of_cyclic};
     dcli_plan_cache cache;
     dcli_plans plans;
-    dcli_kept books = {.node_count = NODES};
+    dcli_directory directory = {.node_count = NODES};
     dcli_plan_cache_init(&cache);
     dcli_plans_init(&plans, 0, &terms, &cache, 1, INT64_MAX);
-    plans.terms.kept = &books;
+    plans.terms.directory = &directory;
     for (int n = 0; n < 3; n++)
         for (int node = 0; node < NODES; node++)
             dcli_plans_let_go(dcli_plans_hold(&plans, all[n], NULL, node));

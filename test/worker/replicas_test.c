@@ -24,7 +24,7 @@ static dcli_plan *plan(dcli_replicas *replicas, const dcli_operation *operation)
                              .chunk_bytes = 1 << 20,
                              .pool_bytes = 1 << 20,
                              .kept_bytes = 1 << 20,
-                             .kept = &replicas->books};
+                             .directory = &replicas->directory};
     dcli_plan *plan;
     cr_assert_eq(dcli_plan_make(operation, SELF, &terms, &plan), DCL_OK, "%s", dcl_error());
     return plan;
@@ -38,12 +38,12 @@ Test(replicas, last_until_what_they_are_of_is_written)
     dcli_layout *layout = test_layout("block", NODES, &grid);
     dcli_operation *reads = read_all(1, layout, 1);
     dcl_box box = {.rank = 1, .start = {8}, .count = {8}, .stride = {1}};
-    replicas = (dcli_replicas){.self = SELF, .books = {.node_count = NODES}};
+    replicas = (dcli_replicas){.self = SELF, .directory = {.node_count = NODES}};
     dcli_replicas_begin(&replicas, reads);
     dcli_plan *own = plan(&replicas, reads);
     cr_assert_eq(dcli_replicas_add(&replicas, SELF, reads, own), DCL_OK, "%s", dcl_error());
     dcli_replicas_write(&replicas, reads);
-    dcli_copy_memory *copy = dcli_replicas_find(&replicas, reads, 1, &box);
+    dcli_replica_memory *copy = dcli_replicas_find(&replicas, reads, 1, &box);
     cr_assert_not_null(copy);
     cr_expect_null(copy->memory, "whoever fills it makes its memory");
     cr_expect_eq(dcli_replicas_bytes(&replicas), 0);

@@ -7,14 +7,14 @@
 
 #include "base/text.h"
 #include "support/ways.h"
-#include "workqueue/kept.h"
+#include "workqueue/directory.h"
 #include "workqueue/ops.h"
 
 enum { MOST_NODES = 5 };
 
-/* A run of operations on A, of int8 so that bytes are elements, and on C, laid out as A or by another map.
- * Steps: r reads A by the body, w writes all of A, f the far body, and a digit the element of that number. After each step
- * that reads stands what every node moves. */
+/* A run of operations on A, of int8 so that bytes are elements, and on C, laid out as A or by another map. Steps: r
+ * reads A by the body, w writes all of A, f the far body, and a digit the element of that number. After each step that
+ * reads stands what every node moves. */
 struct run_row {
     char what[48], body[72], far[40];
     int nodes;
@@ -78,7 +78,7 @@ static dcl_grid read_grid(const char *text)
 struct world {
     const struct run_row *row;
     dcli_plan_terms terms;
-    dcli_kept books;
+    dcli_directory directory;
     const dcli_layout *a, *c;
     dcli_text moved;
 };
@@ -87,7 +87,7 @@ struct world {
 static void carry_out(struct world *world, const dcli_operation *operation, bool told)
 {
     dcli_plan *plan[MOST_NODES];
-    dcli_kept_begin(&world->books, operation, NULL, NULL);
+    dcli_directory_begin(&world->directory, operation, NULL, NULL);
     if (told && world->moved.length > 0)
         dcli_text_put(&world->moved, "; ");
     for (int n = 0; n < world->row->nodes; n++) {
@@ -96,12 +96,12 @@ static void carry_out(struct world *world, const dcli_operation *operation, bool
             dcli_text_put(&world->moved, "%s%" PRId64, n > 0 ? " " : "", plan[n]->counters.bytes_moved);
     }
     for (int n = 0; n < world->row->nodes; n++) {
-        cr_assert_eq(dcli_kept_add(&world->books, n, operation, plan[n]), DCL_OK);
+        cr_assert_eq(dcli_directory_add(&world->directory, n, operation, plan[n]), DCL_OK);
         dcli_plan_free(plan[n]);
     }
-    dcli_kept_write(&world->books, operation, NULL, NULL);
+    dcli_directory_write(&world->directory, operation, NULL, NULL);
     for (int n = 0; n < world->row->nodes; n++)
-        cr_expect_eq(dcli_kept_bytes(&world->books, n), 0, "a halo takes nothing of the budget");
+        cr_expect_eq(dcli_directory_bytes(&world->directory, n), 0, "a halo takes nothing of the budget");
 }
 
 static void step(struct world *world, int64_t number, char what)
@@ -130,15 +130,15 @@ ParameterizedTest(struct run_row *row, halo_plan, moved)
                                         .batch_bytes = 1 << 20,
                                         .chunk_bytes = 1 << 22,
                                         .pool_bytes = INT64_C(1) << 40},
-                              .books = {.node_count = row->nodes}};
-        world.terms.kept = &world.books;
+                              .directory = {.node_count = row->nodes}};
+        world.terms.directory = &world.directory;
         world.a = test_layout(row->map, row->nodes, &grid);
         world.c = row->c_map[0] == '\0' ? world.a : test_layout(row->c_map, row->nodes, &grid);
         for (int s = 0; row->steps[s] != '\0'; s++)
             step(&world, s + 1, row->steps[s]);
         cr_expect_str_eq(world.moved.bytes, row->moved, "%s, in place %d: %s", row->what, in_place, world.moved.bytes);
         dcli_text_free(&world.moved);
-        dcli_kept_free(&world.books);
+        dcli_directory_free(&world.directory);
     }
     test_ops_free();
 }

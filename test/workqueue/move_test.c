@@ -1,5 +1,5 @@
-/* test/workqueue/move_test.c - moves ahead of use: what is copied, in which steps, what is read from copies, and when they
- * end. */
+/* test/workqueue/move_test.c - moves ahead of use: what is copied, in which steps, what is read from copies, and when
+ * they end. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>
@@ -39,7 +39,8 @@ static dcli_operation *move_of(const dcli_layout *layout, const dcl_box *box, in
     return operation;
 }
 
-/* What a node does: its copies in the order they are made, "+" where a batch goes on with one, and what moves for them. */
+/* What a node does: its copies in the order they are made, "+" where a batch goes on with one, and what moves for
+ * them. */
 static void print_plan(const dcli_plan *plan, dcli_text *text)
 {
     char box[200];
@@ -184,31 +185,31 @@ Test(move, within_the_budget)
 
 /* What a process knows after operations that ran one after the other: the books, and plans by them. */
 struct history {
-    dcli_kept kept;
+    dcli_directory directory;
     dcli_plan_terms terms;
 };
 
 static struct history begin(bool in_place)
 {
-    return (struct history){.kept.node_count = NODES, .terms = terms_of(in_place)};
+    return (struct history){.directory.node_count = NODES, .terms = terms_of(in_place)};
 }
 
 /* Bytes that each node moves for an operation, and what that does to the books. */
 static void run(struct history *history, const dcli_operation *operation, const int64_t bytes[NODES], const char *what)
 {
-    history->terms.kept = &history->kept;
+    history->terms.directory = &history->directory;
     dcli_plan *plan[NODES];
-    dcli_kept_begin(&history->kept, operation, NULL, NULL);
+    dcli_directory_begin(&history->directory, operation, NULL, NULL);
     for (int n = 0; n < NODES; n++)
         plan[n] = make(operation, n, &history->terms);
     for (int n = 0; n < NODES; n++) {
         cr_expect_eq(plan[n]->counters.bytes_moved, bytes[n],
                      "%s, in place %d: node %d moves %" PRId64 "; expected %" PRId64, what,
                      history->terms.ways[0].can != 0, n, plan[n]->counters.bytes_moved, bytes[n]);
-        cr_assert_eq(dcli_kept_add(&history->kept, n, operation, plan[n]), DCL_OK);
+        cr_assert_eq(dcli_directory_add(&history->directory, n, operation, plan[n]), DCL_OK);
         dcli_plan_free(plan[n]);
     }
-    dcli_kept_write(&history->kept, operation, NULL, NULL);
+    dcli_directory_write(&history->directory, operation, NULL, NULL);
 }
 
 static const int64_t nothing[NODES];
@@ -244,18 +245,19 @@ Test(move, bodies_find_what_was_moved)
         run(&history, reverse, (int64_t[]){24, 24, 24, 24}, "both copies had it");
         run(&history, move_of(block, &left, 3), (int64_t[]){0, 0, 0, 24}, "once more");
         run(&history, drop, nothing, "all are dropped");
-        cr_expect_eq(dcli_kept_bytes(&history.kept, 3), 0);
+        cr_expect_eq(dcli_directory_bytes(&history.directory, 3), 0);
         run(&history, reverse, (int64_t[]){24, 24, 24, 24}, "after that");
         run(&history, move_of(block, &left, 3), (int64_t[]){0, 0, 0, 24}, "and again");
         reverse->operand[1].kept = 2;
         run(&history, reverse, (int64_t[]){24, 24, 24, 24}, "another generation: something had failed");
         reverse->operand[1].kept = 1;
-        dcli_kept_free(&history.kept);
+        dcli_directory_free(&history.directory);
     }
     test_ops_free();
 }
 
-/* The worked example: the 16 blocks that C = A + B^T moves, moved before. Node 1 has segments 2, 6 and node 3 has 4, 8. */
+/* The worked example: the 16 blocks that C = A + B^T moves, moved before. Node 1 has segments 2, 6 and node 3 has 4,
+ * 8. */
 Test(move, the_worked_example)
 {
     dcl_grid square = dcl_grid_2d(DCL_FLOAT, 6144, 6144);
@@ -279,7 +281,7 @@ Test(move, the_worked_example)
             run(&history, move_of(b, &block, segment[0]), bytes, "a block");
         }
         run(&history, add, nothing, "after the moves");
-        dcli_kept_free(&history.kept);
+        dcli_directory_free(&history.directory);
     }
     test_ops_free();
 }
@@ -334,7 +336,7 @@ Test(move, many_copies)
             copied += plan->piece[p].kind == DCLI_SPACE_REPLICA ? dcli_box_elements(&plan->piece[p].region.box) : 0;
         cr_expect_eq(copied, ROWS * 3, "%" PRId64 " elements come from copies", copied);
         dcli_plan_free(plan);
-        dcli_kept_free(&history.kept);
+        dcli_directory_free(&history.directory);
     }
     test_ops_free();
 }

@@ -1,4 +1,4 @@
-/* runtime/kept.c - the program's record of replicas. Nodes maintain their own record with every operation. Here
+/* runtime/directory.c - the program's record of replicas. Nodes maintain their own record with every operation. Here
  * operations are only noted; they are planned for all nodes when somebody asks what an operation would move. */
 #include <string.h>
 
@@ -11,12 +11,12 @@ enum { MOST_NOTED = 64 };
 /* Let all nodes drop their replicas of an array, if there may be any. Replicas of a lost array disappear with it. */
 static dcl_status drop(dcl_array *array)
 {
-    if (!array->books->was_kept || array->books->lost)
+    if (!array->books->had_replicas || array->books->lost)
         return DCL_OK;
     dcli_msg_operation descriptor = {.kind = DCLI_OP_DROP};
     dcl_status status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
     if (status == DCL_OK)
-        array->books->was_kept = false;
+        array->books->had_replicas = false;
     return status;
 }
 
@@ -33,32 +33,32 @@ dcl_status dcl_keep(dcl_array *array, bool keep)
     return status;
 }
 
-void dcli_cluster_kept_fail(dcl_cluster *cluster) { cluster->kept.generation++; }
+void dcli_cluster_replicas_fail(dcl_cluster *cluster) { cluster->replicas.generation++; }
 
 /* Apply one noted operation. If its plan is refused, it runs nowhere and makes no replicas; if there is no memory to
  * plan it, none are recorded. In both cases all earlier replicas are treated as invalid. */
 static dcl_status settle_one(dcl_cluster *cluster, const dcli_operation *operation)
 {
     dcl_status status = DCL_OK;
-    dcli_kept_begin(&cluster->kept.books, operation, NULL, NULL);
-    for (int n = 0; n < cluster->node_count && status == DCL_OK && dcli_keeps(operation); n++) {
+    dcli_directory_begin(&cluster->replicas.directory, operation, NULL, NULL);
+    for (int n = 0; n < cluster->node_count && status == DCL_OK && dcli_makes_replicas(operation); n++) {
         dcli_plan *plan;
         if (cluster->lost[n])
             continue;
         if (dcli_plan_for_report(cluster, operation, n, false, &plan) != DCL_OK) {
-            dcli_cluster_kept_fail(cluster);
+            dcli_cluster_replicas_fail(cluster);
             break;
         }
-        status = dcli_kept_add(&cluster->kept.books, n, operation, plan);
+        status = dcli_directory_add(&cluster->replicas.directory, n, operation, plan);
         dcli_plan_free(plan);
     }
-    dcli_kept_write(&cluster->kept.books, operation, NULL, NULL);
+    dcli_directory_write(&cluster->replicas.directory, operation, NULL, NULL);
     return status;
 }
 
-dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster)
+dcl_status dcli_cluster_replicas_settle(dcl_cluster *cluster)
 {
-    dcli_kept_notes *notes = &cluster->kept;
+    dcli_replica_notes *notes = &cluster->replicas;
     dcl_status status = DCL_OK;
     for (int o = 0; o < notes->count; o++) {
         if (status == DCL_OK)
@@ -67,16 +67,16 @@ dcl_status dcli_cluster_kept_settle(dcl_cluster *cluster)
     }
     notes->count = 0;
     if (status != DCL_OK)
-        dcli_cluster_kept_fail(cluster); /* the noted operations are not applied */
+        dcli_cluster_replicas_fail(cluster); /* the noted operations are not applied */
     return status;
 }
 
-dcl_status dcli_cluster_kept_end_body(dcl_cluster *cluster, const dcli_body *body)
+dcl_status dcli_cluster_replicas_end_body(dcl_cluster *cluster, const dcli_body *body)
 {
-    const dcli_kept_notes *notes = &cluster->kept;
+    const dcli_replica_notes *notes = &cluster->replicas;
     for (int o = 0; o < notes->count; o++)
         if (notes->noted[o].operation->body == body)
-            return dcli_cluster_kept_settle(cluster);
+            return dcli_cluster_replicas_settle(cluster);
     return DCL_OK;
 }
 
@@ -122,8 +122,8 @@ static dcli_operation *copy_operation(const dcli_operation *operation)
 
 static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation, bool drops)
 {
-    dcli_kept_notes *notes = &cluster->kept;
-    dcl_status status = notes->count == MOST_NOTED ? dcli_cluster_kept_settle(cluster) : DCL_OK;
+    dcli_replica_notes *notes = &cluster->replicas;
+    dcl_status status = notes->count == MOST_NOTED ? dcli_cluster_replicas_settle(cluster) : DCL_OK;
     if (status != DCL_OK)
         return status;
     if (notes->noted == NULL)
@@ -136,7 +136,7 @@ static dcl_status note(dcl_cluster *cluster, const dcli_operation *operation, bo
 }
 
 /* Whether the same operation was noted before and nothing was dropped since: then it makes no replicas. */
-static bool is_repeated(const dcli_kept_notes *notes, const dcli_operation *operation)
+static bool is_repeated(const dcli_replica_notes *notes, const dcli_operation *operation)
 {
     for (int o = notes->count - 1; o >= 0 && !notes->noted[o].drops; o--)
         if (same_operation(notes->noted[o].operation, operation))
@@ -144,25 +144,25 @@ static bool is_repeated(const dcli_kept_notes *notes, const dcli_operation *oper
     return false;
 }
 
-dcl_status dcli_cluster_kept_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[])
+dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[])
 {
     bool makes = false, drops = false;
     for (int k = 0; k < operation->operand_count; k++)
-        if (books[k] != NULL && dcli_makes_copies(&operation->operand[k]))
-            books[k]->was_kept = makes = true;
+        if (books[k] != NULL && dcli_operand_makes_replicas(&operation->operand[k]))
+            books[k]->had_replicas = makes = true;
     for (int k = 0; k < operation->operand_count; k++)
-        if (books[k] != NULL && books[k]->was_kept)
+        if (books[k] != NULL && books[k]->had_replicas)
             drops |= operation->operand[k].writes || operation->kind == DCLI_OP_DROP;
-    if (!drops && (!makes || is_repeated(&cluster->kept, operation)))
+    if (!drops && (!makes || is_repeated(&cluster->replicas, operation)))
         return DCL_OK;
     return note(cluster, operation, drops);
 }
 
-void dcli_cluster_kept_free(dcl_cluster *cluster)
+void dcli_cluster_replicas_free(dcl_cluster *cluster)
 {
-    for (int o = 0; o < cluster->kept.count; o++)
-        dcli_free(cluster->kept.noted[o].operation);
-    dcli_free(cluster->kept.noted);
-    dcli_kept_free(&cluster->kept.books);
-    cluster->kept = (dcli_kept_notes){.generation = 0};
+    for (int o = 0; o < cluster->replicas.count; o++)
+        dcli_free(cluster->replicas.noted[o].operation);
+    dcli_free(cluster->replicas.noted);
+    dcli_directory_free(&cluster->replicas.directory);
+    cluster->replicas = (dcli_replica_notes){.generation = 0};
 }

@@ -1,10 +1,10 @@
-/* workqueue/kept.h - the directory of replicas: for each node, the boxes of other nodes' elements that it has copied
- * and retained for later operations. Every process computes the same directory from the operations and their plans
- * alone. A policy says why a replica is made: for the halo of a map, for a replicated map, or because the program asks
- * for it (dcl_keep(), DCL_IN_KEPT, dcl_move()). After that all are treated alike: they are found by their box, and
+/* workqueue/directory.h - the directory of replicas: for each node, the boxes of other nodes' elements that it has
+ * copied and retained for later operations. Every process computes the same directory from the operations and their
+ * plans alone. A policy says why a replica is made: for the halo of a map, for a replicated map, or because the program
+ * asks for it (dcl_keep(), DCL_IN_KEPT, dcl_move()). After that all are treated alike: they are found by their box, and
  * dropped when an element in it is written. Pure. */
-#ifndef DCLI_WORKQUEUE_KEPT_H
-#define DCLI_WORKQUEUE_KEPT_H
+#ifndef DCLI_WORKQUEUE_DIRECTORY_H
+#define DCLI_WORKQUEUE_DIRECTORY_H
 
 #include "workqueue/operation.h"
 
@@ -27,56 +27,60 @@ dcli_policy dcli_policy_of(const dcli_operand *operand, int node, bool near);
 bool dcli_policy_may(const dcli_operand *operand, int node);
 
 /** A replica: a box of a storage that a node has in memory of its own. */
-typedef struct dcli_copy {
+typedef struct dcli_replica {
     int64_t storage;
     dcl_box box; /* may extend beyond a periodic axis */
     int64_t bytes;
     dcli_policy policy;
-} dcli_copy;
+} dcli_replica;
 
-typedef struct dcli_node_copies {
-    dcli_copy *copy; /* [count] oldest first; those of one storage may overlap */
+typedef struct dcli_node_replicas {
+    dcli_replica *copy; /* [count] oldest first; those of one storage may overlap */
     int64_t count, capacity;
     int64_t bytes; /* of those that count against the budget */
-} dcli_node_copies;
+} dcli_node_replicas;
 
 /** The directory. Start with {.node_count = n} and `node` NULL; the lists are allocated at first use. */
-typedef struct dcli_kept {
+typedef struct dcli_directory {
     int node_count;
-    int64_t generation;     /* of all replicas here; they are dropped before an operation whose dcli_operand.kept is
+    int64_t generation;       /* of all replicas here; they are dropped before an operation whose dcli_operand.kept is
                                larger */
-    dcli_node_copies *node; /* [node_count] */
-} dcli_kept;
+    dcli_node_replicas *node; /* [node_count] */
+} dcli_directory;
 
 /** Whether an operation may make replicas. */
-bool dcli_keeps(const dcli_operation *operation);
+bool dcli_makes_replicas(const dcli_operation *operation);
 /** The replicas of a node before an operation, encoded as a list of numbers. Two equal lists lead to equal plans, so a
  *  cached plan can be found by it. Start with {0}. */
-typedef struct dcli_kept_state {
+typedef struct dcli_directory_state {
     int64_t *number; /* [count] */
     int64_t count, capacity;
-} dcli_kept_state;
+} dcli_directory_state;
 
 /** Describe a node's replicas that an operation may use; empty if it uses none. @return DCL_OK, or DCL_ERR_NOMEM: the
  *  state is then invalid. */
-dcl_status dcli_kept_describe(const dcli_kept *kept, int node, const dcli_operation *operation,
-                              dcli_kept_state *state_out);
+dcl_status dcli_directory_describe(const dcli_directory *directory, int node, const dcli_operation *operation,
+                                   dcli_directory_state *state_out);
 /** Iterate over a node's replicas of an operand's storage. @param after  the previous one, NULL at first. @return NULL:
  *  no more. */
-const dcli_copy *dcli_kept_next(const dcli_kept *kept, int node, const dcli_operand *operand, const dcli_copy *after);
+const dcli_replica *dcli_directory_next(const dcli_directory *directory, int node, const dcli_operand *operand,
+                                        const dcli_replica *after);
 /** Bytes of a node's replicas that count against its budget. */
-int64_t dcli_kept_bytes(const dcli_kept *kept, int node);
+int64_t dcli_directory_bytes(const dcli_directory *directory, int node);
 
 /** Callback for a dropped replica. */
-typedef void dcli_dropped_fn(void *user, int node, const dcli_copy *copy);
+typedef void dcli_dropped_fn(void *user, int node, const dcli_replica *copy);
 /** Before an operation is planned for any node: if it begins a new generation, drop all replicas. @param dropped  NULL:
  *  no callback. */
-void dcli_kept_begin(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user);
-/** Add the replicas that a node makes in an operation, by its plan. Call for all nodes before dcli_kept_write().
+void dcli_directory_begin(dcli_directory *directory, const dcli_operation *operation, dcli_dropped_fn *dropped,
+                          void *user);
+/** Add the replicas that a node makes in an operation, by its plan. Call for all nodes before dcli_directory_write().
  *  @return DCL_OK or DCL_ERR_NOMEM. */
-dcl_status dcli_kept_add(dcli_kept *kept, int node, const dcli_operation *operation, const dcli_plan *plan);
+dcl_status dcli_directory_add(dcli_directory *directory, int node, const dcli_operation *operation,
+                              const dcli_plan *plan);
 /** Drop replicas of what an operation writes, or drops. @param dropped  as above. */
-void dcli_kept_write(dcli_kept *kept, const dcli_operation *operation, dcli_dropped_fn *dropped, void *user);
-void dcli_kept_free(dcli_kept *kept);
+void dcli_directory_write(dcli_directory *directory, const dcli_operation *operation, dcli_dropped_fn *dropped,
+                          void *user);
+void dcli_directory_free(dcli_directory *directory);
 
 #endif

@@ -1,11 +1,12 @@
-/* test/runtime/kept_test.c - copies that nodes keep: moved once, dropped by writes, within a budget, and explain knows. */
+/* test/runtime/kept_test.c - copies that nodes keep: moved once, dropped by writes, within a budget, and explain
+ * knows. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "support/nodes.h"
 
-TestSuite(kept_on_device, .timeout = TEST_SECONDS);
+TestSuite(replica_on_device, .timeout = TEST_SECONDS);
 
 enum { SIDE = 24, NODES = 4 };
 
@@ -69,7 +70,7 @@ static void check_moves_once(const char *move, const char *map_b)
     dcl_close(cluster);
 }
 
-Test(kept_on_device, a_copy_moves_once)
+Test(replica_on_device, a_copy_moves_once)
 {
     check_moves_once("place", "block,*");
     check_moves_once("send", "block,*");
@@ -78,7 +79,7 @@ Test(kept_on_device, a_copy_moves_once)
 }
 
 /* What another body reads beyond the copies that are there is all that moves. */
-Test(kept_on_device, only_what_is_not_there_moves)
+Test(replica_on_device, only_what_is_not_there_moves)
 {
     static const char *const moves[] = {"place", "send"};
     for (int m = 0; m < 2; m++) {
@@ -114,7 +115,7 @@ Test(kept_on_device, only_what_is_not_there_moves)
 }
 
 /* A write drops the copies that it touches, and no others. */
-Test(kept_on_device, writes_drop_what_they_touch)
+Test(replica_on_device, writes_drop_what_they_touch)
 {
     dcl_cluster *cluster = open_with("send", 1 << 20);
     dcl_array *A = square(cluster, "block,*"), *B = square(cluster, "block,*"), *C = square(cluster, "block,*");
@@ -140,7 +141,7 @@ Test(kept_on_device, writes_drop_what_they_touch)
 }
 
 /* Nobody asks between the calls: one body makes copies of X and of A, another of B, and ends those of X. */
-Test(kept_on_device, copies_that_end_are_made_again)
+Test(replica_on_device, copies_that_end_are_made_again)
 {
     static const char *const moves[] = {"place", "send"};
     static const char add[] = "C(i,j) = A(j,i) + X(j,i);", take[] = "X(i,j) = B(j,i);";
@@ -166,7 +167,7 @@ Test(kept_on_device, copies_that_end_are_made_again)
 }
 
 /* A body may read a copy and write other elements of its box, through views: it is the last one that uses the copy. */
-Test(kept_on_device, a_copy_is_used_by_the_body_that_drops_it)
+Test(replica_on_device, a_copy_is_used_by_the_body_that_drops_it)
 {
     static const char *const moves[] = {"place", "send"};
     for (int m = 0; m < 2; m++) {
@@ -195,7 +196,7 @@ Test(kept_on_device, a_copy_is_used_by_the_body_that_drops_it)
     }
 }
 
-Test(kept_on_device, within_the_budget)
+Test(replica_on_device, within_the_budget)
 {
     dcl_cluster *none = open_with("send", 0), *little = open_with("send", 6 * 6 * 4);
     dcl_cluster *clusters[] = {none, little};
@@ -215,7 +216,7 @@ Test(kept_on_device, within_the_budget)
 }
 
 /* Views follow their array; exchanged arrays exchange their copies. */
-Test(kept_on_device, views_and_swaps)
+Test(replica_on_device, views_and_swaps)
 {
     dcl_cluster *cluster = open_with("send", 1 << 20);
     dcl_array *A = square(cluster, "block,*"), *B = square(cluster, "block,*"), *C = square(cluster, "block,*");
@@ -240,8 +241,9 @@ Test(kept_on_device, views_and_swaps)
     dcl_close(cluster);
 }
 
-/* Holders of a replicated array are given what they read, once; others every time. The owner computes what is written. */
-Test(kept_on_device, replicated_arrays)
+/* Holders of a replicated array are given what they read, once; others every time. The owner computes what is
+ * written. */
+Test(replica_on_device, replicated_arrays)
 {
     static const struct {
         const char *map;
@@ -270,7 +272,7 @@ Test(kept_on_device, replicated_arrays)
 }
 
 /* An operation that fails where it should have made copies leaves none that anybody relies on. */
-Test(kept_on_device, nothing_is_kept_of_failed_operations)
+Test(replica_on_device, nothing_is_kept_of_failed_operations)
 {
     dcl_cluster *cluster = open_with("send", 1 << 20);
     dcl_array *A = square(cluster, "block,*"), *B = square(cluster, "block,*"), *C = square(cluster, "block,*");
@@ -291,7 +293,7 @@ Test(kept_on_device, nothing_is_kept_of_failed_operations)
 }
 
 /* Copies that were made before something unrelated failed are made anew, and used again. */
-Test(kept_on_device, copies_after_a_failure)
+Test(replica_on_device, copies_after_a_failure)
 {
     static const char *const maps[] = {"block,*", "replicated"};
     for (int m = 0; m < 2; m++) {
@@ -318,8 +320,9 @@ Test(kept_on_device, copies_after_a_failure)
     }
 }
 
-/* What a call declares is remembered with it, also once the call has ended: another declaration is another operation. */
-Test(kept_on_device, declared_reads)
+/* What a call declares is remembered with it, also once the call has ended: another declaration is another
+ * operation. */
+Test(replica_on_device, declared_reads)
 {
     dcl_cluster *cluster = open_with("send", 1 << 20);
     dcl_map *map = dcl_map_block(cluster);
@@ -351,7 +354,7 @@ Test(kept_on_device, declared_reads)
     dcl_close(cluster);
 }
 
-Test(kept_on_device, refusals)
+Test(replica_on_device, refusals)
 {
     TEST_REFUSED(dcl_keep(NULL, true), DCL_ERR_INVALID, "dcl_keep: array is NULL; expected one made by dcl_agile()");
     dcl_cluster *cluster = open_nodes(2);
