@@ -55,9 +55,9 @@ static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan,
         if (bytes >= SMALL_STAGE)
             lowered->arena_bytes = round_up(lowered->arena_bytes, STAGE_ALIGN);
         lowered->stage_at[s] = wanted[s] ? lowered->arena_bytes : -1;
-        if (stage->kept != DCLI_STAGE_PASSING)
+        if (stage->kind != DCLI_STAGE_TEMPORARY)
             lowered->stage_at[s] = 0;
-        if (stage->kept != DCLI_STAGE_PASSING || !wanted[s])
+        if (stage->kind != DCLI_STAGE_TEMPORARY || !wanted[s])
             continue;
         lowered->arena_bytes += round_up(bytes, bytes < SMALL_STAGE ? ELEMENT_ALIGN : STAGE_ALIGN);
     }

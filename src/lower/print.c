@@ -87,10 +87,10 @@ static void put_pieces(const dcli_plan *plan, int64_t first, int64_t count, cons
 
 static void put_stage(const dcli_operation *operation, const dcli_plan *plan, int64_t s, dcli_text *text)
 {
-    static const char *const kept[] = {
-        [DCLI_STAGE_PASSING] = "stage", [DCLI_STAGE_KEEP] = "new replica", [DCLI_STAGE_KEPT] = "replica"};
+    static const char *const kinds[] = {
+        [DCLI_STAGE_TEMPORARY] = "stage", [DCLI_STAGE_NEW_REPLICA] = "new replica", [DCLI_STAGE_REPLICA] = "replica"};
     const dcli_stage *stage = &plan->stage[s];
-    dcli_text_put(text, "  %s %" PRId64 " of %s ", kept[stage->kept], s, name_of(operation, stage->operand));
+    dcli_text_put(text, "  %s %" PRId64 " of %s ", kinds[stage->kind], s, name_of(operation, stage->operand));
     put_box(text, &stage->box);
     dcli_text_put(text, stage->rest ? ", filled first" : "");
     dcli_text_put(text, stage->early ? ", early" : "");

@@ -77,9 +77,10 @@ typedef enum dcli_message_kind {
 
 /** One operand, an array or scalar, of an operation. */
 typedef struct dcli_msg_operand {
-    int64_t storage; /* -1: a scalar or prelude */
-    uint64_t value;  /* bits of a scalar */
-    int64_t kept;    /* generation of its replicas. Positive: use and make them; negative: only use them; 0: neither */
+    int64_t storage;    /* -1: a scalar or prelude */
+    uint64_t value;     /* bits of a scalar */
+    int64_t generation; /* generation of its replicas. Positive: use and make them; negative: only use them; 0:
+                              neither */
 } dcli_msg_operand;
 
 /** How an operation accesses an array through a view: a dcli_transform of segment/view.h. */

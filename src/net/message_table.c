@@ -54,7 +54,7 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
 static const dcli_record operand_record = RECORD("operand", operand, 1, "an array or scalar",
     INT64(operand, storage, -1, "number of the storage; -1: a scalar or prelude"),
     BITS(operand, value, "bits of a scalar"),
-    INT64(operand, kept, -INT64_MAX,
+    INT64(operand, generation, -INT64_MAX,
           "forall, move: generation of its replicas. Positive: use and make them; negative: only use them; 0: "
           "neither"));
 

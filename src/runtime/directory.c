@@ -84,7 +84,7 @@ static bool same_operand(const dcli_operation *a, const dcli_operation *b, int k
 {
     const dcli_operand *x = &a->operand[k], *y = &b->operand[k];
     bool value = x->storage >= 0 || !dcli_body_subscripts_use(a->body, k) || a->value[k].u == b->value[k].u;
-    return x->storage == y->storage && x->layout == y->layout && x->view == y->view && x->kept == y->kept &&
+    return x->storage == y->storage && x->layout == y->layout && x->view == y->view && x->generation == y->generation &&
            x->keeps == y->keeps && value && dcli_declared_equal(&x->declared, &y->declared);
 }
 

@@ -157,7 +157,7 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     bool usable = !call->own && !array->reshaped; /* replicas exist only in the array's own shape */
     operand->keeps = usable && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
     if (operand->keeps || (usable && (base->books->had_replicas || base->layout.rule.halo_rank > 0)))
-        operand->kept = call->cluster->replicas.generation + 1;
+        operand->generation = call->cluster->replicas.generation + 1;
     if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0'))
         snprintf(base->name, sizeof base->name, "%s", arg->name);
     return dcli_array_layout(array, &operand->layout);
@@ -226,7 +226,7 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
         const dcli_operand *operand = &call->operation.operand[k];
         operands[k] = (dcli_msg_operand){.storage = operand->storage,
                                          .value = call->operation.value[k].u,
-                                         .kept = operand->keeps ? operand->kept : -operand->kept};
+                                         .generation = operand->keeps ? operand->generation : -operand->generation};
         if (operand->view != NULL)
             views[descriptor.view_count++] =
                 dcli_view_describe(k, operand->view, call->array[k]->reshaped ? &operand->layout->grid : NULL);

@@ -59,7 +59,7 @@ static void fill_move(const dcl_array *array, const dcl_box *box, int node, dcli
     if (array->base != NULL)
         dcli_transform_box(&array->view, &seen, &operation->box);
     operation->operand[0] = (dcli_operand){
-        .storage = base->books->id, .layout = &base->layout, .kept = array->cluster->replicas.generation + 1};
+        .storage = base->books->id, .layout = &base->layout, .generation = array->cluster->replicas.generation + 1};
     dcli_operation_resolve(operation);
 }
 
@@ -80,7 +80,7 @@ static dcl_status prepare_move(dcl_array *array, const dcl_box *box, int node, d
 static dcl_status issue_move(dcl_array *array, dcli_operation *operation)
 {
     const dcli_operand *moved = &operation->operand[0];
-    dcli_msg_operand operand = {.storage = moved->storage, .kept = moved->kept};
+    dcli_msg_operand operand = {.storage = moved->storage, .generation = moved->generation};
     dcli_msg_operation descriptor = {.kind = DCLI_OP_MOVE,
                                      .operand_count = 1,
                                      .operand = &operand,

@@ -75,12 +75,12 @@ static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation 
         if (storage >= 0 && (held == NULL || held->released))
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " uses storage %" PRId64 ", which does not exist%s",
                              descriptor->number, storage, held != NULL ? " any more" : "");
-        int64_t kept = held != NULL ? descriptor->operand[k].kept : 0;
+        int64_t generation = held != NULL ? descriptor->operand[k].generation : 0;
         entry->held[k] = held;
         operation->operand[k] = (dcli_operand){.storage = storage,
                                                .layout = held != NULL ? held->shared->layout : NULL,
-                                               .kept = kept < 0 ? -kept : kept,
-                                               .keeps = kept > 0};
+                                               .generation = generation < 0 ? -generation : generation,
+                                               .keeps = generation > 0};
         operation->value[k].u = descriptor->operand[k].value;
     }
     return DCL_OK;
@@ -107,7 +107,7 @@ static dcl_status find_view(dcli_catalog *catalog, const dcli_msg_view *message,
             return status;
         operand->layout = entry->shapes[v]->layout;
         operand->reshaped = true;
-        operand->kept = 0; /* replicas exist only in the storage's own shape */
+        operand->generation = 0; /* replicas exist only in the storage's own shape */
         operand->keeps = false;
     }
     read_view(message, operand->layout->grid.type, &entry->views[v]);
@@ -231,12 +231,12 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " is of kind %d", descriptor->number, descriptor->kind);
     bool uses_file = descriptor->kind == DCLI_OP_LOAD || descriptor->kind == DCLI_OP_SAVE;
     bool moves = descriptor->kind == DCLI_OP_MOVE;
-    if (moves &&
-        (descriptor->node >= catalog->node_count || descriptor->operand_count != 1 || descriptor->operand[0].kept < 1))
+    if (moves && (descriptor->node >= catalog->node_count || descriptor->operand_count != 1 ||
+                  descriptor->operand[0].generation < 1))
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "operation %" PRId64 " moves %d arrays to node %d of %d, generation %" PRId64,
                          descriptor->number, descriptor->operand_count, descriptor->node, catalog->node_count,
-                         descriptor->operand_count > 0 ? descriptor->operand[0].kept : 0);
+                         descriptor->operand_count > 0 ? descriptor->operand[0].generation : 0);
     entry->operation.node = descriptor->node;
     if (uses_file && (descriptor->path == NULL || descriptor->path[0] == '\0'))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " names no file", descriptor->number);

@@ -7,14 +7,14 @@ dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dc
 {
     dcli_replica_memory *copy =
         dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
-    if (copy != NULL && copy->memory == NULL && stage->kept == DCLI_STAGE_KEEP) {
+    if (copy != NULL && copy->memory == NULL && stage->kind == DCLI_STAGE_NEW_REPLICA) {
         size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);
         dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements",
                                              dcli_memory_create_private, &copy->memory);
         if (status != DCL_OK)
             return status;
     }
-    if (copy == NULL || copy->memory == NULL || (stage->kept == DCLI_STAGE_KEPT && !copy->filled))
+    if (copy == NULL || copy->memory == NULL || (stage->kind == DCLI_STAGE_REPLICA && !copy->filled))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "a kept copy of %s is not there: the operation that should have made it failed; call again "
                          "once that error is known",
@@ -40,7 +40,7 @@ static dcl_status begin_stages(dcli_worker *worker, const dcli_entry *entry, con
         const dcli_stage *stage = &plan->stage[batch->first_stage + s];
         int64_t at = stage_at != NULL ? stage_at[s] : 0;
         dcli_memory *target = arena;
-        if (stage->kept == DCLI_STAGE_KEEP)
+        if (stage->kind == DCLI_STAGE_NEW_REPLICA)
             status = dcli_exec_copy(worker, entry, stage, &target);
         if (stage->rest && at >= 0 && status == DCL_OK)
             status = fill_with_rest(worker->as_node->device, entry, stage, at, target);
@@ -57,7 +57,7 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, c
         status = dcli_routes_run(worker, entry, plan, routes, arena);
     for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count && status == DCL_OK; s++) {
         const dcli_stage *stage = &plan->stage[s];
-        if (stage->kept == DCLI_STAGE_KEEP && !stage->unfinished)
+        if (stage->kind == DCLI_STAGE_NEW_REPLICA && !stage->unfinished)
             dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box)->filled =
                 true;
     }

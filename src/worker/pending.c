@@ -241,7 +241,7 @@ static bool move_is_settled(const dcli_worker *worker, const dcli_entry *entry, 
     bool settled = true;
     for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count && settled; s++) {
         const dcli_stage *stage = &plan->stage[s];
-        settled = stage->kept != DCLI_STAGE_KEEP || replica_is_settled(worker, entry, stage, true);
+        settled = stage->kind != DCLI_STAGE_NEW_REPLICA || replica_is_settled(worker, entry, stage, true);
         for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && settled; p++)
             if (plan->piece[p].kind == DCLI_SPACE_OWN)
                 settled = is_settled(entry->held[stage->operand], false);

@@ -37,8 +37,8 @@ uint64_t dcli_plan_hash(const dcli_plan_wanted *wanted)
     hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
-        hash =
-            dcli_hash_word(hash, value_of(wanted, k) + (operation->operand[k].kept > 0) + operation->operand[k].keeps);
+        hash = dcli_hash_word(hash, value_of(wanted, k) + (operation->operand[k].generation > 0) +
+                                        operation->operand[k].keeps);
         if (operation->operand[k].view != NULL)
             hash = hash_view(hash, operation->operand[k].view);
         const dcli_declared *declared = &operation->operand[k].declared;
@@ -64,8 +64,8 @@ static bool equal_views(const dcli_transform *a, const dcli_transform *b)
 
 static bool equal_operands(const dcli_plan_operand *a, const dcli_operand *b, uint64_t value)
 {
-    return a->layout == b->layout && a->value == value && a->kept == (b->kept > 0) && a->keeps == b->keeps &&
-           equal_views(a->view, b->view) && dcli_declared_equal(&a->declared, &b->declared);
+    return a->layout == b->layout && a->value == value && a->uses_replicas == (b->generation > 0) &&
+           a->keeps == b->keeps && equal_views(a->view, b->view) && dcli_declared_equal(&a->declared, &b->declared);
 }
 
 bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *wanted)
@@ -120,7 +120,7 @@ static dcli_shared_plan *make_record(const dcli_plan_wanted *wanted)
         *to = (dcli_plan_operand){.layout = from->layout,
                                   .declared = from->declared,
                                   .value = value_of(wanted, (int)k),
-                                  .kept = from->kept > 0,
+                                  .uses_replicas = from->generation > 0,
                                   .keeps = from->keeps};
         if (from->view != NULL) {
             *view = *from->view;

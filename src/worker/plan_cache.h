@@ -28,7 +28,7 @@ typedef struct dcli_plan_operand {
     const dcli_transform *view;
     dcli_declared declared;
     uint64_t value; /* 0 if it does not matter */
-    bool kept, keeps;
+    bool uses_replicas, keeps;
 } dcli_plan_operand;
 
 /** A plan that peers share. Immutable once it is held, except for what its cache's lock guards. */

@@ -64,7 +64,7 @@ static dcl_status make_copies(dcli_replicas *replicas, const dcli_operation *ope
         const dcli_stage *stage = &plan->stage[s];
         int64_t storage = operation->operand[stage->operand].storage;
         dcli_replica_memory **first = &replicas->copies[bucket_of(storage, &stage->box)];
-        if (stage->kept != DCLI_STAGE_KEEP || find(*first, operation->number, storage, &stage->box) != NULL)
+        if (stage->kind != DCLI_STAGE_NEW_REPLICA || find(*first, operation->number, storage, &stage->box) != NULL)
             continue; /* the replica exists already: the array has two names in the body, or several batches fill the
                          replica */
         dcli_replica_memory *memory = dcli_calloc(1, sizeof *memory);

@@ -35,7 +35,7 @@ bool dcli_policy_may(const dcli_operand *operand, int node)
 static bool uses_copies(const dcli_operation *operation)
 {
     for (int k = 0; k < operation->operand_count; k++)
-        if (operation->operand[k].kept > 0)
+        if (operation->operand[k].generation > 0)
             return true;
     return false;
 }
@@ -43,7 +43,7 @@ static bool uses_copies(const dcli_operation *operation)
 const dcli_replica *dcli_directory_next(const dcli_directory *directory, int node, const dcli_operand *operand,
                                         const dcli_replica *after)
 {
-    if (directory == NULL || directory->node == NULL || operand->kept == 0)
+    if (directory == NULL || directory->node == NULL || operand->generation == 0)
         return NULL;
     const dcli_node_replicas *copies = &directory->node[node];
     const dcli_replica *copy = after != NULL ? after + 1 : copies->copy;
@@ -109,7 +109,7 @@ dcl_status dcli_directory_add(dcli_directory *directory, int node, const dcli_op
 {
     for (int64_t s = 0; s < plan->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
-        if (stage->kept != DCLI_STAGE_KEEP)
+        if (stage->kind != DCLI_STAGE_NEW_REPLICA)
             continue;
         if (directory->node == NULL)
             directory->node = dcli_calloc((size_t)directory->node_count, sizeof *directory->node);
@@ -175,7 +175,7 @@ void dcli_directory_begin(dcli_directory *directory, const dcli_operation *opera
 {
     int64_t generation = 0;
     for (int k = 0; k < operation->operand_count; k++)
-        generation = operation->operand[k].kept > generation ? operation->operand[k].kept : generation;
+        generation = operation->operand[k].generation > generation ? operation->operand[k].generation : generation;
     if (generation <= directory->generation)
         return;
     directory->generation = generation;

@@ -67,7 +67,7 @@ static void resolve_forall(dcli_operation *operation)
     for (int k = 0; k < operation->operand_count; k++) {
         operation->operand[k].overwrites &= !operation->operand[k].reads;
         if (operation->operand[k].writes) {
-            operation->operand[k].kept = 0;
+            operation->operand[k].generation = 0;
             operation->operand[k].keeps = false;
         }
     }
@@ -231,7 +231,8 @@ static dcl_status check_output(const dcli_operation *operation, int a, const dcl
     return DCL_OK;
 }
 
-/* An input of a tile kernel without a declared reach has the tile's own box, so its grid must be that of the first output. */
+/* An input of a tile kernel without a declared reach has the tile's own box, so its grid must be that of the first
+ * output. */
 static dcl_status check_tile_input(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;

@@ -31,7 +31,7 @@ typedef struct dcli_operand {
                                    as read, too, because their old values are needed */
     bool overwrites;            /* it writes every element of the storage without reading: this makes a failed
                                    storage valid again */
-    int64_t kept;               /* generation of the replicas that are used; 0: none are */
+    int64_t generation;         /* generation of the replicas that are used; 0: none are */
     bool keeps;                 /* received elements become replicas */
 } dcli_operand;
 
@@ -52,7 +52,7 @@ typedef struct dcli_operation {
  *  halo. */
 static inline bool dcli_operand_makes_replicas(const dcli_operand *operand)
 {
-    return operand->keeps || (operand->kept > 0 && operand->layout->rule.halo_rank > 0);
+    return operand->keeps || (operand->generation > 0 && operand->layout->rule.halo_rank > 0);
 }
 
 /** Bytes of an element of an operand. */

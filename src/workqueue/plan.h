@@ -67,11 +67,11 @@ typedef struct dcli_piece {
 } dcli_piece;
 
 /** Whether a stage becomes or is a replica. */
-typedef enum dcli_stage_kept {
-    DCLI_STAGE_PASSING, /* ends with its batch */
-    DCLI_STAGE_KEEP,    /* it becomes a replica, filled by this batch, or by several */
-    DCLI_STAGE_KEPT     /* it is an existing replica of exactly this box, from an earlier operation or batch */
-} dcli_stage_kept;
+typedef enum dcli_stage_kind {
+    DCLI_STAGE_TEMPORARY,   /* ends with its batch */
+    DCLI_STAGE_NEW_REPLICA, /* it becomes a replica, filled by this batch, or by several */
+    DCLI_STAGE_REPLICA      /* it is an existing replica of exactly this box, from an earlier operation or batch */
+} dcli_stage_kind;
 
 /** A stage: temporary memory for `box`, in the layout of dcli_region_padded(). It may extend beyond a periodic axis of
  *  the array; boxes of the pieces copied into it have the same indices. */
@@ -83,11 +83,11 @@ typedef struct dcli_stage {
                          pieces */
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after the launch (OWN; CHUNK: into U chunks) */
-    dcli_stage_kept kept;
-    dcli_policy policy; /* KEEP: by which the replica is kept */
-    bool unfinished;    /* KEEP: a later batch copies more into it */
-    /* PASSING: contains few elements, some of them from parts that are read in place. It is filled before kernels run,
-     * so that the owners of these parts need not wait for the end of the batch. */
+    dcli_stage_kind kind;
+    dcli_policy policy; /* NEW_REPLICA: by which the replica is kept */
+    bool unfinished;    /* NEW_REPLICA: a later batch copies more into it */
+    /* TEMPORARY: contains few elements, some of them from parts that are read in place. It is filled before kernels
+     * run, so that the owners of these parts need not wait for the end of the batch. */
     bool early;
 } dcli_stage;
 

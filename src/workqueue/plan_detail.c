@@ -68,7 +68,7 @@ static void add_staged(dcli_builder *builder)
         const dcli_batch *batch = &plan->batch[b];
         int64_t bytes = 0;
         for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count; s++)
-            if (plan->stage[s].kept == DCLI_STAGE_PASSING)
+            if (plan->stage[s].kind == DCLI_STAGE_TEMPORARY)
                 bytes += plan->stage[s].elements * dcli_builder_bytes(builder, plan->stage[s].operand);
         plan->detail->staged_bytes = dcli_max(plan->detail->staged_bytes, bytes);
     }
@@ -79,7 +79,7 @@ static void add_copied(dcli_builder *builder)
 {
     const dcli_plan *plan = builder->plan;
     for (int64_t s = 0; s < plan->stage_count; s++)
-        if (plan->stage[s].kept == DCLI_STAGE_KEEP && !plan->stage[s].unfinished)
+        if (plan->stage[s].kind == DCLI_STAGE_NEW_REPLICA && !plan->stage[s].unfinished)
             plan->detail->copied_bytes +=
                 dcli_box_elements(&plan->stage[s].box) * dcli_builder_bytes(builder, plan->stage[s].operand);
 }

@@ -1,9 +1,9 @@
 /* workqueue/plan_early.c - early copies of peers' parts: small footprints are copied into stages before kernels run.
  *
- * If nodes read each other's parts in place, an owner must not overwrite elements that kernels of a peer still read. If a
- * batch reads few elements in place, copying them costs less than this wait: the batch copies them when it starts, and the
- * owners continue while its kernels run. A batch copies everything that it reads in place, or nothing: a single read that
- * lasts makes the owner wait in any case. */
+ * If nodes read each other's parts in place, an owner must not overwrite elements that kernels of a peer still read. If
+ * a batch reads few elements in place, copying them costs less than this wait: the batch copies them when it starts,
+ * and the owners continue while its kernels run. A batch copies everything that it reads in place, or nothing: a single
+ * read that lasts makes the owner wait in any case. */
 #include "base/alloc.h"
 #include "workqueue/plan_view.h"
 
@@ -16,7 +16,8 @@ static int64_t bytes_of(const dcli_builder *builder, int k, const dcl_box *box)
     return dcli_padded_elements(box, dcli_builder_bytes(builder, k)) * dcli_builder_bytes(builder, k);
 }
 
-/* Only a node whose device uses host memory in place copies early: a GPU makes its copies in the order of its kernels. */
+/* Only a node whose device uses host memory in place copies early: a GPU makes its copies in the order of its
+ * kernels. */
 static int64_t most_bytes(const dcli_builder *builder)
 {
     return (builder->terms->ways[builder->self].can & DCLI_CAN_READ) != 0 ? builder->terms->early_bytes : 0;
@@ -98,7 +99,7 @@ void dcli_early_mark(dcli_builder *builder)
         return;
     for (int64_t s = first; s < plan->stage_count && is_little(builder, count, bytes); s++) {
         dcli_stage *stage = &plan->stage[s];
-        stage->early = stage->kept == DCLI_STAGE_PASSING && has_peers_elements(plan, stage);
+        stage->early = stage->kind == DCLI_STAGE_TEMPORARY && has_peers_elements(plan, stage);
         count += stage->early;
         bytes += stage->early ? stage->elements * dcli_builder_bytes(builder, stage->operand) : 0;
     }

@@ -610,7 +610,7 @@ static int64_t staged_bytes(const dcli_builder *builder)
 {
     int64_t bytes = 0;
     for (int64_t s = 0; s < builder->plan->stage_count; s++)
-        if (builder->plan->stage[s].kept == DCLI_STAGE_PASSING)
+        if (builder->plan->stage[s].kind == DCLI_STAGE_TEMPORARY)
             bytes += builder->plan->stage[s].elements * dcli_builder_bytes(builder, builder->plan->stage[s].operand);
     return bytes;
 }

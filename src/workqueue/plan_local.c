@@ -1,7 +1,8 @@
 /* workqueue/plan_local.c - batches that use own parts only: joined, and put before those that wait for other nodes.
  *
- * A batch is small for the sake of what it stages. One that stages little may be large, which saves launches; and what is
- * computed first needs nothing from others, so that their elements arrive meanwhile. The chunks of a plan keep their order. */
+ * A batch is small for the sake of what it stages. One that stages little may be large, which saves launches; and what
+ * is computed first needs nothing from others, so that their elements arrive meanwhile. The chunks of a plan keep their
+ * order. */
 #include "workqueue/plan_local.h"
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 /* Whether a stage is filled from own parts alone, and is only read. */
 static bool is_own(const dcli_plan *plan, const dcli_stage *stage)
 {
-    bool own = stage->kept == DCLI_STAGE_PASSING && stage->out_count == 0;
+    bool own = stage->kind == DCLI_STAGE_TEMPORARY && stage->out_count == 0;
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count && own; p++)
         own = plan->piece[p].kind == DCLI_SPACE_OWN;
     return own;

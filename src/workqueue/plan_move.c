@@ -114,7 +114,7 @@ static void mark_stages(dcli_plan *plan, int64_t first)
     dcli_stage *last = NULL;
     for (int64_t s = first; s < plan->stage_count; s++) {
         dcli_stage *stage = &plan->stage[s];
-        if (stage->kept != DCLI_STAGE_KEEP)
+        if (stage->kind != DCLI_STAGE_NEW_REPLICA)
             continue;
         if (last != NULL) {
             last->unfinished = true;

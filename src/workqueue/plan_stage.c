@@ -277,14 +277,14 @@ dcl_status dcli_name_copy(dcli_builder *builder, int k, const dcl_box *box, int6
     const dcli_batch *batch = &builder->plan->batch[builder->plan->batch_count - 1];
     for (int64_t s = batch->first_stage; s < builder->plan->stage_count; s++) {
         const dcli_stage *stage = &builder->plan->stage[s];
-        if (stage->kept != DCLI_STAGE_PASSING && stage->operand == k && dcli_box_equal(&stage->box, box)) {
+        if (stage->kind != DCLI_STAGE_TEMPORARY && stage->operand == k && dcli_box_equal(&stage->box, box)) {
             *stage_out = s;
             return DCL_OK;
         }
     }
     dcl_status status = dcli_add_stage(builder, k, box, stage_out);
     if (status == DCL_OK)
-        builder->plan->stage[*stage_out].kept = DCLI_STAGE_KEPT;
+        builder->plan->stage[*stage_out].kind = DCLI_STAGE_REPLICA;
     return status;
 }
 
@@ -352,7 +352,7 @@ static dcl_status stage_replica(dcli_builder *builder, int a, struct dcli_view *
     dcl_status status = dcli_add_stage(builder, k, &view->foot, &view->stage);
     if (status != DCL_OK)
         return status;
-    builder->plan->stage[view->stage].kept = DCLI_STAGE_KEEP;
+    builder->plan->stage[view->stage].kind = DCLI_STAGE_NEW_REPLICA;
     builder->plan->stage[view->stage].policy = view->policy;
     builder->kept_bytes += dcli_policy_counts(view->policy) ? bytes : 0;
     view->kind = DCLI_SPACE_REPLICA;
@@ -373,7 +373,7 @@ dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, con
     dcl_status status = dcli_add_stage(builder, k, copy, &stage);
     if (status != DCL_OK)
         return status;
-    builder->plan->stage[stage].kept = DCLI_STAGE_KEEP;
+    builder->plan->stage[stage].kind = DCLI_STAGE_NEW_REPLICA;
     builder->plan->stage[stage].policy = dcli_policy_of(&builder->operation->operand[k], builder->self, false);
     status = dcli_builder_want(
         builder, &(dcli_want){.stage = stage, .content = true, .sources = builder->source_count, .box = *part});

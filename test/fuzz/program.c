@@ -236,7 +236,7 @@ static bool make_forall(fuzz_program *program, fuzz_input *input, dcli_msg_opera
         if (operands[k].storage < 0)
             return false;
         if (parameter->access == DCL_ACCESS_IN)
-            operands[k].kept = start % 4 < 2 ? 0 : start % 4 == 2 ? 1 : -1; /* copies are made, or used only */
+            operands[k].generation = start % 4 < 2 ? 0 : start % 4 == 2 ? 1 : -1; /* copies are made, or used only */
         if (parameter->access == DCL_ACCESS_IN && start >= SEEN_FROM) {
             operation->view = views;
             views[operation->view_count] = (dcli_msg_view){.operand = k};
@@ -268,7 +268,7 @@ static bool make_other(fuzz_program *program, fuzz_input *input, dcli_msg_operat
         cut_box(program, input, operands[0].storage, operation);
         break;
     case DCLI_OP_MOVE:
-        operands[0].kept = 1 + fuzz_below(input, 2);
+        operands[0].generation = 1 + fuzz_below(input, 2);
         operation->node = fuzz_below(input, 2);
         cut_box(program, input, operands[0].storage, operation);
         break;

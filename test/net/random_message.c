@@ -513,7 +513,7 @@ static const char *different; /* the first difference found */
 
 static bool same_operand(const dcli_msg_operand *a, const dcli_msg_operand *b)
 {
-    return EQUAL(storage) && EQUAL(value) && EQUAL(kept);
+    return EQUAL(storage) && EQUAL(value) && EQUAL(generation);
 }
 
 static bool same_view(const dcli_msg_view *a, const dcli_msg_view *b)

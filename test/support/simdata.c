@@ -126,7 +126,8 @@ static void note_copies(sim_data *data, int p, const dcli_operation *operation)
     for (int64_t s = 0; s < plan->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
         int64_t storage = operation->operand[stage->operand].storage;
-        if (stage->kept != DCLI_STAGE_KEEP || find_copy(data, p, storage, &stage->box, operation->number) != NULL)
+        if (stage->kind != DCLI_STAGE_NEW_REPLICA ||
+            find_copy(data, p, storage, &stage->box, operation->number) != NULL)
             continue;
         if (dcli_grow(&data->copy, data->copy_count, &data->copy_capacity, sizeof *data->copy) != 0)
             abort();
@@ -169,7 +170,7 @@ static void make_plans(sim_data *data)
 uint64_t *sim_held(const sim_data *data, const dcli_operation *operation, int k)
 {
     const dcli_operand *operand = &operation->operand[k];
-    if (operand->kept == 0)
+    if (operand->generation == 0)
         return NULL;
     uint64_t *held = calloc((size_t)dcl_grid_count(&operand->layout->grid) + 1, sizeof *held);
     if (held == NULL)
@@ -193,7 +194,7 @@ bool sim_lacks_copy(sim_data *data, int p, const dcli_operation *operation, int6
 {
     const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
     for (int64_t s = plan->batch[b].first_stage; s < plan->batch[b].first_stage + plan->batch[b].stage_count; s++) {
-        if (plan->stage[s].kept != DCLI_STAGE_KEPT)
+        if (plan->stage[s].kind != DCLI_STAGE_REPLICA)
             continue;
         const sim_replica *copy = sim_replica_of(data, p, operation, &plan->stage[s]);
         if (copy != NULL && !copy->filled)
@@ -207,7 +208,7 @@ void sim_fill_copies(sim_data *data, int p, const dcli_operation *operation, int
     const dcli_plan *plan = sim_plan_of(data, operation, p)->plan;
     for (int64_t s = plan->batch[b].first_stage; s < plan->batch[b].first_stage + plan->batch[b].stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
-        sim_replica *copy = stage->kept == DCLI_STAGE_KEEP ? sim_replica_of(data, p, operation, stage) : NULL;
+        sim_replica *copy = stage->kind == DCLI_STAGE_NEW_REPLICA ? sim_replica_of(data, p, operation, stage) : NULL;
         if (copy != NULL && !stage->unfinished)
             copy->filled = true;
     }

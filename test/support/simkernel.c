@@ -86,10 +86,10 @@ static int64_t *stage_memory(struct run *run, const dcli_stage *stage)
 {
     if (stage->elements != dcli_box_elements(&stage->box))
         sim_wrong(run->data, "a stage has another size than its box");
-    if (stage->kept == DCLI_STAGE_PASSING)
+    if (stage->kind == DCLI_STAGE_TEMPORARY)
         return sim_garbage(stage->elements);
     sim_replica *copy = sim_replica_of(run->data, run->p, run->operation, stage);
-    if (copy != NULL && copy->data == NULL && stage->kept == DCLI_STAGE_KEEP)
+    if (copy != NULL && copy->data == NULL && stage->kind == DCLI_STAGE_NEW_REPLICA)
         copy->data = sim_garbage(stage->elements);
     return copy != NULL ? copy->data : NULL;
 }
@@ -113,7 +113,7 @@ static void close_stages(struct run *run)
 {
     for (int64_t s = 0; s < run->batch->stage_count; s++) {
         copy_pieces(run, s, false);
-        if (stage_of(run, s)->kept == DCLI_STAGE_PASSING)
+        if (stage_of(run, s)->kind == DCLI_STAGE_TEMPORARY)
             free(run->stage[s]);
     }
     free(run->stage);

@@ -111,9 +111,9 @@ static void fill_with_rest(struct run *run)
     const dcli_plan *plan = run->plan->plan;
     for (int64_t s = run->batch->first_stage; s < run->batch->first_stage + run->batch->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
-        bool passing = stage->kept == DCLI_STAGE_PASSING;
+        bool passing = stage->kind == DCLI_STAGE_TEMPORARY;
         int64_t at = passing ? run->lowered.stage_at[s - run->batch->first_stage] : 0;
-        if (stage->kept == DCLI_STAGE_KEEP || (stage->rest && at >= 0)) {
+        if (stage->kind == DCLI_STAGE_NEW_REPLICA || (stage->rest && at >= 0)) {
             dcli_space space = {passing ? DCLI_SPACE_STAGE : DCLI_SPACE_REPLICA, (int)s};
             sim_memory memory = memory_of(run, stage->operand, space, true);
             for (int64_t n = 0; stage->rest && n < stage->elements && !sim_is_wrong(run->data); n++)

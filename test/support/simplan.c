@@ -77,7 +77,7 @@ static bool same_stages(const dcli_plan *a, const dcli_plan *b)
 {
     for (int64_t s = 0; s < a->stage_count; s++) {
         const dcli_stage *x = &a->stage[s], *y = &b->stage[s];
-        if (x->operand != y->operand || x->elements != y->elements || x->rest != y->rest || x->kept != y->kept ||
+        if (x->operand != y->operand || x->elements != y->elements || x->rest != y->rest || x->kind != y->kind ||
             x->policy != y->policy || x->unfinished != y->unfinished || x->in_count != y->in_count ||
             x->out_count != y->out_count || (x->in_count > 0 && x->first_in != y->first_in) ||
             !dcli_box_equal(&x->box, &y->box))
@@ -98,10 +98,10 @@ static bool same_pieces(const dcli_plan *a, const dcli_plan *b)
 }
 
 /* The next replica that a plan makes, from number *at on. */
-static const dcli_stage *next_kept(const dcli_plan *plan, int64_t *at)
+static const dcli_stage *next_new_replica(const dcli_plan *plan, int64_t *at)
 {
     while (*at < plan->stage_count)
-        if (plan->stage[(*at)++].kept == DCLI_STAGE_KEEP)
+        if (plan->stage[(*at)++].kind == DCLI_STAGE_NEW_REPLICA)
             return &plan->stage[*at - 1];
     return NULL;
 }
@@ -110,8 +110,8 @@ static bool same_copies(const dcli_plan *a, const dcli_plan *b)
 {
     const dcli_stage *x, *y;
     for (int64_t i = 0, j = 0;;) {
-        x = next_kept(a, &i);
-        y = next_kept(b, &j);
+        x = next_new_replica(a, &i);
+        y = next_new_replica(b, &j);
         if (x == NULL || y == NULL)
             return x == y;
         if (x->operand != y->operand || x->policy != y->policy || !dcli_box_equal(&x->box, &y->box))

@@ -648,7 +648,7 @@ static void use_copies(struct maker *maker, dcli_operation *operation)
         if (operand->storage < 0)
             continue;
         operand->reshaped = operand->layout != &sim_array_of(maker->program, operand->storage)->layout;
-        operand->kept = operand->reshaped ? 0 : maker->generation;
+        operand->generation = operand->reshaped ? 0 : maker->generation;
         operand->keeps = !operand->reshaped && test_between(maker->random, 0, 3) == 0;
     }
 }
@@ -659,7 +659,7 @@ static void move(struct maker *maker)
     sim_step *step = step_on(maker, DCLI_OP_MOVE, array);
     step->operation.box = sim_random_box(maker->random, &array->layout.grid);
     step->operation.node = (int)test_between(maker->random, 0, maker->present - 1);
-    step->operation.operand[0].kept = maker->generation;
+    step->operation.operand[0].generation = maker->generation;
     snprintf(step->text, sizeof step->text, "to node %d", step->operation.node);
     finish_step(maker, step);
 }

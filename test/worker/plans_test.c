@@ -49,7 +49,7 @@ Test(plans, are_told_apart_by_the_copies_themselves)
     dcli_layout *layout = test_layout("block", NODES, &grid);
     dcli_operation *operation =
         TEST_FORALL(1, "C(i) = A(15 - i);", {DCL_ACCESS_OUT, "C", 0, layout}, {DCL_ACCESS_IN, "A", 1, layout});
-    operation->operand[1].kept = 1;
+    operation->operand[1].generation = 1;
     dcli_plan_cache cache;
     dcli_plans plans;
     dcli_plan_cache_init(&cache);

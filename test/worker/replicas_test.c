@@ -10,7 +10,7 @@ static dcli_operation *read_all(int64_t number, dcli_layout *layout, int64_t gen
 {
     dcli_operation *operation =
         TEST_FORALL(number, "C(i) = A(15 - i);", {DCL_ACCESS_OUT, "C", 0, layout}, {DCL_ACCESS_IN, "A", 1, layout});
-    operation->operand[1].kept = generation;
+    operation->operand[1].generation = generation;
     operation->operand[1].keeps = true;
     return operation;
 }

@@ -110,7 +110,7 @@ static void step(struct world *world, int64_t number, char what)
     dcli_operation *operation;
     if (what == 'r' || what == 'f') {
         operation = TEST_FORALL(number, body, {DCL_ACCESS_OUT, "C", 1, world->c}, {DCL_ACCESS_IN, "A", 2, world->a});
-        operation->operand[1].kept = world->a->rule.halo_rank > 0;
+        operation->operand[1].generation = world->a->rule.halo_rank > 0;
     } else {
         operation = test_operation(number, what == 'w' ? DCLI_OP_LOAD : DCLI_OP_WRITE, 2, world->a);
         if (what != 'w')

@@ -47,7 +47,7 @@ static void print_plan(const dcli_plan *plan, dcli_text *text)
     bool goes_on = false;
     dcli_text_put(text, "%s", "");
     for (int64_t s = 0; s < plan->stage_count; s++) {
-        if (plan->stage[s].kept != DCLI_STAGE_KEEP)
+        if (plan->stage[s].kind != DCLI_STAGE_NEW_REPLICA)
             continue;
         dcli_box_print(&plan->stage[s].box, box, sizeof box);
         dcli_text_put(text, "%s%s", goes_on ? "+" : box, plan->stage[s].rest ? " with rest" : "");
@@ -217,7 +217,7 @@ static const int64_t nothing[NODES];
 static dcli_operation *reads(const char *body, const dcli_layout *c, const dcli_layout *a)
 {
     dcli_operation *operation = TEST_FORALL(1, body, {DCL_ACCESS_OUT, "C", 2, c}, {DCL_ACCESS_IN, "A", 1, a});
-    operation->operand[1].kept = 1; /* used where they are there; none are made */
+    operation->operand[1].generation = 1; /* used where they are there; none are made */
     return operation;
 }
 
@@ -248,9 +248,9 @@ Test(move, bodies_find_what_was_moved)
         cr_expect_eq(dcli_directory_bytes(&history.directory, 3), 0);
         run(&history, reverse, (int64_t[]){24, 24, 24, 24}, "after that");
         run(&history, move_of(block, &left, 3), (int64_t[]){0, 0, 0, 24}, "and again");
-        reverse->operand[1].kept = 2;
+        reverse->operand[1].generation = 2;
         run(&history, reverse, (int64_t[]){24, 24, 24, 24}, "another generation: something had failed");
-        reverse->operand[1].kept = 1;
+        reverse->operand[1].generation = 1;
         dcli_directory_free(&history.directory);
     }
     test_ops_free();
@@ -266,7 +266,7 @@ Test(move, the_worked_example)
     dcli_operation *add = TEST_FORALL(1, "C(i,j) = B(j,i);", {DCL_ACCESS_OUT, "C", 2, c}, {DCL_ACCESS_IN, "B", 1, b});
     /* In segments of B, 3 x 3 of them: whom they are moved to, rows, columns. */
     static const int lacks[4][3] = {{1, 1, 0}, {1, 2, 1}, {3, 0, 1}, {3, 1, 2}};
-    add->operand[1].kept = 1;
+    add->operand[1].generation = 1;
     for (int in_place = 0; in_place < 2; in_place++) {
         struct history history = begin(in_place != 0);
         history.terms.kept_bytes = INT64_C(8) << 22;
@@ -324,7 +324,7 @@ Test(move, many_copies)
                                       {DCL_ACCESS_IN, "A", 1, halves});
     dcl_box row = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){1, 3});
     dcli_operation *move = move_of(halves, &row, 1);
-    add->operand[1].kept = 1;
+    add->operand[1].generation = 1;
     for (int in_place = 0; in_place < 2; in_place++) {
         struct history history = begin(in_place != 0);
         for (move->box.start[0] = 0; move->box.start[0] < ROWS; move->box.start[0]++)

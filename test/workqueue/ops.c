@@ -48,7 +48,7 @@ dcli_operation *test_operation(int64_t number, dcli_op_kind kind, int64_t storag
 {
     dcli_operation *operation = keep(sizeof *operation);
     *operation = (dcli_operation){.number = number, .kind = kind, .operand_count = 1, .box = dcl_box_of(&layout->grid)};
-    operation->operand[0] = (dcli_operand){.storage = storage, .layout = layout, .kept = kind == DCLI_OP_MOVE};
+    operation->operand[0] = (dcli_operand){.storage = storage, .layout = layout, .generation = kind == DCLI_OP_MOVE};
     dcli_operation_resolve(operation);
     return operation;
 }
