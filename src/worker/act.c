@@ -218,7 +218,8 @@ dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, in
 static dcl_status send_made(dcli_worker *worker, dcli_entry *entry, const dcli_action *action)
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, worker->terms.self);
-    dcli_kept_chunk *made = dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true, action->chunk);
+    dcli_stored_chunk *made =
+        dcli_chunks_find(&worker->made, action->peer, entry->operation.number, true, action->chunk);
     void *bytes = NULL;
     dcli_slot *slot = NULL;
     dcl_status status = action->status;
@@ -237,15 +238,15 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, entry->operation.number, action->peer);
     const dcli_chunk *chunk = &plan->chunk[action->chunk];
-    dcli_kept_chunk *kept =
+    dcli_stored_chunk *stored =
         dcli_chunks_find(&worker->received, action->peer, entry->operation.number, true, chunk->number);
     dcl_status status = action->status;
     if (status == DCL_OK) {
-        status = dcli_exec_commit(worker, entry, action->peer, action->chunk, kept);
+        status = dcli_exec_commit(worker, entry, action->peer, action->chunk, stored);
         if (status != DCL_OK)
             dcli_keep_problem(entry);
     }
-    dcli_pending_drop(worker, kept); /* keeps the payload as long as the device still copies from it */
+    dcli_pending_drop(worker, stored); /* keeps the payload as long as the device still copies from it */
     dcli_moving moving = {.entry = entry, .kind = DCLI_MOVING_COMMIT, .peer = action->peer, .chunk = action->chunk};
     if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         moving.ticket = dcli_device_launched(worker->as_node->device);
@@ -260,9 +261,9 @@ static void drop(dcli_worker *worker, const dcli_action *action)
 {
     const dcli_plan *plan = dcli_node_plan(worker->node, action->operation->number, worker->terms.self);
     const dcli_chunk *chunk = &plan->chunk[action->chunk];
-    dcli_kept_chunk *kept =
+    dcli_stored_chunk *stored =
         dcli_chunks_find(&worker->received, chunk->peer, action->operation->number, false, chunk->number);
-    dcli_pending_drop(worker, kept);
+    dcli_pending_drop(worker, stored);
 }
 
 /* Send watermarks. The host needs few of them, so it gets them when this node is idle, or from time to time. */

@@ -316,7 +316,7 @@ void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
         dcli_replicas_end(&catalog->replicas, dcli_entries_first_open(&catalog->entries));
 }
 
-dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
+dcli_cached_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
 {
     if (entry->plan[node] == NULL)
         entry->plan[node] = dcli_plans_hold(&catalog->plans, &entry->operation, shapes_of(entry), node);

@@ -39,6 +39,6 @@ void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);
 
 /** Get the plan of an operation for a node, from the cache or made now; held until the operation is removed. @return
  *  NULL: DCL_ERR_NOMEM. */
-dcli_kept_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node);
+dcli_cached_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node);
 
 #endif

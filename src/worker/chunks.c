@@ -14,22 +14,22 @@ static uint64_t bucket_of(int peer, int64_t operation, bool written, int64_t num
     return dcli_hash_word(hash, (uint64_t)number) % BUCKETS;
 }
 
-dcli_kept_chunk *dcli_chunks_add(dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number)
+dcli_stored_chunk *dcli_chunks_add(dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number)
 {
-    dcli_kept_chunk *chunk = dcli_calloc(1, sizeof *chunk);
+    dcli_stored_chunk *chunk = dcli_calloc(1, sizeof *chunk);
     if (chunk == NULL)
         return NULL;
     chunk->peer = peer;
     chunk->operation = operation;
     chunk->written = written;
     chunk->number = number;
-    dcli_kept_chunk **bucket = &chunks->bucket[bucket_of(peer, operation, written, number)];
+    dcli_stored_chunk **bucket = &chunks->bucket[bucket_of(peer, operation, written, number)];
     chunk->next = *bucket;
     *bucket = chunk;
     return chunk;
 }
 
-void dcli_chunks_hold(dcli_chunks *chunks, dcli_kept_chunk *chunk, dcli_received *received)
+void dcli_chunks_hold(dcli_chunks *chunks, dcli_stored_chunk *chunk, dcli_received *received)
 {
     chunk->received = *received;
     *received = (dcli_received){0};
@@ -37,16 +37,17 @@ void dcli_chunks_hold(dcli_chunks *chunks, dcli_kept_chunk *chunk, dcli_received
     chunks->bytes += chunk->counted;
 }
 
-dcli_kept_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number)
+dcli_stored_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t operation, bool written,
+                                    int64_t number)
 {
-    dcli_kept_chunk *chunk = chunks->bucket[bucket_of(peer, operation, written, number)];
+    dcli_stored_chunk *chunk = chunks->bucket[bucket_of(peer, operation, written, number)];
     while (chunk != NULL && (chunk->peer != peer || chunk->operation != operation || chunk->written != written ||
                              chunk->number != number))
         chunk = chunk->next;
     return chunk;
 }
 
-static void free_chunk(dcli_chunks *chunks, dcli_kept_chunk *chunk)
+static void free_chunk(dcli_chunks *chunks, dcli_stored_chunk *chunk)
 {
     chunks->bytes -= chunk->counted;
     dcli_free(chunk->problem);
@@ -57,15 +58,15 @@ static void free_chunk(dcli_chunks *chunks, dcli_kept_chunk *chunk)
     dcli_free(chunk);
 }
 
-static void unlink_chunk(dcli_chunks *chunks, dcli_kept_chunk *chunk)
+static void unlink_chunk(dcli_chunks *chunks, dcli_stored_chunk *chunk)
 {
-    dcli_kept_chunk **at = &chunks->bucket[bucket_of(chunk->peer, chunk->operation, chunk->written, chunk->number)];
+    dcli_stored_chunk **at = &chunks->bucket[bucket_of(chunk->peer, chunk->operation, chunk->written, chunk->number)];
     while (*at != chunk)
         at = &(*at)->next;
     *at = chunk->next;
 }
 
-void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk)
+void dcli_chunks_drop(dcli_chunks *chunks, dcli_stored_chunk *chunk)
 {
     if (chunk == NULL)
         return;
@@ -73,17 +74,17 @@ void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk)
     free_chunk(chunks, chunk);
 }
 
-void dcli_chunks_leave(dcli_chunks *chunks, dcli_kept_chunk *chunk)
+void dcli_chunks_leave(dcli_chunks *chunks, dcli_stored_chunk *chunk)
 {
     unlink_chunk(chunks, chunk);
     chunk->next = chunks->leaving;
     chunks->leaving = chunk;
 }
 
-void dcli_chunks_sweep(dcli_chunks *chunks, bool (*is_over)(void *user, const dcli_kept_chunk *chunk), void *user)
+void dcli_chunks_sweep(dcli_chunks *chunks, bool (*is_over)(void *user, const dcli_stored_chunk *chunk), void *user)
 {
-    for (dcli_kept_chunk **at = &chunks->leaving; *at != NULL;) {
-        dcli_kept_chunk *chunk = *at;
+    for (dcli_stored_chunk **at = &chunks->leaving; *at != NULL;) {
+        dcli_stored_chunk *chunk = *at;
         if (!is_over(user, chunk)) {
             at = &chunk->next;
             continue;
@@ -96,8 +97,8 @@ void dcli_chunks_sweep(dcli_chunks *chunks, bool (*is_over)(void *user, const dc
 void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation)
 {
     for (int b = 0; b < BUCKETS; b++)
-        for (dcli_kept_chunk **at = &chunks->bucket[b]; *at != NULL;) {
-            dcli_kept_chunk *chunk = *at;
+        for (dcli_stored_chunk **at = &chunks->bucket[b]; *at != NULL;) {
+            dcli_stored_chunk *chunk = *at;
             if (chunk->peer != peer || chunk->operation <= operation) {
                 at = &chunk->next;
                 continue;
@@ -107,7 +108,7 @@ void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation)
         }
 }
 
-static bool always(void *user, const dcli_kept_chunk *chunk)
+static bool always(void *user, const dcli_stored_chunk *chunk)
 {
     (void)user;
     (void)chunk;
@@ -119,7 +120,7 @@ void dcli_chunks_free(dcli_chunks *chunks)
     dcli_chunks_sweep(chunks, always, NULL);
     for (int b = 0; b < BUCKETS; b++)
         while (chunks->bucket[b] != NULL) {
-            dcli_kept_chunk *chunk = chunks->bucket[b];
+            dcli_stored_chunk *chunk = chunks->bucket[b];
             chunks->bucket[b] = chunk->next;
             free_chunk(chunks, chunk);
         }

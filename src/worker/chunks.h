@@ -6,7 +6,7 @@
 #include "net/net.h"
 
 /** A chunk. A received one holds its message, a made one its bytes. */
-typedef struct dcli_kept_chunk {
+typedef struct dcli_stored_chunk {
     int peer;
     bool written;
     int64_t operation, number;
@@ -17,27 +17,28 @@ typedef struct dcli_kept_chunk {
     char *problem;          /* received: the error for which the data was discarded; NULL: the data is there */
     int64_t counted;        /* bytes that it holds */
     uint64_t crossing;      /* received: ticket of the device's last command that reads the payload; 0: none */
-    struct dcli_kept_chunk *next;
-} dcli_kept_chunk;
+    struct dcli_stored_chunk *next;
+} dcli_stored_chunk;
 
 /** A table of chunks. Start with {0}. */
 typedef struct dcli_chunks {
-    dcli_kept_chunk *bucket[256];
-    dcli_kept_chunk *leaving; /* dropped while the device still reads their payloads */
-    int64_t bytes;            /* bytes held by received chunks; the buffer pool counts those to be sent */
+    dcli_stored_chunk *bucket[256];
+    dcli_stored_chunk *leaving; /* dropped while the device still reads their payloads */
+    int64_t bytes;              /* bytes held by received chunks; the buffer pool counts those to be sent */
 } dcli_chunks;
 
 /** Add an entry. @return the entry, or NULL: DCL_ERR_NOMEM. */
-dcli_kept_chunk *dcli_chunks_add(dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number);
+dcli_stored_chunk *dcli_chunks_add(dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number);
 /** Move a received message into its chunk; `received` is empty afterwards. */
-void dcli_chunks_hold(dcli_chunks *chunks, dcli_kept_chunk *chunk, dcli_received *received);
-dcli_kept_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t operation, bool written, int64_t number);
+void dcli_chunks_hold(dcli_chunks *chunks, dcli_stored_chunk *chunk, dcli_received *received);
+dcli_stored_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t operation, bool written,
+                                    int64_t number);
 /** Free a chunk with its data. NULL is accepted. */
-void dcli_chunks_drop(dcli_chunks *chunks, dcli_kept_chunk *chunk);
+void dcli_chunks_drop(dcli_chunks *chunks, dcli_stored_chunk *chunk);
 /** Drop a chunk whose payload the device still reads: dcli_chunks_sweep() will free it. */
-void dcli_chunks_leave(dcli_chunks *chunks, dcli_kept_chunk *chunk);
+void dcli_chunks_leave(dcli_chunks *chunks, dcli_stored_chunk *chunk);
 /** Free those of these chunks for which `is_over` returns true. */
-void dcli_chunks_sweep(dcli_chunks *chunks, bool (*is_over)(void *user, const dcli_kept_chunk *chunk), void *user);
+void dcli_chunks_sweep(dcli_chunks *chunks, bool (*is_over)(void *user, const dcli_stored_chunk *chunk), void *user);
 /** Free the chunks of a peer for operations after `operation`. */
 void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation);
 void dcli_chunks_free(dcli_chunks *chunks);

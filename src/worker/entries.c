@@ -12,7 +12,7 @@ dcli_entry *dcli_entries_take(dcli_entries *entries)
     if (entry == NULL) {
         entry = dcli_calloc(1, sizeof *entry);
         if (entry != NULL)
-            entry->plan = dcli_calloc((size_t)entries->peers, sizeof(dcli_kept_plan *));
+            entry->plan = dcli_calloc((size_t)entries->peers, sizeof(dcli_cached_plan *));
         if (entry != NULL && entry->plan == NULL) {
             dcli_free(entry);
             return NULL;
@@ -27,8 +27,8 @@ dcli_entry *dcli_entries_take(dcli_entries *entries)
 /* Reset an entry for reuse; large allocations are retained. */
 static void clear_entry(const dcli_entries *entries, dcli_entry *entry)
 {
-    dcli_kept_plan **plan = entry->plan;
-    memset(plan, 0, (size_t)entries->peers * sizeof(dcli_kept_plan *));
+    dcli_cached_plan **plan = entry->plan;
+    memset(plan, 0, (size_t)entries->peers * sizeof(dcli_cached_plan *));
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
     dcli_lent_release(entry->lent);

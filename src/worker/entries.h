@@ -20,11 +20,11 @@ typedef struct dcli_entry {
     dcli_transform *views;       /* [view_count] views that operands point to */
     dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
-    int64_t *numbers;      /* the numbers of all declarations, to which operands point; NULL: none */
-    dcli_kept_plan **plan; /* [peers] */
-    dcli_lent *lent;       /* host: memory of a READ or WRITE; else NULL */
-    dcli_region region;    /* host: the operation's box in that memory */
-    char *problem;         /* error text of a failure on this node */
+    int64_t *numbers;        /* the numbers of all declarations, to which operands point; NULL: none */
+    dcli_cached_plan **plan; /* [peers] */
+    dcli_lent *lent;         /* host: memory of a READ or WRITE; else NULL */
+    dcli_region region;      /* host: the operation's box in that memory */
+    char *problem;           /* error text of a failure on this node */
     struct dcli_entry *next;
 } dcli_entry;
 

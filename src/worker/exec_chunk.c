@@ -51,26 +51,26 @@ static bool is_shuffled(const dcli_worker *worker, const dcli_plan *plan)
 static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int peer, int64_t number,
                                const dcli_routes **routes_out)
 {
-    dcli_kept_plan *kept = entry->plan[peer];
-    const dcli_chunk *chunk = &kept->plan->chunk[number];
+    dcli_cached_plan *cached = entry->plan[peer];
+    const dcli_chunk *chunk = &cached->plan->chunk[number];
     *routes_out = NULL;
-    if (is_shuffled(worker, kept->plan))
+    if (is_shuffled(worker, cached->plan))
         return DCL_OK;
-    if (kept->packing == NULL) {
-        kept->packing = dcli_calloc((size_t)kept->plan->chunk_count, sizeof *kept->packing);
-        if (kept->packing == NULL)
+    if (cached->packing == NULL) {
+        cached->packing = dcli_calloc((size_t)cached->plan->chunk_count, sizeof *cached->packing);
+        if (cached->packing == NULL)
             return DCL_ERR_NOMEM;
-        dcli_plans_add(&worker->catalog.plans, kept, kept->plan->chunk_count * (int64_t)sizeof *kept->packing);
+        dcli_plans_add(&worker->catalog.plans, cached, cached->plan->chunk_count * (int64_t)sizeof *cached->packing);
     }
-    dcli_packing *packing = &kept->packing[number];
+    dcli_packing *packing = &cached->packing[number];
     dcl_status status = DCL_OK;
     if (!packing->ready) {
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, "the packing of what is sent");
         const dcli_traits traits = dcli_exec_traits(worker);
-        status = dcli_routes_of_chunk(&entry->operation, kept->plan, chunk, &traits, &packing->routes);
+        status = dcli_routes_of_chunk(&entry->operation, cached->plan, chunk, &traits, &packing->routes);
         dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
         if (status == DCL_OK)
-            dcli_plans_add(&worker->catalog.plans, kept, dcli_routes_bytes(&packing->routes));
+            dcli_plans_add(&worker->catalog.plans, cached, dcli_routes_bytes(&packing->routes));
     }
     packing->ready = status == DCL_OK;
     if (status == DCL_OK)
@@ -140,17 +140,19 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
 }
 
 dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,
-                             dcli_kept_chunk **kept_out, const char **payload_out)
+                             dcli_stored_chunk **kept_out, const char **payload_out)
 {
-    dcli_kept_chunk *kept = *kept_out =
+    dcli_stored_chunk *cached = *kept_out =
         dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
-    if (kept != NULL && kept->problem != NULL)
-        return DCLI_FAIL(DCL_ERR_NOMEM, "%s", kept->problem);
-    *payload_out = kept != NULL && kept->received.payload_bytes == (size_t)chunk->bytes ? kept->received.payload : NULL;
+    if (cached != NULL && cached->problem != NULL)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "%s", cached->problem);
+    *payload_out =
+        cached != NULL && cached->received.payload_bytes == (size_t)chunk->bytes ? cached->received.payload : NULL;
     return DCL_OK;
 }
 
-dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, dcli_kept_chunk *received)
+dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
+                            dcli_stored_chunk *received)
 {
     const dcli_plan *plan = entry->plan[peer]->plan;
     const dcli_chunk *chunk = &plan->chunk[number];

@@ -117,7 +117,7 @@ static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, cons
                               const dcli_batch *batch)
 {
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
-        dcli_kept_chunk *made = dcli_chunks_add(&worker->made, plan->chunk[c].peer, entry->operation.number, true, c);
+        dcli_stored_chunk *made = dcli_chunks_add(&worker->made, plan->chunk[c].peer, entry->operation.number, true, c);
         if (made == NULL ||
             (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)plan->chunk[c].bytes)) == NULL)
             return DCL_ERR_NOMEM;
@@ -366,20 +366,20 @@ static bool may_report(const dcli_body *body, const dcli_lowered *lowered)
     return false;
 }
 
-static void give_back_cut(dcli_worker *worker, dcli_kept_plan *kept, const dcli_body *body, dcli_prepared *prepared)
+static void give_back_cut(dcli_worker *worker, dcli_cached_plan *cached, const dcli_body *body, dcli_prepared *prepared)
 {
     int cuts = prepared->cuts + 1;
-    dcli_plans_add(&worker->catalog.plans, kept, -dcli_lowered_bytes(&prepared->lowered, body));
+    dcli_plans_add(&worker->catalog.plans, cached, -dcli_lowered_bytes(&prepared->lowered, body));
     dcli_prepared_clear(prepared);
     prepared->cuts = cuts;
 }
 
 /* Whether a running batch still uses the prepared tables of this batch: another operation may have the same plan. */
-static bool is_in_use(const dcli_worker *worker, const dcli_kept_plan *kept, int64_t batch)
+static bool is_in_use(const dcli_worker *worker, const dcli_cached_plan *cached, int64_t batch)
 {
     const dcli_as_node *own = worker->as_node;
     for (int64_t r = own->running_first; r < own->running_count; r++)
-        if (own->running[r].batch == batch && own->running[r].entry->plan[worker->terms.self] == kept)
+        if (own->running[r].batch == batch && own->running[r].entry->plan[worker->terms.self] == cached)
             return true;
     return false;
 }
@@ -388,27 +388,27 @@ static bool is_in_use(const dcli_worker *worker, const dcli_kept_plan *kept, int
  * old ones. */
 static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
 {
-    dcli_kept_plan *kept = entry->plan[worker->terms.self];
-    if (kept->prepared == NULL) {
-        kept->prepared = dcli_calloc((size_t)kept->plan->batch_count, sizeof *kept->prepared);
-        if (kept->prepared == NULL)
+    dcli_cached_plan *cached = entry->plan[worker->terms.self];
+    if (cached->prepared == NULL) {
+        cached->prepared = dcli_calloc((size_t)cached->plan->batch_count, sizeof *cached->prepared);
+        if (cached->prepared == NULL)
             return DCL_ERR_NOMEM;
-        dcli_plans_add(&worker->catalog.plans, kept, kept->plan->batch_count * (int64_t)sizeof *kept->prepared);
+        dcli_plans_add(&worker->catalog.plans, cached, cached->plan->batch_count * (int64_t)sizeof *cached->prepared);
     }
-    *prepared_out = &kept->prepared[batch];
+    *prepared_out = &cached->prepared[batch];
     if ((*prepared_out)->ready && !dcli_exec_cut_is_stale(worker, entry->kernel, *prepared_out))
         return DCL_OK;
-    if ((*prepared_out)->ready && is_in_use(worker, kept, batch)) {
+    if ((*prepared_out)->ready && is_in_use(worker, cached, batch)) {
         *prepared_out = NULL;
         return DCL_OK;
     }
     if ((*prepared_out)->ready)
-        give_back_cut(worker, kept, entry->kernel->body, *prepared_out);
+        give_back_cut(worker, cached, entry->kernel->body, *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
-    dcl_status status = dcli_exec_prepare(worker, entry, kept->plan, &kept->plan->batch[batch], *prepared_out);
+    dcl_status status = dcli_exec_prepare(worker, entry, cached->plan, &cached->plan->batch[batch], *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
     if (status == DCL_OK)
-        dcli_plans_add(&worker->catalog.plans, kept,
+        dcli_plans_add(&worker->catalog.plans, cached,
                        dcli_lowered_bytes(&(*prepared_out)->lowered, entry->kernel->body));
     return status;
 }
@@ -531,7 +531,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
 
 /* ---- ends --------------------------------------------------------------------------------------------------------- */
 
-static dcli_kept_chunk *find_made(const dcli_worker *worker, const dcli_running *running, int64_t number)
+static dcli_stored_chunk *find_made(const dcli_worker *worker, const dcli_running *running, int64_t number)
 {
     const dcli_plan *plan = running->entry->plan[worker->terms.self]->plan;
     return dcli_chunks_find(&worker->made, plan->chunk[number].peer, running->operation, true, number);
@@ -548,7 +548,7 @@ bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running)
     const dcli_batch *batch = batch_of(worker, running);
     bool all = running->report_slot == NULL || dcli_slot_is_complete(running->report_slot, &status);
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && all; c++) {
-        const dcli_kept_chunk *made = find_made(worker, running, c);
+        const dcli_stored_chunk *made = find_made(worker, running, c);
         all = made == NULL || made->slot == NULL || dcli_slot_is_complete(made->slot, &status);
     }
     return all;
@@ -561,7 +561,7 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dc
     const dcli_batch *batch = batch_of(worker, running);
     const dcli_plan *plan = running->entry->plan[worker->terms.self]->plan;
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
-        dcli_kept_chunk *made = find_made(worker, running, c);
+        dcli_stored_chunk *made = find_made(worker, running, c);
         if (made == NULL || made->slot == NULL)
             continue;
         if (status == DCL_OK)

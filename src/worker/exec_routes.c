@@ -75,7 +75,7 @@ static dcl_status take_slot(dcli_worker *worker, const dcli_entry *entry, const 
 /* Let the device copy directly out of a received payload, which is pinned. The payload is freed only after that
  * copy. */
 static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
-                              const char *host, dcli_kept_chunk *chunk)
+                              const char *host, dcli_stored_chunk *chunk)
 {
     dcli_device *device = worker->as_node->device;
     size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
@@ -100,7 +100,7 @@ static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, cons
 }
 
 dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
-                            const char *host, dcli_kept_chunk *chunk)
+                            const char *host, dcli_stored_chunk *chunk)
 {
     dcli_slot *filled = dcli_slot_at(worker->as_node->device, host);
     if (filled != NULL)
@@ -187,7 +187,7 @@ dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const 
 
 /* Address in host memory of a peer's part, or of a received chunk. */
 static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                              const dcli_route *route, dcli_kept_chunk **chunk_out, const char **source_out)
+                              const dcli_route *route, dcli_stored_chunk **chunk_out, const char **source_out)
 {
     const dcli_held *held = entry->held[route->operand];
     bool in_place = route->from.kind == DCLI_SPACE_PEER;
@@ -221,7 +221,7 @@ static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const 
 {
     dcli_memory *to, *from;
     const char *source;
-    dcli_kept_chunk *chunk = NULL;
+    dcli_stored_chunk *chunk = NULL;
     dcl_status status = find_memory(worker, entry, plan, route->operand, route->to, arena, &to);
     if (status != DCL_OK)
         return status;
@@ -262,7 +262,7 @@ static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const 
                             const dcli_routes *routes, dcli_memory *arena)
 {
     const dcli_chunk *chunk = &plan->chunk[number];
-    dcli_kept_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, number);
+    dcli_stored_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, number);
     if (dcli_device_in_place(worker->as_node->device))
         return dcli_routes_give(worker, entry, routes, (int)number, arena, made->bytes);
     size_t bytes = (size_t)chunk->bytes;

@@ -9,7 +9,7 @@
  *  @param host   address of that chunk or part in host memory.
  *  @param chunk  the chunk; its payload may still be read after the return, see `crossing`. NULL: a peer's part. */
 dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
-                            const char *host, dcli_kept_chunk *chunk);
+                            const char *host, dcli_stored_chunk *chunk);
 /** Copy all routes that lead to one chunk into host memory; for devices that work in host memory. @param from  the
  *  memory that all routes read; NULL: each reads the own part of its operand. */
 dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,

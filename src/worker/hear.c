@@ -145,15 +145,15 @@ static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
                                         chunk->chunk, (dcl_status)chunk->status);
     if (status != DCL_OK)
         return status;
-    dcli_kept_chunk *kept =
+    dcli_stored_chunk *stored =
         dcli_chunks_add(&worker->received, received->from, chunk->operation, chunk->stream != 0, chunk->chunk);
-    if (kept == NULL)
+    if (stored == NULL)
         return DCL_ERR_NOMEM;
     if (dcli_account_check(worker, DCLI_USE_RECEIVED, dcli_received_bytes(received), "data received") == DCL_OK) {
-        dcli_chunks_hold(&worker->received, kept, received);
+        dcli_chunks_hold(&worker->received, stored, received);
         return DCL_OK;
     }
-    kept->problem = dcli_strdup(dcli_error_sentence());
+    stored->problem = dcli_strdup(dcli_error_sentence());
     dcli_received_free(received);
     return DCL_OK; /* the operation that needs this chunk fails with the stored error */
 }

@@ -433,21 +433,21 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
                               dcli_start *start_out)
 {
     const dcli_chunk *chunk = &plan->chunk[plan->batch[batch].first_chunk];
-    const dcli_kept_chunk *kept =
+    const dcli_stored_chunk *stored =
         dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
-    if (kept != NULL && kept->received.payload_missing)
+    if (stored != NULL && stored->received.payload_missing)
         return DCLI_FAIL(DCL_ERR_NOMEM, "elements from node %d are not there: " DCLI_NO_ROOM, chunk->peer);
-    if (kept == NULL || kept->received.payload_bytes != (size_t)chunk->bytes)
+    if (stored == NULL || stored->received.payload_bytes != (size_t)chunk->bytes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d sent a chunk of another length than %" PRId64 " bytes", chunk->peer,
                          chunk->bytes);
     dcl_status status =
-        dcli_copying_start(worker, entry, batch, chunk, (void *)(uintptr_t)kept->received.payload, start_out);
+        dcli_copying_start(worker, entry, batch, chunk, (void *)(uintptr_t)stored->received.payload, start_out);
     return status == DCL_ERR_INVALID ? DCL_OK : status; /* the call has returned: nobody needs the elements */
 }
 
 /* Get memory for a chunk that the program writes: a slot of the receiving node's device if there is one, else a
  * buffer. */
-static void *take_room(dcli_worker *worker, dcli_kept_chunk *made, const dcli_chunk *chunk)
+static void *take_room(dcli_worker *worker, dcli_stored_chunk *made, const dcli_chunk *chunk)
 {
     const dcli_commons *commons = worker->commons;
     dcli_device *device = chunk->peer < commons->peers ? commons->device[chunk->peer] : NULL;
@@ -463,7 +463,7 @@ static dcl_status pack_write(dcli_worker *worker, dcli_entry *entry, const dcli_
 {
     int64_t number = plan->batch[batch].first_made;
     const dcli_chunk *chunk = &plan->chunk[number];
-    dcli_kept_chunk *made = dcli_chunks_add(&worker->made, chunk->peer, entry->operation.number, true, number);
+    dcli_stored_chunk *made = dcli_chunks_add(&worker->made, chunk->peer, entry->operation.number, true, number);
     void *packed = made != NULL ? take_room(worker, made, chunk) : NULL;
     if (packed == NULL)
         return DCL_ERR_NOMEM;

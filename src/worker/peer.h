@@ -243,7 +243,7 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
 /** COMMIT: copy a received chunk of a peer's plan to the parts: complete on return, or (on devices with memory of their
  *  own) started. */
 dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
-                            dcli_kept_chunk *received);
+                            dcli_stored_chunk *received);
 /** Inform the state machine of batches whose kernels have ended. */
 dcl_status dcli_exec_collect(dcli_worker *worker);
 /** Tell the watchdog what the device does now: the kernel that runs, or else copies that were started. */
@@ -256,7 +256,7 @@ dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);
 /** Whether a peer can read the slots of this node: it is a thread of this process, and DCL_TRANSFER allows it. */
 bool dcli_peer_sees_slots(const dcli_worker *worker, int peer);
 /** Free a received chunk, at once or when the device does not read it any more. NULL is accepted. */
-void dcli_pending_drop(dcli_worker *worker, dcli_kept_chunk *chunk);
+void dcli_pending_drop(dcli_worker *worker, dcli_stored_chunk *chunk);
 /** Send chunks whose packing has ended, and report to the state machine which packs, commits and other operations have
  *  ended. */
 dcl_status dcli_pending_collect(dcli_worker *worker);
@@ -287,7 +287,7 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
 /** Get the elements of a received chunk that a batch reads; NULL, with DCL_OK: there are none. exec_chunk.c. @return
  *  DCL_ERR_NOMEM: why they were not stored. */
 dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,
-                             dcli_kept_chunk **kept_out, const char **payload_out);
+                             dcli_stored_chunk **kept_out, const char **payload_out);
 /** Launch a variant of a kernel, as dcli_device_launch(). A launch that has returned counts as progress. */
 dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_variant variant, int count,
                             const dcli_argument arguments[], int dimensions, const size_t global[],

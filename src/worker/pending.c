@@ -84,13 +84,13 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
                             status);
 }
 
-static bool has_crossed(void *worker, const dcli_kept_chunk *chunk)
+static bool has_crossed(void *worker, const dcli_stored_chunk *chunk)
 {
     dcl_status unused;
     return dcli_device_has_taken(((dcli_worker *)worker)->as_node->device, chunk->crossing, &unused);
 }
 
-void dcli_pending_drop(dcli_worker *worker, dcli_kept_chunk *chunk)
+void dcli_pending_drop(dcli_worker *worker, dcli_stored_chunk *chunk)
 {
     if (chunk != NULL && chunk->crossing != 0 && !has_crossed(worker, chunk))
         dcli_chunks_leave(&worker->received, chunk);

@@ -43,7 +43,7 @@ void *dcli_pinned_take(dcli_worker *worker, int peer, size_t bytes)
 }
 
 /* Between threads: whether the payload still lies in the slot into which the sender's device wrote it. */
-static bool is_in_slot(const dcli_worker *worker, const dcli_kept_chunk *chunk)
+static bool is_in_slot(const dcli_worker *worker, const dcli_stored_chunk *chunk)
 {
     const dcli_commons *commons = worker->commons;
     int peer = chunk->peer;
@@ -51,7 +51,7 @@ static bool is_in_slot(const dcli_worker *worker, const dcli_kept_chunk *chunk)
            shares(worker, peer) && dcli_slot_at(commons->device[peer], chunk->received.payload) != NULL;
 }
 
-bool dcli_pinned_chunk(dcli_worker *worker, const dcli_kept_chunk *chunk)
+bool dcli_pinned_chunk(dcli_worker *worker, const dcli_stored_chunk *chunk)
 {
     void *region;
     size_t bytes;

@@ -19,40 +19,40 @@ void dcli_prepared_clear(dcli_prepared *prepared)
     *prepared = (dcli_prepared){0};
 }
 
-static void release_prepared(dcli_kept_plan *kept)
+static void release_prepared(dcli_cached_plan *cached)
 {
-    for (int64_t b = 0; kept->prepared != NULL && b < kept->plan->batch_count; b++)
-        dcli_prepared_clear(&kept->prepared[b]);
-    dcli_free(kept->prepared);
-    kept->prepared = NULL;
+    for (int64_t b = 0; cached->prepared != NULL && b < cached->plan->batch_count; b++)
+        dcli_prepared_clear(&cached->prepared[b]);
+    dcli_free(cached->prepared);
+    cached->prepared = NULL;
 }
 
-void dcli_plans_add(dcli_plans *plans, dcli_kept_plan *kept, int64_t bytes)
+void dcli_plans_add(dcli_plans *plans, dcli_cached_plan *cached, int64_t bytes)
 {
-    kept->bytes += bytes;
+    cached->bytes += bytes;
     plans->bytes += bytes;
 }
 
 void dcli_plans_release_device(dcli_plans *plans)
 {
-    for (dcli_kept_plan *kept = plans->oldest; kept != NULL; kept = kept->newer)
-        release_prepared(kept);
+    for (dcli_cached_plan *cached = plans->oldest; cached != NULL; cached = cached->newer)
+        release_prepared(cached);
 }
 
 /* ---- by last use -------------------------------------------------------------------------------------------------- */
 
-static void unlink_age(dcli_plans *plans, dcli_kept_plan *kept)
+static void unlink_age(dcli_plans *plans, dcli_cached_plan *cached)
 {
-    *(kept->older != NULL ? &kept->older->newer : &plans->oldest) = kept->newer;
-    *(kept->newer != NULL ? &kept->newer->older : &plans->newest) = kept->older;
+    *(cached->older != NULL ? &cached->older->newer : &plans->oldest) = cached->newer;
+    *(cached->newer != NULL ? &cached->newer->older : &plans->newest) = cached->older;
 }
 
-static void link_newest(dcli_plans *plans, dcli_kept_plan *kept)
+static void link_newest(dcli_plans *plans, dcli_cached_plan *cached)
 {
-    kept->older = plans->newest;
-    kept->newer = NULL;
-    *(plans->newest != NULL ? &plans->newest->newer : &plans->oldest) = kept;
-    plans->newest = kept;
+    cached->older = plans->newest;
+    cached->newer = NULL;
+    *(plans->newest != NULL ? &plans->newest->newer : &plans->oldest) = cached;
+    plans->newest = cached;
 }
 
 /* ---- by layout and body ------------------------------------------------------------------------------------------- */
@@ -62,29 +62,29 @@ static dcli_naming **naming_bucket(dcli_plans *plans, const void *named)
     return &plans->naming[dcli_hash_word(DCLI_HASH_START, (uint64_t)(uintptr_t)named) % DCLI_PLAN_BUCKETS];
 }
 
-static void link_name(dcli_plans *plans, dcli_kept_plan *kept, int n, const void *named)
+static void link_name(dcli_plans *plans, dcli_cached_plan *cached, int n, const void *named)
 {
-    dcli_naming *naming = &kept->naming[n], **first = naming_bucket(plans, named);
+    dcli_naming *naming = &cached->naming[n], **first = naming_bucket(plans, named);
     if (named == NULL) /* a scalar, or no body */
         return;
-    *naming = (dcli_naming){.kept = kept, .named = named, .next = *first, .before = first};
+    *naming = (dcli_naming){.cached = cached, .named = named, .next = *first, .before = first};
     if (*first != NULL)
         (*first)->before = &naming->next;
     *first = naming;
 }
 
-static void link_names(dcli_plans *plans, dcli_kept_plan *kept)
+static void link_names(dcli_plans *plans, dcli_cached_plan *cached)
 {
-    const dcli_shared_plan *shared = kept->shared;
+    const dcli_shared_plan *shared = cached->shared;
     for (int k = 0; k < shared->operand_count; k++)
-        link_name(plans, kept, k, shared->operand[k].layout);
-    link_name(plans, kept, shared->operand_count, shared->body);
+        link_name(plans, cached, k, shared->operand[k].layout);
+    link_name(plans, cached, shared->operand_count, shared->body);
 }
 
-static void unlink_names(dcli_kept_plan *kept)
+static void unlink_names(dcli_cached_plan *cached)
 {
-    for (int n = 0; n <= kept->shared->operand_count; n++) {
-        dcli_naming *naming = &kept->naming[n];
+    for (int n = 0; n <= cached->shared->operand_count; n++) {
+        dcli_naming *naming = &cached->naming[n];
         if (naming->named == NULL)
             continue;
         *naming->before = naming->next;
@@ -95,30 +95,30 @@ static void unlink_names(dcli_kept_plan *kept)
 
 /* ---- forgetting --------------------------------------------------------------------------------------------------- */
 
-static void forget(dcli_plans *plans, dcli_kept_plan *kept)
+static void forget(dcli_plans *plans, dcli_cached_plan *cached)
 {
-    dcli_kept_plan **at = &plans->bucket[kept->shared->hash % DCLI_PLAN_BUCKETS];
-    while (*at != kept)
+    dcli_cached_plan **at = &plans->bucket[cached->shared->hash % DCLI_PLAN_BUCKETS];
+    while (*at != cached)
         at = &(*at)->next;
-    *at = kept->next;
-    unlink_age(plans, kept);
-    unlink_names(kept);
+    *at = cached->next;
+    unlink_age(plans, cached);
+    unlink_names(cached);
     plans->count--;
-    plans->bytes -= kept->bytes;
-    release_prepared(kept);
-    for (int64_t c = 0; kept->packing != NULL && c < kept->plan->chunk_count; c++)
-        dcli_routes_free(&kept->packing[c].routes);
-    dcli_free(kept->packing);
-    dcli_plan_cache_let_go(plans->cache, kept->shared);
-    dcli_free(kept);
+    plans->bytes -= cached->bytes;
+    release_prepared(cached);
+    for (int64_t c = 0; cached->packing != NULL && c < cached->plan->chunk_count; c++)
+        dcli_routes_free(&cached->packing[c].routes);
+    dcli_free(cached->packing);
+    dcli_plan_cache_let_go(plans->cache, cached->shared);
+    dcli_free(cached);
 }
 
 void dcli_plans_trim(dcli_plans *plans, int64_t bytes)
 {
-    for (dcli_kept_plan *kept = plans->oldest, *newer; kept != NULL && plans->bytes > bytes; kept = newer) {
-        newer = kept->newer;
-        if (kept->uses == 0)
-            forget(plans, kept);
+    for (dcli_cached_plan *cached = plans->oldest, *newer; cached != NULL && plans->bytes > bytes; cached = newer) {
+        newer = cached->newer;
+        if (cached->uses == 0)
+            forget(plans, cached);
     }
 }
 
@@ -127,8 +127,8 @@ static void forget_all_of(dcli_plans *plans, const void *named)
     dcli_naming **at = naming_bucket(plans, named);
     while (*at != NULL)
         if ((*at)->named == named) {
-            assert((*at)->kept->uses == 0);
-            forget(plans, (*at)->kept); /* with all its references, before and after this one */
+            assert((*at)->cached->uses == 0);
+            forget(plans, (*at)->cached); /* with all its references, before and after this one */
             at = naming_bucket(plans, named);
         } else {
             at = &(*at)->next;
@@ -175,42 +175,42 @@ static void tell_planning(const dcli_plans *plans, const char *what)
         plans->planning(plans->planning_user, what);
 }
 
-static dcli_kept_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wanted)
+static dcli_cached_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wanted)
 {
-    size_t own_bytes = sizeof(dcli_kept_plan) + ((size_t)wanted->operation->operand_count + 1) * sizeof(dcli_naming);
-    dcli_kept_plan *kept = dcli_calloc(1, own_bytes);
+    size_t own_bytes = sizeof(dcli_cached_plan) + ((size_t)wanted->operation->operand_count + 1) * sizeof(dcli_naming);
+    dcli_cached_plan *cached = dcli_calloc(1, own_bytes);
     dcli_plan_terms terms = plans->terms;
     const dcli_body *body = wanted->operation->body;
-    if (kept == NULL)
+    if (cached == NULL)
         return NULL;
     terms.streams = wanted->streams;
     tell_planning(plans, body != NULL ? body->text : "what is read, written or moved");
-    kept->shared = dcli_plan_cache_hold(plans->cache, wanted, &terms);
+    cached->shared = dcli_plan_cache_hold(plans->cache, wanted, &terms);
     tell_planning(plans, NULL);
-    if (kept->shared == NULL) {
-        dcli_free(kept);
+    if (cached->shared == NULL) {
+        dcli_free(cached);
         return NULL;
     }
-    kept->plan = kept->shared->plan;
+    cached->plan = cached->shared->plan;
     if (plans->planned != NULL)
-        plans->planned(plans->planning_user, wanted->operation, wanted->node, kept->plan);
-    int64_t bytes = (int64_t)own_bytes + kept->shared->bytes / (wanted->streams ? plans->sharers : 1);
+        plans->planned(plans->planning_user, wanted->operation, wanted->node, cached->plan);
+    int64_t bytes = (int64_t)own_bytes + cached->shared->bytes / (wanted->streams ? plans->sharers : 1);
     dcli_plans_trim(plans, plans->most_bytes - bytes);
-    dcli_plans_add(plans, kept, bytes);
-    kept->next = plans->bucket[wanted->hash % DCLI_PLAN_BUCKETS];
-    plans->bucket[wanted->hash % DCLI_PLAN_BUCKETS] = kept;
-    link_newest(plans, kept);
-    link_names(plans, kept);
+    dcli_plans_add(plans, cached, bytes);
+    cached->next = plans->bucket[wanted->hash % DCLI_PLAN_BUCKETS];
+    plans->bucket[wanted->hash % DCLI_PLAN_BUCKETS] = cached;
+    link_newest(plans, cached);
+    link_names(plans, cached);
     plans->count++;
-    return kept;
+    return cached;
 }
 
-static dcli_kept_plan *find_plan(const dcli_plans *plans, const dcli_plan_wanted *wanted)
+static dcli_cached_plan *find_plan(const dcli_plans *plans, const dcli_plan_wanted *wanted)
 {
-    dcli_kept_plan *kept = plans->bucket[wanted->hash % DCLI_PLAN_BUCKETS];
-    while (kept != NULL && !dcli_plan_fits(kept->shared, wanted))
-        kept = kept->next;
-    return kept;
+    dcli_cached_plan *cached = plans->bucket[wanted->hash % DCLI_PLAN_BUCKETS];
+    while (cached != NULL && !dcli_plan_fits(cached->shared, wanted))
+        cached = cached->next;
+    return cached;
 }
 
 bool dcli_plans_known(dcli_plans *plans, const dcli_operation *operation, const bool shapes[])
@@ -219,25 +219,25 @@ bool dcli_plans_known(dcli_plans *plans, const dcli_operation *operation, const 
     return describe(plans, operation, shapes, plans->self, &wanted) == DCL_OK && find_plan(plans, &wanted) != NULL;
 }
 
-dcli_kept_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node)
+dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node)
 {
     dcli_plan_wanted wanted;
     if (describe(plans, operation, shapes, node, &wanted) != DCL_OK)
         return NULL;
-    dcli_kept_plan *kept = find_plan(plans, &wanted);
-    if (kept != NULL) {
-        unlink_age(plans, kept);
-        link_newest(plans, kept);
-    } else if ((kept = add_plan(plans, &wanted)) == NULL) {
+    dcli_cached_plan *cached = find_plan(plans, &wanted);
+    if (cached != NULL) {
+        unlink_age(plans, cached);
+        link_newest(plans, cached);
+    } else if ((cached = add_plan(plans, &wanted)) == NULL) {
         return NULL;
     }
-    kept->uses++;
+    cached->uses++;
     dcli_plans_trim(plans, plans->most_bytes); /* what was prepared for plans has grown since they were added */
-    return kept;
+    return cached;
 }
 
-void dcli_plans_let_go(dcli_kept_plan *kept)
+void dcli_plans_let_go(dcli_cached_plan *cached)
 {
-    assert(kept->uses > 0);
-    kept->uses--;
+    assert(cached->uses > 0);
+    cached->uses--;
 }

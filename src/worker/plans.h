@@ -26,31 +26,31 @@ typedef struct dcli_prepared {
 
 /** A reference from a plan to a layout or body, by whose address the plan is found when that is freed. */
 typedef struct dcli_naming {
-    struct dcli_kept_plan *kept;
+    struct dcli_cached_plan *cached;
     const void *named;
     struct dcli_naming *next, **before;
 } dcli_naming;
 
 /** A plan that a peer caches for operations of the same shape. */
-typedef struct dcli_kept_plan {
+typedef struct dcli_cached_plan {
     dcli_shared_plan *shared; /* held */
     const dcli_plan *plan;    /* the same one's */
     dcli_prepared *prepared;  /* [batch_count], own plans only; NULL until the first batch runs */
     dcli_packing *packing;    /* [chunk_count], others' plans only; NULL until the first chunk is packed or written */
     int64_t bytes;            /* bytes of memory: this peer's share of the plan, and all that it has prepared */
     int64_t uses;             /* number of open operations that use it */
-    struct dcli_kept_plan *next;          /* of its bucket */
-    struct dcli_kept_plan *older, *newer; /* by last use */
-    dcli_naming naming[];                 /* [operand_count + 1] its layouts, and its body */
-} dcli_kept_plan;
+    struct dcli_cached_plan *next;          /* of its bucket */
+    struct dcli_cached_plan *older, *newer; /* by last use */
+    dcli_naming naming[];                   /* [operand_count + 1] its layouts, and its body */
+} dcli_cached_plan;
 
 typedef struct dcli_plans {
-    dcli_plan_terms terms; /* `kept`: the record of replicas after the last operation added */
+    dcli_plan_terms terms; /* `cached`: the record of replicas after the last operation added */
     int self;
     dcli_plan_cache *cache;
     int sharers; /* number of peers that share plans; each counts its part of a plan's bytes */
-    dcli_kept_plan *bucket[DCLI_PLAN_BUCKETS];
-    dcli_kept_plan *oldest, *newest; /* by last use */
+    dcli_cached_plan *bucket[DCLI_PLAN_BUCKETS];
+    dcli_cached_plan *oldest, *newest; /* by last use */
     dcli_naming *naming[DCLI_PLAN_BUCKETS];
     int64_t count;
     int64_t bytes, most_bytes;  /* bytes of all plans, and the limit beyond which only plans in use are kept */
@@ -68,15 +68,15 @@ void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms, 
 /** Get the plan of an operation for a node, cached or made now; held until it is released.
  *  @param shapes  [operand_count] scalars that occur in subscripts: the others do not matter; NULL: none do.
  *  @return NULL: DCL_ERR_NOMEM. */
-dcli_kept_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node);
-void dcli_plans_let_go(dcli_kept_plan *kept);
+dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node);
+void dcli_plans_let_go(dcli_cached_plan *cached);
 
 /** Whether this node has planned an operation of this shape before; then it has also been checked. */
 bool dcli_plans_known(dcli_plans *plans, const dcli_operation *operation, const bool shapes[]);
 /** Free what was prepared for a batch, as if it had never run. */
 void dcli_prepared_clear(dcli_prepared *prepared);
 /** Count memory that was prepared for a cached plan. */
-void dcli_plans_add(dcli_plans *plans, dcli_kept_plan *kept, int64_t bytes);
+void dcli_plans_add(dcli_plans *plans, dcli_cached_plan *cached, int64_t bytes);
 /** Evict plans without open operations, least recently used first, until all plans take at most `bytes`. */
 void dcli_plans_trim(dcli_plans *plans, int64_t bytes);
 /** Remove the plans that use a layout which is about to be freed; none of them is in use. Cost: their number. */

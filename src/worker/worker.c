@@ -333,8 +333,8 @@ static const dcli_plan *plan_of(void *user, const dcli_operation *operation, int
     dcli_worker *worker = user;
     if (worker->is_host && (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE))
         return &nothing; /* the host has no part in this operation */
-    dcli_kept_plan *kept = dcli_catalog_plan(&worker->catalog, (dcli_entry *)operation, node);
-    return kept != NULL ? kept->plan : NULL;
+    dcli_cached_plan *cached = dcli_catalog_plan(&worker->catalog, (dcli_entry *)operation, node);
+    return cached != NULL ? cached->plan : NULL;
 }
 
 static void set_fault(dcli_worker *worker)
@@ -358,7 +358,8 @@ static int64_t most_plan_bytes(const dcli_worker *worker)
 }
 
 /* Whether the host packs chunks into slots of nodes of this process. It can borrow 48 MB of a node's slots: enough for
- * the made chunks and for the window of chunks that the node has not committed. Other chunks take a buffer and are copied twice. */
+ * the made chunks and for the window of chunks that the node has not committed. Other chunks take a buffer and are
+ * copied twice. */
 static bool fills_slots(const dcli_worker *worker)
 {
     bool fills = false;
@@ -378,8 +379,8 @@ static int64_t ahead_bytes(const dcli_worker *worker)
     return worker->terms.is_process ? AHEAD_OF_PROCESS : AHEAD_OF_THREAD;
 }
 
-/* A launch costs a device with memory of its own as much as some 10 MB of computing. Not all at once: packing and unpacking
- * wait for a running kernel. */
+/* A launch costs a device with memory of its own as much as some 10 MB of computing. Not all at once: packing and
+ * unpacking wait for a running kernel. */
 static int64_t most_local_bytes(const dcli_worker *worker)
 {
     enum { TILES = 32 };

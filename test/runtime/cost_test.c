@@ -1,4 +1,5 @@
-/* test/runtime/cost_test.c - few elements that cost much are shared by all units of a processor, from the third call on. */
+/* test/runtime/cost_test.c - few elements that cost much are shared by all units of a processor, from the third call
+ * on. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -16,9 +17,9 @@ static int64_t rows_of(dcl_cluster *cluster)
     const dcli_plans *plans = &TEST_INSIDE(cluster)->worker[0]->catalog.plans;
     int64_t rows = 0;
     for (size_t n = 0; n < sizeof plans->bucket / sizeof plans->bucket[0]; n++)
-        for (const dcli_kept_plan *kept = plans->bucket[n]; kept != NULL; kept = kept->next)
-            if (kept->prepared != NULL && kept->prepared[0].lowered.launch_count == 1)
-                rows += kept->prepared[0].lowered.launch[0].row_count;
+        for (const dcli_cached_plan *cached = plans->bucket[n]; cached != NULL; cached = cached->next)
+            if (cached->prepared != NULL && cached->prepared[0].lowered.launch_count == 1)
+                rows += cached->prepared[0].lowered.launch[0].row_count;
     return rows;
 }
 

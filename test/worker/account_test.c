@@ -146,11 +146,11 @@ Test(account_on_device, refuses_data_beyond_the_limit)
         .payload_bytes = sizeof payload,
     };
     cr_expect_eq(dcli_worker_hear(worker, &received), DCL_OK, "%s", dcl_error());
-    const dcli_kept_chunk *kept = dcli_chunks_find(&worker->received, 1, 1, true, 0);
-    cr_assert_not_null(kept);
-    cr_expect_null(kept->received.payload, "it was kept");
+    const dcli_stored_chunk *stored = dcli_chunks_find(&worker->received, 1, 1, true, 0);
+    cr_assert_not_null(stored);
+    cr_expect_null(stored->received.payload, "it was kept");
     cr_expect_eq(worker->received.bytes, 0);
-    cr_assert_not_null(kept->problem);
-    cr_expect_not_null(strstr(kept->problem, "for data received exceed the limit"), "%s", kept->problem);
+    cr_assert_not_null(stored->problem);
+    cr_expect_not_null(strstr(stored->problem, "for data received exceed the limit"), "%s", stored->problem);
     close_node(worker, buffers);
 }

@@ -29,7 +29,7 @@ struct peer {
     pthread_t thread;
     const dcli_plan *plan[BOXES][NODES]; /* of the first pass */
     int made_anew;
-    dcli_kept_plan *held[BOXES][NODES];
+    dcli_cached_plan *held[BOXES][NODES];
     dcli_plans plans;
     dcli_directory directory;
 };
@@ -45,13 +45,13 @@ static void *plan_all(void *argument)
         for (int b = 0; b < BOXES; b++)
             for (int node = 0; node < NODES; node++) {
                 operation.box.count[0] = ELEMENTS - b;
-                dcli_kept_plan *kept = dcli_plans_hold(&peer->plans, &operation, NULL, node);
+                dcli_cached_plan *cached = dcli_plans_hold(&peer->plans, &operation, NULL, node);
                 if (pass == 0)
-                    peer->plan[b][node] = (peer->held[b][node] = kept) != NULL ? kept->plan : NULL;
+                    peer->plan[b][node] = (peer->held[b][node] = cached) != NULL ? cached->plan : NULL;
                 else
-                    peer->made_anew += kept == NULL || kept->plan != peer->plan[b][node];
-                if (kept != NULL && pass == 1)
-                    dcli_plans_let_go(kept);
+                    peer->made_anew += cached == NULL || cached->plan != peer->plan[b][node];
+                if (cached != NULL && pass == 1)
+                    dcli_plans_let_go(cached);
             }
     return NULL;
 }

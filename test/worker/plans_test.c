@@ -30,13 +30,13 @@ static int64_t colliding(int count, const int64_t words[], const int64_t others[
     return (int64_t)((uint64_t)words[count - 1] ^ before ^ other);
 }
 
-static dcli_kept_plan *plan_with(dcli_plans *plans, dcli_operation *operation, const dcl_box *box)
+static dcli_cached_plan *plan_with(dcli_plans *plans, dcli_operation *operation, const dcl_box *box)
 {
     dcli_replica copy = {.storage = 1, .box = *box};
     dcli_node_replicas copies[NODES] = {{.copy = &copy, .count = 1, .capacity = 1}};
     dcli_directory directory = {.node_count = NODES, .node = copies};
     plans->terms.directory = &directory;
-    dcli_kept_plan *plan = dcli_plans_hold(plans, operation, NULL, 0);
+    dcli_cached_plan *plan = dcli_plans_hold(plans, operation, NULL, 0);
     plans->terms.directory = NULL;
     return plan;
 }
@@ -60,7 +60,7 @@ Test(plans, are_told_apart_by_the_copies_themselves)
     dcl_box one = {.rank = 1, .start = {9}, .count = {1}, .stride = {1}};
     const int64_t flat[2][5] = {{32, 1, 8, 8, 1}, {32, 1, 9, 1, 0}}; /* bytes, operand, start, count, stride */
     const int64_t apart[2][7] = {{1, 8, 8, 8, 8, 8, 1}, {1, 8, 9, 8, 1, 8, 0}}; /* the same, with bytes before each */
-    dcli_kept_plan *first = plan_with(&plans, operation, &all);
+    dcli_cached_plan *first = plan_with(&plans, operation, &all);
     cr_assert_not_null(first, "%s", dcl_error());
     cr_expect_eq(plan_with(&plans, operation, &all), first, "the same copies, the same plan");
     cr_expect_neq(plan_with(&plans, operation, &one), first, "other copies");
@@ -74,10 +74,10 @@ Test(plans, are_told_apart_by_the_copies_themselves)
 }
 
 /* A plan of as many works, and of the pieces they read, as there are elements: some 10 MB. */
-static dcli_kept_plan *plan_part(dcli_plans *plans, dcli_operation *operation, int64_t start)
+static dcli_cached_plan *plan_part(dcli_plans *plans, dcli_operation *operation, int64_t start)
 {
     operation->box.start[0] = start;
-    dcli_kept_plan *plan = dcli_plans_hold(plans, operation, NULL, 0);
+    dcli_cached_plan *plan = dcli_plans_hold(plans, operation, NULL, 0);
     cr_assert_not_null(plan, "%s", dcl_error());
     dcli_plans_let_go(plan);
     return plan;
@@ -99,7 +99,7 @@ Test(plans, are_limited_by_bytes)
     plans.terms.directory = &directory;
     operation->box.count[0] = SIDE - PLANS;
     size_t before = mallinfo2().uordblks;
-    dcli_kept_plan *first = plan_part(&plans, operation, 0);
+    dcli_cached_plan *first = plan_part(&plans, operation, 0);
     for (int64_t n = 1; n < PLANS; n++) {
         plan_part(&plans, operation, n);
         cr_expect_leq(plans.bytes, MOST, "%" PRId64 " bytes after plan %" PRId64, plans.bytes, n);
