@@ -43,7 +43,7 @@ static bool comes_from_parts(const dcli_gather *gather, int number)
     for (int64_t p = stage->first_in; p < stage->first_in + stage->in_count; p++)
         if (gather->plan->piece[p].kind != DCLI_SPACE_OWN && gather->plan->piece[p].kind != DCLI_SPACE_PEER)
             return false;
-    return stage->out_count == 0 && stage->kind == DCLI_STAGE_TEMPORARY && !stage->rest && !stage->early;
+    return stage->out_count == 0 && stage->kind == DCLI_STAGE_TEMPORARY && !stage->fill_first && !stage->early;
 }
 
 static bool is_staged_twice(const dcli_gather *gather, const dcli_work *work, int a)

@@ -11,7 +11,7 @@ int64_t dcli_division_extent(const dcli_division *division, int64_t coordinate)
         return 0;
     if (division->more > 0)
         return division->run + (coordinate < division->more);
-    return division->even + dcli_max(0, dcli_min(division->rest - coordinate * division->run, division->run));
+    return division->even + dcli_max(0, dcli_min(division->remainder - coordinate * division->run, division->run));
 }
 
 int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row)

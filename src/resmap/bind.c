@@ -46,7 +46,7 @@ static void fill_rank(dcli_map_rule *rule, int rank)
  * without remainder becomes a cyclic one with a single round. */
 static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
 {
-    dcli_division division = {.nodes = nodes, .used = 1, .run = extent, .rest = extent};
+    dcli_division division = {.nodes = nodes, .used = 1, .run = extent, .remainder = extent};
     if (nodes == 1)
         return division;
     if (axis->kind == DCL_AXIS_BLOCK && axis->size == 0) {
@@ -61,7 +61,7 @@ static dcli_division divide(int64_t extent, const dcl_axis *axis, int nodes)
     int64_t round = division.run * division.used; /* less than extent + run, so it cannot overflow */
     bool once = extent <= round;
     division.even = once ? 0 : extent / round * division.run;
-    division.rest = once ? extent : extent % round;
+    division.remainder = once ? extent : extent % round;
     division.by_run = dcli_divisor_of(division.run);
     division.by_longer = dcli_divisor_of(division.run + 1);
     division.by_used = dcli_divisor_of(division.used);
@@ -251,7 +251,7 @@ dcl_status dcli_layout_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcl
     if (status == DCL_OK)
         status = check_blocks(&layout.rule, grid);
     if (status == DCL_OK)
-        status = dcli_rest_element(rule->rest, grid->type, &layout.rest);
+        status = dcli_fill_value_element(rule->fill_value, grid->type, &layout.fill_value);
     if (status != DCL_OK)
         return status;
     dcli_map_rule_retain(&layout.rule);

@@ -1,5 +1,5 @@
-/* resmap/every.c - strided maps: only indices that are a multiple of a step are stored. The stored elements form an inner grid
- * with a layout of its own; this file converts indices between the two grids. */
+/* resmap/every.c - strided maps: only indices that are a multiple of a step are stored. The stored elements form an
+ * inner grid with a layout of its own; this file converts indices between the two grids. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "resmap/parts.h"
@@ -72,7 +72,7 @@ dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli
         layout.rule.every[d] = dcli_max(1, dcli_min(rule->every[d], grid->extent[d]));
         layout.by_every[d] = dcli_divisor_of(layout.rule.every[d]);
     }
-    layout.rest = inner.rest;
+    layout.fill_value = inner.fill_value;
     *layout_out = layout;
     return DCL_OK;
 }

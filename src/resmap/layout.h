@@ -55,7 +55,7 @@ typedef struct dcli_map_rule {
      * describe the grid of stored elements. every_rank 0: all indices are stored. Not with BOXES. */
     int every_rank;
     int64_t every[DCL_MAX_RANK];
-    double rest; /* the fill value: what reads get for elements that are not stored */
+    double fill_value; /* the fill value: what reads get for elements that are not stored */
     /* Halo: after a body has read them, a node retains replicas of elements at most this far from its own. halo_rank 0:
      * no halo; 1 with `rank` 0: the same width for all axes. */
     int halo_rank;
@@ -118,9 +118,9 @@ struct dcl_map {
 typedef struct dcli_division {
     int64_t run;  /* elements of a run, >= 1 (the last may be cut by the grid) */
     int64_t more; /* number of runs with one element more; 0: all runs are alike */
-    int64_t even; /* all runs alike: `even`: elements of each coordinate in complete rounds of runs; `rest`: elements
-                     of the last, incomplete round */
-    int64_t rest;
+    int64_t even; /* all runs alike: `even`: elements of each coordinate in complete rounds of runs; `fill_value`:
+                     elements of the last, incomplete round */
+    int64_t remainder;
     int nodes;                               /* number of coordinates along the axis */
     int used;                                /* number of coordinates that own something: the first ones */
     dcli_divisor by_run, by_longer, by_used; /* divisors: run, run + 1, used */
@@ -134,7 +134,7 @@ typedef struct dcli_division {
 
 /** A layout: a rule bound to a grid. It refers to tables: a layout from dcli_layout_bind() holds references to them,
  *  copies of it borrow them. Only resmap uses the fields, except `grid`, `rule`, `node_count`, `node_end`, `partial`
- *  and `rest`. Binding `rule`, which has been completed, to the same grid gives the same layout.
+ *  and `fill_value`. Binding `rule`, which has been completed, to the same grid gives the same layout.
  *  The functions below take and return node numbers of the cluster; a node that the map does not list owns nothing. */
 typedef struct dcli_layout {
     dcl_grid grid;
@@ -165,7 +165,7 @@ typedef struct dcli_layout {
     dcli_boxes boxes;                     /* BOXES: the boxes and their search tree */
     bool partial;                         /* some elements are not stored, because the map is strided or some pieces
                                              have no owner */
-    uint64_t rest;                        /* the fill value as the bytes of one element */
+    uint64_t fill_value;                  /* the fill value as the bytes of one element */
     struct dcli_layout *inner;            /* strided maps (every.c): the layout of the grid of stored elements, with
                                              origin 0; NULL: not strided */
     dcli_divisor by_every[DCL_MAX_RANK];  /* with `inner`: the steps as divisors */

@@ -97,12 +97,12 @@ static void put_owners(struct printer *printer, const dcli_table *owners)
     }
 }
 
-static void put_rest(struct printer *printer, double rest)
+static void put_fill_value(struct printer *printer, double fill_value)
 {
     char text[32];
-    if (dcli_rest_equal(rest, 0))
+    if (dcli_fill_value_equal(fill_value, 0))
         return;
-    dcli_rest_print(rest, text);
+    dcli_fill_value_print(fill_value, text);
     put_text(printer, ";rest=");
     put_text(printer, text);
 }
@@ -167,7 +167,7 @@ size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t cap
     put_sizes(&printer, ";tile=", rule->tile_rank, rule->tile, "");
     put_nodes(&printer, rule);
     put_sizes(&printer, ";every=", rule->every_rank, rule->every, "");
-    put_rest(&printer, rule->rest);
+    put_fill_value(&printer, rule->fill_value);
     put_halo(&printer, rule);
     return printer.length;
 }

@@ -13,8 +13,8 @@
 
 struct parser {
     const char *text, *at;
-    const char *like;                /* an example of the part that is being parsed, for error messages */
-    bool seed, rest, halo, periodic; /* given */
+    const char *like;                      /* an example of the part that is being parsed, for error messages */
+    bool seed, fill_value, halo, periodic; /* given */
 };
 
 /* The example for axes, and for text of no known family. */
@@ -178,7 +178,8 @@ static dcl_status parse_axis(struct parser *parser, int d, dcli_map_rule *rule)
     return accept(parser, ')') ? DCL_OK : fail(parser, "\")\" after the one size of an axis");
 }
 
-/* Parse what follows "@": one number per axis, or one per divided axis. After a single rule, one per axis of the map. */
+/* Parse what follows "@": one number per axis, or one per divided axis. After a single rule, one per axis of the
+ * map. */
 static dcl_status parse_arrangement(struct parser *parser, int listed, dcli_map_rule *rule)
 {
     int64_t number[DCL_MAX_RANK];
@@ -408,21 +409,21 @@ static dcl_status parse_every(struct parser *parser, dcli_map_rule *rule)
     return status;
 }
 
-static dcl_status parse_rest(struct parser *parser, dcli_map_rule *rule)
+static dcl_status parse_fill_value(struct parser *parser, dcli_map_rule *rule)
 {
     const char *end;
     parser->like = "a rest reads like ;rest=-1.5";
-    if (parser->rest)
+    if (parser->fill_value)
         return fail(parser, "a rest that was not given before");
     if (!accept(parser, '='))
         return fail(parser, "\"=\" and a number");
-    parser->rest = true;
+    parser->fill_value = true;
     skip_spaces(parser);
-    double rest = dcli_rest_parse(parser->at, &end);
+    double fill_value = dcli_fill_value_parse(parser->at, &end);
     if (end == parser->at)
         return fail(parser, "a number, what elements that are stored nowhere read as");
     parser->at = end;
-    rule->rest = rest;
+    rule->fill_value = fill_value;
     return DCL_OK;
 }
 
@@ -531,7 +532,7 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
         else if (accept_word(parser, "every"))
             status = parse_every(parser, rule);
         else if (accept_word(parser, "rest"))
-            status = parse_rest(parser, rule);
+            status = parse_fill_value(parser, rule);
         else if (accept_word(parser, "halo"))
             status = parse_halo(parser, rule);
         else if (accept_word(parser, "periodic"))

@@ -159,16 +159,16 @@ bool dcli_halo_equal(const dcli_map_rule *a, const dcli_map_rule *b);
  *  DCL_ERR_INVALID: widths for another rank, or larger than a periodic axis. */
 dcl_status dcli_halo_bind(dcli_map_rule *rule, const dcl_grid *grid);
 
-/* ---- rest.c: fill values */
+/* ---- fill_value.c: fill values */
 
 /** Write a fill value as one element of a type. @param element_out  receives dcl_type_bytes(type). @return DCL_OK, or
  *  DCL_ERR_INVALID: the type has no such value. */
-dcl_status dcli_rest_element(double rest, dcl_type type, void *element_out);
-/** Print the shortest text that dcli_rest_parse() parses to the same value, in any locale. */
-void dcli_rest_print(double rest, char text_out[32]);
+dcl_status dcli_fill_value_element(double fill_value, dcl_type type, void *element_out);
+/** Print the shortest text that dcli_fill_value_parse() parses to the same value, in any locale. */
+void dcli_fill_value_print(double fill_value, char text_out[32]);
 /** Parse a fill value. @param end_out  the text after the number; `text` if there is none. */
-double dcli_rest_parse(const char *text, const char **end_out);
-bool dcli_rest_equal(double a, double b);
+double dcli_fill_value_parse(const char *text, const char **end_out);
+bool dcli_fill_value_equal(double a, double b);
 
 /* ---- scatter.c: the order of hashed pieces */
 

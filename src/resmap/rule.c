@@ -360,7 +360,8 @@ static bool power_reaches(int64_t base, int exponent, int64_t least)
     return power >= least;
 }
 
-/* Write n as a product of `parts` non-increasing factors of at most `most`: the lexicographically smallest such list. */
+/* Write n as a product of `parts` non-increasing factors of at most `most`: the lexicographically smallest such
+ * list. */
 static bool split_nodes(int n, int parts, int most, int factor_out[])
 {
     if (parts == 1) {
@@ -435,7 +436,8 @@ bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b)
     if (!sizes_equal(a->block_rank, a->block, b->block_rank, b->block) ||
         !sizes_equal(a->tile_rank, a->tile, b->tile_rank, b->tile))
         return false;
-    if (!sizes_equal(a->every_rank, a->every, b->every_rank, b->every) || !dcli_rest_equal(a->rest, b->rest))
+    if (!sizes_equal(a->every_rank, a->every, b->every_rank, b->every) ||
+        !dcli_fill_value_equal(a->fill_value, b->fill_value))
         return false;
     if (!dcli_halo_equal(a, b))
         return false;

@@ -133,12 +133,12 @@ dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[])
     return dcli_map_new(map->cluster, &rule);
 }
 
-dcl_map *dcl_map_with_rest(const dcl_map *map, double rest)
+dcl_map *dcl_map_with_rest(const dcl_map *map, double fill_value)
 {
     dcli_error_enter_constructor(__func__);
     if (map == NULL)
         return NULL;
     dcli_map_rule rule = map->rule;
-    rule.rest = isnan(rest) ? (double)NAN : rest;
+    rule.fill_value = isnan(fill_value) ? (double)NAN : fill_value;
     return dcli_map_new(map->cluster, &rule);
 }

@@ -12,7 +12,7 @@ void dcli_partial_rest(const dcl_array *array, const dcl_box *box, void *memory,
     dcli_region region = {.box = *box};
     memcpy(region.step, strides, (size_t)box->rank * sizeof strides[0]);
     if (layout->partial && !dcli_box_is_empty(box))
-        dcli_region_fill(memory, &region, &layout->rest, dcl_type_bytes(layout->grid.type));
+        dcli_region_fill(memory, &region, &layout->fill_value, dcl_type_bytes(layout->grid.type));
 }
 
 static void print_index(int rank, const int64_t index[], char *text, size_t capacity)

@@ -23,11 +23,11 @@ dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dc
     return DCL_OK;
 }
 
-static dcl_status fill_with_rest(dcli_device *device, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
-                                 dcli_memory *target)
+static dcl_status fill_not_stored(dcli_device *device, const dcli_entry *entry, const dcli_stage *stage, int64_t at,
+                                  dcli_memory *target)
 {
     dcli_region whole = dcli_stage_region(&entry->operation, stage, at, &stage->box);
-    return dcli_store_fill(device, target, &whole, &entry->operation.operand[stage->operand].layout->rest,
+    return dcli_store_fill(device, target, &whole, &entry->operation.operand[stage->operand].layout->fill_value,
                            dcli_operand_bytes(entry, stage->operand));
 }
 
@@ -42,8 +42,8 @@ static dcl_status begin_stages(dcli_worker *worker, const dcli_entry *entry, con
         dcli_memory *target = arena;
         if (stage->kind == DCLI_STAGE_NEW_REPLICA)
             status = dcli_exec_copy(worker, entry, stage, &target);
-        if (stage->rest && at >= 0 && status == DCL_OK)
-            status = fill_with_rest(worker->as_node->device, entry, stage, at, target);
+        if (stage->fill_first && at >= 0 && status == DCL_OK)
+            status = fill_not_stored(worker->as_node->device, entry, stage, at, target);
     }
     return status;
 }

@@ -79,7 +79,7 @@ typedef struct dcli_stage {
     int operand;
     dcl_box box;
     int64_t elements; /* size of its memory, including padding */
-    bool rest;        /* elements that are not stored are read: fill it with the layout's fill value before the
+    bool fill_first;  /* elements that are not stored are read: fill it with the layout's fill value before the
                          pieces */
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after the launch (OWN; CHUNK: into U chunks) */

@@ -263,7 +263,7 @@ static dcl_status fill_stage(dcli_builder *builder, const struct chains *chains,
             dcli_box_move(&plan->piece[p].region.box, image.shift, 1);
     }
     if (status == DCL_OK && !builder->terms->streams && leave_holes(builder, first_piece, want))
-        builder->plan->stage[want->stage].rest = true;
+        builder->plan->stage[want->stage].fill_first = true;
     return status;
 }
 

@@ -118,8 +118,8 @@ static void mark_stages(dcli_plan *plan, int64_t first)
             continue;
         if (last != NULL) {
             last->unfinished = true;
-            plan->stage[first].rest |= stage->rest;
-            stage->rest = false;
+            plan->stage[first].fill_first |= stage->fill_first;
+            stage->fill_first = false;
         }
         last = stage;
     }

@@ -34,7 +34,7 @@ static bool take_owners(test_counts *counts, test_model *model)
         test_counts_element(counts, owner, model, e);
         model->owner[e] = owner;
         if (owner < 0)
-            model->value[e] = model->rest;
+            model->value[e] = model->fill_value;
     }
     return good;
 }
@@ -52,7 +52,7 @@ bool test_remap(test_model *model, const test_model *like, unsigned flags)
         dcl_report_release(report);
         return false;
     }
-    model->rest = like->rest;
+    model->fill_value = like->fill_value;
     bool located = take_owners(&counts, model) && test_counts_report(&counts, report);
     dcl_report_release(report);
     model->copied = test_keeps_copies(map, &model->grid);

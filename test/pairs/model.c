@@ -54,9 +54,9 @@ int64_t test_element(const dcl_grid *grid, const int64_t index[])
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------- */
 
-bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, const dcl_map *map, int64_t rest)
+bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, const dcl_map *map, int64_t fill_value)
 {
-    *model = (test_model){.name = name, .grid = *grid, .total = dcl_grid_count(grid), .rest = rest};
+    *model = (test_model){.name = name, .grid = *grid, .total = dcl_grid_count(grid), .fill_value = fill_value};
     model->value = calloc((size_t)model->total + 1, sizeof *model->value);
     model->owner = calloc((size_t)model->total + 1, sizeof *model->owner);
     model->array = dcl_agile(*grid, (dcl_map *)map);
@@ -68,7 +68,7 @@ bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, 
         test_index(grid, e, index);
         if (!test_done("dcl_map_locate", dcl_map_locate(map, grid, index, &model->owner[e], &offset)))
             return false;
-        model->value[e] = model->owner[e] < 0 ? rest : 0;
+        model->value[e] = model->owner[e] < 0 ? fill_value : 0;
     }
     return true;
 }

@@ -11,10 +11,10 @@ typedef struct test_model {
     dcl_grid grid;
     int64_t total;
     int64_t *value;
-    int *owner;   /* by dcl_map_locate(), which test/oracle checks; -1: stored nowhere */
-    int64_t rest; /* what elements that are stored nowhere read as */
-    bool copied;  /* nodes may keep copies: what moves is no more than owners say */
-    bool kept;    /* nodes have copies of all that the next operation reads: nothing moves */
+    int *owner;         /* by dcl_map_locate(), which test/oracle checks; -1: stored nowhere */
+    int64_t fill_value; /* what elements that are stored nowhere read as */
+    bool copied;        /* nodes may keep copies: what moves is no more than owners say */
+    bool kept;          /* nodes have copies of all that the next operation reads: nothing moves */
 } test_model;
 
 /** The sentence of the first thing that went wrong; empty so far. */
@@ -28,7 +28,7 @@ bool test_done(const char *call, dcl_status status);
 int64_t test_between(uint64_t *random, int64_t low, int64_t high);
 
 /** Make an array under a map, all zero but what is stored nowhere: that is `rest`. @return whether it worked */
-bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, const dcl_map *map, int64_t rest);
+bool test_model_make(test_model *model, const char *name, const dcl_grid *grid, const dcl_map *map, int64_t fill_value);
 void test_model_end(test_model *model);
 
 void test_index(const dcl_grid *grid, int64_t e, int64_t index_out[]);
@@ -46,9 +46,9 @@ bool test_keeps_copies(const dcl_map *map, const dcl_grid *grid);
 /** Whether some elements are stored nowhere. */
 bool test_is_partial(const test_model *model);
 
-/** Write new random values into a box, or compare it with the values; memory is laid out by rows, by columns, or with the
- *  first axis backwards, at random. A box with elements that are stored nowhere has to be refused;
- *  the array is then filled anew.
+/** Write new random values into a box, or compare it with the values; memory is laid out by rows, by columns, or with
+ *  the first axis backwards, at random. A box with elements that are stored nowhere has to be refused; the array is
+ *  then filled anew.
  *  @param box  NULL: the whole array, packed; or all that is stored */
 bool test_write(test_model *model, const dcl_box *box, uint64_t *random);
 bool test_compare(const test_model *model, const dcl_box *box, uint64_t *random);

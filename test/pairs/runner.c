@@ -1,11 +1,12 @@
 /* pairs/runner.c - arrays under two maps, all operations between them, compared with plain loops: runner < lines
  *
- * A line has, between tabs: devices (DCL_DEVICES), how to move (DCL_TRANSFER, tile, chunk and pool in bytes, 0: the default,
- * between commas), seed, path of a file that may be written, type, origins, extents, and five maps: of A, B, C, D and E.
- * A, C and D have the grid of the line, B and E have its axes permuted. `good` answers it, or `wrong`, the step, and what
- * was found, between tabs.
+ * A line has, between tabs: devices (DCL_DEVICES), how to move (DCL_TRANSFER, tile, chunk and pool in bytes, 0: the
+ * default, between commas), seed, path of a file that may be written, type, origins, extents, and five maps: of A, B,
+ * C, D and E. A, C and D have the grid of the line, B and E have its axes permuted. `good` answers it, or `wrong`, the
+ * step, and what was found, between tabs.
  *
- * Of every loop, explained movement is compared with what stats count, and its bytes with a count by owners of elements. */
+ * Of every loop, explained movement is compared with what stats count, and its bytes with a count by owners of
+ * elements. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +133,7 @@ static bool swap(struct run *run)
 {
     test_pair *pair = &run->pair;
     test_model other;
-    bool good = test_model_make(&other, "other", &pair->a.grid, dcl_map_of(pair->a.array), pair->a.rest) &&
+    bool good = test_model_make(&other, "other", &pair->a.grid, dcl_map_of(pair->a.array), pair->a.fill_value) &&
                 test_write(&other, NULL, &pair->random) && test_done("dcl_swap", dcl_swap(pair->a.array, other.array));
     int64_t *values = other.value;
     other.value = pair->a.value;
@@ -161,8 +162,8 @@ static bool remap(struct run *run)
 
 static bool views(struct run *run) { return test_views(&run->pair, run->path); }
 
-/* Whether a node may compute so many boxes that copies of all they read are more than an operation keeps: elements of pieces
- * that are dealt, each of which reads two arrays. */
+/* Whether a node may compute so many boxes that copies of all they read are more than an operation keeps: elements of
+ * pieces that are dealt, each of which reads two arrays. */
 static bool are_too_many(const test_model *c)
 {
     enum { MOST_KEPT = 256 };

@@ -511,7 +511,7 @@ void test_model_make(test_model *model, uint64_t seed)
         draw_owners(model);
     if (model->rule.kind == DCLI_MAP_BOXES)
         draw_boxes(model);
-    model->rule.rest = (double)test_between(&model->random, -8, 8) / (model->grid.type == DCL_INT8 ? 1 : 16);
+    model->rule.fill_value = (double)test_between(&model->random, -8, 8) / (model->grid.type == DCL_INT8 ? 1 : 16);
     dcl_grid grid = draw_steps(model);
     describe(model);
     cr_assert_eq(dcli_map_rule_check(&model->rule), DCL_OK, "%s: %s", model->text, dcl_error());

@@ -1,5 +1,5 @@
-/* test/resmap/partial_test.c - maps that store only some elements: sparse tables and strided grids, what the others read as,
- * and what is refused. */
+/* test/resmap/partial_test.c - maps that store only some elements: sparse tables and strided grids, what the others
+ * read as, and what is refused. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>
@@ -249,15 +249,15 @@ Test(partial, memory_may_run_out)
 
 /* ---- what the others read as -------------------------------------------------------------------------------------- */
 
-struct rest_row {
-    double rest;
+struct fill_value_row {
+    double fill_value;
     dcl_type type;
     uint64_t bits;
 };
 
-ParameterizedTestParameters(partial, rest)
+ParameterizedTestParameters(partial, fill_value)
 {
-    static struct rest_row rows[] = {
+    static struct fill_value_row rows[] = {
         {-128, DCL_INT8, 0x80},
         {255, DCL_UINT8, 0xff},
         {-2, DCL_INT16, 0xfffe},
@@ -284,16 +284,16 @@ ParameterizedTestParameters(partial, rest)
         {-INFINITY, DCL_FLOAT, 0xff800000},
         {0.1, DCL_DOUBLE, UINT64_C(0x3fb999999999999a)},
     };
-    return cr_make_param_array(struct rest_row, rows, sizeof rows / sizeof rows[0]);
+    return cr_make_param_array(struct fill_value_row, rows, sizeof rows / sizeof rows[0]);
 }
 
-ParameterizedTest(struct rest_row *row, partial, rest)
+ParameterizedTest(struct fill_value_row *row, partial, fill_value)
 {
     uint64_t bits = 0;
     unsigned char element[8] = {0};
-    cr_assert_eq(dcli_rest_element(row->rest, row->type, element), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_fill_value_element(row->fill_value, row->type, element), DCL_OK, "%s", dcl_error());
     memcpy(&bits, element, dcl_type_bytes(row->type));
-    cr_expect_eq(bits, row->bits, "%g as %s has the bits %" PRIx64 "; expected %" PRIx64, row->rest,
+    cr_expect_eq(bits, row->bits, "%g as %s has the bits %" PRIx64 "; expected %" PRIx64, row->fill_value,
                  dcl_type_name(row->type), bits, row->bits);
 }
 
@@ -303,11 +303,11 @@ Test(partial, nan_is_one_of_every_type_that_has_it)
     float single;
     double whole;
     uint16_t half;
-    cr_assert_eq(dcli_rest_element((double)NAN, DCL_FLOAT, element), DCL_OK);
+    cr_assert_eq(dcli_fill_value_element((double)NAN, DCL_FLOAT, element), DCL_OK);
     memcpy(&single, element, sizeof single);
-    cr_assert_eq(dcli_rest_element((double)NAN, DCL_DOUBLE, element), DCL_OK);
+    cr_assert_eq(dcli_fill_value_element((double)NAN, DCL_DOUBLE, element), DCL_OK);
     memcpy(&whole, element, sizeof whole);
-    cr_assert_eq(dcli_rest_element((double)NAN, DCL_HALF, element), DCL_OK);
+    cr_assert_eq(dcli_fill_value_element((double)NAN, DCL_HALF, element), DCL_OK);
     memcpy(&half, element, sizeof half);
     cr_expect(isnan(single) && isnan(whole) && (half & 0x7fff) > 0x7c00);
 }
@@ -319,9 +319,9 @@ Test(partial, text_of_a_rest_has_a_point_in_every_locale)
     for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
         char text[32];
         const char *end;
-        dcli_rest_print(numbers[k], text);
+        dcli_fill_value_print(numbers[k], text);
         cr_expect_null(strchr(text, ','), "%s", text);
-        cr_expect_eq(dcli_rest_parse(text, &end), numbers[k], "%s", text);
+        cr_expect_eq(dcli_fill_value_parse(text, &end), numbers[k], "%s", text);
         cr_expect_eq(*end, '\0', "%s", text);
     }
 }

@@ -110,8 +110,8 @@ Test(halo_on_device, takes_nothing_of_the_budget)
     dcl_close(cluster);
 }
 
-/* Explain knows what is there also after calls that were not explained: one that reads a halo and writes what was read before
- * ends copies of it, so that the same call makes them anew. */
+/* Explain knows what is there also after calls that were not explained: one that reads a halo and writes what was read
+ * before ends copies of it, so that the same call makes them anew. */
 Test(halo_on_device, of_what_was_written_by_a_body_with_a_halo_of_its_own)
 {
     dcl_cluster *cluster = open_with("send");
@@ -181,7 +181,7 @@ Test(halo_on_device, ends_at_the_width)
     dcl_close(cluster);
 }
 
-/* What a table stores nowhere reads as its rest, also beyond the edge and in copies. */
+/* What a table stores nowhere reads as its fill value, also beyond the edge and in copies. */
 Test(halo_on_device, with_elements_that_are_stored_nowhere)
 {
     dcl_cluster *cluster = open_with("send");

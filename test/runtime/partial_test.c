@@ -1,5 +1,5 @@
-/* test/runtime/partial_test.c - arrays of which some elements are stored nowhere, through the whole library: every operation,
- * compared with loops over plain memory; what is refused. */
+/* test/runtime/partial_test.c - arrays of which some elements are stored nowhere, through the whole library: every
+ * operation, compared with loops over plain memory; what is refused. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>
@@ -38,11 +38,11 @@ struct scene {
     dcl_cluster *cluster;
     const char *text;
     dcl_map *map, *dense;
-    int32_t rest;
+    int32_t fill_value;
     struct pair P, Q, C; /* P and Q by the map, C by one that stores everything */
 };
 
-static struct pair make_pair(dcl_map *map, int32_t rest)
+static struct pair make_pair(dcl_map *map, int32_t fill_value)
 {
     dcl_grid grid = dcl_grid_nd(DCL_INT32, 2, extent, origin);
     struct pair pair = {.array = dcl_agile(grid, map)};
@@ -52,7 +52,7 @@ static struct pair make_pair(dcl_map *map, int32_t rest)
         int node;
         TEST_OK(dcl_map_locate(map, &grid, index, &node, &offset));
         pair.stored[e] = node != DCL_NOWHERE;
-        pair.value[e] = pair.stored[e] ? 0 : rest;
+        pair.value[e] = pair.stored[e] ? 0 : fill_value;
     }
     return pair;
 }
@@ -64,9 +64,9 @@ static struct scene make_scene(dcl_cluster *cluster, const char *text)
     cr_assert_not_null(scene.map, "%s", dcl_error());
     scene.dense = dcl_map_parse(cluster, "*,block;tile=2x2");
     if (rest != NULL)
-        sscanf(rest, "rest=%" SCNd32, &scene.rest);
-    scene.P = make_pair(scene.map, scene.rest);
-    scene.Q = make_pair(scene.map, scene.rest);
+        sscanf(rest, "rest=%" SCNd32, &scene.fill_value);
+    scene.P = make_pair(scene.map, scene.fill_value);
+    scene.Q = make_pair(scene.map, scene.fill_value);
     scene.C = make_pair(scene.dense, 0);
     return scene;
 }
@@ -285,7 +285,7 @@ static void try_files(struct scene *scene, bool fortran_order)
     TEST_OK(dcl_save_npy_order(scene->C.array, path, fortran_order));
     TEST_OK(dcl_load_npy(scene->Q.array, path));
     for (int e = 0; e < ELEMENTS; e++)
-        scene->Q.value[e] = scene->Q.stored[e] ? scene->C.value[e] : scene->rest;
+        scene->Q.value[e] = scene->Q.stored[e] ? scene->C.value[e] : scene->fill_value;
     expect(scene, &scene->Q, "loaded");
 }
 
@@ -377,13 +377,13 @@ Test(partial_on_device, remapped)
             set(&one, &one.P, one.P.stored, of_index);
             TEST_OK(dcl_remap(one.P.array, other.map));
             for (int e = 0; e < ELEMENTS; e++)
-                one.P.value[e] = other.P.stored[e] ? one.P.value[e] : other.rest;
+                one.P.value[e] = other.P.stored[e] ? one.P.value[e] : other.fill_value;
             expect(&one, &one.P, maps[n]);
             TEST_OK(dcl_remap_with(one.P.array, one.dense, DCL_REMAP_RELABEL));
             expect(&one, &one.P, "all of it is stored");
             TEST_OK(dcl_copy(one.P.array, other.Q.array));
             for (int e = 0; e < ELEMENTS; e++)
-                other.Q.value[e] = other.Q.stored[e] ? one.P.value[e] : other.rest;
+                other.Q.value[e] = other.Q.stored[e] ? one.P.value[e] : other.fill_value;
             expect(&other, &other.Q, "copied");
             end_scene(&one);
             end_scene(&other);

@@ -103,8 +103,8 @@ static void open_stages(struct run *run)
         run->stage[s] = stage_memory(run, stage_of(run, s));
     for (int64_t s = 0; s < run->batch->stage_count; s++) {
         const dcli_stage *stage = stage_of(run, s);
-        for (int64_t n = 0; stage->rest && n < stage->elements; n++)
-            run->stage[s][n] = sim_rest(run->operation->operand[stage->operand].layout);
+        for (int64_t n = 0; stage->fill_first && n < stage->elements; n++)
+            run->stage[s][n] = sim_fill_value(run->operation->operand[stage->operand].layout);
         copy_pieces(run, s, true);
     }
 }

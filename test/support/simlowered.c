@@ -106,18 +106,18 @@ static void run_routes(struct run *run, bool out)
     }
 }
 
-static void fill_with_rest(struct run *run)
+static void fill_not_stored(struct run *run)
 {
     const dcli_plan *plan = run->plan->plan;
     for (int64_t s = run->batch->first_stage; s < run->batch->first_stage + run->batch->stage_count; s++) {
         const dcli_stage *stage = &plan->stage[s];
         bool passing = stage->kind == DCLI_STAGE_TEMPORARY;
         int64_t at = passing ? run->lowered.stage_at[s - run->batch->first_stage] : 0;
-        if (stage->kind == DCLI_STAGE_NEW_REPLICA || (stage->rest && at >= 0)) {
+        if (stage->kind == DCLI_STAGE_NEW_REPLICA || (stage->fill_first && at >= 0)) {
             dcli_space space = {passing ? DCLI_SPACE_STAGE : DCLI_SPACE_REPLICA, (int)s};
             sim_memory memory = memory_of(run, stage->operand, space, true);
-            for (int64_t n = 0; stage->rest && n < stage->elements && !sim_is_wrong(run->data); n++)
-                memory.data[at / 8 + n] = sim_rest(run->operation->operand[stage->operand].layout);
+            for (int64_t n = 0; stage->fill_first && n < stage->elements && !sim_is_wrong(run->data); n++)
+                memory.data[at / 8 + n] = sim_fill_value(run->operation->operand[stage->operand].layout);
         }
     }
 }
@@ -316,7 +316,7 @@ void sim_lowered(sim_data *data, int p, const dcli_operation *operation, int64_t
     if (dcli_lower(operation, run.plan->plan, run.batch, &traits, &run.lowered) != DCL_OK)
         abort();
     run.arena = (sim_memory){sim_garbage(run.lowered.arena_bytes / 8), run.lowered.arena_bytes / 8};
-    fill_with_rest(&run);
+    fill_not_stored(&run);
     run_routes(&run, false);
     for (int64_t l = 0; l < run.lowered.launch_count && !sim_is_wrong(data); l++)
         (run.lowered.launch[l].gathers ? run_groups : run_rows)(&run, &run.lowered.launch[l]);

@@ -77,10 +77,10 @@ static bool same_stages(const dcli_plan *a, const dcli_plan *b)
 {
     for (int64_t s = 0; s < a->stage_count; s++) {
         const dcli_stage *x = &a->stage[s], *y = &b->stage[s];
-        if (x->operand != y->operand || x->elements != y->elements || x->rest != y->rest || x->kind != y->kind ||
-            x->policy != y->policy || x->unfinished != y->unfinished || x->in_count != y->in_count ||
-            x->out_count != y->out_count || (x->in_count > 0 && x->first_in != y->first_in) ||
-            !dcli_box_equal(&x->box, &y->box))
+        if (x->operand != y->operand || x->elements != y->elements || x->fill_first != y->fill_first ||
+            x->kind != y->kind || x->policy != y->policy || x->unfinished != y->unfinished ||
+            x->in_count != y->in_count || x->out_count != y->out_count ||
+            (x->in_count > 0 && x->first_in != y->first_in) || !dcli_box_equal(&x->box, &y->box))
             return false;
     }
     return true;

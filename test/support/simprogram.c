@@ -103,7 +103,7 @@ bool sim_is_stored(const dcli_layout *layout, const int64_t element[])
     return node >= 0;
 }
 
-int64_t sim_rest(const dcli_layout *layout) { return (int64_t)layout->rest; }
+int64_t sim_fill_value(const dcli_layout *layout) { return (int64_t)layout->fill_value; }
 
 int64_t sim_loaded(int64_t fill, int64_t number)
 {
@@ -424,7 +424,7 @@ static void set_all(sim_array *array, const sim_step *step)
         for (int d = 0; d < box.rank; d++)
             element[d] = box.start[d] + place[d];
         if (!sim_is_stored(&array->layout, element))
-            array->value[n] = sim_rest(&array->layout);
+            array->value[n] = sim_fill_value(&array->layout);
         else if (step == NULL)
             array->value[n] = 0;
         else
@@ -588,7 +588,7 @@ dcl_box sim_random_box(test_random *random, const dcl_grid *grid)
 }
 
 /* Write the fill value as a reading program does, because no node sends elements that are not stored. */
-static void put_rest(const sim_array *array, const dcl_box *box, int64_t memory[])
+static void put_fill_value(const sim_array *array, const dcl_box *box, int64_t memory[])
 {
     int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK], n = 0;
     if (dcli_box_is_empty(box))
@@ -597,7 +597,7 @@ static void put_rest(const sim_array *array, const dcl_box *box, int64_t memory[
         for (int d = 0; d < box->rank; d++)
             element[d] = box->start[d] + place[d] * box->stride[d];
         if (!sim_is_stored(&array->layout, element))
-            memory[n] = sim_rest(&array->layout);
+            memory[n] = sim_fill_value(&array->layout);
         n++;
     } while (sim_next_place(place, box));
 }
@@ -613,7 +613,7 @@ static void host_transfer(struct maker *maker, dcli_op_kind kind, bool whole)
     for (int64_t n = 0; n < elements; n++)
         step->memory[n] = kind == DCLI_OP_WRITE ? (int64_t)(test_next(maker->random) >> 1) : SIM_GARBAGE;
     if (kind == DCLI_OP_READ)
-        put_rest(array, &step->operation.box, step->memory);
+        put_fill_value(array, &step->operation.box, step->memory);
     step->waits = test_between(maker->random, 0, 2) == 0;
     finish_step(maker, step);
 }

@@ -77,7 +77,7 @@ dcl_grid sim_seen(const dcli_operation *operation, int a);
 /** Whether a node stores an element. */
 bool sim_is_stored(const dcli_layout *layout, const int64_t element[]);
 /** The value of elements that are not stored. */
-int64_t sim_rest(const dcli_layout *layout);
+int64_t sim_fill_value(const dcli_layout *layout);
 /** The value that LOAD finds in its file. */
 int64_t sim_loaded(int64_t fill, int64_t number);
 

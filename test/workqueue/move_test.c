@@ -50,7 +50,7 @@ static void print_plan(const dcli_plan *plan, dcli_text *text)
         if (plan->stage[s].kind != DCLI_STAGE_NEW_REPLICA)
             continue;
         dcli_box_print(&plan->stage[s].box, box, sizeof box);
-        dcli_text_put(text, "%s%s", goes_on ? "+" : box, plan->stage[s].rest ? " with rest" : "");
+        dcli_text_put(text, "%s%s", goes_on ? "+" : box, plan->stage[s].fill_first ? " with rest" : "");
         goes_on = plan->stage[s].unfinished;
     }
     dcli_text_put(text, ": %" PRId64 " bytes, %" PRId64 " blocks, %" PRId64 " messages", plan->counters.bytes_moved,

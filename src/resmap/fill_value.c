@@ -1,4 +1,4 @@
-/* resmap/rest.c - the fill value of elements that are stored nowhere: as text, and as an element of any type. */
+/* resmap/fill_value.c - the fill value of elements that are stored nowhere: as text, and as an element of any type. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "resmap/parts.h"
 
-bool dcli_rest_equal(double a, double b)
+bool dcli_fill_value_equal(double a, double b)
 {
     return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : a == b && signbit(a) == signbit(b);
 }
@@ -19,25 +19,25 @@ bool dcli_rest_equal(double a, double b)
  * read them. */
 static locale_t plain_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
-double dcli_rest_parse(const char *text, const char **end_out)
+double dcli_fill_value_parse(const char *text, const char **end_out)
 {
     char *end;
     locale_t plain = plain_locale();
-    double rest = plain != (locale_t)0 ? strtod_l(text, &end, plain) : strtod(text, &end);
+    double fill_value = plain != (locale_t)0 ? strtod_l(text, &end, plain) : strtod(text, &end);
     if (plain != (locale_t)0)
         freelocale(plain);
     *end_out = end;
-    return isnan(rest) ? (double)NAN : rest;
+    return isnan(fill_value) ? (double)NAN : fill_value;
 }
 
-void dcli_rest_print(double rest, char text_out[32])
+void dcli_fill_value_print(double fill_value, char text_out[32])
 {
     enum { FEW_DIGITS = 15, ALL_DIGITS = 17 };
     const char *end;
     locale_t plain = plain_locale(), before = plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
     for (int digits = FEW_DIGITS; digits <= ALL_DIGITS; digits++) {
-        snprintf(text_out, 32, "%.*g", digits, isnan(rest) ? (double)NAN : rest);
-        if (dcli_rest_equal(dcli_rest_parse(text_out, &end), rest))
+        snprintf(text_out, 32, "%.*g", digits, isnan(fill_value) ? (double)NAN : fill_value);
+        if (dcli_fill_value_equal(dcli_fill_value_parse(text_out, &end), fill_value))
             break;
     }
     if (plain == (locale_t)0)
@@ -87,7 +87,7 @@ static bool to_integer(double value, int bits, bool is_signed, uint64_t *integer
     return value < 0 ? (double)(int64_t)value == value : (double)(uint64_t)value == value;
 }
 
-static bool convert(double rest, dcl_type type, void *element_out)
+static bool convert(double fill_value, dcl_type type, void *element_out)
 {
     uint64_t integer = 0;
     uint16_t half = 0;
@@ -95,29 +95,29 @@ static bool convert(double rest, dcl_type type, void *element_out)
     bool fits = false;
     switch (type) {
     case DCL_HALF:
-        fits = to_half(rest, &half);
+        fits = to_half(fill_value, &half);
         memcpy(element_out, &half, sizeof half);
         return fits;
     case DCL_FLOAT:
-        fits = to_float(rest, &single);
+        fits = to_float(fill_value, &single);
         memcpy(element_out, &single, sizeof single);
         return fits;
     case DCL_DOUBLE:
-        memcpy(element_out, &rest, sizeof rest);
+        memcpy(element_out, &fill_value, sizeof fill_value);
         return true;
     default:
-        fits = to_integer(rest, 8 * (int)dcl_type_bytes(type), type <= DCL_INT64, &integer);
+        fits = to_integer(fill_value, 8 * (int)dcl_type_bytes(type), type <= DCL_INT64, &integer);
         memcpy(element_out, &integer, dcl_type_bytes(type)); /* the low bytes: hosts are little-endian */
         return fits;
     }
 }
 
-dcl_status dcli_rest_element(double rest, dcl_type type, void *element_out)
+dcl_status dcli_fill_value_element(double fill_value, dcl_type type, void *element_out)
 {
     char text[32];
-    if (convert(rest, type, element_out))
+    if (convert(fill_value, type, element_out))
         return DCL_OK;
-    dcli_rest_print(rest, text);
+    dcli_fill_value_print(fill_value, text);
     return DCLI_FAIL(DCL_ERR_INVALID,
                      "elements that are stored nowhere would read as %s (;rest=), and the elements are of type %s; "
                      "expected a number that the type has; use another rest, or another type",
