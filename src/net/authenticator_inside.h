@@ -1,4 +1,4 @@
-/* net/authenticator_inside.h - inside of an authenticator: its books, which its thread reads. */
+/* net/authenticator_inside.h - inside of an authenticator: its tables, which its thread reads. */
 #ifndef DCLI_NET_AUTHENTICATOR_INSIDE_H
 #define DCLI_NET_AUTHENTICATOR_INSIDE_H
 

@@ -24,7 +24,7 @@ static dcl_status check_peers(int self, int peer_count)
     return DCL_OK;
 }
 
-static dcl_status make_books(dcli_endpoint *endpoint)
+static dcl_status allocate(dcli_endpoint *endpoint)
 {
     int own = endpoint->transport->most_descriptors;
     endpoint->polled_capacity = 1 + (own > 0 ? own : endpoint->peer_count + 4);
@@ -70,7 +70,7 @@ dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport,
     endpoint->usual_spin_ns =
         sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)peer_count + 2 ? DCLI_LONG_SPIN_NS : DCLI_SPIN_NS;
     endpoint->spin_ns = endpoint->usual_spin_ns;
-    if (make_books(endpoint) == DCL_OK)
+    if (allocate(endpoint) == DCL_OK)
         return endpoint;
     dcli_endpoint_free(endpoint);
     return NULL;

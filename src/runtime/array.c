@@ -111,14 +111,14 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
     if (status == DCL_OK)
         status = check_nodes(cluster, &layout);
     dcl_array *array = status == DCL_OK ? dcli_calloc(1, sizeof *array) : NULL;
-    dcli_books *books = array != NULL ? dcli_calloc(1, sizeof *books) : NULL;
-    if (books == NULL) {
+    dcli_storage_state *state = array != NULL ? dcli_calloc(1, sizeof *state) : NULL;
+    if (state == NULL) {
         dcli_free(array);
         dcli_layout_release(&layout);
         return status != DCL_OK ? status : DCL_ERR_NOMEM;
     }
-    *books = (dcli_books){.id = ++cluster->storages};
-    *array = (dcl_array){.cluster = cluster, .map = dcl_map_retain(map), .layout = layout, .books = books};
+    *state = (dcli_storage_state){.id = ++cluster->storages};
+    *array = (dcl_array){.cluster = cluster, .map = dcl_map_retain(map), .layout = layout, .state = state};
     dcli_array_link(array);
     status = cluster->plan_only ? DCL_OK : create_storage(array, unset);
     if (status != DCL_OK) {
@@ -223,9 +223,9 @@ static dcl_status swap(dcl_array *a, dcl_array *b)
     if (!equal)
         return DCLI_FAIL(DCL_ERR_INVALID, "the arrays differ in grid, type or map; expected equal ones; copy with "
                                           "dcl_copy() instead, or dcl_remap() one of them");
-    dcli_books *books = a->books;
-    a->books = b->books;
-    b->books = books;
+    dcli_storage_state *state = a->state;
+    a->state = b->state;
+    b->state = state;
     return DCL_OK;
 }
 

@@ -18,7 +18,7 @@
 #include "workqueue/plan.h"
 
 /** State of a storage as the program records it. dcl_swap() exchanges these between handles. */
-typedef struct dcli_books {
+typedef struct dcli_storage_state {
     int64_t id;
     int64_t last_use;       /* last operation that touches it */
     int64_t overwritten_at; /* last operation that overwrites all of it */
@@ -31,7 +31,7 @@ typedef struct dcli_books {
     int64_t strayed_at; /* last operation that wrote it and accessed elements outside; valid while >= overwritten_at
                            and > 0 */
     char *stray;        /* the report on that */
-} dcli_books;
+} dcli_storage_state;
 
 /** An array, or a view of one: a view has only `base` and `view` of its own. */
 struct dcl_array {
@@ -39,7 +39,7 @@ struct dcl_array {
     dcl_map *map;
     void *lent_map; /* handle of the map that dcl_map_of() returned; NULL: not requested yet */
     dcli_layout layout;
-    dcli_books *books;
+    dcli_storage_state *state;
     bool keeps;                       /* replicas are retained when it is read */
     char name[DCLI_MOST_NAME + 1];    /* its name in the last body that used it; "": none yet */
     int view_count;                   /* views of it */
@@ -62,7 +62,7 @@ static inline const dcl_grid *dcli_array_grid(const dcl_array *array)
     return array->base != NULL ? &array->view.grid : &array->layout.grid;
 }
 
-static inline dcli_books *dcli_array_books(const dcl_array *array) { return dcli_array_base(array)->books; }
+static inline dcli_storage_state *dcli_array_state(const dcl_array *array) { return dcli_array_base(array)->state; }
 
 /** A body that the program has used with a given list of parameters. */
 typedef struct dcli_known_body {
@@ -249,33 +249,33 @@ dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool hos
 /** Wait until an operation may be issued: no exclusive operation is running, and the window is not full. The lock is
  *  not released between this and issuing one. @return DCL_OK, or what broke the cluster. */
 dcl_status dcli_cluster_await_room(dcl_cluster *cluster);
-/** Number a descriptor and queue it; record in `books` what it touches and overwrites. Waits while the window of open
- *  operations is full. Meanwhile other threads may exchange storages, so books and ids must be read together.
+/** Number a descriptor and queue it; record in `states` what it touches and overwrites. Waits while the window of open
+ *  operations is full. Meanwhile other threads may exchange storages, so states and ids must be read together.
  *  @param operation  the planned form; operands and kind are set, number is filled in.
- *  @param books      [operation->operand_count], NULL for scalars.
+ *  @param states     [operation->operand_count], NULL for scalars.
  *  @param waited     keep its outcome for dcli_cluster_outcome().
  *  @param memory     READ, WRITE, which are waited for: address of the element at the box's first index; lent until
  *                    dcli_cluster_outcome().
  *  @param strides    READ, WRITE: as dcli_host_operation(). */
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
-                              dcli_books *const books[], bool waited, void *memory, const int64_t strides[]);
+                              dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[]);
 /** Issue an operation on one whole array, or on a box of it (READ, WRITE, FILL). For a view it is translated to the
  *  base; along a broadcast axis only the first index is read: dcli_view_repeat(). */
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[]);
 /** Record the error of a failed array, as a refusal to use it; DCL_OK if it has not failed. */
 dcl_status dcli_array_usable(const dcl_array *array, const char *use);
-bool dcli_books_failed(const dcli_books *books);
+bool dcli_storage_state_failed(const dcli_storage_state *state);
 /** Record that a storage has failed. @param text  NULL: because one of its inputs had failed. */
-void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text);
+void dcli_storage_state_fail(dcli_storage_state *state, int64_t operation, dcl_status status, const char *text);
 /** Record that an operation that wrote the storage accessed elements outside. @param text  the report; NULL:
  *  unknown. */
-void dcli_books_stray(dcli_books *books, int64_t operation, const char *text);
+void dcli_storage_state_stray(dcli_storage_state *state, int64_t operation, const char *text);
 /** Whether the operation that wrote the contents accessed elements outside. Records no error. */
-bool dcli_books_has_strayed(const dcli_books *books);
+bool dcli_storage_state_has_strayed(const dcli_storage_state *state);
 /** DCL_OK; or DCL_ERR_RANGE, recorded for this thread, if the operation that wrote the contents accessed elements
  *  outside. @param done  what the call has done nevertheless: "the elements were read". */
-dcl_status dcli_books_strayed(const dcli_books *books, const char *done);
+dcl_status dcli_storage_state_strayed(const dcli_storage_state *state, const char *done);
 /** Make an array fail because the call changed only a part of it: its contents are undefined, though no node has
  *  failed. */
 void dcli_array_spoil(dcl_array *array, dcl_status status);
@@ -335,7 +335,8 @@ void dcli_measured_free(struct dcli_measured *measured);
 /* ---- replicas (directory.c); the lock is held ---- */
 
 /** Record an operation that is about to be issued. @return DCL_OK or DCL_ERR_NOMEM. */
-dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[]);
+dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation,
+                                      dcli_storage_state *const states[]);
 /** Apply the recorded operations: before the record is queried, and before a layout or view that they refer to is
  *  freed. */
 dcl_status dcli_cluster_replicas_settle(dcl_cluster *cluster);

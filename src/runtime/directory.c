@@ -11,12 +11,12 @@ enum { MOST_NOTED = 64 };
 /* Let all nodes drop their replicas of an array, if there may be any. Replicas of a lost array disappear with it. */
 static dcl_status drop(dcl_array *array)
 {
-    if (!array->books->had_replicas || array->books->lost)
+    if (!array->state->had_replicas || array->state->lost)
         return DCL_OK;
     dcli_msg_operation descriptor = {.kind = DCLI_OP_DROP};
     dcl_status status = dcli_cluster_issue_one(array, &descriptor, NULL, false, NULL, NULL);
     if (status == DCL_OK)
-        array->books->had_replicas = false;
+        array->state->had_replicas = false;
     return status;
 }
 
@@ -144,14 +144,15 @@ static bool is_repeated(const dcli_replica_notes *notes, const dcli_operation *o
     return false;
 }
 
-dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation, dcli_books *const books[])
+dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation,
+                                      dcli_storage_state *const states[])
 {
     bool makes = false, drops = false;
     for (int k = 0; k < operation->operand_count; k++)
-        if (books[k] != NULL && dcli_operand_makes_replicas(&operation->operand[k]))
-            books[k]->had_replicas = makes = true;
+        if (states[k] != NULL && dcli_operand_makes_replicas(&operation->operand[k]))
+            states[k]->had_replicas = makes = true;
     for (int k = 0; k < operation->operand_count; k++)
-        if (books[k] != NULL && books[k]->had_replicas)
+        if (states[k] != NULL && states[k]->had_replicas)
             drops |= operation->operand[k].writes || operation->kind == DCLI_OP_DROP;
     if (!drops && (!makes || is_repeated(&cluster->replicas, operation)))
         return DCL_OK;

@@ -228,7 +228,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
         status = choose_way(array, absolute, fortran_order, &direct);
     /* an array that is still being written may fail: then no file is changed */
     if (status == DCL_OK)
-        status = dcli_cluster_wait(array->cluster, dcli_array_books(array)->last_use, false, -1);
+        status = dcli_cluster_wait(array->cluster, dcli_array_state(array)->last_use, false, -1);
     if (status == DCL_OK)
         status = dcli_array_usable(array, "save");
     if (status == DCL_OK)
@@ -239,7 +239,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
     if (status == DCL_OK)
         status = dcli_array_whole(array, "save"); /* the remaining nodes have saved their parts, a lost node has not */
     status = end_new_file(array->cluster, &file, bytes, status);
-    return status == DCL_OK ? dcli_books_strayed(dcli_array_books(array), "the file was written") : status;
+    return status == DCL_OK ? dcli_storage_state_strayed(dcli_array_state(array), "the file was written") : status;
 }
 
 static dcl_status save_call(dcl_array *array, const char *path, bool fortran_order)

@@ -14,7 +14,7 @@ struct call {
     dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
-    dcli_books *books[DCLI_MAX_PARAMS];
+    dcli_storage_state *states[DCLI_MAX_PARAMS];
     dcli_operation operation;
 };
 
@@ -146,17 +146,17 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     call->array[p] = array;
     *operand = (dcli_operand){.storage = -1};
     call->operation.value[p].u = array == NULL ? arg->value.u : 0;
-    call->books[p] = array != NULL ? dcli_array_books(array) : NULL;
+    call->states[p] = array != NULL ? dcli_array_state(array) : NULL;
     if (array == NULL)
         return DCL_OK;
     dcl_array *base = dcli_array_base(array);
-    operand->storage = base->books->id;
+    operand->storage = base->state->id;
     operand->view = array != base ? &array->view : NULL;
     operand->reshaped = array->reshaped;
     operand->declared = call->declarations.of[p];
     bool usable = !call->own && !array->reshaped; /* replicas exist only in the array's own shape */
     operand->keeps = usable && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
-    if (operand->keeps || (usable && (base->books->had_replicas || base->layout.rule.halo_rank > 0)))
+    if (operand->keeps || (usable && (base->state->had_replicas || base->layout.rule.halo_rank > 0)))
         operand->generation = call->cluster->replicas.generation + 1;
     if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0'))
         snprintf(base->name, sizeof base->name, "%s", arg->name);
@@ -242,7 +242,7 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
         descriptor.box = *box;
     }
     dcl_status status =
-        dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->books, false, NULL, NULL);
+        dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->states, false, NULL, NULL);
     if (status == DCL_OK)
         call->known->last_operation = call->operation.number;
     if (status == DCL_OK && call->known->prints)

@@ -24,11 +24,11 @@ static void free_array(dcl_cluster *cluster, dcl_array *array)
     *(array->before != NULL ? &array->before->after : list) = array->after;
     if (array->after != NULL)
         array->after->before = array->before;
-    if (array->books != NULL) {
-        dcli_free(array->books->text);
-        dcli_free(array->books->stray);
+    if (array->state != NULL) {
+        dcli_free(array->state->text);
+        dcli_free(array->state->stray);
     }
-    dcli_free(array->books);
+    dcli_free(array->state);
     dcli_array_end_loan(array);
     dcl_map_release(array->map);
     dcli_layout_release(&array->layout);

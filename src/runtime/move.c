@@ -59,7 +59,7 @@ static void fill_move(const dcl_array *array, const dcl_box *box, int node, dcli
     if (array->base != NULL)
         dcli_transform_box(&array->view, &seen, &operation->box);
     operation->operand[0] = (dcli_operand){
-        .storage = base->books->id, .layout = &base->layout, .generation = array->cluster->replicas.generation + 1};
+        .storage = base->state->id, .layout = &base->layout, .generation = array->cluster->replicas.generation + 1};
     dcli_operation_resolve(operation);
 }
 
@@ -87,8 +87,8 @@ static dcl_status issue_move(dcl_array *array, dcli_operation *operation)
                                      .box_rank = operation->box.rank,
                                      .box = operation->box,
                                      .node = operation->node};
-    dcli_books *books = dcli_array_books(array);
-    return dcli_cluster_issue(array->cluster, &descriptor, operation, &books, false, NULL, NULL);
+    dcli_storage_state *state = dcli_array_state(array);
+    return dcli_cluster_issue(array->cluster, &descriptor, operation, &state, false, NULL, NULL);
 }
 
 /* Move. The lock is held throughout, so what fits when planned also fits when started. */

@@ -86,13 +86,13 @@ static void name_arrays(const dcl_cluster *cluster, int node, dcli_text *text)
 static void fail_arrays(dcl_cluster *cluster, int node, const char *text)
 {
     for (dcl_array *array = cluster->arrays; array != NULL; array = array->after) {
-        dcli_books *books = array->books;
-        if (!has_part(array, node) || books->lost)
+        dcli_storage_state *state = array->state;
+        if (!has_part(array, node) || state->lost)
             continue;
-        books->lost = true;
-        books->status = DCL_ERR_NODE_LOST;
-        dcli_free(books->text);
-        books->text = dcli_strdup(text);
+        state->lost = true;
+        state->status = DCL_ERR_NODE_LOST;
+        dcli_free(state->text);
+        state->text = dcli_strdup(text);
     }
 }
 
@@ -185,15 +185,15 @@ static dcl_status tell_bodies(dcl_cluster *cluster, int node)
 
 static dcl_status tell_failure(dcl_cluster *cluster, const dcl_array *array, int node)
 {
-    int64_t storage = array->books->id;
+    int64_t storage = array->state->id;
     dcli_message message = {.kind = DCLI_MSG_FAILED,
                             .epoch = 0,
-                            .failed = {.operation = array->books->failed_at > 0 ? array->books->failed_at : 1,
+                            .failed = {.operation = array->state->failed_at > 0 ? array->state->failed_at : 1,
                                        .node = DCL_HOST,
-                                       .status = array->books->status,
+                                       .status = array->state->status,
                                        .storage_count = 1,
                                        .storage = &storage,
-                                       .sentence = array->books->text}};
+                                       .sentence = array->state->text}};
     return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
 }
 
@@ -203,7 +203,7 @@ static dcl_status tell_arrays(dcl_cluster *cluster, int node)
     dcl_status status = DCL_OK;
     for (const dcl_array *array = cluster->arrays; array != NULL && status == DCL_OK; array = array->after) {
         char *map = NULL;
-        dcli_msg_operand operand = {.storage = array->books->id};
+        dcli_msg_operand operand = {.storage = array->state->id};
         dcli_msg_operation descriptor;
         status = dcli_describe_storage(array, &map, &descriptor);
         descriptor.operand_count = 1;
@@ -212,7 +212,7 @@ static dcl_status tell_arrays(dcl_cluster *cluster, int node)
         if (status == DCL_OK)
             status = dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
         dcli_free(map);
-        if (status == DCL_OK && dcli_books_failed(array->books))
+        if (status == DCL_OK && dcli_storage_state_failed(array->state))
             status = tell_failure(cluster, array, node);
     }
     return status;

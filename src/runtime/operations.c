@@ -5,94 +5,94 @@
 #include "base/check.h"
 #include "runtime/cluster.h"
 
-/* ---- books -------------------------------------------------------------------------------------------------------- */
+/* ---- states ------------------------------------------------------------------------------------------------------- */
 
-bool dcli_books_failed(const dcli_books *books)
+bool dcli_storage_state_failed(const dcli_storage_state *state)
 {
-    return books->lost || (books->failed_at > 0 && books->failed_at >= books->overwritten_at);
+    return state->lost || (state->failed_at > 0 && state->failed_at >= state->overwritten_at);
 }
 
-void dcli_books_fail(dcli_books *books, int64_t operation, dcl_status status, const char *text)
+void dcli_storage_state_fail(dcli_storage_state *state, int64_t operation, dcl_status status, const char *text)
 {
-    bool failed = dcli_books_failed(books);
-    if (operation < books->overwritten_at || (failed && books->text != NULL && books->text[0] != '\0'))
+    bool failed = dcli_storage_state_failed(state);
+    if (operation < state->overwritten_at || (failed && state->text != NULL && state->text[0] != '\0'))
         return; /* overwritten since, or its first cause is known already */
-    books->failed_at = dcli_max(operation, books->failed_at);
-    books->status = status;
-    dcli_free(books->text);
-    books->text = text != NULL ? dcli_strdup(text) : NULL;
+    state->failed_at = dcli_max(operation, state->failed_at);
+    state->status = status;
+    dcli_free(state->text);
+    state->text = text != NULL ? dcli_strdup(text) : NULL;
 }
 
 /* Find the cause of a storage's failure. Nodes report failures in any order; when this is called, all causes before the
  * failure are known. */
-static const dcli_outcome *cause_of(const dcl_cluster *cluster, const dcli_books *books)
+static const dcli_outcome *cause_of(const dcl_cluster *cluster, const dcli_storage_state *state)
 {
     const dcli_outcome *cause = cluster->causes, *found = NULL;
     for (; cause != NULL; cause = cause->next)
-        if (cause->operation <= books->failed_at && (found == NULL || cause->operation > found->operation))
+        if (cause->operation <= state->failed_at && (found == NULL || cause->operation > found->operation))
             found = cause;
     return found;
 }
 
 dcl_status dcli_array_whole(const dcl_array *array, const char *use)
 {
-    const dcli_books *books = dcli_array_books(array);
-    if (!books->lost)
+    const dcli_storage_state *state = dcli_array_state(array);
+    if (!state->lost)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_NODE_LOST,
                      "cannot %s an array with a part on a node that is lost (%s); make a new one, with a map made "
                      "after the loss",
-                     use, books->text != NULL ? books->text : "see the log");
+                     use, state->text != NULL ? state->text : "see the log");
 }
 
 dcl_status dcli_array_usable(const dcl_array *array, const char *use)
 {
-    const dcli_books *books = dcli_array_books(array);
-    if (!dcli_books_failed(books))
+    const dcli_storage_state *state = dcli_array_state(array);
+    if (!dcli_storage_state_failed(state))
         return DCL_OK;
-    if (books->lost)
+    if (state->lost)
         return dcli_array_whole(array, use);
     if (array->cluster->interrupted) /* a call that has ended because of closing may have left it so */
         return DCLI_FAIL(array->cluster->broken, "%s", array->cluster->broken_text);
-    const dcli_outcome *cause = books->text == NULL ? cause_of(array->cluster, books) : NULL;
-    const char *text = cause != NULL ? cause->text : books->text;
-    return DCLI_FAIL(cause != NULL ? cause->status : books->status,
+    const dcli_outcome *cause = state->text == NULL ? cause_of(array->cluster, state) : NULL;
+    const char *text = cause != NULL ? cause->text : state->text;
+    return DCLI_FAIL(cause != NULL ? cause->status : state->status,
                      "cannot %s an array whose contents have failed (%s); overwrite all of it first", use,
                      text != NULL ? text : "what it was computed from had failed");
 }
 
-void dcli_books_stray(dcli_books *books, int64_t operation, const char *text)
+void dcli_storage_state_stray(dcli_storage_state *state, int64_t operation, const char *text)
 {
-    if (operation < books->overwritten_at || dcli_books_has_strayed(books))
+    if (operation < state->overwritten_at || dcli_storage_state_has_strayed(state))
         return; /* overwritten since, or its first report is known already */
-    books->strayed_at = operation;
-    dcli_free(books->stray);
-    books->stray = text != NULL ? dcli_strdup(text) : NULL;
+    state->strayed_at = operation;
+    dcli_free(state->stray);
+    state->stray = text != NULL ? dcli_strdup(text) : NULL;
 }
 
-bool dcli_books_has_strayed(const dcli_books *books)
+bool dcli_storage_state_has_strayed(const dcli_storage_state *state)
 {
-    return books->strayed_at > 0 && books->strayed_at >= books->overwritten_at;
+    return state->strayed_at > 0 && state->strayed_at >= state->overwritten_at;
 }
 
-dcl_status dcli_books_strayed(const dcli_books *books, const char *done)
+dcl_status dcli_storage_state_strayed(const dcli_storage_state *state, const char *done)
 {
-    if (!dcli_books_has_strayed(books))
+    if (!dcli_storage_state_has_strayed(state))
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_RANGE,
                      "%s, but the operation that computed them went outside (%s); overwrite the array, or accept the "
                      "elements by dcl_clear_error()",
-                     done, books->stray != NULL ? books->stray : "see the log");
+                     done, state->stray != NULL ? state->stray : "see the log");
 }
 
 void dcli_array_spoil(dcl_array *array, dcl_status status)
 {
-    dcli_books *books = dcli_array_books(array);
-    if (!dcli_books_failed(books)) {
-        dcli_free(books->text);
-        books->text = NULL;
+    dcli_storage_state *state = dcli_array_state(array);
+    if (!dcli_storage_state_failed(state)) {
+        dcli_free(state->text);
+        state->text = NULL;
     }
-    dcli_books_fail(books, dcli_max(array->cluster->operations, 1), status, dcl_error());
+    dcli_storage_state_fail(state, dcli_max(array->cluster->operations, 1), status, dcl_error());
 }
 
 dcl_status dcli_array_check(const dcl_array *array)
@@ -109,14 +109,14 @@ dcl_status dcli_array_check(const dcl_array *array)
 
 /* ---- issuing ------------------------------------------------------------------------------------------------------ */
 
-static void note_books(const dcli_operation *operation, dcli_books *const books[])
+static void note_states(const dcli_operation *operation, dcli_storage_state *const states[])
 {
     for (int k = 0; k < operation->operand_count; k++) {
-        if (books[k] == NULL)
+        if (states[k] == NULL)
             continue;
-        books[k]->last_use = operation->number;
+        states[k]->last_use = operation->number;
         if (operation->operand[k].overwrites)
-            books[k]->overwritten_at = operation->number;
+            states[k]->overwritten_at = operation->number;
     }
 }
 
@@ -152,7 +152,7 @@ dcl_status dcli_cluster_await_room(dcl_cluster *cluster)
 }
 
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
-                              dcli_books *const books[], bool waited, void *memory, const int64_t strides[])
+                              dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[])
 {
     dcl_status status = dcli_cluster_await_room(cluster);
     if (status != DCL_OK)
@@ -161,7 +161,7 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     dcli_lent *lent = NULL;
     if (waited && expect_outcome(cluster, operation->number, memory, &lent) != DCL_OK)
         return DCL_ERR_NOMEM;
-    status = dcli_cluster_replicas_note(cluster, operation, books);
+    status = dcli_cluster_replicas_note(cluster, operation, states);
     if (status == DCL_OK)
         status = dcli_host_operation(cluster->worker[cluster->host], descriptor, lent, strides);
     if (status != DCL_OK) {
@@ -170,19 +170,19 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
         return status;
     }
     cluster->operations++;
-    note_books(operation, books);
+    note_states(operation, states);
     return DCL_OK;
 }
 
 static dcl_status issue_on(dcl_array *array, const dcli_layout *layout, dcli_msg_operation *descriptor,
                            const dcl_box *box, bool waited, void *memory, const int64_t strides[])
 {
-    dcli_msg_operand operand = {.storage = array->books->id};
+    dcli_msg_operand operand = {.storage = array->state->id};
     dcli_operation operation = {.kind = (dcli_op_kind)descriptor->kind,
                                 .operand_count = 1,
                                 .box = box != NULL ? *box : dcl_box_of(&layout->grid)};
     operation.operand[0] =
-        (dcli_operand){.storage = array->books->id, .layout = layout, .reshaped = layout != &array->layout};
+        (dcli_operand){.storage = array->state->id, .layout = layout, .reshaped = layout != &array->layout};
     dcli_operation_resolve(&operation);
     descriptor->operand_count = 1;
     descriptor->operand = &operand;
@@ -190,8 +190,8 @@ static dcl_status issue_on(dcl_array *array, const dcli_layout *layout, dcli_msg
         descriptor->box_rank = box->rank;
         descriptor->box = *box;
     }
-    dcli_books *books = array->books;
-    return dcli_cluster_issue(array->cluster, descriptor, &operation, &books, waited, memory, strides);
+    dcli_storage_state *state = array->state;
+    return dcli_cluster_issue(array->cluster, descriptor, &operation, &state, waited, memory, strides);
 }
 
 /* Issue an operation on a view as one on its base. */

@@ -164,19 +164,19 @@ static dcl_status remap_choose(const dcl_array *array, dcl_map *map, unsigned fl
     return *map_out != NULL ? DCL_OK : dcli_error_status();
 }
 
-/* Describe an array with the new map, without storage. @param books_out  memory for its state. */
-static dcl_status imagine(const dcl_array *array, dcl_map *map, dcli_books *books_out, dcl_array *array_out)
+/* Describe an array with the new map, without storage. @param state_out  memory for its state. */
+static dcl_status imagine(const dcl_array *array, dcl_map *map, dcli_storage_state *state_out, dcl_array *array_out)
 {
-    *books_out = (dcli_books){.id = 0}; /* storages count from 1 */
-    *array_out = (dcl_array){.cluster = array->cluster, .map = map, .books = books_out};
+    *state_out = (dcli_storage_state){.id = 0}; /* storages count from 1 */
+    *array_out = (dcl_array){.cluster = array->cluster, .map = map, .state = state_out};
     return dcli_layout_bind(&map->rule, &array->layout.grid, &array_out->layout);
 }
 
 static dcl_status remap_planned(dcl_array *array, dcl_map *map, dcli_planned_fn *look, void *user)
 {
-    dcli_books books;
+    dcli_storage_state state;
     dcl_array fresh;
-    dcl_status status = imagine(array, map, &books, &fresh);
+    dcl_status status = imagine(array, map, &state, &fresh);
     if (status != DCL_OK)
         return status;
     status = copy_planned(array, &fresh, look, user);
@@ -218,14 +218,14 @@ static dcl_status reserve(const dcl_array *array, dcl_map *map, dcl_array **fres
     if (status != DCL_OK)
         return status;
     memcpy(fresh->name, array->name, sizeof fresh->name);
-    status = dcli_cluster_wait(cluster, fresh->books->last_use, false, -1);
-    const dcli_books *books = fresh->books;
-    if (status == DCL_OK && dcli_books_failed(books))
+    status = dcli_cluster_wait(cluster, fresh->state->last_use, false, -1);
+    const dcli_storage_state *state = fresh->state;
+    if (status == DCL_OK && dcli_storage_state_failed(state))
         status =
-            DCLI_FAIL(books->status,
+            DCLI_FAIL(state->status,
                       "there is no storage for the new map (%s); the array keeps its map and its contents; release "
                       "arrays, or remap to more nodes",
-                      books->text != NULL ? books->text : "see the log");
+                      state->text != NULL ? state->text : "see the log");
     if (status == DCL_OK) {
         *fresh_out = fresh;
         return DCL_OK;
@@ -238,18 +238,18 @@ static void exchange(dcl_array *a, dcl_array *b)
     dcl_array old = *a;
     a->map = b->map;
     a->layout = b->layout;
-    a->books = b->books;
+    a->state = b->state;
     b->map = old.map;
     b->layout = old.layout;
-    b->books = old.books;
+    b->state = old.state;
 }
 
 /* Copy the mark of a stray access to the new storage, whose contents are equal. All such reports have arrived, because
  * the new storage was made and waited for after all earlier calls. */
-static void pass_stray(dcli_books *from, dcli_books *to)
+static void pass_stray(dcli_storage_state *from, dcli_storage_state *to)
 {
-    if (dcli_books_has_strayed(from))
-        dcli_books_stray(to, to->last_use, from->stray);
+    if (dcli_storage_state_has_strayed(from))
+        dcli_storage_state_stray(to, to->last_use, from->stray);
 }
 
 /* Remap. The lock is held from the start of the copy to the exchange, so later calls see only the new map. */
@@ -265,7 +265,7 @@ static dcl_status remap_to(dcl_array *array, dcl_map *map)
     if (status == DCL_OK)
         status = dcli_cluster_replicas_settle(array->cluster); /* noted operations refer to the current layouts */
     if (status == DCL_OK) {
-        pass_stray(array->books, fresh->books);
+        pass_stray(array->state, fresh->state);
         exchange(array, fresh);
     }
     return end_fresh(fresh, status);

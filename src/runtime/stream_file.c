@@ -150,9 +150,9 @@ static dcl_status make_buffers(struct stream *stream)
 static dcl_status heal(struct stream *stream)
 {
     dcl_array *array = stream->array;
-    const dcli_books *books = dcli_array_books(array);
-    dcl_status status = dcli_cluster_wait(array->cluster, books->last_use, false, -1);
-    if (status != DCL_OK || (!dcli_books_failed(books) && !dcli_books_has_strayed(books)))
+    const dcli_storage_state *state = dcli_array_state(array);
+    dcl_status status = dcli_cluster_wait(array->cluster, state->last_use, false, -1);
+    if (status != DCL_OK || (!dcli_storage_state_failed(state) && !dcli_storage_state_has_strayed(state)))
         return status;
     dcli_msg_operation fill = {.kind = DCLI_OP_FILL};
     status = dcli_cluster_issue_one(array, &fill, NULL, true, NULL, NULL);

@@ -50,7 +50,7 @@ static dcl_status read_box(dcl_array *array, const dcl_box *box, void *target, c
     dcl_status status = dcli_cluster_await_room(array->cluster);
     if (status != DCL_OK)
         return status;
-    int64_t written = dcli_array_books(array)->last_use;
+    int64_t written = dcli_array_state(array)->last_use;
     dcli_partial_rest(array, box, target, strides); /* uses the map with which the array is read */
     status = issue_transfer(array, DCLI_OP_READ, box, target, strides);
     if (status == DCL_OK)
@@ -91,10 +91,10 @@ dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const in
         status = dcli_array_usable(array, "read");
     if (status == DCL_OK && !dcli_box_is_empty(&checked))
         status = read_box(array, &checked, target, steps);
-    if (dcli_books_failed(dcli_array_books(array)))
+    if (dcli_storage_state_failed(dcli_array_state(array)))
         status = dcli_array_usable(array, "read"); /* with the cause */
     if (status == DCL_OK)
-        status = dcli_books_strayed(dcli_array_books(array), "the elements were read");
+        status = dcli_storage_state_strayed(dcli_array_state(array), "the elements were read");
     status = dcli_cluster_end_call(array->cluster, status);
     pthread_mutex_unlock(&array->cluster->lock);
     return status;

@@ -62,7 +62,7 @@ void dcl_clear_error(dcl_cluster *cluster)
     pthread_mutex_lock(&cluster->lock);
     cluster->error = DCL_OK;
     for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
-        array->books->strayed_at = 0;
+        array->state->strayed_at = 0;
     pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -154,9 +154,9 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
     pthread_mutex_lock(&cluster->lock);
     for (int s = 0; s < failed->storage_count; s++)
         for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
-            if (array->books->id == failed->storage[s])
-                dcli_books_fail(array->books, failed->operation, (dcl_status)failed->status,
-                                failed->cause ? text : NULL);
+            if (array->state->id == failed->storage[s])
+                dcli_storage_state_fail(array->state, failed->operation, (dcl_status)failed->status,
+                                        failed->cause ? text : NULL);
     bool was_withdrawn = keep_outcome(cluster, failed);
     dcli_cluster_replicas_fail(cluster);
     if (failed->cause && !was_withdrawn) {
@@ -233,8 +233,8 @@ static void on_report(void *user, int node, const dcli_msg_report *report)
     pthread_mutex_lock(&cluster->lock);
     for (int s = 0; s < report->storage_count; s++)
         for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
-            if (array->books->id == report->storage[s])
-                dcli_books_stray(array->books, report->operation, text);
+            if (array->state->id == report->storage[s])
+                dcli_storage_state_stray(array->state, report->operation, text);
     dcli_cluster_keep(cluster, DCL_ERR_RANGE, text);
     pthread_mutex_unlock(&cluster->lock);
 }
@@ -490,11 +490,11 @@ dcl_status dcl_wait_for(dcl_array *array, double seconds)
         return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile()");
     dcl_cluster *cluster = array->cluster;
     pthread_mutex_lock(&cluster->lock);
-    dcl_status status = dcli_cluster_wait(cluster, dcli_array_books(array)->last_use, false, seconds);
+    dcl_status status = dcli_cluster_wait(cluster, dcli_array_state(array)->last_use, false, seconds);
     if (status == DCL_OK)
         status = dcli_array_usable(array, "wait for");
     if (status == DCL_OK)
-        status = dcli_books_strayed(dcli_array_books(array), "the elements are complete");
+        status = dcli_storage_state_strayed(dcli_array_state(array), "the elements are complete");
     pthread_mutex_unlock(&cluster->lock);
     return status;
 }

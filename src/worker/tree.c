@@ -236,7 +236,7 @@ static dcl_status say_again(dcli_worker *worker, int node)
 
 /* ---- up ----------------------------------------------------------------------------------------------------------- */
 
-static dcl_status have_books(dcli_worker *worker)
+static dcl_status allocate(dcli_worker *worker)
 {
     size_t nodes = (size_t)worker->terms.node_count;
     if (worker->risen == NULL)
@@ -343,7 +343,7 @@ dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
 {
     if (!dcli_tree_is(worker))
         return DCL_OK;
-    dcl_status status = have_books(worker);
+    dcl_status status = allocate(worker);
     if (status != DCL_OK)
         return status;
     worker->as_host->rising[from].notices++;
@@ -369,7 +369,7 @@ dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_ri
 {
     dcl_status status = check_risen(worker, from, risen);
     if (status == DCL_OK)
-        status = have_books(worker);
+        status = allocate(worker);
     if (status != DCL_OK)
         return status;
     if (worker->is_host) {
@@ -386,7 +386,7 @@ dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_ri
 dcl_status dcli_tree_rise(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
-    dcl_status status = have_books(worker);
+    dcl_status status = allocate(worker);
     if (status != DCL_OK)
         return status;
     int64_t pairs[2 * DCLI_MOST_NODES], notices = 0;
@@ -425,7 +425,7 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
         worker->as_node->told_risen = (dcli_risen){.done = -1}; /* the new parent has received no report yet */
         return dcli_tree_rise(worker);
     }
-    status = have_books(worker);
+    status = allocate(worker);
     for (int node = 0; node < worker->terms.tree_nodes && status == DCL_OK; node++)
         if (first_parent(worker, node) == lost && !worker->gone[node]) {
             static const int64_t nothing[DCLI_MSG_COUNTERS];

@@ -275,7 +275,7 @@ const char *__wrap_dcli_listener_key(const dcli_listener *listener, uint32_t cli
 
 /* ---- an input ----------------------------------------------------------------------------------------------------- */
 
-static void check_books(const dcli_supervisor *supervisor)
+static void check_counts(const dcli_supervisor *supervisor)
 {
     int count = 0;
     for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
@@ -318,11 +318,11 @@ void fuzz_listener(fuzz_input input, int options)
             dcli_supervisor_check(&supervisor, session, dcli_monotonic_ms() + skew, status == DCL_ERR_TIMEOUT);
         }
         dcli_supervisor_reap(&supervisor);
-        check_books(&supervisor);
+        check_counts(&supervisor);
     }
     while (supervisor.sessions != NULL)
         dcli_supervisor_end(&supervisor, supervisor.sessions, "the input ends");
-    check_books(&supervisor);
+    check_counts(&supervisor);
     let_killed_end();
     dcli_supervisor_reap(&supervisor);
     for (int c = 0; c < scene.count; c++)

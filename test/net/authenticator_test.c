@@ -732,7 +732,7 @@ static void *change(void *argument)
     return NULL;
 }
 
-Test(authenticator, serves_while_its_books_change)
+Test(authenticator, serves_while_its_domains_change)
 {
     char address[ADDRESS];
     dcli_keypair server = new_pair(), known = new_pair(), unknown = new_pair();

@@ -38,51 +38,51 @@ bool has_lost_part(const dcl_cluster *cluster, const dcl_array *array)
     return false;
 }
 
-event *note_event(books *books, int out, int other_out)
+event *note_event(history *history, int out, int other_out)
 {
-    if (books->event_count == MOST_EVENTS)
+    if (history->event_count == MOST_EVENTS)
         wrong("more than %d calls without a wait", MOST_EVENTS);
-    event *event = &books->event[books->event_count++];
+    event *event = &history->event[history->event_count++];
     *event = (struct event){.out = {out, other_out}, .in = {-1, -1, -1}};
     return event;
 }
 
-void forget_events(books *books) { books->event_count = 0; }
+void forget_events(history *history) { history->event_count = 0; }
 
-static bool may_fail(const books *books, int number) { return number >= 0 && books->shadow[number].may_fail; }
+static bool may_fail(const history *history, int number) { return number >= 0 && history->shadow[number].may_fail; }
 
-static void follow_event(books *books, const event *event)
+static void follow_event(history *history, const event *event)
 {
-    shadow *shadow = books->shadow;
+    shadow *shadow = history->shadow;
     if (event->swaps && !event->refused) {
         bool first = shadow[event->out[0]].may_fail;
         shadow[event->out[0]].may_fail = shadow[event->out[1]].may_fail;
         shadow[event->out[1]].may_fail = first;
         return;
     }
-    bool failed = event->refused || may_fail(books, event->out[0]) || may_fail(books, event->out[1]);
+    bool failed = event->refused || may_fail(history, event->out[0]) || may_fail(history, event->out[1]);
     if (event->overwrites && event->out[1] < 0)
         failed = event->refused; /* one that is overwritten as a whole is healed */
     for (int n = 0; n < 3; n++)
-        failed |= may_fail(books, event->in[n]);
+        failed |= may_fail(history, event->in[n]);
     for (int n = 0; n < 2; n++)
         if (event->out[n] >= 0)
             shadow[event->out[n]].may_fail = failed;
 }
 
-void follow_loss(books *books, const dcl_cluster *cluster)
+void follow_loss(history *history, const dcl_cluster *cluster)
 {
     bool lost[MOST_ARRAYS];
-    for (int n = 0; n < books->shadow_count; n++) {
-        lost[n] = has_lost_part(cluster, books->shadow[n].array);
-        books->shadow[n].may_fail |= lost[n];
+    for (int n = 0; n < history->shadow_count; n++) {
+        lost[n] = has_lost_part(cluster, history->shadow[n].array);
+        history->shadow[n].may_fail |= lost[n];
     }
-    for (int e = 0; e < books->event_count; e++) {
-        follow_event(books, &books->event[e]);
-        for (int n = 0; n < books->shadow_count; n++)
-            books->shadow[n].may_fail |= lost[n];
+    for (int e = 0; e < history->event_count; e++) {
+        follow_event(history, &history->event[e]);
+        for (int n = 0; n < history->shadow_count; n++)
+            history->shadow[n].may_fail |= lost[n];
     }
-    books->event_count = 0;
+    history->event_count = 0;
 }
 
 void compare(const shadow *shadow, const int32_t found[], const char *when)

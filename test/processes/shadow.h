@@ -1,7 +1,7 @@
 /* processes/shadow.h - what arrays must hold, kept beside them in plain memory, and which of them may have failed.
  *
- * A lost node fails the arrays with a part on it, and what was computed from these since the last time that all was known
- * to be complete. All others must keep their values. */
+ * A lost node fails the arrays with a part on it, and what was computed from these since the last time that all was
+ * known to be complete. All others must keep their values. */
 #ifndef PROCESSES_SHADOW_H
 #define PROCESSES_SHADOW_H
 
@@ -27,12 +27,12 @@ typedef struct event {
     bool refused;
 } event;
 
-typedef struct books {
+typedef struct history {
     shadow shadow[MOST_ARRAYS];
     int shadow_count;
     event event[MOST_EVENTS];
     int event_count;
-} books;
+} history;
 
 /** Stop with a sentence: what the library did is wrong. */
 _Noreturn void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -43,11 +43,11 @@ bool has_part(const dcl_array *array, int node);
 bool has_lost_part(const dcl_cluster *cluster, const dcl_array *array);
 
 /** @return the event, to be completed. */
-event *note_event(books *books, int out, int other_out);
+event *note_event(history *history, int out, int other_out);
 /** All calls so far are complete and went well. */
-void forget_events(books *books);
+void forget_events(history *history);
 /** A node is lost: mark what may have failed. */
-void follow_loss(books *books, const dcl_cluster *cluster);
+void follow_loss(history *history, const dcl_cluster *cluster);
 /** Compare with what was read. */
 void compare(const shadow *shadow, const int32_t found[], const char *when);
 

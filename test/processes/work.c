@@ -1,17 +1,18 @@
 /* processes/work.c - a program that computes until its seconds are over: work SEED SECONDS [FILE [MORE]]
  *
- * Random calls on groups of arrays, each group over its own map and some over some of the nodes only. What they must hold is
- * computed beside them. It speaks in lines:
+ * Random calls on groups of arrays, each group over its own map and some over some of the nodes only. What they must
+ * hold is computed beside them. It speaks in lines:
  *
  *   ready N              the cluster is open and has N nodes
- *   lost NS NS C SENTENCE  the log said so, and then a call; times are of CLOCK_MONOTONIC; C is 1 if the call had to wait
+ *   lost NS NS C SENTENCE  the log said so, and then a call; times are of CLOCK_MONOTONIC; C is 1 if the call had to
+ *                          wait
  *                        for a compiler
  *   kept N failed M      after it: so many arrays hold what they must, so many have failed, as they must or may
  *   again                new arrays over the nodes that are left are right
  *   end STATUS           dcl_close() gave this; nothing was WRONG
  *
- * After a loss it goes on. FILE: arrays are saved there now and then. MORE, "local:1": now and then a node joins. One that
- * is killed before it has joined costs nothing but that call: the line is `refused NS SENTENCE`. */
+ * After a loss it goes on. FILE: arrays are saved there now and then. MORE, "local:1": now and then a node joins. One
+ * that is killed before it has joined costs nothing but that call: the line is `refused NS SENTENCE`. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ typedef struct work {
     uint64_t random;
     int groups;
     const char *file, *more;
-    books books;
+    history history;
     _Atomic int64_t noticed_ns; /* when the log said that a node is lost; 0: not yet */
     char body[MOST_BODIES][96]; /* that have been used */
     int body_count;
@@ -50,7 +51,7 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static shadow *shadow_of(work *work, int number) { return &work->books.shadow[number]; }
+static shadow *shadow_of(work *work, int number) { return &work->history.shadow[number]; }
 
 /* By a thread of the library. */
 static void hear_log(void *user, int level, const char *line)
@@ -167,7 +168,7 @@ static void compute(work *work, int x, int y, int z)
     snprintf(body, sizeof body, forms[form], X->name, Y->name, Z->name);
     dcl_arg args[] = {DCL_OUT_AS(X->name, X->array), DCL_IN_AS(Y->name, Y->array),
                       form == 3 ? DCL_OUT_AS(Z->name, Z->array) : DCL_IN_AS(Z->name, Z->array), DCL_VALUE(v)};
-    event *event = note_event(&work->books, x, form == 3 ? z : -1);
+    event *event = note_event(&work->history, x, form == 3 ? z : -1);
     event->in[0] = y;
     event->in[1] = form == 1 || form == 2 ? z : -1;
     event->overwrites = true;
@@ -218,7 +219,7 @@ static void write_box(work *work, int x)
     for (int64_t e = 0; e < count[0] * count[1]; e++)
         source[e] = (int32_t)draw(work, 100000);
     dcl_box box = dcl_box_nd(2, low, count);
-    event *event = note_event(&work->books, x, -1);
+    event *event = note_event(&work->history, x, -1);
     event->overwrites = count[0] == n && count[1] == n;
     succeeded(dcl_write(X->array, &box, source, NULL), event);
     for (int64_t i = 0; i < count[0]; i++)
@@ -229,7 +230,7 @@ static void fill(work *work, int x)
 {
     shadow *X = shadow_of(work, x);
     int32_t value = (int32_t)draw(work, 1000);
-    event *event = note_event(&work->books, x, -1);
+    event *event = note_event(&work->history, x, -1);
     event->overwrites = true;
     succeeded(dcl_fill(X->array, &value), event);
     for (int64_t e = 0; e < X->extent * X->extent; e++)
@@ -256,7 +257,7 @@ static void swap(work *work, int x, int y)
 {
     static int32_t kept[MOST_EXTENT * MOST_EXTENT];
     shadow *X = shadow_of(work, x), *Y = shadow_of(work, y);
-    event *event = note_event(&work->books, x, y);
+    event *event = note_event(&work->history, x, y);
     event->swaps = true;
     if (!succeeded(dcl_swap(X->array, Y->array), event))
         return;
@@ -276,7 +277,7 @@ static bool wait_all(work *work)
 {
     bool complete = succeeded(dcl_wait(work->cluster), NULL);
     if (complete)
-        forget_events(&work->books);
+        forget_events(&work->history);
     return complete;
 }
 
@@ -349,7 +350,7 @@ static void step(work *work)
 static void check_names(work *work, const char *sentence)
 {
     const char *list = strstr(sentence, "have failed: ");
-    for (int n = 0; n < work->books.shadow_count; n++) {
+    for (int n = 0; n < work->history.shadow_count; n++) {
         const shadow *shadow = shadow_of(work, n);
         bool told = list != NULL && strstr(list, shadow->name) != NULL;
         bool lost = has_lost_part(work->cluster, shadow->array);
@@ -364,7 +365,7 @@ static void check_arrays(work *work)
 {
     static int32_t found[MOST_EXTENT * MOST_EXTENT];
     int kept = 0, failed = 0;
-    for (int n = 0; n < work->books.shadow_count; n++) {
+    for (int n = 0; n < work->history.shadow_count; n++) {
         shadow *shadow = shadow_of(work, n);
         dcl_status status = dcl_read(shadow->array, NULL, found, NULL);
         if (status == DCL_OK && !shadow->may_fail) /* else a refused call may have left it as it was before */
@@ -415,14 +416,14 @@ static void attend_loss(work *work)
            sentence);
     fflush(stdout);
     check_names(work, sentence);
-    follow_loss(&work->books, work->cluster);
+    follow_loss(&work->history, work->cluster);
     check_arrays(work);
     dcl_wait(work->cluster);
     dcl_clear_error(work->cluster); /* of what was under way, and of the reads that had to be refused */
     repair(work);
     if (dcl_wait(work->cluster) != DCL_OK)
         wrong("after the loss a new error: %s", dcl_error());
-    forget_events(&work->books);
+    forget_events(&work->history);
     printf("again\n");
     fflush(stdout);
 }
@@ -435,7 +436,7 @@ static void run(work *work, double seconds)
     while (now_ns() < end) {
         work->compiled = false;
         step(work);
-        if (work->books.event_count > MOST_EVENTS - 64)
+        if (work->history.event_count > MOST_EVENTS - 64)
             wait_all(work);
         dcl_status status = dcl_status_of(work->cluster);
         if (status == DCL_ERR_NODE_LOST)
@@ -469,7 +470,7 @@ int main(int count, char **list)
     printf("ready %d\n", dcl_node_count(work.cluster));
     fflush(stdout);
     work.groups = 2 + (int)draw(&work, MOST_GROUPS - 1);
-    work.books.shadow_count = work.groups * PER_GROUP;
+    work.history.shadow_count = work.groups * PER_GROUP;
     for (int group = 0; group < work.groups; group++)
         make_group(&work, group);
     run(&work, strtod(list[2], NULL));

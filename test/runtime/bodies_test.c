@@ -212,7 +212,7 @@ Test(bodies_on_device, that_several_threads_use_compute_the_same)
 }
 
 /* The program's notes on copies name bodies of operations that ran long ago. */
-Test(bodies_on_device, that_are_forgotten_leave_right_books_of_copies)
+Test(bodies_on_device, that_are_forgotten_leave_a_right_directory)
 {
     dcl_config config = test_config(2);
     config.transfer = "send";

@@ -52,8 +52,8 @@ static int failures(const char *kind, int n, size_t count, const dcl_status stat
     return failed;
 }
 
-/* Calls of every kind. @return how many failed, all for want of memory. Neither asking nor making a map is a failure of the
- * cluster. */
+/* Calls of every kind. @return how many failed, all for want of memory. Neither asking nor making a map is a failure of
+ * the cluster. */
 static int run(dcl_cluster *cluster, const char *path, int n, int *asked_out)
 {
     static const char *const body = TEST_SHIFT;
@@ -155,7 +155,7 @@ static int use_copies(dcl_cluster *cluster, dcl_array *C, dcl_array *A, int n)
 }
 
 /* Books that could not be kept are begun anew: what is explained afterwards is what moves. */
-Test(memory_on_device, that_lacks_for_the_books_of_copies_is_told)
+Test(memory_on_device, that_lacks_for_the_directory_is_reported)
 {
     dcl_cluster *cluster = open_nodes(2);
     dcl_map *map = dcl_map_block(cluster);
