@@ -337,7 +337,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
 
 static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
 {
-    if ((serving->board = dcli_board_open()) == NULL)
+    if ((serving->addresses = dcli_address_table_open()) == NULL)
         return DCL_ERR_NOMEM;
     dcli_worker_terms terms = {.net = serving->net,
                                .session = serving->session,
@@ -348,7 +348,7 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .fault = serving->fault,
                                .check_access = serving->check_access,
                                .log = &serving->log,
-                               .board = serving->board,
+                               .addresses = serving->addresses,
                                .buffers = serving->buffers,
                                .is_process = true,
                                .endpoint = serving->endpoint,
@@ -416,7 +416,7 @@ static void close_serving(dcli_serving *serving)
     dcli_endpoint_close(serving->endpoint);
     dcli_serving_close_wire(serving);
     dcli_net_close(serving->net);
-    dcli_board_close(serving->board);
+    dcli_address_table_close(serving->addresses);
     dcli_buffers_close(serving->buffers);
     dcli_watchdog_close(serving->watchdog);
     dcli_files_release(&serving->files);
@@ -428,8 +428,8 @@ static void close_serving(dcli_serving *serving)
 
 static bool unregister(void *device, const void *memory) { return dcli_device_unregister(device, memory); }
 
-/* A device with memory of its own registers memory of messages, and gives it back before that is unmapped. Before the first
- * message: memory that is mapped earlier would only be readable. */
+/* A device with memory of its own registers memory of messages, and gives it back before that is unmapped. Before the
+ * first message: memory that is mapped earlier would only be readable. */
 static void prepare_registering(dcli_serving *serving)
 {
     if (dcli_device_in_place(serving->device))

@@ -18,7 +18,7 @@ typedef struct dcli_serving {
     dcli_shared_link link[DCLI_MOST_NODES + 1];
     dcli_net *net;
     dcli_buffers *buffers;
-    dcli_board *board;
+    dcli_address_table *addresses;
     dcli_endpoint *endpoint; /* until the worker takes it over */
     dcli_device *device;     /* the same */
     dcli_worker *worker;

@@ -150,12 +150,13 @@ struct dcl_cluster {
     bool spins;           /* there are enough processors for waiting threads to poll */
     bool has_gpus;        /* node 0 is a GPU */
     dcli_net *net;
-    dcli_board *board;
+    dcli_address_table *addresses;
     dcli_buffers *buffers;
-    dcli_commons *commons;  /* data shared by thread nodes and the host; NULL: nodes are processes, or only planned */
-    dcli_worker **worker;   /* [host + 1]: nodes that are threads of this program, and the host's */
-    dcli_worker_pool *pool; /* the worker processes; NULL: threads */
-    dcli_guard *guard;      /* the guard of thread nodes; NULL: processes, or only planned */
+    dcli_process_data *process_data; /* data shared by thread nodes and the host; NULL: nodes are processes, or only
+                                    planned */
+    dcli_worker **worker;            /* [host + 1]: nodes that are threads of this program, and the host's */
+    dcli_worker_pool *pool;          /* the worker processes; NULL: threads */
+    dcli_guard *guard;               /* the guard of thread nodes; NULL: processes, or only planned */
     dcli_host_hooks hooks;
 
     pthread_mutex_t lock; /* what follows */

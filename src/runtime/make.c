@@ -102,8 +102,8 @@ static void abandon(dcl_cluster *cluster)
 static void free_shared(dcl_cluster *cluster)
 {
     dcli_guard_close(cluster->guard);
-    dcli_board_close(cluster->board);
-    dcli_commons_close(cluster->commons);
+    dcli_address_table_close(cluster->addresses);
+    dcli_process_data_close(cluster->process_data);
     if (cluster->net != NULL)
         dcli_net_close(cluster->net); /* releases the last payloads */
     dcli_buffers_close(cluster->buffers);

@@ -30,8 +30,8 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .fault = cluster->fault,
                                    .check_access = dcli_config_checks_access(&cluster->config),
                                    .log = &cluster->log,
-                                   .board = cluster->board,
-                                   .commons = cluster->commons,
+                                   .addresses = cluster->addresses,
+                                   .process_data = cluster->process_data,
                                    .buffers = cluster->buffers,
                                    .hooks = &cluster->hooks,
                                    .fleet = dcli_guard_hooks(cluster->guard)};
@@ -92,8 +92,8 @@ static dcl_status start_workers(dcl_cluster *cluster)
 static dcl_status start_cluster(dcl_cluster *cluster, const int devices[])
 {
     dcl_status status = DCL_OK;
-    if ((cluster->board = dcli_board_open()) == NULL || (cluster->buffers = dcli_buffers_open()) == NULL ||
-        (cluster->commons = dcli_commons_open(cluster->node_count + 1)) == NULL ||
+    if ((cluster->addresses = dcli_address_table_open()) == NULL || (cluster->buffers = dcli_buffers_open()) == NULL ||
+        (cluster->process_data = dcli_process_data_open(cluster->node_count + 1)) == NULL ||
         (cluster->guard = dcli_guard_open(cluster->node_count, &cluster->config)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)

@@ -53,7 +53,7 @@ static void give_back(dcli_worker *worker)
                                                 the speed of the device */
     dcli_device_drop_spare(worker->as_node->device);
     dcli_plans_trim(&worker->catalog.plans, 0);
-    dcli_holdings_trim(&worker->catalog.holdings);
+    dcli_storage_table_trim(&worker->catalog.storage_table);
 }
 
 static dcl_status refuse(const dcli_worker *worker, size_t bytes, const char *what, int64_t taken, int64_t limit)

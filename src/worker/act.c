@@ -293,14 +293,14 @@ dcl_status dcli_tell_host(dcli_worker *worker)
 
 static void retire(dcli_worker *worker, dcli_entry *entry)
 {
-    dcli_held *ended = entry->operation.kind == DCLI_OP_RELEASE ? entry->held[0] : NULL;
+    dcli_known_storage *ended = entry->operation.kind == DCLI_OP_RELEASE ? entry->held[0] : NULL;
     dcli_catalog_retire(&worker->catalog, entry);
     if (ended == NULL)
         return;
     int64_t storage = ended->id;
-    dcli_holdings_drop(&worker->catalog.holdings, ended);
+    dcli_storage_table_drop(&worker->catalog.storage_table, ended);
     if (worker->terms.is_process && !worker->is_host) /* the host has no parts */
-        dcli_board_drop_storage(worker->terms.board, storage);
+        dcli_address_table_drop_storage(worker->terms.addresses, storage);
 }
 
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)

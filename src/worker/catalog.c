@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "worker/commons.h"
+#include "worker/process_data.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
@@ -15,23 +15,24 @@ static void forget_layout(void *plans, const dcli_layout *layout) { dcli_plans_f
 
 static void forget_body(void *plans, const dcli_body *body) { dcli_plans_forget_body(plans, body); }
 
-void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_commons *commons,
+void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_process_data *process_data,
                        int64_t most_plan_bytes)
 {
     *catalog = (dcli_catalog){.self = self, .node_count = terms->node_count, .entries.peers = terms->node_count + 1};
     catalog->replicas.self = self;
     catalog->replicas.directory.node_count = terms->node_count;
-    dcli_plans_init(&catalog->plans, self, terms, &commons->plans, commons->peers - 2, most_plan_bytes);
+    dcli_plans_init(&catalog->plans, self, terms, &process_data->plans, process_data->peers - 2, most_plan_bytes);
     catalog->plans.terms.directory = &catalog->replicas.directory;
-    dcli_holdings_init(&catalog->holdings, terms->node_count, &commons->layouts, forget_layout, &catalog->plans);
-    dcli_kernels_init(&catalog->kernels, &commons->bodies, forget_body, &catalog->plans);
+    dcli_storage_table_init(&catalog->storage_table, terms->node_count, &process_data->layouts, forget_layout,
+                            &catalog->plans);
+    dcli_kernels_init(&catalog->kernels, &process_data->bodies, forget_body, &catalog->plans);
 }
 
 void dcli_catalog_release_device(dcli_catalog *catalog)
 {
     dcli_plans_release_device(&catalog->plans);
     dcli_replicas_end(&catalog->replicas, INT64_MAX);
-    dcli_holdings_release_device(&catalog->holdings);
+    dcli_storage_table_release_device(&catalog->storage_table);
     dcli_kernels_release_device(&catalog->kernels);
 }
 
@@ -40,7 +41,7 @@ void dcli_catalog_free(dcli_catalog *catalog)
     while (catalog->entries.first != NULL)
         dcli_catalog_retire(catalog, catalog->entries.first);
     dcli_entries_free(&catalog->entries);
-    dcli_holdings_free(&catalog->holdings);
+    dcli_storage_table_free(&catalog->storage_table);
     dcli_kernels_free(&catalog->kernels);
     dcli_plans_free(&catalog->plans);
     dcli_replicas_free(&catalog->replicas);
@@ -71,7 +72,7 @@ static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation 
     operation->operand_count = descriptor->operand_count;
     for (int k = 0; k < descriptor->operand_count; k++) {
         int64_t storage = descriptor->operand[k].storage;
-        dcli_held *held = dcli_holdings_find(&catalog->holdings, storage);
+        dcli_known_storage *held = dcli_storage_table_find(&catalog->storage_table, storage);
         if (storage >= 0 && (held == NULL || held->released))
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " uses storage %" PRId64 ", which does not exist%s",
                              descriptor->number, storage, held != NULL ? " any more" : "");
@@ -102,7 +103,8 @@ static dcl_status find_view(dcli_catalog *catalog, const dcli_msg_view *message,
     dcli_operand *operand = &entry->operation.operand[message->operand];
     dcl_status status = DCL_OK;
     if (message->shape_rank > 0) {
-        status = dcli_holdings_shape(&catalog->holdings, entry->held[message->operand], message, &entry->shapes[v]);
+        status = dcli_storage_table_shape(&catalog->storage_table, entry->held[message->operand], message,
+                                          &entry->shapes[v]);
         if (status != DCL_OK)
             return status;
         operand->layout = entry->shapes[v]->layout;
@@ -241,7 +243,7 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
     if (uses_file && (descriptor->path == NULL || descriptor->path[0] == '\0'))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " names no file", descriptor->number);
     dcl_status status =
-        descriptor->kind == DCLI_OP_CREATE ? dcli_holdings_create(&catalog->holdings, descriptor) : DCL_OK;
+        descriptor->kind == DCLI_OP_CREATE ? dcli_storage_table_create(&catalog->storage_table, descriptor) : DCL_OK;
     if (status == DCL_OK)
         status = find_operands(catalog, descriptor, entry);
     if (status == DCL_OK)
@@ -269,7 +271,7 @@ static void give_entry(dcli_catalog *catalog, dcli_entry *entry)
 {
     for (int v = 0; v < entry->view_count; v++)
         if (entry->shapes[v] != NULL)
-            dcli_holdings_end_shape(&catalog->holdings, entry->shapes[v]);
+            dcli_storage_table_end_shape(&catalog->storage_table, entry->shapes[v]);
     dcli_entries_give(&catalog->entries, entry);
 }
 
@@ -277,7 +279,7 @@ dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *de
 {
     if (descriptor->kind != DCLI_OP_CREATE)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "an operation of kind %d has no number", descriptor->kind);
-    return dcli_holdings_create(&catalog->holdings, descriptor);
+    return dcli_storage_table_create(&catalog->storage_table, descriptor);
 }
 
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out)

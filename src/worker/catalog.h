@@ -3,24 +3,24 @@
 #ifndef DCLI_WORKER_CATALOG_H
 #define DCLI_WORKER_CATALOG_H
 
-#include "worker/commons.h"
 #include "worker/entries.h"
-#include "worker/holdings.h"
 #include "worker/kernels.h"
 #include "worker/plans.h"
+#include "worker/process_data.h"
 #include "worker/replicas.h"
+#include "worker/storage_table.h"
 
 typedef struct dcli_catalog {
     int self, node_count;
-    dcli_holdings holdings; /* storages and layouts */
-    dcli_kernels kernels;   /* bodies and programs */
-    dcli_entries entries;   /* open operations */
+    dcli_storage_table storage_table; /* storages and layouts */
+    dcli_kernels kernels;             /* bodies and programs */
+    dcli_entries entries;             /* open operations */
     dcli_plans plans;
     dcli_replicas replicas; /* replicas, which outlive their operation */
 } dcli_catalog;
 
-/** Initialize. @param commons  outlives it. */
-void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_commons *commons,
+/** Initialize. @param process data  outlives it. */
+void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_process_data *process_data,
                        int64_t most_plan_bytes);
 /** Free. dcli_catalog_release_device() must have released device memory and programs before. */
 void dcli_catalog_free(dcli_catalog *catalog);

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/helpers.h"
 #include "segment/cut.h"
-#include "worker/commons.h"
+#include "worker/process_data.h"
 
 /* LEAST_BYTES: a shorter copy is made at once, because it takes less time than waking a helper. PART_BYTES: intended
  * size of a part */
@@ -87,7 +87,7 @@ static void wake(void *endpoint) { dcli_endpoint_wake(endpoint); }
 dcl_status dcli_copying_start(dcli_worker *worker, dcli_entry *entry, int64_t batch, const dcli_chunk *chunk,
                               void *packed, dcli_start *start_out)
 {
-    dcli_helpers *helpers = worker->commons->helpers;
+    dcli_helpers *helpers = worker->process_data->helpers;
     bool helped = chunk->bytes >= LEAST_BYTES && dcli_helpers_count(helpers) > 0;
     dcli_copying here, *copying = helped ? dcli_malloc(sizeof *copying) : &here;
     if (copying == NULL)
@@ -144,8 +144,8 @@ dcl_status dcli_copying_collect(dcli_worker *worker)
 
 void dcli_copying_end(dcli_worker *worker)
 {
-    if (worker->commons != NULL && worker->as_host->copying != NULL)
-        dcli_helpers_settle(worker->commons->helpers);
+    if (worker->process_data != NULL && worker->as_host->copying != NULL)
+        dcli_helpers_settle(worker->process_data->helpers);
     for (dcli_copying *copying; (copying = worker->as_host->copying) != NULL;) {
         worker->as_host->copying = copying->next;
         dcli_free(copying);

@@ -6,17 +6,17 @@
 #include <stddef.h>
 
 #include "net/message.h"
-#include "worker/holdings.h"
 #include "worker/kernels.h"
 #include "worker/lent.h"
 #include "worker/plans.h"
+#include "worker/storage_table.h"
 
 /** An open operation. */
 typedef struct dcli_entry {
     dcli_operation operation;      /* must be first: the operation's address is also the entry's */
     dcli_msg_operation descriptor; /* its strings are copied, its operands are not */
     dcli_kernel *kernel;
-    dcli_held *held[DCLI_MAX_PARAMS];
+    dcli_known_storage *held[DCLI_MAX_PARAMS];
     dcli_transform *views;       /* [view_count] views that operands point to */
     dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
     int view_count;

@@ -9,8 +9,8 @@
 #include "store/files.h"
 #include "store/npy.h"
 #include "worker/account.h"
-#include "worker/commons.h"
 #include "worker/peer.h"
+#include "worker/process_data.h"
 #include "worker/shown.h"
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
@@ -34,25 +34,25 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
 }
 
 /* Enter this node's part in the address table, where nodes of this process find it. */
-static dcl_status put_on_board(dcli_worker *worker, const dcli_held *held, size_t bytes)
+static dcl_status put_in_address_table(dcli_worker *worker, const dcli_known_storage *held, size_t bytes)
 {
     dcli_memory_place place;
     int self = worker->terms.self;
     if (dcli_device_reads_peers(worker->as_node->device) && dcli_memory_place_of(held->memory, &place))
-        return dcli_board_put_peer(worker->terms.board, held->id, self, &place, bytes);
-    return dcli_board_put(worker->terms.board, held->id, self, dcli_memory_host(held->memory), bytes);
+        return dcli_address_table_put_peer(worker->terms.addresses, held->id, self, &place, bytes);
+    return dcli_address_table_put(worker->terms.addresses, held->id, self, dcli_memory_host(held->memory), bytes);
 }
 
-dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held)
+dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_known_storage *held)
 {
     if (held->memory != NULL)
         return DCL_OK;
-    size_t bytes = dcli_held_bytes(held, worker->terms.self);
+    size_t bytes = dcli_known_storage_bytes(held, worker->terms.self);
     dcl_status status = dcli_exec_create(worker, bytes, "a new array",
                                          held->unset ? dcli_memory_create_unset : dcli_memory_create, &held->memory);
     if (status != DCL_OK)
         return status;
-    status = put_on_board(worker, held, bytes);
+    status = put_in_address_table(worker, held, bytes);
     if (status != DCL_OK) {
         dcli_memory_release(held->memory);
         held->memory = NULL;
@@ -87,11 +87,11 @@ static void keep_back(dcli_as_node *own, dcli_memory *memory)
         own->kept_back[own->kept_back_count++] = memory;
 }
 
-static void release(dcli_worker *worker, dcli_held *held)
+static void release(dcli_worker *worker, dcli_known_storage *held)
 {
     if (held->memory == NULL)
         return;
-    dcli_board_drop(worker->terms.board, held->id, worker->terms.self);
+    dcli_address_table_drop(worker->terms.addresses, held->id, worker->terms.self);
     worker->counters.storage_bytes -= (int64_t)dcli_memory_bytes(held->memory);
     if (may_be_read_by_lost(worker))
         keep_back(worker->as_node, held->memory);
@@ -108,7 +108,7 @@ static void note_moved(void *watch) { dcli_watch_progress(watch, DCLI_MOVING); }
 /* Fill all of a part, including the padding between its rows. */
 static dcl_status fill_part(dcli_device *device, dcli_entry *entry)
 {
-    dcli_held *held = entry->held[0];
+    dcli_known_storage *held = entry->held[0];
     size_t bytes = dcli_operand_bytes(entry, 0);
     int64_t count = (int64_t)(dcli_memory_bytes(held->memory) / bytes), zero = 0;
     dcl_box all = dcl_box_nd(1, &zero, &count);
@@ -120,7 +120,7 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
 {
     if (entry->descriptor.box_rank == 0)
         return fill_part(worker->as_node->device, entry);
-    dcli_held *held = entry->held[0];
+    dcli_known_storage *held = entry->held[0];
     dcli_region_list regions = {0};
     dcl_status status =
         dcli_layout_regions(entry->operation.operand[0].layout, worker->terms.self, &entry->operation.box, &regions);
@@ -136,7 +136,7 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
 /* Save a part. Remote processes call fsync() here, because the program's fsync() reaches only its own host's page
  * cache. */
 static dcl_status save_part(const dcli_worker *worker, int fd, const char *path, const dcl_npy_info *info,
-                            const dcli_region_list *regions, const dcli_held *held)
+                            const dcli_region_list *regions, const dcli_known_storage *held)
 {
     dcl_status status =
         dcli_npy_save(fd, path, info, held->shared->layout->grid.origin, regions, worker->as_node->device, held->memory,
@@ -159,7 +159,7 @@ static int open_file(const dcli_worker *worker, const dcli_msg_operation *descri
 
 static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
 {
-    dcli_held *held = entry->held[0];
+    dcli_known_storage *held = entry->held[0];
     const char *path = entry->descriptor.path;
     const dcli_layout *layout = held->shared->layout;
     dcl_npy_info info = {.grid = layout->grid,
@@ -176,7 +176,7 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
         status =
             entry->operation.kind == DCLI_OP_LOAD
                 ? dcli_npy_load(fd, path, &info, layout->grid.origin, &regions, worker->as_node->device, held->memory,
-                                worker->commons->helpers, &(dcli_npy_progress){note_moved, worker->terms.watch})
+                                worker->process_data->helpers, &(dcli_npy_progress){note_moved, worker->terms.watch})
                 : save_part(worker, fd, path, &info, &regions, held);
     dcli_region_list_free(&regions);
     if (close(fd) != 0 && errno != EINTR && status == DCL_OK) /* quotas and network file systems may report errors

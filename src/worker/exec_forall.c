@@ -7,13 +7,13 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "worker/account.h"
-#include "worker/commons.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_prepare.h"
 #include "worker/exec_routes.h"
 #include "worker/exec_tiles.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
+#include "worker/process_data.h"
 #include <assert.h>
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
@@ -133,13 +133,13 @@ struct peer_part {
     dcli_memory_place place;
 };
 
-static bool find_peer_part(const dcli_worker *worker, const dcli_held *held, int node, size_t bytes,
+static bool find_peer_part(const dcli_worker *worker, const dcli_known_storage *held, int node, size_t bytes,
                            struct peer_part *part_out)
 {
-    dcli_board *board = worker->terms.board;
+    dcli_address_table *addresses = worker->terms.addresses;
     if (dcli_device_reads_peers(worker->as_node->device))
-        return dcli_board_get_peer(board, held->id, node, bytes, &part_out->place);
-    part_out->host = dcli_board_get(board, held->id, node, bytes);
+        return dcli_address_table_get_peer(addresses, held->id, node, bytes, &part_out->place);
+    part_out->host = dcli_address_table_get(addresses, held->id, node, bytes);
     return part_out->host != NULL;
 }
 
@@ -148,10 +148,10 @@ static bool is_memory_of(const dcli_memory *memory, const struct peer_part *part
     return part->host != NULL ? dcli_memory_host(memory) == part->host : dcli_memory_is_import(memory, &part->place);
 }
 
-dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out)
+dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, int node, dcli_memory **memory_out)
 {
     dcli_device *device = worker->as_node->device;
-    size_t bytes = dcli_held_bytes(held, node);
+    size_t bytes = dcli_known_storage_bytes(held, node);
     struct peer_part part = {.host = NULL};
     bool found = find_peer_part(worker, held, node, bytes, &part);
     if (!found && dcli_device_reads_peers(device))
@@ -233,7 +233,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
     const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
     int count = 0;
     for (int a = 0; a < body->access_count; a++) {
-        dcli_held *held = entry->held[body->access[a].param];
+        dcli_known_storage *held = entry->held[body->access[a].param];
         dcli_memory *memory = launch->space[a].kind == DCLI_SPACE_STAGE ? arena : held->memory;
         if (memory == NULL)
             memory = worker->as_node->nothing; /* the kernel accesses none of its elements */
@@ -574,7 +574,7 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dc
         if (made->bytes == NULL)
             made->bytes = dcli_slot_leave(made->slot); /* the device has written directly into the message's memory */
         else if (status == DCL_OK)
-            dcli_helpers_copy(worker->commons->helpers, made->bytes, dcli_slot_host(made->slot),
+            dcli_helpers_copy(worker->process_data->helpers, made->bytes, dcli_slot_host(made->slot),
                               (size_t)plan->chunk[c].bytes);
         dcli_slot_give(made->slot);
         made->slot = NULL;

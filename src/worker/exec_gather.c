@@ -6,7 +6,7 @@
 static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_source_part *source,
                               dcli_memory **memory_out)
 {
-    dcli_held *held = entry->held[source->operand];
+    dcli_known_storage *held = entry->held[source->operand];
     if (source->node != worker->terms.self)
         return dcli_exec_peer_memory(worker, held, source->node, memory_out);
     *memory_out = held->memory != NULL ? held->memory : worker->as_node->nothing;

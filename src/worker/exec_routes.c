@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "worker/commons.h"
 #include "worker/pinned.h"
+#include "worker/process_data.h"
 
 /* ---- between the device's memory and other memory ----------------------------------------------------------------- */
 
@@ -115,7 +115,8 @@ dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const 
     dcl_status status = dcli_slot_take(worker->as_node->device, crossing, &slot);
     if (status != DCL_OK)
         return status;
-    dcli_helpers_copy(worker->commons->helpers, dcli_slot_host(slot), host + route->low * (int64_t)bytes, crossing);
+    dcli_helpers_copy(worker->process_data->helpers, dcli_slot_host(slot), host + route->low * (int64_t)bytes,
+                      crossing);
     status = dcli_slot_send(slot, dcli_slot_memory(slot), 0, crossing);
     if (status == DCL_OK)
         status = copy_on_device(worker->as_node->device, entry, route, to, dcli_slot_memory(slot), -route->low);
@@ -189,11 +190,12 @@ dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const 
 static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                               const dcli_route *route, dcli_stored_chunk **chunk_out, const char **source_out)
 {
-    const dcli_held *held = entry->held[route->operand];
+    const dcli_known_storage *held = entry->held[route->operand];
     bool in_place = route->from.kind == DCLI_SPACE_PEER;
     int number = route->from.number;
     if (in_place) {
-        *source_out = dcli_board_get(worker->terms.board, held->id, number, dcli_held_bytes(held, number));
+        *source_out =
+            dcli_address_table_get(worker->terms.addresses, held->id, number, dcli_known_storage_bytes(held, number));
     } else {
         dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[number], chunk_out, source_out);
         if (status != DCL_OK)

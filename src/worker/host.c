@@ -8,11 +8,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "worker/commons.h"
 #include "worker/copying.h"
-#include "worker/doubts.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/process_data.h"
+#include "worker/suspects.h"
 #include "worker/tree.h"
 
 /* An item queued by the program: a descriptor for all nodes, or a message for one node or all. */
@@ -43,7 +43,7 @@ dcl_status dcli_host_open(dcli_worker *worker)
     dcli_cond_init(&host->question.changed);
     host->question.answered = dcli_calloc((size_t)worker->terms.node_count, sizeof(bool));
     host->outbox.loss = dcli_calloc((size_t)worker->terms.node_count, sizeof *host->outbox.loss);
-    dcl_status status = dcli_doubts_open(worker);
+    dcl_status status = dcli_suspects_open(worker);
     return host->question.answered != NULL && host->outbox.loss != NULL ? status : DCL_ERR_NOMEM;
 }
 
@@ -85,7 +85,7 @@ void dcli_host_close(dcli_worker *worker)
     pthread_cond_destroy(&host->question.changed);
     dcli_free(host->question.answered);
     dcli_free(host->outbox.loss);
-    dcli_doubts_close(worker);
+    dcli_suspects_close(worker);
     dcli_free(host);
     worker->as_host = NULL;
 }
@@ -449,8 +449,8 @@ static dcl_status unpack_read(dcli_worker *worker, dcli_entry *entry, const dcli
  * buffer. */
 static void *take_room(dcli_worker *worker, dcli_stored_chunk *made, const dcli_chunk *chunk)
 {
-    const dcli_commons *commons = worker->commons;
-    dcli_device *device = chunk->peer < commons->peers ? commons->device[chunk->peer] : NULL;
+    const dcli_process_data *process_data = worker->process_data;
+    dcli_device *device = chunk->peer < process_data->peers ? process_data->device[chunk->peer] : NULL;
     if (device != NULL && !dcli_device_in_place(device))
         made->slot = dcli_slot_borrow(device, (size_t)chunk->bytes);
     if (made->slot != NULL)

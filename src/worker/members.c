@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "store/files.h"
 #include "worker/blame.h"
-#include "worker/doubts.h"
 #include "worker/pinned.h"
+#include "worker/suspects.h"
 #include "worker/tree.h"
 
 /* ---- losing ------------------------------------------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ static dcl_status forget(dcli_worker *worker, int peer)
     dcl_status status = dcli_node_lost(worker->node, peer);
     dcli_chunks_drop_after(&worker->received, peer, worker->catalog.entries.last_operation);
     if (worker->terms.is_process && !worker->is_host)
-        dcli_board_end_memory(worker->terms.board, peer, 0);
+        dcli_address_table_end_memory(worker->terms.addresses, peer, 0);
     if (!worker->is_host)
         dcli_device_end_imports(worker->as_node->device, peer, 0);
     return status;
@@ -40,9 +40,9 @@ dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen)
     if (!is_node(worker, peer) || (worker->gone[peer] && !worker->absent[peer]))
         return DCL_OK;
     worker->absent[peer] = false; /* lost before it has joined: it never will */
-    if (worker->as_host->doubts.node[peer].due_ns != 0)
-        seen = worker->as_host->doubts.node[peer].seen; /* this worker noticed the loss before anybody reported it */
-    dcli_doubts_forget(worker, peer);
+    if (worker->as_host->suspects.node[peer].due_ns != 0)
+        seen = worker->as_host->suspects.node[peer].seen; /* this worker noticed the loss before anybody reported it */
+    dcli_suspects_forget(worker, peer);
     char sentence[DCLI_MOST_SENTENCE];
     worker->terms.fleet->lose(worker->terms.fleet->user, peer, seen, sentence, sizeof sentence);
     dcl_status status = forget(worker, peer);
@@ -64,7 +64,7 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer)
     char sentence[DCLI_ERROR_BYTES];
     snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
     if (worker->is_host)
-        dcli_doubts_notice(worker, peer, sentence);
+        dcli_suspects_notice(worker, peer, sentence);
     if (worker->is_host)
         return DCL_OK;
     if (!is_node(worker, peer)) {
@@ -95,7 +95,7 @@ dcl_status dcli_peer_offends(dcli_worker *worker, int peer)
 dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_lost *lost)
 {
     if (is_node(worker, lost->peer) && is_node(worker, from))
-        dcli_doubts_complain(worker, from, lost->peer, lost->sentence);
+        dcli_suspects_complain(worker, from, lost->peer, lost->sentence);
     return DCL_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "net/buffers.h"
 #include "net/keys.h"
 #include "store/store.h"
-#include "worker/board.h"
+#include "worker/address_table.h"
 #include "worker/catalog.h"
 #include "worker/chunks.h"
 #include "worker/turn.h"
@@ -112,14 +112,14 @@ typedef struct dcli_doubt {
 /** Host: a copy that helpers make; see copying.c. */
 typedef struct dcli_copying dcli_copying;
 
-/** Host: reports of lost connections that are not decided yet; see doubts.h. */
-typedef struct dcli_doubts {
+/** Host: reports of lost connections that are not decided yet; see suspects.h. */
+typedef struct dcli_suspects {
     dcli_doubt *node;    /* [node_count] */
     bool *at_odds;       /* [node_count][node_count], lower number first: both are connected to the host but cannot
                          reach each other */
     int64_t gathered_ns; /* the time at which the reports are decided; 0: there are none */
     int64_t next_ns;     /* time of the next decision; INT64_MAX: none */
-} dcli_doubts;
+} dcli_suspects;
 
 /** A queue from the threads of the program to the host's worker. */
 typedef struct dcli_outbox {
@@ -148,7 +148,7 @@ typedef struct dcli_as_host {
     dcli_turn turn;                /* also used by all threads of the program */
     dcli_outbox outbox;            /* also used by all threads of the program */
     struct dcli_question question; /* the same */
-    dcli_doubts doubts;
+    dcli_suspects suspects;
     int64_t marks_told[2];              /* own watermarks that were reported to the runtime */
     char (*word_keys)[DCLI_KEY_HEX];    /* [node_count] keys of authentication tags; NULL: not needed yet, or never */
     struct dcli_said *said, *last_said; /* messages that may not have reached everyone yet; see tree.h */
@@ -202,7 +202,7 @@ struct dcli_worker {
     dcli_plan_terms plan_terms;
     pthread_t thread;
     dcli_endpoint *endpoint;
-    dcli_commons *commons; /* that of the terms, or its own */
+    dcli_process_data *process_data; /* that of the terms, or its own */
     dcli_catalog catalog;
     dcli_node *node;
     dcli_chunks received, made;
@@ -300,7 +300,7 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, c
                                  dcli_memory *arena);
 /** Get another node's part of a storage as memory for kernels: host memory used in place, or imported memory of another
  *  GPU. */
-dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_held *held, int node, dcli_memory **memory_out);
+dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, int node, dcli_memory **memory_out);
 /** Get this node's replica behind a stage. @return DCL_OK, or why there is none: the operation that should have filled
  *  it has failed. */
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
@@ -316,7 +316,7 @@ typedef dcl_status dcli_create_fn(dcli_device *device, size_t bytes, dcli_memory
 dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_create_fn *make,
                             dcli_memory **memory_out);
 /** Allocate the memory of a storage's part, if it has none. */
-dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_held *held);
+dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_known_storage *held);
 
 /** RUN at the host: READ, WRITE. @param start_out  DCLI_START_ENDED as it comes. */
 dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);

@@ -10,10 +10,10 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "worker/commons.h"
 #include "worker/exec_prepare.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
+#include "worker/process_data.h"
 #include <assert.h>
 
 /* ---- what has been started ---------------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
         dcli_node_fail(worker->node, moving->entry->operation.number, status);
     }
     if (packed != NULL && !direct)
-        dcli_helpers_copy(worker->commons->helpers, packed, dcli_slot_host(moving->slot), bytes);
+        dcli_helpers_copy(worker->process_data->helpers, packed, dcli_slot_host(moving->slot), bytes);
     if (!lent)
         dcli_slot_give(moving->slot);
     return dcli_peer_packed(worker, moving->entry, moving->peer, moving->chunk, packed, lent ? moving->slot : NULL,
@@ -161,7 +161,7 @@ void dcli_pending_hold(dcli_worker *worker, const dcli_action *action)
     dcli_pending_set_hold(worker);
 }
 
-static bool is_settled(const dcli_held *held, bool for_writing)
+static bool is_settled(const dcli_known_storage *held, bool for_writing)
 {
     return held == NULL || held->memory == NULL || dcli_memory_is_settled(held->memory, for_writing);
 }

@@ -2,7 +2,7 @@
  * device. */
 #include "worker/pinned.h"
 
-#include "worker/commons.h"
+#include "worker/process_data.h"
 
 static bool has_own_memory(const dcli_worker *worker)
 {
@@ -45,10 +45,10 @@ void *dcli_pinned_take(dcli_worker *worker, int peer, size_t bytes)
 /* Between threads: whether the payload still lies in the slot into which the sender's device wrote it. */
 static bool is_in_slot(const dcli_worker *worker, const dcli_stored_chunk *chunk)
 {
-    const dcli_commons *commons = worker->commons;
+    const dcli_process_data *process_data = worker->process_data;
     int peer = chunk->peer;
-    return peer < worker->terms.node_count && peer < commons->peers && commons->device[peer] != NULL &&
-           shares(worker, peer) && dcli_slot_at(commons->device[peer], chunk->received.payload) != NULL;
+    return peer < worker->terms.node_count && peer < process_data->peers && process_data->device[peer] != NULL &&
+           shares(worker, peer) && dcli_slot_at(process_data->device[peer], chunk->received.payload) != NULL;
 }
 
 bool dcli_pinned_chunk(dcli_worker *worker, const dcli_stored_chunk *chunk)

@@ -125,7 +125,7 @@ static dcl_status note_readers(dcli_worker *worker, const dcli_memory_place *pla
     return DCL_OK;
 }
 
-dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
+dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held)
 {
     dcli_memory_place place;
     if (!dcli_memory_place_of(held->memory, &place))
@@ -151,8 +151,8 @@ dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held)
     return status == DCL_OK ? show_to_all(worker, &place, &message) : status;
 }
 
-/* Tell peers that the device has freed a memfd or peer memory. If there is no memory for the message, a peer keeps it until
- * the session ends. */
+/* Tell peers that the device has freed a memfd or peer memory. If there is no memory for the message, a peer keeps it
+ * until the session ends. */
 static void tell_unmapped(void *user, int64_t memfd)
 {
     dcli_worker *worker = user;
@@ -189,7 +189,8 @@ static dcl_status add_unseen(dcli_worker *worker, const dcli_received *received,
              "node %d cannot read the part of storage %" PRId64 " on node %d: %s; raise the limit of open files "
              "(`ulimit -n`), or use fewer arrays",
              worker->terms.self, received->message.part.storage, received->from, why);
-    return dcli_board_add_memory(worker->terms.board, received->from, received->message.part.memfd, NULL, 0);
+    return dcli_address_table_add_memory(worker->terms.addresses, received->from, received->message.part.memfd, NULL,
+                                         0);
 }
 
 /* Map a peer's memory. The sender is untrusted, so the memory must be sealed against shrinking. */
@@ -207,7 +208,8 @@ static dcl_status map_memory(dcli_worker *worker, const dcli_received *received)
     void *address = mmap(NULL, bytes, PROT_READ, MAP_SHARED, received->descriptor, 0);
     if (address == MAP_FAILED)
         return add_unseen(worker, received, strerror(errno));
-    dcl_status status = dcli_board_add_memory(worker->terms.board, received->from, part->memfd, address, bytes);
+    dcl_status status =
+        dcli_address_table_add_memory(worker->terms.addresses, received->from, part->memfd, address, bytes);
     if (status != DCL_OK)
         munmap(address, bytes);
     return status;
@@ -223,8 +225,8 @@ static dcl_status keep_descriptor(dcli_worker *worker, const dcli_received *rece
     }
     if (descriptor < 0)
         return add_unseen(worker, received, "no descriptor is free for it");
-    dcl_status status =
-        dcli_board_add_peer_memory(worker->terms.board, received->from, received->message.part.memfd, descriptor);
+    dcl_status status = dcli_address_table_add_peer_memory(worker->terms.addresses, received->from,
+                                                           received->message.part.memfd, descriptor);
     if (status != DCL_OK)
         close(descriptor);
     return status;
@@ -246,16 +248,16 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
     dcl_status status = take_memory(worker, received);
     if (status != DCL_OK || part->piece > 0)
         return status;
-    const dcli_held *held = dcli_holdings_find(&worker->catalog.holdings, part->storage);
-    if (part->storage <= worker->catalog.holdings.last_created && held == NULL)
+    const dcli_known_storage *held = dcli_storage_table_find(&worker->catalog.storage_table, part->storage);
+    if (part->storage <= worker->catalog.storage_table.last_created && held == NULL)
         return DCL_OK; /* the storage was released here in the meantime */
-    if (held != NULL && (size_t)part->bytes < dcli_held_bytes(held, received->from))
+    if (held != NULL && (size_t)part->bytes < dcli_known_storage_bytes(held, received->from))
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "node %d shows %" PRId64 " bytes of storage %" PRId64 "; expected %zu, its part of it",
-                         received->from, part->bytes, part->storage, dcli_held_bytes(held, received->from));
+                         received->from, part->bytes, part->storage, dcli_known_storage_bytes(held, received->from));
     void *address;
     size_t bytes;
-    if (!dcli_board_find_memory(worker->terms.board, received->from, part->memfd, &address, &bytes))
+    if (!dcli_address_table_find_memory(worker->terms.addresses, received->from, part->memfd, &address, &bytes))
         return DCL_OK; /* freed before its descriptor was sent: the part is released, too */
     if (bytes == 0)
         return DCL_OK; /* said when it was shown */
@@ -266,12 +268,12 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
                          " on, of memory of %zu bytes, as its part of "
                          "storage %" PRId64 "; expected whole pages of it",
                          received->from, part->bytes, part->offset, bytes, part->storage);
-    return dcli_board_put_part(worker->terms.board, received->from, part);
+    return dcli_address_table_put_part(worker->terms.addresses, received->from, part);
 }
 
 dcl_status dcli_take_forget(dcli_worker *worker, int from, const dcli_msg_forget *forget)
 {
-    dcli_board_end_memory(worker->terms.board, from, forget->memfd);
+    dcli_address_table_end_memory(worker->terms.addresses, from, forget->memfd);
     dcli_device_end_imports(worker->as_node->device, from, forget->memfd);
     return DCL_OK;
 }

@@ -12,7 +12,7 @@ void dcli_show_begin(dcli_worker *worker);
 /** Stop telling them, before the device is closed. */
 void dcli_show_end(dcli_worker *worker);
 /** Announce our part of a storage to the others. */
-dcl_status dcli_show_part(dcli_worker *worker, const dcli_held *held);
+dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held);
 
 /** Handle the announcement of a peer's part. */
 dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received);

@@ -13,14 +13,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "worker/commons.h"
 #include "worker/copying.h"
-#include "worker/doubts.h"
 #include "worker/log_plan.h"
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/pinned.h"
+#include "worker/process_data.h"
 #include "worker/shown.h"
+#include "worker/suspects.h"
 #include "worker/tree.h"
 
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ static int idle_time(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
     if (own == NULL)
-        return dcli_host_may_sleep(worker) ? dcli_doubts_wait_ms(worker) : 0;
+        return dcli_host_may_sleep(worker) ? dcli_suspects_wait_ms(worker) : 0;
     if (own->running_first == own->running_count && own->moving_count == 0 && own->held.operation == NULL) {
         own->asked_since_ns = 0;
         return -1;
@@ -197,7 +197,7 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
         if (status == DCL_OK && worker->broken == DCL_OK)
             status = dcli_copying_collect(worker);
         if (status == DCL_OK)
-            status = dcli_doubts_decide(worker);
+            status = dcli_suspects_decide(worker);
     } else if (worker->broken == DCL_OK) {
         status = dcli_exec_collect(worker);
         if (status == DCL_OK)
@@ -363,8 +363,8 @@ static int64_t most_plan_bytes(const dcli_worker *worker)
 static bool fills_slots(const dcli_worker *worker)
 {
     bool fills = false;
-    for (int n = 0; worker->is_host && n < worker->commons->peers && !fills; n++)
-        fills = worker->commons->device[n] != NULL && !dcli_device_in_place(worker->commons->device[n]);
+    for (int n = 0; worker->is_host && n < worker->process_data->peers && !fills; n++)
+        fills = worker->process_data->device[n] != NULL && !dcli_device_in_place(worker->process_data->device[n]);
     return fills;
 }
 
@@ -402,10 +402,10 @@ static dcl_status open_node(dcli_worker *worker)
                                            .kept_bytes = (int64_t)config->kept_bytes,
                                            .early_bytes = DCLI_EARLY_BYTES,
                                            .local_bytes = most_local_bytes(worker)};
-    worker->commons = worker->terms.commons != NULL ? worker->terms.commons : dcli_commons_open(1);
-    if (worker->commons == NULL)
+    worker->process_data = worker->terms.process_data != NULL ? worker->terms.process_data : dcli_process_data_open(1);
+    if (worker->process_data == NULL)
         return DCL_ERR_NOMEM;
-    dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms, worker->commons,
+    dcli_catalog_init(&worker->catalog, worker->terms.self, &worker->plan_terms, worker->process_data,
                       most_plan_bytes(worker));
     worker->catalog.plans.planning = note_planning;
     worker->catalog.plans.planned = log_plan;
@@ -472,8 +472,8 @@ static void close_worker(dcli_worker *worker)
     if (own != NULL && own->device != NULL)
         dcli_catalog_release_device(&worker->catalog);
     dcli_catalog_free(&worker->catalog);
-    if (worker->commons != worker->terms.commons)
-        dcli_commons_close(worker->commons);
+    if (worker->process_data != worker->terms.process_data)
+        dcli_process_data_close(worker->process_data);
     if (own != NULL)
         close_as_node(worker);
     if (worker->endpoint != NULL)
@@ -500,8 +500,8 @@ static dcl_status open_as_node(dcli_worker *worker)
         status = dcli_memory_create_private(own->device, 256, &own->nothing);
     if (status == DCL_OK)
         dcli_show_begin(worker);
-    if (status == DCL_OK && terms->commons != NULL)
-        terms->commons->device[terms->self] = own->device;
+    if (status == DCL_OK && terms->process_data != NULL)
+        terms->process_data->device[terms->self] = own->device;
     return status;
 }
 

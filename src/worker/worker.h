@@ -20,16 +20,16 @@ typedef struct dcli_worker dcli_worker;
 
 /** The address table: where kernels of this process find parts of the program's nodes, for reading in place. Used by
  *  all threads. */
-typedef struct dcli_board dcli_board;
-dcli_board *dcli_board_open(void);
-void dcli_board_close(dcli_board *board);
+typedef struct dcli_address_table dcli_address_table;
+dcli_address_table *dcli_address_table_open(void);
+void dcli_address_table_close(dcli_address_table *addresses);
 
 /** The process data: layouts, bodies and plans that the workers of one process share. Used by all threads. */
-typedef struct dcli_commons dcli_commons;
+typedef struct dcli_process_data dcli_process_data;
 /** Open. @param peers  workers of this process, including the host's. @return NULL: DCL_ERR_NOMEM. */
-dcli_commons *dcli_commons_open(int peers);
+dcli_process_data *dcli_process_data_open(int peers);
 /** Close, after all workers. NULL is accepted. */
-void dcli_commons_close(dcli_commons *commons);
+void dcli_process_data_close(dcli_process_data *process_data);
 
 /** Callbacks of the host's worker to the runtime, from the thread that serves it. */
 typedef struct dcli_host_hooks {
@@ -77,8 +77,8 @@ typedef struct dcli_worker_terms {
     const char *fault; /* for tests: the fault to inject, as in DCL_FAULT; NULL: none */
     bool check_access; /* kernels check all reads and writes */
     const dcli_log *log;
-    dcli_board *board;
-    dcli_commons *commons; /* NULL: the worker makes its own */
+    dcli_address_table *addresses;
+    dcli_process_data *process_data; /* NULL: the worker makes its own */
     dcli_buffers *buffers;
     const dcli_host_hooks *hooks; /* host only */
     /* Sessions of processes */
@@ -147,12 +147,12 @@ dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *l
                           const char *key);
 /** Whether the host's worker has made progress since the last call, or is idle. By one thread. */
 bool dcli_host_is_alive(dcli_worker *host);
-/** Serve the host's worker in the calling thread, in place of the worker's own thread, while `goes_on(user)` is true, at
- *  most until `until_ns` (as dcli_monotonic_ns()). From any thread; the worker's hooks are then called in it. No driver
- *  is called: nodes have threads of their own, so a node whose driver hangs delays nobody else.
+/** Serve the host's worker in the calling thread, in place of the worker's own thread, while `goes_on(user)` is true,
+ *  at most until `until_ns` (as dcli_monotonic_ns()). From any thread; the worker's hooks are then called in it. No
+ *  driver is called: nodes have threads of their own, so a node whose driver hangs delays nobody else.
  *  @param spin_ns  time to poll for messages before it sleeps; 0: the usual time.
- *  @return false: another thread of the program serves already, the worker has not begun or has ended, or its own thread
- *          was busy until `until_ns`. */
+ *  @return false: another thread of the program serves already, the worker has not begun or has ended, or its own
+ *          thread was busy until `until_ns`. */
 bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns, bool (*goes_on)(void *user),
                            void *user);
 /** Make the thread in dcli_host_serve_while() call `goes_on` at once. */

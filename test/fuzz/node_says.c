@@ -171,7 +171,8 @@ static int some_memory(int which)
 static int64_t part_bytes(const fuzz_others *others, int from, int64_t storage)
 {
     const dcli_worker *worker = others->serving->worker;
-    const dcli_held *held = worker != NULL ? dcli_holdings_find(&worker->catalog.holdings, storage) : NULL;
+    const dcli_known_storage *held =
+        worker != NULL ? dcli_storage_table_find(&worker->catalog.storage_table, storage) : NULL;
     if (held == NULL || from >= others->session.nodes)
         return 64;
     const dcli_layout *layout = held->shared->layout;

@@ -209,12 +209,12 @@ static dcl_status one_event(fuzz_world *world, dcli_incoming *incoming)
 }
 
 /* What is to be decided in a while is due now. */
-static void pass_time(dcli_doubts *doubts, int nodes)
+static void pass_time(dcli_suspects *suspects, int nodes)
 {
     for (int p = 0; p < nodes; p++)
-        doubts->node[p].due_ns = doubts->node[p].due_ns != 0;
-    doubts->gathered_ns = doubts->gathered_ns != 0;
-    doubts->next_ns = doubts->next_ns != INT64_MAX ? 1 : INT64_MAX;
+        suspects->node[p].due_ns = suspects->node[p].due_ns != 0;
+    suspects->gathered_ns = suspects->gathered_ns != 0;
+    suspects->next_ns = suspects->next_ns != INT64_MAX ? 1 : INT64_MAX;
 }
 
 /* Nodes that have no number yet cannot say anything. Where the input ends everyone goes, and the program stops. */
@@ -222,7 +222,7 @@ static dcl_status next_event(fuzz_session *session, dcli_incoming *incoming)
 {
     fuzz_world *world = (fuzz_world *)session;
     if (session->input.at >= session->input.end || (session->input.end - session->input.at) % 2 == 0)
-        pass_time(&world->host->as_host->doubts, session->nodes);
+        pass_time(&world->host->as_host->suspects, session->nodes);
     if (session->input.at < session->input.end) {
         dcl_status status = one_event(world, incoming);
         if (status != DCL_OK || session->present[incoming->from])

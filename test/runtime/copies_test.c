@@ -1,5 +1,5 @@
-/* test/runtime/copies_test.c - pieces of arrays that cross to a chunk and back as joined patterns: in place, and on devices with
- * memory of their own, against plain loops. */
+/* test/runtime/copies_test.c - pieces of arrays that cross to a chunk and back as joined patterns: in place, and on
+ * devices with memory of their own, against plain loops. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static void give(dcli_worker *worker, const dcli_entry *entry, const struct cros
 static void expect_crossing(dcli_worker *worker, dcli_entry *entry, const char *name, struct crossing *crossing)
 {
     static unsigned char found[MOST_BYTES];
-    dcli_held held[OPERANDS] = {{.id = 1}, {.id = 2}};
+    dcli_known_storage held[OPERANDS] = {{.id = 1}, {.id = 2}};
     memset(found, 0, sizeof found);
     for (int k = 0; k < OPERANDS; k++) {
         size_t bytes = ROWS * COLUMNS * dcl_type_bytes(types[k]);
@@ -143,11 +143,11 @@ static void cross(const char *mode, int flags)
     dcli_layout layout[OPERANDS] = {{.grid = dcl_grid_2d(types[0], ROWS, COLUMNS)},
                                     {.grid = dcl_grid_2d(types[1], ROWS, COLUMNS)}};
     dcli_as_node as_node = {0};
-    dcli_worker worker = {.as_node = &as_node, .commons = dcli_commons_open(1)};
+    dcli_worker worker = {.as_node = &as_node, .process_data = dcli_process_data_open(1)};
     dcli_entry entry = {.operation.operand_count = OPERANDS};
     if (dcli_device_open_as(0, &silent, flags, &as_node.device) != DCL_OK)
         cr_skip_test("no device: %s", dcl_error());
-    cr_assert_not_null(worker.commons);
+    cr_assert_not_null(worker.process_data);
     for (int k = 0; k < OPERANDS; k++)
         entry.operation.operand[k].layout = &layout[k];
     for (size_t n = 0; n < sizeof deals / sizeof deals[0]; n++) {
@@ -164,7 +164,7 @@ static void cross(const char *mode, int flags)
         free(crossing);
     }
     dcli_device_close(as_node.device);
-    dcli_commons_close(worker.commons);
+    dcli_process_data_close(worker.process_data);
 }
 
 Test(copies_on_device, as_the_device_works) { cross("as it works", 0); }

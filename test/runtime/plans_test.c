@@ -4,16 +4,16 @@
 
 #include "runtime/cluster.h"
 #include "support/nodes.h"
-#include "worker/commons.h"
+#include "worker/process_data.h"
 
 TestSuite(plans_on_device, .timeout = TEST_SECONDS);
 
 enum { NODES = 4, SIDE = 2000, LOOP = 1000 };
 
-static int64_t made(dcl_cluster *cluster) { return dcli_plan_cache_made(&TEST_INSIDE(cluster)->commons->plans); }
+static int64_t made(dcl_cluster *cluster) { return dcli_plan_cache_made(&TEST_INSIDE(cluster)->process_data->plans); }
 
-/* A thousand operations, each on a box of its own: C(i) = A(SIDE - 1 - i) + pass for i from n on. What no open operation uses
- * may be forgotten: there are never more than a few open ones. */
+/* A thousand operations, each on a box of its own: C(i) = A(SIDE - 1 - i) + pass for i from n on. What no open
+ * operation uses may be forgotten: there are never more than a few open ones. */
 static void run_loop(dcl_cluster *cluster, dcl_array *C, dcl_array *A, int pass)
 {
     enum { AT_ONCE = 50 };

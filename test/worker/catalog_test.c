@@ -1,5 +1,5 @@
-/* test/worker/catalog_test.c - bodies that are forgotten: every peer has those that its operations run, whatever it hears twice
- * and whoever is lost or joins. */
+/* test/worker/catalog_test.c - bodies that are forgotten: every peer has those that its operations run, whatever it
+ * hears twice and whoever is lost or joins. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ typedef struct peer {
 typedef struct scene {
     test_random random;
     dcli_plan_terms terms;
-    dcli_commons *commons; /* as of threads of one process */
+    dcli_process_data *process_data; /* as of threads of one process */
     dcli_node_ways ways[NODES + 1];
     word word[WORDS];
     int word_count;
@@ -121,7 +121,7 @@ static void end_first(scene *scene, peer *peer)
 static void begin(scene *scene, int p)
 {
     peer *peer = &scene->peer[p];
-    dcli_catalog_init(&peer->catalog, p, &scene->terms, scene->commons, 1 << 20);
+    dcli_catalog_init(&peer->catalog, p, &scene->terms, scene->process_data, 1 << 20);
     peer->there = true;
     for (int storage = 0; storage < 2; storage++) {
         dcli_msg_operand operand = {.storage = storage};
@@ -215,8 +215,8 @@ static void run_round(uint64_t seed)
     scene = (struct scene){.random = seed};
     scene.terms = (dcli_plan_terms){.node_count = NODES, .ways = scene.ways};
     scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
-    scene.commons = dcli_commons_open(NODES);
-    cr_assert_not_null(scene.commons);
+    scene.process_data = dcli_process_data_open(NODES);
+    cr_assert_not_null(scene.process_data);
     for (int p = 0; p < FIRST_NODES; p++)
         begin(&scene, p);
     int loss = draw(&scene, WORDS), joined = draw(&scene, WORDS);
@@ -246,7 +246,7 @@ static void run_round(uint64_t seed)
             expect_known(&scene, &scene.peer[p]);
         dcli_catalog_free(&scene.peer[p].catalog);
     }
-    dcli_commons_close(scene.commons);
+    dcli_process_data_close(scene.process_data);
 }
 
 Test(catalog, forgets_what_is_not_used_through_losses_and_joins)
@@ -262,8 +262,8 @@ Test(catalog, refuses_what_was_forgotten)
     scene.random = 1;
     scene.terms = (dcli_plan_terms){.node_count = NODES, .ways = scene.ways};
     scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
-    scene.commons = dcli_commons_open(NODES);
-    cr_assert_not_null(scene.commons);
+    scene.process_data = dcli_process_data_open(NODES);
+    cr_assert_not_null(scene.process_data);
     begin(&scene, 0);
     dcli_catalog *catalog = &scene.peer[0].catalog;
     hear_body(&scene.peer[0], 1, 1, 0, NULL);
@@ -280,5 +280,5 @@ Test(catalog, refuses_what_was_forgotten)
     cr_expect_eq(catalog->plans.count, 0);
     cr_expect_eq(dcli_catalog_add(catalog, &descriptor, &entry), DCL_ERR_PROTOCOL);
     dcli_catalog_free(catalog);
-    dcli_commons_close(scene.commons);
+    dcli_process_data_close(scene.process_data);
 }

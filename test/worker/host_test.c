@@ -1,4 +1,5 @@
-/* test/worker/host_test.c - the host's worker as threads of the program use it: what nodes are asked, and which are given up. */
+/* test/worker/host_test.c - the host's worker as threads of the program use it: what nodes are asked, and which are
+ * given up. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -6,9 +7,9 @@
 
 #include "base/clock.h"
 #include "support/host.h"
-#include "worker/doubts.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/suspects.h"
 
 enum { NODES = 3, SECONDS = 60 };
 
@@ -94,20 +95,21 @@ Test(host, a_late_answer_is_not_counted_for_the_next_question)
 
 /* ---- disputes ------------------------------------------------------------------------------------------------------ */
 
-/* Node 1 is at odds with the others and is lost: what it said of node 0 does not count when node 0 is at odds with node 2. */
+/* Node 1 is at odds with the others and is lost: what it said of node 0 does not count when node 0 is at odds with node
+ * 2. */
 Test(host, a_settled_dispute_is_forgotten)
 {
     bool nobody[NODES] = {false};
     dcli_worker *host = test_make_host(NODES);
     host->gone = host->absent = nobody;
-    dcli_doubts_complain(host, 1, 0, "node 1 cannot reach node 0");
-    cr_expect(host->as_host->doubts.node[0].is_accused);
-    dcli_doubts_forget(host, 1);
-    cr_expect_not(host->as_host->doubts.node[0].is_accused);
-    dcli_doubts_complain(host, 0, 2, "node 0 cannot reach node 2");
-    cr_expect_not(host->as_host->doubts.node[0].is_accused);
-    cr_expect_str_eq(host->as_host->doubts.node[0].told, "it cannot reach others: node 0 cannot reach node 2");
-    cr_expect_str_eq(host->as_host->doubts.node[2].told, "node 0 cannot reach node 2");
+    dcli_suspects_complain(host, 1, 0, "node 1 cannot reach node 0");
+    cr_expect(host->as_host->suspects.node[0].is_accused);
+    dcli_suspects_forget(host, 1);
+    cr_expect_not(host->as_host->suspects.node[0].is_accused);
+    dcli_suspects_complain(host, 0, 2, "node 0 cannot reach node 2");
+    cr_expect_not(host->as_host->suspects.node[0].is_accused);
+    cr_expect_str_eq(host->as_host->suspects.node[0].told, "it cannot reach others: node 0 cannot reach node 2");
+    cr_expect_str_eq(host->as_host->suspects.node[2].told, "node 0 cannot reach node 2");
     test_free_host(host);
 }
 
@@ -116,10 +118,10 @@ Test(host, a_dispute_that_lasts_is_remembered)
     bool nobody[NODES] = {false};
     dcli_worker *host = test_make_host(NODES);
     host->gone = host->absent = nobody;
-    dcli_doubts_complain(host, 1, 0, "node 1 cannot reach node 0");
-    dcli_doubts_complain(host, 2, 0, "node 2 cannot reach node 0");
-    dcli_doubts_forget(host, 1);
-    cr_expect(host->as_host->doubts.node[0].is_accused, "node 2 still accuses it");
-    cr_expect_str_eq(host->as_host->doubts.node[0].told, "node 1 cannot reach node 0");
+    dcli_suspects_complain(host, 1, 0, "node 1 cannot reach node 0");
+    dcli_suspects_complain(host, 2, 0, "node 2 cannot reach node 0");
+    dcli_suspects_forget(host, 1);
+    cr_expect(host->as_host->suspects.node[0].is_accused, "node 2 still accuses it");
+    cr_expect_str_eq(host->as_host->suspects.node[0].told, "node 1 cannot reach node 0");
     test_free_host(host);
 }

@@ -1,7 +1,7 @@
-/* worker/commons.h - the process data: what the peers of one process share, such as layouts, parsed bodies, plans and
- * helper threads. Each has a lock of its own. */
-#ifndef DCLI_WORKER_COMMONS_H
-#define DCLI_WORKER_COMMONS_H
+/* worker/process_data.h - the process data: what the peers of one process share, such as layouts, parsed bodies, plans
+ * and helper threads. Each has a lock of its own. */
+#ifndef DCLI_WORKER_PROCESS_DATA_H
+#define DCLI_WORKER_PROCESS_DATA_H
 
 #include "base/helpers.h"
 #include "worker/layouts.h"
@@ -9,7 +9,7 @@
 #include "worker/plan_cache.h"
 #include "worker/worker.h"
 
-struct dcli_commons {
+struct dcli_process_data {
     int peers; /* of this process */
     dcli_layouts layouts;
     dcli_parsed bodies;

@@ -1,7 +1,7 @@
-/* worker/holdings.h - the storages that a peer knows from descriptors, and their layouts. Used by the thread of its
- * peer. */
-#ifndef DCLI_WORKER_HOLDINGS_H
-#define DCLI_WORKER_HOLDINGS_H
+/* worker/storage_table.h - the storages that a peer knows from descriptors, and their layouts. Used by the thread of
+ * its peer. */
+#ifndef DCLI_WORKER_STORAGE_TABLE_H
+#define DCLI_WORKER_STORAGE_TABLE_H
 
 #include "device/device.h"
 #include "net/message.h"
@@ -11,7 +11,7 @@
 typedef struct dcli_shared_layout {
     const dcli_layout *layout; /* it counts as a use in dcli_layouts */
     int64_t uses;              /* uses by storages, their reshaped views, and open operations */
-    int64_t unused_since;      /* clock value of dcli_holdings when its last use ended */
+    int64_t unused_since;      /* clock value of dcli_storage_table when its last use ended */
     struct dcli_shared_layout *next;
 } dcli_shared_layout;
 
@@ -21,7 +21,7 @@ enum {
 };
 
 /** A storage as this peer knows it. */
-typedef struct dcli_held {
+typedef struct dcli_known_storage {
     int64_t id;
     dcli_shared_layout *shared;
     dcli_shared_layout *shape[DCLI_MOST_SHAPES]; /* reshaped layouts that views have used; NULL: none */
@@ -30,43 +30,43 @@ typedef struct dcli_held {
     bool unset;          /* the next operation overwrites all of it, so its memory need not be zeroed */
     dcli_memory *memory; /* this node's part; NULL: none here, or its allocation failed */
     dcli_memory **peer;  /* [node_count] other nodes' parts as memory objects for kernels; NULL until first used */
-    struct dcli_held *next;
-} dcli_held;
+    struct dcli_known_storage *next;
+} dcli_known_storage;
 
 /** Called before this peer's last use of a layout ends. */
 typedef void dcli_layout_ends_fn(void *user, const dcli_layout *layout);
 
-typedef struct dcli_holdings {
+typedef struct dcli_storage_table {
     int node_count;
     dcli_layouts *common;
     dcli_shared_layout *layouts;
     int64_t unused_count, clock; /* number of unused layouts, and a clock that counts ended uses */
-    dcli_held *held[256];
+    dcli_known_storage *held[256];
     int64_t last_created; /* number of the last storage created */
     dcli_layout_ends_fn *layout_ends;
     void *user;
-} dcli_holdings;
+} dcli_storage_table;
 
-void dcli_holdings_init(dcli_holdings *holdings, int node_count, dcli_layouts *common, dcli_layout_ends_fn *layout_ends,
-                        void *user);
+void dcli_storage_table_init(dcli_storage_table *storage_table, int node_count, dcli_layouts *common,
+                             dcli_layout_ends_fn *layout_ends, void *user);
 /** Free; memory of the device was released before. */
-void dcli_holdings_free(dcli_holdings *holdings);
-void dcli_holdings_release_device(dcli_holdings *holdings);
+void dcli_storage_table_free(dcli_storage_table *storage_table);
+void dcli_storage_table_release_device(dcli_storage_table *storage_table);
 
 /** Find a storage by its number; NULL: there is none. */
-dcli_held *dcli_holdings_find(const dcli_holdings *holdings, int64_t storage);
+dcli_known_storage *dcli_storage_table_find(const dcli_storage_table *storage_table, int64_t storage);
 /** Create the storage that a CREATE describes, without memory. @return DCL_OK; DCL_ERR_PROTOCOL, DCL_ERR_NOMEM. */
-dcl_status dcli_holdings_create(dcli_holdings *holdings, const dcli_msg_operation *descriptor);
+dcl_status dcli_storage_table_create(dcli_storage_table *storage_table, const dcli_msg_operation *descriptor);
 /** Free the unused layouts. */
-void dcli_holdings_trim(dcli_holdings *holdings);
+void dcli_storage_table_trim(dcli_storage_table *storage_table);
 /** Remove a storage. The caller releases its memory. */
-void dcli_holdings_drop(dcli_holdings *holdings, dcli_held *held);
-/** Get the layout of a storage in another shape; end it with dcli_holdings_end_shape(). */
-dcl_status dcli_holdings_shape(dcli_holdings *holdings, dcli_held *held, const dcli_msg_view *view,
-                               dcli_shared_layout **shape_out);
-void dcli_holdings_end_shape(dcli_holdings *holdings, dcli_shared_layout *shape);
+void dcli_storage_table_drop(dcli_storage_table *storage_table, dcli_known_storage *held);
+/** Get the layout of a storage in another shape; end it with dcli_storage_table_end_shape(). */
+dcl_status dcli_storage_table_shape(dcli_storage_table *storage_table, dcli_known_storage *held,
+                                    const dcli_msg_view *view, dcli_shared_layout **shape_out);
+void dcli_storage_table_end_shape(dcli_storage_table *storage_table, dcli_shared_layout *shape);
 
 /** Size of a node's part. */
-size_t dcli_held_bytes(const dcli_held *held, int node);
+size_t dcli_known_storage_bytes(const dcli_known_storage *held, int node);
 
 #endif

@@ -1,6 +1,6 @@
-/* worker/doubts.c - decide which nodes are given up: those whose connection to the host has ended, and, among nodes
+/* worker/suspects.c - decide which nodes are given up: those whose connection to the host has ended, and, among nodes
  * that cannot reach each other, few: those first that the most others cannot reach. */
-#include "worker/doubts.h"
+#include "worker/suspects.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,19 +17,19 @@ enum {
                a quarter of DCL_SILENCE_MS */
 };
 
-dcl_status dcli_doubts_open(dcli_worker *host)
+dcl_status dcli_suspects_open(dcli_worker *host)
 {
     size_t nodes = (size_t)host->terms.node_count;
-    host->as_host->doubts.node = dcli_calloc(nodes, sizeof *host->as_host->doubts.node);
-    host->as_host->doubts.at_odds = dcli_calloc(nodes * nodes, sizeof *host->as_host->doubts.at_odds);
-    host->as_host->doubts.next_ns = INT64_MAX;
-    return host->as_host->doubts.node != NULL && host->as_host->doubts.at_odds != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    host->as_host->suspects.node = dcli_calloc(nodes, sizeof *host->as_host->suspects.node);
+    host->as_host->suspects.at_odds = dcli_calloc(nodes * nodes, sizeof *host->as_host->suspects.at_odds);
+    host->as_host->suspects.next_ns = INT64_MAX;
+    return host->as_host->suspects.node != NULL && host->as_host->suspects.at_odds != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-void dcli_doubts_close(dcli_worker *host)
+void dcli_suspects_close(dcli_worker *host)
 {
-    dcli_free(host->as_host->doubts.node);
-    dcli_free(host->as_host->doubts.at_odds);
+    dcli_free(host->as_host->suspects.node);
+    dcli_free(host->as_host->suspects.at_odds);
 }
 
 static bool is_lost(const dcli_worker *host, int node) { return host->gone[node] && !host->absent[node]; }
@@ -37,44 +37,44 @@ static bool is_lost(const dcli_worker *host, int node) { return host->gone[node]
 static bool *odds_of(dcli_worker *host, int one, int other)
 {
     int low = one < other ? one : other, high = one < other ? other : one;
-    return &host->as_host->doubts.at_odds[(size_t)low * (size_t)host->terms.node_count + (size_t)high];
+    return &host->as_host->suspects.at_odds[(size_t)low * (size_t)host->terms.node_count + (size_t)high];
 }
 
 /* ---- what is said ------------------------------------------------------------------------------------------------- */
 
 static bool is_remote(const dcli_worker *host) { return host->terms.fleet != NULL && host->terms.fleet->is_remote; }
 
-void dcli_doubts_notice(dcli_worker *host, int node, const char *seen)
+void dcli_suspects_notice(dcli_worker *host, int node, const char *seen)
 {
-    dcli_doubt *doubt = &host->as_host->doubts.node[node];
+    dcli_doubt *doubt = &host->as_host->suspects.node[node];
     if (is_lost(host, node) || doubt->due_ns != 0)
         return;
     doubt->due_ns = dcli_monotonic_ns() + NEWS_MS * (int64_t)1000000;
     snprintf(doubt->seen, sizeof doubt->seen, "%s", seen);
-    host->as_host->doubts.next_ns = dcli_min(host->as_host->doubts.next_ns, doubt->due_ns);
+    host->as_host->suspects.next_ns = dcli_min(host->as_host->suspects.next_ns, doubt->due_ns);
 }
 
-void dcli_doubts_complain(dcli_worker *host, int from, int about, const char *sentence)
+void dcli_suspects_complain(dcli_worker *host, int from, int about, const char *sentence)
 {
     if (from == about || is_lost(host, from) || is_lost(host, about))
         return;
     bool *odds = odds_of(host, from, about);
     if (!*odds) {
-        host->as_host->doubts.node[from].parties++;
-        host->as_host->doubts.node[about].parties++;
+        host->as_host->suspects.node[from].parties++;
+        host->as_host->suspects.node[about].parties++;
     }
     *odds = true;
-    dcli_doubt *accuser = &host->as_host->doubts.node[from], *accused = &host->as_host->doubts.node[about];
+    dcli_doubt *accuser = &host->as_host->suspects.node[from], *accused = &host->as_host->suspects.node[about];
     if (accused->told[0] == '\0' || !accused->is_accused)
         snprintf(accused->told, sizeof accused->told, "%s", sentence);
     accused->is_accused = true;
     if (accuser->told[0] == '\0')
         snprintf(accuser->told, sizeof accuser->told, "it cannot reach others: %s", sentence);
-    if (host->as_host->doubts.gathered_ns != 0)
+    if (host->as_host->suspects.gathered_ns != 0)
         return;
     int64_t gather_ms = GATHER_MS + (is_remote(host) ? (int64_t)host->terms.config->silence_ms / 4 : 0);
-    host->as_host->doubts.gathered_ns = dcli_monotonic_ns() + gather_ms * 1000000;
-    host->as_host->doubts.next_ns = dcli_min(host->as_host->doubts.next_ns, host->as_host->doubts.gathered_ns);
+    host->as_host->suspects.gathered_ns = dcli_monotonic_ns() + gather_ms * 1000000;
+    host->as_host->suspects.next_ns = dcli_min(host->as_host->suspects.next_ns, host->as_host->suspects.gathered_ns);
 }
 
 static int count_odds(dcli_worker *host, int node)
@@ -86,16 +86,16 @@ static int count_odds(dcli_worker *host, int node)
 }
 
 /* Forget the complaints about a node. The node's own sentence stays, because the caller may still read it. */
-void dcli_doubts_forget(dcli_worker *host, int node)
+void dcli_suspects_forget(dcli_worker *host, int node)
 {
-    host->as_host->doubts.node[node].due_ns = 0;
+    host->as_host->suspects.node[node].due_ns = 0;
     for (int other = 0; other < host->terms.node_count; other++) {
         if (other == node)
             continue;
         *odds_of(host, node, other) = false;
         if (count_odds(host, other) == 0) {
-            host->as_host->doubts.node[other].is_accused = false;
-            host->as_host->doubts.node[other].told[0] = '\0';
+            host->as_host->suspects.node[other].is_accused = false;
+            host->as_host->suspects.node[other].told[0] = '\0';
         }
     }
 }
@@ -106,7 +106,7 @@ void dcli_doubts_forget(dcli_worker *host, int node)
  * with more nodes so far; if equal, it is the accused one. */
 static bool is_worse(dcli_worker *host, int node, int count, int than, int than_count)
 {
-    const dcli_doubt *one = &host->as_host->doubts.node[node], *other = &host->as_host->doubts.node[than];
+    const dcli_doubt *one = &host->as_host->suspects.node[node], *other = &host->as_host->suspects.node[than];
     if (count != than_count)
         return count > than_count;
     if (one->parties != other->parties)
@@ -131,46 +131,46 @@ static int find_worst(dcli_worker *host)
 static dcl_status settle_complaints(dcli_worker *host)
 {
     dcl_status status = DCL_OK;
-    host->as_host->doubts.gathered_ns = 0;
+    host->as_host->suspects.gathered_ns = 0;
     for (int node; status == DCL_OK && (node = find_worst(host)) >= 0;)
-        status = dcli_host_lose(host, node, host->as_host->doubts.node[node].told);
+        status = dcli_host_lose(host, node, host->as_host->suspects.node[node].told);
     return status;
 }
 
 static int64_t earliest(const dcli_worker *host)
 {
-    int64_t next = host->as_host->doubts.gathered_ns != 0 ? host->as_host->doubts.gathered_ns : INT64_MAX;
+    int64_t next = host->as_host->suspects.gathered_ns != 0 ? host->as_host->suspects.gathered_ns : INT64_MAX;
     for (int node = 0; node < host->terms.node_count; node++)
-        if (host->as_host->doubts.node[node].due_ns != 0)
-            next = dcli_min(next, host->as_host->doubts.node[node].due_ns);
+        if (host->as_host->suspects.node[node].due_ns != 0)
+            next = dcli_min(next, host->as_host->suspects.node[node].due_ns);
     return next;
 }
 
-dcl_status dcli_doubts_decide(dcli_worker *host)
+dcl_status dcli_suspects_decide(dcli_worker *host)
 {
-    if (host->as_host->doubts.next_ns == INT64_MAX)
+    if (host->as_host->suspects.next_ns == INT64_MAX)
         return DCL_OK;
     int64_t now = dcli_monotonic_ns();
-    if (now < host->as_host->doubts.next_ns)
+    if (now < host->as_host->suspects.next_ns)
         return DCL_OK;
     dcl_status status = DCL_OK;
     for (int node = 0; node < host->terms.node_count && status == DCL_OK; node++) {
-        dcli_doubt *doubt = &host->as_host->doubts.node[node];
+        dcli_doubt *doubt = &host->as_host->suspects.node[node];
         if (doubt->due_ns == 0 || now < doubt->due_ns)
             continue;
         doubt->due_ns = 0;
         status = dcli_host_lose(host, node, doubt->seen);
     }
-    if (status == DCL_OK && host->as_host->doubts.gathered_ns != 0 && now >= host->as_host->doubts.gathered_ns)
+    if (status == DCL_OK && host->as_host->suspects.gathered_ns != 0 && now >= host->as_host->suspects.gathered_ns)
         status = settle_complaints(host);
-    host->as_host->doubts.next_ns = earliest(host);
+    host->as_host->suspects.next_ns = earliest(host);
     return status;
 }
 
-int dcli_doubts_wait_ms(const dcli_worker *host)
+int dcli_suspects_wait_ms(const dcli_worker *host)
 {
-    if (host->as_host->doubts.next_ns == INT64_MAX)
+    if (host->as_host->suspects.next_ns == INT64_MAX)
         return -1;
-    int64_t left_ms = (host->as_host->doubts.next_ns - dcli_monotonic_ns()) / 1000000 + 1;
+    int64_t left_ms = (host->as_host->suspects.next_ns - dcli_monotonic_ns()) / 1000000 + 1;
     return left_ms <= 0 ? 0 : left_ms < 1000 ? (int)left_ms : 1000;
 }

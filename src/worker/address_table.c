@@ -1,5 +1,6 @@
-/* worker/board.c - the address table: for each storage and node, where kernels of this process find the node's part. */
-#include "worker/board.h"
+/* worker/address_table.c - the address table: for each storage and node, where kernels of this process find the node's
+ * part. */
+#include "worker/address_table.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -37,33 +38,33 @@ struct memory {
 
 enum { BUCKETS = 1024 };
 
-struct dcli_board {
+struct dcli_address_table {
     pthread_mutex_t lock; /* what follows */
     struct entry *bucket[BUCKETS];
     struct memory *memory[BUCKETS]; /* by number */
 };
 
-static struct entry **bucket_of(dcli_board *board, int64_t storage)
+static struct entry **bucket_of(dcli_address_table *addresses, int64_t storage)
 {
-    return &board->bucket[dcli_hash_word(DCLI_HASH_START, (uint64_t)storage) % BUCKETS];
+    return &addresses->bucket[dcli_hash_word(DCLI_HASH_START, (uint64_t)storage) % BUCKETS];
 }
 
-static struct memory **memories_of(dcli_board *board, int64_t memfd)
+static struct memory **memories_of(dcli_address_table *addresses, int64_t memfd)
 {
-    return &board->memory[(uint64_t)memfd % BUCKETS];
+    return &addresses->memory[(uint64_t)memfd % BUCKETS];
 }
 
-static struct memory *find_memory(dcli_board *board, int node, int64_t memfd)
+static struct memory *find_memory(dcli_address_table *addresses, int node, int64_t memfd)
 {
-    struct memory *memory = *memories_of(board, memfd);
+    struct memory *memory = *memories_of(addresses, memfd);
     while (memory != NULL && (memory->memfd != memfd || memory->node != node))
         memory = memory->next;
     return memory;
 }
 
-static void free_memory(dcli_board *board, struct memory *memory)
+static void free_memory(dcli_address_table *addresses, struct memory *memory)
 {
-    struct memory **at = memories_of(board, memory->memfd);
+    struct memory **at = memories_of(addresses, memory->memfd);
     while (*at != memory)
         at = &(*at)->next;
     *at = memory->next;
@@ -85,65 +86,65 @@ static struct memory *memory_of(const struct entry *entry, int n)
     return entry->pieces != NULL ? entry->pieces[n] : entry->memory;
 }
 
-static void free_entry(dcli_board *board, struct entry *entry)
+static void free_entry(dcli_address_table *addresses, struct entry *entry)
 {
     for (int n = 0; n < count_memories(entry); n++) {
         struct memory *memory = memory_of(entry, n);
         if (--memory->parts == 0 && memory->ended)
-            free_memory(board, memory);
+            free_memory(addresses, memory);
     }
     dcli_free(entry->pieces);
     dcli_free(entry->descriptors);
     dcli_free(entry);
 }
 
-dcli_board *dcli_board_open(void)
+dcli_address_table *dcli_address_table_open(void)
 {
-    dcli_board *board = dcli_calloc(1, sizeof *board);
-    if (board != NULL)
-        pthread_mutex_init(&board->lock, NULL);
-    return board;
+    dcli_address_table *addresses = dcli_calloc(1, sizeof *addresses);
+    if (addresses != NULL)
+        pthread_mutex_init(&addresses->lock, NULL);
+    return addresses;
 }
 
-void dcli_board_close(dcli_board *board)
+void dcli_address_table_close(dcli_address_table *addresses)
 {
-    if (board == NULL)
+    if (addresses == NULL)
         return;
     for (int b = 0; b < BUCKETS; b++)
-        for (struct entry *entry = board->bucket[b], *next; entry != NULL; entry = next) {
+        for (struct entry *entry = addresses->bucket[b], *next; entry != NULL; entry = next) {
             next = entry->next;
-            free_entry(board, entry);
+            free_entry(addresses, entry);
         }
     for (int b = 0; b < BUCKETS; b++)
-        while (board->memory[b] != NULL)
-            free_memory(board, board->memory[b]);
-    pthread_mutex_destroy(&board->lock);
-    dcli_free(board);
+        while (addresses->memory[b] != NULL)
+            free_memory(addresses, addresses->memory[b]);
+    pthread_mutex_destroy(&addresses->lock);
+    dcli_free(addresses);
 }
 
-static struct entry *find(dcli_board *board, int64_t storage, int node)
+static struct entry *find(dcli_address_table *addresses, int64_t storage, int node)
 {
-    struct entry *entry = *bucket_of(board, storage);
+    struct entry *entry = *bucket_of(addresses, storage);
     while (entry != NULL && (entry->storage != storage || entry->node != node))
         entry = entry->next;
     return entry;
 }
 
-static dcl_status put(dcli_board *board, const struct entry *contents)
+static dcl_status put(dcli_address_table *addresses, const struct entry *contents)
 {
     struct entry *fresh = dcli_malloc(sizeof *fresh);
     if (fresh == NULL)
         return DCL_ERR_NOMEM;
     *fresh = *contents;
-    pthread_mutex_lock(&board->lock);
-    bool again = find(board, fresh->storage, fresh->node) != NULL;
-    struct entry **bucket = bucket_of(board, fresh->storage);
+    pthread_mutex_lock(&addresses->lock);
+    bool again = find(addresses, fresh->storage, fresh->node) != NULL;
+    struct entry **bucket = bucket_of(addresses, fresh->storage);
     fresh->next = *bucket;
     if (!again)
         *bucket = fresh;
     for (int n = 0; !again && n < count_memories(fresh); n++)
         memory_of(fresh, n)->parts++;
-    pthread_mutex_unlock(&board->lock);
+    pthread_mutex_unlock(&addresses->lock);
     if (!again)
         return DCL_OK;
     dcli_free(fresh);
@@ -151,19 +152,20 @@ static dcl_status put(dcli_board *board, const struct entry *contents)
                      contents->storage);
 }
 
-dcl_status dcli_board_put(dcli_board *board, int64_t storage, int node, void *address, size_t bytes)
+dcl_status dcli_address_table_put(dcli_address_table *addresses, int64_t storage, int node, void *address, size_t bytes)
 {
-    return put(board, &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes});
+    return put(addresses, &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes});
 }
 
-dcl_status dcli_board_put_peer(dcli_board *board, int64_t storage, int node, const dcli_memory_place *place,
-                               size_t bytes)
+dcl_status dcli_address_table_put_peer(dcli_address_table *addresses, int64_t storage, int node,
+                                       const dcli_memory_place *place, size_t bytes)
 {
-    return put(board, &(struct entry){.storage = storage, .node = node, .place = *place, .bytes = bytes});
+    return put(addresses, &(struct entry){.storage = storage, .node = node, .place = *place, .bytes = bytes});
 }
 
 /* Find the memory objects that contain a part. Sets *missing_out if one of them was not announced. The lock is held. */
-static dcl_status find_pieces(dcli_board *board, const dcli_msg_part *part, struct entry *entry, bool *missing_out)
+static dcl_status find_pieces(dcli_address_table *addresses, const dcli_msg_part *part, struct entry *entry,
+                              bool *missing_out)
 {
     int64_t count = (part->offset + part->bytes - 1) / part->piece_bytes + 1;
     entry->descriptors = dcli_malloc((size_t)count * sizeof *entry->descriptors);
@@ -172,7 +174,7 @@ static dcl_status find_pieces(dcli_board *board, const dcli_msg_part *part, stru
         return DCL_ERR_NOMEM;
     *missing_out = false;
     for (int64_t n = 0; n < count && !*missing_out; n++) {
-        struct memory *memory = find_memory(board, entry->node, part->memfd + n);
+        struct memory *memory = find_memory(addresses, entry->node, part->memfd + n);
         *missing_out = memory == NULL || memory->descriptor < 0;
         entry->pieces[n] = memory;
         entry->descriptors[n] = *missing_out ? -1 : memory->descriptor;
@@ -184,14 +186,14 @@ static dcl_status find_pieces(dcli_board *board, const dcli_msg_part *part, stru
 }
 
 /* Add a part. Only the calling thread adds and ends memories, so a memory found here stays. */
-dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part *part)
+dcl_status dcli_address_table_put_part(dcli_address_table *addresses, int node, const dcli_msg_part *part)
 {
     enum { MOST_PIECES = 1 << 16 };
     struct entry entry = {.storage = part->storage, .node = node, .bytes = (size_t)part->bytes};
     bool missing = false;
     dcl_status status = DCL_OK;
-    pthread_mutex_lock(&board->lock);
-    entry.memory = find_memory(board, node, part->memfd);
+    pthread_mutex_lock(&addresses->lock);
+    entry.memory = find_memory(addresses, node, part->memfd);
     if (entry.memory->descriptor < 0) {
         entry.address = (char *)entry.memory->address + part->offset;
     } else {
@@ -200,11 +202,11 @@ dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part 
         missing = part->piece_bytes == 0 || part->offset > INT64_MAX - part->bytes ||
                   (part->offset + part->bytes) / part->piece_bytes >= MOST_PIECES;
         if (!missing)
-            status = find_pieces(board, part, &entry, &missing);
+            status = find_pieces(addresses, part, &entry, &missing);
     }
-    pthread_mutex_unlock(&board->lock);
+    pthread_mutex_unlock(&addresses->lock);
     if (status == DCL_OK && !missing)
-        status = put(board, &entry);
+        status = put(addresses, &entry);
     if (status != DCL_OK || missing) {
         dcli_free(entry.pieces);
         dcli_free(entry.descriptors);
@@ -213,7 +215,7 @@ dcl_status dcli_board_put_part(dcli_board *board, int node, const dcli_msg_part 
                       not be received */
 }
 
-static dcl_status add_memory(dcli_board *board, const struct memory *contents)
+static dcl_status add_memory(dcli_address_table *addresses, const struct memory *contents)
 {
     struct memory *memory = dcli_malloc(sizeof *memory);
     if (memory == NULL)
@@ -221,103 +223,110 @@ static dcl_status add_memory(dcli_board *board, const struct memory *contents)
     *memory = *contents;
     int node = memory->node;
     int64_t memfd = memory->memfd;
-    pthread_mutex_lock(&board->lock);
-    bool again = find_memory(board, node, memfd) != NULL;
-    struct memory **first = memories_of(board, memfd);
+    pthread_mutex_lock(&addresses->lock);
+    bool again = find_memory(addresses, node, memfd) != NULL;
+    struct memory **first = memories_of(addresses, memfd);
     memory->next = *first;
     if (!again)
         *first = memory;
-    pthread_mutex_unlock(&board->lock);
+    pthread_mutex_unlock(&addresses->lock);
     if (!again)
         return DCL_OK;
     dcli_free(memory);
     return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows memory %" PRId64 " again", node, memfd);
 }
 
-dcl_status dcli_board_add_memory(dcli_board *board, int node, int64_t memfd, void *address, size_t bytes)
+dcl_status dcli_address_table_add_memory(dcli_address_table *addresses, int node, int64_t memfd, void *address,
+                                         size_t bytes)
 {
     return add_memory(
-        board, &(struct memory){.node = node, .memfd = memfd, .address = address, .bytes = bytes, .descriptor = -1});
+        addresses,
+        &(struct memory){.node = node, .memfd = memfd, .address = address, .bytes = bytes, .descriptor = -1});
 }
 
-dcl_status dcli_board_add_peer_memory(dcli_board *board, int node, int64_t memfd, int descriptor)
+dcl_status dcli_address_table_add_peer_memory(dcli_address_table *addresses, int node, int64_t memfd, int descriptor)
 {
-    return add_memory(board,
+    return add_memory(addresses,
                       &(struct memory){.node = node, .memfd = memfd, .bytes = SIZE_MAX, .descriptor = descriptor});
 }
 
-bool dcli_board_find_memory(dcli_board *board, int node, int64_t memfd, void **address_out, size_t *bytes_out)
+bool dcli_address_table_find_memory(dcli_address_table *addresses, int node, int64_t memfd, void **address_out,
+                                    size_t *bytes_out)
 {
-    pthread_mutex_lock(&board->lock);
-    const struct memory *memory = find_memory(board, node, memfd);
+    pthread_mutex_lock(&addresses->lock);
+    const struct memory *memory = find_memory(addresses, node, memfd);
     if (memory != NULL) {
         *address_out = memory->address;
         *bytes_out = memory->bytes;
     }
-    pthread_mutex_unlock(&board->lock);
+    pthread_mutex_unlock(&addresses->lock);
     return memory != NULL;
 }
 
-static void end(dcli_board *board, struct memory *memory)
+static void end(dcli_address_table *addresses, struct memory *memory)
 {
     memory->ended = true;
     if (memory->parts == 0)
-        free_memory(board, memory);
+        free_memory(addresses, memory);
 }
 
-void dcli_board_end_memory(dcli_board *board, int node, int64_t memfd)
+void dcli_address_table_end_memory(dcli_address_table *addresses, int node, int64_t memfd)
 {
-    pthread_mutex_lock(&board->lock);
-    struct memory *one = memfd != 0 ? find_memory(board, node, memfd) : NULL;
+    pthread_mutex_lock(&addresses->lock);
+    struct memory *one = memfd != 0 ? find_memory(addresses, node, memfd) : NULL;
     if (one != NULL)
-        end(board, one);
+        end(addresses, one);
     for (int b = 0; b < BUCKETS && memfd == 0; b++)
-        for (struct memory *memory = board->memory[b], *next; memory != NULL; memory = next) {
+        for (struct memory *memory = addresses->memory[b], *next; memory != NULL; memory = next) {
             next = memory->next;
             if (memory->node == node)
-                end(board, memory);
+                end(addresses, memory);
         }
-    pthread_mutex_unlock(&board->lock);
+    pthread_mutex_unlock(&addresses->lock);
 }
 
-void *dcli_board_get(dcli_board *board, int64_t storage, int node, size_t bytes)
+void *dcli_address_table_get(dcli_address_table *addresses, int64_t storage, int node, size_t bytes)
 {
-    pthread_mutex_lock(&board->lock);
-    const struct entry *entry = find(board, storage, node);
+    pthread_mutex_lock(&addresses->lock);
+    const struct entry *entry = find(addresses, storage, node);
     void *address = entry != NULL && entry->bytes >= bytes ? entry->address : NULL;
-    pthread_mutex_unlock(&board->lock);
+    pthread_mutex_unlock(&addresses->lock);
     return address;
 }
 
-bool dcli_board_get_peer(dcli_board *board, int64_t storage, int node, size_t bytes, dcli_memory_place *place_out)
+bool dcli_address_table_get_peer(dcli_address_table *addresses, int64_t storage, int node, size_t bytes,
+                                 dcli_memory_place *place_out)
 {
-    pthread_mutex_lock(&board->lock);
-    const struct entry *entry = find(board, storage, node);
+    pthread_mutex_lock(&addresses->lock);
+    const struct entry *entry = find(addresses, storage, node);
     bool found = entry != NULL && entry->bytes >= bytes && entry->place.memfd != 0;
     if (found) {
         *place_out = entry->place;
         place_out->owner = node;
     }
-    pthread_mutex_unlock(&board->lock);
+    pthread_mutex_unlock(&addresses->lock);
     return found;
 }
 
 /* Remove entries of a storage. @param node  negative: all nodes. */
-static void drop(dcli_board *board, int64_t storage, int node)
+static void drop(dcli_address_table *addresses, int64_t storage, int node)
 {
-    pthread_mutex_lock(&board->lock);
-    for (struct entry **at = bucket_of(board, storage); *at != NULL;) {
+    pthread_mutex_lock(&addresses->lock);
+    for (struct entry **at = bucket_of(addresses, storage); *at != NULL;) {
         struct entry *entry = *at;
         if (entry->storage == storage && (node < 0 || entry->node == node)) {
             *at = entry->next;
-            free_entry(board, entry);
+            free_entry(addresses, entry);
         } else {
             at = &entry->next;
         }
     }
-    pthread_mutex_unlock(&board->lock);
+    pthread_mutex_unlock(&addresses->lock);
 }
 
-void dcli_board_drop(dcli_board *board, int64_t storage, int node) { drop(board, storage, node); }
+void dcli_address_table_drop(dcli_address_table *addresses, int64_t storage, int node)
+{
+    drop(addresses, storage, node);
+}
 
-void dcli_board_drop_storage(dcli_board *board, int64_t storage) { drop(board, storage, -1); }
+void dcli_address_table_drop_storage(dcli_address_table *addresses, int64_t storage) { drop(addresses, storage, -1); }
