@@ -123,15 +123,15 @@ dcl_status dcli_control_send(dcli_control *call, const dcli_message *message)
  * keep the caller here. */
 static dcl_status take(dcli_control *call, dcli_received *received_out)
 {
-    enum { MOST_KNOCKS = 8 };
-    for (int knocks = 0; knocks < MOST_KNOCKS; knocks++) {
-        dcli_slip slip;
-        dcl_status status = dcli_slip_take(call->dealer, false, call->pool, &slip);
+    enum { MOST_GREETINGS = 8 };
+    for (int greetings = 0; greetings < MOST_GREETINGS; greetings++) {
+        dcli_envelope envelope;
+        dcl_status status = dcli_envelope_take(call->dealer, false, call->pool, &envelope);
         if (status != DCL_OK)
             return status;
-        if (!dcli_slip_is_knock(&slip))
-            return dcli_slip_open(&slip, received_out);
-        dcli_slip_drop(&slip);
+        if (!dcli_envelope_is_greeting(&envelope))
+            return dcli_envelope_open(&envelope, received_out);
+        dcli_envelope_drop(&envelope);
     }
     return DCLI_FAIL(DCL_ERR_PROTOCOL,
                      "the worker at %s sends nothing but empty messages; expected one at most; check that it is a dcl "
@@ -192,7 +192,7 @@ dcl_status dcli_control_receive(dcli_control *call, int milliseconds, dcli_recei
         if (end_ns != INT64_MAX && dcli_monotonic_ns() >= end_ns)
             return DCL_ERR_TIMEOUT;
         if (!dcli_socket_has_input(call->dealer) && !dcli_socket_has_input(call->monitor.events))
-            dcli_slip_wait(2, (int[2]){call->fd, call->monitor.fd}, end_ns);
+            dcli_envelope_wait(2, (int[2]){call->fd, call->monitor.fd}, end_ns);
     }
 }
 

@@ -162,19 +162,19 @@ static void describe(client *one, zmq_msg_t *frame)
 
 /** Add a client for a first message. @return NULL: there is no memory, or its connection has ended; the message is
  *  dropped. */
-static client *add_client(dcli_listener *listener, dcli_slip *slip)
+static client *add_client(dcli_listener *listener, dcli_envelope *envelope)
 {
-    zmq_msg_t *frame = &slip->incoming.frames->header;
+    zmq_msg_t *frame = &envelope->incoming.frames->header;
     int fd = zmq_msg_get(frame, ZMQ_SRCFD);
-    bool own_id = slip->id_bytes != ID_BYTES || slip->id[0] != 0; /* an id that the client chose itself could be that
-                                                                     of another client */
+    bool own_id = envelope->id_bytes != ID_BYTES || envelope->id[0] != 0; /* an id that the client chose itself could
+                                                                             be that of another client */
     if (own_id || dcli_grow(&listener->client, listener->count, &listener->capacity, sizeof *listener->client) != 0) {
         dcli_acceptor_cut_stranger(&listener->acceptor, fd);
         return NULL;
     }
     client *one = &listener->client[listener->count];
     *one = (client){.number = listener->numbers + 1, .heard_ns = dcli_monotonic_ns()};
-    memcpy(one->id, slip->id, ID_BYTES);
+    memcpy(one->id, envelope->id, ID_BYTES);
     if (!dcli_acceptor_claim(&listener->acceptor, fd, one->id, ID_BYTES, one->number))
         return NULL;
     describe(one, frame);
@@ -254,9 +254,9 @@ static bool too_many(client *one)
 }
 
 /** Process one message. @return DCL_OK: it is for the caller; DCL_ERR_TIMEOUT: the listener has handled it. */
-static dcl_status look_at(dcli_listener *listener, client *one, dcli_slip *slip, dcli_received *received_out)
+static dcl_status look_at(dcli_listener *listener, client *one, dcli_envelope *envelope, dcli_received *received_out)
 {
-    uint64_t version = dcli_slip_version(slip);
+    uint64_t version = dcli_envelope_version(envelope);
     if (version != 0 && version != DCLI_PROTOCOL) {
         turn_away(listener, one, DCL_ERR_PROTOCOL,
                   "the client speaks version %" PRIu64
@@ -267,19 +267,19 @@ static dcl_status look_at(dcli_listener *listener, client *one, dcli_slip *slip,
         turn_away(listener, one, DCL_ERR_NETWORK, "%d clients are connected; expected no more; call again later",
                   listener->most);
     } else {
-        dcl_status status = dcli_slip_open(slip, received_out);
+        dcl_status status = dcli_envelope_open(envelope, received_out);
         if (status != DCL_ERR_PROTOCOL)
             return status;
         refuse(listener, one->who, dcli_error_sentence());
         cut(listener, one);
         return DCL_ERR_TIMEOUT;
     }
-    dcli_slip_drop(slip);
+    dcli_envelope_drop(envelope);
     return DCL_ERR_TIMEOUT;
 }
 
 /** Whether to drop a message of a client. */
-static bool is_to_be_dropped(dcli_listener *listener, client *one, const dcli_slip *slip)
+static bool is_to_be_dropped(dcli_listener *listener, client *one, const dcli_envelope *envelope)
 {
     if (one == NULL || one->leaving)
         return true;
@@ -288,26 +288,26 @@ static bool is_to_be_dropped(dcli_listener *listener, client *one, const dcli_sl
         cut(listener, one);
         return true;
     }
-    return dcli_slip_is_knock(slip);
+    return dcli_envelope_is_greeting(envelope);
 }
 
 static dcl_status take(dcli_listener *listener, dcli_received *received_out, uint32_t *client_out)
 {
     for (;;) {
-        dcli_slip slip;
-        dcl_status status = dcli_slip_take(listener->acceptor.router, true, listener->pool, &slip);
+        dcli_envelope envelope;
+        dcl_status status = dcli_envelope_take(listener->acceptor.router, true, listener->pool, &envelope);
         if (status != DCL_OK)
             return status;
-        client *one = slip.id_bytes == ID_BYTES ? by_id(listener, slip.id) : NULL;
+        client *one = envelope.id_bytes == ID_BYTES ? by_id(listener, envelope.id) : NULL;
         if (one == NULL)
-            one = add_client(listener, &slip);
+            one = add_client(listener, &envelope);
         else
-            dcli_acceptor_note_message(&listener->acceptor, zmq_msg_get(&slip.incoming.frames->header, ZMQ_SRCFD));
-        if (is_to_be_dropped(listener, one, &slip)) {
-            dcli_slip_drop(&slip);
+            dcli_acceptor_note_message(&listener->acceptor, zmq_msg_get(&envelope.incoming.frames->header, ZMQ_SRCFD));
+        if (is_to_be_dropped(listener, one, &envelope)) {
+            dcli_envelope_drop(&envelope);
             continue;
         }
-        status = look_at(listener, one, &slip, received_out);
+        status = look_at(listener, one, &envelope, received_out);
         if (status == DCL_ERR_TIMEOUT)
             continue;
         *client_out = one->number;
@@ -420,9 +420,10 @@ dcl_status dcli_listener_receive(dcli_listener *listener, int milliseconds, dcli
         int64_t due = next_due_ns(listener);
         if (!dcli_socket_has_input(listener->acceptor.router) &&
             !dcli_socket_has_input(listener->acceptor.monitor.events))
-            dcli_slip_wait(DCLI_LISTENER_DESCRIPTORS,
-                           (int[]){listener->acceptor.fd, listener->acceptor.monitor.fd, listener->acceptor.arrivals},
-                           due < end_ns ? due : end_ns);
+            dcli_envelope_wait(
+                DCLI_LISTENER_DESCRIPTORS,
+                (int[]){listener->acceptor.fd, listener->acceptor.monitor.fd, listener->acceptor.arrivals},
+                due < end_ns ? due : end_ns);
     }
 }
 

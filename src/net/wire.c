@@ -312,7 +312,7 @@ static dcl_status expect(dcli_endpoint *endpoint, int peer, const char *key, con
     if (status != DCL_OK)
         return status;
     dcli_wire_peer *one = &wire->peer[peer];
-    bool early = one->state == DCLI_WIRE_EARLY_BIRD;
+    bool early = one->state == DCLI_WIRE_UNEXPECTED;
     if (wire->acceptor.router == NULL || (!early && one->state != DCLI_WIRE_UNKNOWN))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "peer %d cannot be expected %s; expected once, where this peer listens; a peer that "

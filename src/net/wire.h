@@ -39,7 +39,7 @@ void dcli_parcels_join(dcli_parcels *parcels, dcli_parcels *more);
 
 typedef enum dcli_wire_state {
     DCLI_WIRE_UNKNOWN,    /* neither met nor expected */
-    DCLI_WIRE_EARLY_BIRD, /* it has connected, but is not expected yet */
+    DCLI_WIRE_UNEXPECTED, /* it has connected, but is not expected yet */
     DCLI_WIRE_EXPECTED,
     DCLI_WIRE_MET,     /* a connection is being established */
     DCLI_WIRE_UP,      /* messages go both ways */

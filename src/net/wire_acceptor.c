@@ -462,7 +462,7 @@ int64_t dcli_acceptor_oldest_silent_ns(const dcli_acceptor *acceptor)
 }
 
 /** Send an empty message, which the other side drops. */
-static bool knock(void *router, const void *id, size_t id_bytes)
+static bool send_greeting(void *router, const void *id, size_t id_bytes)
 {
     return zmq_send(router, id, id_bytes, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
            zmq_send(router, "", 0, ZMQ_DONTWAIT) >= 0;
@@ -489,7 +489,7 @@ bool dcli_acceptor_claim(dcli_acceptor *acceptor, int fd, const void *id, size_t
         return false;
     uint64_t cookie = cookie_of(fd);
     (void)dcli_socket_has_input(acceptor->router); /* processes all commands, which zmq_send() may postpone */
-    if (cookie == 0 || !knock(acceptor->router, id, id_bytes))
+    if (cookie == 0 || !send_greeting(acceptor->router, id, id_bytes))
         return false;
     connection->holder = holder;
     connection->cookie = cookie;

@@ -171,7 +171,7 @@ static dcl_status send_frames(dcli_endpoint *endpoint, int to, zmq_msg_t *header
     case DCLI_WIRE_EXPECTED:
         return dcli_parcels_put(&wire->peer[to].to_send, to, header, payload, payload != NULL, DCLI_WIRE_WAITING);
     case DCLI_WIRE_UNKNOWN:
-    case DCLI_WIRE_EARLY_BIRD:
+    case DCLI_WIRE_UNEXPECTED:
         return drop_frames(header, payload,
                            DCLI_FAIL(DCL_ERR_NETWORK,
                                      "peer %d has not been introduced; expected one that this peer was "

@@ -72,9 +72,9 @@ void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending)
 {
     dcli_wire *wire = endpoint->link;
     dcli_wire_peer *one = &wire->peer[peer];
-    if (one->state == DCLI_WIRE_EARLY_BIRD)
+    if (one->state == DCLI_WIRE_UNEXPECTED)
         one->ended = true;
-    if (one->state == DCLI_WIRE_GONE || one->state == DCLI_WIRE_CLOSING || one->state == DCLI_WIRE_EARLY_BIRD)
+    if (one->state == DCLI_WIRE_GONE || one->state == DCLI_WIRE_CLOSING || one->state == DCLI_WIRE_UNEXPECTED)
         return;
     one->state = DCLI_WIRE_CLOSING;
     one->ending = ending;
@@ -280,7 +280,7 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
     bool there = dcli_acceptor_claim(&wire->acceptor, fd, id, sizeof id, from);
     dcli_wire_stir_acceptor(wire);
     if (!expected) {
-        peer->state = DCLI_WIRE_EARLY_BIRD;
+        peer->state = DCLI_WIRE_UNEXPECTED;
         peer->ended = !there;
     } else if (there) {
         dcli_wire_rise(endpoint, from);
@@ -298,7 +298,7 @@ static void give_up(dcli_endpoint *endpoint, int from)
     peer->malformed = true;
     endpoint->refused++;
     wire->refused++;
-    if (peer->state != DCLI_WIRE_EARLY_BIRD) {
+    if (peer->state != DCLI_WIRE_UNEXPECTED) {
         dcli_wire_set(endpoint, from, DCLI_END_LOST);
         return;
     }
@@ -386,7 +386,7 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_acce
     if (by_acceptor) {
         int fd = zmq_msg_get(header, ZMQ_SRCFD);
         bool known = from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state >= DCLI_WIRE_UP;
-        known = known || (from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state == DCLI_WIRE_EARLY_BIRD);
+        known = known || (from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state == DCLI_WIRE_UNEXPECTED);
         if (!known && (from < 0 || !welcome(endpoint, from, header, fd))) {
             refuse_stranger(endpoint, incoming, fd);
             return false;
@@ -397,7 +397,7 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_acce
         if (wire->peer[from].state == DCLI_WIRE_MET)
             dcli_wire_rise(endpoint, from);
     }
-    bool empty = incoming->length == 0 && incoming->extra_frames == 0; /* a knock */
+    bool empty = incoming->length == 0 && incoming->extra_frames == 0; /* a greeting */
     if (from < 0 || empty || endpoint->lost[from] || wire->peer[from].state == DCLI_WIRE_GONE ||
         wire->peer[from].malformed || wire->peer[from].foreign) {
         drop(incoming);
@@ -408,7 +408,7 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_acce
         drop(incoming);
         return false;
     }
-    if (wire->peer[from].state != DCLI_WIRE_EARLY_BIRD)
+    if (wire->peer[from].state != DCLI_WIRE_UNEXPECTED)
         return true;
     keep_early(endpoint, incoming);
     return false;

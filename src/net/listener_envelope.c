@@ -1,4 +1,4 @@
-/* net/listener_slip.c - one ZeroMQ message of a listener or call: taking it from the socket and unpacking it. */
+/* net/listener_envelope.c - one ZeroMQ message of a listener or call: taking it from the socket and unpacking it. */
 #include <poll.h>
 #include <string.h>
 
@@ -6,42 +6,42 @@
 #include "base/error.h"
 #include "net/listener_inside.h"
 
-dcl_status dcli_slip_take(void *socket, bool has_id, dcli_frames_pool *pool, dcli_slip *slip_out)
+dcl_status dcli_envelope_take(void *socket, bool has_id, dcli_frames_pool *pool, dcli_envelope *envelope_out)
 {
     zmq_msg_t id;
     zmq_msg_init(&id);
-    *slip_out = (dcli_slip){.incoming = {.from = -1, .descriptor = -1}};
+    *envelope_out = (dcli_envelope){.incoming = {.from = -1, .descriptor = -1}};
     if (!dcli_socket_has_input(socket))
         return DCL_ERR_TIMEOUT;
     dcli_frames *frames = dcli_frames_take(pool);
     if (frames == NULL)
         return DCL_ERR_NOMEM;
     frames->end = NULL;
-    slip_out->incoming.frames = frames;
+    envelope_out->incoming.frames = frames;
     if (has_id) {
         dcli_receive_frame(&id, socket);
-        slip_out->id_bytes = zmq_msg_size(&id);
-        memcpy(slip_out->id, zmq_msg_data(&id), slip_out->id_bytes < 256 ? slip_out->id_bytes : 255);
+        envelope_out->id_bytes = zmq_msg_size(&id);
+        memcpy(envelope_out->id, zmq_msg_data(&id), envelope_out->id_bytes < 256 ? envelope_out->id_bytes : 255);
         zmq_msg_close(&id);
     }
-    dcli_take_rest(socket, &slip_out->incoming);
+    dcli_take_rest(socket, &envelope_out->incoming);
     return DCL_OK;
 }
 
-void dcli_slip_drop(dcli_slip *slip)
+void dcli_envelope_drop(dcli_envelope *envelope)
 {
-    dcli_received received = {.frames = slip->incoming.frames};
+    dcli_received received = {.frames = envelope->incoming.frames};
     dcli_received_free(&received);
 }
 
-bool dcli_slip_is_knock(const dcli_slip *slip)
+bool dcli_envelope_is_greeting(const dcli_envelope *envelope)
 {
-    return slip->incoming.length == 0 && slip->incoming.extra_frames == 0;
+    return envelope->incoming.length == 0 && envelope->incoming.extra_frames == 0;
 }
 
-dcl_status dcli_slip_open(dcli_slip *slip, dcli_received *received_out)
+dcl_status dcli_envelope_open(dcli_envelope *envelope, dcli_received *received_out)
 {
-    dcli_incoming *incoming = &slip->incoming;
+    dcli_incoming *incoming = &envelope->incoming;
     dcli_received received = {.from = -1, .descriptor = -1, .frames = incoming->frames};
     dcl_status status = DCL_OK;
     if (incoming->extra_frames > 0)
@@ -52,16 +52,16 @@ dcl_status dcli_slip_open(dcli_slip *slip, dcli_received *received_out)
     if (status == DCL_OK)
         *received_out = received;
     else
-        dcli_slip_drop(slip);
+        dcli_envelope_drop(envelope);
     return status;
 }
 
-uint64_t dcli_slip_version(const dcli_slip *slip)
+uint64_t dcli_envelope_version(const dcli_envelope *envelope)
 {
-    return dcli_message_version(slip->incoming.bytes, slip->incoming.length);
+    return dcli_message_version(envelope->incoming.bytes, envelope->incoming.length);
 }
 
-void dcli_slip_wait(int count, const int descriptors[], int64_t until_ns)
+void dcli_envelope_wait(int count, const int descriptors[], int64_t until_ns)
 {
     struct pollfd polled[DCLI_LISTENER_DESCRIPTORS];
     for (int d = 0; d < count; d++)
