@@ -153,7 +153,7 @@ static dcli_chunk *open_chunk(dcli_builder *builder, int peer, bool written)
     return chunk;
 }
 
-/* Record the stage that the next item belongs to. */
+/* Record for which stage the next item of the plan is requested (-1: none, or several). */
 static dcl_status note_stage(dcli_builder *builder, int64_t stage)
 {
     int64_t number = builder->plan->item_count;
@@ -163,7 +163,7 @@ static dcl_status note_stage(dcli_builder *builder, int64_t stage)
     return DCL_OK;
 }
 
-/* Append a region to the last chunk, which has room for it. */
+/* Append an item for a region to the last chunk, which has room for it. */
 static dcl_status add_item(dcli_builder *builder, const dcli_need *need, const dcli_region *region, int64_t bytes)
 {
     dcli_plan *plan = builder->plan;
@@ -197,7 +197,7 @@ static dcl_status add_spot(dcli_builder *builder, const dcli_point *point)
     return DCL_OK;
 }
 
-/* Keep the grids of the operands in the plan; dcli_plan_item() needs them. */
+/* Copy the grids of the operands into the plan, once; dcli_plan_item() needs them. */
 static dcl_status note_grids(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;

@@ -13,7 +13,8 @@
 typedef struct dcli_need {
     bool written;
     int peer, operand;
-    int64_t stage; /* the stage that needs them; -1: any stage, of this or a later batch, whose box intersects theirs */
+    int64_t stage; /* the stage that needs them; -1: every stage, of this or a later batch, whose box meets theirs
+                      (host transfers: none) */
     dcli_region region;
 } dcli_need;
 
@@ -23,8 +24,8 @@ typedef struct dcli_point {
     int16_t operand;
     bool written;
     int64_t number; /* row-major number of the element in the array's grid */
-    int64_t offset; /* its offset in the peer's part */
-    int64_t stage;  /* -1: none */
+    int64_t offset; /* where it is in the peer's part, in elements */
+    int64_t stage;  /* the stage that needs it; -1: none */
 } dcli_point;
 
 /** A footprint for which a stage is needed. */
@@ -32,8 +33,8 @@ typedef struct dcli_want {
     int64_t stage;
     bool content;    /* elements are copied in */
     bool written;    /* the stage is for output */
-    int64_t sources; /* the first so many entries of builder->source can fill it */
-    dcl_box box;     /* a part of the stage's */
+    int64_t sources; /* number of entries of builder->source that may fill it: those that existed when it was added */
+    dcl_box box;     /* the elements: all or a part of the stage's box */
 } dcli_want;
 
 /** State of one array operand while a FORALL is planned. */
@@ -41,18 +42,20 @@ typedef struct dcli_seen {
     bool keeps;                   /* received elements may become replicas at this node */
     bool copied;                  /* this node has replicas of it from earlier operations, and the plan reads from
                                      them */
-    bool unique;                  /* no element can be needed twice: one injective access */
-    dcli_box_set set;             /* otherwise: all elements needed so far, so that none is requested twice; */
-    dcli_box_set arrived;         /* the boxes of received items, */
-    int64_t *item, item_capacity; /* and their numbers */
+    bool unique;                  /* no element is needed twice: one access reads it, which is injective, and there
+                                     are no replicas */
+    dcli_box_set set;             /* elements that are not requested (again): those of replicas, and, unless
+                                     `unique`, those needed so far */
+    dcli_box_set arrived;         /* unless `unique`: boxes of the items that the plan's batches receive so far */
+    int64_t *item, item_capacity; /* [item_capacity] the numbers of these items in plan->item, in the same order */
     dcli_block_set *blocks;       /* [node_count] touched blocks, per owner */
 } dcli_seen;
 
 /** A replica as a source for stages; if its box extends beyond a periodic axis, one of its images. */
 typedef struct dcli_source {
     int operand;
-    dcl_box box;      /* of the copy */
-    dcli_image image; /* its elements: the whole box, or a part */
+    dcl_box box;      /* of the replica */
+    dcli_image image; /* its elements in the grid: all of the box, or the part that wraps around to there */
 } dcli_source;
 
 typedef struct dcli_builder {
@@ -69,7 +72,7 @@ typedef struct dcli_builder {
     int64_t *item_stage; /* per item of the plan: its stage, or -1 */
     int64_t item_stage_capacity;
     int64_t items_noted;    /* number of items already entered into the `arrived` set of their operand */
-    int64_t *stream_length; /* [2 * (node_count + 1)] number of chunks so far, per stream and peer */
+    int64_t *stream_length; /* [2 * (node_count + 1)] number of chunks so far, at 2 * peer + written */
     dcli_seen seen[DCLI_MAX_PARAMS];
     bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
     bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid */
@@ -81,22 +84,24 @@ typedef struct dcli_builder {
     dcli_source *source; /* replicas: existing ones, and those that this plan makes */
     int64_t source_count, source_capacity;
     int64_t kept_bytes;            /* bytes of the replicas that this plan makes */
-    bool *owners;                  /* [node_count] scratch */
+    bool *owners;                  /* [node_count + 1] scratch */
     struct dcli_early_read *early; /* reads in place of the current batch, while there are few (plan_early.c) */
     int64_t early_count, early_capacity, early_bytes;
 } dcli_builder;
 
-/* Append a zeroed entry. @return the entry, or NULL (DCL_ERR_NOMEM recorded). Earlier pointers into the list become
- * invalid. */
+/* Append a zeroed entry, or `count` of them, to a list of the plan; a new batch refers to the ends of the other lists.
+ * @return the (first) entry, or NULL (DCL_ERR_NOMEM recorded). Earlier pointers into the list become invalid. */
 dcli_batch *dcli_builder_batch(dcli_builder *builder);
 dcli_work *dcli_builder_work(dcli_builder *builder);
 dcli_binding *dcli_builder_bindings(dcli_builder *builder, int count);
 dcli_stage *dcli_builder_stage(dcli_builder *builder);
 dcli_piece *dcli_builder_piece(dcli_builder *builder);
 dcli_piece *dcli_builder_pieces(dcli_builder *builder, int64_t count);
-/** Reserve memory for the works of a FORALL: lists that grow by doubling are copied, and touch twice the memory. */
+/** Reserve memory for so many more works of a FORALL and their bindings: lists that grow by doubling are copied, and
+ *  touch twice the memory. */
 dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
-/** Allocate the limits of a binding, not filled in. These pointers stay valid. */
+/** Allocate the limits of a binding, not filled in. The pointer stays valid as long as the plan. NULL:
+ *  DCL_ERR_NOMEM. */
 dcli_limits *dcli_builder_limits(dcli_builder *builder);
 void dcli_limits_free(dcli_limits_block *blocks);
 dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
@@ -104,13 +109,14 @@ dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
 dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 
-/** Put the needs of the current (last) batch into chunks, peer by peer, and clear the list of needs. */
+/** Put the needs or points of the current (last) batch into chunks, peer by peer, first those that are read; clear
+ *  their lists. */
 dcl_status dcli_builder_chunks(dcli_builder *builder);
 
 _Static_assert(sizeof(bool) == 1, "flags are searched as bytes");
 
-/** The first node from `from` on that is set in builder->owners; `end` if there is none below. It searches bytes many
- *  at a time, because this dominates plans of few nodes out of thousands. */
+/** The first node from `from` on that is set in builder->owners; `end` if none before `end` is. memchr() compares many
+ *  flags at a time; the search dominates the time of plans that involve few nodes out of thousands. */
 static inline int dcli_next_owner(const dcli_builder *builder, int from, int end)
 {
     const bool *found = from < end ? memchr(builder->owners + from, true, (size_t)(end - from)) : NULL;

@@ -43,8 +43,8 @@ typedef struct dcli_node_replicas {
 /** The directory. Start with {.node_count = n} and `node` NULL; the lists are allocated at first use. */
 typedef struct dcli_directory {
     int node_count;
-    int64_t generation;       /* of all replicas here; they are dropped before an operation whose dcli_operand.kept is
-                               larger */
+    int64_t generation;       /* of all replicas here; they are dropped before an operation whose
+                                 dcli_operand.generation is larger */
     dcli_node_replicas *node; /* [node_count] */
 } dcli_directory;
 
@@ -62,7 +62,7 @@ typedef struct dcli_directory_state {
 dcl_status dcli_directory_describe(const dcli_directory *directory, int node, const dcli_operation *operation,
                                    dcli_directory_state *state_out);
 /** Iterate over a node's replicas of an operand's storage. @param after  the previous one, NULL at first. @return NULL:
- *  no more. */
+ *  no more; none at all if operand->generation is 0. */
 const dcli_replica *dcli_directory_next(const dcli_directory *directory, int node, const dcli_operand *operand,
                                         const dcli_replica *after);
 /** Bytes of a node's replicas that count against its budget. */
@@ -78,7 +78,8 @@ void dcli_directory_begin(dcli_directory *directory, const dcli_operation *opera
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_directory_add(dcli_directory *directory, int node, const dcli_operation *operation,
                               const dcli_plan *plan);
-/** Drop replicas of what an operation writes, or drops. @param dropped  as above. */
+/** Drop, at all nodes, the replicas that contain an element which an operation writes; DROP: those of its operands.
+ *  @param dropped  called for each; NULL: no callback. */
 void dcli_directory_write(dcli_directory *directory, const dcli_operation *operation, dcli_dropped_fn *dropped,
                           void *user);
 void dcli_directory_free(dcli_directory *directory);

@@ -1,5 +1,5 @@
-/* workqueue/node.c - the state machine of one peer: making and freeing it, and choosing its next action. The rules are in
- * node.h; each condition names its rule. */
+/* workqueue/node.c - the state machine of one peer: making and freeing it, and choosing its next action. The rules
+ * are in node.h. */
 #include "workqueue/node_inside.h"
 
 #include <assert.h>
@@ -196,8 +196,9 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
     return false;
 }
 
-/* Most bytes that may be granted: enough for one batch that computes while another receives, and enough to keep a link
- * busy. More would only take memory. The chunks of the oldest operation can always be granted. */
+/* Most bytes that may be granted and not dropped: twice what the operation needs at once, so that one batch computes
+ * while another receives, but at least `ahead_bytes`, to keep a link busy, and at most the pool. So the oldest
+ * operation always gets its chunks. */
 static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op)
 {
     const int64_t usual = 32 << 20, ahead = node->terms.ahead_bytes > 0 ? node->terms.ahead_bytes : usual;

@@ -92,7 +92,7 @@ dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool wr
                            dcl_status status);
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
-/** Another peer reports that the contents of storages are undefined since `operation`. */
+/** Another peer reports that the contents of storages are undefined for operations after `operation`. */
 dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], dcl_status status);
 /** A batch started by DCLI_DO_RUN has finished reading other nodes' parts in place, but still runs. The owners of these
  *  parts may overwrite them from now on. This event is optional: the end of a batch implies it. */

@@ -263,7 +263,7 @@ dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batc
                          operation);
     bool cause = status != DCL_OK;
     if (status == DCL_OK)
-        status = dcli_op_inputs(node, op); /* the failure was found while the batch ran */
+        status = dcli_op_inputs(node, op); /* an input was found to have failed while the batch ran */
     dcl_status told = DCL_OK;
     if (status != DCL_OK) {
         if (op->skip == DCL_OK)

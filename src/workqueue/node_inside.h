@@ -12,21 +12,22 @@ enum {
     DCLI_GRANTS_AHEAD = 4096
 };
 
-/* In one operation, the chunks of one direction between this peer and another, all of the other peer's plan. */
+/* The chunks of another peer's plan that concern this one, in one operation and direction: the T chunks that we send
+ * it, or the U chunks that it sends us. */
 struct dcli_stream {
-    int64_t *chunk; /* [total] numbers in plan->chunk, in order */
+    int64_t *chunk; /* [total] numbers in plan->chunk of that plan, in order */
     int64_t total;
-    int64_t granted, passed; /* T to send: granted, and packing started. U to receive: arrived, and committing
-                                started */
-    int64_t ended;           /* T to send: packed. U to receive: committed */
+    int64_t granted, passed; /* numbers of chunks. T to send: granted by the peer, and packing started. U to receive:
+                                arrived, and committing started */
+    int64_t ended;           /* number of chunks. T to send: packed. U to receive: committed */
     dcl_status *status;      /* U to receive: [total] the status of each chunk */
 };
 
 struct dcli_exchange {
     const dcli_plan *plan;            /* the other peer's plan; NULL: nothing is exchanged */
     struct dcli_stream send, receive; /* T that it reads from us; U that it writes to us */
-    int64_t grant_due, grant_told;    /* T of our plan that we read from the peer: chunks for which there is memory, and
-                                         chunks granted to the peer */
+    int64_t grant_due, grant_told;    /* our T chunks from the peer: chunks for which there is memory, and chunks
+                                         granted to the peer */
 };
 
 /* What an operation waits for. Each need comes from one of its storages, as a whole, and names the last earlier
@@ -50,16 +51,18 @@ struct dcli_open_op {
     int64_t number;
     const dcli_plan *own;
     struct dcli_exchange *exchange; /* [peers], NULL: a local operation */
-    struct dcli_need *need;         /* what is not met yet */
+    struct dcli_need *need;         /* conditions that were not met when last looked at */
     int64_t need_count, need_capacity;
-    int64_t started, ended; /* numbers of batches; the ended ones are the first */
+    int64_t started, ended; /* batches with lower numbers than `started` have started; all lower than `ended` have
+                               ended */
     int64_t read;           /* number of batches that have finished reading peers' parts; includes the ended ones */
     bool *batch_ended, *batch_read; /* [batches] */
     bool *arrived, *dropped;        /* [own chunks] */
     int64_t drop_from;              /* own T chunks with lower numbers are dropped */
     int64_t transfers;              /* chunks of both directions that are not yet packed, sent, committed or dropped */
     dcl_status skip;                /* DCL_OK: compute; else all further batches are skipped with this status */
-    bool lost;                      /* it needs an absent node, so it fails even if all its data arrives */
+    bool lost;                      /* an absent node has a part of an operand, so it fails even if all its data
+                                       arrives */
     bool told_failed;
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node */
 };
@@ -72,7 +75,7 @@ struct dcli_early {
     dcl_status status;
 };
 
-/* A made chunk that waits to be sent. */
+/* A U chunk that waits to be sent; `ended` and `status`: of the batch that makes it. */
 struct dcli_made {
     int64_t operation, chunk, batch;
     bool ended;
@@ -97,9 +100,9 @@ struct dcli_peer {
     enum dcli_presence presence;
     int64_t done, ready;             /* its watermarks; INT64_MAX if it is absent */
     int64_t early_done, early_ready; /* its watermarks, received before we were informed that it joins */
-    int64_t told_done, told_ready;   /* what we told it */
-    int64_t owed_done; /* up to `done`: the last operation in which we read its part in place. It may wait for our
-                          `done` to get there */
+    int64_t told_done, told_ready;   /* our watermarks as last sent to it */
+    int64_t owed_done; /* last operation, of those up to our `done`, that reads its part in place: it may wait for
+                          our `done` to get there */
     int64_t interest;  /* it needs to hear when our watermarks reach this operation; 0: none, or it is absent */
     int64_t credit_due;
     int64_t early_grants; /* early grants for operations not seen here: at most DCLI_GRANTS_AHEAD */
@@ -159,7 +162,8 @@ bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need);
 bool dcli_needs_met(const dcli_node *node, struct dcli_open_op *op, enum dcli_need_kind kind, int peer);
 /** Whether all output of peers to what the operation touches is committed. */
 bool dcli_commits_met(const dcli_node *node, struct dcli_open_op *op);
-/** The write rule. */
+/** The write rule: whether peers have read the elements of our part that the operation may overwrite, and their earlier
+ *  output there is committed. */
 bool dcli_writes_allowed(const dcli_node *node, struct dcli_open_op *op);
 /** Whether the batches may start to read peers' parts in place: the peers are ready with them. */
 bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op);
@@ -175,13 +179,13 @@ void dcli_advance_marks(dcli_node *node);
 bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation);
 /** Remove from an operation all exchanges with the absent peer q that have not begun. */
 void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q);
-/** Fail an operation because a node is absent. */
+/** Fail an operation because a node is absent, unless it only frees memory (RELEASE, DROP). */
 dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);
 
 /* ---- node_event.c: messages and ends */
 
-/** Report once that the contents of the operation's outputs are undefined. @param cause  found here, not caused by
- *  another failure. */
+/** Queue a FAILED action, once per operation, and record that the contents of the operation's outputs are undefined.
+ *  @param cause  found here, not caused by another failure. */
 dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause);
 /** Process the messages that arrived before their operation. */
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);

@@ -133,7 +133,7 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
                          "node %d is said to join at operation %" PRId64 "; expected one that is not there, and an "
                          "operation after %" PRId64,
                          peer, first_operation, node->seen);
-    int64_t over = first_operation - 1; /* the newcomer has the same watermarks for us */
+    int64_t over = first_operation - 1; /* the newcomer begins with the same watermarks for us */
     dcl_status status = check_all_over(node, over);
     if (status != DCL_OK)
         return status;

@@ -33,7 +33,6 @@ bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need)
     }
 }
 
-/* Whether all needs of a kind are met. Needs that are met are removed. @param peer  -1: those of all peers. */
 bool dcli_needs_met(const dcli_node *node, struct dcli_open_op *op, enum dcli_need_kind kind, int peer)
 {
     for (int64_t n = 0; n < op->need_count;) {
@@ -53,13 +52,11 @@ bool dcli_commits_met(const dcli_node *node, struct dcli_open_op *op)
     return dcli_needs_met(node, op, DCLI_NEED_COMMIT, -1);
 }
 
-/* The write rule. */
 bool dcli_writes_allowed(const dcli_node *node, struct dcli_open_op *op)
 {
     return dcli_needs_met(node, op, DCLI_NEED_READ, -1) && dcli_commits_met(node, op);
 }
 
-/* Whether the owners of all parts that the operation reads in place are ready with them. */
 bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op)
 {
     return dcli_needs_met(node, op, DCLI_NEED_READY, -1);
@@ -115,8 +112,8 @@ void dcli_advance_marks(dcli_node *node)
         for (int q = 0; op != NULL && op->exchange != NULL && q < node->peers; q++)
             if (op->exchange[q].receive.ended < op->exchange[q].receive.total)
                 return;
-        /* a peer without tasks forwards failures, too; otherwise it would depend on the order of messages which arrays
-         * fail */
+        /* a peer without batches reports failures of inputs, too; otherwise it would depend on the order of messages
+         * which arrays fail */
         if (op != NULL && has_outputs(op) && dcli_op_inputs(node, op) != DCL_OK)
             dcli_tell_failed(node, op, DCL_ERR_INVALID, false);
     }

@@ -131,7 +131,8 @@ static bool is_written(const dcli_body *body, int k)
     return false;
 }
 
-/* Widen axis v of a view's grid by the halo on both sides. The axis shows all of the periodic axis d of the base. */
+/* Widen axis v of a view's grid by the halo on both sides. The axis shows all of the periodic axis d of the base.
+ * @param backwards  in descending order. */
 static void widen(dcl_grid *grid, int v, const dcli_layout *layout, int d, bool backwards)
 {
     int64_t before = backwards ? layout->rule.halo_high[d] : layout->rule.halo_low[d];

@@ -25,7 +25,7 @@ typedef struct dcli_operand {
     int64_t storage;            /* number of the storage; -1: a scalar or prelude */
     const dcli_layout *layout;  /* borrowed; NULL for scalars */
     const dcli_transform *view; /* borrowed; the view through which it is accessed; NULL: none */
-    bool reshaped;              /* the layout is a reshaped one of the storage */
+    bool reshaped;              /* the layout is that of a reshaped view, not the storage's own */
     dcli_declared declared;     /* FORALL: the declaration of what is read; borrowed */
     bool reads, writes;         /* it is read; it is written. An operand whose elements may be left unwritten counts
                                    as read, too, because their old values are needed */

@@ -74,8 +74,8 @@ static dcl_status need_all(dcli_builder *builder, bool written)
     return status;
 }
 
-/* Whether a host transfer is planned by element numbers: the map deals single elements, and a large part of them is
- * transferred. */
+/* Whether a host transfer is planned by element numbers: the map deals single elements, and at least one in FEW of them
+ * is transferred. */
 static bool is_of_points(const dcli_builder *builder)
 {
     enum { FEW = 16 };
@@ -237,8 +237,8 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     return DCL_OK;
 }
 
-/* Whether every access has the layout and the subscripts of the first output, so that each node reads and writes only
- * its own elements. */
+/* For a FORALL: whether every access has the layout and the subscripts of the first output, so that each node reads and
+ * writes only its own elements. */
 bool dcli_operation_is_local(const dcli_operation *operation)
 {
     if (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_MOVE)

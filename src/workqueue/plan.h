@@ -11,7 +11,7 @@
 #include "segment/transfer.h"
 #include "workqueue/directory.h"
 
-/** For dcli_plan_terms.early_bytes: copying this much takes less time than a message between two nodes. */
+/** The usual dcli_plan_terms.early_bytes, 64 KB: copying so much takes less time than a message between two nodes. */
 #define DCLI_EARLY_BYTES (INT64_C(64) << 10)
 
 /** Parameters of planning besides the operation; the same on all nodes of a session, except local_bytes, on which no
@@ -24,18 +24,17 @@ typedef struct dcli_plan_terms {
     int64_t pool_bytes;         /* most bytes of received chunks at a node */
     int64_t kept_bytes;         /* most bytes of replicas at a node, without padding */
     int64_t early_bytes;        /* most bytes of peers' parts that a batch copies when it starts: dcli_stage.early */
-    int64_t local_bytes;        /* batches that use own parts only are joined to batches of at most so many bytes of
-                                   the first output (and batch_bytes of stages), which come before the others; 0:
-                                   they are not */
+    int64_t local_bytes;        /* batches that use own parts only are joined up to so many bytes of the first
+                                   output, and batch_bytes of stages, and put before the others; 0: they are not */
     const dcli_directory *directory; /* the record of replicas before this operation; NULL: there are none */
     bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;                  /* for tests: do not use plan_points.c */
     bool streams;                    /* plan only what others exchange with the planned node: see dcli_plan_make() */
 } dcli_plan_terms;
 
-/** The bounds that kernels check the indices of an access against, per axis of the array. */
+/** The bounds against which kernels check the indices of an access, per axis of the array as the body sees it. */
 typedef struct dcli_limits {
-    int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* indices that are there */
+    int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* first valid index, and number of valid ones */
     /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the valid indices; others: 0. */
     int64_t width[DCL_MAX_RANK];
 } dcli_limits;
@@ -84,7 +83,7 @@ typedef struct dcli_stage {
     int64_t first_in, in_count;   /* pieces copied in before the launch */
     int64_t first_out, out_count; /* outputs: pieces copied out after the launch (OWN; CHUNK: into U chunks) */
     dcli_stage_kind kind;
-    dcli_policy policy; /* NEW_REPLICA: by which the replica is kept */
+    dcli_policy policy; /* NEW_REPLICA: why it is made */
     bool unfinished;    /* NEW_REPLICA: a later batch copies more into it */
     /* TEMPORARY: contains few elements, some of them from parts that are read in place. It is filled before kernels
      * run, so that the owners of these parts need not wait for the end of the batch. */

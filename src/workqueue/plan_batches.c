@@ -56,7 +56,7 @@ static dcl_status end_batch(struct batching *batching)
     return status;
 }
 
-/* Plan a box that fits a batch. */
+/* Plan a box that fits a batch: in the current batch, or in a new one if the current would become too large. */
 static dcl_status plan_block(struct batching *batching, const dcl_box *box)
 {
     int64_t elements = dcli_box_elements(box);
@@ -122,8 +122,8 @@ static dcl_status sort_tiles(const dcl_grid *grid, const dcli_region_list *tiles
     return DCL_OK;
 }
 
-/* List the boxes of tiles; neighbours may be one box. The tiles of a hashed map are sorted, because sets of boxes are searched
- * quickly only if neighbours follow each other (segment/set.c). */
+/* List the boxes of tiles; neighbouring tiles may be listed as one box. The tiles of a hashed map are sorted, because
+ * sets of boxes are searched quickly only if neighbours follow each other (segment/set.c). */
 static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count)
 {
     const dcli_layout *layout = builder->operation->operand[builder->operation->body->first_output].layout;

@@ -84,8 +84,8 @@ static void add_copied(dcli_builder *builder)
                 dcli_box_elements(&plan->stage[s].box) * dcli_builder_bytes(builder, plan->stage[s].operand);
 }
 
-/* An upper bound, at most `most`, on the number of different values that these subscripts take over a box: no more
- * elements are read. */
+/* An upper bound, at most `most`, on the number of elements that an access reads for the indices of a box: that of
+ * index combinations which occur in its subscripts. */
 static int64_t different_reads(const dcli_subscripts *subscripts, const dcl_box *box, int64_t most)
 {
     int64_t reads = 1;

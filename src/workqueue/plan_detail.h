@@ -13,7 +13,7 @@ typedef struct dcli_plan_pair {
 /** For one access: how much larger its footprints are than what it reads; 0 if dcli_access_is_wide() is false. */
 typedef struct dcli_plan_excess {
     int64_t elements;     /* elements of the footprints of all works */
-    int64_t read_at_most; /* of these */
+    int64_t read_at_most; /* an upper bound on how many of these are read */
 } dcli_plan_excess;
 
 struct dcli_plan_detail {

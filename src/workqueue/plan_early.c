@@ -16,8 +16,8 @@ static int64_t bytes_of(const dcli_builder *builder, int k, const dcl_box *box)
     return dcli_padded_elements(box, dcli_builder_bytes(builder, k)) * dcli_builder_bytes(builder, k);
 }
 
-/* Only a node whose device uses host memory in place copies early: a GPU makes its copies in the order of its
- * kernels. */
+/* Most bytes that a batch copies early. Only a node whose device uses host memory in place does; a GPU makes its copies
+ * in the order of its kernels. */
 static int64_t most_bytes(const dcli_builder *builder)
 {
     return (builder->terms->ways[builder->self].can & DCLI_CAN_READ) != 0 ? builder->terms->early_bytes : 0;

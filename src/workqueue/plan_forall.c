@@ -197,7 +197,7 @@ static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
     return owner < end && dcli_next_owner(builder, owner + 1, end) == end ? owner : -1;
 }
 
-/* For an operand of which this node keeps replicas: find the policy by which the footprint becomes one, if any. */
+/* For an operand of which this node keeps replicas: set view->policy: why the footprint becomes one, or NONE. */
 static dcl_status look_for_replica(dcli_builder *builder, int a, struct dcli_view *view)
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);
@@ -284,14 +284,15 @@ static struct range whole_range(const dcl_box *box)
     return range;
 }
 
-/* What is still to be cut off a box. */
+/* How far a box has been cut, and so what to do with it next. */
 enum step {
-    STEP_IN_GRID,        /* its reads lie in their grids: cut off those beyond periodic axes */
-    STEP_UNCHECKED,      /* they do not cross periodic axes either: cut off what other nodes own */
-    STEP_BORDER,         /* a border of a large box: cut it where a segment ends */
-    STEP_CHECKED_BORDER, /* the same, and reads may leave their grid */
+    STEP_IN_GRID,        /* its reads lie in their grids; next: cut off the indices that read beyond periodic axes */
+    STEP_UNCHECKED,      /* nor do its reads cross periodic axes; next: cut off the indices that read other nodes'
+                            elements */
+    STEP_BORDER,         /* a border of a large box; next: cut it where a segment ends */
+    STEP_CHECKED_BORDER, /* as BORDER, but reads may leave their grid */
     STEP_AS_IS,
-    STEP_CHECKED /* nothing more, but reads may leave their grid */
+    STEP_CHECKED /* AS_IS: nothing more is cut; CHECKED: neither, but reads may leave their grid */
 };
 
 static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step step);
@@ -327,8 +328,8 @@ static dcl_status plan_as_is(dcli_builder *builder, const dcl_box *box, bool che
 enum { LARGE_SEGMENT = 1 << 12 };
 
 /* Find the regions in which nodes store a footprint, and put them into builder->fresh. It stays empty if there is one
- * region or more than MOST, if they have gaps, if they have fewer than `least` elements on average, or if a peer has to
- * send its elements and no peer's part is read in place. */
+ * region or more than MOST, if they do not contain all of the footprint or have other strides, if they have fewer than
+ * `least` elements on average, or if a peer has to send its elements and no peer's part is read in place. */
 static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foot, int64_t least)
 {
     enum { MOST = 64 };
@@ -594,8 +595,9 @@ static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per
     return status;
 }
 
-/* Most elements of the first output in one batch when tiles are cut. If some footprint is the same for all parts of a
- * tile, each part would get its own copy in a stage: then tiles are not cut, and neither are tiles of a tile kernel. */
+/* Most elements of the first output in one batch when tiles are cut. Tiles are not cut (INT64_MAX) for tile kernels,
+ * nor if an access has a declared reach: its footprint may be the same for all parts of a tile, and each part would
+ * copy it into a stage of its own. */
 static int64_t most_elements(const dcli_builder *builder)
 {
     const dcli_body *body = builder->operation->body;

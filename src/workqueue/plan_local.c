@@ -60,7 +60,8 @@ static bool fits(const dcli_builder *builder, const sizes *a, const sizes *b)
            (b->stages == 0 || a->stages + b->stages <= builder->terms->batch_bytes);
 }
 
-/* Join neighbouring local batches. @param local_out  [batch_count] whether each is local. @return their new number. */
+/* Join neighbouring local batches. @param local_out  per new batch: whether it is local. @param number_out
+ * [batch_count] per old batch: the new one that contains it. @return the number of new batches. */
 static int64_t join(dcli_builder *builder, bool local_out[], int64_t number_out[])
 {
     dcli_plan *plan = builder->plan;
@@ -87,7 +88,8 @@ static int64_t join(dcli_builder *builder, bool local_out[], int64_t number_out[
     return count;
 }
 
-/* Put the local batches first. @param number  [before] in: of each batch after it was joined; out: after that, too. */
+/* Put the local batches first. @param number  [before] for each batch before the joining: the one that contains it;
+ * updated. */
 static dcl_status put_first(dcli_plan *plan, const bool local[], int64_t before, int64_t number[])
 {
     int64_t *to = dcli_malloc((size_t)plan->batch_count * sizeof *to), next = 0;

@@ -33,7 +33,7 @@ static dcl_status find_largest(dcli_builder *builder, const dcl_box *box, dcl_bo
 }
 
 /* Find the boxes to replicate: the whole box, or, if one piece of the node's own part covers more than half of it, the
- * boxes around this piece. */
+ * boxes around this piece. Boxes of own elements only, or in a replica already, are left out. */
 static dcl_status find_copies(dcli_builder *builder, dcli_box_list *copies)
 {
     const dcl_box *box = &builder->operation->box;

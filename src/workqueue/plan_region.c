@@ -9,7 +9,8 @@
 static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a);
 static dcl_status plan_without_gaps(dcli_builder *builder, const dcl_box *box);
 
-/* Plan the indices of `rest` that lie in a portion (segment/declared.h), and remove them from `rest`. */
+/* Plan the indices of `rest` that lie in `portion`, a box of indices for which the program's DCL_IN_FUNCTION gave one
+ * box to read, and remove them from `rest`. */
 static dcl_status take_portion(dcli_builder *builder, const dcl_box *portion, int a, dcli_box_list *rest)
 {
     dcli_box_list left = {0};

@@ -49,7 +49,8 @@ dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_
 /* How move_box() treats a box of other nodes' elements. */
 struct move {
     int64_t stage;         /* as dcli_need.stage */
-    bool written, counted; /* they are sent to their owners, else received; they are added to the counters */
+    bool written, counted; /* `written`: they are sent to their owners, else received; `counted`: they are added to
+                              the counters */
 };
 
 /* For each peer that owns elements of a box: count them, and add a need if they must be sent in either direction. */
@@ -231,7 +232,7 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
     return status;
 }
 
-/* ---- kept copies -------------------------------------------------------------------------------------------------- */
+/* ---- replicas ------------------------------------------------------------------------------------------------------ */
 
 static dcl_status add_source(dcli_builder *builder, int k, const dcl_box *box)
 {

@@ -77,7 +77,7 @@ struct dcli_early_read {
     struct dcli_view view;
 };
 
-/** Record a binding to a peer's part. */
+/** Record a binding to a peer's part, for dcli_early_stage(). */
 dcl_status dcli_early_note(dcli_builder *builder, int a, int64_t binding, const dcl_box *space,
                            const struct dcli_view *view);
 /** At the end of a batch, before dcli_fill_stages(): if the recorded footprints are small, rebind them to stages. */
@@ -120,11 +120,11 @@ static inline bool dcli_has_copies(const dcli_builder *builder, int k)
     return builder->seen[k].keeps || builder->seen[k].copied;
 }
 
-/** Whether a box intersects a replica of an operand that has replicas from before the operation; those that the plan
- *  makes count, too. */
+/** Whether a box intersects a replica of operand k, from before the operation or made by this plan. False if there was
+ *  none before. */
 bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box);
 
-/** Whether some elements of a box have other owners, and no replica from before contains the whole box. */
+/** Whether some elements of a box have other owners, and no replica contains the whole box. */
 bool dcli_lacks(dcli_builder *builder, int k, const dcl_box *box);
 
 /** Let the current batch copy a part of a box into a replica of the box. Parts of all batches are disjoint. */

@@ -16,7 +16,7 @@ typedef struct dcli_storage {
     int64_t last_write;      /* last operation seen that writes it, on any node */
     int64_t *last_read_by;   /* [peers] last operation seen in which this peer reads our part */
     int64_t *last_write_by;  /* [peers] last operation seen in which this peer writes to our part */
-    int64_t prune_at;        /* number of list entries at which pruning is worthwhile */
+    int64_t prune_at;        /* dcli_storage_prune() acts when the lists have 32 entries more than this */
     dcli_numbers failures;   /* operations after which its contents are undefined */
     dcli_numbers overwrites; /* operations that overwrite all of it */
 } dcli_storage;
