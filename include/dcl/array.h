@@ -18,8 +18,8 @@ typedef struct dcl_array dcl_array;
  *  @param grid  checked here: type, rank 1..DCL_MAX_RANK, extents >= 0, total bytes within int64_t.
  *  @param map   borrowed; the array keeps what it needs. NULL is passed through.
  *  @return the array, yours: dcl_release(); or NULL: DCL_ERR_INVALID (the grid; map and grid do not fit), DCL_ERR_NOMEM,
- *          DCL_ERR_UNSUPPORTED (half on a device that lacks it), DCL_ERR_NODE_LOST (the map uses a node that is lost: make
- *          a new map). Cost: one message per node at most. */
+ *          DCL_ERR_UNSUPPORTED (half on a device that lacks it), DCL_ERR_NODE_LOST (elements would lie on a node that is
+ *          lost: make a new map). Cost: one message per node at most. */
 DCL_API dcl_array *dcl_agile(dcl_grid grid, dcl_map *map);
 
 /** Release the array. Operations that were started, and calls of other threads, can still use it until they end. NULL is
@@ -51,8 +51,8 @@ DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *s
  *  @return DCL_OK; the errors of dcl_write(); the error of a failed array. After an error the contents of `target` are
  *          undefined, and DCL does not write to it any more. One exception: if the array was computed by a body
  *          that accessed elements outside a grid, the elements are in `target` and the status is DCL_ERR_RANGE, until the
- *          whole array is overwritten or dcl_clear_error() is called. A box that leaves the grid has the same status, but
- *          nothing is copied; the sentence tells the two apart. */
+ *          whole array is overwritten or dcl_clear_error() is called. For a box that leaves the grid the status is
+ *          DCL_ERR_RANGE, too, but nothing is copied; the error text tells the two cases apart. */
 DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]);
 
 /** Exchange the contents of two arrays of equal grid, type and map. Complete when it returns; no element is moved.
@@ -65,9 +65,9 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *  dcl_move() makes replicas ahead of use. Every body that reads the array uses the replicas that exist, no matter which
  *  call made them.
  *
- *  Limits per node: replicas take at most config.kept_bytes. On a node, a body makes no further replica when the
- *  arrays that it reads already have, together, replicas of 256 boxes. Elements beyond these limits are moved each time.
- *  (dcl_move() has a higher limit.)
+ *  Limits per node: replicas take at most config.kept_bytes. If a node already has replicas of 256 boxes of the arrays that
+ *  a body reads, counted together, the body makes no further replica there. Elements beyond these limits are moved each
+ *  time. (dcl_move() has a higher limit.)
  *
  *  A write drops the replicas that contain an element that it writes. A failed operation and a node that joins drop
  *  all replicas. When a failure becomes known, operations that have already been called may fail, too, because they lack a
@@ -93,8 +93,8 @@ typedef struct dcl_npy_info {
 } dcl_npy_info;
 
 /** Read the header of a .npy file (format 1.0, 2.0 or 3.0) and check that the file is as long as it says.
- *  @return DCL_OK; DCL_ERR_FILE (missing, truncated, not .npy, an element type DCL has not, e.g. object), naming the
- *          path. Source: NumPy Enhancement Proposal 1. */
+ *  @return DCL_OK; DCL_ERR_FILE (missing, truncated, not .npy, an element type that DCL does not have, such as object); the
+ *          error text names the path. Source: NumPy Enhancement Proposal 1. */
 DCL_API dcl_status dcl_npy_inspect(const char *path, dcl_npy_info *info_out);
 
 /** Load a .npy file of the array's type and shape. Complete when it returns.
@@ -113,9 +113,9 @@ DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);
  *  of the nodes:
  *    - the nodes' parts are short runs in the file: less than 64 KB each (less than 512 bytes for workers over tcp);
  *    - some elements are stored nowhere. In the file they have the map's fill value.
- *  @return DCL_OK; DCL_ERR_FILE, or the error of a failed array: `path` has its old contents. Two exceptions: with
- *          DCL_ERR_RANGE (see dcl_read()) the file is written. If only the folder could not be written to the disk, the new
- *          file is there, and the sentence of the DCL_ERR_FILE says so. */
+ *  @return DCL_OK; DCL_ERR_FILE; DCL_ERR_RANGE (see dcl_read()); the error of a failed array. After an error `path` has
+ *          its old contents, except in two cases. After DCL_ERR_RANGE it has the new ones. If only the folder could not be
+ *          flushed to the disk, the call returns DCL_ERR_FILE, `path` has the new contents, and the error text says so. */
 DCL_API dcl_status dcl_save_npy(dcl_array *array, const char *path);
 /** dcl_save_npy() with a choice of order: if `fortran_order` is true, the first axis is fastest in the file. */
 DCL_API dcl_status dcl_save_npy_order(dcl_array *array, const char *path, bool fortran_order);

@@ -21,19 +21,21 @@ extern "C" {
  *   - Operation: one call that makes, writes, reads or moves elements. "Started when it returns": the operation runs after
  *     the call has returned; dcl_wait() waits for it, and a later call sees its results. "Complete when it returns": it has
  *     ended.
+ *   - Error text: the text that dcl_error() returns.
  *   - An array *fails* if an operation that writes it fails, or if a node that stores a part of it is lost. The contents of
  *     a *failed array* are undefined: calls that read it return the error, and operations that need it are not carried
- *     out. It becomes valid again when one operation overwrites all of it; after the loss of a node it never does.
- *   - A cluster *breaks* if its program, or a node that is a thread, has no memory for its own state, and when its last
- *     node is lost: from then on every call returns that error, until dcl_close(). A worker process that has no memory
- *     for its state, or that sends an invalid message, does not break the cluster: its node is lost.
+ *     out. It becomes valid again when one operation overwrites all of it, but never if a node that stores a part of it
+ *     was lost.
+ *   - A cluster *breaks* in two cases: the program, or one of its threads that serve nodes, has no memory for its own
+ *     state; or the last node is lost. From then on every call returns that error, until dcl_close(). A worker process
+ *     that has no memory for its state, or that sends an invalid message, does not break the cluster: its node is lost.
  *   - "NULL is passed through": a function that is given NULL returns NULL and does not change dcl_error(), which still
  *     describes the call that failed first.
  *   - Replica: a node's own copy of elements, mostly of elements that other nodes own. To *retain* a replica is to store
  *     it after the operation that moved its elements.
  *   - Tile: the elements of an array that are computed together, as one task.
- *   - Stage: temporary memory of a node, into which it copies inputs that are not contiguous. Batch: tiles of a node that
- *     are computed together. */
+ *   - Batch: tiles of a node that are launched together. Stage: temporary memory of a node, into which it copies inputs
+ *     that are not contiguous. */
 
 #define DCL_VERSION_MAJOR 0
 #define DCL_VERSION_MINOR 1
@@ -43,20 +45,21 @@ extern "C" {
 /** Most dimensions a grid can have. */
 #define DCL_MAX_RANK 8
 
-/* Sizes of structs. dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info and the rows of a report are plain
- * values; they never change. Other structs may get more fields at their end in later versions. So the library must know
+/* Sizes of structs. The layout of dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info and of the rows of a
+ * report never changes. Other structs may get more fields at their end in later versions. So the library must know
  * which version of a struct the program was compiled with:
  *   - A struct that the program fills (dcl_config, dcl_worker_config, dcl_call) begins with `struct_size`. Fields that
- *     the program does not have get their defaults. Where such a struct points to an array of other structs, the field
- *     beside the pointer has the size of one of them (dcl_call.arg_bytes).
+ *     the program's version lacks get their defaults. If such a struct points to an array of other structs, a further
+ *     field has the size of one of these (dcl_call.arg_bytes).
  *   - A struct that the library fills is passed to a function ..._sized() with its size; the library writes no more
  *     bytes than that. The function of the same name without _sized is inline and passes sizeof. Other languages call
  *     ..._sized().
  *   - The library itself allocates a dcl_report and sets its struct_size: compare it with the offset of a newer field
  *     before reading the field.
- * A size that is larger than the library's own is DCL_ERR_INVALID: the program was built against newer headers. */
+ * A call with a size that is larger than the library's own returns DCL_ERR_INVALID: the program was compiled with newer
+ * headers. */
 
-/** Result of a call. There are few codes, for branching; dcl_error() gives the sentence for people. */
+/** Result of a call. There are few codes, for branching; dcl_error() describes the error for people. */
 typedef enum dcl_status {
     DCL_OK = 0,
     DCL_ERR_INVALID,     /**< an argument does not make sense */
@@ -76,9 +79,9 @@ typedef enum dcl_status {
 /** The name of a status, such as "DCL_ERR_RANGE"; "DCL_ERR_?" for an unknown number. Never NULL; static storage. */
 DCL_API const char *dcl_status_name(dcl_status status);
 
-/** This thread's last error as a sentence: the call, the value found, what was expected and how to fix it. A call that
- *  gets NULL for a cluster, map or array fails with the error of this thread's last call that returned NULL instead of
- *  making one: the same status, the same sentence.
+/** Describe this thread's last error: the call, the value found, what was expected and how to fix it.
+ *  A call that returns a status fails if it is given NULL for a cluster, map or array that it needs. Its status and error
+ *  text are then those of this thread's last call that should have made such an object and failed.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

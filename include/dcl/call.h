@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/** Counters of a node, or of all. Planned counters are known before an operation runs: dcl_explain() returns the
- *  same numbers. */
+/** Counters of a node, or sums over all nodes. Planned counters are known before an operation runs: dcl_explain() returns
+ *  the same numbers. */
 typedef struct dcl_counters {
     int64_t tasks; /**< planned: tiles computed */
     int64_t
@@ -33,7 +33,7 @@ typedef struct dcl_counters {
 
 /** @param counters_bytes  sizeof(dcl_counters) of the program. */
 DCL_API dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counters_out, size_t counters_bytes);
-/** Counters since dcl_open(). Waits for the operations called so far, then asks every node that is there.
+/** Counters since dcl_open(). Waits for the operations called so far, then asks every node that is not lost.
  *  @param node  0..node_count-1, DCL_ALL_NODES, or DCL_HOST.
  *  @param counters_out  filled on success. The counters of a lost node are those of its last message.
  *  @return DCL_OK; DCL_ERR_INVALID, DCL_ERR_NOMEM, DCL_ERR_TIMEOUT (a node has not answered for ten seconds), or the error
@@ -78,7 +78,7 @@ typedef struct dcl_call {
 } dcl_call;
 
 /** Run a call.
- *  @return DCL_OK when started; otherwise the statuses of the function that dcl_call_kind names for this kind;
+ *  @return DCL_OK when started; otherwise the errors of the function that stands beside the kind in dcl_call_kind;
  *          DCL_ERR_INVALID also when struct_size, kind or arg_bytes is wrong.
  *          A call that is refused changes nothing. */
 DCL_API dcl_status dcl_call_run(const dcl_call *call);
@@ -86,17 +86,17 @@ DCL_API dcl_status dcl_call_run(const dcl_call *call);
 /** @param counters_bytes  sizeof(dcl_counters) of the program. */
 DCL_API dcl_status dcl_call_explain_sized(const dcl_call *call, int node, dcl_counters *counters_out,
                                           size_t counters_bytes);
-/** What a call would count, without running it: the planned counters; others are 0. Counters of a cluster grow by exactly these
- *  when the call is then run.
+/** The planned counters of a call, without running it; the other counters are 0. If the call is run next, the counters of
+ *  the cluster grow by exactly these amounts.
  *  A body is not compiled. Errors that only a device's compiler finds, such as an unknown function, appear when it is run.
- *  @param node  as in dcl_stats() (DCL_HOST: zeros). Of a move, everything is counted at the node that elements move to.
+ *  @param node  as in dcl_stats() (DCL_HOST: zeros). A move is counted at the node that receives the elements.
  *  @return the statuses of dcl_call_run(). The cluster's state does not change. */
 static inline dcl_status dcl_call_explain(const dcl_call *call, int node, dcl_counters *counters_out)
 {
     return dcl_call_explain_sized(call, node, counters_out, sizeof *counters_out);
 }
 
-/** A call that is all empty but for kind and size. */
+/** A call in which only `kind` and `struct_size` are set; all other fields are 0 or NULL. */
 static inline dcl_call dcl_call_of(dcl_call_kind kind)
 {
     dcl_call call;
@@ -106,8 +106,8 @@ static inline dcl_call dcl_call_of(dcl_call_kind kind)
     return call;
 }
 
-/* A description as an argument: a pointer that is valid to the end of the enclosing block (C), or of the full expression
- * (C++). */
+/* A pointer to a description, for use as an argument. It is valid until the end of the enclosing block (C) or of the full
+ * expression (C++). */
 #ifdef __cplusplus
 }
 

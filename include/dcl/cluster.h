@@ -12,18 +12,18 @@ extern "C" {
 
 /** The nodes that a program uses. Opaque. Several threads may use one cluster: their calls are serialized.
  *
- *  Clusters, maps and arrays are *handles*. The library recognises a handle that was released, closed or never made,
- *  for as long as the process runs: a call with such a handle changes nothing and returns DCL_ERR_INVALID, or NULL,
- *  with a sentence.
+ *  Clusters, maps and arrays are *handles*. As long as the process runs, the library recognises a handle that was
+ *  released or closed, or that it has never made: a call with such a handle changes nothing and returns DCL_ERR_INVALID
+ *  or NULL.
  *
  *  In a process that was forked from a process that has used DCL, all handles are invalid and dcl_open() fails: the
  *  clusters belong to the parent, and the child cannot harm them, not even when it exits. Fork before the first call of
  *  DCL, or execute a program in the child. */
 typedef struct dcl_cluster dcl_cluster;
 
-/** Receives a log line without newline. `level` is 1 warn, 2 info or 3 debug. Level 0 marks what a kernel or driver has
- *  printed in a worker process (docs/workers.md, "What is said"); these lines come whatever the setting `log` is. May
- *  be called from any thread. */
+/** Receives a log line without newline. `level` is 1 (warn), 2 (info) or 3 (debug). Level 0 marks what a kernel or driver
+ *  has printed in a worker process (docs/workers.md, "What is said"); these lines are received whatever the setting `log`
+ *  is. May be called from any thread. */
 typedef void dcl_log_fn(void *user, int level, const char *line);
 
 /** Settings. Fill with dcl_config_read(), change fields, pass to dcl_open().
@@ -32,7 +32,7 @@ typedef struct dcl_config {
     size_t struct_size;   /**< sizeof(dcl_config) in the program; set by dcl_config_read() */
     const char *devices;  /**< DCL_DEVICES: which OpenCL devices serve as nodes, see dcl_open() */
     const char *map;      /**< DCL_MAP: the map of dcl_map_default(), in the grammar of dcl_map_parse() */
-    const char *transfer; /**< DCL_TRANSFER: the way in which a node gets elements of another: "place" (it reads them in
+    const char *transfer; /**< DCL_TRANSFER: how a node gets elements of another node: "place" (it reads them in
                                the owner's memory), "slots" (messages whose data lies in shared memory), "send"
                                (messages that contain the data); "auto": for each pair of nodes the first of these
                                that is possible, but not "place" between GPUs of one process */
@@ -74,7 +74,7 @@ typedef struct dcl_config {
 DCL_API dcl_status dcl_config_read_sized(dcl_config *config_out, size_t config_bytes);
 /** Fill a configuration with the defaults, then with the DCL_ variables of the environment. Strings taken from the
  *  environment are valid until the environment changes.
- *  @return DCL_OK, or DCL_ERR_INVALID for an unknown DCL_ variable (the sentence names the nearest known one) or a bad
+ *  @return DCL_OK, or DCL_ERR_INVALID for an unknown DCL_ variable (the error text names the nearest known one) or a bad
  *          value. */
 static inline dcl_status dcl_config_read(dcl_config *config_out)
 {
@@ -110,16 +110,16 @@ DCL_API dcl_cluster *dcl_open(const dcl_config *config);
 DCL_API dcl_cluster *dcl_open_plan(int nodes);
 
 /** Wait for all operations, end the threads or worker processes of the nodes, and free everything. Arrays that are still there
- *  are released; their handles become invalid. Calls of other threads with this cluster return DCL_ERR_INVALID: new calls
- *  from now on, and calls that wait at this moment. Their operations are completed. NULL is accepted. If the thread of a
- *  node hangs in its driver, the memory of that node, and memory that it may still be reading, is not freed.
- *  @return the status dcl_status_of() would have given, DCL_OK if nothing failed; DCL_ERR_INVALID if the cluster was
+ *  are released; their handles become invalid. Calls of other threads with this cluster return DCL_ERR_INVALID: those that
+ *  are waiting now, and all later ones. Operations that were started before are completed. NULL is accepted. If the thread
+ *  of a node hangs in its driver, the memory of that node, and memory that it may still be reading, is not freed.
+ *  @return the status that dcl_status_of() would return, DCL_OK if nothing failed; DCL_ERR_INVALID if the cluster was
  *          closed before, or if the caller is a callback of a call with this cluster (a `visit` of dcl_tiles(),
  *          say). */
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
 /* Special values for parameters that take a node number. -1 is DCL_NOWHERE (dcl/map.h), which is no node. */
-#define DCL_ALL_NODES (-3) /**< all nodes: their sum, or each in turn */
+#define DCL_ALL_NODES (-3) /**< all nodes: the sum over them, or one after the other */
 #define DCL_HOST (-2)      /**< the program itself, not a computer */
 
 /** Number of nodes, including lost ones; 0 for NULL. */
@@ -141,16 +141,16 @@ DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
  *          left; DCL_ERR_UNSUPPORTED for a cluster of threads, or when no number is free (DCL_SPARE). */
 DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
 
-/** The first error of this cluster since dcl_clear_error(), whether a call returned it or it happened later; its text
- *  becomes dcl_error(). Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster;
+/** The first error of this cluster since dcl_clear_error(), whether a call returned it or it happened later. dcl_error()
+ *  then returns its text. Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster;
  *  DCL_OK if there is none.
  *
  *  Only operations and waits set the cluster's error: calls that make, write, read, move or wait for elements, such as
  *  dcl_agile(), dcl_forall(), dcl_read() and dcl_wait(). Calls that only make maps and views (dcl_map_parse(),
  *  dcl_slice(), ...) and calls that only ask (dcl_explain(), dcl_map_locate(), ...) set dcl_error() and
  *  dcl_status_of(NULL) when they fail, but not the cluster's error. So a program can try a map without consequences. If
- *  it passes the resulting NULL to an operation, the operation fails with the same error, which then is the cluster's: a
- *  program may also check once at the end. */
+ *  the program passes the resulting NULL to an operation, such as dcl_agile(), the operation fails with the same error and
+ *  sets the cluster's error. So it is enough to check once at the end. */
 DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
 /** Clear the cluster's first error and this thread's; with NULL only this thread's. Failed arrays stay failed until
  *  they are overwritten; arrays with a part on a lost node stay failed for good. An array that a body computed with

@@ -1,5 +1,5 @@
-/* dcl/explain.h - reports: what a body, copy, remap or move would compute, move and need on each node, and what would
- * be better. */
+/* dcl/explain.h - reports: what a body, copy, remap or move would compute, move and need on each node, and which maps
+ * would be better. */
 #ifndef DCL_EXPLAIN_H
 #define DCL_EXPLAIN_H
 
@@ -9,16 +9,16 @@
 extern "C" {
 #endif
 
-/** What the tasks of one node (`user`) read and write of elements that another node (`owner`) owns. */
+/** The elements that one node owns (`owner`) and the tasks of another node (`user`) read or write. */
 typedef struct dcl_report_pair {
     int owner, user;
-    int64_t blocks;        /**< as blocks_moved of dcl_counters; summed over the owners it is the user's blocks_moved */
-    int64_t bytes;         /**< as bytes_moved, summed in the same way */
+    int64_t blocks;        /**< the part of the user's blocks_moved (dcl_counters) that this owner causes */
+    int64_t bytes;         /**< the part of the user's bytes_moved that this owner causes */
     int64_t messages;      /**< as messages_planned: data messages in both directions */
     int64_t bytes_read;    /**< bytes of elements that the owner sends to the user, or that the user reads in place */
-    int64_t bytes_written; /**< bytes of elements that the user sends back. An element that is also read counts once
-                                in `bytes` */
-    const char *way;       /**< the way in which the user gets what it reads: "place", "slots" or "send", see
+    int64_t bytes_written; /**< bytes of elements that the user sends back. An element that is read and written counts
+                                once in `bytes` */
+    const char *way;       /**< how the user gets what it reads: "place", "slots" or "send", see
                                 dcl_config.transfer */
 } dcl_report_pair;
 
@@ -31,9 +31,10 @@ typedef struct dcl_report_node {
     int64_t staged_bytes;  /**< most memory for the stages of one batch (dcl/base.h) of its tasks, with padding, without
                                 replicas */
     int64_t arrived_bytes; /**< most memory for data messages that have arrived and are still needed, if each batch
-                                ends before the next one begins. If batches overlap, a node uses more. Neither
-                                number includes the storage of arrays. */
-    int64_t copied_bytes;  /**< memory of the replicas that it makes (dcl_keep(), dcl_move()) */
+                                ends before the next one begins. If batches overlap, a node uses more. Neither this
+                                number nor staged_bytes includes the storage of arrays. */
+    int64_t copied_bytes;  /**< memory of the replicas that it makes (dcl_keep(), dcl_move()); not the counter
+                                bytes_copied */
 } dcl_report_node;
 
 /** One array of a call. */
@@ -44,16 +45,16 @@ typedef struct dcl_report_array {
     bool read, written;  /**< an output counts as read, too, if the body may leave some elements unwritten */
     int64_t elements;    /**< elements of the grid */
     int64_t stored;      /**< elements that the storage of all nodes can hold, including padding and unused storage of
-                             cut pieces; of a view: of its base */
+                             cut pieces; for a view: the number of its base */
     int64_t bytes_moved; /**< the part of the reported nodes' bytes_moved that this array causes */
 } dcl_report_array;
 
-/** An access for which DCL plans, or may plan, to move more elements than the body reads: its subscripts combine several
- *  indices or repeat one. The *footprint* of an access is the set of elements that is planned for it. */
+/** An access for which DCL may plan more elements than the body reads, such as A(i+j) (two indices in one subscript) or
+ *  A(i,i) (one index in two subscripts). The *footprint* of an access is the set of elements that DCL plans for it. */
 typedef struct dcl_report_footprint {
     const char *name;     /**< name of the array */
     int line, column;     /**< where the access is in the body, from 1 */
-    int64_t elements;     /**< elements of its footprints, summed over the boxes that tasks are cut into */
+    int64_t elements;     /**< elements of its footprints, summed over the boxes into which tasks are cut */
     int64_t read_at_most; /**< upper bound of the elements that are really read, from the number of different index
                                values; equal to `elements` if no better bound is known */
 } dcl_report_footprint;
@@ -75,7 +76,7 @@ typedef struct dcl_report {
     const dcl_report_pair *pair;           /**< pairs with something to move, sorted by user, then owner */
     const dcl_report_array *array;         /**< in the order of the arguments */
     const dcl_report_footprint *footprint; /**< in the order of the text: see dcl_report_footprint */
-    const char *const *advice;             /**< sentences: maps or grains that are a poor choice for this body */
+    const char *const *advice;             /**< sentences: maps, blocks or tiles that are a poor choice */
 } dcl_report;
 
 /** Report what a call would do, without running it. The planned counters are those of dcl_call_explain(). The
@@ -89,8 +90,8 @@ typedef struct dcl_report {
  *  @param node  0..node_count-1: that node only; DCL_ALL_NODES: all nodes. Ignored for a move.
  *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_call_explain(), DCL_ERR_NOMEM. The
  *          cluster's state does not change.
- *  Cost: plans the call for every node that is reported. For advice, plans it for all nodes again with each alternative
- *  map, unless the body is too large for that. */
+ *  Cost: plans the call for every node that is reported. To find advice, it plans the call for all nodes again with each
+ *  alternative map, unless the body is too large for that. */
 DCL_API dcl_report *dcl_call_report(const dcl_call *call, int node);
 /** Report of a body on all nodes: dcl_explain_report(cluster, body, DCL_OUT(C), DCL_IN(A)). */
 #define dcl_explain_report(cluster, body, ...) \

@@ -25,15 +25,15 @@ typedef enum dcl_access {
     DCL_ACCESS_IN_BOX,      /**< read in `box`, the same for every index */
     DCL_ACCESS_IN_AT,       /**< its first subscript is read from an index array whose values lie in first..last */
     DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` returns for a box of indices */
-    DCL_ACCESS_MOVE,        /**< as IN; also names the output that needs it, in the field `of` */
+    DCL_ACCESS_MOVE,        /**< as IN; the field `of` names the output that is computed from it */
     DCL_ACCESS_GROUP,       /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
     DCL_ACCESS_ITEMS        /**< tile kernels: `width` gives the number of work-items per tile */
 } dcl_access;
 
 /** Callback for DCL_IN_FUNCTION: returns the boxes of an input that the body reads at a box of indices.
  *  @param user        as given to DCL_IN_FUNCTION.
- *  @param output      indices of the first output's grid that are computed together: a tile, or part of one. Its
- *                     strides are not 1 with maps that deal elements in turn.
+ *  @param output      a box of a tile, as indices of the first output's grid. With maps that deal single elements in turn,
+ *                     its strides are more than 1.
  *  @param most        capacity of inputs_out: DCL_MOST_READS.
  *  @param inputs_out  [most] boxes of the input's grid. Several boxes count as the smallest box that contains them.
  *  @return number of boxes, 0 if nothing is read; a negative number fails the call. */
@@ -60,7 +60,7 @@ typedef struct dcl_arg {
     int64_t first, last;         /**< IN_AT: least and greatest first subscript */
     dcl_reads_fn *function;      /**< IN_FUNCTION */
     void *user;                  /**< IN_FUNCTION: passed to `function` */
-    const char *of;              /**< MOVE: name of the output whose tasks need the elements */
+    const char *of;              /**< MOVE: name of the output that is computed from the array */
 } dcl_arg;
 
 /** How a body uses an array. */
@@ -75,12 +75,12 @@ typedef struct dcl_use {
 DCL_API dcl_status dcl_body_use(const char *body, int count, const char *const names[], const char *name,
                                 dcl_use *use_out);
 
-/** Determine unknown grids of arrays from the known ones. If a known array has a plain index as a subscript, as
- *  in A(i, 2*j) for i, this index gets the range of that axis. An unknown grid gets these origins and extents and, if its
- *  type is 0, the type of the first known array.
+/** Determine unknown grids of arrays from the known ones. If a subscript of a known array is an index alone, like i in
+ *  A(i, 2*j), this index gets the range of that axis. An unknown grid gets the origins and extents of its indices and, if
+ *  its type is 0, the type of the first known array.
  *  @param grids  [count] in: known if rank > 0; out: all known.
- *  @return DCL_OK; DCL_ERR_BODY when no known array has an index alone as a subscript, or when several do with
- *          different extents (the sentence names all). */
+ *  @return DCL_OK; DCL_ERR_BODY if no known array has such a subscript for an index, or if several have one with different
+ *          extents (the error text names all). */
 DCL_API dcl_status dcl_body_infer(const char *body, int count, const char *const names[], dcl_grid grids[]);
 
 static inline dcl_arg dcl_arg_array(dcl_access access, const char *name, dcl_array *array)
@@ -175,7 +175,7 @@ static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, c
 }
 
 /** dcl_forall() with its arguments in an array. In C and C++ it is a macro that passes sizeof(dcl_arg) to the library.
- *  Other languages call the function; their dcl_arg must be that of the loaded library.
+ *  Other languages call the function; their dcl_arg must have the layout of the loaded library's.
  *  @param args  [count] */
 DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 #define dcl_forall_n(cluster, body, count, ...) dcl_call_run(DCL_CALL_BODY_N(cluster, NULL, body, count, __VA_ARGS__))
@@ -205,15 +205,15 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
 #define DCL_IN_BOX(array, box) DCL_IN_BOX_AS(#array, array, box)
 #define DCL_IN_AT(array, first, last) DCL_IN_AT_AS(#array, array, first, last)
 #define DCL_IN_FUNCTION(array, function, user) DCL_IN_FUNCTION_AS(#array, array, function, user)
-/** An input with the effect of DCL_IN(array); it also names the output that needs it. DCL checks only that `output` is an
- *  output of the same call. dcl_move() is something else: it prefetches elements. */
+/** DCL_IN(array) with a note for readers of the program: `output` is computed from this input. DCL only checks that
+ *  `output` is an output of the same call. dcl_move() is something else: it prefetches elements. */
 #define DCL_MOVE_AS(output, name, array) dcl_arg_move((output), (name), (array))
 #define DCL_MOVE(output, array) DCL_MOVE_AS(#output, #array, array)
 /** Helper functions, types and macros for the body, in OpenCL C.
  *
- *  A body may use a macro for more than an expression: statements, or ? && || outside parentheses. Then DCL cannot tell
- *  whether the body writes every element. So the outputs keep their old values where nothing is written, and an array
- *  that the body reads after writing it must be declared DCL_INOUT. A macro must not have the name of an argument or index.
+ *  A body may use a macro that contains statements, or one of ? && || outside parentheses. Then DCL cannot tell whether the
+ *  body writes every element. So the outputs keep their old values where nothing is written, and an array that the body
+ *  reads after writing it must be declared DCL_INOUT. A macro must not have the name of an argument or index.
  *
  *  Allowed directives: #define, #undef, #if and its companions, #pragma OPENCL and #pragma unroll. DCL_ERR_BODY with
  *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that
@@ -235,8 +235,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *
  *  Subscripts: outputs are written at a permutation of the plain indices, inputs are read at affine subscripts (`A(2*i
  *  + 1, j)`; integer scalars may occur). Affine subscripts are exact 64-bit integers, whatever the types of scalars and
- *  literals in them: they do not wrap, and a value that does not fit is an error. An array that is written has one name
- *  and one list of subscripts in a body.
+ *  literals in them: they do not wrap, and a value that does not fit is an error. An array that is written may be passed as
+ *  one argument only, and all accesses to it must have the same subscripts.
  *
  *  A read outside the array's grid (along a periodic axis: outside the halo, see dcl_map_halo()) gives 0 and is
  *  reported as DCL_ERR_RANGE at the next wait. A condition in the body prevents this: `i > 0 ? A(i-1) : 0`.
@@ -252,12 +252,12 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *                              included); other subscripts are arbitrary. DCL does not look at the values before the
  *                              call: it moves all of A whose first subscript is in lo..hi, and counts that as approximate.
  *    DCL_IN_FUNCTION(A, f, u)  the boxes that the program's function f returns for a tile of indices: see dcl_reads_fn.
- *                              f runs in this thread, before the call returns, once for each tile of every node; this
- *                              suits hundreds of tiles, not thousands. Several boxes of a tile are moved as one box
- *                              that contains them, and counted as approximate.
- *  DCL_MOVE(C, B) declares nothing: it is DCL_IN(B), and also names the output C that needs B.
+ *                              f runs in this thread, before the call returns, once for each tile of every node (if a tile
+ *                              has several boxes, once for each of them); this suits hundreds of tiles, not thousands. If
+ *                              f returns several boxes, the smallest box that contains them is moved; it counts as
+ *                              approximate if it has more elements.
  *
- *  A read outside what is declared gives 0 and is reported like a read outside the grid; the sentence quotes the
+ *  A read outside what is declared gives 0 and is reported like a read outside the grid; the error text quotes the
  *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes against
  *  the plan.
  *
@@ -281,7 +281,7 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
 #define dcl_explain(cluster, counters_out, body, ...) \
     dcl_call_explain(DCL_CALL_BODY(cluster, NULL, body, __VA_ARGS__), DCL_ALL_NODES, (counters_out))
 
-/** The description of a body's call.
+/** The description of a call that runs a body.
  *  @param box  in the first output's grid; NULL: all of it. */
 #define DCL_CALL_BODY(cluster, box, body, ...) \
     DCLI_CALL(dcl_call_body((cluster), (box), (body), DCLI_ARGUMENTS(__VA_ARGS__)))

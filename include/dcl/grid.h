@@ -31,8 +31,8 @@ DCL_API const char *dcl_type_name(dcl_type type);
 DCL_API dcl_type dcl_type_named(const char *name);
 
 /** The shape of an array: an element type, and per axis the first index and the number of elements. A plain value. In
- *  memory the last axis is fastest. An extent of 0 is allowed: a grid without elements. Functions that use a grid check
- *  it; those that make one do not. */
+ *  memory the last axis is fastest. An extent of 0 is allowed: the grid then has no elements. Functions that use a grid
+ *  check it; those that make one do not. */
 typedef struct dcl_grid {
     dcl_type type;
     int rank;                     /**< 1..DCL_MAX_RANK */

@@ -25,9 +25,9 @@ DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visi
  *  (dcl_keep(array, false)). A failed operation, and a node that joins, drop all replicas. Elements that the node
  *  already has are not moved again. A call that has nothing to move sends no message.
  *
- *  Order: as every call, it sees the elements as the calls before have written them. The node requests the data at once
- *  and receives it while tasks of earlier calls still compute. It copies the data into the replica after it has started
- *  those tasks, and starts the tasks of later calls after that (docs/local-view.md).
+ *  Order: a move sees the elements as all earlier calls have written them. The node requests the data at once and receives
+ *  it while tasks of earlier calls still compute. First it starts those tasks, then it copies the data into the replica,
+ *  then it starts the tasks of later calls (docs/local-view.md).
  *
  *  Memory: if more than half of the box is one contiguous box that the node itself owns, replicas are made of the rest
  *  only. Otherwise the replica contains the whole box, also elements that the node owns. Replicas count against
@@ -38,7 +38,7 @@ DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visi
  *  @param box    in the array's indices; NULL: all of them.
  *  @param node   0..node_count-1.
  *  @return DCL_OK when started; DCL_ERR_INVALID, DCL_ERR_RANGE (the box is not in the grid), DCL_ERR_NOMEM (the
- *          replicas do not fit DCL_KEPT_BYTES: nothing is moved), DCL_ERR_UNSUPPORTED (a reshaped view),
+ *          replicas would exceed DCL_KEPT_BYTES: nothing is moved), DCL_ERR_UNSUPPORTED (a reshaped view),
  *          DCL_ERR_NODE_LOST, the error of a failed array. If the node runs out of memory later, the cluster's error is
  *          set (dcl_status_of()) and operations that use the replicas fail; the array keeps its contents. */
 DCL_API dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node);

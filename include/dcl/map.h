@@ -12,10 +12,10 @@ extern "C" {
 /** A resource map: the rule that assigns the elements of a grid to nodes of a cluster. Most maps serve grids of any
  *  extent; maps that are lists serve certain grids. Opaque, immutable.
  *
- *  A map uses the nodes that are alive when it is made, or the nodes that its caller names, and never changes them: a node
- *  that joins later is used by maps that are made later. The nodes of a map are in ascending order of their numbers. Only
- *  a map that was read from text with `;nodes=`, or made by dcl_remap_with(), can have them in another order. The
- *  position of a node in this order, from 0, is its *place*: dcl_map_node().
+ *  A map uses the nodes that are alive when it is made, or the nodes that its caller names. Nodes that join later are used
+ *  only by maps that are made after they have joined. The nodes of a map are in ascending order of their numbers, unless
+ *  the map was read from text with `;nodes=` or made by dcl_remap_with(). The position of a node in this order, from 0, is
+ *  its *place*: dcl_map_node().
  *
  *  Three families of maps divide a grid; a fourth, *replicated*, does not: one node owns all elements.
  *    - *Per axis* (HPF, ScaLAPACK): a rule of its own divides each axis into *runs* of indices. The nodes form a grid of the
@@ -25,8 +25,8 @@ extern "C" {
  *    - *Boxes*: the caller lists boxes and their nodes. Here each box is a piece.
  *  In a per-axis map, a piece is the box of elements that lies in one run on each axis.
  *
- *  Two sizes do not change owners: a *tile* is what one task computes, a *block* is the unit that the counter blocks_moved
- *  counts (dcl_map_with_grains()). The rule `block` has only its name in common with them.
+ *  A map also has two sizes that do not influence owners (dcl_map_with_grains()): that of a *tile*, which is what one task
+ *  computes, and that of a *block*, the unit of the counter blocks_moved. The rule `block` is something else.
  *
  *  Threads: functions taking `const dcl_map *` may run at the same time. */
 typedef struct dcl_map dcl_map;
@@ -48,7 +48,7 @@ typedef struct dcl_axis {
     int64_t size;
     /** SPLITS: the points at which runs 1, 2, ... begin, counted from the grid's origin, in ascending order, each at least
      *  1. Run 0 begins at 0. Points beyond the extent make empty runs. Run k belongs to coordinate k mod nodes. At most
-     *  1,048,576 points; maps of arrays take fewer, see dcl_map_table().
+     *  1,048,576 points, but fewer if an array is to be made with the map: see dcl_map_table().
      *  WEIGHTED: one share for each coordinate, each at least 0, their sum 1..2^31-1. Let S(c) be the sum of the
      *  first c of n shares: coordinate c gets the indices from extent * S(c) / S(n) up to, not including,
      *  extent * S(c+1) / S(n), both rounded down and counted from the origin.
@@ -92,9 +92,9 @@ DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal d
 /** Deal pieces in a shuffled order: neighbouring pieces land on unrelated nodes. Every node gets as many pieces as with
  *  DCL_DEAL_CYCLIC, and every process computes the owner of a piece without a list.
  *
- *  Piece x of P goes to the node at place p(x) mod n of a map of n nodes, which stores it as its piece number p(x) / n. The
- *  permutation p of 0..P-1 is a Feistel network over pairs (L, R); a result that is P or more goes through it again. With a
- *  the smallest integer whose square is at least P, and b = P / a rounded up:
+ *  Of P pieces, piece x goes to the node at place p(x) mod n of a map of n nodes. This node stores it as its piece number
+ *  p(x) / n. The permutation p of 0..P-1 is a Feistel network over pairs (L, R); a result that is P or more goes through it
+ *  again. Let `a` be the smallest integer with a * a >= P, and b = P / a, rounded up:
  *
  *      p(x):       do {
  *                      L = x / b;   R = x % b;
@@ -116,9 +116,9 @@ DCL_API dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, c
 
 /** Deal pieces by a list of owners. Every process of the session has a copy of the list; neighbouring pieces of one owner
  *  take one entry.
- *  Limit of all maps that are lists: arrays can be made with a map whose text (dcl_map_print()) has at most 262,143 bytes.
- *  That is about 10,000 boxes of rank 2, 40,000 split points, or 100,000 owners of which no two neighbours are equal. With a
- *  map whose text is longer, no array can be made; dcl_map_locate(), dcl_map_describe() and similar functions still work.
+ *  Limit of all maps that are lists: an array can be made only with a map whose text (dcl_map_print()) has at most 262,143
+ *  bytes. That is about 10,000 boxes of rank 2, 40,000 split points, or 100,000 owners of which no two neighbours are equal.
+ *  With longer maps, dcl_map_locate(), dcl_map_describe() and similar functions still work.
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param count        number of pieces. The map serves only grids with exactly this number of pieces.
  *  @param owners       [count] the node that owns piece 0, 1, ..., or DCL_NOWHERE (see dcl_map_sparse()). A node stores its
@@ -148,10 +148,10 @@ DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int ran
  *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double shares[]);
 
-/** Measure how fast each node alive runs a body: the shares that make all of them take the same time.
+/** Measure how fast each node alive runs a body. With the shares that the call returns, all nodes should take equally long.
  *
- *  The body is run on every node by itself, on arrays of about a million floats; the best of a few rounds counts. Results
- *  are remembered until dcl_close(), for the same body and the same nodes. Complete when it returns.
+ *  The body is run on one node after the other, on arrays of about a million floats; the best of a few rounds counts.
+ *  Results are remembered until dcl_close(), for the same body and the same nodes. Complete when it returns.
  *  @param body        arrays are its names that begin with a capital letter. NULL: a sum of two arrays.
  *  @param capacity    length of `shares_out`; dcl_node_count() is enough unless nodes join meanwhile.
  *  @param shares_out  [capacity] receives the shares of the nodes alive in the order of their numbers; their sum is 1.
@@ -162,11 +162,10 @@ DCL_API dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, in
                                       int *count_out);
 
 /** Store an array on one node, with replicas on others. The first node alive owns all elements and computes all that is
- *  written. Each of the nodes after it, `copies` minus one of them, retains the elements that it has read until the owner
- *  overwrites them (as after dcl_keep(), but without a limit of memory). So an unchanged element is sent to such a node
- *  once; other nodes receive it for each operation that reads it. Replicas are only read: when the owner is lost, the
- *  array has failed.
- *  @param copies  number of nodes that hold the array, the owner included, at most the nodes alive. 0: all nodes alive.
+ *  written. The next `copies` - 1 nodes retain what they read until the owner overwrites it (as after dcl_keep(), but
+ *  without a limit of memory). So an unchanged element is sent to each of these nodes once; the remaining nodes receive it
+ *  for each operation that reads it. Replicas do not replace the owner: if it is lost, the array fails.
+ *  @param copies  number of nodes that may hold elements, the owner included; at most the nodes alive. 0: all nodes alive.
  *  @return the map, yours, for grids of every rank: `replicated`, `replicated(2)`; or NULL: DCL_ERR_INVALID. */
 DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
 
@@ -187,7 +186,7 @@ DCL_API dcl_map *dcl_map_sparse(dcl_cluster *cluster, dcl_order order, int rank,
 
 /** Give boxes to nodes: any tiling of one grid (unstructured). A node stores its boxes one after the other in the order of
  *  the list, each packed with the last axis fastest. Every process of the session has a copy of the list.
- *  @param count  number of boxes, 1..131072; maps of arrays take fewer, see dcl_map_table().
+ *  @param count  number of boxes, 1..131072, but fewer if an array is to be made with the map: see dcl_map_table().
  *  @param boxes  [count] of one rank, with strides of 1, in the grid's own indices. The boxes must cover the grid exactly
  *                once. This is checked when the map is used for a grid; the error names the first overlap or the first
  *                index that no box covers.
@@ -242,7 +241,8 @@ DCL_API dcl_map *dcl_map_with_grains(const dcl_map *map, int rank, const int64_t
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_every(const dcl_map *map, int rank, const int64_t step[]);
 
-/** Set the fill value: what elements that are stored nowhere read as. As text, `;rest=-1.5`, also `inf` and `nan`.
+/** Set the fill value: the value that is read for elements that are stored nowhere. As text, `;rest=-1.5`, also `inf` and
+ *  `nan`.
  *  @param rest  converted to the element type of each grid that uses the map; half and float round to the nearest. A grid
  *               whose type cannot hold the value is refused when the map is used for it.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_NOMEM. NULL is passed through. */
@@ -253,8 +253,8 @@ DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
  *  Owners and offsets of elements are those of `map`. Each node also retains replicas of other nodes' elements that lie
  *  within the halo's widths of its own. Nothing is moved ahead of use: the first operation that reads a box moves it, and
  *  counts it; later operations read the replica and move nothing, until an element of the box is written. DCL_KEPT_BYTES does
- *  not limit these replicas; the limit on the number of boxes is that of dcl_keep(). Reads beyond the halo move each time, as
- *  without one. dcl_remap() between maps that differ only in the halo moves nothing.
+ *  not limit these replicas; the limit on the number of boxes is that of dcl_keep(). Elements that are read beyond the halo
+ *  are moved each time. dcl_remap() between maps that differ only in the halo moves nothing.
  *
  *  On a *periodic* axis, an index may lie outside the grid by up to the halo's width: it wraps around to the other edge. In
  *  C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). This holds for inputs of bodies with affine
@@ -277,8 +277,8 @@ DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[],
  *  @param count  length of `nodes`, at least 1. If the map states an arrangement of nodes (`@2x2`), count must
  *                be the number of nodes in it.
  *  @param nodes  [count] different nodes of the cluster. The order of the list does not matter: places are in ascending
- *                order of node numbers. The nodes must form at most 32 ranges of consecutive numbers. A lost node is
- *                accepted, but no array can be made with the map.
+ *                order of node numbers. The nodes must form at most 32 ranges of consecutive numbers. Lost nodes are
+ *                accepted, but no array can be made that would have elements on one of them.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. */
 DCL_API dcl_map *dcl_map_on(const dcl_map *map, int count, const int nodes[]);
 
@@ -301,7 +301,7 @@ DCL_API int dcl_map_node(const dcl_map *map, int place);
  *  @return length of the whole text without '\0', as snprintf() does; 0 for NULL. */
 DCL_API size_t dcl_map_print(const dcl_map *map, char *text_out, size_t capacity);
 
-/** Whether both maps lay every grid in the same way, grains included. */
+/** Whether both maps lay out every grid in the same way, with the same blocks and tiles. */
 DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
 
 /** Find the owner of one element and its offset in the owner's storage.
@@ -309,7 +309,7 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *  Per axis: a node stores its elements as one rectangular row-major array, whose extent along an axis is the number of
  *  indices that the node has there. From rank 2 on, rows of 4096 bytes or more are padded if
  *  their length is less than 128 bytes from a multiple of 4096: by 256 bytes if it is below the multiple, otherwise by 128.
- *  Without padding, the elements of a column would share few sets of the cache.
+ *  Without padding, the elements of a column would fall into a few sets of the cache.
  *  Dealt: a node stores its pieces one after the other in ascending order of their numbers. Each takes the storage of a whole
  *  piece, row-major.
  *
@@ -326,8 +326,8 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
 DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                   int64_t *offset_out);
 
-/** Elements that a node must have room for, padding and the unused part of cut pieces included. 0 for a node of the cluster
- *  that the map does not use.
+/** Number of elements that a node must have room for, including padding and the unused storage of cut pieces. 0 for a node
+ *  of the cluster that the map does not use.
  *  @return DCL_OK, or DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out);
 
@@ -339,7 +339,7 @@ typedef struct dcl_map_properties {
     bool contiguous;  /**< the elements of every node have consecutive row-major numbers in the grid */
     bool balanced;    /**< no node owns more than the mean plus 5 % plus one element */
     bool complete;    /**< every element is stored somewhere */
-    int copies;       /**< nodes that hold the array, the owner included, if it is replicated; else 0 */
+    int copies;       /**< of a replicated map: nodes that may hold elements, the owner included; else 0 */
     int owners;       /**< nodes that own at least one element */
     int64_t most;     /**< elements of the node that owns most */
     int64_t least;    /**< elements of the node that owns least */
@@ -352,7 +352,7 @@ typedef struct dcl_map_properties {
 /** @param properties_bytes  sizeof(dcl_map_properties) of the program. */
 DCL_API dcl_status dcl_map_describe_sized(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out,
                                           size_t properties_bytes);
-/** Find the properties of a map for a grid, so that a program can choose an algorithm by them.
+/** Find the properties of a map for a grid. A program can use them to choose an algorithm.
  *  Cost: all boxes of all nodes are visited once.
  *  @return DCL_OK, DCL_ERR_INVALID (map and grid do not fit), DCL_ERR_NOMEM; the output then untouched. */
 static inline dcl_status dcl_map_describe(const dcl_map *map, const dcl_grid *grid, dcl_map_properties *properties_out)

@@ -16,8 +16,8 @@ extern "C" {
  *  complete. Then it starts the copying and returns. Later calls see the new map; views of the array show the same
  *  elements as before. All replicas of the array are dropped (dcl_keep()).
  *
- *  With sparse maps (dcl_map_sparse()): elements that only the old map stored are lost and read as the new map's fill
- *  value. Elements that only the new map stores get the fill value of the old map.
+ *  With sparse maps (dcl_map_sparse()): elements that only the old map stored are lost; reading them gives the new map's
+ *  fill value. Elements that only the new map stores get the fill value of the old map.
  *  @param array  not a view.
  *  @param map    borrowed, of the array's cluster; the array keeps what it needs. Earlier results of dcl_map_of()
  *                become invalid.
@@ -32,8 +32,8 @@ enum {
     /** Permute the nodes of the map (as `;nodes=2,0,1` does), so that as many elements as possible keep their owner;
      *  dcl_map_of() returns the map that was chosen. Has no effect on maps over more than 256 nodes, and on
      *  `weighted`, table and box maps. If the best permutation needs more than the 32 ranges of consecutive nodes
-     *  that a map can list, the map is used as given. Cost: as explaining the remap for all nodes, plus time cubic in
-     *  the number of nodes (256 nodes: 50 ms). */
+     *  that a map can list, the map is used as given. Cost: that of explaining the remap for all nodes, plus a time that
+     *  grows with the third power of the number of nodes (256 nodes: 50 ms). */
     DCL_REMAP_RELABEL = 1
 };
 

@@ -34,8 +34,8 @@ extern "C" {
  *                   single elements or small pieces in turn.
  *    C_at(d, x)     the grid index of local index x.
  *    C_data         the address of the element at local indices 0.
- *    C_stride(d)    the distance in memory, in elements, between neighbours along axis d. C_data and C_stride(d) are
- *                   what an existing kernel takes; put it into a DCL_PRELUDE as a function and call it.
+ *    C_stride(d)    the distance in memory, in elements, between neighbours along axis d. To call an existing kernel, put
+ *                   it as a function into a DCL_PRELUDE, and pass it C_data and C_stride(d).
  *  Numbers are of type long. dcl_item(d) is the position of this work-item along axis d of the first output.
  *
  *  Work-items: by default one per element of the tile's box. Dimension 0 is the last axis, dimension 1 the axis before
@@ -51,15 +51,15 @@ extern "C" {
  *  origin and extents of the first output's. Use DCL_IN_ALL and so on for other reads. Elements for later tiles are transferred
  *  while earlier tiles are computed.
  *
- *  Maps that deal single elements or small pieces: neighbours in a tile are not neighbours in the grid. If an input has a
- *  halo along such an axis, the tile is cut along this axis, and every part is a launch of its own. A part has one index
- *  of the axis (single elements) or one piece (small pieces). An example is `cyclic,*` on 2 nodes: node 0 owns rows 0, 2,
- *  4, ..., and with DCL_IN_HALO(A, 1, 0) each of its rows is a launch.
+ *  With maps that deal single elements or small pieces, neighbours in a tile are not neighbours in the grid. If an input
+ *  has a halo along such an axis, the tile is cut along this axis into single indices (maps of single elements) or pieces
+ *  (maps of small pieces), and each of these is a launch of its own. Example: under `cyclic,*` on 2 nodes, node 0 owns rows
+ *  0, 2, 4, ...; with DCL_IN_HALO(A, 1, 0) each of these rows is a launch.
  *
  *  Outputs: elements that the kernel does not write keep their values. So DCL_OUT means the same as DCL_INOUT here, and
- *  a failed array is refused as an output, too: overwrite it first, with dcl_fill() for example. All outputs have the
- *  extents of the first. If their elements have other owners, these elements are sent to the tile's node and back. An
- *  array that is written has one name.
+ *  a failed array is refused as an output, too: overwrite it first, with dcl_fill() for example. All outputs must have
+ *  the extents of the first. Elements of the tile that other nodes own are sent to the tile's node and back. An array that
+ *  is written may be passed as one argument only.
  *
  *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked. If the element is not present, a read
  *  gives 0 and a write has no effect; the first such access is reported as DCL_ERR_RANGE. Accesses through C_data or an
@@ -82,7 +82,7 @@ extern "C" {
 #define dcl_explain_report_tiles(cluster, text, ...) \
     dcl_call_report(DCL_CALL_TILES(cluster, NULL, text, __VA_ARGS__), DCL_ALL_NODES)
 
-/** The description of a tile kernel's call.
+/** The description of a call that runs a tile kernel.
  *  @param box  in the first output's grid; NULL: all of it. */
 #define DCL_CALL_TILES(cluster, box, text, ...) \
     DCLI_CALL(dcl_call_tiles((cluster), (box), (text), DCLI_ARGUMENTS(__VA_ARGS__)))

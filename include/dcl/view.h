@@ -8,16 +8,16 @@
 extern "C" {
 #endif
 
-/* A view shows elements of another array, its *base*, under other indices. Every function that takes an array takes a view:
- * loop bodies read and write it, and so do dcl_read(), dcl_write(), dcl_fill(), dcl_load_npy() and dcl_save_npy(). A view of
- * a view is a view. Making a view copies nothing and sends no message. The owners of the base's elements determine what an
- * operation on a view moves. If the first output of a body is a view, the body runs over the view's grid.
+/* A view shows elements of another array, its *base*, under other indices. Views can be used like arrays: loop bodies read
+ * and write them, and so do dcl_read(), dcl_write(), dcl_fill(), dcl_load_npy() and dcl_save_npy(). You can make views of
+ * views. Making a view copies nothing and sends no message. What an operation on a view moves depends on the owners of the
+ * base's elements. If the first output of a body is a view, the body runs over the view's grid.
  *
  *   - Writing to a view writes to the base. A view with a broadcast axis cannot be written.
- *   - An operation may write a view and also use the base, or other views of it, if they have no element in common. If they
- *     have an element in common, only one of them may be an argument of the body, and the body may use it at one list of
- *     subscripts only, as any array that is written (dcl_forall()). A reshaped view (dcl_reshape()) counts as having elements
- *     in common with its base and all other views of it; DCL does not examine this further.
+ *   - An operation may write a view and also use the base, or other views of the base, if these share no element with the
+ *     view. If they do, only one of them may be an argument of a body, and all accesses of the body to it must have the
+ *     same subscripts (dcl_forall()). A reshaped view (dcl_reshape()) counts as sharing elements with its base and with all
+ *     other views of the base.
  *   - A view follows its base: after dcl_swap() it shows the base's new contents. dcl_swap() itself takes no views.
  *   - If the base has failed, its views have failed. If a view shows every element of the base, one operation that
  *     writes all of the view makes the base valid again.
@@ -46,21 +46,21 @@ DCL_API dcl_array *dcl_shift(dcl_array *array, const int64_t by[]);
 /** Add an axis before axis `axis`, or after the last one if `axis` is the rank. All its indices 0..extent-1 show the same
  *  elements. */
 DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
-/** Show all elements, in row-major order, as a grid of another shape. The answer is the same for every
- *  number of nodes: a reshape is refused if, with any number of nodes, an element would have to move. A *row* is here all
- *  elements with the same first index. A reshape works
+/** Show all elements, in row-major order, as a grid of another shape. No element may have to move. Whether a reshape is
+ *  possible does not depend on the number of nodes: it is refused if there is any number of nodes for which an element would
+ *  have to move. Here, a *row* is the set of all elements with the same first index. A reshape is possible
  *    - if the map divides no axis;
  *    - if the map divides only the first axis, or deals pieces of whole rows, and each run or piece has a whole number of
  *      rows of the new shape;
  *    - under `block` and `weighted`, whose runs depend on the number of nodes, if each row of the old shape has a whole
  *      number of rows of the new shape.
- *  Arrays with padded rows (dcl_map_locate()) cannot be reshaped; nor can runs of different lengths be reshaped to rows that
- *  would be padded.
+ *  Arrays with padded rows (dcl_map_locate()) cannot be reshaped. If the map's runs may have different lengths, a shape
+ *  whose rows would be padded is also refused.
  *  @param array   an array, or a view that shows all elements of an array in their order.
  *  @param rank    1..DCL_MAX_RANK.
  *  @param extent  [rank], in all as many elements as the array has. The view's origin is 0.
- *  @return as above. NULL also with DCL_ERR_UNSUPPORTED if elements would have to move; the text says why, and
- *          dcl_reshape_copy() moves them. After a dcl_remap() of the base, each use of the view checks this again. */
+ *  @return as above. NULL also with DCL_ERR_UNSUPPORTED if the reshape is not possible; the error text says why, and
+ *          dcl_reshape_copy() can be used instead. After a dcl_remap() of the base, each use of the view checks this again. */
 DCL_API dcl_array *dcl_reshape(dcl_array *array, int rank, const int64_t extent[]);
 /** dcl_reshape() to one axis. */
 DCL_API dcl_array *dcl_flatten(dcl_array *array);

@@ -26,16 +26,16 @@ typedef struct dcl_worker_config {
     size_t quota_bytes;  /**< memory limit per session and device for arrays, replicas, stages and plans; 0: the default
                           of docs/workers.md, "Limits and quotas" */
     size_t io_threads;   /**< threads per process that encrypt and send */
-    const char *contain; /**< containment: deny session processes all files, ports and processes that they do not
-                              need. "auto": as far as this system can, the rest is logged; "strict": completely, or
-                              DCL_ERR_UNSUPPORTED; "off" */
+    const char *contain; /**< containment: deny worker processes all files, ports and other processes that they do not
+                              need. "auto": use the limits that this system can enforce, and log a warning for the
+                              others; "strict": use all limits, or return DCL_ERR_UNSUPPORTED; "off": none */
     const char *cache;   /**< folder for compiled kernels, with a subfolder per key; NULL: `dcl` in the user's cache
                               folder, or a temporary folder */
     int first_peer_port; /**< port range of other workers' processes: first_peer_port..last_peer_port; 0: the same as
                               first_port..last_port */
     int last_peer_port;
     int most_sessions_per_key; /**< most sessions of one key at the same time; 0: three quarters of most_sessions.
-                                    Only with keys */
+                                    Unused without keys */
     size_t grace_ms;           /**< dcl_worker_stop(): time that sessions get to complete their operations */
     size_t most_kernel_ms;     /**< upper limit for the program's kernel_ms. The upper limit for its build_ms is the
                                     longer of this value and 10 minutes */
@@ -51,24 +51,25 @@ static inline void dcl_worker_defaults(dcl_worker_config *config_out)
 }
 
 /** Offer the devices of this host until dcl_worker_stop(). Each session (dcl/base.h) that uses this worker gets one
- *  worker process per device here, and these processes end with the session. When a program ends, for whatever reason,
- *  nothing of its session remains. The call makes its own process undumpable (no core dumps; other processes cannot trace
- *  it) and a child subreaper (PR_SET_CHILD_SUBREAPER): it adopts orphaned descendants, in order to end them.
+ *  worker process per device here. When the program ends, for whatever reason, these processes end, and their memory and
+ *  sockets are freed (docs/workers.md has exceptions). The call makes its own process undumpable: there are no core dumps,
+ *  and other processes cannot trace it. It also makes it a child subreaper (PR_SET_CHILD_SUBREAPER): it adopts orphaned
+ *  descendants, in order to end them.
  *  @return DCL_OK after dcl_worker_stop(); DCL_ERR_INVALID (configuration), DCL_ERR_FILE (keys, token, folder),
  *          DCL_ERR_DEVICE (no device), DCL_ERR_NETWORK (bad address, port in use, or the check that strangers are
  *          refused has failed). */
 DCL_API dcl_status dcl_worker_run(const dcl_worker_config *config);
 /** Make dcl_worker_run() return, now or when it is next called. No new session begins. Existing sessions end when their
- *  operations are complete, or after grace_ms; their programs get the reason in the error's sentence. A second call ends them
- *  at once. May be called from any thread or signal handler. */
+ *  operations are complete, or after grace_ms; the error texts that their programs get say why. A second call ends them at
+ *  once. May be called from any thread or signal handler. */
 DCL_API void dcl_worker_stop(void);
 
 /** One worker, as dcl_worker_list() reports it. */
 typedef struct dcl_worker_info {
     char address[256];
-    dcl_status status; /**< DCL_OK if it answers; otherwise the reason, with the sentence in `problem` */
+    dcl_status status; /**< DCL_OK if it answers; otherwise the reason, with the error text in `problem` */
     char problem[512];
-    char program[256]; /**< the worker's version and process id */
+    char program[256]; /**< for people: version and process id of the worker, such as "DCL 0.1.0, process 4711" */
     int device_count;  /**< number of devices it offers; `device` has the first 16 */
     dcl_device_info device[16];
     int sessions, processes; /**< numbers of these that it serves now */
@@ -80,8 +81,8 @@ typedef struct dcl_worker_info {
 /** @param info_bytes, device_bytes  sizeof(dcl_worker_info) and sizeof(dcl_device_info) in the program. */
 DCL_API dcl_status dcl_worker_list_sized(const dcl_config *config, int capacity, dcl_worker_info info_out[],
                                          size_t info_bytes, size_t device_bytes, int *count_out);
-/** Ask the workers named in config->workers what they offer. "local:N" names no worker that could answer:
- *  DCL_ERR_INVALID.
+/** Ask the workers named in config->workers what they offer. For "local:N" the call returns DCL_ERR_INVALID, because it
+ *  names no worker.
  *  @param config     NULL: the environment.
  *  @param info_out   [capacity].
  *  @param count_out  number of addresses, even if it is more than `capacity`.
