@@ -25,8 +25,8 @@ static int64_t lasting_bytes(const dcli_worker *worker)
     return (int64_t)(dcli_device_taken_bytes(own->device) + dcli_device_spare_bytes(own->device)) + plans;
 }
 
-/* Limit of received data. A correct peer sends only the chunks that this node granted, plus one window of chunks that
- * it writes, however large a batch is. */
+/* Limit of received data: `transit_bytes` more than correct peers send, namely the chunks that this node granted, plus
+ * one window of written chunks per node. So it does not depend on the size of batches. */
 static int64_t most_received(const dcli_worker *worker)
 {
     int64_t windows = dcli_window_bytes(worker->terms.config) * worker->terms.node_count;

@@ -107,7 +107,6 @@ static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action
     return status;
 }
 
-/* Report once that this worker cannot continue; from now on it only waits for the end. */
 void dcli_break_down(dcli_worker *worker, dcl_status status)
 {
     if (worker->broken != DCL_OK)
@@ -127,8 +126,8 @@ void dcli_break_down(dcli_worker *worker, dcl_status status)
 
 /* ---- actions ------------------------------------------------------------------------------------------------------ */
 
-/* Whether peers must not yet be told that an operation is done: the device still writes to parts that peers read in
- * place, or a move still reads parts of peers. */
+/* On GPUs that read each other's memory: whether peers must not yet be told that an operation is done. The device still
+ * writes to parts that peers read in place, or it is a move, which may still read parts of peers. */
 static bool peers_must_wait(const dcli_worker *worker, const dcli_entry *entry)
 {
     bool settled = true;
@@ -266,7 +265,8 @@ static void drop(dcli_worker *worker, const dcli_action *action)
     dcli_pending_drop(worker, stored);
 }
 
-/* Send watermarks. The host needs few of them, so it gets them when this node is idle, or from time to time. */
+/* Send watermarks. Those for the host are only noted: it needs few, so dcli_tell_host() sends the last ones when this
+ * node is idle, or from time to time. */
 static dcl_status send_marks(dcli_worker *worker, const dcli_action *action)
 {
     dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = {.done = action->done, .ready = action->ready}};

@@ -39,7 +39,7 @@ struct memory {
 enum { BUCKETS = 1024 };
 
 struct dcli_address_table {
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     struct entry *bucket[BUCKETS];
     struct memory *memory[BUCKETS]; /* by number */
 };
@@ -163,7 +163,8 @@ dcl_status dcli_address_table_put_peer(dcli_address_table *addresses, int64_t st
     return put(addresses, &(struct entry){.storage = storage, .node = node, .place = *place, .bytes = bytes});
 }
 
-/* Find the memory objects that contain a part. Sets *missing_out if one of them was not announced. The lock is held. */
+/* Find the memory objects that contain a part. Sets *missing_out if one of them was not announced, or is not peer
+ * memory. The lock is held. */
 static dcl_status find_pieces(dcli_address_table *addresses, const dcli_msg_part *part, struct entry *entry,
                               bool *missing_out)
 {

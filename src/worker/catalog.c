@@ -157,7 +157,7 @@ static dcl_status find_views(dcli_catalog *catalog, const dcli_msg_operation *de
                              descriptor->number);
 }
 
-/* Decode the declarations of the operands. */
+/* Decode the declarations of what is read of the operands. */
 static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry *entry)
 {
     size_t numbers = 0;
@@ -177,7 +177,7 @@ static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry 
             return DCLI_FAIL(DCL_ERR_PROTOCOL,
                              "operation %" PRId64 " declares what it reads of operand %d, which cannot have that",
                              descriptor->number, k);
-        if (reach->count > 0) /* otherwise its address stays NULL */
+        if (reach->count > 0) /* otherwise `reach->number` may be NULL */
             memcpy(number, reach->number, (size_t)reach->count * sizeof(int64_t));
         entry->operation.operand[k].declared =
             (dcli_declared){.approximate = reach->approximate, .count = reach->count, .number = number};

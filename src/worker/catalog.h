@@ -19,7 +19,7 @@ typedef struct dcli_catalog {
     dcli_replicas replicas; /* replicas, which outlive their operation */
 } dcli_catalog;
 
-/** Initialize. @param process data  outlives it. */
+/** Initialize. @param process_data  outlives it. */
 void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_process_data *process_data,
                        int64_t most_plan_bytes);
 /** Free. dcli_catalog_release_device() must have released device memory and programs before. */
@@ -31,8 +31,8 @@ void dcli_catalog_release_device(dcli_catalog *catalog);
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);
 /** Record a storage that was made before this node joined: a CREATE that is not an operation here. */
 dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);
-/** Record the replicas that nodes retain from this operation on, after it is planned for all nodes concerned. @return
- *  DCL_OK or DCL_ERR_NOMEM. */
+/** Record the replicas that nodes retain from this operation on, and drop those of what it writes; after it is planned
+ *  for all nodes concerned. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry);
 /** Remove an operation that is complete everywhere. */
 void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);

@@ -10,12 +10,12 @@ enum { DCLI_COST_SAMPLES = 3 };
 /** Start with zeros. */
 typedef struct dcli_cost {
     double sample[DCLI_COST_SAMPLES]; /* ns of an element on one compute unit; a ring */
-    int64_t samples;                  /* taken so far */
-    int64_t runs;                     /* batches started */
+    int64_t samples;                  /* number of measurements so far */
+    int64_t runs;                     /* batches counted since there are enough samples */
 } dcli_cost;
 
-/** Count a batch that is about to start. @return whether to time it: the first few, then occasionally, because costs
- *  may depend on the data. */
+/** Count a batch that is about to start. @return whether to time it: until there are DCLI_COST_SAMPLES measurements,
+ *  then every 16th, because costs may depend on the data. */
 bool dcli_cost_due(dcli_cost *cost);
 /** Add a measurement: `elements` took `ns` on `units` compute units in parallel. */
 void dcli_cost_add(dcli_cost *cost, int64_t ns, int64_t elements, int64_t units);

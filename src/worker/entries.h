@@ -21,10 +21,10 @@ typedef struct dcli_entry {
     dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
     int64_t *numbers;        /* the numbers of all declarations, to which operands point; NULL: none */
-    dcli_cached_plan **plan; /* [peers] */
+    dcli_cached_plan **plan; /* [peers] held plans of this operation for the peers that were looked up; else NULL */
     dcli_lent *lent;         /* host: memory of a READ or WRITE; else NULL */
     dcli_region region;      /* host: the operation's box in that memory */
-    char *problem;           /* error text of a failure on this node */
+    char *problem;           /* error text of a failure on this node; NULL: none */
     struct dcli_entry *next;
 } dcli_entry;
 

@@ -241,7 +241,7 @@ void dcli_exec_watch(dcli_worker *worker)
                       entry != NULL ? dcli_exec_only_kernel(own, entry->kernel->number) : 0);
 }
 
-/* Record the time of a batch. */
+/* Record the measured time of a batch as a cost of its body. */
 static void note_cost(dcli_worker *worker, const dcli_running *running)
 {
     dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, running->kernel);

@@ -63,7 +63,7 @@ static bool is_running(const dcli_as_node *own, const dcli_kernel *kernel)
 }
 
 /* Release the least recently used program: programs take far more memory than the rest of a body. The device frees
- * programs without references. */
+ * programs without references. @return false: there is none to release, or its kernels are running. */
 static bool give_back_oldest(dcli_worker *worker, const dcli_kernel *newest)
 {
     dcli_kernel *oldest = dcli_kernels_oldest_program(&worker->catalog.kernels, newest);
@@ -569,7 +569,7 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dc
         if (status == DCL_OK && dcli_peer_sees_slots(worker, made->peer) && dcli_slot_lend(made->slot)) {
             dcli_buffers_give(made->bytes);
             made->bytes = NULL;
-            continue; /* it is sent as it lies */
+            continue; /* sent from the slot, without a copy */
         }
         if (made->bytes == NULL)
             made->bytes = dcli_slot_leave(made->slot); /* the device has written directly into the message's memory */

@@ -91,8 +91,8 @@ static dcl_status upload_tables(dcli_worker *worker, const dcli_traits *traits, 
     return status;
 }
 
-/* Record what is needed to compute the cost of an element from the time of the batch. Kernels that gather, and tile
- * kernels, are not cut by cost. */
+/* Record what is needed to compute the cost of an element from the time of the batch. `elements` stays 0 for GPUs, tile
+ * kernels and kernels that gather: their rows are not cut by cost. */
 static void note_size(const dcli_traits *traits, const dcli_body *body, const dcli_plan *plan, const dcli_batch *batch,
                       dcli_prepared *prepared)
 {

@@ -1,5 +1,5 @@
-/* worker/exec_prepare.h - the lowered form of a batch of a loop body, with its tables on the device; made once per
- * plan, before the batch first runs. */
+/* worker/exec_prepare.h - the lowered form of a batch of a loop body, with its tables on the device; made before the
+ * batch of a cached plan first runs, and again if the measured cost of an element has changed much. */
 #ifndef DCLI_WORKER_EXEC_PREPARE_H
 #define DCLI_WORKER_EXEC_PREPARE_H
 
@@ -8,8 +8,8 @@
 /** The properties of a worker's device that lowering needs. */
 dcli_traits dcli_exec_traits(const dcli_worker *worker);
 
-/** Whether the rows of a batch should be cut again because the measured cost of an element has changed: at most a few
- *  times. */
+/** Whether the rows of a batch should be cut again, because with the cost of an element measured since they would be at
+ *  least twice, or at most half, as many. At most a few times per batch. */
 bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel, const dcli_prepared *prepared);
 
 /** Lower a batch, and copy its tables to the device. @return DCL_OK: prepared->ready; or DCL_ERR_NOMEM, DCL_ERR_DEVICE:

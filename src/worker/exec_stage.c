@@ -31,7 +31,7 @@ static dcl_status fill_not_stored(dcli_device *device, const dcli_entry *entry, 
                            dcli_operand_bytes(entry, stage->operand));
 }
 
-/* Allocate the replicas, and write the fill value where stages and replicas have elements that are not stored. */
+/* Allocate the new replicas, and write the fill value where stages and replicas have elements that are not stored. */
 static dcl_status begin_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                                const dcli_batch *batch, const int64_t stage_at[], dcli_memory *arena)
 {

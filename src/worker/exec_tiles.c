@@ -6,7 +6,8 @@
 #include "base/check.h"
 #include "base/error.h"
 
-/* Check the number of work-groups: drivers of CPUs count them with 32 bits, and PoCL aborts if there are more. */
+/* Check the number of work-groups of a launch: GPUs limit it along dimensions 1 and 2; drivers of CPUs count all with
+ * 32 bits, and PoCL aborts if there are more. */
 static dcl_status check_groups(bool is_gpu, const size_t global[], const size_t local[])
 {
     int64_t groups = 1;

@@ -79,7 +79,7 @@ static dcl_status take_operations(dcli_worker *worker, const dcli_msg_operations
     for (int n = 0; n < message->count && status == DCL_OK; n++) {
         int64_t number = message->operation[n].number;
         if (dcli_tree_is(worker) && number > 0 && number <= worker->catalog.entries.last_operation)
-            continue; /* said again */
+            continue; /* a repetition: the host sends messages again after a loss */
         status = dcli_peer_operation(worker, &message->operation[n], NULL, NULL);
     }
     return status;
@@ -187,8 +187,8 @@ static bool is_word(const dcli_message *message)
     return message->kind == DCLI_MSG_KERNEL || message->kind == DCLI_MSG_OPERATIONS;
 }
 
-/* Report a message that the sender may not send: only the host may, or only nodes to the host; also if it was forwarded
- * without proof. */
+/* Record the error for a message that the sender may not send: only the host may, or only nodes to the host; also if it
+ * was forwarded without proof. */
 static dcl_status unexpected(const dcli_received *received)
 {
     return DCLI_FAIL(

@@ -22,7 +22,7 @@ typedef struct dcli_posted {
     bool is_meeting; /* a request to connect to `node`: by a link, or by the address in the JOINED message in
                         `packed` */
     dcli_shared_link link;
-    int descriptor; /* descriptor to send with the message; -1: none */
+    int descriptor; /* file descriptor to send with the message; -1: none */
     dcli_msg_operation operation;
     dcli_lent *lent; /* READ, WRITE: the program's memory; else NULL */
     int64_t strides[DCL_MAX_RANK];
@@ -270,7 +270,8 @@ static bool has_long_map(const dcli_posted *posted)
     return map != NULL && strlen(map) > DCLI_MOST_SHORT_MAP;
 }
 
-/* Send consecutive descriptors of the queue in one message to every node. */
+/* Send consecutive descriptors of the queue to all nodes, in one message as far as its limits allow, and pass them to
+ * the host's own state machine. *rest_out: the items after them. */
 static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_posted **rest_out)
 {
     dcli_msg_operation operations[DCLI_MOST_OPERATIONS];
@@ -323,7 +324,7 @@ static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *messa
     if (message->kind == DCLI_MSG_JOINED && worker->gone[message->joined.peer])
         return DCL_OK;
     if (message->kind == DCLI_MSG_SETUP)
-        message->setup.epoch = worker->epoch + 1; /* it knows of itself */
+        message->setup.epoch = worker->epoch + 1; /* the epoch that begins when the new node joins */
     if (message->kind == DCLI_MSG_JOINED)
         message->joined.epoch = worker->epoch + 1; /* the host's own epoch is raised when it processes this message,
                                                       last */

@@ -12,12 +12,14 @@
 typedef struct dcli_kernel {
     int64_t number;
     const dcli_body *body;        /* it counts as a use in dcli_parsed */
-    bool shapes[DCLI_MAX_PARAMS]; /* scalars that occur in subscripts; plans do not depend on the others */
+    bool shapes[DCLI_MAX_PARAMS]; /* [param] whether it is a scalar that occurs in a subscript: plans depend on the
+                                     values of these only */
     dcli_program *program;        /* released if it was not used for long and there are many programs; it is then built
                                 again */
-    int64_t used;                 /* the last operation that built or ran it here */
-    dcl_status build_status;      /* of the last attempt */
-    char *build_problem;          /* error text, if building failed */
+    int64_t used;                 /* number of the newest operation known here when it was last built or run: shows
+                                     which program was not used for longest */
+    dcl_status build_status;      /* DCL_OK, or the error for which it is not built again */
+    char *build_problem;          /* error text for build_status; NULL: none */
     dcli_cost cost;               /* cost of an element, on CPU devices */
     int64_t uses;                 /* number of open operations that run it */
     bool forgotten;               /* evicted: no later operation may use it; it is removed with the last of these */

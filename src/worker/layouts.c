@@ -40,7 +40,7 @@ const dcli_layout *dcli_layouts_share(dcli_layouts *layouts, const dcli_layout *
         common = common->next;
     if (common == NULL) {
         common = fresh;
-        common->layout = *layout; /* and its tables */
+        common->layout = *layout; /* takes over its tables, too */
         common->next = layouts->first;
         layouts->first = common;
     }
@@ -53,7 +53,7 @@ const dcli_layout *dcli_layouts_share(dcli_layouts *layouts, const dcli_layout *
     return &common->layout;
 }
 
-/* Remove a layout from the list if its last use ends; NULL: it has more uses. */
+/* End a use of a layout. @return the layout, removed from the list, if that was the last use; else NULL. */
 static dcli_common_layout *take_off(dcli_layouts *layouts, const dcli_layout *layout)
 {
     dcli_common_layout **at = &layouts->first;

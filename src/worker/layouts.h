@@ -22,12 +22,12 @@ typedef struct dcli_layouts {
 bool dcli_equal_grids(const dcl_grid *a, const dcl_grid *b);
 
 void dcli_layouts_init(dcli_layouts *layouts);
-/** All uses have ended. */
+/** Free; all uses have ended. */
 void dcli_layouts_free(dcli_layouts *layouts);
 /** Get the shared layout that equals this one, or share this one; adds a use. Takes it over. @return NULL:
  *  DCL_ERR_NOMEM. */
 const dcli_layout *dcli_layouts_share(dcli_layouts *layouts, const dcli_layout *layout);
-/** End such a use. */
+/** End a use of a shared layout; the last one frees it. */
 void dcli_layouts_end_use(dcli_layouts *layouts, const dcli_layout *layout);
 
 #endif

@@ -21,7 +21,8 @@
 
 static bool is_node(const dcli_worker *worker, int peer) { return peer >= 0 && peer < worker->terms.node_count; }
 
-/* Remove a peer. Its chunks for operations that are not known yet are dropped. */
+/* Remove a lost peer: drop the connection, inform the state machine, and drop its chunks for operations that are not
+ * known yet, and its memory that is mapped or imported here. */
 static dcl_status forget(dcli_worker *worker, int peer)
 {
     worker->gone[peer] = true;

@@ -4,10 +4,12 @@
 
 #include "worker/peer.h"
 
-/** Treat a node that violated the protocol (this thread's error says how) as lost. @return the error's status if this
- *  worker may not do so: for threads, and for the host. */
+/** Handle a violation of the protocol by a node (this thread's error says how): the host declares it lost; a node drops
+ *  its connection to it, and reports it to the host. @return the error's status if peers are threads, or `peer` is the
+ *  host or this worker. */
 dcl_status dcli_peer_offends(dcli_worker *worker, int peer);
-/** Handle the end of the connection to a peer (this thread's error says how). */
+/** Handle the end of the connection to a peer (this thread's error says how): the host suspects the peer; a node
+ *  reports it to the host, or stops if it is the host. */
 dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer);
 
 /** Host: lose a node: make sure that it no longer runs, and tell all nodes and the runtime. Once per node. @param seen
@@ -25,7 +27,7 @@ void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *coun
 enum { DCLI_ANY_QUESTION = 0 };
 void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool yes);
 
-/* Nodes: handle messages of the host. */
+/* Nodes: handle LOST, JOINED, COUNT and SEES of the host. */
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost);
 dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received);
 dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count);

@@ -15,7 +15,7 @@ typedef struct dcli_parsed {
 } dcli_parsed;
 
 void dcli_parsed_init(dcli_parsed *parsed);
-/** All uses have ended. */
+/** Free; all uses have ended. */
 void dcli_parsed_free(dcli_parsed *parsed);
 /** Get the body with this number and add a use; NULL: it was not parsed yet. */
 const dcli_body *dcli_parsed_find(dcli_parsed *parsed, int64_t number);

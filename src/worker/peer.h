@@ -21,7 +21,8 @@
     "no memory, or no descriptor, was left for it; expected a descriptor for every large array; raise the limit of " \
     "open files (`ulimit -n`), or use fewer arrays"
 
-/** Most uncommitted chunks that a node writes to another one: 4, or more small ones so that a link is kept busy. */
+/** Most uncommitted chunks that a node writes to another one: as many as make 16 MB, so that a link is kept busy, but 4
+ *  to 16. */
 static inline int64_t dcli_window_chunks(const dcl_config *config)
 {
     const size_t least = 4, most = 16, bytes = 16 << 20;
@@ -41,7 +42,8 @@ typedef struct dcli_running {
     int64_t kernel; /* number of the body */
     uint64_t ticket;
     dcl_status status;           /* not DCL_OK: only some of its kernels were started */
-    dcli_memory *arena, *report; /* released when it has ended; NULL: none */
+    dcli_memory *arena, *report; /* memory of its stages, and of its report of stray accesses; released when it has
+                                    ended; NULL: none */
     dcli_slot *report_slot;      /* slot that receives the report, on devices with memory of their own */
     const dcli_lowered *passes;  /* the lowered batch whose outputs the host copies out of the arena when the kernels
                                     have ended; NULL: there is nothing to copy */
@@ -50,7 +52,7 @@ typedef struct dcli_running {
 } dcli_running;
 
 /** A pack, commit or other operation that was started on a device with memory of its own and is not known to have
- *  ended. */
+ *  ended, by kind. */
 typedef enum dcli_moving_kind {
     DCLI_MOVING_PACK,
     DCLI_MOVING_COMMIT,
@@ -65,20 +67,20 @@ typedef struct dcli_moving {
     int64_t chunk;     /* number in the plan that the action names; run: of the batch */
     dcli_slot *slot;   /* pack: the slot that receives the chunk */
     uint64_t ticket;   /* commit, run: ticket of its last command */
-    dcl_status status; /* it could not be begun */
+    dcl_status status; /* not DCL_OK: why it could not be started */
 } dcli_moving;
 
-/** What RUN became of. */
+/** What became of a RUN action. */
 typedef enum dcli_start {
     DCLI_START_ENDED,  /* it is over */
-    DCLI_START_RUNS,   /* started: it is in worker->running */
-    DCLI_START_NOT_YET /* nothing was done, because it would have to wait */
+    DCLI_START_RUNS,   /* started: listed in as_node->running, or in as_host->copying */
+    DCLI_START_NOT_YET /* nothing was done, because it would have to wait for the device */
 } dcli_start;
 
-/** News of a loss. */
+/** A node that was reported as lost to the host's worker. */
 typedef struct dcli_loss {
     bool due;
-    char seen[255]; /* how it was noticed */
+    char seen[255]; /* how the loss was noticed */
 } dcli_loss;
 
 /** Host: a RISEN message that is kept until all notices that it counts have arrived. */
@@ -115,15 +117,15 @@ typedef struct dcli_copying dcli_copying;
 /** Host: reports of lost connections that are not decided yet; see suspects.h. */
 typedef struct dcli_suspects {
     dcli_doubt *node;    /* [node_count] */
-    bool *at_odds;       /* [node_count][node_count], lower number first: both are connected to the host but cannot
-                         reach each other */
+    bool *at_odds;       /* [node_count][node_count], only [lower][higher] is used: both are connected to the host
+                            but cannot reach each other */
     int64_t gathered_ns; /* the time at which the reports are decided; 0: there are none */
     int64_t next_ns;     /* time of the next decision; INT64_MAX: none */
 } dcli_suspects;
 
 /** A queue from the threads of the program to the host's worker. */
 typedef struct dcli_outbox {
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     dcli_loss *loss;      /* [node_count], allocated in advance: reporting a loss needs no memory */
     int losses_due;
     struct dcli_posted *first, *last;
@@ -134,7 +136,7 @@ typedef struct dcli_outbox {
 
 /** Host: the current question to all nodes; one at a time. */
 struct dcli_question {
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     bool asking, all;
     bool stopped; /* dcli_host_stop_asking() was called: nobody waits any more */
@@ -147,17 +149,18 @@ struct dcli_question {
 typedef struct dcli_as_host {
     dcli_turn turn;                /* also used by all threads of the program */
     dcli_outbox outbox;            /* also used by all threads of the program */
-    struct dcli_question question; /* the same */
+    struct dcli_question question; /* also used by all threads of the program */
     dcli_suspects suspects;
-    int64_t marks_told[2];              /* own watermarks that were reported to the runtime */
-    char (*word_keys)[DCLI_KEY_HEX];    /* [node_count] keys of authentication tags; NULL: not needed yet, or never */
+    int64_t marks_told[2];              /* own watermarks, done and ready, as last reported to the runtime */
+    char (*word_keys)[DCLI_KEY_HEX];    /* [node_count] keys for the tags of forwarded messages; NULL: not needed
+                                           yet, or never */
     struct dcli_said *said, *last_said; /* messages that may not have reached everyone yet; see tree.h */
     dcli_rising *rising;                /* [node_count]; NULL: none yet */
-    _Atomic int64_t turns;              /* turns of its loop; read by threads that check its progress, as are the
-                                           next three */
+    _Atomic int64_t turns;              /* turns of its loop; like the next two, read by the thread that checks its
+                                           progress */
     atomic_bool resting;                /* it waits for messages */
     _Atomic int64_t planning_ms;        /* start of the current planning, by CLOCK_MONOTONIC; 0: it does not plan */
-    int64_t turns_seen;                 /* by who asks */
+    int64_t turns_seen;                 /* `turns` at the last dcli_host_is_alive(); used by the caller of that only */
     atomic_bool abandoned;              /* dcli_host_abandon() was called, by any thread */
     dcli_copying *copying;              /* list of running copies, in the order of their start */
 } dcli_as_host;
@@ -169,10 +172,10 @@ typedef struct dcli_as_node {
     dcli_running *running; /* [running_first .. running_count) are in use */
     int64_t running_first, running_count, running_capacity;
     int64_t passing;     /* number of running batches that still have to copy to own parts */
-    bool measuring;      /* one of these is timed */
+    bool measuring;      /* a running batch is timed */
     dcli_moving *moving; /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;
-    dcli_action held;    /* the action that cannot be started yet; no operation: none */
+    dcli_action held;    /* the action that cannot be started yet; .operation NULL: none */
     int64_t spin_end_ns; /* until then the loop polls the device instead of sleeping; 0: it does not poll */
     int64_t
         asked_since_ns; /* time since when the device, a GPU, is polled and nothing has ended; 0: it is not polled */
@@ -181,7 +184,7 @@ typedef struct dcli_as_node {
     dcli_memory **kept_back; /* [kept_back_count] parts of released arrays, not freed because the hanging thread of a
                                 lost node may still read them */
     int64_t kept_back_count, kept_back_capacity;
-    int64_t allocations, fault_at; /* for tests: number of the allocation that fails, 0: none */
+    int64_t allocations, fault_at; /* for tests: allocations so far, and number of the one that fails; 0: none */
     dcli_received *waiting; /* [waiting_count] descriptors that wait until all their members are known, in order */
     int64_t waiting_count, waiting_capacity, waiting_bytes;
     dcli_msg_marks host_marks; /* watermarks to be sent to the host next */
@@ -189,8 +192,8 @@ typedef struct dcli_as_node {
     int64_t busy_steps;    /* turns of the loop that received messages */
     int64_t notices;       /* number of FAILED and REPORT that were sent to the host */
     int64_t *notices_of;   /* [node_count] the same for nodes below, as reported by children; NULL: none yet */
-    dcli_risen told_risen; /* what was last sent to the parent, */
-    int64_t told_notices;  /* and the sum of the notices sent with it */
+    dcli_risen told_risen; /* watermarks in the last report to the parent */
+    int64_t told_notices;  /* sum of the counts of notices in that report */
 } dcli_as_node;
 
 /** A worker: a peer of the session. Either `as_host` or `as_node` is set. */
@@ -207,16 +210,16 @@ struct dcli_worker {
     dcli_node *node;
     dcli_chunks received, made;
     dcl_counters counters;
-    int64_t count_messages; /* messages that ask for counters, or carry them: these are not counted */
+    int64_t count_messages; /* messages that ask for counters, or carry them: not counted in messages_sent */
     bool started, stopping;
-    dcl_status broken; /* why this worker cannot continue */
+    dcl_status broken; /* DCL_OK, or why this worker cannot continue */
     bool *absent;      /* [node_count + 1] numbers that no node had when this worker was opened */
     bool *gone;        /* [node_count + 1] nodes that are lost or have not joined */
     int64_t epoch;     /* increases with every loss and join */
     dcli_risen *risen; /* [node_count] last reports of children; NULL: none yet */
 };
 
-/* Carry out an action of the state machine (node.c of the workqueue room). act.c, exec.c, host.c. */
+/* Carry out an action of the state machine, or store it if it would have to wait for the device. act.c. */
 
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action);
 /** Send a chunk for a peer after it was packed, and inform the state machine. Its data is in a buffer or in a lent
@@ -225,7 +228,8 @@ dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, in
                             dcli_slot *slot, dcl_status status);
 /** Store this thread's error as the operation's error text. */
 void dcli_keep_problem(dcli_entry *entry);
-/** Report once that this worker cannot continue; from now on it only waits for the end. */
+/** Report once that this worker cannot continue, to the runtime or to the host; from now on it only waits for the
+ *  end. */
 void dcli_break_down(dcli_worker *worker, dcl_status status);
 /** Node: send the host the watermarks that are due. */
 dcl_status dcli_tell_host(dcli_worker *worker);
@@ -234,24 +238,24 @@ dcl_status dcli_hear(dcli_worker *worker, dcli_received *received);
 /** Node: handle the descriptors that were waiting, after members have changed. */
 dcl_status dcli_hear_waiting(dcli_worker *worker);
 
-/** RUN. */
+/** RUN: start a batch of an operation; a node first allocates the parts that it needs. exec.c. */
 dcl_status dcli_exec_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
 /** PACK: pack chunk `number` of a peer's plan into new memory, or start copying it into a slot. exec_chunk.c. @param
- *  bytes_out, slot_out  one of them, the other NULL. */
+ *  bytes_out, slot_out  one of them is set. */
 dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, void **bytes_out,
                           dcli_slot **slot_out);
 /** COMMIT: copy a received chunk of a peer's plan to the parts: complete on return, or (on devices with memory of their
  *  own) started. */
 dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
                             dcli_stored_chunk *received);
-/** Inform the state machine of batches whose kernels have ended. */
+/** End the batches whose kernels have ended, in order, and inform the state machine. */
 dcl_status dcli_exec_collect(dcli_worker *worker);
 /** Tell the watchdog what the device does now: the kernel that runs, or else copies that were started. */
 void dcli_exec_watch(dcli_worker *worker);
 
 /* Actions that were started and have not ended, and actions that cannot start yet. pending.c. */
 
-/** Record a started pack or commit. @return DCL_ERR_NOMEM: it is not recorded. */
+/** Record an action that was started on the device. */
 dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);
 /** Whether a peer can read the slots of this node: it is a thread of this process, and DCL_TRANSFER allows it. */
 bool dcli_peer_sees_slots(const dcli_worker *worker, int peer);
@@ -269,10 +273,10 @@ bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, 
 void dcli_pending_hold(dcli_worker *worker, const dcli_action *action);
 /** Tell the state machine whether actions may touch memory. */
 void dcli_pending_set_hold(dcli_worker *worker);
-/** Release what packs hold. */
+/** Forget all started actions: release the slots of packs. */
 void dcli_pending_free(dcli_as_node *own);
 
-/** A batch of a FORALL. */
+/** Start a batch of a FORALL; DCLI_START_NOT_YET: it would have to wait. exec_forall.c. */
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
 /** Whether everything that a batch copies to the host has arrived, once its kernels have ended. */
 bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running);
@@ -304,8 +308,8 @@ dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, 
 /** Get this node's replica behind a stage. @return DCL_OK, or why there is none: the operation that should have filled
  *  it has failed. */
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
-/** Wait for batches that hold memory of stages, and free that memory. Their results are taken when they are
- *  collected. */
+/** Wait for the kernels of running batches, and free the memory of their stages, unless the host must still copy from
+ *  it. Their results are taken when they are collected. */
 void dcli_exec_await_arenas(dcli_as_node *own);
 /** Run a batch of a MOVE; complete on return. */
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch);
@@ -318,9 +322,10 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
 /** Allocate the memory of a storage's part, if it has none. */
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_known_storage *held);
 
-/** RUN at the host: READ, WRITE. @param start_out  DCLI_START_ENDED as it comes. */
+/** RUN at the host: READ, WRITE. @param start_out  comes as DCLI_START_ENDED; set to DCLI_START_RUNS if helpers
+ *  copy. */
 dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
-/** Take what the program has queued. *stop_out: nothing more will come. */
+/** Process what the program has queued. *stop_out: nothing more will come. */
 dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
 /** Announce that the host's worker is about to sleep: the next queued item wakes it. @return false if there is an item
  *  already. */

@@ -182,8 +182,8 @@ static bool chunk_must_wait(const dcli_action *action)
     return !settled;
 }
 
-/* Whether waiting batches use so much memory that no further batch may start. The limit allows the scratch memory of
- * three batches: one running, one queued, one being started. */
+/* Whether the stages of running batches take so much memory that no further batch may start: more than 32 MB or, if
+ * that is more, the scratch memory of three batches (one running, one queued, one being started). */
 static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
 {
     const dcli_as_node *own = worker->as_node;

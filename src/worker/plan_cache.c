@@ -159,7 +159,7 @@ void dcli_plan_cache_free(dcli_plan_cache *cache)
     pthread_mutex_destroy(&cache->lock);
 }
 
-/* The lock is held. */
+/* Find the plan with a key; NULL: none. The lock is held. */
 static dcli_shared_plan *find(const dcli_plan_cache *cache, const dcli_plan_wanted *wanted)
 {
     dcli_shared_plan *shared = cache->bucket[wanted->hash % DCLI_PLAN_BUCKETS];

@@ -15,7 +15,7 @@ typedef struct dcli_plan_wanted {
     const dcli_operation *operation;
     const bool *shapes;                /* [operand_count] scalars that occur in subscripts; NULL: none do */
     const dcli_directory_state *state; /* existing replicas of its operands on the planned node */
-    int node;                          /* that is planned */
+    int node;                          /* the planned node */
     bool streams;                      /* as in dcli_plan_terms */
     uint64_t hash;                     /* hash of all this: dcli_plan_hash() */
 } dcli_plan_wanted;

@@ -7,7 +7,7 @@
 #include "lower/lower.h"
 #include "worker/plan_cache.h"
 
-/** Joined copies of a chunk's elements on this node. */
+/** The copies by which a chunk of another node's plan is packed or committed here. */
 typedef struct dcli_packing {
     bool ready;
     dcli_routes routes;
@@ -34,9 +34,9 @@ typedef struct dcli_naming {
 /** A plan that a peer caches for operations of the same shape. */
 typedef struct dcli_cached_plan {
     dcli_shared_plan *shared; /* held */
-    const dcli_plan *plan;    /* the same one's */
+    const dcli_plan *plan;    /* shared->plan */
     dcli_prepared *prepared;  /* [batch_count], own plans only; NULL until the first batch runs */
-    dcli_packing *packing;    /* [chunk_count], others' plans only; NULL until the first chunk is packed or written */
+    dcli_packing *packing;    /* [chunk_count], others' plans only; NULL until the first chunk is packed or committed */
     int64_t bytes;            /* bytes of memory: this peer's share of the plan, and all that it has prepared */
     int64_t uses;             /* number of open operations that use it */
     struct dcli_cached_plan *next;          /* of its bucket */
@@ -45,7 +45,7 @@ typedef struct dcli_cached_plan {
 } dcli_cached_plan;
 
 typedef struct dcli_plans {
-    dcli_plan_terms terms; /* `cached`: the record of replicas after the last operation added */
+    dcli_plan_terms terms; /* `directory`: the record of replicas after the last operation added */
     int self;
     dcli_plan_cache *cache;
     int sharers; /* number of peers that share plans; each counts its part of a plan's bytes */
@@ -59,7 +59,7 @@ typedef struct dcli_plans {
     void (*planning)(void *user, const char *what);
     /** Callback with a plan that was not cached here; another peer of the process may have made it. NULL: none. */
     void (*planned)(void *user, const dcli_operation *operation, int node, const dcli_plan *plan);
-    void *planning_user; /* of both */
+    void *planning_user; /* the `user` of both callbacks */
 } dcli_plans;
 
 /** Initialize. @param cache  outlives it. @param most_bytes  limit for all cached plans, except those in use. */

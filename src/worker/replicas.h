@@ -33,7 +33,7 @@ void dcli_replicas_free(dcli_replicas *replicas);
 
 /** Before an operation is planned: drop replicas of older generations. */
 void dcli_replicas_begin(dcli_replicas *replicas, const dcli_operation *operation);
-/** Record the replicas that a node has from this operation on, by its plan. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Record the replicas that a node makes in this operation, by its plan. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_replicas_add(dcli_replicas *replicas, int node, const dcli_operation *operation, const dcli_plan *plan);
 /** After the replicas of all nodes are recorded: drop replicas of what the operation writes, from the next operation
  *  on. */

@@ -95,7 +95,8 @@ static bool reads_here(const dcli_worker *worker, int node)
            dcli_way_between(&ways[node], &ways[worker->terms.self]) == DCLI_WAY_PLACE;
 }
 
-/* @param place  the memory: of a part in one allocation, or one of several allocations of a part. */
+/* Announce memory to all nodes that read this node's parts in place. @param place  the memory of a part, or one of the
+ * several allocations of a part. */
 static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *place, const dcli_message *message)
 {
     struct dcli_shown *shown = find_shown(worker, place->memfd);
@@ -260,7 +261,7 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
     if (!dcli_address_table_find_memory(worker->terms.addresses, received->from, part->memfd, &address, &bytes))
         return DCL_OK; /* freed before its descriptor was sent: the part is released, too */
     if (bytes == 0)
-        return DCL_OK; /* said when it was shown */
+        return DCL_OK; /* it could not be mapped here, as the log said when it was announced */
     if ((size_t)part->offset > bytes || (size_t)part->bytes > bytes - (size_t)part->offset ||
         part->offset % DCLI_MEMORY_ALIGN != 0)
         return DCLI_FAIL(DCL_ERR_PROTOCOL,

@@ -7,7 +7,7 @@
 
 #include "worker/peer.h"
 
-/** From now on tell peers when memory that they know is freed. For processes, with a device. */
+/** From now on tell peers when the device frees memory that they know. Nodes only. */
 void dcli_show_begin(dcli_worker *worker);
 /** Stop telling them, before the device is closed. */
 void dcli_show_end(dcli_worker *worker);

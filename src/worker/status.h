@@ -7,8 +7,9 @@
 
 #include <dcl/base.h>
 
-/** Activities of a process that take time: opening its device, compiling, running kernels, filling, loading and saving
- *  its part of an array, planning an operation. Several are possible at the same time. */
+/** Activities of a process that may take long: BUILDING compiles, COMPUTING runs kernels or waits for the device's
+ *  copies, MOVING allocates, fills, loads or saves parts, OPENING opens the device, PLANNING plans. Several are
+ *  possible at the same time. */
 typedef enum dcli_activity {
     DCLI_BUILDING,
     DCLI_COMPUTING,
@@ -23,9 +24,9 @@ typedef enum dcli_activity {
 typedef struct dcli_status_page {
     _Atomic int64_t beats; /* increases while the serving thread makes progress: see worker/watch.h */
     struct {
-        _Atomic int64_t since_ns; /* 0: not now */
+        _Atomic int64_t since_ns; /* when it began, or last made progress; 0: it is not going on */
         char text[256];           /* beginning of the text of the body that is compiled or run */
-        _Atomic int64_t kernel;   /* its number; 0: none, or several are running */
+        _Atomic int64_t kernel;   /* number of that body; 0: none, or several are running */
     } activity[DCLI_ACTIVITIES];
     char farewell[256];           /* why the process ends by itself; "": no reason given */
     atomic_bool rests;            /* the worker has done everything that it was asked to do */

@@ -52,7 +52,7 @@ void dcli_storage_table_trim(dcli_storage_table *storage_table)
         end_layout(storage_table, oldest);
 }
 
-/* Takes the layout over. */
+/* Get the shared layout that equals `fresh`, and add a use. Takes `fresh` over. */
 static dcl_status share_layout(dcli_storage_table *storage_table, const dcli_layout *fresh,
                                dcli_shared_layout **shared_out)
 {
@@ -62,7 +62,7 @@ static dcl_status share_layout(dcli_storage_table *storage_table, const dcli_lay
         return DCL_ERR_NOMEM;
     while (shared != NULL && shared->layout != layout)
         shared = shared->next;
-    if (shared != NULL) { /* it has a use already */
+    if (shared != NULL) { /* it has a use of the layout already */
         dcli_layouts_end_use(storage_table->common, layout);
     } else if ((shared = dcli_calloc(1, sizeof *shared)) != NULL) {
         shared->layout = layout;

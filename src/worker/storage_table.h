@@ -66,7 +66,7 @@ dcl_status dcli_storage_table_shape(dcli_storage_table *storage_table, dcli_know
                                     const dcli_msg_view *view, dcli_shared_layout **shape_out);
 void dcli_storage_table_end_shape(dcli_storage_table *storage_table, dcli_shared_layout *shape);
 
-/** Size of a node's part. */
+/** Size of a node's part, in bytes. */
 size_t dcli_known_storage_bytes(const dcli_known_storage *held, int node);
 
 #endif

@@ -322,7 +322,7 @@ static dcl_status take_all_held(dcli_worker *worker)
     return status;
 }
 
-/* Host. */
+/* Host: store a RISEN message as the oldest or newest one of a child; a later newest one replaces it. */
 static dcl_status hold(dcli_worker *worker, int child, const dcli_msg_risen *risen)
 {
     dcli_rising *rising = &worker->as_host->rising[child];
@@ -429,7 +429,7 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
     for (int node = 0; node < worker->terms.tree_nodes && status == DCL_OK; node++)
         if (first_parent(worker, node) == lost && !worker->gone[node]) {
             static const int64_t nothing[DCLI_MSG_COUNTERS];
-            worker->risen[node] = worker->risen[lost]; /* at least as far */
+            worker->risen[node] = worker->risen[lost]; /* they are at least as far as the lost node reported */
             worker->terms.hooks->marks(worker->terms.hooks->user, node, worker->risen[lost].done,
                                        worker->risen[lost].ready, nothing);
             status = say_again(worker, node);

@@ -79,7 +79,8 @@ void dcli_turn_serves(dcli_worker *host, bool serves)
 
 /* ---- threads of the program ---------------------------------------------------------------------------------------- */
 
-/* Lock a mutex. @return false: not until then. The thread sanitizer of GCC 12 does not know pthread_mutex_clocklock(). */
+/* Lock a mutex, waiting at most until `until_ns`. @return false: it could not be locked by then. The thread sanitizer
+ * of GCC 12 does not know pthread_mutex_clocklock(). */
 static bool lock_until(pthread_mutex_t *mutex, int64_t until_ns)
 {
 #if defined(__SANITIZE_THREAD__)
@@ -95,7 +96,7 @@ static bool lock_until(pthread_mutex_t *mutex, int64_t until_ns)
 #endif
 }
 
-/* The own thread did not end its turn in time: it goes on. */
+/* Give up taking the turn: the own thread, which did not end its turn in time, goes on serving. */
 static void renounce(dcli_turn *turn)
 {
     pthread_mutex_lock(&turn->lock);

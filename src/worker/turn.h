@@ -15,15 +15,16 @@
 
 typedef struct dcli_turn {
     pthread_mutex_t serving; /* held by the thread that serves; released while that thread sleeps */
-    pthread_mutex_t lock;    /* what follows */
-    pthread_cond_t changed;  /* the own thread waits on it while others serve */
+    pthread_mutex_t lock;    /* guards the fields below */
+    pthread_cond_t changed;  /* the worker's own thread waits on it while others serve */
     bool taken;              /* a thread of the program, `taker`, serves */
     pthread_t taker;
     bool lingers;         /* nobody serves: the own thread waits until it is summoned, or until LINGER_NS have passed */
     bool summoned;        /* while `taken` or `lingers`: something was queued, so the own thread must not linger */
     bool resting, serves; /* own thread: it is waiting for its turn; it has started and not ended */
     bool is_usual;        /* the program usually waits right after its calls */
-    int64_t taken_ns, left_ns, posted_ns; /* posted_ns: time of the first call since the turn was last taken, 0: none */
+    int64_t taken_ns, left_ns, posted_ns; /* when a thread of the program last took the turn, and left it; time of
+                                             the first call since then, 0: none */
 } dcli_turn;
 
 struct dcli_worker;
@@ -38,7 +39,7 @@ void dcli_turn_give(struct dcli_worker *host);
 /** By the own thread, when its loop begins and ends: only in between may other threads serve. */
 void dcli_turn_serves(struct dcli_worker *host, bool serves);
 /** By a thread of the program: take the turn. @param until_ns  gives up then (as dcli_monotonic_ns()), because the own
- *  thread may be planning for long. @return false: it has not got the turn; another thread of the program serves, the
+ *  thread may be planning for long. @return false: it has not got the turn: another thread of the program serves, the
  *  worker has ended, or the time is over. */
 bool dcli_turn_take(struct dcli_worker *host, int64_t until_ns);
 void dcli_turn_leave(struct dcli_worker *host);
@@ -46,7 +47,8 @@ void dcli_turn_leave(struct dcli_worker *host);
  *  program usually waits after its calls and then serves itself, it wakes by itself after LINGER_NS. @return whether
  *  nobody serves; then the caller need not wake the serving thread. */
 bool dcli_turn_summon(struct dcli_worker *host);
-/** Called by a serving thread before and after it sleeps. Meanwhile another thread may serve. */
+/** Called by the serving thread before and after it sleeps: release and lock `serving`. While the own thread sleeps, a
+ *  thread of the program may take the turn; one that has the turn keeps it while it sleeps. */
 void dcli_turn_sleeps(void *host);
 void dcli_turn_wakes(void *host);
 

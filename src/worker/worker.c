@@ -31,7 +31,8 @@ static void note_turn(dcli_as_host *host)
     atomic_fetch_add_explicit(&host->turns, 1, memory_order_relaxed);
 }
 
-/* Receive the available messages; waits for the first one. *any_out: there was one. */
+/* Receive and handle the available messages, up to MOST_AT_ONCE; wait at most so long for the first one. *any_out:
+ * there was one. */
 static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
     enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20, USUAL_WINDOW = 1024 };
@@ -114,7 +115,7 @@ static bool spins(dcli_as_node *own)
     return now < own->spin_end_ns;
 }
 
-/* How long the loop may sleep, in milliseconds: 0 if there is more to do. */
+/* How long the loop may sleep, in milliseconds: 0 if there is more to do; -1: until it is woken. */
 static int idle_time(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
@@ -179,7 +180,8 @@ static void tell_own_marks(dcli_worker *worker)
     worker->terms.hooks->marks(worker->terms.hooks->user, worker->terms.self, done, ready, counters);
 }
 
-/* @param idle_out  how long the worker may sleep after this step, in milliseconds; -1: until it is woken. */
+/* One turn of the loop, without its sleep: take what the program has queued and what has ended, act, receive. @param
+ * idle_out  how long the worker may sleep afterwards, in milliseconds; -1: until it is woken. */
 static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
 {
     enum { TELL_HOST_STEPS = 4 };
@@ -346,8 +348,8 @@ static void set_fault(dcli_worker *worker)
         worker->as_node->fault_at = count;
 }
 
-/* Limit of cached plans, as a fraction of a node's memory; embedded nodes and the host share the process's. Making a
- * plan again costs more than caching some plans. */
+/* Limit of cached plans in bytes: 1/8 of a node's memory, at least 64 MB; nodes that are threads share the process's
+ * memory with the host. Making a plan again costs more than caching some plans. */
 static int64_t most_plan_bytes(const dcli_worker *worker)
 {
     enum { LEAST_BYTES = 64 << 20, SHARE = 8 };
@@ -368,9 +370,9 @@ static bool fills_slots(const dcli_worker *worker)
     return fills;
 }
 
-/* What a device with memory of its own reads from others passes two queues on its way, and is used only when kernels
- * launched before have ended: more of it must be under way to keep both directions of the link busy. Between threads it
- * lies in slots of its owners, which lend 48 MB. */
+/* For dcli_node_terms.ahead_bytes. What a device with memory of its own receives passes two queues, and is used only
+ * when kernels launched before have ended: more of it must be under way to keep both directions of the link busy.
+ * Between threads it lies in slots of its owners, which lend 48 MB. */
 static int64_t ahead_bytes(const dcli_worker *worker)
 {
     enum { AHEAD_OF_THREAD = 48 << 20, AHEAD_OF_PROCESS = 64 << 20 };
@@ -379,7 +381,8 @@ static int64_t ahead_bytes(const dcli_worker *worker)
     return worker->terms.is_process ? AHEAD_OF_PROCESS : AHEAD_OF_THREAD;
 }
 
-/* A launch costs a device with memory of its own as much as some 10 MB of computing. Not all at once: packing and
+/* For dcli_plan_terms.local_bytes: on a device with memory of its own, batches that use own parts only are joined up to
+ * TILES tiles, because a launch costs as much as some 10 MB of computing. They are not all joined: packing and
  * unpacking wait for a running kernel. */
 static int64_t most_local_bytes(const dcli_worker *worker)
 {
@@ -390,8 +393,8 @@ static int64_t most_local_bytes(const dcli_worker *worker)
 
 static dcl_status open_node(dcli_worker *worker)
 {
-    /* Most bytes of finished chunks that are not sent yet, so that together with those in transit they fit the buffer
-     * pool, or the slots that can be borrowed. Beyond that each chunk would take fresh pages. */
+    /* Most bytes of made chunks that are not sent yet, so that together with those in transit they fit the buffer pool,
+     * or the slots that can be borrowed. Beyond that each chunk would take fresh pages. */
     enum { MOST_MADE = 48 << 20, MOST_MADE_IN_SLOTS = 16 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
@@ -425,7 +428,7 @@ static dcl_status open_node(dcli_worker *worker)
     return worker->node != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* Drop what was started on the device, and what waits. */
+/* Release what started batches and packs hold, and the waiting messages. */
 static void drop_begun(dcli_as_node *own)
 {
     for (int64_t r = own->running_first; r < own->running_count; r++) {

@@ -54,10 +54,10 @@ typedef struct dcli_fleet_hooks {
     /** Host's worker: node `node` is lost: make sure that its process no longer runs, and describe the loss in a
      *  sentence. @param seen  how it was noticed. */
     void (*lose)(void *user, int node, const char *seen, char *sentence_out, size_t capacity);
-    /* For nodes that are processes; called by the host's worker. */
+    /* The next two are called by the host's worker, only if nodes are processes. */
     /** A process has described its device. @return NULL, or what is wrong with that. */
     const char *(*described)(void *user, int node, const dcli_msg_device *device);
-    /** A process cannot serve. */
+    /** A process reports that it cannot serve. */
     void (*refused)(void *user, int node, dcl_status status, const char *sentence);
     /* The next two are called only if nodes are threads. */
     /** Called by the thread of a node as its last action. */
@@ -81,17 +81,19 @@ typedef struct dcli_worker_terms {
     dcli_process_data *process_data; /* NULL: the worker makes its own */
     dcli_buffers *buffers;
     const dcli_host_hooks *hooks; /* host only */
-    /* Sessions of processes */
+    /* The following fields are for sessions whose nodes are processes, unless noted otherwise. */
     bool is_process;          /* peers are other processes: they may be lost, and join */
     dcli_endpoint *endpoint;  /* taken over by dcli_worker_open(), also on failure; NULL: it opens one */
-    dcli_device *opened;      /* the same; nodes only */
+    dcli_device *opened;      /* an open device, taken over as `endpoint` is; NULL: it opens number `device`. Nodes
+                                 only */
     const bool *absent;       /* [node_count] numbers of nodes that have not joined; NULL: all are there. Borrowed
                                  for the call */
     int fanout, tree_nodes;   /* see tree.h; 0, 0: all nodes are attached to the host */
     int64_t epoch;            /* epoch of the members when it is opened */
     int64_t first_operation;  /* first operation in which the node takes part; 0: from the first */
-    int64_t quota_bytes;      /* limit on lasting memory, and */
-    int64_t transit_bytes;    /* on waiting messages, and the same on received data: account.h; 0: no limit */
+    int64_t quota_bytes;      /* limit on lasting memory (account.h), in bytes; 0: none */
+    int64_t transit_bytes;    /* limit on waiting messages, and on received data beyond what peers may send
+                                 (account.h); 0: none */
     dcli_files *files;        /* files that may be used; processes only, threads have the program's access. Borrowed */
     struct dcli_watch *watch; /* NULL: nobody watches */
     const dcli_fleet_hooks *fleet; /* for the host, and for nodes that are threads; nodes that are processes: NULL */
@@ -119,7 +121,7 @@ void dcli_worker_join(dcli_worker *worker);
 void dcli_worker_close(dcli_worker *worker);
 /** Description of a node's device: valid until dcli_worker_close(). */
 const dcl_device_info *dcli_worker_device(const dcli_worker *worker);
-/** What the node can do. */
+/** What the node can do with others' memory: flags DCLI_CAN_... (base/ways.h). */
 uint8_t dcli_worker_can(const dcli_worker *worker);
 const char *dcli_worker_kind(const dcli_worker *worker);
 
