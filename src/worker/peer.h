@@ -129,7 +129,6 @@ typedef struct dcli_outbox {
     dcli_loss *loss;      /* [node_count], allocated in advance: reporting a loss needs no memory */
     int losses_due;
     struct dcli_posted *first, *last;
-    int64_t operations; /* descriptors queued */
     bool stop, asleep;
     bool held; /* more items are being queued that must be taken together */
 } dcli_outbox;
