@@ -252,7 +252,7 @@ static bool decode(const char key[DCLI_KEY_Z85], unsigned char bytes_out[DCLI_AU
     return strnlen(key, DCLI_KEY_Z85) == DCLI_KEY_Z85 - 1 && zmq_z85_decode(bytes_out, key) != NULL;
 }
 
-/** With the lock held. */
+/** Add a key to a domain; one that is there already is not added again. The lock is held. */
 static dcl_status allow(dcli_domain *domain, const char *name, const unsigned char key[DCLI_AUTHENTICATOR_KEY])
 {
     if (domain == NULL || !domain->keys)

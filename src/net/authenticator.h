@@ -85,8 +85,8 @@ dcl_status dcli_present_password_as(void *socket, const char *user, const char *
  *  not accepted. @return DCL_OK, DCL_ERR_INVALID (malformed keys), DCL_ERR_NETWORK. */
 dcl_status dcli_present_key(void *socket, const dcli_keypair *own, const char server_key[DCLI_KEY_Z85]);
 
-/** For the proof and its test: prove an authenticator through sockets of `net`, which for a sound authenticator is its
- *  own.
+/** Run the self-test of an authenticator over sockets of `net`: its own, or in a test another net, which has no
+ *  handler.
  *  @return DCL_OK or DCL_ERR_NETWORK. */
 dcl_status dcli_authenticator_prove(dcli_authenticator *authenticator, dcli_net *net);
 

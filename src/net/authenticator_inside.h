@@ -26,7 +26,7 @@ struct dcli_authenticator {
     dcli_domain *domains;
     dcli_domain stray; /* counts requests that belong to no domain */
     const dcli_log *log;
-    void *handler; /* the thread's */
+    void *handler; /* REP socket for libzmq's requests, used by the thread */
     pthread_t thread;
     int stop_fd; /* an eventfd that ends the thread */
     bool has_keys;

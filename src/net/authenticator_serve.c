@@ -26,7 +26,7 @@ typedef struct verdict {
     bool let_in;
     char user[DCLI_KEY_HEX];
     const char *mechanism; /* the request's mechanism if it is a known one */
-    char why[80];          /* it was refused */
+    char why[80];          /* why it was refused; "": it was not */
 } verdict;
 
 static bool frame_is(zmq_msg_t *frame, const char *text)
@@ -211,7 +211,8 @@ static void answer(dcli_authenticator *authenticator, request *asked)
         tell(log, asked, name, &verdict, untold);
 }
 
-/** Pause after a failure. @return whether the authenticator was closed meanwhile. */
+/** Pause after zmq_poll() has failed; this is logged unless `again`. @return whether to stop: the authenticator was
+ *  closed, or its context has ended. */
 static bool pause_for(dcli_authenticator *authenticator, int code, bool again)
 {
     enum { PAUSE_MS = 100 };
@@ -230,7 +231,7 @@ void *dcli_authenticator_serve(void *argument)
     dcli_authenticator *authenticator = argument;
     zmq_pollitem_t item[] = {{authenticator->handler, 0, ZMQ_POLLIN, 0}, {NULL, authenticator->stop_fd, ZMQ_POLLIN, 0}};
     for (bool failed = false;;) {
-        int ready = zmq_poll(item, 2, -1); /* the descriptor ends it */
+        int ready = zmq_poll(item, 2, -1); /* stop_fd ends the wait */
         int code = ready < 0 ? zmq_errno() : 0;
         if (code == EINTR)
             continue;

@@ -19,7 +19,8 @@ enum {
     SLAB_CLASSES = 7 /* buffers of up to 256 KB share a region; for larger ones an extra page for the header costs
                         little */
 };
-/* Regions that others register are costly to make: twice as many are retained as one of them requests ahead. */
+/* Most bytes of free buffers that a pool retains. Regions that others register are costly to make: there it is twice
+ * what a receiver requests ahead (64 MB). */
 static const size_t most_kept_bytes = (size_t)64 << 20, most_kept_registered_bytes = (size_t)128 << 20;
 
 /* The header before the bytes of a buffer. */
@@ -172,7 +173,7 @@ static void remove_region(dcli_buffers *buffers, struct region *region)
     atomic_fetch_add_explicit(&buffers->dropped, 1, memory_order_release);
 }
 
-/* Without the lock: `drop` may call a driver. */
+/* Unmap regions that were removed from the pool, unless `drop` refuses. Without the lock: `drop` may call a driver. */
 static void unmap_regions(dcli_buffers *buffers, struct region *first)
 {
     for (struct region *region = first, *next; region != NULL; region = next) {

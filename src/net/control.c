@@ -15,7 +15,7 @@ struct dcli_control {
     dcli_monitor monitor;
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;
-    char address[DCLI_MOST_ADDRESS + 1]; /* in numbers */
+    char address[DCLI_MOST_ADDRESS + 1]; /* of the listener, with a numeric host */
     bool has_keys;
     int64_t silence_ms;
     bool up;        /* the handshake is over */
@@ -119,7 +119,7 @@ dcl_status dcli_control_send(dcli_control *call, const dcli_message *message)
     return status;
 }
 
-/* Take a message. A listener's empty greeting is skipped once only, so that a listener that sends nothing else cannot
+/* Take a message. At most MOST_GREETINGS empty messages are skipped, so that a listener that sends nothing else cannot
  * keep the caller here. */
 static dcl_status take(dcli_control *call, dcli_received *received_out)
 {
@@ -139,7 +139,8 @@ static dcl_status take(dcli_control *call, dcli_received *received_out)
                      call->address);
 }
 
-/** Process events of the connection. @return whether it has ended. */
+/** Process events of the connection. Without keys, a connection whose other end is another user's process counts as
+ *  refused. @return whether it has ended. */
 static bool look_at_events(dcli_control *call)
 {
     dcli_event event;

@@ -13,7 +13,7 @@
 
 enum {
     DCLI_SPIN_NS = 50000,         /* time for which a receive polls before it sleeps, because waking up costs more */
-    DCLI_LONG_SPIN_NS = 300000,   /* the same if every peer has two processors to itself */
+    DCLI_LONG_SPIN_NS = 300000,   /* the same if there are two processors per peer, and two more */
     DCLI_FREE_DESCRIPTORS = 16,   /* reserved descriptors: libzmq aborts if it gets none */
     DCLI_DESCRIPTOR_MISSING = -2, /* a descriptor was sent, but this process had none free for it */
     DCLI_ROUTING_BYTES = 4        /* length of a routing id: 1, then the peer's number, because an id must not begin
@@ -40,7 +40,7 @@ typedef struct dcli_session {
 
 struct dcli_net {
     void *context;
-    pthread_mutex_t lock; /* of sessions */
+    pthread_mutex_t lock; /* guards `sessions` */
     dcli_session *sessions;
 };
 
@@ -62,7 +62,7 @@ typedef struct dcli_frames {
 
 /** A pool of frames of one endpoint. It lives until the endpoint is closed and all its frames are returned. */
 typedef struct dcli_frames_pool {
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     dcli_frames *unused;
     int64_t holders; /* frames in use, plus 1 for the endpoint */
 } dcli_frames_pool;
@@ -75,7 +75,7 @@ typedef struct dcli_incoming {
     const void *payload; /* NULL: none */
     size_t payload_bytes;
     bool payload_missing; /* a payload was sent, but there was no memory or descriptor for it here */
-    int extra_frames;     /* behind the message */
+    int extra_frames;     /* number of frames after the message's own: 1 if it has a payload; more are refused */
     int descriptor;       /* descriptor received with the message, to be closed by the caller; -1: none; or
                              DCLI_DESCRIPTOR_MISSING */
     dcli_frames *frames;
@@ -122,8 +122,8 @@ struct dcli_endpoint {
     bool *lost; /* [peer_count] lost peers: nothing is sent to them or taken from them */
     int wake_fd;
     atomic_bool woken;    /* a wake-up that no waiting receive has returned for yet */
-    atomic_bool sleeping; /* the thread whose turn it is is in poll(), or about to be */
-    uint64_t sleeps;      /* number of the last time that one slept */
+    atomic_bool sleeping; /* a thread is in poll(), or about to be, and no other has taken its place */
+    uint64_t sleeps;      /* number of sleeps so far: shows a thread that wakes whether another one slept after it */
     dcli_turns turns;     /* see dcli_endpoint_share(); give NULL: one thread alone uses it */
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;

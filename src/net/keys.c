@@ -130,7 +130,7 @@ static dcl_status parse_file(const char *path, const char *text, const char *kin
                      path, number, kind, 2 * KEY_BYTES);
 }
 
-/** @param key_out  untouched on failure. */
+/** Read a key file of a kind, after checking its protection. @param key_out  untouched on failure. */
 static dcl_status read_key(const char *path, dcli_guard guard, const char *kind, const char *remedy,
                            char key_out[DCLI_KEY_Z85])
 {

@@ -13,8 +13,8 @@
 
 enum {
     DCLI_KEY_Z85 = 41,       /* characters of a key in Z85, with the final '\0' */
-    DCLI_KEY_HEX = 65,       /* in hexadecimal digits, with the final '\0' */
-    DCLI_FINGERPRINT = 17,   /* of a fingerprint, its first digits, with the final '\0' */
+    DCLI_KEY_HEX = 65,       /* characters of a key in hexadecimal digits, with the final '\0' */
+    DCLI_FINGERPRINT = 17,   /* characters of a fingerprint, the first 16 digits of a key, with the final '\0' */
     DCLI_MOST_ALLOWED = 4096 /* keys on one list */
 };
 

@@ -24,7 +24,7 @@ typedef struct client {
     bool known;   /* the caller has received a message of it */
     bool session; /* it was sent OPENED */
     bool leaving; /* it is being disconnected; further messages are ignored */
-    bool ended;   /* its connection has */
+    bool ended;   /* its connection has ended */
     int64_t heard_ns, second_ns, cut_ns;
     int in_second; /* messages received since second_ns */
     char who[64 + DCLI_FINGERPRINT], key[DCLI_KEY_HEX];
@@ -38,7 +38,7 @@ struct dcli_listener {
     dcli_pack_buffer packed;
     client *client; /* [count] */
     int64_t count, capacity, refused, logged_ns;
-    uint32_t numbers; /* given so far */
+    uint32_t numbers; /* number of clients so far: the last number given */
     int most;
     int64_t idle_ns;
     const dcli_log *log;
@@ -111,8 +111,7 @@ static client *by_id(const dcli_listener *listener, const unsigned char *id)
 
 static void forget(dcli_listener *listener, client *one)
 {
-    *one = listener->client[--listener->count]; /* fill the gap with the last
-                                                                                          entry */
+    *one = listener->client[--listener->count]; /* fill the gap with the last entry */
 }
 
 /** End a client's connection at once. If the caller knows the client, dcli_listener_receive() reports the end. */

@@ -8,15 +8,16 @@
 enum {
     DCLI_LISTENER_FRAME = 1 << 16, /* largest message from a client, in bytes */
     DCLI_LISTENER_AHEAD = 1 << 17, /* most bytes a client may send beyond the messages that were taken */
-    /* The same limit for all clients together. It is low because libzmq allocates an object of 64 bytes even for an
-     * empty frame of 2 bytes, and the memory of a frame as soon as its length is announced. */
+    /* Most bytes that all clients together may send beyond the messages that were taken. It is low because libzmq
+     * allocates an object of 64 bytes even for an empty frame of 2 bytes, and the memory of a frame as soon as its
+     * length is announced. */
     DCLI_LISTENER_IN_ALL = 1 << 19,
     /* Connections in addition to those of clients: in the handshake, or being disconnected. There are so many that a
      * connection in the handshake does not become the oldest one while an attacker opens and resets 20,000 a second. */
     DCLI_LISTENER_STRANGERS = 1024,
     DCLI_LISTENER_IDLE_MS = 10000,     /* a connection without a session that sends nothing for this time is ended */
     DCLI_LISTENER_RATE = 50,           /* most messages a second from a client without a session */
-    DCLI_LISTENER_SESSION_RATE = 1000, /* and with one */
+    DCLI_LISTENER_SESSION_RATE = 1000, /* most messages a second from a client with a session */
     DCLI_LISTENER_FAREWELL_MS = 500    /* time for the last messages to arrive before a connection is ended */
 };
 
@@ -42,7 +43,7 @@ typedef struct dcli_listener_terms {
 /** Open a listener. @return DCL_OK; DCL_ERR_INVALID (address; beyond loopback without keys: how to make them),
  *  DCL_ERR_NETWORK (the port is in use, the name cannot be resolved), DCL_ERR_NOMEM. */
 dcl_status dcli_listener_open(const dcli_listener_terms *terms, dcli_listener **listener_out);
-/** NULL is accepted. */
+/** End all connections and free the listener. NULL is accepted. */
 void dcli_listener_close(dcli_listener *listener);
 /** The address where it listens, with the port. Borrowed. */
 const char *dcli_listener_address(const dcli_listener *listener);
@@ -97,7 +98,7 @@ typedef struct dcli_control_terms {
  *  @return DCL_OK, DCL_ERR_INVALID (address, keys; a password beyond loopback), DCL_ERR_NETWORK (the name cannot be
  *          resolved), DCL_ERR_NOMEM. */
 dcl_status dcli_control_open(const dcli_control_terms *terms, dcli_control **call_out);
-/** NULL is accepted. */
+/** End the connection and free the call. NULL is accepted. */
 void dcli_control_close(dcli_control *call);
 /** Send a message to the listener. Never blocks; may be called before the connection is established. @return DCL_OK,
  *  DCL_ERR_NETWORK, DCL_ERR_INVALID, DCL_ERR_NOMEM. */

@@ -8,7 +8,7 @@
 /** Protocol version, first field of every message. */
 #define DCLI_PROTOCOL 2
 
-enum {                              /* limits that every message is checked against before any byte of it is used */
+enum {                              /* limits; nearly all are checked before any byte of a received message is used */
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message without its payload */
        DCLI_MOST_DEPTH = 8,         /* nesting of arrays; operands of operations need 5 */
        DCLI_MOST_ITEMS =
@@ -19,7 +19,7 @@ enum {                              /* limits that every message is checked agai
        DCLI_MOST_OPERANDS = 64,
        DCLI_MOST_VIEWS = 128, /* most views that a sender puts into one message */
        DCLI_MOST_DECLARED_NUMBERS =
-           4096, /* numbers of a declaration; also per message, except for a single operation */
+           4096, /* most numbers of a declaration; about the same limit holds for a message with several operations */
        DCLI_MOST_PEERS = 1 << 16,
        DCLI_MOST_PATH = 4096,        /* bytes of a path; the limit of all strings is in bytes */
        DCLI_MOST_MAP_TEXT = 1 << 18, /* bytes of a map's text; maps may be lists */
@@ -45,12 +45,12 @@ typedef enum dcli_message_kind {
     DCLI_MSG_BUILT,      /* worker -> host: result of KERNEL */
     DCLI_MSG_OPERATIONS, /* host -> worker: descriptors, in order */
     DCLI_MSG_GRANT,      /* reader -> owner: chunks of one operation may be sent */
-    DCLI_MSG_CHUNK,      /* owner -> reader, or writer -> owner: packed data behind it */
+    DCLI_MSG_CHUNK,      /* owner -> reader, or writer -> owner: packed data, as payload */
     DCLI_MSG_CREDIT,     /* owner -> writer: chunks were committed */
     DCLI_MSG_MARKS,      /* node -> peers and host: watermarks (and counters, for the host) */
     DCLI_MSG_FAILED,     /* node -> peers and host: an operation failed here, with its sentence */
     DCLI_MSG_REPORT,     /* node -> host: an access outside a grid, or outside what was declared */
-    DCLI_MSG_STOP,       /* host -> worker */
+    DCLI_MSG_STOP,       /* host -> worker: the session ends */
     DCLI_MSG_DEVICE,     /* worker -> host, its first message: its device */
     DCLI_MSG_SETUP,      /* host -> worker, its first: the session */
     DCLI_MSG_PART,       /* node -> nodes of its host: location of a part; the first part in a memory comes with the
@@ -211,7 +211,7 @@ typedef struct dcli_msg_report {
     const char *array; /* name in the body */
     int rank;
     int64_t index[DCL_MAX_RANK];
-    const char *body;     /* its first line */
+    const char *body;     /* first line of the body */
     const char *declared; /* the declaration that was violated; "": the index is outside the grid */
     bool written;
     const char *outputs; /* of a tile kernel: the arrays that it writes, which identify it better than its first
@@ -225,14 +225,14 @@ typedef struct dcli_msg_device {
     int number, compute_units;
     bool has_half, has_double, in_place, reads_gpus;
     int64_t memory_bytes;
-    int64_t process; /* its number on its host */
+    int64_t process; /* its process id */
 } dcli_msg_device;
 
 /** A peer of a session, in the order of the nodes. */
 typedef struct dcli_msg_peer {
     bool present;
     int can, group;      /* as dcli_node_ways */
-    const char *address; /* "": reached otherwise */
+    const char *address; /* where it listens; "": it is reached by a link */
     const char *key;     /* public, hex; "": none */
 } dcli_msg_peer;
 
@@ -331,12 +331,12 @@ typedef struct dcli_msg_host {
 typedef struct dcli_msg_open {
     uint64_t session;
     const char *key;      /* public key of the session's nodes, hex; "": they use a password */
-    const char *password; /* or the secret key that the nodes of the session share */
+    const char *password; /* password of the nodes; with `key`: the secret key that they share */
     int host_count;
     dcli_msg_host *host; /* [host_count] one per process */
     int64_t silence_ms;
     int first, nodes;    /* number of the first process's node; count of node numbers in the session */
-    int64_t chunk_bytes; /* as SETUP will say */
+    int64_t chunk_bytes; /* largest chunk, as in SETUP */
 } dcli_msg_open;
 
 typedef struct dcli_msg_opened {
@@ -349,13 +349,13 @@ typedef struct dcli_msg_beat {
 } dcli_msg_beat;
 
 typedef struct dcli_msg_gone {
-    int process; /* place in OPENED */
+    int process; /* index of the process in OPENED */
     const char *sentence;
 } dcli_msg_gone;
 
 typedef struct dcli_msg_printed {
     int64_t number; /* 1, 2, ...; the next one is sent after SHOWN has named this one */
-    int process;    /* place in OPENED */
+    int process;    /* index of the process in OPENED */
     const char *text;
     int64_t dropped; /* number of bytes printed after this text and dropped */
     int64_t flushed; /* the last `flush` that is answered: everything printed before it has been sent; 0: none */

@@ -11,7 +11,7 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
 
 /* clang-format off */
 
-/* Fields of the struct dcli_msg_<in>: their name there and on the page is the same. */
+/* A field of struct dcli_msg_<in>; docs/protocol.md gives it the same name. */
 #define FIELD(in, name, kind) #name, kind, offsetof(dcli_msg_##in, name)
 #define INT(in, name, low, high, text) \
     { FIELD(in, name, DCLI_FIELD_INT), .minimum = (low), .maximum = (high), .about = (text) }

@@ -68,8 +68,8 @@ struct dcli_buffers;
 void dcli_endpoint_use_buffers(dcli_endpoint *endpoint, struct dcli_buffers *buffers);
 /** From now on, map memory of payloads for writing where the sender allows it (see dcli_buffers_let_write()), so that a
  *  device of this process can register it. @param unmap  called before such memory is unmapped, with its start; false:
- *  it stays mapped until the process ends. NULL: end that; no other call of an earlier function follows, if no received
- *  message is held. Nothing happens with other transports. */
+ *  it stays mapped until the process ends. NULL: stop this; an earlier function is not called again, provided that no
+ *  received message is held. Nothing happens with other transports. */
 void dcli_endpoint_map_writable(dcli_endpoint *endpoint, bool (*unmap)(void *user, const void *bytes), void *user);
 
 /* ---- sending and receiving ---- */
@@ -112,9 +112,10 @@ typedef struct dcli_received {
     const void *payload;  /* NULL: none */
     size_t payload_bytes;
     bool payload_missing;                    /* a payload was sent, but there was no memory or descriptor for it here */
-    bool has_descriptor, descriptor_missing; /* the latter: the same */
+    bool has_descriptor, descriptor_missing; /* a descriptor came with it; or one was sent, but none was free for it
+                                                here */
     int descriptor;                          /* the taker's to close */
-    struct dcli_frames *frames;              /* net room's */
+    struct dcli_frames *frames;              /* memory of the message; used by the net room only */
 } dcli_received;
 
 /** Receive the next message. @param milliseconds  longest wait, 0: do not wait, -1: for ever.
@@ -134,10 +135,11 @@ typedef struct dcli_turns {
  *  returns DCL_ERR_TIMEOUT when something else does. At most two threads are in dcli_endpoint_receive() at a time.
  *  @return DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns);
-/** Look so long for a message before sleeping. @param nanoseconds  0: as usual, which depends on the number of
- *  processors. */
+/** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
+ *  number of processors. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
-/** Have the thread that sleeps look again, because this one goes. By the thread whose turn it is. @param polls  it may be in poll(). */
+/** Have the thread that sleeps look again, because this one goes. By the thread whose turn it is. @param polls  that
+ *  thread may be in poll(). */
 void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls);
 /** Bytes of memory that a received message occupies. */
 size_t dcli_received_bytes(const dcli_received *received);
@@ -159,7 +161,8 @@ void dcli_endpoint_drop(dcli_endpoint *endpoint, int peer);
  *  sentence. The host, which has the highest number, has no limit. Checked while messages are taken. @param bytes  0:
  *  no limit. */
 void dcli_endpoint_limit_ahead(dcli_endpoint *endpoint, int64_t bytes);
-/** Allow one peer more than that limit: the one that forwards the host's messages. Replaces an earlier call. */
+/** Allow one peer so many bytes more than that limit: the one that forwards the host's messages. Replaces an earlier
+ *  call. */
 void dcli_endpoint_allow_more(dcli_endpoint *endpoint, int peer, int64_t bytes);
 
 /** Number of messages and payload bytes sent by this endpoint. */

@@ -18,7 +18,7 @@ typedef struct dcli_secret {
     unsigned char bytes[32];
 } dcli_secret;
 
-/** What a secret is for. */
+/** What a value derived from a secret is for. */
 typedef enum dcli_purpose {
     DCLI_HOST_PASSWORD = 1, /* password that the host sends to one node, if there are no keys */
     DCLI_WORD_KEY           /* key shared by the host and one node: for tags of forwarded messages */

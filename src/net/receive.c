@@ -101,7 +101,8 @@ static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
         pause_briefly(endpoint);
 }
 
-/* Sleep in poll(), in which another thread may be, too, whose place was taken. */
+/* Sleep in poll(). Another thread, whose place this one has taken, may still be in poll(), too: so there are two
+ * sets. */
 static void poll_until(dcli_endpoint *endpoint, int64_t deadline_ns)
 {
     const dcli_turns *turns = &endpoint->turns;
@@ -140,7 +141,7 @@ static void end_sleep(dcli_endpoint *endpoint)
     atomic_store(&endpoint->sleeping, false);
 }
 
-/* The thread that sleeps has given its turn up: this one takes its place. */
+/* A thread that sleeps has given its turn up: take its place, so that the receive of that thread returns. */
 static void take_place(dcli_endpoint *endpoint)
 {
     endpoint->polled = endpoint->polled_set[endpoint->in_poll[0] ? 1 : 0];

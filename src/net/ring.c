@@ -104,8 +104,8 @@ void dcli_ring_pass(dcli_ring *ring, const dcli_ring_head *head)
     atomic_store(&ring->words->tail, ring->own);
 }
 
-/* Whether to wake up the writer: when half of the ring is free, not for every record; then even the largest record
- * fits. */
+/* Whether to wake up the writer, which waits for room: only when half of the ring is free, not for every record; then
+ * even the largest record fits. */
 bool dcli_ring_must_ring_writer(dcli_ring *ring)
 {
     if (atomic_load(&ring->words->wants_room) == 0)

@@ -37,7 +37,7 @@ typedef struct dcli_ring_pair {
     alignas(4096) unsigned char bytes[2][DCLI_RING_BYTES];
 } dcli_ring_pair;
 
-/** What begins a record. */
+/** The head of a record. */
 typedef struct dcli_ring_head {
     uint32_t length; /* bytes of the body */
     uint16_t kind, flags;

@@ -22,31 +22,32 @@ enum {
     DCLI_SHARED_WHY = 512                       /* bytes of a sentence */
 };
 
-/** Kinds of records. The comments give `value`, then the body: */
+/** Kinds of records, each with the meaning of `value` in its head, and of its body. */
 typedef enum dcli_shared_kind {
-    DCLI_SHARED_MESSAGE = 1, /* bytes of the whole message; its first bytes, after a dcli_shared_place if it has a
-                                payload */
-    DCLI_SHARED_MORE,        /* 0; its next bytes */
-    DCLI_SHARED_RETURN,      /* ticket of a payload that is no longer used; no body */
-    DCLI_SHARED_REGION,      /* number of a region; its size (8 bytes). Its descriptor is sent along */
-    DCLI_SHARED_FORGET,      /* number of a region that will not be used again; no body */
-    DCLI_SHARED_AGAIN /* number of a region that could not be mapped: announce it again at its next use; no body */
+    DCLI_SHARED_MESSAGE = 1, /* value: bytes of the whole message. Body: its first bytes, after a dcli_shared_place
+                                if it has a payload */
+    DCLI_SHARED_MORE,        /* value: 0. Body: the next bytes of the message */
+    DCLI_SHARED_RETURN,      /* value: ticket of a payload that is no longer used. No body */
+    DCLI_SHARED_REGION,      /* value: number of a region. Body: its size (8 bytes). Its descriptor is sent along */
+    DCLI_SHARED_FORGET,      /* value: number of a region that will not be used again. No body */
+    DCLI_SHARED_AGAIN /* value: number of a region that could not be mapped: announce it again at its next use. No
+                         body */
 } dcli_shared_kind;
 
-enum { DCLI_SHARED_HAS_PAYLOAD = 1, DCLI_SHARED_HAS_DESCRIPTOR = 2 }; /* flags */
+enum { DCLI_SHARED_HAS_PAYLOAD = 1, DCLI_SHARED_HAS_DESCRIPTOR = 2 }; /* flags in the head of a record */
 
-/** Where a payload is. */
+/** Where a payload lies in the sender's memory. */
 typedef struct dcli_shared_place {
     uint64_t region, offset, length;
     uint64_t ticket; /* number by which the receiver reports that the payload is free */
 } dcli_shared_place;
 
 typedef enum dcli_link_state {
-    DCLI_LINK_NONE, /* never was one */
+    DCLI_LINK_NONE, /* there never was one */
     DCLI_LINK_OPEN,
     DCLI_LINK_ENDED,  /* the other process has ended; records left in the ring are still taken */
-    DCLI_LINK_BROKEN, /* it violated the protocol, which has to be reported */
-    DCLI_LINK_LOST,   /* to be said */
+    DCLI_LINK_BROKEN, /* the other side has violated the protocol; this is not reported yet */
+    DCLI_LINK_LOST,   /* the peer is lost; this is not reported yet */
     DCLI_LINK_GONE
 } dcli_link_state;
 
@@ -68,7 +69,7 @@ typedef struct dcli_view {
 typedef struct dcli_outgoing {
     uint16_t kind, flags;
     uint64_t value;
-    dcli_shared_place place; /* if the flags say so */
+    dcli_shared_place place; /* of its payload, if the flags say that it has one */
     const unsigned char *bytes;
     size_t length, sent;
     bool begun;
@@ -77,7 +78,7 @@ typedef struct dcli_outgoing {
     dcli_loan loan; /* .find NULL: the descriptor is not lent */
 } dcli_outgoing;
 
-/** One that waits. */
+/** A record that waits for room in the ring or in the socket. */
 typedef struct dcli_waiting {
     dcli_outgoing outgoing; /* its descriptor is a copy of our own, or lent: then it is looked up at each attempt */
     struct dcli_waiting *next;
@@ -88,7 +89,7 @@ typedef struct dcli_link {
     dcli_endpoint *endpoint;
     int peer;
     dcli_link_state state;
-    char why[DCLI_SHARED_WHY]; /* BROKEN, LOST, ENDED */
+    char why[DCLI_SHARED_WHY]; /* the reason, in the states BROKEN, LOST and ENDED */
     int socket;
     dcli_sealed memory;
     dcli_ring in, out;
@@ -96,7 +97,7 @@ typedef struct dcli_link {
     dcli_waiting *first, **last;
     size_t waiting_bytes;
     int waiting_descriptors;
-    bool waits_for_socket; /* the first waiting one waits for the socket: room in the ring does not help */
+    bool waits_for_socket; /* the first waiting record waits for room in the socket, not in the ring */
     uint64_t *told;        /* [told_count] regions of ours that the peer knows */
     int64_t told_count, told_capacity;
     size_t quiet_bytes; /* bytes of payloads returned since the peer was last woken up or awake */
@@ -105,9 +106,9 @@ typedef struct dcli_link {
     unsigned char *message; /* the message that is being received */
     size_t capacity, length, taken;
     bool receiving;  /* some pieces have arrived, but not all */
-    dcli_view *view; /* region of its payload; NULL: none */
+    dcli_view *view; /* region of that message's payload; NULL: none */
     dcli_shared_place place;
-    int descriptor; /* descriptor received with it; -1: none; or DCLI_DESCRIPTOR_MISSING */
+    int descriptor; /* descriptor received with that message; -1: none; or DCLI_DESCRIPTOR_MISSING */
     int early;      /* a descriptor that arrived before the record it belongs to; -1: none */
     dcli_view *views;
     int view_count;
@@ -116,9 +117,9 @@ typedef struct dcli_link {
 /** A payload that a peer is reading or will read. */
 typedef struct dcli_flight {
     dcli_payload payload;
-    int peer;            /* -1: none */
+    int peer;            /* who reads it; -1: this entry is free */
     uint32_t generation; /* upper half of the ticket, increased at each use; the lower half is the index in the table */
-    int64_t next_free;   /* -1: none */
+    int64_t next_free;   /* index of the next free entry; -1: none */
 } dcli_flight;
 
 /** A message to oneself. */
@@ -134,11 +135,11 @@ typedef struct dcli_shared {
     dcli_link *link;  /* [peer_count] */
     dcli_link **open; /* [open_count] links in one of the states OPEN, ENDED, BROKEN or LOST */
     int open_count, next;
-    bool polled;        /* since arm() */
+    bool polled;        /* poll() was called since arm() */
     int takes, glances; /* counters since the sockets were last checked */
     int64_t looked_ns;
     dcli_buffers *buffers; /* NULL: none yet */
-    bool own_buffers;      /* made here */
+    bool own_buffers;      /* `buffers` was made by this transport */
     dcli_flight *flight;   /* [flight_count] */
     int64_t flight_count, flight_capacity, free_flight;
     dcli_own *own_first, **own_last;              /* messages to oneself */
@@ -204,7 +205,8 @@ void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descrip
 dcli_view *dcli_view_find(const dcli_link *link, uint64_t number);
 /** Unmap a region of a peer. @return false: no such region. */
 bool dcli_view_forget(dcli_link *link, uint64_t number);
-/** Let the current message reference its payload. */
+/** Give a received message its payload, which is read in place: until the message is freed, the region stays mapped and
+ *  the sender does not reuse the bytes. */
 void dcli_view_hold(dcli_view *view, const dcli_shared_place *place, dcli_incoming *incoming);
 void dcli_views_close(dcli_link *link);
 

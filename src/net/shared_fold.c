@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "net/net.h"
 
-/* A message of one byte, the side, with one descriptor. */
+/* Room for the one descriptor of a message, whose one byte is the side. */
 union ancillary {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];

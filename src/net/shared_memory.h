@@ -14,7 +14,8 @@ typedef enum dcli_sealed_for {
 } dcli_sealed_for;
 
 typedef struct dcli_sealed {
-    unsigned char *bytes; /* a private page of this process lies before them. Large ones are aligned to a huge page */
+    unsigned char *bytes; /* start of the memory, aligned to 2 MB if it has as much; the page before it belongs to
+                             this process alone */
     size_t length;
     int descriptor;
 } dcli_sealed;

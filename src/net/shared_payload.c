@@ -189,7 +189,7 @@ static dcl_status check_new(dcli_link *link, uint64_t number)
     return DCL_OK;
 }
 
-/* For writing only if this side wants to register it, and the sender allows it. */
+/* Map a region of a peer: for writing only if this side wants to register it and the sender allows it. */
 static dcl_status map_view(const dcli_shared *shared, dcli_view *view, int descriptor, uint64_t bytes)
 {
     view->writable = shared->unmap != NULL && dcli_sealed_is_writable(descriptor);

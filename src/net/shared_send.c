@@ -9,7 +9,8 @@
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
 
-/* The next record of it. */
+/* Write the next record of a message, with as many of its bytes as a record takes. @return DCLI_RING_WAIT: there is no
+ * room for it. */
 static dcli_ring_answer write_piece(dcli_link *link, dcli_outgoing *outgoing)
 {
     bool first = !outgoing->begun;

@@ -80,7 +80,8 @@ static ssize_t receive_bytes(const dcli_link *link, struct msghdr *packet, int f
     do {
         *packet = empty;
         length = recvmsg(link->socket, packet, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    } while (length < 0 && (errno == EINTR || errno == ECONNRESET)); /* reset: said once */
+    } while (length < 0 && (errno == EINTR || errno == ECONNRESET)); /* the reset is reported once; the next call
+                                                                        finds the end */
     return length;
 }
 

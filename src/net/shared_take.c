@@ -11,16 +11,16 @@
 
 enum {
     MOST_RECORDS = 256, /* records of one peer before others get their turn */
-    LOOK_TAKES = 64,    /* a peer that never sleeps checks the sockets after this many takes, */
-    LOOK_GLANCES = 256, /* or after it was found this often that nothing has arrived, */
-    LOOK_NS = 4000000   /* if this much time has passed */
+    LOOK_TAKES = 64,    /* a thread that never sleeps checks the sockets after so many takes, if LOOK_NS have passed */
+    LOOK_GLANCES = 256, /* the same after it was found so often that nothing has arrived */
+    LOOK_NS = 4000000   /* least time between two such checks */
 };
 
 /* ---- one message -------------------------------------------------------------------------------------------------- */
 
 static dcl_status make_room(dcli_link *link, size_t bytes)
 {
-    if (bytes < link->capacity) /* never 0 bytes */
+    if (bytes < link->capacity) /* even an empty message gets memory */
         return DCL_OK;
     unsigned char *larger = dcli_realloc(link->message, bytes + 1024, 1);
     if (larger == NULL)

@@ -333,7 +333,7 @@ static bool find_other_end(const char *path, const struct sockaddr_in6 *own, con
     return found;
 }
 
-/** As an IPv6 one. */
+/** Get the address of a socket, or of its peer, as an IPv6 address. @return false: there is none. */
 static bool name_of_socket(int fd, bool of_peer, struct sockaddr_in6 *name_out)
 {
     struct sockaddr_storage name;

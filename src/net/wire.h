@@ -64,7 +64,7 @@ typedef struct dcli_wire_peer {
     char *address;          /* if this side connected: the address; else NULL */
     dcli_parcels to_send;   /* until it is up */
     dcli_parcels early;     /* until it is expected */
-    uint64_t last;          /* number of messages taken so far when its last one was taken, or its end was seen */
+    uint64_t last;          /* dcli_wire.taken when its last message was taken, or its end was seen */
 } dcli_wire_peer;
 
 /** Sources of events. Checking one costs system calls, so only those are checked that may have something. */
@@ -84,10 +84,10 @@ typedef struct dcli_wire {
     dcli_monitor monitor; /* of outgoing */
     dcli_wire_peer *peer; /* [peer_count] */
     const dcli_keypair *own;
-    dcli_keypair pair; /* `own` points here */
+    dcli_keypair pair; /* copy of the own key pair, to which `own` points */
     char *password;
     dcli_secret host_secret; /* for a session's host without keys: its passwords are derived from this */
-    bool is_host;            /* that is there */
+    bool is_host;            /* host_secret is set */
     int host;                /* the peer that must have the host's key or password; -1: none */
     int64_t silence_ms;
     const dcli_log *log;
@@ -96,8 +96,8 @@ typedef struct dcli_wire {
     int64_t looked_ns;             /* time of the last comparison in wire_ahead.c */
     int64_t beat_due_ns;           /* time of the next heartbeat on all connections */
     dcli_parcels ready;            /* messages to deliver before anything else */
-    int closing;                   /* peers in that state */
-    uint64_t taken;                /* messages */
+    int closing;                   /* number of peers in state CLOSING */
+    uint64_t taken;                /* number of messages taken so far */
     bool quiet[DCLI_WIRE_SOURCES]; /* the source was found empty, and not used since: an arrival makes its descriptor
                                       readable */
     int last_from;                 /* the peer whose message was taken last; -1: none */
@@ -119,15 +119,16 @@ int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint);
 dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload);
 /** Handle an established connection: send the waiting messages. */
 void dcli_wire_rise(dcli_endpoint *endpoint, int peer);
-/** Handle an ended connection. */
+/** Note that the connection to a peer has ended, and how. The peer is reported as lost after its last message. */
 void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending);
 /** Lose a peer with this sentence; nothing more is accepted from it. @return false. */
 bool dcli_wire_break_off(dcli_endpoint *endpoint, int peer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** Count a message of a peer; and end the connections of peers that send too far ahead. */
+/** Count a taken message of a peer. The second function ends the connections of peers that have sent too far ahead of
+ *  what was taken. */
 void dcli_wire_note_taken(dcli_wire_peer *peer, const dcli_incoming *incoming);
 void dcli_wire_look_ahead(dcli_endpoint *endpoint);
-/** Free everything stored for a peer, in either direction. */
+/** End the connection to a peer, and free everything stored for it, in either direction. */
 void dcli_wire_forget(dcli_endpoint *endpoint, int peer);
 
 /* Functions of the transport (dcli_transport). */

@@ -38,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static dcl_status refuse(const char *text,
                      DCLI_MOST_ADDRESS, text, what);
 }
 
-/** The host is [at, end). */
+/** Set the host to the characters in [at, end). */
 static dcl_status set_host(const char *text, const char *at, const char *end, dcli_address *address)
 {
     if (at == end)

@@ -27,7 +27,7 @@ dcl_status dcli_address_parse(const char *text, dcli_address_use use, dcli_addre
 typedef struct dcli_resolved {
     char host[64]; /* 10.0.0.1, or [fd00::1] */
     int port;      /* 0: any */
-    bool ipv6;     /* socket option ZMQ_IPV6 */
+    bool ipv6;     /* it is an IPv6 address: sockets need the option ZMQ_IPV6 */
     bool loopback; /* all addresses of the host are loopback */
 } dcli_resolved;
 

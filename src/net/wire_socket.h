@@ -138,7 +138,7 @@ void dcli_acceptor_note_message(dcli_acceptor *acceptor, int fd);
 bool dcli_acceptor_next_flood(dcli_acceptor *acceptor, int64_t *holder_out);
 /** End connections made before `before_ns` over which no message was received. @return how many. */
 int dcli_acceptor_cut_silent(dcli_acceptor *acceptor, int64_t before_ns);
-/** When the oldest of those was made; INT64_MAX: there is none. */
+/** When the oldest connection was made over which no message was received; INT64_MAX: there is none. */
 int64_t dcli_acceptor_oldest_silent_ns(const dcli_acceptor *acceptor);
 /** End the connection of this descriptor, which must have no holder. */
 void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd);

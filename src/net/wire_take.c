@@ -205,9 +205,9 @@ static dcl_status lost(dcli_endpoint *endpoint, int peer, dcli_incoming *incomin
         peer, wire->silence_ms);
 }
 
-/* Whether all messages of an ended peer were taken. They were if all sockets were found empty after its end was seen.
- * If sockets are never empty, they take turns between connections; so a peer that had no turn for long enough has
- * nothing left. */
+/* Find an ended peer all of whose messages were taken; -1: none. They were taken if all sockets were found empty after
+ * its end was seen. If sockets are never empty, they take turns between connections; so a peer that had no turn for
+ * long enough has nothing left. */
 static int over(const dcli_endpoint *endpoint, bool empty)
 {
     const dcli_wire *wire = endpoint->link;
@@ -239,7 +239,7 @@ static void drop(dcli_incoming *incoming)
     *incoming = (dcli_incoming){.descriptor = -1, .frames = incoming->frames};
 }
 
-/** Refuse an authenticated client that uses another peer's number. */
+/** Refuse an authenticated client that uses another peer's number, or none of a peer. */
 static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, int fd)
 {
     dcli_wire *wire = endpoint->link;
@@ -290,7 +290,7 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
     return true;
 }
 
-/** Accept nothing more of a peer, whatever its connection receives. */
+/** Accept nothing more of a peer, and end its connection. */
 static void give_up(dcli_endpoint *endpoint, int from)
 {
     dcli_wire *wire = endpoint->link;
