@@ -99,7 +99,7 @@ static dcl_status check_limits(dcli_link *link, const dcli_outgoing *outgoing)
 }
 
 /* Copy the unwritten rest of a record for the queue. @return NULL (recorded). */
-static dcli_waiting *copy_fill_value(const dcli_outgoing *outgoing)
+static dcli_waiting *copy_rest(const dcli_outgoing *outgoing)
 {
     size_t rest = outgoing->length - outgoing->sent;
     dcli_waiting *waiting = dcli_malloc(sizeof *waiting + rest);
@@ -127,7 +127,7 @@ static dcl_status let_wait(dcli_link *link, const dcli_outgoing *outgoing)
     dcl_status status = check_limits(link, outgoing);
     if (status != DCL_OK)
         return status;
-    dcli_waiting *waiting = copy_fill_value(outgoing);
+    dcli_waiting *waiting = copy_rest(outgoing);
     if (waiting == NULL && outgoing->begun) /* half of the message was written, so nothing can follow it */
         return dcli_link_lose(
             link, "no memory for the rest of a message to peer %d; expected %zu bytes; it is taken for lost",
