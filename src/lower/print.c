@@ -49,7 +49,7 @@ static void put_box(dcli_text *text, const dcl_box *box)
 }
 
 /* After the first `most` lines of a list of `count`: print how many were left out, if any. */
-static void put_fill_value(dcli_text *text, int64_t count, int64_t most, const char *what)
+static void put_more(dcli_text *text, int64_t count, int64_t most, const char *what)
 {
     if (count > most)
         dcli_text_put(text, "and %" PRId64 " more %s\n", count - most, what);
@@ -105,23 +105,23 @@ static void put_batch(const dcli_operation *operation, const dcli_plan *plan, in
     dcli_text_put(text, "batch %" PRId64 ": %" PRId64 " tiles\n", b, batch->tile_count);
     for (int64_t w = 0; w < dcli_min(batch->work_count, most); w++)
         put_work(operation, plan, &plan->work[batch->first_work + w], text);
-    put_fill_value(text, batch->work_count, most, "works");
+    put_more(text, batch->work_count, most, "works");
     for (int64_t s = 0; s < dcli_min(batch->stage_count, most); s++)
         put_stage(operation, plan, batch->first_stage + s, text);
-    put_fill_value(text, batch->stage_count, most, "stages");
+    put_more(text, batch->stage_count, most, "stages");
 }
 
 void dcli_plan_print(const dcli_operation *operation, const dcli_plan *plan, int64_t most, dcli_text *text)
 {
     for (int64_t b = 0; b < dcli_min(plan->batch_count, most); b++)
         put_batch(operation, plan, b, most, text);
-    put_fill_value(text, plan->batch_count, most, "batches");
+    put_more(text, plan->batch_count, most, "batches");
     for (int64_t c = 0; c < dcli_min(plan->chunk_count, most); c++) {
         const dcli_chunk *chunk = &plan->chunk[c];
         dcli_text_put(text, "chunk %" PRId64 " %s peer %d: %" PRId64 " bytes\n", c, chunk->written ? "to" : "from",
                       chunk->peer, chunk->bytes);
     }
-    put_fill_value(text, plan->chunk_count, most, "chunks");
+    put_more(text, plan->chunk_count, most, "chunks");
 }
 
 /* ---- lowered batches ---------------------------------------------------------------------------------------------- */
@@ -161,10 +161,10 @@ void dcli_lowered_print(const dcli_operation *operation, const dcli_lowered *low
 {
     for (int64_t r = 0; r < dcli_min(lowered->routes.count, most); r++)
         put_route(operation, &lowered->routes.route[r], text);
-    put_fill_value(text, lowered->routes.count, most, "routes");
+    put_more(text, lowered->routes.count, most, "routes");
     for (int64_t l = 0; l < dcli_min(lowered->launch_count, most); l++)
         put_launch(operation, &lowered->launch[l], text);
-    put_fill_value(text, lowered->launch_count, most, "launches");
+    put_more(text, lowered->launch_count, most, "launches");
     if (lowered->arena_bytes > 0)
         dcli_text_put(text, "arena of %" PRId64 " bytes\n", lowered->arena_bytes);
 }

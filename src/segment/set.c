@@ -195,7 +195,7 @@ static dcl_status reserve(dcli_box_set *set, int64_t more, int rank)
 }
 
 /* Subtract box number `at` from a piece, and push the rest on the stack of pieces to be compared with later boxes. */
-static dcl_status push_fill_value(dcli_box_set *set, const dcl_box *piece, int64_t at)
+static dcl_status push_rest(dcli_box_set *set, const dcl_box *piece, int64_t at)
 {
     int64_t before = set->pending.count;
     if (dcli_box_subtract(piece, &set->boxes.box[at], &set->pending) != DCL_OK)
@@ -216,7 +216,7 @@ static dcl_status find_new(dcli_box_set *set, const dcl_box *box, int64_t at)
     dcl_status status;
     set->added.count = set->pending.count = 0;
     for (;;) {
-        status = at < set->boxes.count ? push_fill_value(set, &piece, at) : dcli_box_list_add(&set->added, &piece);
+        status = at < set->boxes.count ? push_rest(set, &piece, at) : dcli_box_list_add(&set->added, &piece);
         if (status != DCL_OK || set->pending.count == 0)
             return status;
         piece = set->pending.box[--set->pending.count];
