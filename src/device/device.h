@@ -39,14 +39,14 @@ bool dcli_device_is_gpu(const dcli_device *device);
 /** Whether the device works in host memory, which is probed when it is opened (CL_MEM_USE_HOST_PTR, the host sees
  *  writes of kernels). Then all its memory has a host address. */
 bool dcli_device_in_place(const dcli_device *device);
-/** Whether, in addition, kernels see it at the host's addresses. */
+/** Whether the device works in host memory, and its kernels see it at the host's addresses. */
 bool dcli_device_same_addresses(const dcli_device *device);
 /** Whether this device and the other GPUs of the host can import each other's memory. Then dcli_memory_place_of()
  *  returns places for dcli_memory_import(). */
 bool dcli_device_reads_peers(const dcli_device *device);
-/** Disable this from now on. Call it before any memory of arrays is allocated. */
+/** Make dcli_device_reads_peers() false from now on. Call it before any memory of arrays is allocated. */
 void dcli_device_forgo_peers(dcli_device *device);
-/** Equal for devices that share compiled programs (name, driver, platform versions). */
+/** A text that is equal for devices that share compiled programs (name, driver, platform versions). */
 const char *dcli_device_kind(const dcli_device *device);
 
 enum { DCLI_MEMORY_ALIGN = 4096 };
@@ -86,9 +86,9 @@ typedef struct dcli_memory_place {
     size_t piece_bytes;
     const int *descriptors; /* [piece_count], borrowed */
 } dcli_memory_place;
-/** @return false if it has none: memory of 0 bytes, private, scratch, wrapped or imported memory; memory of devices
- *          that work in host memory without DCLI_OPEN_SHARED; memory of other devices if dcli_device_reads_peers() is
- *          false. */
+/** Get the place of a memory. @return false if it has none: memory of 0 bytes, private, scratch, wrapped or imported
+ *  memory; memory of devices that work in host memory without DCLI_OPEN_SHARED; memory of other devices if
+ *  dcli_device_reads_peers() is false. */
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
 /** Import memory of another GPU, so that kernels of this device read it over the link between the two GPUs. The memory
  *  exists at least as long as the object. Commands of the two devices are not ordered with each other. All pieces are
@@ -129,7 +129,7 @@ dcl_status dcli_slot_take(dcli_device *device, size_t bytes, dcli_slot **slot_ou
  *  only for dcli_slot_send_from(). @return not DCL_OK: the memory stays the caller's. */
 dcl_status dcli_slot_take_over(dcli_device *device, void *host, size_t bytes, void (*end)(void *host),
                                dcli_slot **slot_out);
-/** Take that memory out of a slot whose commands are complete; `end` will not be called. The slot must still be
+/** Take the caller's memory out of a slot whose commands are complete; `end` will not be called. The slot must still be
  *  returned. @return NULL: it has no memory of the caller, or its commands are not complete. NULL is accepted. */
 void *dcli_slot_leave(dcli_slot *slot);
 /** Return a slot, even while commands use it: it becomes free when they are complete. A lent slot may be returned by
@@ -149,7 +149,7 @@ dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_b
 /** Whether all commands that use the slot are complete; *status_out then tells their result. Asks the driver; does not
  *  wait. */
 bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out);
-/** Wait for it. */
+/** Wait until all commands that use the slot are complete. @return their result. */
 dcl_status dcli_slot_finish(dcli_slot *slot);
 /** Whether so much of the ring is in use that nothing should be started that needs slots. False if no command runs and
  *  no slot is held, except lent ones. */

@@ -14,7 +14,8 @@
 
 enum { MOST_GPUS = 64, REASON_BYTES = 256 };
 
-/* Of cuda.h: CUresult, CUdevice_attribute, CUmemAllocationType, CUmemAllocationHandleType, CUmemLocationType. */
+/* Constants of cuda.h: CUresult, CUdevice_attribute, CUmemAllocationType, CUmemAllocationHandleType,
+ * CUmemLocationType. */
 enum { CUDA_SUCCESS = 0, CUDA_OUT_OF_MEMORY = 2 };
 enum { ATTRIBUTE_VIRTUAL_MEMORY = 102, ATTRIBUTE_HANDLE_IS_DESCRIPTOR = 103 };
 enum { TYPE_PINNED = 1, HANDLE_IS_DESCRIPTOR = 1, LOCATION_DEVICE = 1, GRANULARITY_LEAST = 0 };
@@ -71,7 +72,8 @@ static const char *name_of(int code)
                                                                                                            : unknown;
 }
 
-/* @return whether the call succeeded; otherwise its failure is stored in `reason`. */
+/* Check the result of a call of libcuda. @return whether the call succeeded; otherwise its failure is stored in
+ * `reason`. */
 static bool succeeds(int code, const char *call)
 {
     if (code != CUDA_SUCCESS)

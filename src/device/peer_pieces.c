@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "device/program.h"
 
-/* Of cl_khr_external_memory; OpenCL 3.0 headers may be missing. */
+/* Constant of cl_khr_external_memory; OpenCL 3.0 headers may be missing. */
 enum { HANDLE_OPAQUE_FD = 0x2060 };
 
 /* Held while pieces are imported: another import in between would take an address that is needed. */
@@ -150,7 +150,8 @@ static bool follow_each_other(const uint64_t addresses[], const dcli_pieces *pie
     return n == pieces->count;
 }
 
-/* Import until the addresses are consecutive. @param addresses  [count] scratch. */
+/* Import all pieces, again and again, until their addresses are consecutive; at most MOST_ATTEMPTS times. @param
+ * addresses  [count] scratch. */
 static dcl_status import_in_row(dcli_device *device, const int descriptors[], dcli_pieces *pieces, uint64_t addresses[],
                                 struct misplaced *misplaced)
 {

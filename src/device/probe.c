@@ -13,7 +13,7 @@ enum { PROBE_COUNT = 4096, MOST_KNOWN = 64 };
 
 /* Results of probes. A probe costs a compilation, and its result does not change while the program runs. */
 static struct {
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     int count;
     struct {
         cl_device_id id;
@@ -106,7 +106,8 @@ dcl_status dcli_probe_sight(dcli_device *device, dcli_sight *sight_out)
     device->sight.in_place = true; /* needed to make the memory of the probe */
     dcl_status status = probe(device, &sight);
     device->sight.in_place = false;
-    if (status != DCL_OK) /* this says nothing about its memory, but the program's kernels would fail, too */
+    if (status != DCL_OK) /* a failed probe says nothing about the device's memory, but the program's kernels would
+                             fail, too */
         return status;
     *sight_out = sight;
     remember(device->id, sight);

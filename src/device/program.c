@@ -194,7 +194,7 @@ static size_t estimate_bytes(const char *source)
 
 bool dcli_programs_are_many(const dcli_device *device) { return device->program_bytes > device->most_program_bytes; }
 
-/* Drop the least recently used program without references. */
+/* Drop the least recently used program without references. @return false: there is none. */
 static bool drop_oldest(dcli_device *device)
 {
     dcli_program **oldest = NULL;

@@ -14,7 +14,7 @@ typedef struct dcli_last {
 typedef struct dcli_kernel {
     cl_kernel kernel;
     char *name;
-    int count; /* of arguments */
+    int count; /* number of arguments */
     dcli_last *last;
 } dcli_kernel;
 

@@ -18,11 +18,11 @@
 enum { LINE_BYTES = 256, PATIENCE_MS = 500 };
 
 struct dcli_quiet {
-    int saved;    /* what standard error is */
+    int saved;    /* copy of the original standard error, to which the thread forwards lines */
     int pipe;     /* reading end */
-    int restored; /* the original standard error, for the thread that restores it */
+    int restored; /* another copy, with which dcli_quiet_end() restores standard error */
     pthread_t thread;
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     bool ended;     /* the thread has forwarded everything */
     bool abandoned; /* nobody waits for the thread: it frees the struct */

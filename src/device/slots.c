@@ -30,7 +30,7 @@ struct dcli_ring {
     char *host;             /* host address of `pinned` */
     cl_command_queue queue; /* a retained queue that unmaps it */
     dcli_slot *retiring;    /* used by the serving thread: returned slots whose commands may not be complete */
-    pthread_mutex_t lock;   /* what follows */
+    pthread_mutex_t lock;   /* guards the fields below */
     bool closed;            /* the device was closed: the remaining slots are lent ones */
     dcli_slot *given;       /* slots returned by any thread since the serving thread last looked */
     uint64_t serial;        /* of the last slot */
@@ -87,7 +87,7 @@ static void free_ring(dcli_ring *ring)
 
 static size_t units_of(const dcli_slot *slot) { return (slot->memory.bytes + UNIT_BYTES - 1) / UNIT_BYTES; }
 
-/* With the lock held. */
+/* Free the units of a slot in the ring. The lock is held. */
 static void leave_ring(dcli_slot *slot)
 {
     dcli_ring *ring = slot->ring;
@@ -172,7 +172,7 @@ static int64_t find_units(dcli_slot *const of[], size_t count, size_t taken, siz
     for (size_t n = 0; n < count && wanted <= count - taken;) {
         if (of[n] != NULL) {
             free_units = 0;
-            n += units_of(of[n]); /* its first one */
+            n += units_of(of[n]); /* unit n is the first of that slot */
             continue;
         }
         n++;
@@ -210,8 +210,8 @@ static bool find_place(dcli_slot *slot, bool pinned)
     return true;
 }
 
-/* @param pinned  whether it needs host memory. @param lent  for a thread other than the serving one. @return false: there
- *  is no room. */
+/* Place a slot in the ring, if there is room and not too much is lent. @param pinned  whether it needs host memory.
+ * @param lent  for a thread other than the serving one. @return false: it is not in the ring. */
 static bool enter_ring(dcli_slot *slot, bool pinned, bool lent)
 {
     dcli_ring *ring = slot->ring;
@@ -420,7 +420,8 @@ static dcl_status cross_buffer(dcli_slot *slot, char *host, dcli_direction direc
     return DCL_OK;
 }
 
-/* The same of all its buffers. */
+/* Start bytes at `host` on their way into a memory, or out of it, with a command for each of its buffers that the range
+ * touches. */
 static dcl_status cross(dcli_slot *slot, dcli_direction direction, char *host, dcli_memory *memory, size_t offset_bytes,
                         size_t bytes)
 {

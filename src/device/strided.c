@@ -105,13 +105,15 @@ static dcl_status check_element(size_t element_bytes)
 /* Whether the loops are one contiguous run on the target's side. */
 static bool is_run(int rank, const dcli_loop loops[]) { return rank == 0 || (rank == 1 && loops[0].to == 1); }
 
-/* The queue of a copy. */
+/* The queue for a copy: PACK if it goes to the scratch memory of a slot, UNPACK if it comes from there, else
+ * COMPUTE. */
 static dcli_direction queue_of(const dcli_memory *target, const dcli_memory *source)
 {
     return target->in_slot ? DCLI_PACK : source->in_slot ? DCLI_UNPACK : DCLI_COMPUTE;
 }
 
-/* Between one buffer of each. *bytes_in_out: how much, then how much of it lies in these. */
+/* Copy contiguous bytes between one buffer of each memory. @param bytes_in_out  in: how many; out: how many of them lie
+ * in these buffers. */
 static dcl_status copy_buffer(dcli_device *device, dcli_memory *target, size_t target_at, dcli_memory *source,
                               size_t source_at, size_t *bytes_in_out)
 {
@@ -168,7 +170,8 @@ dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t ta
     return launch_walk(device, queue_of(target, source), kernel_of(element_bytes), arguments, &walk);
 }
 
-/* Within one buffer. *bytes_in_out: how much, then how much of it lies in this. */
+/* Fill contiguous bytes within one buffer of a memory. @param bytes_in_out  in: how many; out: how many of them lie in
+ * this buffer. */
 static dcl_status fill_buffer(dcli_device *device, dcli_memory *target, size_t at, const void *element, size_t bytes,
                               size_t *bytes_in_out)
 {

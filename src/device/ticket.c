@@ -23,7 +23,7 @@ enum {
     UNMARKABLE_NS = 1000000000,
     LARGE_ITEMS = 1 << 16, /* a launch of this size runs longer than its event costs */
     MOST_UNMARKED = 15,    /* most consecutive launches without an event */
-    RECENT = 64            /* commands */
+    RECENT = 64            /* number of the last commands that count as recent */
 };
 
 static dcli_mark *mark_at(dcli_queue *queue, int n) { return &queue->marks[(queue->first_mark + n) % DCLI_MOST_MARKS]; }
@@ -237,8 +237,8 @@ static bool is_retired(const dcli_queue *queue, uint64_t ticket)
     return ticket <= queue->retired || dcli_queue_is_idle(queue);
 }
 
-/* For a second no event could be made for the last commands, so they would never count as complete: treat them as
- * failed. */
+/* Treat the last commands as failed, after no event could be made for them for a second: they would never count as
+ * complete. */
 static void give_up(dcli_device *device, dcli_queue *queue)
 {
     uint64_t first = last_marked(queue) + 1;
@@ -272,8 +272,8 @@ uint64_t dcli_device_retired(dcli_device *device)
     return dcli_queue_is_idle(queue) ? device->launched : queue->retired;
 }
 
-/* Commands of other queues that a command followed are complete, too, and have events, so their failure is found
- * here. */
+/* Poll all queues first: commands that the given ones had to wait for are complete, too, and have events, so their
+ * failures are found. */
 dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket)
 {
     for (int n = 0; n < DCLI_QUEUES && !device->sight.in_place; n++)

@@ -25,7 +25,7 @@
 
 const dcli_files dcli_files_everywhere = {.folder = -1, .everywhere = true};
 
-/* Source: openat2(2). */
+/* Open a path beneath a folder, refusing links that lead out of it. Source: openat2(2). */
 static int open_beneath(int folder, const char *path, uint64_t flags)
 {
     enum { ATTEMPTS = 1000 }; /* EAGAIN: something was renamed or mounted during the look-up of ".." */

@@ -32,7 +32,7 @@ typedef struct dcli_files {
     bool everywhere;  /* all files may be used: for the program itself and its own processes */
     bool walks;       /* the kernel has no openat2(): paths are walked by component, without links and ".." */
     const char *name; /* name of the folder, for messages; borrowed */
-    dcli_files_device device[DCLI_FILES_DEVICES]; /* [device_count mod DCLI_FILES_DEVICES] the newest ones */
+    dcli_files_device device[DCLI_FILES_DEVICES]; /* the newest ones: number n is at n mod DCLI_FILES_DEVICES */
     int64_t device_count;
 } dcli_files;
 

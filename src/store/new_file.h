@@ -11,7 +11,7 @@ typedef struct dcli_new_file {
     const char *path;          /* final path of the file; borrowed */
     int folder;                /* descriptor of the folder of both files, so that renaming the folder has no effect */
     int fd;                    /* open for writing only; other processes open the file by path and id */
-    char beside[NAME_MAX + 1]; /* its name until then */
+    char beside[NAME_MAX + 1]; /* its name until it is renamed */
     char beside_path[DCLI_FILES_PATH];
     dcli_file_id id;
 } dcli_new_file;

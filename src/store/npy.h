@@ -13,7 +13,7 @@
 /** Parse and check a header. @return as dcl_npy_inspect(). */
 dcl_status dcli_npy_inspect(int fd, const char *path, dcl_npy_info *info_out);
 
-/** Callback after each few MB of a file, with the bytes so far. NULL: no callback. */
+/** Callback after each few MB of a file. NULL: no callback. */
 typedef struct dcli_npy_progress {
     void (*fn)(void *user);
     void *user;
@@ -21,8 +21,8 @@ typedef struct dcli_npy_progress {
 
 /** Read a node's part of a file into memory. `regions` are disjoint boxes of info->grid's index space, shifted by
  *  `origin` (the array's origin; the file counts from 0), with their offsets in the part's memory. Reads only the
- *  needed ranges of the file, in large pieces with pread, and swaps bytes if info->swapped. If the device has memory of its
- *  own, its last copies may still run when this returns, in order with launches.
+ *  needed ranges of the file, in large pieces with pread, and swaps bytes if info->swapped. If the device has memory of
+ *  its own, its last copies may still run when this returns, in order with launches.
  *  @param helpers  read the file, if the device has memory of its own.
  *  @return DCL_OK, DCL_ERR_FILE (with path and the system's reason, or truncated meanwhile), DCL_ERR_NOMEM. */
 dcl_status dcli_npy_load(int fd, const char *path, const dcl_npy_info *info, const int64_t origin[],

@@ -24,7 +24,7 @@ void dcli_npy_axes(const dcl_npy_info *info, int axis_out[], int64_t pitch_out[]
 typedef struct dcli_npy_walk {
     const dcl_npy_info *info;
     const dcli_region *region;
-    int64_t count;                     /* of regions */
+    int64_t count;                     /* number of regions that are not empty */
     int64_t origin[DCL_MAX_RANK];      /* of the array */
     int64_t pitch[DCL_MAX_RANK];       /* distance in the file between neighbours along an axis, in elements */
     int axis[DCL_MAX_RANK];            /* axes, the slowest in the file first */
@@ -32,7 +32,7 @@ typedef struct dcli_npy_walk {
     int64_t *order;                    /* [count] regions sorted by their first index along the slowest axis */
     int64_t *reach;                    /* [count] largest last index along the slowest axis among the regions up to
                                           this one */
-    const dcli_npy_progress *progress; /* or NULL */
+    const dcli_npy_progress *progress; /* NULL: no callback */
 } dcli_npy_walk;
 
 /** A slab: a range of the file, at most DCLI_NPY_SLAB_BYTES long, that contains elements of the part. */
@@ -43,17 +43,20 @@ typedef struct dcli_npy_slab {
     int64_t start_bytes, bytes;       /* position and length in the file, from the first needed element to the last */
     int64_t needed, runs;             /* elements of the part in the slab, and the number of contiguous runs that
                                          they form */
-    int64_t first_region, end_region; /* among walk->order */
+    int64_t first_region, end_region; /* the regions walk->order[first_region .. end_region) may have elements in the
+                                         slab */
 } dcli_npy_slab;
 
-/** Iterate over the pieces of the part in a slab. Start with *at = slab->first_region.
+/** Iterate over the pieces of the part in a slab. Start with *at = slab->first_region. @return false: there are no
+ *  more.
  *  @param part_out  the piece in the part's memory.
  *  @param file_out  the piece in the slab. */
 bool dcli_npy_next_piece(const dcli_npy_slab *slab, int64_t *at, dcli_region *part_out, dcli_region *file_out);
 
 /** Callback for each slab; a value other than DCL_OK ends the iteration. */
 typedef dcl_status dcli_npy_slab_fn(void *user, const dcli_npy_slab *slab);
-/** Prepare an iteration, which is ended in any case. Info, regions and progress (NULL: none) are borrowed until then.
+/** Prepare an iteration; call dcli_npy_walk_end() also if this fails. Info, regions and progress (NULL: none) are
+ *  borrowed until then.
  *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_FILE. */
 dcl_status dcli_npy_walk_begin(const dcl_npy_info *info, const int64_t origin[], const dcli_region_list *regions,
                                const dcli_npy_progress *progress, dcli_npy_walk *walk);

@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "store/store.h"
 
-enum { PART_BYTES = 512 << 10 }; /* read by one thread at a time */
+enum { PART_BYTES = 512 << 10 }; /* intended bytes of a part of a flight; one thread reads a part */
 
 struct dcli_npy_flight {
     dcli_task task;
     const dcli_npy_flights *flights;
     dcli_npy_slab slab;
-    bool sparse; /* the slot has runs alone */
+    bool sparse; /* the slot gets only the needed runs, not the whole stretch */
     dcli_slot *slot;
     atomic_int failed; /* DCL_OK; the first part that fails sets it and says why */
     char problem[DCLI_ERROR_BYTES];
@@ -30,7 +30,7 @@ static int64_t elements_of(const struct dcli_npy_flight *flight)
 
 /* ---- reading, by helpers ------------------------------------------------------------------------------------------ */
 
-/* Elements of the file, counted from the stretch's first, to elements of the slot. */
+/* Read `count` elements of the file, from number `from` of the stretch on, to number `to` of the slot. */
 static dcl_status read_elements(const struct dcli_npy_flight *flight, int64_t to, int64_t from, int64_t count)
 {
     const dcli_npy_flights *flights = flight->flights;
@@ -43,7 +43,7 @@ static dcl_status read_elements(const struct dcli_npy_flight *flight, int64_t to
     return status;
 }
 
-/* The runs `first` to `end` of all that are needed. */
+/* Read the runs [first, end) of all that are needed. */
 static dcl_status read_runs(const struct dcli_npy_flight *flight, int64_t first, int64_t end)
 {
     const dcli_npy_slab *slab = &flight->slab;
@@ -79,7 +79,7 @@ static void read_part(void *user, int part)
 
 /* ---- to the device ------------------------------------------------------------------------------------------------ */
 
-/* Whether a piece is all of the slot, and lies so in the part's memory. */
+/* Whether a piece is all that the slot contains, in the same order as in the part's memory. */
 static bool is_all(const struct dcli_npy_flight *flight, const dcli_region *part, const dcli_region *file)
 {
     for (int d = 0; d < part->box.rank; d++)
@@ -115,7 +115,7 @@ static dcl_status pass_on(const struct dcli_npy_flight *flight)
     return status;
 }
 
-/* The oldest flight ends. */
+/* End the oldest flight: wait until it is read, and start copying it to the device unless something has failed. */
 static dcl_status land_one(dcli_npy_flights *flights, dcl_status status)
 {
     struct dcli_npy_flight *flight = flights->flight[flights->first];

@@ -1,4 +1,5 @@
-/* store/npy_flight.h - stretches of a file on their way to a device with memory of its own: helpers read them into slots. */
+/* store/npy_flight.h - stretches of a file on their way to a device with memory of its own: helpers read them into
+ * slots. */
 #ifndef DCLI_STORE_NPY_FLIGHT_H
 #define DCLI_STORE_NPY_FLIGHT_H
 
@@ -7,7 +8,7 @@
 
 enum { DCLI_NPY_FLIGHTS = 5 };
 
-/** A file that is loaded so. */
+/** A file that is being loaded. */
 typedef struct dcli_npy_flights {
     int fd;
     const char *path;
@@ -22,7 +23,8 @@ typedef struct dcli_npy_flights {
 
 /** Start to read what the part needs of a stretch. Waits for the oldest flight when all are under way. */
 dcl_status dcli_npy_take_off(dcli_npy_flights *flights, const dcli_npy_slab *slab);
-/** Wait for all reading; what was read crosses into the device's memory, in order with launches, unless `status` is a failure.
+/** Wait until everything is read. What was read is copied to the device's memory, in order with launches, unless
+ *  `status` is an error.
  *  @return `status`, or the first failure found here. */
 dcl_status dcli_npy_land(dcli_npy_flights *flights, dcl_status status);
 

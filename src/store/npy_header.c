@@ -11,7 +11,7 @@
 
 enum { WORD_BYTES = 32, ALIGN_BYTES = 64, PREFIX_BYTES = 10 };
 
-/* What is being read. */
+/* The header that is being read, and the position in it. */
 struct reader {
     const char *path, *start, *at, *end;
 };
@@ -57,7 +57,7 @@ static bool take_word(struct reader *reader, const char *word)
     return true;
 }
 
-/* Read a quoted string. It may be cut: all words that have a meaning here are short. */
+/* Read a quoted string. One of WORD_BYTES or more is refused: all words that have a meaning here are short. */
 static dcl_status read_string(struct reader *reader, char word_out[WORD_BYTES])
 {
     skip_spaces(reader);
@@ -204,7 +204,7 @@ static dcl_status read_order(struct reader *reader, dcl_npy_info *info)
 static const char *const keys[] = {"descr", "fortran_order", "shape"};
 enum { KEY_COUNT = 3 };
 
-/* One `key: value`. */
+/* Read one `key: value`. */
 static dcl_status read_entry(struct reader *reader, bool seen[], dcl_npy_info *info)
 {
     char key[WORD_BYTES];

@@ -11,7 +11,7 @@ struct load {
     dcli_device *device;
     dcli_memory *memory;
     int fd;
-    char *buffer; /* a slab */
+    char *buffer; /* memory for a slab */
     size_t bytes; /* of an element */
 };
 
@@ -60,7 +60,7 @@ static dcl_status load_slab(void *user, const dcli_npy_slab *slab)
     return status;
 }
 
-/* Where host memory is used in place. */
+/* Load a part into memory of a device that works in host memory. */
 static dcl_status load_in_place(const dcli_npy_walk *walk, int fd, const char *path, dcli_device *device,
                                 dcli_memory *memory)
 {
@@ -76,7 +76,7 @@ static dcl_status load_in_place(const dcli_npy_walk *walk, int fd, const char *p
 
 static dcl_status fly_slab(void *user, const dcli_npy_slab *slab) { return dcli_npy_take_off(user, slab); }
 
-/* Where the device has memory of its own. */
+/* Load a part into memory of a device that has memory of its own: helpers read into slots. */
 static dcl_status load_apart(const dcli_npy_walk *walk, int fd, const char *path, dcli_device *device,
                              dcli_memory *memory, dcli_helpers *helpers)
 {

@@ -24,7 +24,7 @@ struct save {
     dcli_device *device;
     dcli_memory *memory;
     int fd;
-    char *buffer; /* a slab */
+    char *buffer; /* memory for a slab */
     size_t bytes; /* of an element */
 };
 
