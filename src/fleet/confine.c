@@ -180,7 +180,7 @@ static int allow_loaded(struct dl_phdr_info *info, size_t bytes, void *rules)
     return 0;
 }
 
-/* "a:b:c" */
+/* Call `take` for each path of `list`, in which colons separate paths. */
 static void allow_list(ruleset *rules, const char *list, void (*take)(ruleset *rules, const char *path))
 {
     char path[4096];

@@ -23,7 +23,7 @@ typedef struct dcli_wire_order {
     int first_peer_port, last_peer_port; /* port range of other workers' processes; 0: only first_port..last_port */
     char bind[DCLI_MOST_ADDRESS + 1];    /* tcp://HOST:* */
     char key[DCLI_MOST_KEY + 1];         /* public key of the nodes; "": they use a password */
-    char password[DCLI_MOST_KEY + 1];    /* or its secret key */
+    char password[DCLI_MOST_KEY + 1];    /* password of the nodes; if `key` is set, their secret key */
     char host[DCLI_MOST_KEY + 1];        /* public key of the host; or the password that it uses for this process
                                             only */
     char files[4096];                    /* name of the shared folder, whose descriptor is sent along; "": none */

@@ -27,7 +27,7 @@ struct dcli_guard {
     dcli_worker *host;
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     bool stop;
     struct guarded node[];

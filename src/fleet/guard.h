@@ -10,7 +10,7 @@
 
 typedef struct dcli_guard dcli_guard;
 
-/** @param config  outlives the guard. @return NULL (recorded). */
+/** Make a guard, with a watch for each node. @param config  outlives the guard. @return NULL (recorded). */
 dcli_guard *dcli_guard_open(int node_count, const dcl_config *config);
 /** The watch of a node; lives as long as the guard. */
 struct dcli_watch *dcli_guard_watch(dcli_guard *guard, int node);

@@ -31,7 +31,7 @@ struct dcli_printer {
     pthread_mutex_t lock;   /* guards `waiting` and the fields below */
     pthread_cond_t changed;
     int64_t dropped;
-    int64_t put, done;                     /* lines */
+    int64_t put, done;                     /* number of lines queued, and of lines shown */
     int64_t stuck_at;                      /* value of `done` when a flush timed out; -1: none has */
     bool has_thread, ended, stop, is_left; /* is_left: the printer was abandoned to its thread */
 };
@@ -77,7 +77,7 @@ static void write_line(const char *line)
         if (written < 0 && errno == EAGAIN)
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         else if (written < 0 && errno != EINTR)
-            return; /* it is closed */
+            return; /* standard error is closed */
         at += written > 0 ? (int)written : 0;
     }
 }
@@ -114,7 +114,8 @@ static void add(dcli_printer *printer, const char *line)
     printer->put++;
 }
 
-/* The lock is held. */
+/* Exchange the two buffers. If bytes were dropped, the new `waiting` begins with a line about them. The lock is
+ * held. */
 static void take_waiting(dcli_printer *printer)
 {
     lines *taken = printer->waiting;
@@ -237,7 +238,7 @@ void dcli_printer_close(dcli_printer *printer)
     printer->is_left = !ended;
     pthread_mutex_unlock(&printer->lock);
     if (!ended) {
-        pthread_detach(thread); /* it frees the printer */
+        pthread_detach(thread); /* the thread frees the printer when it ends */
         return;
     }
     if (has_thread)

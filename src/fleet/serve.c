@@ -65,7 +65,8 @@ static dcl_status map_status(dcli_serving *serving)
 
 /* ---- terms -------------------------------------------------------------------------------------------------------- */
 
-/* The value of `name=` in the terms. */
+/* Find what follows `name=` in the terms of this process, up to the end of the terms. @return NULL: there is no such
+ * name. */
 static const char *find(const char *terms, const char *name)
 {
     size_t length = strlen(name);

@@ -111,7 +111,7 @@ void dcli_serving_answer(dcli_serving *serving, dcl_status status)
 static void keep_freed_memory(void)
 {
     mallopt(M_ARENA_MAX, 1);
-    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that is taken */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the largest value that mallopt() accepts */
     mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }
 

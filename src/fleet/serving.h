@@ -14,13 +14,13 @@ typedef struct dcli_serving {
     int status_memory, lifeline;
     dcli_status_page *page;
     dcli_watchdog *watchdog;
-    dcli_watch *watch; /* the watchdog's; NULL until there is one */
+    dcli_watch *watch; /* watch of `watchdog`; NULL until there is one */
     dcli_shared_link link[DCLI_MOST_NODES + 1];
     dcli_net *net;
     dcli_buffers *buffers;
     dcli_address_table *addresses;
     dcli_endpoint *endpoint; /* until the worker takes it over */
-    dcli_device *device;     /* the same */
+    dcli_device *device;     /* until the worker takes it over */
     dcli_worker *worker;
     dcli_log log;
     dcl_config config;
@@ -34,9 +34,9 @@ typedef struct dcli_serving {
     bool absent[DCLI_MOST_NODES];
     dcli_received *early; /* [early_count] messages that arrived before SETUP */
     int64_t early_count, early_capacity;
-    /* tcp */
+    /* The fields below are used over tcp only. */
     dcli_authenticator *authenticator;
-    int control; /* the parent's other end */
+    int control; /* a socket whose other end the parent holds */
     dcli_wire_order order;
     bool has_keys;
     dcli_keypair own;

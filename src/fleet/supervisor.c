@@ -115,7 +115,7 @@ static dcl_status hear_one(dcli_supervisor *supervisor)
             dcli_supervisor_end(supervisor, session, "its client has gone");
         return DCL_OK;
     }
-    return status == DCL_ERR_NOMEM ? DCL_OK : status; /* refused one, serves on */
+    return status == DCL_ERR_NOMEM ? DCL_OK : status; /* without memory one message is lost; the worker serves on */
 }
 
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */

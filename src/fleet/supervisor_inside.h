@@ -22,7 +22,7 @@ enum {
 /** A process of a session, with its output. */
 typedef struct dcli_child {
     dcli_process process;
-    int control; /* our end; -1: closed */
+    int control; /* our end of the socket to it; -1: closed */
     dcli_output output;
     dcli_token_bucket log_bytes; /* rate limit of its lines in the worker's log */
     int64_t due;                 /* bytes of its output to send before the client's `flush` is answered */
@@ -37,11 +37,12 @@ typedef struct dcli_supervised {
     int64_t silence_ms, heard_ms, opened_ms;
     bool opened; /* the client has been told its processes */
     uint64_t rises;
-    int64_t rests_ms;       /* while draining: sum of the processes' counters, and since when it has not changed */
+    int64_t rests_ms;       /* while draining: `rises` is the sum of the processes' counters, `rests_ms` the time
+                               since which it has not changed */
     int64_t printed, shown; /* number of PRINTED sent, and of those that the client has taken */
     int64_t flush;          /* number of the flush that the client waits for; 0: none */
     int64_t printed_ms;     /* time of the last PRINTED */
-    int speaker;            /* whose it was */
+    int speaker;            /* index of the process whose output it was */
     int count;
     dcli_child child[DCLI_MOST_DEVICES_OFFERED];
     struct dcli_supervised *next;
@@ -52,7 +53,7 @@ typedef struct dcli_supervisor {
     const dcli_log *log;
     int stop_fd;
     char program[4096];
-    char files_name[4096]; /* real path */
+    char files_name[4096]; /* real path of the folder in `files` */
     dcli_files files;      /* folder that sessions may use; its descriptor is held open throughout */
     char cache[4096];      /* folder that contains the clients' cache folders */
     bool cache_is_temporary, contain;
@@ -63,7 +64,7 @@ typedef struct dcli_supervisor {
     dcli_cgroups groups;
     bool has_strays;                  /* a process of a session has ended, so processes that it started may be our
                                          children now */
-    char bind[DCLI_MOST_ADDRESS + 1]; /* of worker processes */
+    char bind[DCLI_MOST_ADDRESS + 1]; /* address of worker processes, without their port */
     char token_path[4096], token[DCLI_TOKEN];
     int devices[DCLI_MOST_DEVICES_OFFERED], device_count;
     dcl_device_info info[DCLI_MOST_DEVICES_OFFERED];
@@ -78,7 +79,7 @@ typedef struct dcli_supervisor {
     int64_t dying_count, dying_capacity;
     uint64_t remembered[DCLI_SESSIONS_REMEMBERED]; /* numbers of recent sessions: none is opened twice */
     int64_t remembered_count;
-    char text[DCLI_MOST_TEXT + 1]; /* of a message PRINTED */
+    char text[DCLI_MOST_TEXT + 1]; /* memory for the text of a PRINTED message */
 } dcli_supervisor;
 
 /* ---- supervisor_open.c */
@@ -121,7 +122,7 @@ void dcli_supervisor_drain(dcli_supervisor *supervisor, dcli_supervised *session
 /** End a session with its processes. */
 void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why);
 dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t client);
-/** Tell a client no. */
+/** Log the refusal and send REFUSED to a client; if that fails, disconnect it. */
 void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_status status, const char *sentence);
 
 #endif

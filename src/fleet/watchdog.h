@@ -20,12 +20,13 @@ dcli_watchdog *dcli_watchdog_open(dcli_status_page *page, int lifeline);
 /** Set the time limits. Moving data has no limit here; an hour without progress counts as a hang.
  *  @param plan_ms  0: no limit. */
 void dcli_watchdog_limits(dcli_watchdog *watchdog, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
-/** NULL is accepted. */
+/** End the thread and free the watchdog. NULL is accepted. */
 void dcli_watchdog_close(dcli_watchdog *watchdog);
 /** The watch in which the serving thread records its progress; valid as long as the watchdog. */
 dcli_watch *dcli_watchdog_watch(dcli_watchdog *watchdog);
 
-/* Result of a look at a thread node; nobody can end that thread. */
+/* Result of dcli_watchdog_look(), which checks a node that is a thread; DCLI_OVERDUE: a time limit has passed. Nobody
+ * can end that thread. */
 
 typedef enum dcli_life { DCLI_ALIVE, DCLI_SILENT, DCLI_OVERDUE } dcli_life;
 /** Make a watchdog with a page of its own and without a thread: the guard's thread looks at it. @return NULL

@@ -15,7 +15,7 @@ typedef struct dcli_worker_pool_terms {
     const dcli_log *log;
     uint64_t session;
     dcli_net **net;         /* opened by the worker pool; the cluster closes it after the worker pool */
-    dcli_buffers **buffers; /* the same */
+    dcli_buffers **buffers; /* opened and closed as `net` */
 } dcli_worker_pool_terms;
 
 /** Whether config->workers asks for processes of this host, which exchange messages through shared memory; else workers

@@ -40,7 +40,7 @@ typedef struct dcli_member {
     bool dismissed;                 /* lost and reported: its process must end; then the member can be forgotten */
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */
     dcl_status refusal_status;
-    dcli_process process; /* local */
+    dcli_process process; /* local: its process */
     dcli_output output;   /* local: what it prints */
     dcli_allowance printing;
     int *introduction; /* local node that joins late: [capacity] sockets of the links to it, to be sent to the other
@@ -59,7 +59,7 @@ typedef struct dcli_contact {
     char address[DCLI_MOST_ADDRESS + 1]; /* as it was given */
     dcli_resolved resolved;
     bool lost;
-    int first, count; /* its nodes */
+    int first, count; /* its nodes have the numbers first .. first + count - 1 */
     int64_t beats, beat_due_ms, heard_ms;
     int64_t second_ms;
     int in_second;                 /* messages received since second_ms, for the rate limit */
@@ -118,8 +118,8 @@ struct dcli_worker_pool {
 /** Close the sockets that are left of a joining node's introductions. */
 void dcli_worker_pool_forget_introduction(dcli_worker_pool *pool, int node);
 
-/** Prepare `count` processes with numbers from pool->node_count on: make their links to the host and to each other.
- *  Then the process monitor starts them. */
+/** Start `count` processes with numbers from `first` on, after making their links to the host, to each other and to the
+ *  nodes that exist. Called by the process monitor, because they end with the thread that starts them. */
 dcl_status dcli_worker_pool_start_local(dcli_worker_pool *pool, int first, int count);
 /** Parse "local:N". @return -1 with DCL_ERR_INVALID recorded. */
 int dcli_worker_pool_parse_local(const char *text);
@@ -132,8 +132,8 @@ int dcli_worker_pool_count_remote(dcli_worker_pool *pool, const char *workers);
 void dcli_worker_pool_forget_contacts(dcli_worker_pool *pool, int from);
 /** Tell the listeners to start processes, and connect to these. */
 dcl_status dcli_worker_pool_open_remote(dcli_worker_pool *pool, int count);
-/** Connect to a listener and exchange HELLO and WELCOME; also used for asking what a worker offers. The name is
- *  resolved once. */
+/** Connect to a listener, or to a worker that is asked what it offers. Its name is resolved once. Then
+ *  dcli_contact_greet() sends HELLO. */
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
                              dcli_resolved *resolved_out, dcli_control **call_out);
 dcl_status dcli_contact_greet(dcli_control *call);
@@ -153,14 +153,14 @@ dcl_status dcli_worker_pool_add_remote(dcli_worker_pool *pool, dcli_worker *host
 /* ---- worker_pool_output.c: with the lock */
 
 typedef enum dcli_reading {
-    DCLI_LINES,         /* whole ones */
-    DCLI_WITH_THE_LINE, /* the unfinished last line, too */
-    DCLI_TO_THE_END     /* the process has ended */
+    DCLI_LINES,         /* read whole lines */
+    DCLI_WITH_THE_LINE, /* also show the unfinished last line */
+    DCLI_TO_THE_END     /* the process has ended: read all that is left, then close the pipe */
 } dcli_reading;
 
 /** Read what a local process has printed, and show it. */
 void dcli_worker_pool_read_output(dcli_worker_pool *pool, int node, dcli_reading reading);
-/** PRINTED of a listener. */
+/** Handle PRINTED: show what a listener's processes have printed. */
 void dcli_worker_pool_hear_output(dcli_worker_pool *pool, dcli_contact *contact, const dcli_msg_printed *printed);
 /** Called by the process monitor: send SHOWN if there is something to acknowledge or request, and the last SHOWN is old
  *  enough. */
@@ -170,7 +170,8 @@ int64_t dcli_worker_pool_shown_due_ms(const dcli_contact *contact);
 
 /* ---- worker_pool.c */
 
-/** Record that a process cannot serve: with its own reason, or how it ended. @return status. */
+/** Record that a process cannot serve: with its own reason, or how it ended.
+ *  @param why  "": describe how its process ended. @return status. */
 dcl_status dcli_worker_pool_fail_to_start(dcli_worker_pool *pool, int node, dcl_status status, const char *why);
 /** Make the SETUP message of a node. @param peers  [capacity] memory that the message points to. */
 dcli_message dcli_worker_pool_describe_session(dcli_worker_pool *pool, int node, const dcli_node_ways ways[],

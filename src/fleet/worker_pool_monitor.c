@@ -44,7 +44,7 @@ static void check_processes(dcli_worker_pool *pool)
         if (member->process.pid == 0 || (member->lost && !member->dismissed))
             continue;
         if (member->lost && has_ended)
-            dcli_process_end(&member->process, 0); /* at once: it has */
+            dcli_process_end(&member->process, 0); /* returns at once, because the process has ended */
         else if (member->lost)
             continue;
         else if (has_ended)

@@ -11,7 +11,7 @@
 #include "base/clean.h"
 #include "base/clock.h"
 
-enum { BURST_BYTES = 1 << 18, BYTES_PER_S = 1 << 16 }; /* of a node */
+enum { BURST_BYTES = 1 << 18, BYTES_PER_S = 1 << 16 }; /* rate limit of what is shown of one node */
 /* Minimum time between two SHOWN. It also limits PRINTED, because a listener sends the next PRINTED only after SHOWN
  * has named the last. */
 enum { SHOWN_PERIOD_MS = 2 };
@@ -137,7 +137,8 @@ void dcli_worker_pool_send_shown(dcli_contact *contact)
     dcli_control_send(contact->call, &message);
 }
 
-/* With the lock. */
+/* Begin a flush: note that each listener has to be asked for one, and wake the process monitor, which asks. The lock is
+ * held. */
 static void ask_listeners(dcli_worker_pool *pool)
 {
     pool->flushes++;
