@@ -41,7 +41,7 @@ _Static_assert(sizeof(dcl_counters) == DCLI_MSG_COUNTERS * sizeof(int64_t), "MAR
       .maximum = INT64_MAX, .about = (text) }
 #define PROOF(in) \
     NUMBERS(in, "proof", proof.number, proof.count, 2 * DCLI_MOST_NODES, INT64_MIN, \
-            "if nodes forward it: node number and authentication tag of each node that it has yet to reach")
+            "pairs (node, authentication tag) of the nodes to which the message is still to be forwarded")
 
 /** A record: its name and struct, number of required fields, description, whether a second frame may follow, fields. */
 #define RECORD_WITH(title, in, least, text, has_payload, ...) \
@@ -55,8 +55,8 @@ static const dcli_record operand_record = RECORD("operand", operand, 1, "an arra
     INT64(operand, storage, -1, "number of the storage; -1: a scalar or prelude"),
     BITS(operand, value, "bits of a scalar"),
     INT64(operand, generation, -INT64_MAX,
-          "forall, move: generation of its replicas. Positive: use and make them; negative: only use them; 0: "
-          "neither"));
+          "forall, move: which replicas it uses. 0: none; positive: those of this generation, and it makes new ones; "
+          "negative: those of the generation with the opposite sign, and it makes none"));
 
 static const dcli_record view_record = RECORD("view", view, 6, "how an operation accesses an array through a view",
     INT(view, operand, 0, DCLI_MOST_OPERANDS - 1, "position in the operation's list"),
@@ -68,15 +68,15 @@ static const dcli_record view_record = RECORD("view", view, 6, "how an operation
     AXES(view, constant, DCLI_COUNT_SAME, base_rank, INT64_MIN,
          "per axis of the array: its index at the view's index 0"),
     AXES(view, step, DCLI_COUNT_SAME, base_rank, INT64_MIN,
-         "per axis of the array: its index step per step of the view"),
+         "per axis of the array: the step of its index per step of the view's index"),
     AXES(view, shape, DCLI_COUNT_OWN, shape_rank, 0,
          "of a reshaped view: extents of its grid, origin 0; empty: the array's own grid"));
 
 static const dcli_record reach_record = RECORD("reach", reach, 2, "a declaration of what is read of an array",
     INT(reach, operand, 0, DCLI_MOST_OPERANDS - 1, "position in the operation's list"),
     NUMBERS(reach, "number", number, count, DCLI_MOST_DECLARED_NUMBERS, INT64_MIN,
-            "halo, cross: width per axis; box: start, count, stride, each per axis; function: two such boxes per "
-            "portion, of the loop's indices and of what they read"),
+            "halo, cross: width per axis; box: start, count, stride, each per axis; function: per portion two boxes in "
+            "this form, that of the output's indices and that of the elements that they read"),
     BOOL(reach, approximate, "the declaration covers more than what is read"));
 
 static const dcli_record operation_record = RECORD("operation", operation, 2, "one call of the program",
@@ -138,16 +138,17 @@ static const dcli_record parameter_record = RECORD("parameter", parameter, 2, "a
     BOOL(in, in_place, "works in host memory, which other processes of its host can map"), \
     INT64(in, memory_bytes, 0, "global memory it reports"), \
     INT64(in, process, 0, "id of the process that serves it"), \
-    BOOL(in, reads_gpus, "reads memory of other GPUs of its host, and they its own")
+    BOOL(in, reads_gpus, "it and other GPUs of its host can read each other's memory")
 
 static const dcli_record device_record = RECORD("device", device, 6, "an OpenCL device", DEVICE(device));
 
 /* How a node exchanges elements with others. */
 #define CAN(in) \
     INT(in, can, 0, DCLI_CAN_ALL, \
-        "sum of: 1, it reads parts of others in place; 2, others can read its parts in place; 4, it shares memory of " \
-        "messages; 8 and 16, as 1 and 2, between GPUs; 32, its device pins memory of messages")
-#define GROUP(in) INT(in, group, 0, DCLI_MOST_NODES, "the abilities in `can` hold towards nodes with the same number")
+        "sum of abilities: 1, it can read parts of other nodes in place; 2, they can read its parts in place; 4, they " \
+        "can map the memory of its messages; 8 and 16, like 1 and 2, between GPUs; 32, its device pins memory of " \
+        "messages")
+#define GROUP(in) INT(in, group, 0, DCLI_MOST_NODES, "the abilities in `can` hold between nodes with the same `group`")
 
 static const dcli_record peer_record = RECORD("peer", peer, 1, "a node of the session",
     BOOL(peer, present, "false: the node has not joined yet or is lost"),
@@ -158,7 +159,8 @@ static const dcli_record peer_record = RECORD("peer", peer, 1, "a node of the se
 
 static const dcli_record host_record = RECORD("host", host, 1, "how a process recognises the program of its session",
     STRING(host, key, DCLI_MOST_KEY,
-           "public key of the program, hexadecimal; or the password that it uses for this process only"));
+           "with keys: public key of the program, hexadecimal; without: the password that the program uses for this "
+           "process only"));
 
 /* ---- messages ---- */
 
@@ -199,7 +201,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_MARKS] = RECORD("MARKS", marks, 2, "node -> nodes and program: watermarks",
         INT64(marks, done, 0, "the sender's tasks have finished reading up to this operation"),
         INT64(marks, ready, 0, "the sender's own elements are written up to this operation"),
-        COUNTERS(marks, "dcl_counters in its order; zeros to nodes")),
+        COUNTERS(marks, "to the program: dcl_counters, in the order of its fields; to nodes: zeros")),
     [DCLI_MSG_FAILED] = RECORD("FAILED", failed, 3, "node -> nodes and program: an operation failed here",
         INT64(failed, operation, 0, "number of the operation"),
         INT(failed, node, DCL_HOST, DCLI_MOST_PEERS, "where it failed first"),
@@ -232,7 +234,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         UP_TO(setup, chunk_bytes, 1, DCLI_MOST_CHUNK, "largest size of a chunk"),
         UP_TO(setup, pool_bytes, 1, DCLI_MOST_POOL, "memory for arriving data"),
         INT64(setup, quota_bytes, 0,
-              "the program's limit on memory; 0: none; then the worker's limit holds or, without one, its default"),
+              "the program's limit on memory; 0: the worker's limit holds or, if it has none, its default"),
         MILLISECONDS(setup, silence_ms, "a peer that sends nothing for this long is lost"),
         MILLISECONDS(setup, build_ms, "time limit of a compilation"),
         MILLISECONDS(setup, kernel_ms, "time limit of a kernel"),
@@ -249,17 +251,18 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         INT64(part, storage, 0, "number of the storage"),
         INT64(part, bytes, 1, "size of the sender's part"),
         INT64(part, memfd, 1,
-              "the sender's number of the memfd that contains the part; with a new number comes a file descriptor"),
+              "the sender's number of the memfd that contains the part; the first message with a number carries the file "
+              "descriptor"),
         INT64(part, offset, 0, "offset of the part in that memfd"),
         INT64(part, piece, 0,
-              "a part in GPU memory may consist of several allocations. Each has a PART; they are numbered, and number "
-              "0 is sent last: the part is complete then"),
+              "number of the allocation. A part in GPU memory may consist of several; each is sent as a PART, number 0 "
+              "last"),
         INT64(part, piece_bytes, 0,
-              "of memory of a GPU: size of each allocation; their memfd numbers are consecutive; 0: host memory")),
+              "in GPU memory: size of each allocation; the allocations have consecutive memfd numbers. 0: host memory")),
     [DCLI_MSG_LOST] = RECORD("LOST", lost, 3,
         "node -> program: cannot reach a peer; program -> nodes: a peer is gone for good",
         INT(lost, peer, 0, DCLI_MOST_PEERS, "number of the peer"),
-        INT64(lost, epoch, 0, "epoch of the session from now on; 0: only a node's observation"),
+        INT64(lost, epoch, 0, "from the program: epoch of the session from now on; from a node: 0"),
         SENTENCE(lost, sentence, "how the loss was noticed")),
     [DCLI_MSG_JOINED] = RECORD("JOINED", joined, 3, "program -> nodes: a peer takes part from now on",
         INT(joined, peer, 0, DCLI_MOST_NODES - 1, "number of the peer"),
@@ -288,7 +291,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         INT64(count, number, 0, "number of the question")),
     [DCLI_MSG_COUNTS] = RECORD("COUNTS", counts, 2, "node -> program: the answer",
         INT64(counts, number, 0, "number of the question"),
-        COUNTERS(counts, "dcl_counters in its order")),
+        COUNTERS(counts, "dcl_counters, in the order of its fields")),
     [DCLI_MSG_HELLO] = RECORD("HELLO", hello, 2, "client -> listener, its first message",
         STRING(hello, program, DCLI_MOST_ADDRESS, "name of the calling program, for people"),
         BITS(hello, capabilities, "sum of 1 (keys) and 2 (files)")),
@@ -306,13 +309,13 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_OPEN] = RECORD("OPEN", open, 7, "client -> listener: start the processes of a session",
         BITS(open, session, "random number of the session"),
         STRING(open, key, DCLI_MOST_KEY, "public key of the session's nodes, hexadecimal; empty: they use a password"),
-        STRING(open, password, DCLI_MOST_KEY, "password of the nodes; or the secret key that they share"),
+        STRING(open, password, DCLI_MOST_KEY, "with keys: the secret key that the nodes share; without: their password"),
         MILLISECONDS(open, silence_ms, "a peer that sends nothing for this long is lost"),
         INT(open, first, 0, DCLI_MOST_NODES - 1,
             "number of the node that the first process becomes; the others follow"),
-        INT(open, nodes, 1, DCLI_MOST_NODES, "count of node numbers; the program has the next number"),
+        INT(open, nodes, 1, DCLI_MOST_NODES, "how many node numbers the session has; the program has the number after the last"),
         UP_TO(open, chunk_bytes, 0, DCLI_MOST_CHUNK,
-              "largest size of a chunk, equal to that in SETUP; the processes refuse larger frames"),
+              "largest size of a chunk, equal to that in SETUP; it limits the frames that the processes accept"),
         RECORDS(open, host, host_count, DCLI_MOST_NODES, &host_record, "per process: how it recognises the program")),
     [DCLI_MSG_OPENED] = RECORD("OPENED", opened, 1, "listener -> client: where they listen",
         RECORDS(opened, peer, peer_count, DCLI_MOST_NODES, &peer_record, "one per device")),
@@ -323,12 +326,12 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         SENTENCE(gone, sentence, "how it ended")),
     [DCLI_MSG_PRINTED] = RECORD("PRINTED", printed, 3, "listener -> client: what a process has printed",
         INT64(printed, number, 1,
-              "1, 2, ...; the next one is sent after SHOWN has named this one, or when a process has ended"),
+              "1, 2, ...; the next PRINTED is sent after a SHOWN with this number, or when a process has ended"),
         INT(printed, process, 0, DCLI_MOST_NODES - 1, "position of the process in OPENED"),
         STRING(printed, text, DCLI_MOST_TEXT, "printed text, whole lines"),
         INT64(printed, dropped, 0, "number of bytes printed after this text and dropped"),
         INT64(printed, flushed, 0,
-              "answers the SHOWN with this flush number: everything printed before it has been sent; 0: no answer")),
+              "`flush` of the SHOWN that this message answers: all text printed before that has been sent; 0: no answer")),
     [DCLI_MSG_SHOWN] = RECORD("SHOWN", shown, 1, "client -> listener: PRINTED was taken; the next one may come",
         INT64(shown, number, 0, "number of the last PRINTED that was taken; 0: none"),
         INT64(shown, flush, 0, "not 0: send everything at once and answer with this number")),
