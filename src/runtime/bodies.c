@@ -30,7 +30,8 @@ static dcl_access access_of(const dcl_arg *arg)
 
 static int rank_of(const dcl_arg *arg) { return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0; }
 
-/* The axis along which elements are contiguous, which kernels are compiled for: in a view it may not be the last. */
+/* The axis along which elements are contiguous, counted back from the last one: 0 except in views; -1: there is none.
+ * Kernels are compiled for it. */
 static int turned_of(const dcl_arg *arg)
 {
     if (!has_array(arg) || arg->array->base == NULL)
@@ -157,7 +158,8 @@ static void free_known(dcli_known_body *known)
     dcli_free(known);
 }
 
-/* Whether no call holds the body, and every operation that runs it is complete. */
+/* Whether a body can be evicted: no call holds it, no compilation of it is awaited, every operation that runs it is
+ * complete, and it has not caused the loss of a node. */
 static bool is_idle(const dcl_cluster *cluster, const dcli_known_body *known)
 {
     return known->holds == 0 && known->answers_due == 0 && known->last_operation <= cluster->complete && !known->blamed;
@@ -328,7 +330,7 @@ dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, in
     return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
 }
 
-/* Move numbers of evicted bodies from the end of the list into a message; their order does not matter. */
+/* Put numbers of evicted bodies into a message: the last ones of the list, as many as fit. */
 static void tell_forgotten(const dcli_bodies *bodies, dcli_msg_kernel *kernel)
 {
     kernel->forgotten_count = (int)dcli_min(bodies->forgotten_count, DCLI_MOST_FORGOTTEN);
@@ -383,7 +385,8 @@ dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = DCL_OK;
     while (status == DCL_OK && (known->number == 0 || known->answers_due > 0) && cluster->broken == DCL_OK)
-        if (known->number == 0) /* another thread that waited here has seen it fail */
+        if (known->number == 0) /* it was not announced yet; or it failed, and another thread that waited here has
+                                   made it new */
             status = announce_in_room(cluster, known);
         else
             dcli_cluster_sleep(cluster, cluster->operations + 1);

@@ -27,10 +27,10 @@ typedef struct dcli_storage_state {
     bool lost;              /* a part of it was on a lost node: failed for good */
     bool had_replicas;      /* nodes may have replicas of it */
     dcl_status status;
-    char *text;         /* error text of that failure; NULL: see the cluster's causes */
+    char *text;         /* error text of the failure; NULL: one of the cluster's `causes` has it */
     int64_t strayed_at; /* last operation that wrote it and accessed elements outside; valid while >= overwritten_at
                            and > 0 */
-    char *stray;        /* the report on that */
+    char *stray;        /* text of the report on that access; NULL: unknown */
 } dcli_storage_state;
 
 /** An array, or a view of one: a view has only `base` and `view` of its own. */
@@ -42,11 +42,11 @@ struct dcl_array {
     dcli_storage_state *state;
     bool keeps;                       /* replicas are retained when it is read */
     char name[DCLI_MOST_NAME + 1];    /* its name in the last body that used it; "": none yet */
-    int view_count;                   /* views of it */
+    int view_count;                   /* number of its views */
     bool released;                    /* released by the program, but still used by its views */
     struct dcl_array *base;           /* base of a view, which is not a view itself; NULL: this is an array */
-    dcli_transform view;              /* how it shows the base, or a reshaped base: */
-    bool reshaped;                    /* then `layout` is that of the reshaped base, as of the base's last use */
+    dcli_transform view;              /* how it shows the base; if `reshaped`, the base in another shape */
+    bool reshaped;                    /* `layout` is the layout of the base in that shape, as of the view's last use */
     struct dcl_array *before, *after; /* list of all arrays of the cluster, or of all views */
 };
 
@@ -69,15 +69,15 @@ typedef struct dcli_known_body {
     uint64_t hash;
     int64_t number;  /* its number at the workers; 0: they do not have it */
     dcli_body *body; /* its texts and parameters are the key */
-    size_t bytes;    /* that it takes here */
+    size_t bytes;    /* memory that this record takes, with the body */
     bool prints;     /* it calls printf */
     int answers_due; /* compilations that were not answered yet */
     dcl_status status;
     char *text;             /* error text if the compiler refused it */
     bool blamed;            /* it caused the loss of a node: never evicted; there are at most as many as nodes */
-    int holds;              /* calls that are using it */
+    int holds;              /* number of calls that are using it */
     int64_t used;           /* value of cluster->bodies.clock at its last call */
-    int64_t last_operation; /* that runs it */
+    int64_t last_operation; /* number of the last operation that runs it */
     struct dcli_known_body *next;
 } dcli_known_body;
 
@@ -86,9 +86,9 @@ enum { DCLI_BODY_BUCKETS = 256 };
 /** The cache of bodies that a program uses. */
 typedef struct dcli_bodies {
     dcli_known_body *known[DCLI_BODY_BUCKETS];
-    int64_t numbers;    /* given so far */
-    int64_t clock;      /* calls so far */
-    size_t bytes;       /* of all */
+    int64_t numbers;    /* number of the last body that has one */
+    int64_t clock;      /* number of calls with a body so far */
+    size_t bytes;       /* bytes of all bodies in `known` */
     size_t most_bytes;  /* limit; exceeded only by bodies in use */
     int64_t *forgotten; /* [forgotten_count] numbers of evicted bodies that the workers still have */
     int64_t forgotten_count, forgotten_capacity;
@@ -112,8 +112,8 @@ typedef struct dcli_noted {
 
 /** The program's record of replicas, for explaining operations before they run. */
 typedef struct dcli_replica_notes {
-    int64_t generation; /* generation of replicas made from now on; increased when any operation fails, because it may
-                       have been making some */
+    int64_t generation;       /* replicas made from now on have this number + 1 as their generation; increased when any
+                           operation fails, because it may have been making some */
     dcli_directory directory; /* the state after the operations applied so far */
     dcli_noted *noted;        /* later operations that change it, not yet applied */
     int count;
@@ -121,9 +121,9 @@ typedef struct dcli_replica_notes {
 
 /** Who reads and writes the program's files. */
 typedef enum dcli_file_way {
-    DCLI_FILES_AUTO, /* the nodes, if all of them see the file's folder; else the host */
-    DCLI_FILES_DIRECT,
-    DCLI_FILES_STREAM
+    DCLI_FILES_AUTO,   /* the nodes, if all of them see the file's folder; else the host */
+    DCLI_FILES_DIRECT, /* the nodes */
+    DCLI_FILES_STREAM  /* the host */
 } dcli_file_way;
 
 typedef struct dcli_file_use {
@@ -134,7 +134,7 @@ typedef struct dcli_file_use {
     dcl_status (*sees)(dcli_worker *host, const char *path, const char token[33], const dcli_file_id *id,
                        bool *all_see_out);
     struct dcli_known_folder *folders; /* folders asked about, newest first */
-    bool streaming;                    /* a thread is inside a call that streams a file */
+    bool streaming;                    /* `streamer` is in an exclusive call: it streams a file or adds workers */
     pthread_t streamer;
 } dcli_file_use;
 
@@ -159,14 +159,14 @@ struct dcl_cluster {
     dcli_guard *guard;               /* the guard of thread nodes; NULL: processes, or only planned */
     dcli_host_hooks hooks;
 
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     _Atomic int node_count; /* nodes so far, including lost ones; atomic because maps are made without the lock */
     atomic_bool *lost;      /* [host] */
     bool joining;           /* nodes are joining: if no node is left, one may come */
     bool has_tree;          /* watermarks arrive combined over subtrees, without counters */
     dcli_file_use files;
-    int64_t operations, storages;  /* numbers given so far */
+    int64_t operations, storages;  /* number of the last operation, and of the last storage */
     int64_t *done, *ready;         /* [host + 1] watermarks; infinite for lost and absent nodes */
     dcl_counters *counters;        /* [host + 1] */
     int64_t complete;              /* all operations up to this one are complete */
@@ -178,7 +178,7 @@ struct dcl_cluster {
     struct dcli_measured *measured; /* results of timing bodies, for maps by measured shares */
     dcli_outcome *outcomes;         /* outcomes of operations that calls wait for */
     dcli_outcome *causes;           /* the last operations that were the origin of a failure, newest first */
-    dcl_status error;               /* the first */
+    dcl_status error;               /* the first error since the cluster was opened or dcl_clear_error() */
     char error_text[DCLI_ERROR_BYTES];
     dcl_status fresh; /* first error since the last call ended: the result with DCL_SYNC */
     char fresh_text[DCLI_ERROR_BYTES];
@@ -196,13 +196,14 @@ dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int hos
 void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity);
 /** Free a cluster; its threads have ended. */
 void dcli_cluster_free(dcl_cluster *cluster);
-/** Decide whether nodes read peers' parts in place: if every part has an address that kernels can use. */
+/** Determine how nodes get elements of others: in the ways that their devices have and DCL_TRANSFER allows. @return
+ *  DCL_OK, DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster);
 /** Open a cluster whose nodes are the processes that config->workers names. @return NULL (recorded). */
 dcl_cluster *dcli_open_processes(const dcl_config *config);
 
-/** The two halves of dcl_close(): after the first, calls of other threads return an error; the second begins when they
- *  have returned. */
+/** Two steps of dcl_close(). After the first, calls of other threads return an error, also those that wait. When they
+ *  have returned, the second lets the operations that were started before complete. */
 void dcli_cluster_interrupt(dcl_cluster *cluster);
 void dcli_cluster_resume(dcl_cluster *cluster);
 
@@ -222,7 +223,8 @@ void dcli_cluster_note_marks(dcl_cluster *cluster);
 /** Record an error as the cluster's, if it is its first, and as the result of the current call, if it is the first
  *  since the last call ended. @return status */
 dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text);
-/** Record this thread's error, of a failing call, as the cluster's. @return status */
+/** Record this thread's error as the cluster's, for a call that fails; not if it fails because the cluster is being
+ *  closed. @return status */
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
 /** Record this thread's error, of a call that has ended, as the cluster's. Takes the lock. */
 void dcli_cluster_refused(dcl_cluster *cluster);
@@ -236,7 +238,7 @@ dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_
 /** dcli_cluster_wait() for all peers without a limit and without showing printed lines: for calls that use no
  *  results. */
 dcl_status dcli_cluster_wait_silently(dcl_cluster *cluster, int64_t operation);
-/** Sleep until something changes, at most some seconds; long waits are logged with their reason. */
+/** Sleep until the cluster's state changes. After 10 seconds return, too, and log that `operation` is still awaited. */
 void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation);
 /** Take the outcome of an operation that was waited for: DCL_OK, or its error recorded for this thread. After this
  *  nobody accesses the memory of a READ or WRITE, complete or not. */
@@ -264,10 +266,13 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
  *  base; along a broadcast axis only the first index is read: dcli_view_repeat(). */
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[]);
-/** Record the error of a failed array, as a refusal to use it; DCL_OK if it has not failed. */
+/** Check that an array's contents have not failed.
+ *  @param use  what the call is to do: "read".
+ *  @return DCL_OK, or the array's error, recorded for this thread. */
 dcl_status dcli_array_usable(const dcl_array *array, const char *use);
 bool dcli_storage_state_failed(const dcli_storage_state *state);
-/** Record that a storage has failed. @param text  NULL: because one of its inputs had failed. */
+/** Record that a storage has failed, unless it was overwritten since or its first cause is known. @param text  NULL:
+ *  because one of its inputs had failed. */
 void dcli_storage_state_fail(dcli_storage_state *state, int64_t operation, dcl_status status, const char *text);
 /** Record that an operation that wrote the storage accessed elements outside. @param text  the report; NULL:
  *  unknown. */
@@ -286,7 +291,7 @@ dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);
 /** End the handle of the map that dcl_map_of() returned (front_array.c). */
 void dcli_array_end_loan(dcl_array *array);
-/** Free the handle. */
+/** Free an array or a view in this process; its storage at the nodes is not freed. */
 void dcli_array_free(dcl_array *array);
 /** Check that an array can be used in a call. @return DCL_OK, or DCL_ERR_INVALID / DCL_ERR_UNSUPPORTED (a cluster that
  *  only plans). */
@@ -305,8 +310,8 @@ void dcli_array_link(dcl_array *array);
 /** The layout that a handle's view refers to: that of its base, or of the reshaped base with its current map. @return
  *  DCL_OK, or DCL_ERR_UNSUPPORTED: with its current map the base cannot have this shape. */
 dcl_status dcli_array_layout(dcl_array *array, const dcli_layout **layout_out);
-/** Copy that layout, for use without the lock while the array may be remapped. @param layout_out  dcli_layout_release()
- *  it, on DCL_OK. */
+/** Copy the layout that a handle's view refers to, for use without the lock while the array may be remapped. @param
+ *  layout_out  dcli_layout_release() it, on DCL_OK. */
 dcl_status dcli_array_own_layout(const dcl_array *array, dcli_layout *layout_out);
 /** Describe a view for a descriptor. @param shape  the grid that it refers to if that is not its base's; or NULL. */
 dcli_msg_view dcli_view_describe(int operand, const dcli_transform *view, const dcl_grid *shape);
@@ -320,7 +325,8 @@ void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, 
 void dcli_view_repeat(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[]);
 /** Release a view for the program; with its last view, an array that was released before is freed. */
 dcl_status dcli_view_release(dcl_array *array);
-/** Free the storage of an array, and the handle, even if an error is returned. */
+/** Let the nodes free the storage of an array, and free the array, even if an error is returned. If the cluster only
+ *  plans or is broken, only the array is freed. */
 dcl_status dcli_array_end(dcl_array *array);
 
 /* ---- loop bodies (forall.c, counts.c); the lock is held, and given up while waiting ---- */
@@ -349,7 +355,8 @@ void dcli_cluster_replicas_free(dcl_cluster *cluster);
 
 /* ---- arrays of which some elements are stored nowhere (partial.c) ---- */
 
-/** Before elements of a box are read to memory: write the fill value for elements that are not stored. */
+/** Before a box is read to memory: if some elements of the array are not stored, set all of the memory to the fill
+ *  value; reading replaces it where elements are stored. */
 void dcli_partial_rest(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[]);
 /** DCL_OK; DCL_ERR_RANGE: an element of the box is not stored, recorded for this thread; DCL_ERR_NOMEM. */
 dcl_status dcli_partial_writable(const dcl_array *array, const dcl_box *box);
@@ -364,7 +371,7 @@ void dcli_cluster_choose_files(dcl_cluster *cluster, const char *files);
  *                    so that a file can be identified in addition to its name.
  *  @return DCL_OK, or why they could not be asked. */
 dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out, bool *named_out);
-/** Clear these cached answers: the nodes have changed, or the cluster ends. */
+/** Clear the nodes' cached answers about folders: the nodes have changed, or the cluster ends. */
 void dcli_cluster_forget_files(dcl_cluster *cluster);
 /** Load a whole open file by sending its elements to the nodes; or save their elements into a file that
  *  dcli_npy_begin() has begun. Complete on return. */
@@ -393,9 +400,10 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles,
                              dcli_known_body **known_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
-/** At its first use, have a body compiled once per kind of device. The lock is released while waiting. */
+/** At its first use, have a body compiled once per kind of device, and wait for the results. The lock is released while
+ *  waiting. @return DCL_OK, or the error of a compilation. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
-/** Whether the node compiles bodies for its kind of device. */
+/** Whether the node compiles new bodies: it is the first of its kind of device that is not lost. */
 bool dcli_body_builder(const dcl_cluster *cluster, int node);
 /** Send a body to one more node. The lock is held. */
 dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, int node);

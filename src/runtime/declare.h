@@ -4,10 +4,10 @@
 
 #include "runtime/cluster.h"
 
-/** Declarations by parameter of the body: arguments that are not preludes, in their order. Start with {0}. */
+/** What a call's arguments declare to read, one entry per parameter of the body. Start with {0}. */
 typedef struct dcli_declarations {
     dcli_declared of[DCLI_MAX_PARAMS];
-    int64_t *number; /* that they point to */
+    int64_t *number; /* the numbers of all declarations, to which `of` points */
     int64_t count, capacity;
 } dcli_declarations;
 

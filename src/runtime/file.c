@@ -149,15 +149,16 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
     return status;
 }
 
-/* Whether the runs of an array are long enough for the nodes to save them. Nodes write run by run; if runs are short,
- * collecting them here is faster. On one host this holds up to long runs, because the file's pages are filled in order
- * and once, and are written to the disk meanwhile. Elements of other hosts would have to be sent here. */
+/* Whether the runs of an array are long enough for the nodes to save them. Nodes write run by run; if runs are
+ * short, collecting them here is faster. On one host collecting is faster up to runs of 64 KiB, because the file's
+ * pages are filled in order and once, and are written to the disk meanwhile. Elements of other hosts would have to
+ * be sent here. */
 static bool has_long_runs(const dcl_array *array, bool fortran_order)
 {
     enum { LEAST_BYTES_HERE = 64 << 10, LEAST_BYTES_ELSEWHERE = 512 };
     bool here = array->cluster->files.sees == NULL;
     int64_t least = (here ? LEAST_BYTES_HERE : LEAST_BYTES_ELSEWHERE) / (int64_t)array->layout.bytes;
-    return dcli_layout_run(&array->layout, fortran_order) >= least; /* or INT64_MAX */
+    return dcli_layout_run(&array->layout, fortran_order) >= least; /* INT64_MAX: the array has no elements */
 }
 
 static dcl_status choose_way(dcl_array *array, const char *absolute, bool fortran_order, bool *direct_out)
@@ -226,7 +227,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
         status = make_absolute(path, absolute);
     if (status == DCL_OK)
         status = choose_way(array, absolute, fortran_order, &direct);
-    /* an array that is still being written may fail: then no file is changed */
+    /* wait until the array is written: if that fails, no file is changed */
     if (status == DCL_OK)
         status = dcli_cluster_wait(array->cluster, dcli_array_state(array)->last_use, false, -1);
     if (status == DCL_OK)

@@ -10,7 +10,7 @@
 #include "runtime/cluster.h"
 #include "store/files.h"
 
-/** The nodes' answer about a folder. */
+/** The nodes' answer about a folder: whether all of them see it. */
 typedef struct dcli_known_folder {
     struct dcli_known_folder *next;
     bool seen;
@@ -48,7 +48,7 @@ static void remember(dcl_cluster *cluster, const char *path, size_t length, bool
     enum { MOST_FOLDERS = 32 };
     dcli_known_folder *folder = dcli_malloc(sizeof *folder + length + 1);
     if (folder == NULL)
-        return; /* no memory to cache the answer: they will be asked again */
+        return; /* no memory to cache the answer: the nodes will be asked again */
     *folder = (dcli_known_folder){.next = cluster->files.folders, .seen = seen};
     memcpy(folder->path, path, length);
     folder->path[length] = '\0';
@@ -72,7 +72,8 @@ static dcl_status ask(dcl_cluster *cluster, const char *path, bool *asked_out, b
     return status;
 }
 
-/* Always ask, because nodes learn the file system's device number from the question. */
+/* With DCLI_FILES_DIRECT the nodes are asked, too, because they learn the file system's device number from the
+ * question. */
 dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out, bool *named_out)
 {
     size_t length = (size_t)(strrchr(path, '/') - path) + 1;

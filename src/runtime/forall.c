@@ -181,7 +181,7 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
     return DCL_OK;
 }
 
-/* Prepare a call. It holds its body, even on failure. */
+/* Find the body of a call, fill its operation, and check both. call->known is held afterwards, even on failure. */
 static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
     dcl_status status = dcli_body_of_call(call->cluster, body, call->tiles, count, args, &call->known);

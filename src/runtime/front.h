@@ -31,7 +31,8 @@ void *dcli_call_array(dcli_call *call, const char *name, const dcl_array *array)
 /** Copy the arguments of a body, with objects in place of handles. @param copy  [DCLI_MAX_PARAMS]. @return copy; `args`
  *  if their number is invalid. */
 const dcl_arg *dcli_call_args(dcli_call *call, int count, const dcl_arg args[], dcl_arg copy[]);
-/** @return status. */
+/** End a call: unpin its objects. The error of an operation becomes the cluster's if a handle was refused, or is NULL
+ *  because its constructor had failed. @return status. */
 dcl_status dcli_call_end(dcli_call *call, dcl_status status);
 /** End a constructor's call. @param object  NULL: it failed. @return the object's handle, or NULL. */
 void *dcli_call_made(dcli_call *call, dcli_kind kind, void *object);
@@ -43,7 +44,7 @@ void dcli_front_leave(const void *handle);
 /** Drop a reference to a map, which remains pinned. */
 void dcli_front_drop_map(const void *map);
 
-/* The functions inside. */
+/* Declare dcli_in_NAME, the function inside, for every public function dcl_NAME. */
 
 #define DCLI_DECLARE_INSIDE(name) extern __typeof__(dcl_##name) dcli_in_##name;
 DCLI_FRONT_FUNCTIONS(DCLI_DECLARE_INSIDE)
@@ -68,18 +69,18 @@ DCLI_FRONT_FUNCTIONS(DCLI_DECLARE_INSIDE)
         begins(&call, __func__);                               \
         pins __VA_ARGS__                                       \
     }
-/** Returns a status. */
+/** Define a public function that returns a status. */
 #define STATUS(name, begins, pins, parameters, arguments)   \
     DCLI_PUBLIC(dcl_status, name, begins, pins, parameters, \
                 return dcli_call_end(&call, call.status == DCL_OK ? dcli_in_##name arguments : call.status);)
-/** A constructor of maps or arrays. */
+/** Define a public function that makes a map or an array. */
 #define MADE_MAP(name, begins, pins, parameters, arguments) \
     DCLI_PUBLIC(dcl_map *, name, begins, pins, parameters,  \
                 return dcli_call_made(&call, DCLI_MAPS, call.status == DCL_OK ? dcli_in_##name arguments : NULL);)
 #define MADE_ARRAY(name, begins, pins, parameters, arguments) \
     DCLI_PUBLIC(dcl_array *, name, begins, pins, parameters,  \
                 return dcli_call_made(&call, DCLI_ARRAYS, call.status == DCL_OK ? dcli_in_##name arguments : NULL);)
-/** Returns something else. @param otherwise  the answer if a handle is refused. */
+/** Define a public function that returns something else. @param otherwise  the answer if a handle is refused. */
 #define ANSWER(type, name, otherwise, pins, parameters, arguments)                          \
     DCLI_PUBLIC(type, name, ASKS, pins, parameters,                                         \
                 type answer = call.status == DCL_OK ? dcli_in_##name arguments : otherwise; \

@@ -14,7 +14,7 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
     cluster->replicas.directory.node_count = capacity;
     cluster->spins = sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)node_count + 4;
     for (int n = 0; n <= capacity && cluster->done != NULL; n++)
-        cluster->done[n] = cluster->ready[n] = n < node_count || n == capacity ? 0 : INT64_MAX; /* nobody yet */
+        cluster->done[n] = cluster->ready[n] = n < node_count || n == capacity ? 0 : INT64_MAX; /* nobody has it yet */
 }
 
 static void free_array(dcl_cluster *cluster, dcl_array *array)
@@ -90,7 +90,7 @@ static bool close_workers(dcl_cluster *cluster)
 static void abandon(dcl_cluster *cluster)
 {
     cluster->log.level = DCLI_LOG_OFF;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `last` */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `last` */
     static dcl_cluster *last;
     pthread_mutex_lock(&lock);
     cluster->abandoned_before = last;

@@ -91,7 +91,8 @@ static dcl_status issue_move(dcl_array *array, dcli_operation *operation)
     return dcli_cluster_issue(array->cluster, &descriptor, operation, &state, false, NULL, NULL);
 }
 
-/* Move. The lock is held throughout, so what fits when planned also fits when started. */
+/* Start a move, unless nothing has to be moved. The lock is held from planning to starting, so what fits when planned
+ * also fits when started. */
 static dcl_status move(dcl_array *array, const dcl_box *box, int node)
 {
     dcli_operation operation;

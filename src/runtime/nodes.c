@@ -63,7 +63,7 @@ static bool has_part(const dcl_array *array, int node)
     return dcli_layout_place(&array->layout, node) >= 0 && dcli_layout_storage(&array->layout, node) > 0;
 }
 
-/* Append "; arrays A, B and 3 without a name had a part on it and have failed". */
+/* Append "; arrays that had a part on it have failed: A, B and 3 that no body has named". */
 static void name_arrays(const dcl_cluster *cluster, int node, dcli_text *text)
 {
     int named = 0, nameless = 0;
@@ -96,7 +96,8 @@ static void fail_arrays(dcl_cluster *cluster, int node, const char *text)
     }
 }
 
-/* Do not wait for a lost node's compilation; the body is compiled when it is run. */
+/* End the waits for compilations by a lost node: the calls that wait fail, and later calls have the bodies compiled
+ * again. */
 static void forget_answers(dcl_cluster *cluster, const char *text)
 {
     for (int b = 0; b < DCLI_BODY_BUCKETS; b++)

@@ -122,7 +122,7 @@ static dcl_cluster *open_threads(const dcl_config *config)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* For each node the owners from which it gets elements in each way. */
+/* Log for each node from how many others it gets elements in each way. */
 static void log_nodes(dcl_cluster *cluster)
 {
     for (int n = 0; n < cluster->node_count; n++) {
@@ -257,7 +257,7 @@ void dcli_cluster_resume(dcl_cluster *cluster)
 {
     pthread_mutex_lock(&cluster->lock);
     if (cluster->interrupted && has_node(cluster))
-        cluster->broken = DCL_OK; /* operations that were started before complete */
+        cluster->broken = DCL_OK; /* operations that were started before can complete */
     cluster->interrupted = false;
     pthread_mutex_unlock(&cluster->lock);
 }

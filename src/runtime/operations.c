@@ -165,7 +165,7 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     if (status == DCL_OK)
         status = dcli_host_operation(cluster->worker[cluster->host], descriptor, lent, strides);
     if (status != DCL_OK) {
-        dcli_cluster_outcome(cluster, operation->number); /* nobody will ask */
+        dcli_cluster_outcome(cluster, operation->number); /* drop the outcome: no call will take it */
         dcli_cluster_replicas_fail(cluster);
         return status;
     }

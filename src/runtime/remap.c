@@ -92,7 +92,7 @@ static dcl_status say_overlap(const dcl_array *from, const dcl_array *to, dcl_st
                                       "views that have none; copy to another array first, and from there");
 }
 
-/* The lock is held. */
+/* Start the body that copies between two arrays; an array is not copied to itself, just checked. The lock is held. */
 static dcl_status start_copy(dcl_array *from, dcl_array *to)
 {
     struct copy copy;
@@ -195,7 +195,8 @@ static dcl_status check_pool(dcl_array *array, dcl_map *map)
     return remap_planned(array, map, dcli_count_planned, &counted);
 }
 
-/* Release the new array; the remapped array is valid, even if this fails. @return status, with its sentence. */
+/* Release the array that reserve() has made; after exchange() it has the old storage. @return status, with its
+ * sentence: an error of the release is only recorded as the cluster's. */
 static dcl_status end_fresh(dcl_array *fresh, dcl_status status)
 {
     char text[DCLI_ERROR_BYTES];
@@ -315,7 +316,7 @@ dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags)
 
 /* ---- without running them ----------------------------------------------------------------------------------------- */
 
-/* Look at a copy of an array to itself, which does nothing. The lock is held. */
+/* Pass a copy of an array to itself, which does nothing, to `look`. The lock is held. */
 static dcl_status nothing_look(dcl_array *array, const dcli_look *look)
 {
     dcli_operation operation = {.kind = DCLI_OP_DROP, .operand_count = 2};

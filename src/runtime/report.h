@@ -41,7 +41,7 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count
 /** Planned counters of a node, or of DCL_ALL_NODES; DCL_HOST: zeros. */
 typedef struct dcli_counted {
     int node;
-    const void *out; /* the program's memory for them */
+    const void *out; /* the program's memory for the counters: here it is only checked for NULL */
     dcl_counters sum;
 } dcli_counted;
 /** Count a planned call (a dcli_planned_fn). @param counted  a dcli_counted. */
@@ -50,11 +50,11 @@ dcl_status dcli_count_planned(void *counted, const dcli_planned *planned);
 /** The terms by which the nodes of a cluster plan. @param detailed  with plan->detail. */
 dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed);
 
-/** Make the plan of a node with these terms. A plan that does not fit the pool is an error. */
+/** Make the plan of a node with the terms of dcli_report_terms(). A plan that does not fit the pool is an error. */
 dcl_status dcli_plan_for_report(const dcl_cluster *cluster, const dcli_operation *operation, int node, bool detailed,
                                 dcli_plan **plan_out);
 
-/** Add all fields. */
+/** Add each counter of `more` to that of `sum`. */
 void dcli_counters_add(dcl_counters *sum, const dcl_counters *more);
 
 /** A report being made. */
@@ -70,7 +70,7 @@ typedef struct dcli_report {
     int64_t works;               /* works of all plans: the cost of planning */
     int64_t promised;            /* fewest bytes that would move with the advice so far; at first, the bytes that do
                                     move */
-    int wide[DCLI_MAX_ACCESSES]; /* by row of `footprint`: the access */
+    int wide[DCLI_MAX_ACCESSES]; /* by row of `footprint`: number of the access */
     int param[DCLI_MAX_PARAMS];  /* by row of `array`: the parameter */
     char **text;                 /* all strings of the report */
     int64_t text_count, text_capacity;
@@ -102,8 +102,8 @@ dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *plann
 /** Advise on the arrays that have the first output's map: whether less moves with another map for all of them. */
 dcl_status dcli_report_advise_together(dcli_report *report, const dcli_planned *planned);
 
-#define DCLI_NOTICED_IMBALANCE 1.25
-#define DCLI_LEAST_MOVED 0.25 /* fraction of an array that must move before other maps are tried */
+#define DCLI_NOTICED_IMBALANCE 1.25 /* largest / mean share of a node; below this it counts as even */
+#define DCLI_LEAST_MOVED 0.25       /* fraction of an array that must move before other maps are tried */
 /** Whether planning again, with that many works, takes negligible time. */
 bool dcli_report_is_small(const dcli_report *report, int64_t works);
 /** Counters of all nodes for a variant of the planned operation. @param sum_out  its bytes_moved are -1 if it cannot be
@@ -113,7 +113,7 @@ dcl_status dcli_report_try(const dcli_planned *planned, const dcli_operation *op
 /** dcli_report_try() with another layout of operand k. */
 dcl_status dcli_report_try_layout(const dcli_planned *planned, int k, const dcli_layout *layout,
                                   const dcli_plan_terms *terms, dcl_counters *sum_out);
-/** Largest / mean share of a node if the first output had this layout. */
+/** Largest / mean number of elements that a node computes, if the first output had this layout. */
 dcl_status dcli_report_share(const dcli_operation *operation, const dcli_layout *layout, double *share_out);
 
 enum { DCLI_REPORT_MAP_TEXT = 192 };
@@ -123,7 +123,7 @@ void dcli_report_print_map(const dcli_map_rule *rule, char text[DCLI_REPORT_MAP_
 void dcli_report_keep_edges(const dcli_layout *layout, dcli_map_rule *rule);
 /** Begin a rule over the nodes of a layout's map, with its intended grains. */
 dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, int rank);
-enum { DCLI_SMALLER_TILES = 16 }; /* as many as now */
+enum { DCLI_SMALLER_TILES = 16 }; /* how many times as many tiles are tried as the plan has now */
 /** Advise on blocks and tiles that are far too small. */
 dcl_status dcli_report_advise_grains(dcli_report *report, const dcli_planned *planned);
 /** Print sizes in the grammar of maps: "4x4". */

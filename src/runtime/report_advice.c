@@ -55,7 +55,7 @@ static dcl_status advise_movement(dcli_report *report, const dcli_planned *plann
  * along the first axis. */
 static dcli_map_rule even_map(const dcli_layout *layout, bool whole)
 {
-    enum { RUNS = 8 }; /* of a node */
+    enum { RUNS = 8 }; /* number of runs of each node */
     dcli_map_rule rule = dcli_report_rule(layout, DCLI_MAP_AXES, whole ? 0 : layout->grid.rank);
     for (int d = 0; d < DCL_MAX_RANK; d++)
         rule.axes[d] = (dcl_axis){.kind = whole ? DCL_AXIS_BLOCK : DCL_AXIS_WHOLE};
@@ -154,7 +154,7 @@ static bool are_alike(const dcli_report *report, const dcli_planned *planned, in
     return one->grid.type == other->grid.type && dcli_layout_same(one, other);
 }
 
-/* The first array with the same layout as this one. */
+/* The first row whose array has the same layout as that of `row`. */
 static int first_alike(const dcli_report *report, const dcli_planned *planned, int row)
 {
     int first = 0;
@@ -319,7 +319,7 @@ static dcl_status advise_footprints(dcli_report *report, const dcli_planned *pla
 
 /* ---- all of it ---------------------------------------------------------------------------------------------------- */
 
-/* Maps that were tried and do not fit leave no error. */
+/* Apply every rule. The errors of maps that were tried and do not fit are dropped. */
 dcl_status dcli_report_advise(dcli_report *report, const dcli_planned *planned)
 {
     static dcl_status (*const rules[])(dcli_report *, const dcli_planned *) = {

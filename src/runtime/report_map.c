@@ -10,7 +10,7 @@
 
 /* Limits for planning again, so that it takes negligible time. */
 enum { MOST_WORKS = 100000, MOST_NODES = 256 };
-#define LEAST_OF_OUTPUT 0.1 /* fraction of the first output's bytes */
+#define LEAST_OF_OUTPUT 0.1 /* bytes that must move before other maps are tried, as a fraction of the first output's */
 
 static int64_t bytes_in(const dcl_grid *grid) { return dcl_grid_count(grid) * (int64_t)dcl_type_bytes(grid->type); }
 
@@ -102,7 +102,8 @@ static bool follow_nodes(const dcli_layout *space, int rank, const int axis[], i
     return true;
 }
 
-/* A per-axis map that divides each axis of the array as the index there is divided. @return whether there is one. */
+/* A per-axis map that divides each axis of the array as the first output divides the axis with the same index. @return
+ * whether there is one. */
 static bool follow_axes(const dcli_layout *space, int rank, const int axis[], int cluster_nodes,
                         dcli_map_rule *rule_out)
 {

@@ -142,7 +142,7 @@ static void put_json(dcli_text *text, const dcl_report *report)
 
 /* ---- text --------------------------------------------------------------------------------------------------------- */
 
-enum { MOST_ROWS = 40, MOST_COLUMNS = 16 }; /* a table for people */
+enum { MOST_ROWS = 40, MOST_COLUMNS = 16 }; /* limits of a table in the text */
 
 static int width_of(const void *row, const column *column)
 {

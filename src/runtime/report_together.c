@@ -29,7 +29,7 @@ static const dcli_layout *space_of(const dcli_planned *planned)
 
 /* ---- who has the map ---------------------------------------------------------------------------------------------- */
 
-/* Grains aside. */
+/* Whether an operand has the map of the first output, apart from grains. */
 static bool has_map_of_first(const dcli_planned *planned, int k)
 {
     const dcli_operand *operand = &planned->operation->operand[k];
@@ -61,7 +61,7 @@ static bool find_group(const dcli_planned *planned, struct group *group_out)
     return group_out->has[first_of(planned)];
 }
 
-/* "C, A" */
+/* List the names of the group's arrays: "C, A". */
 static void print_names(const dcli_report *report, const struct group *group, char *text, size_t capacity)
 {
     size_t used = 0;
@@ -79,7 +79,7 @@ static dcli_map_rule blocks_along(const dcli_layout *space, unsigned axes)
     dcli_map_rule rule = dcli_report_rule(space, DCLI_MAP_AXES, space->grid.rank);
     for (int d = 0; d < rule.rank; d++)
         rule.axes[d] = (dcl_axis){.kind = (axes >> d & 1) != 0 ? DCL_AXIS_BLOCK : DCL_AXIS_WHOLE};
-    rule.rank = rule.rank == 1 ? 0 : rule.rank; /* "block" */
+    rule.rank = rule.rank == 1 ? 0 : rule.rank; /* prints as "block" */
     dcli_report_keep_edges(space, &rule);
     return rule;
 }

@@ -177,7 +177,7 @@ static dcl_status list(const dcl_config *config, int capacity, char *rows, size_
     return status;
 }
 
-/* Check the sizes: what a row contains beside its devices. */
+/* Check the sizes that the program's headers give a row and a device. */
 static dcl_status check_rows(size_t info_bytes, size_t device_bytes)
 {
     enum { DEVICES = sizeof((dcl_worker_info *)NULL)->device / sizeof(dcl_device_info) };

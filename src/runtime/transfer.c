@@ -92,7 +92,7 @@ dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const in
     if (status == DCL_OK && !dcli_box_is_empty(&checked))
         status = read_box(array, &checked, target, steps);
     if (dcli_storage_state_failed(dcli_array_state(array)))
-        status = dcli_array_usable(array, "read"); /* with the cause */
+        status = dcli_array_usable(array, "read"); /* the array's error, with its cause */
     if (status == DCL_OK)
         status = dcli_storage_state_strayed(dcli_array_state(array), "the elements were read");
     status = dcli_cluster_end_call(array->cluster, status);

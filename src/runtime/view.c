@@ -11,12 +11,13 @@
 
 /* The arguments of one kind of view. */
 struct wish {
-    dcl_status (*apply)(dcl_array *array, const struct wish *wish); /* applied to a view of the previous state */
+    dcl_status (*apply)(dcl_array *array, const struct wish *wish); /* changes `array`, a new view that so far shows
+                                                                       all that it was made of */
     const int *axes;
     const int64_t *start, *count, *stride;
     const dcl_box *box;
-    int axis; /* reshape: rank */
-    int64_t number;
+    int axis;       /* broadcast, take: number of an axis; reshape: rank */
+    int64_t number; /* broadcast: extent; take: index */
 };
 
 /* Replace the view's layout by that of the base in another shape. */

@@ -68,7 +68,7 @@ void dcl_clear_error(dcl_cluster *cluster)
 
 /* ---- what the host's worker says ---------------------------------------------------------------------------------- */
 
-/* The lock is held. */
+/* Update `complete`, and wake waiting threads if an operation that one awaits is complete. The lock is held. */
 void dcli_cluster_note_marks(dcl_cluster *cluster)
 {
     int64_t complete = cluster->operations;
@@ -177,7 +177,7 @@ static int name_kernel(const dcli_msg_report *report, char *text, size_t capacit
                     report->outputs, report->body);
 }
 
-/* Where a kernel went. */
+/* Name the node, and the element outside that the kernel accessed. */
 static int name_place(const dcli_msg_report *report, int node, char *text, size_t capacity)
 {
     int at = snprintf(text, capacity, "node %d: %s(", node, report->array);
@@ -286,11 +286,12 @@ void dcli_cluster_hooks(dcl_cluster *cluster)
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
 enum {
-    PATIENCE_S = 10,
+    PATIENCE_S = 10,       /* a wait that takes longer is logged */
     GPU_SPIN_NS = 50000000 /* kernels on GPUs need no processor, so one to spare is free to wait like clFinish() does */
 };
 
-/* The lock is released meanwhile, because the lines may go to the program's log_fn, which may call DCL. */
+/* Log that a call has waited for PATIENCE_S seconds. The lock is released meanwhile, because the lines may go to the
+ * program's log_fn, which may call DCL. */
 static void log_long_wait(dcl_cluster *cluster, int64_t operation)
 {
     long long complete = (long long)cluster->complete, all = (long long)cluster->operations;
@@ -401,7 +402,7 @@ static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_on
     return DCL_OK;
 }
 
-/* The deadline of a call with that limit, as dcli_monotonic_ns(); INT64_MAX: none. */
+/* The deadline of a call that may wait so long, as dcli_monotonic_ns(); INT64_MAX: none. */
 static int64_t end_of_wait(const dcl_cluster *cluster, double seconds)
 {
     const double most = 1e9;

@@ -8,7 +8,12 @@
 #include "base/clock.h"
 #include "runtime/cluster.h"
 
-enum { SCALE = 10000, MOST_NAMES = 16, ELEMENTS = 1 << 20, ROUNDS = 3 };
+enum {
+    SCALE = 10000,      /* weight of the largest share in the text of a map */
+    MOST_NAMES = 16,    /* most arrays of a body that is timed */
+    ELEMENTS = 1 << 20, /* about how many elements each of them has */
+    ROUNDS = 3          /* rounds that are timed, after one that is not */
+};
 
 /* Measured shares of a body on the nodes that were alive. */
 struct dcli_measured {
