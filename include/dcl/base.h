@@ -15,8 +15,8 @@ extern "C" {
 /* Words that all headers use. docs/design.md has a longer list.
  *   - Program: the process that calls dcl_open(). Host: a computer. Host memory: its main memory, as opposed to that of a
  *     device.
- *   - Node: one OpenCL device of a cluster. A thread of the program or a *worker process* serves it. A *worker* is what
- *     `dcl worker` starts on a host: it starts the worker processes of each program that connects to it. A *session* is
+ *   - Node: one OpenCL device of a cluster. A thread of the program or a *worker process* serves it. A *worker* is a
+ *     running `dcl worker`: it starts worker processes on its host for each program that connects to it. A *session* is
  *     one program with its worker processes.
  *   - Operation: one call that makes, writes, reads or moves elements. "Started when it returns": the operation runs after
  *     the call has returned; dcl_wait() waits for it, and a later call sees its results. "Complete when it returns": it has

@@ -19,9 +19,10 @@ extern "C" {
  *
  *  Three families of maps divide a grid; a fourth, *replicated*, does not: one node owns all elements.
  *    - *Per axis* (HPF, ScaLAPACK): a rule of its own divides each axis into *runs* of indices. The nodes form a grid of the
- *      same rank, the *arrangement*. The position of a node in it along an axis is its *coordinate* on that axis; the rule
- *      gives each run to one coordinate. A node owns the elements whose indices belong to its coordinates on all axes.
- *    - *Dealt*: the grid is cut into equal boxes, the *pieces*. They are numbered, and the numbers are dealt to the places.
+ *      same rank, the *arrangement*. The position of a node in the arrangement along an axis is its *coordinate* on that
+ *      axis; the rule gives each run to one coordinate. A node owns the elements whose indices belong to its coordinates on
+ *      all axes.
+ *    - *Dealt*: the grid is cut into equal boxes, the *pieces*. These are numbered, and the numbers are dealt to the places.
  *    - *Boxes*: the caller lists boxes and their nodes. Here each box is a piece.
  *  In a per-axis map, a piece is the box of elements that lies in one run on each axis.
  *
@@ -43,8 +44,9 @@ typedef enum dcl_axis_kind {
 /** The rule of one axis. */
 typedef struct dcl_axis {
     dcl_axis_kind kind;
-    /** BLOCK: elements per coordinate; size * nodes must be at least the extent. 0 divides evenly: the first coordinates
-     *  get one element more where the extent is no multiple. CYCLIC: elements per run; 0 stands for 1. Others: 0. */
+    /** BLOCK: elements per coordinate; size * nodes must be at least the extent. 0 divides evenly: if the extent is no
+     *  multiple of `nodes`, the first coordinates get one element more. CYCLIC: elements per run; 0 stands for 1. Others:
+     *  0. */
     int64_t size;
     /** SPLITS: the points at which runs 1, 2, ... begin, counted from the grid's origin, in ascending order, each at least
      *  1. Run 0 begins at 0. Points beyond the extent make empty runs. Run k belongs to coordinate k mod nodes. At most
@@ -132,8 +134,8 @@ DCL_API dcl_map *dcl_map_table(dcl_cluster *cluster, dcl_order order, int rank, 
  *  DCL_NOWHERE. */
 typedef int dcl_owner_fn(void *user, const int64_t piece[]);
 
-/** Deal the pieces of a grid by a function. This call calls the function for every piece, in ascending order of numbers,
- *  and makes the same map as dcl_map_table() with these owners. The function is not called later.
+/** Deal the pieces of a grid by a function. The function is called only now, once for every piece, in ascending order of
+ *  their numbers. The map is the same as that of dcl_map_table() with the owners that the function returns.
  *  @param grid   the grid whose pieces are numbered, of rank `rank`. The map also serves other grids with that number of
  *                pieces.
  *  @param owner  called without any lock; must not use the cluster.
@@ -143,8 +145,9 @@ DCL_API dcl_map *dcl_map_function(dcl_cluster *cluster, dcl_order order, int ran
 
 /** Divide the first axis by shares of the nodes; the other axes are whole: `weighted(3:1)`, for grids of every rank.
  *  @param count   number of shares, one for each node alive.
- *  @param shares  [count] of the nodes alive in the order of their numbers, each at least 0; relative, rounded to a
- *                 ten-thousandth of the largest. dcl_measure_shares() finds suitable ones.
+ *  @param shares  [count] of the nodes alive in the order of their numbers, each at least 0. Only their
+ *                 ratios matter; they are rounded to a ten-thousandth of the largest. dcl_measure_shares() finds
+ *                 suitable ones.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double shares[]);
 

@@ -28,7 +28,7 @@ extern "C" {
  *                       DCL_IN_FUNCTION, whose box is the smallest one that contains the boxes the function returned.
  *    C_low(d), C_high(d)   the local indices that are present along axis d: low to high - 1. A halo ends at the edge of
  *                          the grid unless the axis is periodic (dcl_map_halo()).
- *    C_count(d)     the number of these; for an output, the elements of the tile along axis d.
+ *    C_count(d)     the number of local indices that are present; for an output, the elements of the tile along axis d.
  *    C_first(d)     the grid index of local index 0, even if that element is not present.
  *    C_step(d)      the difference of grid index between neighbouring local indices: more than 1 with maps that deal
  *                   single elements or small pieces in turn.

@@ -46,9 +46,9 @@ DCL_API dcl_array *dcl_shift(dcl_array *array, const int64_t by[]);
 /** Add an axis before axis `axis`, or after the last one if `axis` is the rank. All its indices 0..extent-1 show the same
  *  elements. */
 DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
-/** Show all elements, in row-major order, as a grid of another shape. No element may have to move. Whether a reshape is
- *  possible does not depend on the number of nodes: it is refused if there is any number of nodes for which an element would
- *  have to move. Here, a *row* is the set of all elements with the same first index. A reshape is possible
+/** Show all elements, in row-major order, as a grid of another shape, if no element has to move for that. Whether a reshape
+ *  is possible does not depend on the number of nodes: it is refused if there is any number of nodes for which an element
+ *  would have to move. Here, a *row* is the set of all elements with the same first index. A reshape is possible
  *    - if the map divides no axis;
  *    - if the map divides only the first axis, or deals pieces of whole rows, and each run or piece has a whole number of
  *      rows of the new shape;
