@@ -11,7 +11,7 @@ enum { DCLI_AUTHENTICATOR_KEY = 32 /* bytes of a key on the wire */ };
 
 typedef struct dcli_domain {
     char name[DCLI_DOMAIN_BYTES];
-    bool keys;                               /* else it has a password */
+    bool keys;                               /* clients need a key; else a password */
     char password[DCLI_PASSWORD_BYTES];      /* overwritten when the domain ends */
     char host_password[DCLI_PASSWORD_BYTES]; /* password of the user DCLI_AUTHENTICATOR_HOST; "": there is none */
     unsigned char (*key)[DCLI_AUTHENTICATOR_KEY];

@@ -18,7 +18,7 @@ enum {
 
 typedef struct stage {
     dcli_net *net;
-    void *server; /* PULL */
+    void *server; /* the PULL socket to which visitors connect */
     char domain[DCLI_DOMAIN_BYTES], address[80];
 } stage;
 

@@ -36,7 +36,7 @@ enum {
     DCLI_WIRE_STRING32 = 0xdb,
     DCLI_WIRE_ARRAY16 = 0xdc,
     DCLI_WIRE_ARRAY32 = 0xdd,
-    DCLI_WIRE_NEGATIVE = 0xe0 /* and all above: -32..-1 */
+    DCLI_WIRE_NEGATIVE = 0xe0 /* this and all bytes above it stand for -32..-1 */
 };
 
 /** Read a big-endian number of 1, 2, 4 or 8 bytes. */

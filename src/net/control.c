@@ -15,7 +15,7 @@ struct dcli_control {
     dcli_monitor monitor;
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;
-    char address[DCLI_MOST_ADDRESS + 1]; /* of the listener, with a numeric host */
+    char address[DCLI_MOST_ADDRESS + 1]; /* address of the listener, with a numeric host */
     bool has_keys;
     int64_t silence_ms;
     bool up;        /* the handshake is over */

@@ -13,7 +13,7 @@
 
 enum {
     DCLI_SPIN_NS = 50000,         /* time for which a receive polls before it sleeps, because waking up costs more */
-    DCLI_LONG_SPIN_NS = 300000,   /* the same if there are two processors per peer, and two more */
+    DCLI_LONG_SPIN_NS = 300000,   /* time for which it polls if there are two processors per peer, and two more */
     DCLI_FREE_DESCRIPTORS = 16,   /* reserved descriptors: libzmq aborts if it gets none */
     DCLI_DESCRIPTOR_MISSING = -2, /* a descriptor was sent, but this process had none free for it */
     DCLI_ROUTING_BYTES = 4        /* length of a routing id: 1, then the peer's number, because an id must not begin

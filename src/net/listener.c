@@ -30,7 +30,7 @@ typedef struct client {
     char who[64 + DCLI_FINGERPRINT], key[DCLI_KEY_HEX];
 } client;
 
-static const int64_t ms = 1000000; /* in ns */
+static const int64_t ms = 1000000; /* nanoseconds of a millisecond */
 
 struct dcli_listener {
     dcli_acceptor acceptor;

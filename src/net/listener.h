@@ -31,13 +31,13 @@ typedef struct dcli_listener_terms {
     dcli_net *net;
     const char *address; /* tcp://HOST:PORT; port "*": any; beyond loopback only with keys */
     dcli_authenticator *authenticator;
-    const char *domain;      /* of the authenticator */
+    const char *domain;      /* name of the authenticator's domain that admits clients */
     const dcli_keypair *own; /* NULL: the domain has a password */
     int64_t silence_ms;      /* a client that sends nothing for this time is gone */
     int most_clients;        /* further clients are refused */
     int most_strangers;      /* most connections over which no message has come; 0: DCLI_LISTENER_STRANGERS */
     int64_t idle_ms;         /* idle limit of a client without a session; 0: DCLI_LISTENER_IDLE_MS */
-    const dcli_log *log;     /* NULL: nowhere */
+    const dcli_log *log;     /* NULL: nothing is logged */
 } dcli_listener_terms;
 
 /** Open a listener. @return DCL_OK; DCL_ERR_INVALID (address; beyond loopback without keys: how to make them),

@@ -85,17 +85,18 @@ typedef struct dcli_msg_operand {
 
 /** How an operation accesses an array through a view: a dcli_transform of segment/view.h. */
 typedef struct dcli_msg_view {
-    int operand; /* its number */
+    int operand; /* number of the operand that is a view */
     int rank, base_rank;
     int64_t origin[DCL_MAX_RANK], extent[DCL_MAX_RANK];                     /* [rank] grid of the view */
-    int64_t axis[DCL_MAX_RANK], constant[DCL_MAX_RANK], step[DCL_MAX_RANK]; /* [base_rank] */
+    int64_t axis[DCL_MAX_RANK], constant[DCL_MAX_RANK], step[DCL_MAX_RANK]; /* [base_rank] fields of the
+                                                                               dcli_transform */
     int shape_rank; /* 0: the base has the array's grid; else it is reshaped to this rank, with origin 0 */
     int64_t shape[DCL_MAX_RANK];
 } dcli_msg_view;
 
 /** A declaration of what a call reads of an array: a dcli_declared of segment/footprint.h. */
 typedef struct dcli_msg_reach {
-    int operand; /* its number */
+    int operand; /* number of the operand that is declared */
     int count;
     int64_t *number; /* [count] */
     bool approximate;
@@ -135,7 +136,7 @@ typedef struct dcli_msg_operation {
  *  authentication tag of the message without this proof (proof.h). Empty if the host itself sends it. */
 typedef struct dcli_msg_proof {
     int count;
-    int64_t *number; /* [count] pairs */
+    int64_t *number; /* [count] pairs of a node and its tag */
 } dcli_msg_proof;
 
 typedef struct dcli_msg_operations {

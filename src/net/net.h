@@ -138,8 +138,8 @@ dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns)
 /** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
  *  number of processors. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
-/** Have the thread that sleeps look again, because this one goes. By the thread whose turn it is. @param polls  that
- *  thread may be in poll(). */
+/** Have the thread that sleeps in a receive look for messages, because this one, whose turn it is, stops serving.
+ *  @param polls  that thread may be in poll(). */
 void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls);
 /** Bytes of memory that a received message occupies. */
 size_t dcli_received_bytes(const dcli_received *received);
@@ -178,7 +178,7 @@ struct dcli_keypair;
 /** What a peer needs for a session over tcp. Borrowed for the call, except net, authenticator and log, which must
  *  outlive the endpoint. */
 typedef struct dcli_wire_terms {
-    dcli_net *net; /* with I/O threads */
+    dcli_net *net; /* a net with I/O threads */
     int self, peer_count;
     const char *bind;          /* tcp://HOST:PORT, "*" for a port of the range below; NULL: do not listen */
     int first_port, last_port; /* 0, 0: any free one */
@@ -192,7 +192,7 @@ typedef struct dcli_wire_terms {
                                    derived from this instead of the session's password; NULL: an ordinary member */
     int64_t silence_ms;         /* a peer that sends nothing for this time is lost */
     int64_t most_message_bytes; /* largest payload */
-    const dcli_log *log;        /* NULL: nowhere */
+    const dcli_log *log;        /* NULL: nothing is logged */
 } dcli_wire_terms;
 
 /** Open an endpoint over tcp. There is one connection per pair: the peer with the higher number connects

@@ -10,7 +10,7 @@
 typedef struct scanner {
     const unsigned char *start, *at, *end;
     uint64_t owed;                  /* items announced and not yet seen, over all open arrays */
-    uint64_t left[DCLI_MOST_DEPTH]; /* the same per open array */
+    uint64_t left[DCLI_MOST_DEPTH]; /* items not yet seen of each open array */
     int depth;
 } scanner;
 

@@ -43,7 +43,7 @@ typedef struct dcli_shared_place {
 } dcli_shared_place;
 
 typedef enum dcli_link_state {
-    DCLI_LINK_NONE, /* there never was one */
+    DCLI_LINK_NONE, /* there never was a link to this peer */
     DCLI_LINK_OPEN,
     DCLI_LINK_ENDED,  /* the other process has ended; records left in the ring are still taken */
     DCLI_LINK_BROKEN, /* the other side has violated the protocol; this is not reported yet */
@@ -61,7 +61,7 @@ typedef struct dcli_view {
     bool (*unmap)(void *user, const void *bytes); /* see dcli_endpoint_map_writable(); NULL: none */
     void *unmap_user;
     bool forgotten;
-    struct dcli_link *link; /* NULL: gone */
+    struct dcli_link *link; /* the link to the region's owner; NULL: the link is gone */
     struct dcli_view *next;
 } dcli_view;
 

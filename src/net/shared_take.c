@@ -12,7 +12,7 @@
 enum {
     MOST_RECORDS = 256, /* records of one peer before others get their turn */
     LOOK_TAKES = 64,    /* a thread that never sleeps checks the sockets after so many takes, if LOOK_NS have passed */
-    LOOK_GLANCES = 256, /* the same after it was found so often that nothing has arrived */
+    LOOK_GLANCES = 256, /* it also checks after so many looks that found no message, if LOOK_NS have passed */
     LOOK_NS = 4000000   /* least time between two such checks */
 };
 

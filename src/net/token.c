@@ -93,7 +93,7 @@ static dcl_status check_old(int folder, const char *name, const char *path)
 {
     struct stat found;
     if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) != 0)
-        return DCL_OK; /* nothing there, or rename() says what is wrong */
+        return DCL_OK; /* there is no old token, or rename() will say what is wrong */
     if (S_ISREG(found.st_mode) && found.st_uid == geteuid())
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" is %s; expected a token of this user or nothing; remove it", path,
@@ -357,7 +357,7 @@ dcl_status dcli_token_connection_is_ours(int fd)
     struct sockaddr_in6 own, other;
     unsigned user = 0;
     if (!name_of_socket(fd, false, &own) || !name_of_socket(fd, true, &other))
-        return DCL_OK; /* it has ended, so nothing can be sent over it */
+        return DCL_OK; /* the connection has ended, so nothing can be sent over it */
     bool found =
         find_other_end("/proc/net/tcp", &own, &other, &user) || find_other_end("/proc/net/tcp6", &own, &other, &user);
     if (!found || user == 0 || user == geteuid())

@@ -75,7 +75,7 @@ static dcl_status check_terms(const dcli_wire_terms *terms)
 
 static int64_t most_bytes(const dcli_wire_terms *terms)
 {
-    const int64_t slack = 1 << 16; /* of encryption */
+    const int64_t slack = 1 << 16; /* bytes that encryption may add */
     int64_t most = terms->most_message_bytes > DCLI_MOST_MESSAGE ? terms->most_message_bytes : DCLI_MOST_MESSAGE;
     return most + slack;
 }

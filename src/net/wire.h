@@ -41,7 +41,7 @@ typedef enum dcli_wire_state {
     DCLI_WIRE_UNKNOWN,    /* neither met nor expected */
     DCLI_WIRE_UNEXPECTED, /* it has connected, but is not expected yet */
     DCLI_WIRE_EXPECTED,
-    DCLI_WIRE_MET,     /* a connection is being established */
+    DCLI_WIRE_MET,     /* dcli_endpoint_meet() was called; the connection is being established */
     DCLI_WIRE_UP,      /* messages go both ways */
     DCLI_WIRE_CLOSING, /* its connection has ended, but messages from it may still be queued */
     DCLI_WIRE_GONE
@@ -59,11 +59,11 @@ typedef struct dcli_wire_peer {
     char broken[192];       /* why nothing more of it is accepted; "": its connection has only ended */
     bool foreign;           /* this side connected, and the other end belongs to another user */
     int connection;         /* if this side connected: descriptor of the connection, libzmq's */
-    int fd;                 /* if it connected: the descriptor by which its messages arrive */
-    char key[DCLI_KEY_HEX]; /* if it connects: its public key or user name; "": not known yet */
+    int fd;                 /* if the peer connected: the descriptor by which its messages arrive */
+    char key[DCLI_KEY_HEX]; /* if the peer connected: its public key or user name; "": not known yet */
     char *address;          /* if this side connected: the address; else NULL */
-    dcli_parcels to_send;   /* until it is up */
-    dcli_parcels early;     /* until it is expected */
+    dcli_parcels to_send;   /* messages to send once it is UP */
+    dcli_parcels early;     /* messages from it, kept until it is expected */
     uint64_t last;          /* dcli_wire.taken when its last message was taken, or its end was seen */
 } dcli_wire_peer;
 
@@ -81,7 +81,7 @@ typedef struct dcli_wire {
     dcli_acceptor acceptor; /* peers with higher numbers connect to it */
     void *outgoing;         /* the ROUTER that connects to peers with lower numbers */
     int outgoing_fd;
-    dcli_monitor monitor; /* of outgoing */
+    dcli_monitor monitor; /* events of `outgoing` */
     dcli_wire_peer *peer; /* [peer_count] */
     const dcli_keypair *own;
     dcli_keypair pair; /* copy of the own key pair, to which `own` points */

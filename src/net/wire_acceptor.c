@@ -330,7 +330,7 @@ static dcli_connection *find_flood(dcli_acceptor *acceptor)
 static void cut_oldest_silent(dcli_acceptor *acceptor)
 {
     int64_t open = 0;
-    dcli_connection *oldest[2] = {NULL, NULL}; /* not let in, let in */
+    dcli_connection *oldest[2] = {NULL, NULL}; /* [0]: of those not authenticated yet, [1]: of those that are */
     for (int64_t i = 0; i < acceptor->count; i++) {
         dcli_connection *connection = &acceptor->connection[i];
         open += !connection->ended && !connection->cut;
@@ -351,7 +351,7 @@ static void note_event(dcli_acceptor *acceptor, const dcli_event *event)
     switch (event->kind) {
     case ZMQ_EVENT_ACCEPTED:
         if (dcli_grow(&acceptor->connection, acceptor->count, &acceptor->capacity, sizeof *acceptor->connection) != 0) {
-            cut_socket(acceptor, event->value, 0); /* it could not be known */
+            cut_socket(acceptor, event->value, 0); /* there is no memory to record the connection */
             return;
         }
         connection = &acceptor->connection[acceptor->count++];
@@ -434,7 +434,7 @@ bool dcli_acceptor_next_flood(dcli_acceptor *acceptor, int64_t *holder_out)
             continue;
         *holder_out = connection->holder;
         cut(acceptor, connection);
-        acceptor->unseen = true; /* there may be more */
+        acceptor->unseen = true; /* there may be more connections over a limit */
         return true;
     }
     return false;

@@ -48,7 +48,8 @@ static int64_t beats_bytes(const dcli_wire *wire, int64_t elapsed_ns)
     return 2 * FRAME_BYTES * (elapsed_ns / dcli_wire_beat_ns(wire) + 1);
 }
 
-/* Lower bound of the bytes that the peer is ahead. */
+/* Compare what a peer's connection has received with what was taken since the last check. @return lower bound of the
+ * bytes that were received and not taken. */
 static int64_t look_at(const dcli_wire *wire, dcli_wire_peer *peer, int64_t elapsed_ns)
 {
     uint64_t received, acknowledged;

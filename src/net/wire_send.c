@@ -192,7 +192,7 @@ dcl_status dcli_wire_send(dcli_endpoint *endpoint, int to, const void *bytes, si
     zmq_msg_t header, frame;
     dcl_status status = DCL_OK;
     if (payload != NULL)
-        status = dcli_wrap_payload(payload, &frame); /* releases it on failure */
+        status = dcli_wrap_payload(payload, &frame); /* on failure the payload is released */
     if (status != DCL_OK)
         return status;
     if (descriptor >= 0)

@@ -86,8 +86,8 @@ typedef struct dcli_acceptor_terms {
     int most_waiting;     /* queued messages of a connection, in either direction; 0: no limit */
     int most_connections; /* beyond this number, the oldest connection that has sent no message is ended */
     /* Limits on bytes of a connection beyond the messages taken from it; 0: no limit of this kind. */
-    int64_t most_before; /* until it is authenticated; DCLI_ACCEPTOR_HANDSHAKE is enough */
-    int64_t most_ahead;  /* afterwards */
+    int64_t most_before; /* limit until the connection is authenticated; DCLI_ACCEPTOR_HANDSHAKE is enough */
+    int64_t most_ahead;  /* limit afterwards */
     int64_t most_in_all; /* limit for all connections together; beyond it the connection with the most is ended */
     const unsigned char *own_id; /* [DCLI_ROUTING_BYTES]; NULL: none */
 } dcli_acceptor_terms;
@@ -112,7 +112,7 @@ typedef struct dcli_acceptor {
     bool unseen; /* some connections were not checked by dcli_acceptor_next_flood() yet */
     int64_t most_before, most_ahead, most_in_all;
     dcli_monitor monitor;
-    char address[DCLI_MOST_ADDRESS + 1]; /* with the port */
+    char address[DCLI_MOST_ADDRESS + 1]; /* address at which it listens, with the port */
     dcli_connection *connection;         /* [count], oldest first */
     int64_t count, capacity;
 } dcli_acceptor;

@@ -49,8 +49,8 @@ void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
 
 static void give_back(dcli_worker *worker)
 {
-    dcli_exec_await_arenas(worker->as_node); /* wait for them before deciding, so that the refusal does not depend on
-                                                the speed of the device */
+    dcli_exec_await_arenas(worker->as_node); /* wait for the memory of ended batches before deciding, so that the
+                                                refusal does not depend on the speed of the device */
     dcli_device_drop_spare(worker->as_node->device);
     dcli_plans_trim(&worker->catalog.plans, 0);
     dcli_storage_table_trim(&worker->catalog.storage_table);

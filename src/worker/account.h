@@ -11,13 +11,13 @@
 #include "worker/peer.h"
 
 typedef enum dcli_use {
-    /* lasting */
+    /* uses that last; the quota limits them */
     DCLI_USE_ARRAYS,
     DCLI_USE_COPIES,
     DCLI_USE_STAGES, /* stages, tables of kernels, and losses by rounding to pages */
     DCLI_USE_SPARE,  /* memory of the device retained for reuse */
     DCLI_USE_PLANS,
-    /* in transit */
+    /* uses of data in transit */
     DCLI_USE_SENT,     /* data packed for others, and its buffer pool. Counted, never checked */
     DCLI_USE_RECEIVED, /* data that was received and not used yet */
     DCLI_USE_WAITING,  /* messages that wait until a member is known */

@@ -317,7 +317,7 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
     case DCLI_DO_SKIP:
         return DCL_OK;
     case DCLI_DO_PACK:
-        assert(!worker->is_host); /* it owns nothing */
+        assert(!worker->is_host); /* the host owns no elements that others read */
         return pack(worker, entry, action);
     case DCLI_DO_SEND:
         return send_made(worker, entry, action);

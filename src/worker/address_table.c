@@ -41,7 +41,7 @@ enum { BUCKETS = 1024 };
 struct dcli_address_table {
     pthread_mutex_t lock; /* guards the fields below */
     struct entry *bucket[BUCKETS];
-    struct memory *memory[BUCKETS]; /* by number */
+    struct memory *memory[BUCKETS]; /* by the number of the memory at its owner */
 };
 
 static struct entry **bucket_of(dcli_address_table *addresses, int64_t storage)

@@ -20,12 +20,12 @@ struct dcli_copying {
     dcli_task task;
     int64_t operation, batch;
     dcli_lent *lent;   /* the operation has a reference until the copy has ended */
-    char *memory;      /* the program's */
+    char *memory;      /* address in the program's memory */
     dcli_region where; /* where the operation's elements lie in it */
     const dcli_plan *plan;
     const dcli_chunk *chunk;
     char *packed;
-    size_t bytes; /* of an element */
+    size_t bytes; /* bytes of an element */
     int64_t parts_of_item;
     atomic_int left; /* parts that are not copied yet; the thread that copies the last one ends the use of `lent` */
 };

@@ -219,7 +219,7 @@ static void set_scalar(dcl_type type, dcli_scalar value, union scalar *scalar, d
         scalar->f32 = (float)value.f;
         break;
     default:
-        scalar->i64 = value.i; /* double: the same bits */
+        scalar->i64 = value.i; /* a double is copied, too: all members share their bits */
         break;
     }
     *argument = (dcli_argument){.value = scalar, .bytes = dcl_type_bytes(type)};
@@ -306,7 +306,7 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
                                dcli_memory *table, dcli_argument arguments[], int count)
 {
     size_t global = dcli_device_items(worker->as_node->device, (size_t)launch->row_count), local = 1;
-    arguments[count + 2] = arguments[count]; /* the report */
+    arguments[count + 2] = arguments[count]; /* the report of accesses outside is the last argument */
     arguments[count] = (dcli_argument){.memory = table};
     arguments[count + 1] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
     worker->counters.launches++;

@@ -86,7 +86,7 @@ static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, cons
     if (status != DCL_OK)
         return status;
     const char *at = host + route->low * (int64_t)bytes;
-    if (is_direct) { /* without scratch memory */
+    if (is_direct) { /* copied directly, without scratch memory */
         status = dcli_slot_send_from(slot, at, to, (size_t)first.to.offset * bytes, crossing);
         chunk->crossing = dcli_device_launched(device);
     } else {

@@ -27,7 +27,7 @@ typedef struct dcli_posted {
     dcli_lent *lent; /* READ, WRITE: the program's memory; else NULL */
     int64_t strides[DCL_MAX_RANK];
     int node;
-    void *packed; /* the message */
+    void *packed; /* the packed message; NULL: it is a descriptor in `operation` */
     size_t packed_bytes;
     dcli_msg_operand operand[]; /* [operation.operand_count], followed by its views, declarations and their numbers */
 } dcli_posted;
@@ -355,7 +355,7 @@ static dcl_status send_to_all(dcli_worker *worker, dcli_message *message)
 static dcl_status meet(dcli_worker *worker, dcli_posted *posted, const dcli_message *message)
 {
     if (!worker->absent[posted->node])
-        return DCL_OK; /* lost already */
+        return DCL_OK; /* the process is lost already */
     worker->gone[posted->node] = false;
     if (posted->link.socket < 0)
         return dcli_endpoint_meet(worker->endpoint, posted->node, message->joined.address, message->joined.key);

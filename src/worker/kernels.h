@@ -11,7 +11,8 @@
 /** A body, with its program on this node's device after it was first needed. */
 typedef struct dcli_kernel {
     int64_t number;
-    const dcli_body *body;        /* it counts as a use in dcli_parsed */
+    const dcli_body *body;        /* the parsed body, shared with other peers by dcli_parsed; this pointer is one of
+                                     its uses */
     bool shapes[DCLI_MAX_PARAMS]; /* [param] whether it is a scalar that occurs in a subscript: plans depend on the
                                      values of these only */
     dcli_program *program;        /* released if it was not used for long and there are many programs; it is then built
@@ -20,7 +21,7 @@ typedef struct dcli_kernel {
                                      which program was not used for longest */
     dcl_status build_status;      /* DCL_OK, or the error for which it is not built again */
     char *build_problem;          /* error text for build_status; NULL: none */
-    dcli_cost cost;               /* cost of an element, on CPU devices */
+    dcli_cost cost;               /* measured cost of an element; CPU devices only */
     int64_t uses;                 /* number of open operations that run it */
     bool forgotten;               /* evicted: no later operation may use it; it is removed with the last of these */
     struct dcli_kernel *next;

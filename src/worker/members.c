@@ -142,7 +142,8 @@ static dcl_status expect(dcli_worker *worker, dcli_received *received)
                          "node %d has no free descriptor for its link to node %d; raise the limit of open files "
                          "(`ulimit -n`), or use fewer arrays",
                          worker->terms.self, joined->peer);
-    if (!received->has_descriptor) /* it was started together with this node on this host, so the link exists already */
+    if (!received->has_descriptor) /* the peer was started together with this node on this host, so the link exists
+                                      already */
         return joined->address[0] == '\0' ? DCL_OK : dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
     dcli_shared_link link;
     received->has_descriptor = false;
@@ -156,7 +157,7 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
     if (!is_node(worker, joined->peer))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d has joined; expected a node", joined->peer);
     worker->epoch = dcli_max(worker->epoch, joined->epoch);
-    if (!worker->is_host) /* for the host the runtime has done this */
+    if (!worker->is_host) /* the host's `ways` were set by the runtime */
         worker->terms.ways[joined->peer] =
             (dcli_node_ways){.can = (uint8_t)joined->can, .group = (int16_t)joined->group};
     dcli_pinned_let_write(worker);

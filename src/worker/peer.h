@@ -72,7 +72,7 @@ typedef struct dcli_moving {
 
 /** What became of a RUN action. */
 typedef enum dcli_start {
-    DCLI_START_ENDED,  /* it is over */
+    DCLI_START_ENDED,  /* the action has ended already */
     DCLI_START_RUNS,   /* started: listed in as_node->running, or in as_host->copying */
     DCLI_START_NOT_YET /* nothing was done, because it would have to wait for the device */
 } dcli_start;
@@ -157,7 +157,7 @@ typedef struct dcli_as_host {
     dcli_rising *rising;                /* [node_count]; NULL: none yet */
     _Atomic int64_t turns;              /* turns of its loop; like the next two, read by the thread that checks its
                                            progress */
-    atomic_bool resting;                /* it waits for messages */
+    atomic_bool resting;                /* the loop waits for messages */
     _Atomic int64_t planning_ms;        /* start of the current planning, by CLOCK_MONOTONIC; 0: it does not plan */
     int64_t turns_seen;                 /* `turns` at the last dcli_host_is_alive(); used by the caller of that only */
     atomic_bool abandoned;              /* dcli_host_abandon() was called, by any thread */
@@ -252,7 +252,8 @@ dcl_status dcli_exec_collect(dcli_worker *worker);
 /** Tell the watchdog what the device does now: the kernel that runs, or else copies that were started. */
 void dcli_exec_watch(dcli_worker *worker);
 
-/* Actions that were started and have not ended, and actions that cannot start yet. pending.c. */
+/* The following functions keep the actions that were started and have not ended, and those that cannot start yet
+ * (pending.c). */
 
 /** Record an action that was started on the device. */
 dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);

@@ -33,14 +33,14 @@ typedef struct dcli_naming {
 
 /** A plan that a peer caches for operations of the same shape. */
 typedef struct dcli_cached_plan {
-    dcli_shared_plan *shared; /* held */
+    dcli_shared_plan *shared; /* the plan, shared with other peers; held until this is freed */
     const dcli_plan *plan;    /* shared->plan */
     dcli_prepared *prepared;  /* [batch_count], own plans only; NULL until the first batch runs */
     dcli_packing *packing;    /* [chunk_count], others' plans only; NULL until the first chunk is packed or committed */
     int64_t bytes;            /* bytes of memory: this peer's share of the plan, and all that it has prepared */
     int64_t uses;             /* number of open operations that use it */
-    struct dcli_cached_plan *next;          /* of its bucket */
-    struct dcli_cached_plan *older, *newer; /* by last use */
+    struct dcli_cached_plan *next;          /* next in its bucket */
+    struct dcli_cached_plan *older, *newer; /* neighbours in the order of last use */
     dcli_naming naming[];                   /* [operand_count + 1] its layouts, and its body */
 } dcli_cached_plan;
 
@@ -50,7 +50,7 @@ typedef struct dcli_plans {
     dcli_plan_cache *cache;
     int sharers; /* number of peers that share plans; each counts its part of a plan's bytes */
     dcli_cached_plan *bucket[DCLI_PLAN_BUCKETS];
-    dcli_cached_plan *oldest, *newest; /* by last use */
+    dcli_cached_plan *oldest, *newest; /* ends of the list in the order of last use */
     dcli_naming *naming[DCLI_PLAN_BUCKETS];
     int64_t count;
     int64_t bytes, most_bytes;  /* bytes of all plans, and the limit beyond which only plans in use are kept */

@@ -107,7 +107,7 @@ static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *plac
         if (reads_here(worker, node)) {
             status = show(worker, shown, node, message);
             if (status == DCL_ERR_NETWORK)
-                status = DCL_OK; /* this peer is gone; continue with the others */
+                status = DCL_OK; /* NETWORK: this peer is gone; continue with the others */
         }
     return status;
 }

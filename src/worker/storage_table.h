@@ -57,7 +57,7 @@ void dcli_storage_table_release_device(dcli_storage_table *storage_table);
 dcli_known_storage *dcli_storage_table_find(const dcli_storage_table *storage_table, int64_t storage);
 /** Create the storage that a CREATE describes, without memory. @return DCL_OK; DCL_ERR_PROTOCOL, DCL_ERR_NOMEM. */
 dcl_status dcli_storage_table_create(dcli_storage_table *storage_table, const dcli_msg_operation *descriptor);
-/** Free the unused layouts. */
+/** Free all cached layouts that no storage uses. */
 void dcli_storage_table_trim(dcli_storage_table *storage_table);
 /** Remove a storage. The caller releases its memory. */
 void dcli_storage_table_drop(dcli_storage_table *storage_table, dcli_known_storage *held);

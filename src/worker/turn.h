@@ -43,9 +43,9 @@ void dcli_turn_serves(struct dcli_worker *host, bool serves);
  *  worker has ended, or the time is over. */
 bool dcli_turn_take(struct dcli_worker *host, int64_t until_ns);
 void dcli_turn_leave(struct dcli_worker *host);
-/** Something was queued for the worker. By any thread. If nobody serves, wakes the own thread: at once or, if the
- *  program usually waits after its calls and then serves itself, it wakes by itself after LINGER_NS. @return whether
- *  nobody serves; then the caller need not wake the serving thread. */
+/** Announce that something was queued for the worker; any thread may call it. If nobody serves, the worker's own thread
+ *  wakes: at once or, if the program usually waits after its calls and then serves itself, after LINGER_NS. @return
+ *  whether nobody serves; else the caller must wake the serving thread. */
 bool dcli_turn_summon(struct dcli_worker *host);
 /** Called by the serving thread before and after it sleeps: release and lock `serving`. While the own thread sleeps, a
  *  thread of the program may take the turn; one that has the turn keeps it while it sleeps. */

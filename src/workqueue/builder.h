@@ -47,15 +47,15 @@ typedef struct dcli_seen {
     dcli_box_set set;             /* elements that are not requested (again): those of replicas, and, unless
                                      `unique`, those needed so far */
     dcli_box_set arrived;         /* unless `unique`: boxes of the items that the plan's batches receive so far */
-    int64_t *item, item_capacity; /* [item_capacity] the numbers of these items in plan->item, in the same order */
+    int64_t *item, item_capacity; /* [item_capacity] for each box of `arrived`, the number of its item in plan->item */
     dcli_block_set *blocks;       /* [node_count] touched blocks, per owner */
 } dcli_seen;
 
 /** A replica as a source for stages; if its box extends beyond a periodic axis, one of its images. */
 typedef struct dcli_source {
     int operand;
-    dcl_box box;      /* of the replica */
-    dcli_image image; /* its elements in the grid: all of the box, or the part that wraps around to there */
+    dcl_box box;      /* box of the whole replica */
+    dcli_image image; /* elements of the replica in the grid: all of the box, or the part that wraps around to there */
 } dcli_source;
 
 typedef struct dcli_builder {
@@ -76,10 +76,11 @@ typedef struct dcli_builder {
     dcli_seen seen[DCLI_MAX_PARAMS];
     bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
     bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid */
-    dcl_grid grid[DCLI_MAX_ACCESSES];              /* dcli_access_grid() */
-    dcli_subscripts own[DCLI_MAX_ACCESSES];        /* as in the body, for the view's grid */
-    dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* for the array's grid: the same if there is no view */
-    dcli_region_list regions, tiles;               /* scratch */
+    dcl_grid grid[DCLI_MAX_ACCESSES];              /* grid of each access: dcli_access_grid() */
+    dcli_subscripts own[DCLI_MAX_ACCESSES];        /* subscripts of each access as in the body, for the view's grid */
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* subscripts of each access for the array's grid: equal to `own`
+                                                      if there is no view */
+    dcli_region_list regions, tiles;               /* lists that functions reuse */
     dcli_box_list fresh;
     dcli_source *source; /* replicas: existing ones, and those that this plan makes */
     int64_t source_count, source_capacity;

@@ -37,7 +37,7 @@ typedef struct dcli_replica {
 typedef struct dcli_node_replicas {
     dcli_replica *copy; /* [count] oldest first; those of one storage may overlap */
     int64_t count, capacity;
-    int64_t bytes; /* of those that count against the budget */
+    int64_t bytes; /* bytes of the replicas that count against the budget */
 } dcli_node_replicas;
 
 /** The directory. Start with {.node_count = n} and `node` NULL; the lists are allocated at first use. */

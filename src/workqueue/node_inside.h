@@ -37,7 +37,8 @@ enum dcli_need_kind {
     DCLI_NEED_READ,   /* the peer has read its elements of our part, which this operation writes */
     DCLI_NEED_COMMIT, /* the peer's output to our part is committed */
     DCLI_NEED_READY,  /* the peer is ready: its part, which this operation reads in place, is up to date */
-    DCLI_NEED_PACK    /* packing of the peer's chunks of that operation has begun: those of this one come after them */
+    DCLI_NEED_PACK    /* the earlier operation has begun to pack its chunks for the peer: this one's chunks come
+                         after those */
 };
 
 struct dcli_need {
@@ -56,8 +57,9 @@ struct dcli_open_op {
     int64_t started, ended; /* batches with lower numbers than `started` have started; all lower than `ended` have
                                ended */
     int64_t read;           /* number of batches that have finished reading peers' parts; includes the ended ones */
-    bool *batch_ended, *batch_read; /* [batches] */
-    bool *arrived, *dropped;        /* [own chunks] */
+    bool *batch_ended, *batch_read; /* [batches] whether each batch has ended; whether it has read all that it reads
+                                       of peers' parts */
+    bool *arrived, *dropped;        /* [own chunks] whether each T chunk has arrived; whether it was dropped */
     int64_t drop_from;              /* own T chunks with lower numbers are dropped */
     int64_t transfers;              /* chunks of both directions that are not yet packed, sent, committed or dropped */
     dcl_status skip;                /* DCL_OK: compute; else all further batches are skipped with this status */

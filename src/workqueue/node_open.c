@@ -254,7 +254,8 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
         dcli_op_free(node, op);
         return status;
     }
-    bool misses = dcli_op_misses_part(node, operation); /* if not, absent peers do not matter here */
+    bool misses = dcli_op_misses_part(node, operation); /* no absent peer has a part of an operand: then absent peers
+                                                           do not matter */
     for (int q = 0; misses && q < node->terms.plan.node_count; q++)
         if (!dcli_is_there(node, q))
             dcli_op_part_from(node, op, q);

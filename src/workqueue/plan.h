@@ -94,14 +94,14 @@ typedef struct dcli_stage {
 typedef struct dcli_item {
     int operand;
     int64_t chunk;      /* number in plan->chunk */
-    dcli_region region; /* in the owner's storage */
+    dcli_region region; /* region of its elements in the owner's storage */
     int64_t byte_offset;
 } dcli_item;
 
 /** An item of one element, in a small record: there may be millions. In its chunk each takes 8 bytes. */
 typedef struct dcli_spot {
     int64_t number; /* row-major number of the element in the array's grid */
-    int64_t offset; /* in the owner's storage */
+    int64_t offset; /* offset in the owner's storage, in elements */
     int32_t operand, chunk;
 } dcli_spot;
 
@@ -114,7 +114,7 @@ typedef struct dcli_spot_grid {
 /** A chunk: a data message. Streams: T (peer -> this node, what it reads) and U (this node -> peer, what it writes).
  *  Chunks of one stream and peer are numbered 0, 1, ... in the order of this list. */
 typedef struct dcli_chunk {
-    bool written; /* U */
+    bool written; /* true: a U chunk; false: a T chunk */
     int peer;
     int64_t number;
     int64_t bytes;
@@ -130,7 +130,7 @@ typedef struct dcli_batch {
     int64_t first_made, made_count;   /* U chunks it makes */
 } dcli_batch;
 
-typedef struct dcli_plan_detail dcli_plan_detail; /* plan_detail.h */
+typedef struct dcli_plan_detail dcli_plan_detail; /* defined in plan_detail.h */
 
 /** Limits are in a chain of blocks, so that they do not move while a plan grows. */
 typedef struct dcli_limits_block dcli_limits_block;
@@ -149,7 +149,7 @@ typedef struct dcli_plan {
     dcli_spot_grid *spot_grid; /* [operand_count] grids of the spots */
     dcli_limits_block *limits;
     bool *peer_read;          /* [node_count + 1] peers whose parts are read in place */
-    bool local;               /* dcli_operation_is_local() */
+    bool local;               /* no peer exchanges anything: dcli_operation_is_local() */
     int64_t live_bytes;       /* most bytes of received chunks that are needed at the same time */
     int64_t space[8];         /* capacities of the lists above */
     dcl_counters counters;    /* the planned ones */

@@ -20,7 +20,7 @@ static bool computes(const dcli_operation *operation, const dcli_region *region,
 /* Tiles that become one batch, or several if they are much larger than a batch should be. */
 struct batching {
     dcli_builder *builder;
-    int64_t first, count; /* tiles */
+    int64_t first, count; /* number of the first tile, and number of tiles */
     int64_t most;         /* elements of a batch */
     int64_t planned;      /* elements of the batch being planned; 0: there is none */
 };

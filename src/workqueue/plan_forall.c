@@ -290,9 +290,9 @@ enum step {
     STEP_UNCHECKED,      /* nor do its reads cross periodic axes; next: cut off the indices that read other nodes'
                             elements */
     STEP_BORDER,         /* a border of a large box; next: cut it where a segment ends */
-    STEP_CHECKED_BORDER, /* as BORDER, but reads may leave their grid */
+    STEP_CHECKED_BORDER, /* as STEP_BORDER, but reads may leave their grid */
     STEP_AS_IS,
-    STEP_CHECKED /* AS_IS: nothing more is cut; CHECKED: neither, but reads may leave their grid */
+    STEP_CHECKED /* STEP_AS_IS: nothing more is cut; STEP_CHECKED: neither, but reads may leave their grid */
 };
 
 static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step step);

@@ -8,7 +8,7 @@
  *  Call it after the accesses are analysed. */
 bool dcli_points_can_plan(const dcli_builder *builder);
 
-/** dcli_plan_batch() for such a body: the same plan in a fraction of the time. */
+/** Plan a batch of a body that dcli_points_can_plan() accepts: as dcli_plan_batch() does, in a fraction of the time. */
 dcl_status dcli_plan_points(dcli_builder *builder, int64_t first, int64_t count, int64_t most);
 
 #endif

@@ -48,7 +48,7 @@ dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_
 
 /* How move_box() treats a box of other nodes' elements. */
 struct move {
-    int64_t stage;         /* as dcli_need.stage */
+    int64_t stage;         /* stage that gets the elements, as dcli_need.stage */
     bool written, counted; /* `written`: they are sent to their owners, else received; `counted`: they are added to
                               the counters */
 };
@@ -394,7 +394,7 @@ static dcl_status stage_alone(dcli_builder *builder, int a, struct dcli_view *vi
     const dcli_seen *seen = &builder->seen[dcli_param_of(builder, a)];
     if (builder->terms->streams && seen->unique && !view->written &&
         !dcli_has_copies(builder, dcli_param_of(builder, a)))
-        return need_parts(builder, a, view); /* without a stage */
+        return need_parts(builder, a, view); /* the access needs no stage */
     if (!view->written && dcli_has_copies(builder, dcli_param_of(builder, a))) {
         dcl_status status = stage_replica(builder, a, view);
         if (status != DCL_OK || view->stage >= 0)

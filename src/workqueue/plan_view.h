@@ -16,9 +16,9 @@ struct dcli_view {
     int node;             /* OWN, PEER: whose part */
     int64_t stage;        /* STAGE, REPLICA: index in plan->stage; -1: none yet, or there are no elements */
     dcli_policy policy;   /* why it becomes a replica, if the budget allows it; NONE: it does not */
-    bool leaves;          /* reads beyond a periodic axis */
-    dcl_box foot;         /* elements of the array */
-    dcl_box seen;         /* its indices in the body: the same if there is no view */
+    bool leaves;          /* it reads beyond the end of a periodic axis */
+    dcl_box foot;         /* box of the array around the elements that it accesses */
+    dcl_box seen;         /* box of the view around them, as indexed in the body; equal to `foot` if there is no view */
     const dcl_box *space; /* the loop indices of the work */
     dcli_region region;
 };
@@ -73,7 +73,7 @@ static inline bool dcli_makes_replica(const struct dcli_view *view) { return vie
 struct dcli_early_read {
     int access;
     int64_t binding; /* number in plan->binding */
-    dcl_box space;   /* the work's */
+    dcl_box space;   /* the loop indices of the work */
     struct dcli_view view;
 };
 
