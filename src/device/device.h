@@ -58,11 +58,11 @@ dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memo
 dcl_status dcli_memory_create_private(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** Allocate memory with undefined contents that no other process can map. */
 dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **memory_out);
-/** Bytes allocated on this device, in whole mappings, without wrapped memory. */
+/** Bytes allocated on this device, in whole mappings and buffers, without wrapped memory. */
 size_t dcli_device_taken_bytes(const dcli_device *device);
-/** Bytes of freed mappings that are retained for reuse, or until no command uses them. */
+/** Bytes of freed mappings and buffers that are retained for reuse, or until no command uses them. */
 size_t dcli_device_spare_bytes(const dcli_device *device);
-/** Free the mappings that dcli_device_spare_bytes() counts. Waits for the commands that use them. */
+/** Free what dcli_device_spare_bytes() counts. Waits for the commands that use them. */
 void dcli_device_drop_spare(dcli_device *device);
 /** Use host memory of the caller in place (only if the device works in host memory); it must outlive the object. */
 dcl_status dcli_memory_wrap(dcli_device *device, void *host, size_t bytes, dcli_memory **memory_out);

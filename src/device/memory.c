@@ -88,17 +88,17 @@ static size_t cleared_bytes(const dcli_memory *memory)
     return (memory->bytes + CLEAR_BYTES - 1) / CLEAR_BYTES * CLEAR_BYTES;
 }
 
-/* Drivers may allocate the memory only when it is first used. */
 static dcl_status make_buffer(dcli_memory *memory)
 {
-    dcli_device *device = memory->device;
-    cl_int code;
-    memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, cleared_bytes(memory), NULL, &code);
-    if (memory->buffer == NULL && dcli_device_spare_bytes(device) > 0) { /* it may be what is missing */
-        dcli_device_drop_spare(device);
-        memory->buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, cleared_bytes(memory), NULL, &code);
-    }
-    return memory->buffer == NULL ? dcli_cl_fail(device, "clCreateBuffer", code) : DCL_OK;
+    return dcli_spare_take(memory->device, cleared_bytes(memory), &memory->buffer, &memory->buffer_bytes);
+}
+
+static void drop_buffer(dcli_memory *memory)
+{
+    if (memory->buffer_bytes > 0)
+        dcli_spare_give(memory->device, memory->buffer, memory->buffer_bytes, memory->used);
+    else
+        clReleaseMemObject(memory->buffer);
 }
 
 /* Take peer memory, new or retained. Commands of its former user may still run, so commands on the new memory wait for
@@ -175,7 +175,7 @@ static dcl_status take_device_memory(dcli_memory *memory, int flags)
         return status;
     status = clear(memory);
     if (status != DCL_OK) {
-        clReleaseMemObject(memory->buffer);
+        drop_buffer(memory);
         if (memory->mapping.bytes > 0)
             dcli_mapping_give(memory->device, &memory->mapping);
     }
@@ -185,9 +185,7 @@ static dcl_status take_device_memory(dcli_memory *memory, int flags)
 /* Bytes that the memory takes of the device, or of the host's memory; 0 if it is wrapped or imported. */
 static size_t own_bytes(const dcli_memory *memory)
 {
-    if (memory->mapping.bytes > 0)
-        return memory->mapping.bytes;
-    return memory->host == NULL && memory->import == NULL ? memory->bytes : 0;
+    return memory->mapping.bytes > 0 ? memory->mapping.bytes : memory->buffer_bytes;
 }
 
 static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memory **memory_out)
@@ -214,11 +212,15 @@ static dcl_status create(dcli_device *device, size_t bytes, int flags, dcli_memo
 
 size_t dcli_device_taken_bytes(const dcli_device *device) { return device->taken_bytes; }
 
-size_t dcli_device_spare_bytes(const dcli_device *device) { return dcli_pool_bytes(device) + device->leaving_bytes; }
+size_t dcli_device_spare_bytes(const dcli_device *device)
+{
+    return dcli_pool_bytes(device) + device->spare_bytes + device->leaving_bytes;
+}
 
 void dcli_device_drop_spare(dcli_device *device)
 {
     dcli_pool_empty(device);
+    dcli_spare_empty(device);
     dcli_pieces_collect(device, true);
 }
 
@@ -270,8 +272,8 @@ void dcli_memory_release(dcli_memory *memory)
         return;
     if (memory->host != NULL)
         dcli_tickets_finish(memory->device, memory->used); /* failed launches no longer use it either */
-    clReleaseMemObject(memory->buffer);
     memory->device->taken_bytes -= own_bytes(memory);
+    drop_buffer(memory);
     if (memory->import != NULL)
         dcli_import_give(memory->device, memory->import);
     if (memory->mapping.bytes > 0)

@@ -163,6 +163,7 @@ void dcli_device_close(dcli_device *device)
     if (device->nothing_at.host != NULL)
         dcli_mapping_give(device, &device->nothing_at);
     dcli_pool_empty(device);
+    dcli_spare_empty(device);
     dcli_slabs_close(device);
     dcli_pieces_collect(device, true);
     for (int n = 0; n < DCLI_QUEUES; n++)

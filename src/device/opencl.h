@@ -17,6 +17,7 @@ enum {
     DCLI_HUGE_BYTES = 2 << 20,   /* of a huge page */
     DCLI_SLAB_BYTES = 32 << 20,  /* of a slab: slab.c */
     DCLI_LARGE_BYTES = 64 << 20, /* mappings of at least this size are checked against free memory */
+    DCLI_MOST_SPARE = 256,       /* most buffers of freed device memory retained for reuse */
     DCLI_COPY_KERNELS = 8        /* copy and fill, for 1, 2, 4 and 8 bytes */
 };
 
@@ -123,6 +124,13 @@ typedef struct dcli_queue {
     const char *last_call; /* of the last command */
 } dcli_queue;
 
+/** A retained buffer: see spare.c. */
+typedef struct dcli_spare {
+    cl_mem buffer;
+    size_t bytes;
+    uint64_t used[DCLI_QUEUES]; /* tickets of the last commands that used it */
+} dcli_spare;
+
 typedef struct dcli_ring dcli_ring;
 typedef struct dcli_registered dcli_registered;
 
@@ -163,6 +171,9 @@ struct dcli_device {
     dcli_mapping pool[DCLI_POOL_REGIONS];
     int pool_count;
     size_t pool_bytes, most_pool_bytes;
+    dcli_spare spare[DCLI_MOST_SPARE]; /* the oldest first */
+    int spare_count;
+    size_t spare_bytes;
     dcli_slab *slabs;  /* the oldest first */
     size_t slab_bytes; /* bytes of slabs that have pages and are not in use */
     int64_t memfds_made;
@@ -187,6 +198,7 @@ struct dcli_memory {
     cl_mem buffer;
     uint64_t serial; /* unique, unlike addresses, which are reused */
     size_t bytes;
+    size_t buffer_bytes;                              /* of a buffer that only this memory uses; 0: others do, too */
     size_t base;                                      /* offset in the buffer; 0 except for slots */
     void *host;                                       /* NULL: not in place */
     dcli_import *import;                              /* the import that it is a part of, if it is peer memory of
@@ -289,6 +301,17 @@ void dcli_mapping_give(dcli_device *device, dcli_mapping *mapping);
 void dcli_pool_empty(dcli_device *device);
 /** Bytes retained: freed mappings, and what slabs contain beside slots in use. */
 size_t dcli_pool_bytes(const dcli_device *device);
+
+/* ---- device memory (spare.c) --------------------------------------------------------------------------------- */
+
+/** Take a buffer of at least that many bytes, with undefined contents; a retained one if it fits and no command uses it.
+ *  @return DCL_OK, DCL_ERR_NOMEM or DCL_ERR_DEVICE. */
+dcl_status dcli_spare_take(dcli_device *device, size_t bytes, cl_mem *buffer_out, size_t *size_out);
+/** Return a buffer. @param size  from dcli_spare_take(). @param used  tickets of the last commands that use it; they may
+ *  still run. */
+void dcli_spare_give(dcli_device *device, cl_mem buffer, size_t size, const uint64_t used[DCLI_QUEUES]);
+/** Free all retained buffers. Drivers may wait for running commands. */
+void dcli_spare_empty(dcli_device *device);
 
 /* ---- launches (launch.c) ----------------------------------------------------------------------------------------- */
 
