@@ -17,8 +17,6 @@
  * dimension 1, because the offsets then take registers, so that fewer work-groups run at a time; at 2330 with loops
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
  * loop, at 3450 with one index. A five-point stencil runs at 3250, 2600 and 2300 in these three ways. */
-#include <stdio.h>
-
 #include "base/check.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
@@ -105,44 +103,34 @@ static void emit_elements(dcli_nest *nest, bool squares)
 /* Whether each work-item gets one index: bodies with loops take long, so more indices per work-item gain nothing. */
 static bool is_single(const dcli_body *body) { return body->inside->has_loop; }
 
-/* Emit a loop of EACH steps over a work-item's indices, `step` apart, so that the compiler issues the reads of all of
- * them at once. The condition inside costs nothing; a separate loop for the end of a row would delay the whole group.
- * @param is_last  no further use of the elements' definitions follows. */
-static void emit_loop(dcli_nest *nest, const char *step, bool is_last)
-{
-    int v = nest->innermost;
-    dcli_text_put(nest->out, nest->variant == DCLI_VARIANT_UNIT ? "#pragma unroll\n" : "");
-    dcli_text_put(nest->out,
-                  "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
-                  "    const long dcl_t%d = dcl_q + dcl_k * %s;\n"
-                  "    if (dcl_t%d < dcl_end) {\n",
-                  EACH, v, step, v);
-    dcli_nest_index(nest, v);
-    (is_last ? dcli_emit_statements : dcli_emit_text)(nest->out, nest->body);
-    dcli_text_put(nest->out, "    }\n    }\n");
-}
-
-/* Emit the code for EACH indices per work-item, or for one if the launch has enough work-items. In groups of GROUP
- * work-items the indices are a constant distance apart, which takes fewer registers. */
+/* Emit the code for EACH indices per work-item, or for one if the launch has enough work-items. Work-items with EACH
+ * indices in groups of GROUP take a loop of constant length without conditions: the compiler issues the reads of all
+ * steps at once, and the indices are a constant distance apart. The end of a row and other groups take the second
+ * loop, which is not unrolled: unrolled, its registers are those of the whole kernel. */
 static void emit_indices(dcli_nest *nest)
 {
     int v = nest->innermost;
-    bool unrolled = nest->variant == DCLI_VARIANT_UNIT;
     dcli_text_put(
         nest->out,
         "    const long dcl_w = get_local_size(0), dcl_g = dcl_n%d <= get_global_size(0) ? dcl_w : dcl_w * %d;\n"
         "    const long dcl_o = get_group_id(0) * dcl_g, dcl_q = dcl_o + get_local_id(0);\n"
         "    const long dcl_end = min(dcl_n%d, dcl_o + dcl_g);\n",
         v, EACH, v);
+    bool unrolled = nest->variant == DCLI_VARIANT_UNIT;
     if (unrolled) {
-        char group[8];
-        snprintf(group, sizeof group, "%d", GROUP);
-        dcli_text_put(nest->out, "    if (dcl_w == %s) {\n", group);
-        emit_loop(nest, group, false);
-        dcli_text_put(nest->out, "    } else {\n");
+        dcli_text_put(nest->out,
+                      "    if (dcl_g == %d && dcl_q + %d < dcl_n%d) {\n#pragma unroll\n"
+                      "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
+                      "    const long dcl_t%d = dcl_q + dcl_k * %d;\n",
+                      EACH * GROUP, (EACH - 1) * GROUP, v, EACH, v, GROUP);
+        dcli_nest_index(nest, v);
+        dcli_emit_text(nest->out, nest->body);
+        dcli_text_put(nest->out, "    }\n    } else {\n#pragma unroll 1\n");
     }
-    emit_loop(nest, "dcl_w", true);
-    dcli_text_put(nest->out, unrolled ? "    }\n" : "");
+    dcli_text_put(nest->out, "    for (long dcl_t%d = dcl_q; dcl_t%d < dcl_end; dcl_t%d += dcl_w) {\n", v, v, v);
+    dcli_nest_index(nest, v);
+    dcli_emit_statements(nest->out, nest->body);
+    dcli_text_put(nest->out, unrolled ? "    }\n    }\n" : "    }\n");
 }
 
 /* Emit the code for several indices per work-item of a body with conditions. A read behind a condition is not issued
