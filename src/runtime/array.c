@@ -137,10 +137,8 @@ dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)
     dcl_cluster *cluster = map->cluster;
     dcl_array *array = NULL;
     pthread_mutex_lock(&cluster->lock);
-    dcl_status status = dcli_cluster_end_call(cluster, dcli_array_make(cluster, &grid, map, false, &array));
-    (void)status; /* with DCL_SYNC the array exists even if it failed */
-    pthread_mutex_unlock(&cluster->lock);
-    return array;
+    dcli_cluster_end_call(cluster, dcli_array_make(cluster, &grid, map, false, &array));
+    return array; /* with DCL_SYNC it exists even if its operation failed */
 }
 
 dcl_status dcli_array_end(dcl_array *array)
@@ -170,7 +168,6 @@ void dcl_array_release(dcl_array *array)
     else
         status = dcli_array_end(array);
     dcli_cluster_end_call(cluster, status);
-    pthread_mutex_unlock(&cluster->lock);
 }
 
 dcl_grid dcl_grid_of(const dcl_array *array) { return array != NULL ? *dcli_array_grid(array) : (dcl_grid){.rank = 0}; }
@@ -201,10 +198,7 @@ dcl_status dcl_fill(dcl_array *array, const void *element)
     if (status != DCL_OK)
         return status;
     pthread_mutex_lock(&array->cluster->lock);
-    status = fill(array, element);
-    status = dcli_cluster_end_call(array->cluster, status);
-    pthread_mutex_unlock(&array->cluster->lock);
-    return status;
+    return dcli_cluster_end_call(array->cluster, fill(array, element));
 }
 
 static dcl_status swap(dcl_array *a, dcl_array *b)
@@ -240,7 +234,5 @@ dcl_status dcl_swap(dcl_array *a, dcl_array *b)
     dcl_status status = a != NULL && b != NULL ? swap(a, b)
                                                : DCLI_FAIL_NULL("%s is NULL; expected an array made by dcl_agile()",
                                                                 a == NULL ? "a" : "b");
-    status = dcli_cluster_end_call(cluster, status);
-    pthread_mutex_unlock(&cluster->lock);
-    return status;
+    return dcli_cluster_end_call(cluster, status);
 }

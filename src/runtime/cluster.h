@@ -285,7 +285,7 @@ dcl_status dcli_storage_state_strayed(const dcli_storage_state *state, const cha
 /** Make an array fail because the call changed only a part of it: its contents are undefined, though no node has
  *  failed. */
 void dcli_array_spoil(dcl_array *array, dcl_status status);
-/** End a call: with DCL_SYNC, wait for its operation. */
+/** End a call, and release the lock, which the caller holds. With DCL_SYNC, wait for the call's operation first. */
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 /** Make an array, as dcl_agile() does. Waits while the window of open operations is full. */
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);

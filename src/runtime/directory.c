@@ -28,9 +28,10 @@ dcl_status dcl_keep(dcl_array *array, bool keep)
     dcl_array *base = dcli_array_base(array);
     pthread_mutex_lock(&array->cluster->lock);
     base->keeps = keep;
-    dcl_status status = keep ? DCL_OK : dcli_cluster_end_call(array->cluster, drop(base));
+    if (!keep)
+        return dcli_cluster_end_call(array->cluster, drop(base));
     pthread_mutex_unlock(&array->cluster->lock);
-    return status;
+    return DCL_OK;
 }
 
 void dcli_cluster_replicas_fail(dcl_cluster *cluster) { cluster->replicas.generation++; }

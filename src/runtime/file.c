@@ -143,10 +143,7 @@ dcl_status dcl_load_npy(dcl_array *array, const char *path)
     if (status != DCL_OK)
         return status;
     pthread_mutex_lock(&array->cluster->lock);
-    status = load(array, path);
-    status = dcli_cluster_end_call(array->cluster, status);
-    pthread_mutex_unlock(&array->cluster->lock);
-    return status;
+    return dcli_cluster_end_call(array->cluster, load(array, path));
 }
 
 /* Whether the runs of an array are long enough for the nodes to save them. Nodes write run by run; if runs are
@@ -249,9 +246,7 @@ static dcl_status save_call(dcl_array *array, const char *path, bool fortran_ord
     if (status != DCL_OK)
         return status;
     pthread_mutex_lock(&array->cluster->lock);
-    status = dcli_cluster_end_call(array->cluster, save(array, path, fortran_order));
-    pthread_mutex_unlock(&array->cluster->lock);
-    return status;
+    return dcli_cluster_end_call(array->cluster, save(array, path, fortran_order));
 }
 
 dcl_status dcl_save_npy(dcl_array *array, const char *path)

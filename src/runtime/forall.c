@@ -309,7 +309,6 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
         status = start_call(&call, box, body, count, args);
     dcli_body_let_go(call.known);
     status = dcli_cluster_end_call(cluster, status);
-    pthread_mutex_unlock(&cluster->lock);
     dcli_declarations_free(&call.declarations);
     return status;
 }

@@ -118,9 +118,7 @@ dcl_status dcl_move(dcl_array *array, const dcl_box *box, int node)
     pthread_mutex_lock(&array->cluster->lock);
     if (status == DCL_OK)
         status = move(array, box, node);
-    status = dcli_cluster_end_call(array->cluster, status);
-    pthread_mutex_unlock(&array->cluster->lock);
-    return status;
+    return dcli_cluster_end_call(array->cluster, status);
 }
 
 static dcl_status look_at(dcl_array *array, const dcl_box *box, int node, const dcli_look *look)

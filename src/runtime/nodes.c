@@ -306,7 +306,6 @@ dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers)
     break_without_nodes(cluster);
     dcli_cluster_end_turn(cluster);
     status = dcli_cluster_end_call(cluster, status);
-    pthread_mutex_unlock(&cluster->lock);
     for (int n = first; status == DCL_OK && n < first + count; n++)
         DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "node %d has joined: %s, receives streams", n,
                  dcl_node_name(cluster, n));

@@ -236,5 +236,6 @@ dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status)
             status = dcli_error_adopt(cluster->fresh, cluster->fresh_text);
     }
     cluster->fresh = DCL_OK;
+    pthread_mutex_unlock(&cluster->lock);
     return status;
 }

@@ -122,9 +122,7 @@ dcl_status dcl_copy(dcl_array *from, dcl_array *to)
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
         status = start_copy(from, to);
-    status = dcli_cluster_end_call(cluster, status);
-    pthread_mutex_unlock(&cluster->lock);
-    return status;
+    return dcli_cluster_end_call(cluster, status);
 }
 
 /* ---- another map -------------------------------------------------------------------------------------------------- */
@@ -297,9 +295,7 @@ static dcl_status call_remap(dcl_array *array, dcl_map *map, unsigned flags)
     pthread_mutex_lock(&array->cluster->lock);
     if (status == DCL_OK)
         status = remap(array, map, flags);
-    status = dcli_cluster_end_call(array->cluster, status);
-    pthread_mutex_unlock(&array->cluster->lock);
-    return status;
+    return dcli_cluster_end_call(array->cluster, status);
 }
 
 dcl_status dcl_remap(dcl_array *array, dcl_map *map)

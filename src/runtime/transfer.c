@@ -73,9 +73,7 @@ dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, c
     pthread_mutex_lock(&array->cluster->lock);
     if (status == DCL_OK && !dcli_box_is_empty(&checked))
         status = write_box(array, &checked, source, steps);
-    status = dcli_cluster_end_call(array->cluster, status);
-    pthread_mutex_unlock(&array->cluster->lock);
-    return status;
+    return dcli_cluster_end_call(array->cluster, status);
 }
 
 dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
@@ -95,7 +93,5 @@ dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const in
         status = dcli_array_usable(array, "read"); /* the array's error, with its cause */
     if (status == DCL_OK)
         status = dcli_storage_state_strayed(dcli_array_state(array), "the elements were read");
-    status = dcli_cluster_end_call(array->cluster, status);
-    pthread_mutex_unlock(&array->cluster->lock);
-    return status;
+    return dcli_cluster_end_call(array->cluster, status);
 }
