@@ -300,7 +300,7 @@ static void retire(dcli_worker *worker, dcli_entry *entry)
     int64_t storage = ended->id;
     dcli_storage_table_drop(&worker->catalog.storage_table, ended);
     if (worker->terms.is_process && !worker->is_host) /* the host has no parts */
-        dcli_address_table_drop_storage(worker->terms.addresses, storage);
+        dcli_address_table_drop(worker->terms.addresses, storage, -1);
 }
 
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)

@@ -14,8 +14,7 @@
 struct entry {
     int64_t storage;
     int node;
-    void *address;           /* NULL: the part is in peer memory, or has no address here */
-    dcli_memory_place place; /* the part's place in peer memory; memfd 0: it is not in peer memory */
+    dcli_memory_place place; /* its address, or its place in peer memory; neither: it cannot be read here */
     size_t bytes;
     struct memory *memory;  /* memory of another process that contains the part; NULL: memory of this process */
     struct memory **pieces; /* [place.piece_count] for peer memory of another process: its allocations up to the end of
@@ -152,13 +151,8 @@ static dcl_status put(dcli_address_table *addresses, const struct entry *content
                      contents->storage);
 }
 
-dcl_status dcli_address_table_put(dcli_address_table *addresses, int64_t storage, int node, void *address, size_t bytes)
-{
-    return put(addresses, &(struct entry){.storage = storage, .node = node, .address = address, .bytes = bytes});
-}
-
-dcl_status dcli_address_table_put_peer(dcli_address_table *addresses, int64_t storage, int node,
-                                       const dcli_memory_place *place, size_t bytes)
+dcl_status dcli_address_table_put(dcli_address_table *addresses, int64_t storage, int node,
+                                  const dcli_memory_place *place, size_t bytes)
 {
     return put(addresses, &(struct entry){.storage = storage, .node = node, .place = *place, .bytes = bytes});
 }
@@ -196,7 +190,7 @@ dcl_status dcli_address_table_put_part(dcli_address_table *addresses, int node, 
     pthread_mutex_lock(&addresses->lock);
     entry.memory = find_memory(addresses, node, part->memfd);
     if (entry.memory->descriptor < 0) {
-        entry.address = (char *)entry.memory->address + part->offset;
+        entry.place.host = (char *)entry.memory->address + part->offset;
     } else {
         entry.place = (dcli_memory_place){
             .memfd = part->memfd, .descriptor = entry.memory->descriptor, .offset = (size_t)part->offset};
@@ -216,14 +210,14 @@ dcl_status dcli_address_table_put_part(dcli_address_table *addresses, int node, 
                       not be received */
 }
 
-static dcl_status add_memory(dcli_address_table *addresses, const struct memory *contents)
+dcl_status dcli_address_table_add_memory(dcli_address_table *addresses, int node, int64_t memfd, void *address,
+                                         size_t bytes, int descriptor)
 {
     struct memory *memory = dcli_malloc(sizeof *memory);
     if (memory == NULL)
         return DCL_ERR_NOMEM;
-    *memory = *contents;
-    int node = memory->node;
-    int64_t memfd = memory->memfd;
+    *memory =
+        (struct memory){.node = node, .memfd = memfd, .address = address, .bytes = bytes, .descriptor = descriptor};
     pthread_mutex_lock(&addresses->lock);
     bool again = find_memory(addresses, node, memfd) != NULL;
     struct memory **first = memories_of(addresses, memfd);
@@ -235,20 +229,6 @@ static dcl_status add_memory(dcli_address_table *addresses, const struct memory 
         return DCL_OK;
     dcli_free(memory);
     return DCLI_FAIL(DCL_ERR_PROTOCOL, "node %d shows memory %" PRId64 " again", node, memfd);
-}
-
-dcl_status dcli_address_table_add_memory(dcli_address_table *addresses, int node, int64_t memfd, void *address,
-                                         size_t bytes)
-{
-    return add_memory(
-        addresses,
-        &(struct memory){.node = node, .memfd = memfd, .address = address, .bytes = bytes, .descriptor = -1});
-}
-
-dcl_status dcli_address_table_add_peer_memory(dcli_address_table *addresses, int node, int64_t memfd, int descriptor)
-{
-    return add_memory(addresses,
-                      &(struct memory){.node = node, .memfd = memfd, .bytes = SIZE_MAX, .descriptor = descriptor});
 }
 
 bool dcli_address_table_find_memory(dcli_address_table *addresses, int node, int64_t memfd, void **address_out,
@@ -286,21 +266,12 @@ void dcli_address_table_end_memory(dcli_address_table *addresses, int node, int6
     pthread_mutex_unlock(&addresses->lock);
 }
 
-void *dcli_address_table_get(dcli_address_table *addresses, int64_t storage, int node, size_t bytes)
+bool dcli_address_table_get(dcli_address_table *addresses, int64_t storage, int node, size_t bytes,
+                            dcli_memory_place *place_out)
 {
     pthread_mutex_lock(&addresses->lock);
     const struct entry *entry = find(addresses, storage, node);
-    void *address = entry != NULL && entry->bytes >= bytes ? entry->address : NULL;
-    pthread_mutex_unlock(&addresses->lock);
-    return address;
-}
-
-bool dcli_address_table_get_peer(dcli_address_table *addresses, int64_t storage, int node, size_t bytes,
-                                 dcli_memory_place *place_out)
-{
-    pthread_mutex_lock(&addresses->lock);
-    const struct entry *entry = find(addresses, storage, node);
-    bool found = entry != NULL && entry->bytes >= bytes && entry->place.memfd != 0;
+    bool found = entry != NULL && entry->bytes >= bytes && (entry->place.host != NULL || entry->place.memfd != 0);
     if (found) {
         *place_out = entry->place;
         place_out->owner = node;
@@ -309,8 +280,7 @@ bool dcli_address_table_get_peer(dcli_address_table *addresses, int64_t storage,
     return found;
 }
 
-/* Remove entries of a storage. @param node  negative: all nodes. */
-static void drop(dcli_address_table *addresses, int64_t storage, int node)
+void dcli_address_table_drop(dcli_address_table *addresses, int64_t storage, int node)
 {
     pthread_mutex_lock(&addresses->lock);
     for (struct entry **at = bucket_of(addresses, storage); *at != NULL;) {
@@ -324,10 +294,3 @@ static void drop(dcli_address_table *addresses, int64_t storage, int node)
     }
     pthread_mutex_unlock(&addresses->lock);
 }
-
-void dcli_address_table_drop(dcli_address_table *addresses, int64_t storage, int node)
-{
-    drop(addresses, storage, node);
-}
-
-void dcli_address_table_drop_storage(dcli_address_table *addresses, int64_t storage) { drop(addresses, storage, -1); }

@@ -36,11 +36,10 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
 /* Enter this node's part in the address table, where nodes of this process find it. */
 static dcl_status put_in_address_table(dcli_worker *worker, const dcli_known_storage *held, size_t bytes)
 {
-    dcli_memory_place place;
-    int self = worker->terms.self;
-    if (dcli_device_reads_peers(worker->as_node->device) && dcli_memory_place_of(held->memory, &place))
-        return dcli_address_table_put_peer(worker->terms.addresses, held->id, self, &place, bytes);
-    return dcli_address_table_put(worker->terms.addresses, held->id, self, dcli_memory_host(held->memory), bytes);
+    dcli_memory_place place = {.host = dcli_memory_host(held->memory)};
+    if (dcli_device_reads_peers(worker->as_node->device))
+        dcli_memory_place_of(held->memory, &place);
+    return dcli_address_table_put(worker->terms.addresses, held->id, worker->terms.self, &place, bytes);
 }
 
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_known_storage *held)

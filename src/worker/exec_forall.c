@@ -127,34 +127,20 @@ static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, cons
 
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
-/* Where the part of another node lies: host memory that this device uses in place, or memory of another GPU. */
-struct peer_part {
-    void *host; /* NULL: peer memory */
-    dcli_memory_place place;
-};
-
-static bool find_peer_part(const dcli_worker *worker, const dcli_known_storage *held, int node, size_t bytes,
-                           struct peer_part *part_out)
+static bool is_memory_at(const dcli_memory *memory, const dcli_memory_place *place)
 {
-    dcli_address_table *addresses = worker->terms.addresses;
-    if (dcli_device_reads_peers(worker->as_node->device))
-        return dcli_address_table_get_peer(addresses, held->id, node, bytes, &part_out->place);
-    part_out->host = dcli_address_table_get(addresses, held->id, node, bytes);
-    return part_out->host != NULL;
-}
-
-static bool is_memory_of(const dcli_memory *memory, const struct peer_part *part)
-{
-    return part->host != NULL ? dcli_memory_host(memory) == part->host : dcli_memory_is_import(memory, &part->place);
+    return place->host != NULL ? dcli_memory_host(memory) == place->host : dcli_memory_is_import(memory, place);
 }
 
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, int node, dcli_memory **memory_out)
 {
     dcli_device *device = worker->as_node->device;
     size_t bytes = dcli_known_storage_bytes(held, node);
-    struct peer_part part = {.host = NULL};
-    bool found = find_peer_part(worker, held, node, bytes, &part);
-    if (!found && dcli_device_reads_peers(device))
+    dcli_memory_place place;
+    bool peers = dcli_device_reads_peers(device),
+         found = dcli_address_table_get(worker->terms.addresses, held->id, node, bytes, &place) &&
+                 (place.host == NULL) == peers;
+    if (!found && peers)
         return DCLI_FAIL(DCL_ERR_NOMEM,
                          "node %d has no part of storage %" PRId64
                          " that can be read here; DCL_LOG=warn says why its GPU "
@@ -168,14 +154,14 @@ dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, 
     if (held->peer == NULL &&
         (held->peer = dcli_calloc((size_t)worker->terms.node_count, sizeof(dcli_memory *))) == NULL)
         return DCL_ERR_NOMEM;
-    if (held->peer[node] != NULL && !is_memory_of(held->peer[node], &part)) {
+    if (held->peer[node] != NULL && !is_memory_at(held->peer[node], &place)) {
         dcli_memory_release(held->peer[node]);
         held->peer[node] = NULL;
     }
     dcl_status status = DCL_OK;
     if (held->peer[node] == NULL)
-        status = part.host != NULL ? dcli_memory_wrap(device, part.host, bytes, &held->peer[node])
-                                   : dcli_memory_import(device, &part.place, bytes, &held->peer[node]);
+        status = peers ? dcli_memory_import(device, &place, bytes, &held->peer[node])
+                       : dcli_memory_wrap(device, place.host, bytes, &held->peer[node]);
     *memory_out = held->peer[node];
     return status;
 }

@@ -194,8 +194,10 @@ static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, cons
     bool in_place = route->from.kind == DCLI_SPACE_PEER;
     int number = route->from.number;
     if (in_place) {
-        *source_out =
-            dcli_address_table_get(worker->terms.addresses, held->id, number, dcli_known_storage_bytes(held, number));
+        dcli_memory_place place = {.host = NULL};
+        dcli_address_table_get(worker->terms.addresses, held->id, number, dcli_known_storage_bytes(held, number),
+                               &place);
+        *source_out = place.host;
     } else {
         dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[number], chunk_out, source_out);
         if (status != DCL_OK)

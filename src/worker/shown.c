@@ -190,8 +190,8 @@ static dcl_status add_unseen(dcli_worker *worker, const dcli_received *received,
              "node %d cannot read the part of storage %" PRId64 " on node %d: %s; raise the limit of open files "
              "(`ulimit -n`), or use fewer arrays",
              worker->terms.self, received->message.part.storage, received->from, why);
-    return dcli_address_table_add_memory(worker->terms.addresses, received->from, received->message.part.memfd, NULL,
-                                         0);
+    return dcli_address_table_add_memory(worker->terms.addresses, received->from, received->message.part.memfd, NULL, 0,
+                                         -1);
 }
 
 /* Map a peer's memory. The sender is untrusted, so the memory must be sealed against shrinking. */
@@ -210,7 +210,7 @@ static dcl_status map_memory(dcli_worker *worker, const dcli_received *received)
     if (address == MAP_FAILED)
         return add_unseen(worker, received, strerror(errno));
     dcl_status status =
-        dcli_address_table_add_memory(worker->terms.addresses, received->from, part->memfd, address, bytes);
+        dcli_address_table_add_memory(worker->terms.addresses, received->from, part->memfd, address, bytes, -1);
     if (status != DCL_OK)
         munmap(address, bytes);
     return status;
@@ -226,8 +226,8 @@ static dcl_status keep_descriptor(dcli_worker *worker, const dcli_received *rece
     }
     if (descriptor < 0)
         return add_unseen(worker, received, "no descriptor is free for it");
-    dcl_status status = dcli_address_table_add_peer_memory(worker->terms.addresses, received->from,
-                                                           received->message.part.memfd, descriptor);
+    dcl_status status = dcli_address_table_add_memory(worker->terms.addresses, received->from,
+                                                      received->message.part.memfd, NULL, SIZE_MAX, descriptor);
     if (status != DCL_OK)
         close(descriptor);
     return status;

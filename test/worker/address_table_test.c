@@ -29,23 +29,29 @@ static void put(dcli_address_table *addresses, int node, int64_t memfd, int64_t 
     cr_assert_eq(dcli_address_table_put_part(addresses, node, &part), DCL_OK, "%s", dcl_error());
 }
 
+static void *address_of(dcli_address_table *addresses, int64_t storage, int node, size_t bytes)
+{
+    dcli_memory_place place;
+    return dcli_address_table_get(addresses, storage, node, bytes, &place) ? place.host : NULL;
+}
+
 Test(address_table, memory_is_unmapped_once_it_has_ended_and_is_empty)
 {
     dcli_address_table *addresses = dcli_address_table_open();
     char *address = map();
     void *found;
     size_t bytes;
-    cr_assert_eq(dcli_address_table_add_memory(addresses, 1, 7, address, BYTES), DCL_OK);
+    cr_assert_eq(dcli_address_table_add_memory(addresses, 1, 7, address, BYTES, -1), DCL_OK);
     put(addresses, 1, 7, 10, 0);
     put(addresses, 1, 7, 11, 8192);
-    cr_expect_eq(dcli_address_table_get(addresses, 11, 1, 100), address + 8192);
-    cr_expect_null(dcli_address_table_get(addresses, 11, 1, 101), "it is not so long");
-    dcli_address_table_drop_storage(addresses, 10);
-    dcli_address_table_drop_storage(addresses, 11);
+    cr_expect_eq(address_of(addresses, 11, 1, 100), address + 8192);
+    cr_expect_null(address_of(addresses, 11, 1, 101), "it is not so long");
+    dcli_address_table_drop(addresses, 10, -1);
+    dcli_address_table_drop(addresses, 11, -1);
     cr_expect(is_mapped(address), "more parts may come");
     put(addresses, 1, 7, 12, 4096);
     dcli_address_table_end_memory(addresses, 1, 7);
-    cr_expect_eq(dcli_address_table_get(addresses, 12, 1, 100), address + 4096);
+    cr_expect_eq(address_of(addresses, 12, 1, 100), address + 4096);
     dcli_address_table_drop(addresses, 12, 1);
     cr_expect_not(is_mapped(address));
     cr_expect_not(dcli_address_table_find_memory(addresses, 1, 7, &found, &bytes));
@@ -60,8 +66,8 @@ Test(address_table, memories_are_each_nodes_own)
     void *found;
     size_t bytes;
     for (int node = 0; node < 3; node++)
-        cr_assert_eq(dcli_address_table_add_memory(addresses, node, 1 + node / 2, address[node], BYTES), DCL_OK);
-    cr_expect_eq(dcli_address_table_add_memory(addresses, 1, 1, NULL, 0), DCL_ERR_PROTOCOL);
+        cr_assert_eq(dcli_address_table_add_memory(addresses, node, 1 + node / 2, address[node], BYTES, -1), DCL_OK);
+    cr_expect_eq(dcli_address_table_add_memory(addresses, 1, 1, NULL, 0, -1), DCL_ERR_PROTOCOL);
     cr_expect_not_null(strstr(dcl_error(), "node 1 shows memory 1 again"), "%s", dcl_error());
     put(addresses, 2, 2, 5, 0);
     cr_assert(dcli_address_table_find_memory(addresses, 1, 1, &found, &bytes));
@@ -82,7 +88,7 @@ Test(address_table, memory_that_could_not_be_mapped_is_there_without_an_address)
     dcli_address_table *addresses = dcli_address_table_open();
     void *found = addresses;
     size_t bytes = 1;
-    cr_assert_eq(dcli_address_table_add_memory(addresses, 0, 3, NULL, 0), DCL_OK);
+    cr_assert_eq(dcli_address_table_add_memory(addresses, 0, 3, NULL, 0, -1), DCL_OK);
     cr_expect(dcli_address_table_find_memory(addresses, 0, 3, &found, &bytes));
     cr_expect(found == NULL && bytes == 0);
     dcli_address_table_end_memory(addresses, 0, 3);
@@ -99,19 +105,19 @@ Test(address_table, pieces_last_as_long_as_the_parts_in_them)
     int descriptor[PIECES];
     for (int n = 0; n < PIECES; n++) {
         descriptor[n] = memfd_create("piece", MFD_CLOEXEC);
-        cr_assert_eq(dcli_address_table_add_peer_memory(addresses, 1, 7 + n, descriptor[n]), DCL_OK);
+        cr_assert_eq(dcli_address_table_add_memory(addresses, 1, 7 + n, NULL, SIZE_MAX, descriptor[n]), DCL_OK);
     }
     dcli_msg_part part = {.storage = 5, .bytes = 2 * PIECE_BYTES + 1, .memfd = 7, .piece_bytes = PIECE_BYTES};
     cr_assert_eq(dcli_address_table_put_part(addresses, 1, &part), DCL_OK, "%s", dcl_error());
     for (int n = 0; n < PIECES; n++)
         dcli_address_table_end_memory(addresses, 1, 7 + n);
-    cr_assert(dcli_address_table_get_peer(addresses, 5, 1, (size_t)part.bytes, &place));
+    cr_assert(dcli_address_table_get(addresses, 5, 1, (size_t)part.bytes, &place));
     cr_expect_eq(place.piece_count, PIECES);
     for (int n = 0; n < PIECES; n++) {
         cr_expect_eq(place.descriptors[n], descriptor[n]);
         cr_expect_geq(fcntl(descriptor[n], F_GETFD), 0, "piece %d is closed", n);
     }
-    dcli_address_table_drop_storage(addresses, 5);
+    dcli_address_table_drop(addresses, 5, -1);
     for (int n = 0; n < PIECES; n++)
         cr_expect_lt(fcntl(descriptor[n], F_GETFD), 0, "piece %d is left", n);
     dcli_address_table_close(addresses);
@@ -121,12 +127,13 @@ Test(address_table, parts_whose_pieces_were_not_shown_are_not_there)
 {
     dcli_address_table *addresses = dcli_address_table_open();
     dcli_memory_place place;
-    cr_assert_eq(dcli_address_table_add_peer_memory(addresses, 1, 7, memfd_create("piece", MFD_CLOEXEC)), DCL_OK);
+    cr_assert_eq(dcli_address_table_add_memory(addresses, 1, 7, NULL, SIZE_MAX, memfd_create("piece", MFD_CLOEXEC)),
+                 DCL_OK);
     dcli_msg_part part = {.storage = 5, .bytes = 8193, .memfd = 7, .piece_bytes = 8192},
                   unsized = {.storage = 6, .bytes = 100, .memfd = 7};
     cr_expect_eq(dcli_address_table_put_part(addresses, 1, &part), DCL_OK);
     cr_expect_eq(dcli_address_table_put_part(addresses, 1, &unsized), DCL_OK);
-    cr_expect_not(dcli_address_table_get_peer(addresses, 5, 1, 1, &place));
-    cr_expect_not(dcli_address_table_get_peer(addresses, 6, 1, 1, &place));
+    cr_expect_not(dcli_address_table_get(addresses, 5, 1, 1, &place));
+    cr_expect_not(dcli_address_table_get(addresses, 6, 1, 1, &place));
     dcli_address_table_close(addresses);
 }
