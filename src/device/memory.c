@@ -120,34 +120,33 @@ static dcl_status take_peer_memory(dcli_memory *memory)
     return status;
 }
 
-static dcl_status clear_buffer(dcli_memory *memory, cl_mem buffer, size_t at, size_t bytes)
+/* Fill contiguous bytes within one buffer of a memory. @param bytes_in_out  in: how many; out: how many of them lie in
+ * this buffer. */
+static dcl_status fill_buffer(dcli_memory *memory, size_t at, const void *pattern, size_t pattern_bytes,
+                              size_t *bytes_in_out)
 {
-    static const unsigned char nulls[CLEAR_BYTES];
     dcli_device *device = memory->device;
+    cl_mem buffer = dcli_memory_buffer_at(memory, &at, bytes_in_out);
     cl_event event = NULL;
     dcli_after after = {0};
     dcli_after_add(&after, memory, true);
     dcl_status status = dcli_after_find(device, DCLI_COMPUTE, &after);
     if (status != DCL_OK)
         return status;
-    cl_int code = clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, buffer, nulls, sizeof nulls, at, bytes,
-                                      after.count, dcli_after_list(&after), &event);
+    cl_int code = clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, buffer, pattern, pattern_bytes, at,
+                                      *bytes_in_out, after.count, dcli_after_list(&after), &event);
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
     dcli_memory_touch(memory, DCLI_COMPUTE, dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueFillBuffer", event), true);
     return DCL_OK;
 }
 
-/* Set to zero in order with launches. */
-static dcl_status clear(dcli_memory *memory)
+dcl_status dcli_memory_fill(dcli_memory *memory, size_t at, const void *pattern, size_t pattern_bytes, size_t bytes)
 {
-    size_t all = cleared_bytes(memory);
     dcl_status status = DCL_OK;
-    for (size_t done = 0, bytes; done < all && status == DCL_OK; done += bytes) {
-        size_t at = done;
-        bytes = all - done;
-        cl_mem buffer = dcli_memory_buffer_at(memory, &at, &bytes);
-        status = clear_buffer(memory, buffer, at, bytes);
+    for (size_t done = 0, stretch; done < bytes && status == DCL_OK; done += stretch) {
+        stretch = bytes - done;
+        status = fill_buffer(memory, at + done, pattern, pattern_bytes, &stretch);
     }
     return status;
 }
@@ -169,11 +168,12 @@ static dcl_status take_memory_for_peers(dcli_memory *memory)
 /* Memory of the device. */
 static dcl_status take_device_memory(dcli_memory *memory, int flags)
 {
+    static const unsigned char zeros[CLEAR_BYTES];
     bool peers = memory->device->peers.on && (flags & DCLI_MAPPING_SHARED) != 0;
     dcl_status status = peers ? take_memory_for_peers(memory) : make_buffer(memory);
     if (status != DCL_OK || (flags & DCLI_MAPPING_ZEROED) == 0)
         return status;
-    status = clear(memory);
+    status = dcli_memory_fill(memory, 0, zeros, sizeof zeros, cleared_bytes(memory));
     if (status != DCL_OK) {
         drop_buffer(memory);
         if (memory->mapping.bytes > 0)

@@ -247,6 +247,9 @@ void dcli_slabs_close(dcli_device *device);
 
 /** A buffer that is a part of another one. */
 dcl_status dcli_buffer_cut(dcli_device *device, cl_mem whole, size_t offset, size_t bytes, cl_mem *buffer_out);
+/** Fill contiguous bytes of device memory by a pattern, in order with launches. @param at  byte offset in the memory's
+ *  buffer. */
+dcl_status dcli_memory_fill(dcli_memory *memory, size_t at, const void *pattern, size_t pattern_bytes, size_t bytes);
 /** Find out whether memory of this device can be peer memory, and whether the device can import that of the other GPUs.
  *  If not, the reason is logged and device->peers stays off. */
 void dcli_peers_open(dcli_device *device, const dcli_found *found);

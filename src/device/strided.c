@@ -170,38 +170,6 @@ dcl_status dcli_device_copy(dcli_device *device, dcli_memory *target, int64_t ta
     return launch_walk(device, queue_of(target, source), kernel_of(element_bytes), arguments, &walk);
 }
 
-/* Fill contiguous bytes within one buffer of a memory. @param bytes_in_out  in: how many; out: how many of them lie in
- * this buffer. */
-static dcl_status fill_buffer(dcli_device *device, dcli_memory *target, size_t at, const void *element, size_t bytes,
-                              size_t *bytes_in_out)
-{
-    cl_mem buffer = dcli_memory_buffer_at(target, &at, bytes_in_out);
-    cl_event event = NULL;
-    dcli_after after = {0};
-    dcli_after_add(&after, target, true);
-    dcl_status status = dcli_after_find(device, DCLI_COMPUTE, &after);
-    if (status != DCL_OK)
-        return status;
-    cl_int code = clEnqueueFillBuffer(device->queue[DCLI_COMPUTE].handle, buffer, element, bytes, at, *bytes_in_out,
-                                      after.count, dcli_after_list(&after), &event);
-    if (code != CL_SUCCESS)
-        return dcli_cl_fail(device, "clEnqueueFillBuffer", code);
-    dcli_memory_touch(target, DCLI_COMPUTE, dcli_ticket_add(device, DCLI_COMPUTE, "clEnqueueFillBuffer", event), true);
-    return DCL_OK;
-}
-
-static dcl_status fill_run(dcli_device *device, dcli_memory *target, int64_t offset, const void *element, int64_t count,
-                           size_t bytes)
-{
-    size_t all = (size_t)count * bytes;
-    dcl_status status = DCL_OK;
-    for (size_t done = 0, stretch; done < all && status == DCL_OK; done += stretch) {
-        stretch = all - done;
-        status = fill_buffer(device, target, (size_t)offset * bytes + done, element, bytes, &stretch);
-    }
-    return status;
-}
-
 /* An element in the low bytes of a number: the kernel truncates it again. */
 static uint64_t widen(const void *element, size_t bytes)
 {
@@ -237,7 +205,8 @@ dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t ta
     int merged = dcli_transfer_loops(rank, count, target_step, NULL, &target_offset, &none, loops);
     target_offset += (int64_t)(target->base / element_bytes);
     if (is_run(merged, loops))
-        return fill_run(device, target, target_offset, element, merged == 0 ? 1 : loops[0].count, element_bytes);
+        return dcli_memory_fill(target, (size_t)target_offset * element_bytes, element, element_bytes,
+                                (size_t)(merged == 0 ? 1 : loops[0].count) * element_bytes);
     struct walk walk = make_walk(merged, loops, target_offset, 0);
     uint64_t wide = widen(element, element_bytes);
     dcli_argument arguments[3] = {{.memory = target, .written = true}, {.value = &wide, .bytes = sizeof wide}};
