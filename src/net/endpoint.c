@@ -41,7 +41,7 @@ static dcl_status allocate(dcli_endpoint *endpoint)
     return DCL_OK;
 }
 
-void dcli_endpoint_free(dcli_endpoint *endpoint)
+static void free_endpoint(dcli_endpoint *endpoint)
 {
     if (endpoint->wake_fd >= 0)
         close(endpoint->wake_fd);
@@ -55,7 +55,8 @@ void dcli_endpoint_free(dcli_endpoint *endpoint)
     dcli_free(endpoint);
 }
 
-dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport, int self, int peer_count)
+dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport, int self, int peer_count,
+                                 size_t link_bytes)
 {
     if (check_peers(self, peer_count) != DCL_OK)
         return NULL;
@@ -70,9 +71,9 @@ dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport,
     endpoint->usual_spin_ns =
         sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)peer_count + 2 ? DCLI_LONG_SPIN_NS : DCLI_SPIN_NS;
     endpoint->spin_ns = endpoint->usual_spin_ns;
-    if (allocate(endpoint) == DCL_OK)
+    if (allocate(endpoint) == DCL_OK && (endpoint->link = dcli_calloc(1, link_bytes)) != NULL)
         return endpoint;
-    dcli_endpoint_free(endpoint);
+    free_endpoint(endpoint);
     return NULL;
 }
 
@@ -95,7 +96,7 @@ void dcli_endpoint_close(dcli_endpoint *endpoint)
     if (endpoint == NULL)
         return;
     endpoint->transport->close(endpoint);
-    dcli_endpoint_free(endpoint);
+    free_endpoint(endpoint);
 }
 
 /* ---- payloads ----------------------------------------------------------------------------------------------------- */

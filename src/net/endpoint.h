@@ -99,7 +99,7 @@ typedef struct dcli_transport {
     /** Prepare for sleeping in poll(): from now on any arrival makes one of the descriptors readable. @return false if
      *  a message is already there. */
     bool (*arm)(dcli_endpoint *endpoint);
-    void (*disarm)(dcli_endpoint *endpoint);
+    void (*disarm)(dcli_endpoint *endpoint); /* NULL: there is nothing to do */
     /** Get the descriptors to poll. @return how many, at most `most_descriptors`. */
     int (*descriptors)(const dcli_endpoint *endpoint, int descriptors_out[]);
     /** Time at which `take` must be called even if nothing arrives, as dcli_monotonic_ns(). NULL: never. */
@@ -133,11 +133,11 @@ struct dcli_endpoint {
     int64_t speaker_bytes;
 };
 
-/** Make the common part of an endpoint; on success the transport sets `link`. @param transport  outlives it. @return
- *  NULL (recorded). */
-dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport, int self, int peer_count);
-/** Free the common part, after the transport has freed its own. */
-void dcli_endpoint_free(dcli_endpoint *endpoint);
+/** Make the common part of an endpoint. If a transport cannot make the rest, dcli_endpoint_close() frees it all.
+ *  @param transport   outlives it; its close() frees `link`.
+ *  @param link_bytes  size of `link`, which is set to zero. @return NULL (recorded). */
+dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport, int self, int peer_count,
+                                 size_t link_bytes);
 
 void dcli_release_payload(const dcli_payload *payload);
 /** Make a ZeroMQ frame that owns a payload without copying it. On failure the payload is released. */

@@ -131,8 +131,6 @@ static bool arm(dcli_endpoint *endpoint)
     return !dcli_socket_has_input(inproc->router);
 }
 
-static void disarm(dcli_endpoint *endpoint) { (void)endpoint; }
-
 static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
 {
     const struct inproc *inproc = endpoint->link;
@@ -167,7 +165,6 @@ static const dcli_transport transport = {.send = send_message,
                                          .take = take,
                                          .seems_ready = seems_ready,
                                          .arm = arm,
-                                         .disarm = disarm,
                                          .descriptors = descriptors,
                                          .close = close_inproc,
                                          .most_descriptors = 1};
@@ -210,16 +207,12 @@ static dcl_status open_inproc(dcli_endpoint *endpoint, uint64_t session)
 
 dcl_status dcli_endpoint_open(dcli_net *net, uint64_t session, int self, int peer_count, dcli_endpoint **endpoint_out)
 {
-    dcli_endpoint *endpoint = dcli_endpoint_new(net, &transport, self, peer_count);
+    dcli_endpoint *endpoint = dcli_endpoint_new(net, &transport, self, peer_count, sizeof(struct inproc));
     if (endpoint == NULL)
         return dcli_error_status();
-    struct inproc *inproc = dcli_calloc(1, sizeof *inproc);
-    endpoint->link = inproc;
-    dcl_status status = inproc == NULL ? DCL_ERR_NOMEM : open_inproc(endpoint, session);
+    dcl_status status = open_inproc(endpoint, session);
     if (status != DCL_OK) {
-        if (inproc != NULL)
-            close_inproc(endpoint);
-        dcli_endpoint_free(endpoint);
+        dcli_endpoint_close(endpoint);
         return status;
     }
     *endpoint_out = endpoint;

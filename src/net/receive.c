@@ -135,7 +135,8 @@ static int64_t until_due(const dcli_endpoint *endpoint, int64_t deadline_ns)
 static void end_sleep(dcli_endpoint *endpoint)
 {
     eventfd_t ignored;
-    endpoint->transport->disarm(endpoint);
+    if (endpoint->transport->disarm != NULL)
+        endpoint->transport->disarm(endpoint);
     if (endpoint->polled[0].revents != 0)
         (void)eventfd_read(endpoint->wake_fd, &ignored);
     atomic_store(&endpoint->sleeping, false);

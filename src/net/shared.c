@@ -76,33 +76,19 @@ static const dcli_transport transport = {.send = dcli_shared_send,
                                          .descriptors = descriptors,
                                          .close = close_shared};
 
-/* Make the transport's state. @return NULL (recorded). */
-static dcli_shared *make_shared(int peer_count)
+static dcli_endpoint *make_endpoint(dcli_net *net, int self, int peer_count)
 {
-    dcli_shared *shared = dcli_calloc(1, sizeof *shared);
-    if (shared == NULL)
+    dcli_endpoint *endpoint = dcli_endpoint_new(net, &transport, self, peer_count, sizeof(dcli_shared));
+    if (endpoint == NULL)
         return NULL;
+    dcli_shared *shared = endpoint->link;
     shared->link = dcli_calloc((size_t)peer_count, sizeof shared->link[0]);
     shared->open = dcli_calloc((size_t)peer_count, sizeof shared->open[0]);
     shared->free_flight = -1;
     shared->own_last = &shared->own_first;
     if (shared->link != NULL && shared->open != NULL)
-        return shared;
-    dcli_free(shared->link);
-    dcli_free(shared->open);
-    dcli_free(shared);
-    return NULL;
-}
-
-static dcli_endpoint *make_endpoint(dcli_net *net, int self, int peer_count)
-{
-    dcli_endpoint *endpoint = dcli_endpoint_new(net, &transport, self, peer_count);
-    if (endpoint == NULL)
-        return NULL;
-    endpoint->link = make_shared(peer_count);
-    if (endpoint->link != NULL)
         return endpoint;
-    dcli_endpoint_free(endpoint);
+    dcli_endpoint_close(endpoint);
     return NULL;
 }
 

@@ -7,6 +7,8 @@
 #ifndef DCLI_NET_SHARED_H
 #define DCLI_NET_SHARED_H
 
+#include <sys/socket.h>
+
 #include "net/buffers.h"
 #include "net/endpoint.h"
 #include "net/ring.h"
@@ -163,6 +165,17 @@ dcl_status dcli_link_break(dcli_link *link, const char *format, ...) __attribute
 void dcli_link_close(dcli_link *link);
 
 /* ---- sockets: shared_socket.c ---- */
+
+/** Room for the one descriptor of a packet. */
+typedef union dcli_packet_control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int))];
+} dcli_packet_control;
+/** Send a packet of one byte. @param descriptor  sent with it; -1: none. @return 0, or errno: EAGAIN if there is no room
+ *  now. */
+int dcli_packet_send(int socket, char byte, int descriptor);
+/** The descriptor of a received packet, or -1. There is never more than one: dcli_packet_control has room for one. */
+int dcli_packet_descriptor(struct msghdr *packet);
 
 typedef enum dcli_packet { DCLI_PACKET_NONE, DCLI_PACKET_BELL, DCLI_PACKET_DESCRIPTOR, DCLI_PACKET_BAD } dcli_packet;
 

@@ -11,16 +11,10 @@
 
 enum { BELL = 'b', DESCRIPTOR = 'd', MOST_BELLS = 4096 /* read in one go */ };
 
-typedef union control {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int))];
-} control;
-
-/* Send a packet. @return 0, or errno: EAGAIN if there is no room now. */
-static int send_packet(dcli_link *link, char type, int descriptor)
+int dcli_packet_send(int socket, char byte, int descriptor)
 {
-    control control;
-    struct iovec part = {&type, 1};
+    dcli_packet_control control;
+    struct iovec part = {&byte, 1};
     struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
     if (descriptor >= 0) {
         memset(&control, 0, sizeof control);
@@ -34,7 +28,7 @@ static int send_packet(dcli_link *link, char type, int descriptor)
     }
     ssize_t sent;
     do
-        sent = sendmsg(link->socket, &packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+        sent = sendmsg(socket, &packet, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     return sent >= 0 ? 0 : errno;
 }
@@ -48,21 +42,20 @@ static bool passes(int code)
 /* Wake up the other side. If the socket is full, this is not needed: it has something to read already. */
 void dcli_link_ring(dcli_link *link)
 {
-    int code = link->state == DCLI_LINK_OPEN ? send_packet(link, BELL, -1) : 0;
+    int code = link->state == DCLI_LINK_OPEN ? dcli_packet_send(link->socket, BELL, -1) : 0;
     if (code != 0 && !passes(code))
         dcli_link_ended(link);
 }
 
 bool dcli_link_send_descriptor(dcli_link *link, int descriptor)
 {
-    int code = send_packet(link, DESCRIPTOR, descriptor);
+    int code = dcli_packet_send(link->socket, DESCRIPTOR, descriptor);
     if (code != 0 && !passes(code))
         dcli_link_ended(link);
     return code == 0;
 }
 
-/* The descriptor of a packet, or -1. There is never more than one, since the buffer has room for one only. */
-static int descriptor_of(struct msghdr *packet)
+int dcli_packet_descriptor(struct msghdr *packet)
 {
     int descriptor = -1;
     struct cmsghdr *head = CMSG_FIRSTHDR(packet);
@@ -97,7 +90,7 @@ static bool has_none(dcli_link *link, ssize_t length)
  * DCLI_DESCRIPTOR_MISSING if this process had none free for it: then the system has dropped it. */
 static dcli_packet receive_packet(dcli_link *link, int *descriptor_out)
 {
-    control control;
+    dcli_packet_control control;
     char type[2];
     struct iovec part = {type, sizeof type};
     struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
@@ -106,7 +99,7 @@ static dcli_packet receive_packet(dcli_link *link, int *descriptor_out)
     ssize_t length = receive_bytes(link, &packet, 0);
     if (has_none(link, length))
         return DCLI_PACKET_NONE;
-    int descriptor = descriptor_of(&packet);
+    int descriptor = dcli_packet_descriptor(&packet);
     bool plain = length == 1 && (packet.msg_flags & MSG_TRUNC) == 0, cut = (packet.msg_flags & MSG_CTRUNC) != 0;
     if (plain && !cut && type[0] == BELL && descriptor < 0)
         return DCLI_PACKET_BELL;

@@ -34,8 +34,6 @@ static void close_wire(dcli_endpoint *endpoint)
     dcli_free(wire);
 }
 
-static void disarm(dcli_endpoint *endpoint) { (void)endpoint; }
-
 static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
 {
     dcli_wire_descriptors(endpoint->link, descriptors_out);
@@ -46,7 +44,6 @@ static const dcli_transport transport = {.send = dcli_wire_send,
                                          .take = dcli_wire_take,
                                          .seems_ready = dcli_wire_seems_ready,
                                          .arm = dcli_wire_arm,
-                                         .disarm = disarm,
                                          .descriptors = descriptors,
                                          .due_ns = dcli_wire_due_ns,
                                          .close = close_wire,
@@ -159,16 +156,13 @@ dcl_status dcli_endpoint_open_wire(const dcli_wire_terms *terms, dcli_endpoint *
     dcl_status status = check_terms(terms);
     if (status != DCL_OK)
         return status;
-    dcli_endpoint *endpoint = dcli_endpoint_new(terms->net, &transport, terms->self, terms->peer_count);
+    dcli_endpoint *endpoint =
+        dcli_endpoint_new(terms->net, &transport, terms->self, terms->peer_count, sizeof(dcli_wire));
     if (endpoint == NULL)
         return dcli_error_status();
-    dcli_wire *wire = dcli_calloc(1, sizeof *wire);
-    endpoint->link = wire;
-    status = wire == NULL ? DCL_ERR_NOMEM : open_wire(endpoint, terms);
+    status = open_wire(endpoint, terms);
     if (status != DCL_OK) {
-        if (wire != NULL)
-            close_wire(endpoint);
-        dcli_endpoint_free(endpoint);
+        dcli_endpoint_close(endpoint);
         return status;
     }
     *endpoint_out = endpoint;

@@ -144,9 +144,11 @@ static const dcli_transport transport = {.send = swallow,
 
 dcli_endpoint *fuzz_endpoint(dcli_net *net, fuzz_session *session)
 {
-    session->endpoint = dcli_endpoint_new(net, &transport, session->self, session->nodes + 1);
-    if (session->endpoint != NULL)
-        session->endpoint->link = session;
+    session->endpoint = dcli_endpoint_new(net, &transport, session->self, session->nodes + 1, 1);
+    if (session->endpoint == NULL)
+        return NULL;
+    dcli_free(session->endpoint->link);
+    session->endpoint->link = session;
     return session->endpoint;
 }
 
