@@ -341,21 +341,22 @@ static void tell_forgotten(const dcli_bodies *bodies, dcli_msg_kernel *kernel)
 static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
-    dcli_msg_kernel kernel = describe(known, parameters);
+    dcli_message message = {.kind = DCLI_MSG_KERNEL, .kernel = describe(known, parameters)};
+    dcli_msg_kernel *kernel = &message.kernel;
     int64_t builders[cluster->node_count];
     int answers = 0;
     for (int n = 0; n < cluster->node_count; n++)
         if (dcli_body_builder(cluster, n))
             builders[answers++] = n;
-    kernel.builder_count = answers;
-    kernel.builder = builders;
-    kernel.kernel = cluster->bodies.numbers + 1;
-    tell_forgotten(&cluster->bodies, &kernel);
-    dcl_status status = dcli_host_kernel(cluster->worker[cluster->host], &kernel);
+    kernel->builder_count = answers;
+    kernel->builder = builders;
+    kernel->kernel = cluster->bodies.numbers + 1;
+    tell_forgotten(&cluster->bodies, kernel);
+    dcl_status status = dcli_host_message(cluster->worker[cluster->host], DCL_ALL_NODES, &message, -1);
     if (status == DCL_OK) {
         known->number = ++cluster->bodies.numbers;
         known->answers_due = answers;
-        cluster->bodies.forgotten_count -= kernel.forgotten_count;
+        cluster->bodies.forgotten_count -= kernel->forgotten_count;
     }
     return status;
 }

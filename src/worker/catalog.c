@@ -271,7 +271,7 @@ static void give_entry(dcli_catalog *catalog, dcli_entry *entry)
 {
     for (int v = 0; v < entry->view_count; v++)
         if (entry->shapes[v] != NULL)
-            dcli_storage_table_end_shape(&catalog->storage_table, entry->shapes[v]);
+            dcli_storage_table_end_layout(&catalog->storage_table, entry->shapes[v]);
     dcli_entries_give(&catalog->entries, entry);
 }
 

@@ -102,7 +102,7 @@ dcl_status dcli_copying_start(dcli_worker *worker, dcli_entry *entry, int64_t ba
                        .plan = entry->plan[worker->terms.self]->plan,
                        .chunk = chunk,
                        .packed = packed,
-                       .bytes = dcli_operand_bytes(entry, 0),
+                       .bytes = dcli_element_bytes(&entry->operation, 0),
                        .parts_of_item = 1};
     if (copying->memory == NULL) {
         if (helped)

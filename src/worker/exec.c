@@ -108,7 +108,7 @@ static void note_moved(void *watch) { dcli_watch_progress(watch, DCLI_MOVING); }
 static dcl_status fill_part(dcli_device *device, dcli_entry *entry)
 {
     dcli_known_storage *held = entry->held[0];
-    size_t bytes = dcli_operand_bytes(entry, 0);
+    size_t bytes = dcli_element_bytes(&entry->operation, 0);
     int64_t count = (int64_t)(dcli_memory_bytes(held->memory) / bytes), zero = 0;
     dcl_box all = dcl_box_nd(1, &zero, &count);
     dcli_region region = dcli_region_packed(&all, 0);
@@ -126,7 +126,7 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
     for (int64_t r = 0; r < regions.count && status == DCL_OK; r++) {
         note_moved(worker->terms.watch);
         status = dcli_store_fill(worker->as_node->device, held->memory, &regions.region[r], &entry->descriptor.element,
-                                 dcli_operand_bytes(entry, 0));
+                                 dcli_element_bytes(&entry->operation, 0));
     }
     dcli_region_list_free(&regions);
     return status;

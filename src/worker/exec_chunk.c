@@ -30,7 +30,7 @@ static dcl_status copy_items(dcli_device *device, const dcli_entry *entry, const
         const dcli_item found = dcli_plan_item(plan, i), *item = &found;
         dcli_memory *memory = entry->held[item->operand]->memory;
         dcli_region packed = dcli_region_packed(&item->region.box, 0);
-        size_t of_element = dcli_operand_bytes(entry, item->operand);
+        size_t of_element = dcli_element_bytes(&entry->operation, item->operand);
         char *at = (char *)bytes + item->byte_offset;
         status = chunk->written ? dcli_store_unpack(device, memory, &item->region, at, &packed, of_element)
                                 : dcli_store_pack(device, memory, &item->region, at, &packed, of_element);

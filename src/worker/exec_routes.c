@@ -22,7 +22,7 @@ struct place {
 static dcl_status carry(dcli_device *device, const dcli_entry *entry, const dcli_route *route, struct place to,
                         struct place from, int64_t from_shift)
 {
-    size_t bytes = dcli_operand_bytes(entry, route->operand);
+    size_t bytes = dcli_element_bytes(&entry->operation, route->operand);
     dcl_status status = DCL_OK;
     for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
         dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
@@ -62,7 +62,7 @@ static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
 static dcl_status take_slot(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
                             dcli_slot *slot)
 {
-    size_t bytes = dcli_operand_bytes(entry, route->operand);
+    size_t bytes = dcli_element_bytes(&entry->operation, route->operand);
     dcli_transfer first = dcli_transfers_get(&route->transfers, 0);
     if (route->transfers.count == 1 && first.from.offset == 0 && is_run(&first, &first.from) &&
         is_run(&first, &first.to))
@@ -78,7 +78,8 @@ static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, cons
                               const char *host, dcli_stored_chunk *chunk)
 {
     dcli_device *device = worker->as_node->device;
-    size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
+    size_t bytes = dcli_element_bytes(&entry->operation, route->operand),
+           crossing = (size_t)(route->end - route->low) * bytes;
     dcli_slot *slot = NULL;
     dcli_transfer first = dcli_transfers_get(&route->transfers, 0);
     bool is_direct = route->transfers.count == 1 && is_run(&first, &first.from) && is_run(&first, &first.to);
@@ -110,7 +111,8 @@ dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const 
     if (dcli_device_in_place(worker->as_node->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
         return carry(worker->as_node->device, entry, route, (struct place){.memory = to},
                      (struct place){.host = (char *)(uintptr_t)host}, 0);
-    size_t bytes = dcli_operand_bytes(entry, route->operand), crossing = (size_t)(route->end - route->low) * bytes;
+    size_t bytes = dcli_element_bytes(&entry->operation, route->operand),
+           crossing = (size_t)(route->end - route->low) * bytes;
     dcli_slot *slot = NULL;
     dcl_status status = dcli_slot_take(worker->as_node->device, crossing, &slot);
     if (status != DCL_OK)
@@ -158,7 +160,7 @@ dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const
     const dcli_route *only = find_only_run(routes, chunk);
     if (only != NULL) { /* copied directly, without scratch memory */
         dcli_transfer transfer = dcli_transfers_get(&only->transfers, 0);
-        size_t bytes = dcli_operand_bytes(entry, only->operand);
+        size_t bytes = dcli_element_bytes(&entry->operation, only->operand);
         return dcli_slot_fetch(slot, source_of(entry, only, from), (size_t)transfer.from.offset * bytes,
                                (size_t)only->elements * bytes);
     }
@@ -243,7 +245,7 @@ static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const 
 
 static void count_bytes(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route)
 {
-    worker->counters.bytes_copied += route->elements * (int64_t)dcli_operand_bytes(entry, route->operand);
+    worker->counters.bytes_copied += route->elements * (int64_t)dcli_element_bytes(&entry->operation, route->operand);
 }
 
 dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,

@@ -8,7 +8,7 @@ dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dc
     dcli_replica_memory *copy =
         dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
     if (copy != NULL && copy->memory == NULL && stage->kind == DCLI_STAGE_NEW_REPLICA) {
-        size_t bytes = (size_t)stage->elements * dcli_operand_bytes(entry, stage->operand);
+        size_t bytes = (size_t)stage->elements * dcli_element_bytes(&entry->operation, stage->operand);
         dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements",
                                              dcli_memory_create_private, &copy->memory);
         if (status != DCL_OK)
@@ -28,7 +28,7 @@ static dcl_status fill_not_stored(dcli_device *device, const dcli_entry *entry, 
 {
     dcli_region whole = dcli_stage_region(&entry->operation, stage, at, &stage->box);
     return dcli_store_fill(device, target, &whole, &entry->operation.operand[stage->operand].layout->fill_value,
-                           dcli_operand_bytes(entry, stage->operand));
+                           dcli_element_bytes(&entry->operation, stage->operand));
 }
 
 /* Allocate the new replicas, and write the fill value where stages and replicas have elements that are not stored. */

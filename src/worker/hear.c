@@ -316,7 +316,7 @@ static dcl_status hear_as_host(dcli_worker *worker, dcli_received *received)
         fleet->refused(fleet->user, from, (dcl_status)message->refused.status, message->refused.sentence);
         return DCL_OK;
     case DCLI_MSG_SEEN:
-        dcli_host_seen(worker, from, &message->seen);
+        dcli_question_answer(worker, from, message->seen.number, message->seen.yes);
         return DCL_OK;
     default:
         return hear_peer(worker, received);

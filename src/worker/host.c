@@ -187,11 +187,6 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
     return DCL_OK;
 }
 
-dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel)
-{
-    return dcli_host_message(host, DCL_ALL_NODES, &(dcli_message){.kind = DCLI_MSG_KERNEL, .kernel = *kernel}, -1);
-}
-
 void dcli_host_stop(dcli_worker *host) { post(host, NULL); }
 
 void dcli_host_look_again(dcli_worker *host) { dcli_endpoint_wake(host->endpoint); }
@@ -210,6 +205,18 @@ void dcli_host_report_loss(dcli_worker *host, int node, const char *seen)
     unlock_and_wake(host);
 }
 
+/* Pack a message and queue it; or free the item. */
+static dcl_status post_message(dcli_worker *host, dcli_posted *posted, const dcli_message *message)
+{
+    dcl_status status = dcli_message_pack(message, &posted->packed, &posted->packed_bytes);
+    if (status != DCL_OK) {
+        free_posted(posted);
+        return status;
+    }
+    post(host, posted);
+    return DCL_OK;
+}
+
 dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
                           const char *key)
 {
@@ -224,13 +231,7 @@ dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *l
         posted->link = *link;
     dcli_message message = {.kind = DCLI_MSG_JOINED,
                             .joined = {.peer = node, .epoch = 1, .first_operation = 1, .address = address, .key = key}};
-    dcl_status status = dcli_message_pack(&message, &posted->packed, &posted->packed_bytes);
-    if (status != DCL_OK) {
-        free_posted(posted);
-        return status;
-    }
-    post(host, posted);
-    return DCL_OK;
+    return post_message(host, posted, &message);
 }
 
 dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor)
@@ -242,13 +243,7 @@ dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *me
         return DCL_ERR_NOMEM;
     }
     posted->descriptor = descriptor;
-    dcl_status status = dcli_message_pack(message, &posted->packed, &posted->packed_bytes);
-    if (status != DCL_OK) {
-        free_posted(posted);
-        return status;
-    }
-    post(host, posted);
-    return DCL_OK;
+    return post_message(host, posted, message);
 }
 
 /* ---- the host's worker -------------------------------------------------------------------------------------------- */

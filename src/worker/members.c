@@ -257,11 +257,6 @@ dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count)
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 
-void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen)
-{
-    dcli_question_answer(worker, from, seen->number, seen->yes);
-}
-
 void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool yes)
 {
     struct dcli_question *question = &worker->as_host->question;

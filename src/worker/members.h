@@ -17,8 +17,6 @@ dcl_status dcli_peer_is_gone(dcli_worker *worker, int peer);
 dcl_status dcli_host_lose(dcli_worker *worker, int peer, const char *seen);
 /** Host: a node reports that it cannot reach another one. */
 dcl_status dcli_host_complaint(dcli_worker *worker, int from, const dcli_msg_lost *lost);
-/** Host: a node answers a question about a file. */
-void dcli_host_seen(dcli_worker *worker, int from, const dcli_msg_seen *seen);
 
 /** Host: a node sends its counters. */
 void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *counts);

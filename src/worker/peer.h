@@ -340,10 +340,4 @@ dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dc
 /** Get the counters for a MARKS message: [DCLI_MSG_COUNTERS]. */
 void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[]);
 
-/** Size of an operand's element, in bytes. */
-static inline size_t dcli_operand_bytes(const dcli_entry *entry, int operand)
-{
-    return dcli_element_bytes(&entry->operation, operand);
-}
-
 #endif

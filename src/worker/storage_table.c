@@ -33,9 +33,7 @@ static dcli_shared_layout *oldest_unused(const dcli_storage_table *storage_table
     return oldest;
 }
 
-/* End a use of a layout. Some unused layouts are retained with their plans, for arrays that are remapped back and
- * forth. */
-static void end_layout_use(dcli_storage_table *storage_table, dcli_shared_layout *shared)
+void dcli_storage_table_end_layout(dcli_storage_table *storage_table, dcli_shared_layout *shared)
 {
     if (--shared->uses > 0)
         return;
@@ -102,11 +100,6 @@ static dcl_status bind_descriptor(const dcli_storage_table *storage_table, const
     return status;
 }
 
-void dcli_storage_table_end_shape(dcli_storage_table *storage_table, dcli_shared_layout *shape)
-{
-    end_layout_use(storage_table, shape);
-}
-
 dcl_status dcli_storage_table_shape(dcli_storage_table *storage_table, dcli_known_storage *held,
                                     const dcli_msg_view *view, dcli_shared_layout **shape_out)
 {
@@ -125,7 +118,7 @@ dcl_status dcli_storage_table_shape(dcli_storage_table *storage_table, dcli_know
             return status;
         s = held->next_shape++ % DCLI_MOST_SHAPES;
         if (held->shape[s] != NULL)
-            end_layout_use(storage_table, held->shape[s]);
+            dcli_storage_table_end_layout(storage_table, held->shape[s]);
         held->shape[s] = shape;
     }
     held->shape[s]->uses++;
@@ -166,8 +159,8 @@ void dcli_storage_table_drop(dcli_storage_table *storage_table, dcli_known_stora
             forget_peers(held, storage_table->node_count);
             for (int s = 0; s < DCLI_MOST_SHAPES; s++)
                 if (held->shape[s] != NULL)
-                    end_layout_use(storage_table, held->shape[s]);
-            end_layout_use(storage_table, held->shared);
+                    dcli_storage_table_end_layout(storage_table, held->shape[s]);
+            dcli_storage_table_end_layout(storage_table, held->shared);
             dcli_free(held);
             return;
         }

@@ -61,10 +61,12 @@ dcl_status dcli_storage_table_create(dcli_storage_table *storage_table, const dc
 void dcli_storage_table_trim(dcli_storage_table *storage_table);
 /** Remove a storage. The caller releases its memory. */
 void dcli_storage_table_drop(dcli_storage_table *storage_table, dcli_known_storage *held);
-/** Get the layout of a storage in another shape; end it with dcli_storage_table_end_shape(). */
+/** Get the layout of a storage in another shape; end its use with dcli_storage_table_end_layout(). */
 dcl_status dcli_storage_table_shape(dcli_storage_table *storage_table, dcli_known_storage *held,
                                     const dcli_msg_view *view, dcli_shared_layout **shape_out);
-void dcli_storage_table_end_shape(dcli_storage_table *storage_table, dcli_shared_layout *shape);
+/** End a use of a layout. Some unused layouts are retained with their plans, for arrays that are remapped back and
+ *  forth. */
+void dcli_storage_table_end_layout(dcli_storage_table *storage_table, dcli_shared_layout *shared);
 
 /** Size of a node's part, in bytes. */
 size_t dcli_known_storage_bytes(const dcli_known_storage *held, int node);

@@ -134,8 +134,6 @@ const char *dcli_worker_kind(const dcli_worker *worker);
  *  @param strides  [box.rank] elements between neighbours of the box along each axis. */
 dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, dcli_lent *lent,
                                const int64_t strides[]);
-/** Queue a body for all peers, after everything queued before. */
-dcl_status dcli_host_kernel(dcli_worker *host, const dcli_msg_kernel *kernel);
 /** Report the loss of a node, and how it was noticed. Cannot fail. */
 void dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
 /** Queue a message for one node, or for all (DCL_ALL_NODES), in order with descriptors. A KERNEL or JOINED for the

@@ -88,9 +88,9 @@ void fuzz_call_operation(fuzz_world *world)
 void fuzz_call_kernel(fuzz_world *world)
 {
     static dcli_msg_parameter parameters[DCLI_MOST_OPERANDS];
-    dcli_msg_kernel kernel;
-    if (fuzz_kernel(&world->program, &world->session.input, &kernel, parameters))
-        dcli_host_kernel(world->host, &kernel);
+    dcli_message message = {.kind = DCLI_MSG_KERNEL};
+    if (fuzz_kernel(&world->program, &world->session.input, &message.kernel, parameters))
+        dcli_host_message(world->host, DCL_ALL_NODES, &message, -1);
 }
 
 void fuzz_call_ask(fuzz_world *world, bool counts)

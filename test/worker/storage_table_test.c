@@ -110,14 +110,14 @@ Test(storage_table, shapes_last_as_long_as_their_uses)
         cr_assert_eq(dcli_storage_table_shape(storage_table, held, &view, &shape[s]), DCL_OK, "%s", dcl_error());
         cr_assert_eq(dcli_storage_table_shape(storage_table, held, &view, &again), DCL_OK, "%s", dcl_error());
         cr_expect_eq(again, shape[s]);
-        dcli_storage_table_end_shape(storage_table, again);
+        dcli_storage_table_end_layout(storage_table, again);
     }
     cr_expect_eq(layouts_ended, 0, "the first one has been given up, and is in use");
     cr_expect_eq(storage_table->unused_count, 0);
-    dcli_storage_table_end_shape(storage_table, shape[0]);
+    dcli_storage_table_end_layout(storage_table, shape[0]);
     cr_expect_eq(storage_table->unused_count, 1);
     for (int s = 1; s < SIDES; s++)
-        dcli_storage_table_end_shape(storage_table, shape[s]);
+        dcli_storage_table_end_layout(storage_table, shape[s]);
     cr_expect_eq(storage_table->unused_count, 1, "the storage remembers the others");
     dcli_storage_table_free(storage_table);
     cr_expect_eq(layouts_ended, SIDES + 1);
