@@ -8,8 +8,8 @@
 
 enum {
     LEAST_BYTES = 256,
-    EXACT_BYTES = 1 << 20,  /* smaller buffers have a power of two of bytes, so that they fit more often */
-    MOST_OF_LIMIT = 4       /* times the limit: most bytes retained while the device is busy */
+    EXACT_BYTES = 1 << 20, /* smaller buffers have a power of two of bytes, so that they fit more often */
+    MOST_OF_LIMIT = 4      /* times the limit: most bytes retained while the device is busy */
 };
 
 /* The size of the buffer for that many bytes. */

@@ -117,6 +117,48 @@ static dcl_status put_row(dcli_launch *launch, int length, const int64_t row[])
     return DCL_OK;
 }
 
+/* The axis along which `next` follows a row; -1: none, or more than one, or the rows differ otherwise. All accesses and
+ * indices of `next` then are those that the row would have if it were longer. */
+static int follows_along(const dcli_body *body, const int64_t row[], const int64_t next[])
+{
+    int start = dcli_row_at(body, DCLI_ROW_START, 0), count = dcli_row_at(body, DCLI_ROW_COUNT, 0),
+        stride = dcli_row_at(body, DCLI_ROW_STRIDE, 0), length = dcli_row_length(body), axis = -1;
+    for (int m = 0; m < body->space_rank; m++)
+        if (row[start + m] != next[start + m]) {
+            if (axis >= 0)
+                return -1;
+            axis = m;
+        }
+    if (axis < 0)
+        return -1;
+    int64_t expected[length];
+    memcpy(expected, row, (size_t)length * sizeof row[0]);
+    expected[start + axis] += row[count + axis] * row[stride + axis];
+    expected[count + axis] = next[count + axis];
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].reach == DCLI_REACH_AFFINE && dcli_row_field_length(body, DCLI_ROW_STEP, a) > 0)
+            expected[dcli_row_at(body, DCLI_ROW_OFFSET, a)] +=
+                row[count + axis] * row[dcli_row_at(body, DCLI_ROW_STEP, a) + axis];
+    return memcmp(expected, next, (size_t)length * sizeof next[0]) == 0 ? axis : -1;
+}
+
+/* Lengthen one of the launch's last rows by `next` if that follows it, as do the works of consecutive tiles: one row
+ * takes no table of rows, and the borders of all tiles take one launch. @return whether it does. */
+static bool lengthen_row(const dcli_body *body, dcli_launch *launch, const int64_t next[])
+{
+    enum { MOST_TRIED = 4 }; /* a tile has few borders */
+    int length = dcli_row_length(body), count = dcli_row_at(body, DCLI_ROW_COUNT, 0);
+    for (int64_t r = launch->row_count - 1; r >= 0 && r >= launch->row_count - MOST_TRIED; r--) {
+        int64_t *row = launch->row + r * length;
+        int axis = follows_along(body, row, next);
+        if (axis >= 0) {
+            row[count + axis] += next[count + axis];
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Add the row of a work of a tile kernel to its launch. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status add_tile(const dcli_traits *traits, const dcli_body *body, const dcli_work *work,
                            const dcli_binding bindings[], const int64_t base[], dcli_lowered *lowered)
@@ -155,13 +197,15 @@ static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int le
     return DCL_OK;
 }
 
-/* Cut a row into rows of a size that suits the device, and add them to the launch. On a GPU it stays one row. @return
- * DCL_OK or DCL_ERR_NOMEM. */
+/* Cut a row into rows of a size that suits the device, and add them to the launch. On a GPU it stays one row, or
+ * lengthens one. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
     int rank = body->space_rank, length = dcli_row_length(body);
     const int64_t *all = whole + dcli_row_at(body, DCLI_ROW_COUNT, 0);
     int64_t shape[DCL_MAX_RANK];
+    if (traits->is_gpu && lengthen_row(body, launch, whole))
+        return DCL_OK;
     if (traits->is_gpu || dcli_volume(rank, all) == 1)
         return put_row(launch, length, whole);
     bool turns = dcli_body_row_shape(body, all, traits->compute_units, traits->element_ns, shape);

@@ -452,8 +452,7 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     const dcli_lowered *lowered = &prepared->lowered;
     dcl_status status = take_arena(worker, lowered, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, lowered))
-        status =
-            dcli_memory_create_private(worker->as_node->device, DCLI_REPORT_LONGS * sizeof(int64_t), &running->report);
+        status = dcli_exec_take_report(worker->as_node, &running->report);
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, entry, plan, in, lowered->stage_at, &lowered->routes, running->arena);
     if (status == DCL_OK)
@@ -579,12 +578,12 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
                                   batch_of(worker, running), running->passes, running->arena);
     if (status != DCL_OK)
         dcli_keep_problem(running->entry);
-    dcli_exec_pass_report(worker, running);
+    running->status = running->status != DCL_OK ? running->status : status;
+    dcli_exec_end_report(worker, running);
     worker->as_node->passing -= running->passes != NULL && running->passes_to_parts;
     assert(worker->as_node->passing >= 0);
     dcli_pending_set_hold(worker);
     dcli_slot_give(running->report_slot);
-    dcli_memory_release(running->report);
     dcli_memory_release(running->arena);
-    return running->status != DCL_OK ? running->status : status;
+    return running->status;
 }

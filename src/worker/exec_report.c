@@ -121,8 +121,17 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
     dcli_text_free(&outputs);
 }
 
-void dcli_exec_pass_report(dcli_worker *worker, const dcli_running *running)
+dcl_status dcli_exec_take_report(dcli_as_node *own, dcli_memory **report_out)
 {
+    if (own->report_count == 0)
+        return dcli_memory_create_private(own->device, DCLI_REPORT_LONGS * sizeof(int64_t), report_out);
+    *report_out = own->report[--own->report_count];
+    return DCL_OK;
+}
+
+void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running)
+{
+    dcli_as_node *own = worker->as_node;
     int64_t report[DCLI_REPORT_LONGS];
     if (running->report == NULL)
         return;
@@ -131,6 +140,11 @@ void dcli_exec_pass_report(dcli_worker *worker, const dcli_running *running)
         memcpy(report, dcli_slot_host(running->report_slot), sizeof report);
     else
         status = dcli_memory_get(running->report, 0, report, sizeof report);
-    if (status == DCL_OK && (int32_t)report[0] != 0)
+    bool found = status == DCL_OK && (int32_t)report[0] != 0;
+    if (found)
         send_report(worker, running->entry, report);
+    if (found || status != DCL_OK || running->status != DCL_OK || own->report_count == DCLI_MOST_REPORTS)
+        dcli_memory_release(running->report);
+    else
+        own->report[own->report_count++] = running->report;
 }

@@ -164,12 +164,16 @@ typedef struct dcli_as_host {
     dcli_copying *copying;              /* list of running copies, in the order of their start */
 } dcli_as_host;
 
+enum { DCLI_MOST_REPORTS = 8 }; /* most report memories that a node retains */
+
 /** The part of a worker that only a node's has. Used by its thread only. */
 typedef struct dcli_as_node {
     dcli_device *device;
     dcli_memory *nothing;  /* dummy memory for kernel arguments without elements */
     dcli_running *running; /* [running_first .. running_count) are in use */
     int64_t running_first, running_count, running_capacity;
+    dcli_memory *report[DCLI_MOST_REPORTS]; /* [report_count] memory for reports that contains zeros */
+    int report_count;
     int64_t passing;     /* number of running batches that still have to copy to own parts */
     bool measuring;      /* a running batch is timed */
     dcli_moving *moving; /* [moving_count] in the order of their start */
@@ -282,8 +286,12 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
 bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running);
 /** End a batch: release what it held, pass on its report and its outputs. @return its result. */
 dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running);
-/** Send the report of a batch to the host, if there is one. exec_report.c. */
-void dcli_exec_pass_report(dcli_worker *worker, const dcli_running *running);
+/** Take memory for the report of a batch; it contains zeros. exec_report.c. @return DCL_OK, DCL_ERR_NOMEM or
+ *  DCL_ERR_DEVICE. */
+dcl_status dcli_exec_take_report(dcli_as_node *own, dcli_memory **report_out);
+/** Send the report of an ended batch to the host if it found a stray access. Its memory is retained for another batch
+ *  if it still contains zeros, and released otherwise. */
+void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running);
 /** `kernel`, if all running kernels are of the body with this number; 0: others run, too. */
 int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
 /** Compile the kernel for this worker's device, if not done yet. @return DCL_OK, or the earlier result. */

@@ -147,20 +147,25 @@ static dcl_status retry_held(dcli_worker *worker)
 }
 
 /* Carry out actions that are due, with a limit on copies in a row: peers wait for grants and credits, and the watchdog
- * for progress. *more_out: more actions are due. */
+ * for progress. On a device with memory of its own an action costs tens of microseconds in the driver, so there the
+ * limit is a time: meanwhile its first transfers end, and what they were for can go on. *more_out: more actions are
+ * due. */
 static dcl_status act(dcli_worker *worker, bool *more_out)
 {
+    enum { MOST_NS = 50000 };
     const int64_t most_bytes = 1 << 20;
     int64_t copied = worker->counters.bytes_copied;
     dcli_as_node *own = worker->as_node;
     dcli_action action;
+    bool separate = own != NULL && !dcli_device_in_place(own->device);
+    int64_t end_ns = separate ? dcli_monotonic_ns() + MOST_NS : INT64_MAX;
     dcl_status status = own != NULL ? retry_held(worker) : DCL_OK;
     while (status == DCL_OK && !*more_out && !dcli_watch_is_given_up(worker->terms.watch) &&
            dcli_node_next(worker->node, &action)) {
         status = dcli_perform(worker, &action);
         if (own != NULL && own->held.operation == NULL)
             own->spin_end_ns = 0;
-        *more_out = worker->counters.bytes_copied - copied >= most_bytes;
+        *more_out = worker->counters.bytes_copied - copied >= most_bytes || (separate && dcli_monotonic_ns() >= end_ns);
     }
     if (status == DCL_OK && own != NULL)
         status = dcli_device_flush(own->device);
@@ -386,7 +391,7 @@ static int64_t ahead_bytes(const dcli_worker *worker)
  * unpacking wait for a running kernel. */
 static int64_t most_local_bytes(const dcli_worker *worker)
 {
-    enum { TILES = 32 };
+    enum { TILES = 64 };
     bool joins = !worker->is_host && !dcli_device_in_place(worker->as_node->device);
     return joins ? TILES * (int64_t)worker->terms.config->tile_bytes : 0;
 }
@@ -453,6 +458,8 @@ static void close_as_node(dcli_worker *worker)
     }
     dcli_free(own->kept_back);
     dcli_memory_release(own->nothing);
+    while (own->report_count > 0)
+        dcli_memory_release(own->report[--own->report_count]);
     dcli_device_close(own->device); /* waits for callbacks, which wake the endpoint */
     dcli_free(own);
 }

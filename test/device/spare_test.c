@@ -72,8 +72,8 @@ Test(spare, sizes_near_each_other_share_buffers_and_others_do_not)
     static const struct {
         size_t first, second;
         int made;
-    } cases[] = {{96, 100, 0},           {200, 256, 0},         {256, 257, 1},    {1 << 20, (1 << 20) - 70000, 0},
-                 {9 << 20, 8 << 20, 0},  {10 << 20, 8 << 20, 1}, {8 << 20, 9 << 20, 1}, {BYTES, 1, 1}};
+    } cases[] = {{96, 100, 0},          {200, 256, 0},          {256, 257, 1},         {1 << 20, (1 << 20) - 70000, 0},
+                 {9 << 20, 8 << 20, 0}, {10 << 20, 8 << 20, 1}, {8 << 20, 9 << 20, 1}, {BYTES, 1, 1}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         dcli_device *device = open_apart();
         dcli_memory *memory = make(device, cases[c].first);

@@ -255,6 +255,43 @@ Test(lower, segments_are_sets_of_rows)
     test_ops_free();
 }
 
+/* On a GPU the tiles of one part are one row, also where the body sees its indices, and so are their borders. */
+Test(lower, consecutive_tiles_are_one_row)
+{
+    const dcl_grid grid = {.type = DCL_INT64, .rank = 2, .extent = {512, 256}};
+    const dcli_layout *layout = test_layout("block,*", NODES, &grid);
+    const dcli_operation *operation =
+        TEST_FORALL(1, "int n = 256; C(i,j) = j > 0 && j < n - 1 ? A(i,j-1) + A(i,j+1) : i;",
+                    {DCL_ACCESS_OUT, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
+    const dcli_traits traits = traits_of(GPU);
+    dcli_plan_terms terms = {.node_count = NODES,
+                             .ways = test_ways(false),
+                             .batch_bytes = 1 << 14, /* eight rows of the grid, of 256 on the node */
+                             .local_bytes = 1 << 20,
+                             .chunk_bytes = 1 << 22,
+                             .pool_bytes = INT64_C(1) << 40,
+                             .kept_bytes = 1 << 20};
+    dcli_plan *plan;
+    cr_assert_eq(dcli_plan_make(operation, 0, &terms, &plan), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(plan->batch_count, 1);
+    cr_assert_gt(plan->batch[0].work_count, 32 * 2, "several works a tile");
+    dcli_lowered lowered = {0};
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    int64_t rows = 0, elements = 0, length = dcli_row_length(operation->body);
+    int count = dcli_row_at(operation->body, DCLI_ROW_COUNT, 0);
+    for (int64_t l = 0; l < lowered.launch_count; l++)
+        for (int64_t r = 0; r < lowered.launch[l].row_count; r++) {
+            const int64_t *row = lowered.launch[l].row + r * length;
+            rows++;
+            elements += row[count] * row[count + 1];
+        }
+    cr_expect_eq(rows, 3, "the inside, and the first and last column: %d rows", (int)rows);
+    cr_expect_eq(elements, 256 * 256);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
 /* Rows of a costly body are cut finely, and reordered so that neighbours are computed by different work-items. */
 Test(lower, costly_rows_take_turns)
 {
