@@ -88,7 +88,7 @@ DCL_API dcl_status dcl_wait_for(dcl_array *array, double seconds);
 typedef struct dcl_npy_info {
     dcl_grid grid;      /**< type, rank and extents; origin 0 */
     bool fortran_order; /**< first axis fastest in the file */
-    bool swapped;       /**< the bytes of each element are in the reverse of this host's order */
+    bool swapped;       /**< the byte order of the elements is the reverse of this host's */
     int64_t data_start; /**< bytes from the start of the file to the first element */
 } dcl_npy_info;
 
@@ -101,7 +101,7 @@ DCL_API dcl_status dcl_npy_inspect(const char *path, dcl_npy_info *info_out);
  *  Each node reads its own part of the file if all nodes can see the file. Threads of the program and processes of local:N
  *  can. Nodes of workers can if every worker was started with a folder of files (dcl_worker_config.files), and the file is in
  *  this folder, under the same absolute path as on the program's host. Otherwise the program reads the file and sends the
- *  elements to the nodes. DCL_FILES forces one of the two. If the map stores only some elements, the others are passed over.
+ *  elements to the nodes. DCL_FILES selects one of these two ways. If the map stores only some elements, the others are passed over.
  *  @return DCL_OK; DCL_ERR_FILE (as dcl_npy_inspect(), or another type or shape), DCL_ERR_INVALID. A refused call changes
  *          nothing. A call that fails in the middle of the file fails the array. */
 DCL_API dcl_status dcl_load_npy(dcl_array *array, const char *path);

@@ -17,8 +17,8 @@ typedef struct dcl_counters {
     int64_t
         blocks_moved;    /**< planned: blocks that contain at least one of the elements counted in bytes_moved, once per
                                  operation, node and argument */
-    int64_t bytes_moved; /**< planned: bytes a node's tasks read or write of elements it does not own, once per
-                                operation, node and argument, whatever the medium */
+    int64_t bytes_moved; /**< planned: bytes of elements that a node's tasks read or write and another node owns, once
+                                per operation, node and argument, however they are transferred */
     int64_t
         messages_planned; /**< planned: messages of data that a node's tasks receive (inputs that cannot be read in place)
                                  and send (outputs that other nodes own). Sent as planned unless a node fails */
@@ -26,7 +26,7 @@ typedef struct dcl_counters {
     int64_t bytes_sent;   /**< bytes of data in messages */
     int64_t bytes_copied; /**< bytes copied on a node: packing, unpacking, staging */
     int64_t messages_sent; /**< messages of every kind, except those of dcl_stats() itself */
-    int64_t kernels_built; /**< OpenCL programs compiled (found in no cache of this cluster) */
+    int64_t kernels_built; /**< OpenCL programs compiled because no cache of this cluster had them */
     int64_t launches;      /**< kernels started */
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
 } dcl_counters;

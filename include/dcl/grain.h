@@ -28,7 +28,8 @@ typedef struct dcl_tile {
     const dcl_box *box; /**< [box_count] disjoint; borrowed for the call */
 } dcl_tile;
 
-/** Called with one tile after the other. A result other than DCL_OK ends the walk, which returns it. */
+/** Called with one tile after the other. If it returns anything but DCL_OK, the function that called it ends and returns
+ *  that status. */
 typedef dcl_status dcl_tile_fn(void *user, const dcl_tile *tile);
 
 /** Visit the tiles of a node. Their boxes are disjoint and cover exactly the node's elements. A tile without elements is not

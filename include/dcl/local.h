@@ -21,8 +21,8 @@ extern "C" {
 DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visit, void *user);
 
 /** Prefetch the elements of a box to a node. The node makes replicas of the elements that it does not own. Bodies that
- *  read them there use the replicas and move nothing, until the elements are written or the replicas dropped
- *  (dcl_keep(array, false)). A failed operation, and a node that joins, drop all replicas. Elements that the node
+ *  read these elements on this node use the replicas and move nothing, until the elements are written or the replicas
+ *  dropped (dcl_keep(array, false)). A failed operation, and a node that joins, drop all replicas. Elements that the node
  *  already has are not moved again. A call that has nothing to move sends no message.
  *
  *  Order: a move sees the elements as all earlier calls have written them. The node requests the data at once and receives

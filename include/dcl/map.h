@@ -263,8 +263,8 @@ DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
  *  C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). This holds for inputs of bodies with affine
  *  subscripts, DCL_IN_HALO and DCL_IN_CROSS. It holds neither for inputs with another declaration (DCL_IN_ALL,
  *  DCL_IN_BOX, ...: dcl_forall()), nor for outputs, dcl_read() or dcl_write(). A read beyond the width is a read outside the
- *  grid. An axis of a view is periodic if it shows all of a periodic axis in steps of 1 or -1: so it is in transposed,
- *  permuted, shifted and reversed views, but not in cut and reshaped ones.
+ *  grid. An axis of a view is periodic if it shows all of a periodic axis in steps of 1 or -1, as in transposed, permuted,
+ *  shifted and reversed views. Cut axes, and those of reshaped views, are not periodic.
  *
  *  @param map       any map but a replicated or strided one. If it has a halo, this one replaces it.
  *  @param rank      length of low, high and periodic: the rank of the grids served, or 1 for all axes alike.
@@ -363,7 +363,7 @@ static inline dcl_status dcl_map_describe(const dcl_map *map, const dcl_grid *gr
     return dcl_map_describe_sized(map, grid, properties_out, sizeof *properties_out);
 }
 
-/** Called with one box after the other. A result other than DCL_OK ends the walk, which returns it. */
+/** Called with one box after the other. If it returns anything but DCL_OK, dcl_map_boxes() ends and returns that status. */
 typedef dcl_status dcl_box_fn(void *user, const dcl_box *box);
 
 /** Visit the boxes of a node's elements. They are disjoint, cover all its elements, and come in the order of storage.

@@ -22,8 +22,8 @@ extern "C" {
  *  @param map    borrowed, of the array's cluster; the array keeps what it needs. Earlier results of dcl_map_of()
  *                become invalid.
  *  @return DCL_OK when started; DCL_ERR_INVALID (NULL, a view, another cluster, map and grid do not fit), DCL_ERR_NOMEM
- *          (a node has no room for its new part), DCL_ERR_NODE_LOST (the new map uses a lost node), the error of a
- *          failed array. After these errors the array has its old map and contents. If a node fails later, while it
+ *          (a node has no room for its new part), DCL_ERR_NODE_LOST (elements would lie on a lost node), the error
+ *          of a failed array. After these errors the array has its old map and contents. If a node fails later, while it
  *          copies, the array fails, as with dcl_forall(). */
 DCL_API dcl_status dcl_remap(dcl_array *array, dcl_map *map);
 

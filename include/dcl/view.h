@@ -15,8 +15,8 @@ extern "C" {
  *
  *   - Writing to a view writes to the base. A view with a broadcast axis cannot be written.
  *   - An operation may write a view and also use the base, or other views of the base, if these share no element with the
- *     view. If they do, only one of them may be an argument of a body, and all accesses of the body to it must have the
- *     same subscripts (dcl_forall()). A reshaped view (dcl_reshape()) counts as sharing elements with its base and with all
+ *     view. If they do, only one of these arrays may be an argument of a body, and all accesses to it must have the same
+ *     subscripts (dcl_forall()). A reshaped view (dcl_reshape()) counts as sharing elements with its base and with all
  *     other views of the base.
  *   - A view follows its base: after dcl_swap() it shows the base's new contents. dcl_swap() itself takes no views.
  *   - If the base has failed, its views have failed. If a view shows every element of the base, one operation that

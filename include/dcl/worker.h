@@ -52,9 +52,9 @@ static inline void dcl_worker_defaults(dcl_worker_config *config_out)
 
 /** Offer the devices of this host until dcl_worker_stop(). Each session (dcl/base.h) that uses this worker gets one
  *  worker process per device here. When the program ends, for whatever reason, these processes end, and their memory and
- *  sockets are freed (docs/workers.md has exceptions). The call makes its own process undumpable: there are no core dumps,
- *  and other processes cannot trace it. It also makes it a child subreaper (PR_SET_CHILD_SUBREAPER): it adopts orphaned
- *  descendants, in order to end them.
+ *  sockets are freed (docs/workers.md has exceptions). The call makes the calling process undumpable: it leaves no core
+ *  dump, and other processes cannot trace it. The process also becomes a child subreaper (PR_SET_CHILD_SUBREAPER): it
+ *  adopts orphaned descendants, in order to end them.
  *  @return DCL_OK after dcl_worker_stop(); DCL_ERR_INVALID (configuration), DCL_ERR_FILE (keys, token, folder),
  *          DCL_ERR_DEVICE (no device), DCL_ERR_NETWORK (bad address, port in use, or the check that strangers are
  *          refused has failed). */
