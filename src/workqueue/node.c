@@ -341,14 +341,28 @@ static bool next_marks(dcli_node *node, dcli_action *action)
     return false;
 }
 
+/* Packs and batches take turns: other nodes wait for packs, but a node that serves many in a row lets its own device wait.
+ */
+static bool next_work(dcli_node *node, dcli_action *action)
+{
+    bool packed = node->packed_last;
+    node->packed_last = false;
+    if (packed && next_batch(node, action))
+        return true;
+    if (next_exchange(node, action)) {
+        node->packed_last = action->kind == DCLI_DO_PACK;
+        return true;
+    }
+    return !packed && next_batch(node, action);
+}
+
 bool dcli_node_next(dcli_node *node, dcli_action *action_out)
 {
     advance_cursor(node);
     grant_ahead(node);
     dcli_advance_marks(node);
-    return next_notice(node, action_out) || next_send(node, action_out) || next_exchange(node, action_out) ||
-           next_batch(node, action_out) || next_credit(node, action_out) || next_retired(node, action_out) ||
-           next_marks(node, action_out);
+    return next_notice(node, action_out) || next_send(node, action_out) || next_work(node, action_out) ||
+           next_credit(node, action_out) || next_retired(node, action_out) || next_marks(node, action_out);
 }
 
 void dcli_node_hold(dcli_node *node, bool hold) { node->held = hold; }
