@@ -46,7 +46,7 @@ struct dcli_buffers {
     bool shared, others_write;
     bool (*drop)(void *user, const void *bytes); /* set by the only thread that returns buffers */
     void *drop_user;
-    struct region **region; /* [region_count] */
+    struct region **region; /* [region_count] all regions */
     int64_t region_count, region_capacity;
     struct region *slab[SLAB_CLASSES]; /* the slab that may have slots left to carve; NULL: none */
     uint64_t last_region;

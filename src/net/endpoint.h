@@ -35,7 +35,7 @@ typedef struct dcli_session {
     uint64_t number;
     int peer_count, endpoints;
     struct dcli_session *next;
-    dcli_mailbox mailbox[]; /* [peer_count] */
+    dcli_mailbox mailbox[]; /* [peer_count] what each peer is sent */
 } dcli_session;
 
 struct dcli_net {
@@ -72,7 +72,7 @@ typedef struct dcli_incoming {
     int from;
     const void *bytes; /* the packed message; valid until the next one is taken */
     size_t length;
-    const void *payload; /* NULL: none */
+    const void *payload; /* the payload; NULL: there is none */
     size_t payload_bytes;
     bool payload_missing; /* a payload was sent, but there was no memory or descriptor for it here */
     int extra_frames;     /* number of frames after the message's own: 1 if it has a payload; more are refused */
@@ -117,7 +117,7 @@ struct dcli_endpoint {
     struct pollfd *polled;        /* [polled_capacity] what the last poll() has found: one of the sets */
     struct pollfd *polled_set[2]; /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
     bool in_poll[2];              /* for each poll set: a thread is in poll() with it */
-    int *descriptors;             /* [polled_capacity] */
+    int *descriptors;             /* [polled_capacity] memory for the descriptors of the transport */
     int polled_capacity;
     bool *lost; /* [peer_count] lost peers: nothing is sent to them or taken from them */
     int wake_fd;

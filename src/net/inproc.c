@@ -59,7 +59,7 @@ static dcl_status send_frames(dcli_endpoint *endpoint, int to, zmq_msg_t *header
             return DCL_OK;
     }
     dcl_status status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_msg_send", "the peer is gone: treat it as lost");
-    inproc->broken[to] = !whole; /* the next message would be taken for the missing frame */
+    inproc->broken[to] = !whole; /* then nothing more is sent: the next message would be taken for the missing frame */
     atomic_fetch_sub_explicit(announced, 1, memory_order_relaxed);
     return status;
 }

@@ -24,7 +24,7 @@ typedef struct dcli_keypair {
 
 /** Public keys. Start with {0}; end with dcli_key_list_free(). */
 typedef struct dcli_key_list {
-    char (*key)[DCLI_KEY_Z85]; /* [count] */
+    char (*key)[DCLI_KEY_Z85]; /* [count] public keys */
     int64_t count, capacity;
 } dcli_key_list;
 void dcli_key_list_free(dcli_key_list *list);

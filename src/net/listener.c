@@ -36,7 +36,7 @@ struct dcli_listener {
     dcli_acceptor acceptor;
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;
-    client *client; /* [count] */
+    client *client; /* [count] the clients that are connected */
     int64_t count, capacity, refused, logged_ns;
     uint32_t numbers; /* number of clients so far: the last number given */
     int most;

@@ -98,7 +98,7 @@ typedef struct dcli_msg_view {
 typedef struct dcli_msg_reach {
     int operand; /* number of the operand that is declared */
     int count;
-    int64_t *number; /* [count] */
+    int64_t *number; /* [count] the numbers of a dcli_declared */
     bool approximate;
 } dcli_msg_reach;
 
@@ -106,13 +106,13 @@ typedef struct dcli_msg_reach {
 typedef struct dcli_msg_operation {
     int64_t number;
     int kind;       /* 1..DCLI_MOST_OPERATION_KIND, as numbered in the workqueue room */
-    int64_t kernel; /* FORALL */
+    int64_t kernel; /* FORALL: number of the body */
     int operand_count;
-    dcli_msg_operand *operand; /* [operand_count] */
+    dcli_msg_operand *operand; /* [operand_count] the arrays and scalars that the operation uses */
     int box_rank;              /* 0: the whole grid */
     dcl_box box;               /* sent as three arrays of box_rank: start, count, stride */
     uint64_t element;          /* FILL: bits of the element, little-endian in the low bytes */
-    const char *path;          /* LOAD, SAVE */
+    const char *path;          /* LOAD, SAVE: path of the file */
     int64_t data_start;
     bool fortran_order, swapped;
     /* CREATE: the grid, and the rule of the map */
@@ -170,7 +170,7 @@ enum { DCLI_MSG_ITEMS = 6 };
 
 typedef struct dcli_msg_built {
     int64_t kernel;
-    int status; /* dcl_status */
+    int status; /* a dcl_status: the result of the compilation */
     const char *sentence;
 } dcli_msg_built;
 

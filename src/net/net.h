@@ -109,7 +109,7 @@ dcl_status dcli_endpoint_send_lent(dcli_endpoint *endpoint, int to, const dcli_m
 typedef struct dcli_received {
     int from;
     dcli_message message; /* points into the frames below */
-    const void *payload;  /* NULL: none */
+    const void *payload;  /* the payload; NULL: there is none */
     size_t payload_bytes;
     bool payload_missing;                    /* a payload was sent, but there was no memory or descriptor for it here */
     bool has_descriptor, descriptor_missing; /* a descriptor came with it; or one was sent, but none was free for it

@@ -134,7 +134,7 @@ typedef struct dcli_own {
 } dcli_own;
 
 typedef struct dcli_shared {
-    dcli_link *link;  /* [peer_count] */
+    dcli_link *link;  /* [peer_count] the links to all peers */
     dcli_link **open; /* [open_count] links in one of the states OPEN, ENDED, BROKEN or LOST */
     int open_count, next;
     bool polled;        /* poll() was called since arm() */
@@ -142,7 +142,8 @@ typedef struct dcli_shared {
     int64_t looked_ns;
     dcli_buffers *buffers; /* NULL: none yet */
     bool own_buffers;      /* `buffers` was made by this transport */
-    dcli_flight *flight;   /* [flight_count] */
+    dcli_flight *flight;   /* [flight_count] payloads in use by receivers; unused entries are listed from
+                              `free_flight` */
     int64_t flight_count, flight_capacity, free_flight;
     dcli_own *own_first, **own_last;              /* messages to oneself */
     bool (*unmap)(void *user, const void *bytes); /* called before regions that are mapped for writing are unmapped;

@@ -4,16 +4,17 @@
 
 #include "net/message.h"
 
-typedef enum dcli_field_kind {                    /* on the wire        in the struct */
-                               DCLI_FIELD_INT,    /* integer            int */
-                               DCLI_FIELD_INT64,  /* integer            int64_t */
-                               DCLI_FIELD_BITS,   /* integer >= 0       uint64_t, any value */
-                               DCLI_FIELD_BOOL,   /* boolean            bool */
-                               DCLI_FIELD_STRING, /* string             const char * */
-                               DCLI_FIELD_SENTENCE, /* string             const char *, cut when packed if it is too long */
-                               DCLI_FIELD_INLINE,  /* array of integers  int64_t[most], the first `count` used */
-                               DCLI_FIELD_NUMBERS, /* array of integers  int64_t *, to `count` of them */
-                               DCLI_FIELD_RECORDS  /* array of arrays    struct *, to `count` of them */
+/** The type of a field: in the struct, and on the wire. */
+typedef enum dcli_field_kind {
+    DCLI_FIELD_INT,      /* int; on the wire an integer */
+    DCLI_FIELD_INT64,    /* int64_t; on the wire an integer */
+    DCLI_FIELD_BITS,     /* uint64_t, any value; on the wire an integer >= 0 */
+    DCLI_FIELD_BOOL,     /* bool; on the wire a boolean */
+    DCLI_FIELD_STRING,   /* const char *; on the wire a string */
+    DCLI_FIELD_SENTENCE, /* const char *, cut when packed if it is too long; on the wire a string */
+    DCLI_FIELD_INLINE,   /* int64_t[most], the first `count` used; on the wire an array of integers */
+    DCLI_FIELD_NUMBERS,  /* int64_t *, to `count` of them; on the wire an array of integers */
+    DCLI_FIELD_RECORDS   /* a pointer to `count` structs; on the wire an array of arrays */
 } dcli_field_kind;
 
 /** How the length of an INLINE field is determined. */
@@ -63,7 +64,7 @@ typedef struct dcli_fault {
     int depth;
     struct {
         const char *name;
-        int64_t index; /* -1: none */
+        int64_t index; /* index in an array; -1: the field is not in one */
     } trail[DCLI_MOST_DEPTH];
 } dcli_fault;
 

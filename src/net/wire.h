@@ -82,7 +82,7 @@ typedef struct dcli_wire {
     void *outgoing;         /* the ROUTER that connects to peers with lower numbers */
     int outgoing_fd;
     dcli_monitor monitor; /* events of `outgoing` */
-    dcli_wire_peer *peer; /* [peer_count] */
+    dcli_wire_peer *peer; /* [peer_count] the state of each peer */
     const dcli_keypair *own;
     dcli_keypair pair; /* copy of the own key pair, to which `own` points */
     char *password;
@@ -131,7 +131,7 @@ void dcli_wire_look_ahead(dcli_endpoint *endpoint);
 /** End the connection to a peer, and free everything stored for it, in either direction. */
 void dcli_wire_forget(dcli_endpoint *endpoint, int peer);
 
-/* Functions of the transport (dcli_transport). */
+/* The following functions are those of the tcp transport (dcli_transport). */
 dcl_status dcli_wire_send(dcli_endpoint *endpoint, int to, const void *bytes, size_t length,
                           const dcli_payload *payload, int descriptor);
 dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming);

@@ -16,7 +16,7 @@ typedef enum dcli_address_use {
 typedef struct dcli_address {
     char text[DCLI_MOST_ADDRESS + 1]; /* as it was given */
     char host[DCLI_MOST_ADDRESS + 1]; /* without brackets */
-    int port;                         /* 0: any */
+    int port;                         /* 0: any free port */
 } dcli_address;
 
 /** Parse tcp://HOST:PORT. HOST is a name, an IPv4 address, or an IPv6 address in brackets; PORT is 1..65535. Resolves
@@ -26,7 +26,7 @@ dcl_status dcli_address_parse(const char *text, dcli_address_use use, dcli_addre
 /** A numeric address for sockets. */
 typedef struct dcli_resolved {
     char host[64]; /* 10.0.0.1, or [fd00::1] */
-    int port;      /* 0: any */
+    int port;      /* 0: any free port */
     bool ipv6;     /* it is an IPv6 address: sockets need the option ZMQ_IPV6 */
     bool loopback; /* all addresses of the host are loopback */
 } dcli_resolved;

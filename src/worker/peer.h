@@ -116,9 +116,8 @@ typedef struct dcli_copying dcli_copying;
 
 /** Host: reports of lost connections that are not decided yet; see suspects.h. */
 typedef struct dcli_suspects {
-    dcli_doubt *node;    /* [node_count] */
-    bool *at_odds;       /* [node_count][node_count], only [lower][higher] is used: both are connected to the host
-                            but cannot reach each other */
+    dcli_doubt *node;    /* [node_count] what is suspected of each node */
+    bool *at_odds;       /* [node_count] nodes that have answered this question */
     int64_t gathered_ns; /* the time at which the reports are decided; 0: there are none */
     int64_t next_ns;     /* time of the next decision; INT64_MAX: none */
 } dcli_suspects;

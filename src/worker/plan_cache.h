@@ -16,7 +16,7 @@ typedef struct dcli_plan_wanted {
     const bool *shapes;                /* [operand_count] scalars that occur in subscripts; NULL: none do */
     const dcli_directory_state *state; /* existing replicas of its operands on the planned node */
     int node;                          /* the planned node */
-    bool streams;                      /* as in dcli_plan_terms */
+    bool streams;                      /* dcli_plan_terms.streams, with which the plan was made */
     uint64_t hash;                     /* hash of all this: dcli_plan_hash() */
 } dcli_plan_wanted;
 
@@ -39,12 +39,12 @@ typedef struct dcli_shared_plan {
     int node;
     bool streams;
     dcli_op_kind kind;
-    int target; /* dcli_operation.node */
+    int target; /* MOVE: dcli_operation.node, to which the elements move */
     const dcli_body *body;
     dcl_box box;
     dcli_directory_state state;
     int operand_count;
-    dcli_plan_operand *operand; /* [operand_count] */
+    dcli_plan_operand *operand; /* [operand_count] what the plan depends on of each operand */
     /* Guarded by the lock of the cache: */
     int64_t holders;
     enum { DCLI_PLAN_BEING_MADE, DCLI_PLAN_READY, DCLI_PLAN_FAILED } stage;

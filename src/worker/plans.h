@@ -41,7 +41,8 @@ typedef struct dcli_cached_plan {
     int64_t uses;             /* number of open operations that use it */
     struct dcli_cached_plan *next;          /* next in its bucket */
     struct dcli_cached_plan *older, *newer; /* neighbours in the order of last use */
-    dcli_naming naming[];                   /* [operand_count + 1] its layouts, and its body */
+    dcli_naming naming[];                   /* [operand_count + 1] entries in `naming` of dcli_plans for its layouts,
+                                               and for its body */
 } dcli_cached_plan;
 
 typedef struct dcli_plans {

@@ -80,7 +80,7 @@ typedef struct dcli_worker_terms {
     dcli_address_table *addresses;
     dcli_process_data *process_data; /* NULL: the worker makes its own */
     dcli_buffers *buffers;
-    const dcli_host_hooks *hooks; /* host only */
+    const dcli_host_hooks *hooks; /* host only: its callbacks to the runtime */
     /* The following fields are for sessions whose nodes are processes, unless noted otherwise. */
     bool is_process;          /* peers are other processes: they may be lost, and join */
     dcli_endpoint *endpoint;  /* taken over by dcli_worker_open(), also on failure; NULL: it opens one */
@@ -95,11 +95,11 @@ typedef struct dcli_worker_terms {
     int64_t transit_bytes;    /* limit on waiting messages, and on received data beyond what peers may send
                                  (account.h); 0: none */
     dcli_files *files;        /* files that may be used; processes only, threads have the program's access. Borrowed */
-    struct dcli_watch *watch; /* NULL: nobody watches */
+    struct dcli_watch *watch; /* where the serving thread records its progress; NULL: nobody watches */
     const dcli_fleet_hooks *fleet; /* for the host, and for nodes that are threads; nodes that are processes: NULL */
     /* For authentication of forwarded messages: the host's secret; for a node the key derived from it. NULL, "": all
      * are accepted. */
-    const struct dcli_secret *word_secret; /* host only */
+    const struct dcli_secret *word_secret; /* host only: the secret from which each node's `word_key` is derived */
     const char *word_key;                  /* nodes only; NULL is "" */
 } dcli_worker_terms;
 

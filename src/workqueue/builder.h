@@ -31,7 +31,7 @@ typedef struct dcli_point {
 /** A footprint for which a stage is needed. */
 typedef struct dcli_want {
     int64_t stage;
-    bool content;    /* elements are copied in */
+    bool content;    /* elements of the array are copied into the stage before the batch runs */
     bool written;    /* the stage is for output */
     int64_t sources; /* number of entries of builder->source that may fill it: those that existed when it was added */
     dcl_box box;     /* the elements: all or a part of the stage's box */

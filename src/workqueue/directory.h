@@ -45,7 +45,7 @@ typedef struct dcli_directory {
     int node_count;
     int64_t generation;       /* of all replicas here; they are dropped before an operation whose
                                  dcli_operand.generation is larger */
-    dcli_node_replicas *node; /* [node_count] */
+    dcli_node_replicas *node; /* [node_count] the replicas of each node */
 } dcli_directory;
 
 /** Whether an operation may make replicas. */
@@ -53,7 +53,7 @@ bool dcli_makes_replicas(const dcli_operation *operation);
 /** The replicas of a node before an operation, encoded as a list of numbers. Two equal lists lead to equal plans, so a
  *  cached plan can be found by it. Start with {0}. */
 typedef struct dcli_directory_state {
-    int64_t *number; /* [count] */
+    int64_t *number; /* [count] the encoded list */
     int64_t count, capacity;
 } dcli_directory_state;
 

@@ -42,10 +42,10 @@ typedef struct dcli_operation {
     dcli_op_kind kind;
     int operand_count;
     dcli_operand operand[DCLI_MAX_PARAMS];
-    const dcli_body *body;              /* FORALL */
+    const dcli_body *body;              /* FORALL: the loop body */
     dcli_scalar value[DCLI_MAX_PARAMS]; /* FORALL: scalars, by parameter */
     dcl_box box;                        /* FORALL: the index space; READ, WRITE, FILL, MOVE: the elements */
-    int node;                           /* MOVE: where to */
+    int node;                           /* MOVE: the node to which the elements move */
 } dcli_operation;
 
 /** Whether received elements of an operand may become replicas: if the call asks for it, or if they are in the map's

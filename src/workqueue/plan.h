@@ -18,7 +18,7 @@
  *  exchange depends. Peer number node_count is the host. */
 typedef struct dcli_plan_terms {
     int node_count;
-    const dcli_node_ways *ways; /* [node_count] */
+    const dcli_node_ways *ways; /* [node_count] the abilities and the group of each node */
     int64_t batch_bytes;        /* intended size of the first output's part of a batch; much larger tiles are cut */
     int64_t chunk_bytes;        /* largest chunk, unless the pool is small or one element is larger */
     int64_t pool_bytes;         /* most bytes of received chunks at a node */
