@@ -85,7 +85,7 @@ typedef struct dcli_memory_place {
     /* Peer memory: its pieces (one or several allocations), which are numbered from `memfd` on; otherwise 0 and NULL. */
     int piece_count;
     size_t piece_bytes;
-    const int *descriptors; /* [piece_count], borrowed */
+    const int *descriptors; /* [piece_count] descriptors of the pieces, borrowed */
 } dcli_memory_place;
 /** Get the place of a memory. @return false if it has none: memory of 0 bytes, private, scratch, wrapped or imported
  *  memory; memory of devices that work in host memory without DCLI_OPEN_SHARED; memory of other devices if
@@ -219,7 +219,7 @@ dcl_status dcli_device_check_group(const dcli_device *device, const dcli_program
 
 /** One argument of a launch. */
 typedef struct dcli_argument {
-    dcli_memory *memory; /* or NULL: a value */
+    dcli_memory *memory; /* a memory; NULL: the argument is a value */
     bool written;        /* the kernel may write the memory */
     const void *value;   /* copied at the launch */
     size_t bytes;

@@ -18,10 +18,10 @@ enum { MOST_PLATFORMS = 64 };
 
 /* Codes of extensions, defined as numbers so that older headers suffice. */
 enum {
-    PLATFORM_NOT_FOUND = -1001,    /* cl_khr_icd */
-    DEVICE_UUID = 0x106A,          /* cl_khr_device_uuid */
-    DEVICE_PCI_BUS_INFO = 0x410F,  /* cl_khr_pci_bus_info */
-    DEVICE_PCI_BUS_ID_NV = 0x4008, /* cl_nv_device_attribute_query */
+    PLATFORM_NOT_FOUND = -1001,    /* error code of the extension cl_khr_icd: there is no platform */
+    DEVICE_UUID = 0x106A,          /* query of the extension cl_khr_device_uuid */
+    DEVICE_PCI_BUS_INFO = 0x410F,  /* query of the extension cl_khr_pci_bus_info */
+    DEVICE_PCI_BUS_ID_NV = 0x4008, /* query of the extension cl_nv_device_attribute_query */
     DEVICE_PCI_SLOT_ID_NV = 0x4009,
     DEVICE_PCI_DOMAIN_ID_NV = 0x400A
 };

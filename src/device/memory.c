@@ -165,7 +165,7 @@ static dcl_status take_memory_for_peers(dcli_memory *memory)
     return make_buffer(memory);
 }
 
-/* Memory of the device. */
+/* Allocate memory of a device that does not work in host memory. */
 static dcl_status take_device_memory(dcli_memory *memory, int flags)
 {
     static const unsigned char zeros[CLEAR_BYTES];

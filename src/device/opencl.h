@@ -14,11 +14,11 @@ enum {
     DCLI_MOST_DEVICES = 256,
     DCLI_MOST_MARKS = 256,       /* most events stored for a queue's incomplete commands */
     DCLI_POOL_REGIONS = 64,      /* most freed host mappings retained for reuse */
-    DCLI_HUGE_BYTES = 2 << 20,   /* of a huge page */
-    DCLI_SLAB_BYTES = 32 << 20,  /* of a slab: slab.c */
+    DCLI_HUGE_BYTES = 2 << 20,   /* bytes of a huge page */
+    DCLI_SLAB_BYTES = 32 << 20,  /* bytes of a slab: slab.c */
     DCLI_LARGE_BYTES = 64 << 20, /* mappings of at least this size are checked against free memory */
     DCLI_MOST_SPARE = 256,       /* most buffers of freed device memory retained for reuse */
-    DCLI_COPY_KERNELS = 8        /* copy and fill, for 1, 2, 4 and 8 bytes */
+    DCLI_COPY_KERNELS = 8        /* number of kernels that copy and fill, for elements of 1, 2, 4 and 8 bytes */
 };
 
 /* ---- errors (cl_error.c) ------------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ typedef struct dcli_found {
     cl_device_type type;
     char driver[128], platform_version[128];
     bool has_bus, has_uuid; /* identification of the hardware, if the driver provides it */
-    bool has_import;        /* cl_khr_external_memory_opaque_fd */
+    bool has_import;        /* it has the extension cl_khr_external_memory_opaque_fd */
     uint32_t bus[4];        /* domain, bus, device, function */
     unsigned char uuid[16];
     int same_name_before; /* number of devices of this platform with the same name before this one */
@@ -67,7 +67,7 @@ typedef enum dcli_direction {
     DCLI_IN,      /* transfers from host memory */
     DCLI_OUT,     /* transfers to host memory */
     DCLI_PACK,    /* copies into the scratch memory of slots */
-    DCLI_UNPACK,  /* copies out of it */
+    DCLI_UNPACK,  /* copies out of the scratch memory of slots */
     DCLI_QUEUES
 } dcli_direction;
 
@@ -75,11 +75,11 @@ typedef enum dcli_direction {
  *  argument is the first buffer can access all of them; a copy command only the buffer that it names. */
 typedef struct dcli_pieces {
     int count;
-    size_t bytes;                /* of each */
+    size_t bytes;                /* bytes of each piece */
     cl_mem *buffer;              /* [count] */
     int *descriptor;             /* [count] for memory allocated by this device; -1: imported memory of other devices */
     uint64_t until[DCLI_QUEUES]; /* for released pieces: tickets of the last commands that may use them */
-    struct dcli_pieces *next;    /* of device->leaving */
+    struct dcli_pieces *next;    /* next in device->leaving */
 } dcli_pieces;
 
 /** Memory of another device that is imported here: see peer_import.c. */
@@ -109,8 +109,8 @@ typedef struct dcli_peers {
 typedef struct dcli_mark {
     uint64_t ticket;
     cl_event event;
-    const char *call; /* that enqueued it */
-    bool timed;       /* its time is asked for */
+    const char *call; /* name of the OpenCL function that enqueued the command */
+    bool timed;       /* the time that the command takes is measured */
 } dcli_mark;
 
 typedef struct dcli_queue {
@@ -121,7 +121,7 @@ typedef struct dcli_queue {
     int unmarked;          /* commands since the last one with an event */
     int64_t unmarkable_ns; /* time since which no event could be made; 0: events can be made */
     bool unflushed;        /* commands were enqueued since the last flush */
-    const char *last_call; /* of the last command */
+    const char *last_call; /* name of the OpenCL function that enqueued the last command */
 } dcli_queue;
 
 /** A retained buffer: see spare.c. */
@@ -142,12 +142,12 @@ typedef struct dcli_sight {
 struct dcli_device {
     dcl_device_info info;
     char kind[400];
-    bool is_gpu, shared; /* shared: opened so */
+    bool is_gpu, shared; /* shared: opened with DCLI_OPEN_SHARED */
     dcli_sight sight;
     dcli_peers peers;
     bool beside; /* a CPU device that shares its platform with others */
     const dcli_log *log;
-    size_t most_bytes; /* of one buffer */
+    size_t most_bytes; /* largest size of one buffer */
     cl_device_id id;
     cl_context context;
 
@@ -163,7 +163,7 @@ struct dcli_device {
 
     uint64_t serial;      /* serial number of the last memory */
     dcli_pieces *leaving; /* released pieces that commands may still use */
-    size_t leaving_bytes; /* of them that were made here */
+    size_t leaving_bytes; /* bytes of those of them that this device has made */
     dcli_import *imports;
     size_t taken_bytes;
     cl_mem nothing; /* dummy buffer for memory of 0 bytes */
@@ -184,7 +184,7 @@ struct dcli_device {
     dcli_registered *registered; /* [registered_count], see registered.c */
     int64_t registered_count, registered_capacity;
     size_t registered_bytes;
-    bool registering_failed; /* the log says so */
+    bool registering_failed; /* a registration has failed, and was logged */
 
     dcli_program *programs;
     size_t program_bytes, most_program_bytes; /* estimated size of all programs, and its limit; more are kept only
@@ -198,7 +198,8 @@ struct dcli_memory {
     cl_mem buffer;
     uint64_t serial; /* unique, unlike addresses, which are reused */
     size_t bytes;
-    size_t buffer_bytes;                              /* of a buffer that only this memory uses; 0: others do, too */
+    size_t buffer_bytes;                              /* bytes of `buffer`, if only this memory uses it; 0: others
+                                                         do, too */
     size_t base;                                      /* offset in the buffer; 0 except for slots */
     void *host;                                       /* NULL: not in place */
     dcli_import *import;                              /* the import that it is a part of, if it is peer memory of
@@ -245,7 +246,7 @@ void dcli_slabs_close(dcli_device *device);
 
 /* ---- peer memory (peer.c) ------------------------------------------------------------------------------------ */
 
-/** A buffer that is a part of another one. */
+/** Get a buffer for a part of another one; for offset 0 the other one itself, retained. */
 dcl_status dcli_buffer_cut(dcli_device *device, cl_mem whole, size_t offset, size_t bytes, cl_mem *buffer_out);
 /** Fill contiguous bytes of device memory by a pattern, in order with launches. @param at  byte offset in the memory's
  *  buffer. */

@@ -20,9 +20,9 @@ enum { CUDA_SUCCESS = 0, CUDA_OUT_OF_MEMORY = 2 };
 enum { ATTRIBUTE_VIRTUAL_MEMORY = 102, ATTRIBUTE_HANDLE_IS_DESCRIPTOR = 103 };
 enum { TYPE_PINNED = 1, HANDLE_IS_DESCRIPTOR = 1, LOCATION_DEVICE = 1, GRANULARITY_LEAST = 0 };
 
-typedef unsigned long long cuda_memory; /* CUmemGenericAllocationHandle */
+typedef unsigned long long cuda_memory; /* CUmemGenericAllocationHandle of cuda.h */
 
-/* CUmemAllocationProp */
+/* CUmemAllocationProp of cuda.h */
 typedef struct cuda_properties {
     int type, handle_type;
     struct {

@@ -19,7 +19,7 @@ enum { LINE_BYTES = 256, PATIENCE_MS = 500 };
 
 struct dcli_quiet {
     int saved;    /* copy of the original standard error, to which the thread forwards lines */
-    int pipe;     /* reading end */
+    int pipe;     /* reading end of the pipe */
     int restored; /* another copy, with which dcli_quiet_end() restores standard error */
     pthread_t thread;
     pthread_mutex_t lock; /* guards the fields below */

@@ -17,7 +17,7 @@ enum {
 
 struct dcli_slab {
     dcli_mapping pages;
-    size_t used_bytes; /* of slots in use */
+    size_t used_bytes; /* bytes of slots in use */
     size_t
         backed_bytes; /* bytes from the start that have ever been part of a slot; peer memory: all, it has its pages */
     uint64_t in_use[SLAB_PAGES / WORD_PAGES]; /* a bit per page */

@@ -33,7 +33,7 @@ struct dcli_ring {
     pthread_mutex_t lock;   /* guards the fields below */
     bool closed;            /* the device was closed: the remaining slots are lent ones */
     dcli_slot *given;       /* slots returned by any thread since the serving thread last looked */
-    uint64_t serial;        /* of the last slot */
+    uint64_t serial;        /* serial number of the last slot */
     size_t taken_units, lent_units, taken_scratch_units;
     dcli_slot *slot[UNITS]; /* the slot that each unit of `pinned` belongs to; NULL: it is free */
     dcli_slot *scratch_slot[SCRATCH_UNITS];
@@ -151,7 +151,7 @@ void dcli_ring_free(dcli_device *device)
     pthread_mutex_lock(&ring->lock);
     bool is_lent = ring->lent_units > 0;
     ring->closed = true;
-    dcli_slot *given = ring->given; /* by other threads, since they were collected */
+    dcli_slot *given = ring->given; /* slots given back by other threads since they were last collected */
     ring->given = NULL;
     pthread_mutex_unlock(&ring->lock);
     for (dcli_slot *next; given != NULL; given = next) {

@@ -8,7 +8,7 @@
 enum { DCLI_MOST_CALLS = 64 };
 
 typedef struct dcli_worker_address {
-    char text[DCLI_MOST_ADDRESS + 1]; /* tcp://host:port */
+    char text[DCLI_MOST_ADDRESS + 1]; /* the address as tcp://host:port */
     char key[DCLI_KEY_HEX];           /* public key of the worker; "": look it up in the key folder */
 } dcli_worker_address;
 

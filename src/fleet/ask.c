@@ -102,7 +102,7 @@ dcl_status dcli_workers_ask(const dcl_config *config, int capacity, dcl_worker_i
     for (int w = 0; w < count && w < capacity; w++) {
         dcl_worker_info *info = &info_out[w];
         memset(info, 0, sizeof *info);
-        memcpy(info->address, list[w].text, sizeof info->address); /* of the same length */
+        memcpy(info->address, list[w].text, sizeof info->address); /* both arrays have the same length */
         info->status = ask(net, config, &list[w], info);
         if (info->status != DCL_OK)
             snprintf(info->problem, sizeof info->problem, "%.500s", dcli_error_sentence());

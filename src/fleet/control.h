@@ -21,7 +21,7 @@ typedef struct dcli_wire_order {
     int sharers;                         /* number of processes of all open sessions, including this one */
     bool contain;                        /* restrict the process (fleet/confine.h) */
     int first_peer_port, last_peer_port; /* port range of other workers' processes; 0: only first_port..last_port */
-    char bind[DCLI_MOST_ADDRESS + 1];    /* tcp://HOST:* */
+    char bind[DCLI_MOST_ADDRESS + 1];    /* address at which the process listens: tcp://HOST:* */
     char key[DCLI_MOST_KEY + 1];         /* public key of the nodes; "": they use a password */
     char password[DCLI_MOST_KEY + 1];    /* password of the nodes; if `key` is set, their secret key */
     char host[DCLI_MOST_KEY + 1];        /* public key of the host; or the password that it uses for this process

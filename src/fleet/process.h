@@ -9,7 +9,7 @@
 #include "worker/status.h"
 
 typedef struct dcli_process {
-    pid_t pid;         /* 0: none */
+    pid_t pid;         /* process id; 0: there is no process */
     int pidfd;         /* becomes readable when the process has ended */
     int status_memory; /* memfd of the page */
     dcli_status_page *page;

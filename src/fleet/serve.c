@@ -321,7 +321,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);
     serving->epoch = setup->epoch;
     int64_t most = serving->is_wire ? serving->order.most_kernel_ms : INT64_MAX;
-    if (serving->page != NULL) /* of a process */
+    if (serving->page != NULL) /* the worker is a process, so it has a page */
         atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
     int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* a small kernel limit must not shorten the
                                                                            usual compile time */

@@ -41,7 +41,8 @@ static bool usual_place(char *path_out, size_t capacity)
     const char *unit = dcli_environment_find("CACHE_DIRECTORY"), *cache = dcli_environment_find("XDG_CACHE_HOME"),
                *home = dcli_environment_find("HOME");
     if (unit != NULL && unit[0] == '/')
-        snprintf(path_out, capacity, "%.*s", (int)strcspn(unit, ":"), unit); /* of systemd: a list */
+        snprintf(path_out, capacity, "%.*s", (int)strcspn(unit, ":"), unit); /* systemd sets a list of paths: take
+                                                                                the first */
     else if (cache != NULL && cache[0] == '/')
         snprintf(path_out, capacity, "%s/dcl", cache);
     else if (home != NULL && home[0] == '/' && home[1] != '\0')
@@ -64,7 +65,7 @@ static dcl_status temporary_place(dcli_supervisor *supervisor)
 
 dcl_status dcli_supervisor_find_cache(dcli_supervisor *supervisor)
 {
-    enum { ROOM = 128 }; /* for the names in it */
+    enum { ROOM = 128 }; /* bytes for the names of folders in the cache */
     const char *given = supervisor->config->cache;
     char place[sizeof supervisor->cache] = "";
     if (given != NULL)

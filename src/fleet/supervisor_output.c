@@ -13,7 +13,7 @@ enum {
     PERIOD_MS = 100,     /* longest time between messages if no flush is waiting */
     MOST_LAST_WORDS = 8, /* messages for ended processes, in addition to the one in transit */
     LOG_BURST_BYTES = 1 << 14,
-    LOG_BYTES_PER_S = 1 << 10 /* of a process */
+    LOG_BYTES_PER_S = 1 << 10 /* rate limit of the lines of a process in the worker's log */
 };
 
 /* ---- the worker's log --------------------------------------------------------------------------------------------- */

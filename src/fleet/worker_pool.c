@@ -155,7 +155,7 @@ static dcl_status open_local(dcli_worker_pool *pool, int count)
     status = dcli_endpoint_open_shared(pool->net, pool->capacity, pool->capacity + 1, pool->host_link, &pool->endpoint);
     if (status == DCL_OK)
         dcli_endpoint_use_buffers(pool->endpoint, pool->buffers);
-    for (int p = 0; p <= pool->capacity; p++) /* taken over */
+    for (int p = 0; p <= pool->capacity; p++) /* the links were taken over by the endpoint */
         pool->host_link[p].socket = pool->host_link[p].memory = -1;
     return status;
 }

@@ -25,7 +25,7 @@ enum {
 
 /** Rate limit of what is shown of a node's output. */
 typedef struct dcli_allowance {
-    dcli_token_bucket bytes; /* that may be shown */
+    dcli_token_bucket bytes; /* bytes that may be shown */
     int64_t dropped;         /* bytes dropped since the last line that was shown */
 } dcli_allowance;
 
@@ -83,7 +83,7 @@ struct dcli_worker_pool {
     bool is_local;
     int node_count, capacity;
     int tree_nodes;      /* number of nodes when the session began */
-    dcli_member *member; /* [capacity] */
+    dcli_member *member; /* [capacity] the nodes */
     dcli_net *net;
     dcli_buffers *buffers;
     dcli_endpoint *endpoint; /* endpoint of the host, until it is handed over */

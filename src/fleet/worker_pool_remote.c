@@ -170,7 +170,7 @@ static dcl_status call_one(dcli_worker_pool *pool, const dcli_worker_address *wo
     dcli_contact *contact = &pool->contact[pool->contact_count];
     dcli_received welcome = {0};
     *contact = (dcli_contact){.heard_ms = dcli_monotonic_ms(), .beat_due_ms = dcli_monotonic_ms() + beat_ms(pool)};
-    strcpy(contact->address, worker->text); /* of the same length */
+    strcpy(contact->address, worker->text); /* both arrays have the same length */
     dcl_status status = dcli_contact_call(pool->net, pool->terms.config, worker, &contact->resolved, &contact->call);
     if (status != DCL_OK)
         return status;

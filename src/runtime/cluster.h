@@ -146,7 +146,7 @@ struct dcl_cluster {
     dcli_log log;
     bool plan_only;
     int host; /* peer number of the host; smaller numbers are for nodes, also for nodes that may join later */
-    dcli_node_ways *ways; /* [host] */
+    dcli_node_ways *ways; /* [host] abilities and group of each node */
     bool spins;           /* there are enough processors for waiting threads to poll */
     bool has_gpus;        /* node 0 is a GPU */
     dcli_net *net;
@@ -162,7 +162,7 @@ struct dcl_cluster {
     pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     _Atomic int node_count; /* nodes so far, including lost ones; atomic because maps are made without the lock */
-    atomic_bool *lost;      /* [host] */
+    atomic_bool *lost;      /* [host] whether each node is lost, or has not joined */
     bool joining;           /* nodes are joining: if no node is left, one may come */
     bool has_tree;          /* watermarks arrive combined over subtrees, without counters */
     dcli_file_use files;

@@ -14,7 +14,7 @@
 typedef struct dcli_known_folder {
     struct dcli_known_folder *next;
     bool seen;
-    char path[]; /* with a final '/' */
+    char path[]; /* the folder's path, with a final '/' */
 } dcli_known_folder;
 
 void dcli_cluster_choose_files(dcl_cluster *cluster, const char *files)

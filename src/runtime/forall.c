@@ -116,7 +116,7 @@ static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles,
         return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; expected 1..%d arguments, an output among them", count,
                          DCLI_MAX_PARAMS);
     bool output = false;
-    int sizes[2] = {0}; /* DCL_GROUP, DCL_ITEMS */
+    int sizes[2] = {0}; /* how often DCL_GROUP and DCL_ITEMS are given */
     for (int k = 0; k < count; k++) {
         dcl_status status = check_arg(cluster, tiles, k, &args[k]);
         if (status != DCL_OK)

@@ -105,7 +105,7 @@ static void free_shared(dcl_cluster *cluster)
     dcli_address_table_close(cluster->addresses);
     dcli_process_data_close(cluster->process_data);
     if (cluster->net != NULL)
-        dcli_net_close(cluster->net); /* releases the last payloads */
+        dcli_net_close(cluster->net); /* this releases the last payloads, so it comes before `buffers` */
     dcli_buffers_close(cluster->buffers);
     free_config(&cluster->config);
     dcli_free(cluster->fault);

@@ -71,14 +71,14 @@ typedef struct dcli_report {
     int64_t promised;            /* fewest bytes that would move with the advice so far; at first, the bytes that do
                                     move */
     int wide[DCLI_MAX_ACCESSES]; /* by row of `footprint`: number of the access */
-    int param[DCLI_MAX_PARAMS];  /* by row of `array`: the parameter */
+    int param[DCLI_MAX_PARAMS];  /* by row of `array`: number of the operand */
     char **text;                 /* all strings of the report */
     int64_t text_count, text_capacity;
 } dcli_report;
 
 /** The parameters of a requested report. */
 typedef struct dcli_report_asked {
-    int node; /* or DCL_ALL_NODES */
+    int node; /* the node to report on, or DCL_ALL_NODES */
     bool advise;
     dcli_report *report; /* made by dcli_report_on() */
 } dcli_report_asked;

@@ -11,7 +11,7 @@
 
 /* Amounts below these are negligible. */
 enum {
-    NOTICED_BYTES = 4096 /* of an array, or wasted */
+    NOTICED_BYTES = 4096 /* bytes of an array, or bytes wasted */
 };
 #define NOTICED_WASTE 1.25
 #define NOTICED_EXCESS 2

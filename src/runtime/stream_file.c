@@ -13,7 +13,7 @@
 struct stage {
     char *elements;
     dcli_npy_stretch stretch;
-    int64_t operation; /* 0: none */
+    int64_t operation; /* number of the operation that uses the buffer; 0: none */
 };
 
 struct stream {

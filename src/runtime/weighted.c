@@ -19,8 +19,8 @@ enum {
 struct dcli_measured {
     char *body;
     int count;
-    int *node;     /* [count] */
-    double *share; /* [count] */
+    int *node;     /* [count] node numbers */
+    double *share; /* [count] share of each node; their sum is 1 */
     struct dcli_measured *next;
 };
 

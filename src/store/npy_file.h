@@ -25,10 +25,10 @@ typedef struct dcli_npy_walk {
     const dcl_npy_info *info;
     const dcli_region *region;
     int64_t count;                     /* number of regions that are not empty */
-    int64_t origin[DCL_MAX_RANK];      /* of the array */
+    int64_t origin[DCL_MAX_RANK];      /* origin of the array's grid */
     int64_t pitch[DCL_MAX_RANK];       /* distance in the file between neighbours along an axis, in elements */
     int axis[DCL_MAX_RANK];            /* axes, the slowest in the file first */
-    size_t bytes;                      /* of an element */
+    size_t bytes;                      /* bytes of an element */
     int64_t *order;                    /* [count] regions sorted by their first index along the slowest axis */
     int64_t *reach;                    /* [count] largest last index along the slowest axis among the regions up to
                                           this one */
@@ -67,7 +67,7 @@ void dcli_npy_walk_end(dcli_npy_walk *walk);
 /** Iteration over the contiguous runs of a piece. Start with dcli_npy_runs_of(); `offset` is the start of the current
  *  run. */
 typedef struct dcli_npy_runs {
-    int64_t length, offset; /* in elements */
+    int64_t length, offset; /* length and offset in elements */
     int outer;              /* number of axes that are counted through, the slowest first */
     int64_t count[DCL_MAX_RANK], step[DCL_MAX_RANK], at[DCL_MAX_RANK];
 } dcli_npy_runs;

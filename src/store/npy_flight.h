@@ -13,10 +13,10 @@ typedef struct dcli_npy_flights {
     int fd;
     const char *path;
     dcli_device *device;
-    dcli_memory *memory; /* the part's */
+    dcli_memory *memory; /* memory of the part */
     dcli_helpers *helpers;
     bool swapped;
-    size_t bytes;                                     /* of an element */
+    size_t bytes;                                     /* bytes of an element */
     struct dcli_npy_flight *flight[DCLI_NPY_FLIGHTS]; /* [first .. first + count) of this ring */
     int first, count;
 } dcli_npy_flights;

@@ -12,7 +12,7 @@ struct load {
     dcli_memory *memory;
     int fd;
     char *buffer; /* memory for a slab */
-    size_t bytes; /* of an element */
+    size_t bytes; /* bytes of an element */
 };
 
 /* Load a slab by reading all of it and copying the pieces out. */

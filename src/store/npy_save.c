@@ -25,7 +25,7 @@ struct save {
     dcli_memory *memory;
     int fd;
     char *buffer; /* memory for a slab */
-    size_t bytes; /* of an element */
+    size_t bytes; /* bytes of an element */
 };
 
 /* Copy a piece into the buffer, packed in the order and byte order of the file. */

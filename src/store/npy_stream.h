@@ -6,10 +6,10 @@
 #include "store/npy.h"
 
 typedef struct dcli_npy_stream {
-    const char *path; /* borrowed */
+    const char *path; /* path of the file, for error texts; borrowed */
     dcl_npy_info info;
     int fd;
-    int64_t origin[DCL_MAX_RANK]; /* of the array */
+    int64_t origin[DCL_MAX_RANK]; /* origin of the array's grid */
     int64_t pitch[DCL_MAX_RANK];  /* distance in the file between neighbours along an axis, in elements */
     int axis[DCL_MAX_RANK];       /* axes, the slowest in the file first */
     int level;                    /* axis[level] is the one that is cut: a stretch has one index of each slower axis
@@ -22,7 +22,7 @@ typedef struct dcli_npy_stream {
 
 /** A stretch of the file and the box of the array that it holds. */
 typedef struct dcli_npy_stretch {
-    dcl_box box;                   /* in the array's index space */
+    dcl_box box;                   /* box of the stretch, in the array's index space */
     int64_t strides[DCL_MAX_RANK]; /* distance in the stretch between neighbours along an axis, in elements */
     int64_t start_bytes, count;    /* position in the file; number of elements */
 } dcli_npy_stretch;
