@@ -217,7 +217,7 @@ struct dcli_memory {
 
 /** Probe whether kernels and the host see each other's writes to host memory. Cached per device of this process. */
 dcl_status dcli_probe_sight(dcli_device *device, dcli_sight *sight_out);
-/** For tests: clear that cache. */
+/** For tests: forget the results of all probes. */
 void dcli_probe_forget(void);
 
 /* ---- host memory (pages.c, slab.c, pool.c) ------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ enum { SPARE_UNITS = (8 << 20) / UNIT_BYTES, MOST_LENT_UNITS = UNITS / 4 * 3 };
 struct dcli_ring {
     cl_mem pinned, scratch;
     char *host;             /* host address of `pinned` */
-    cl_command_queue queue; /* a retained queue that unmaps it */
+    cl_command_queue queue; /* a retained queue, by which `pinned` is unmapped */
     dcli_slot *retiring;    /* used by the serving thread: returned slots whose commands may not be complete */
     pthread_mutex_t lock;   /* guards the fields below */
     bool closed;            /* the device was closed: the remaining slots are lent ones */

@@ -27,7 +27,7 @@ static const size_t most_kept_bytes = (size_t)64 << 20, most_kept_registered_byt
 struct header {
     dcli_buffers *owner;
     struct header *next;
-    struct region *region; /* NULL: private memory of this process */
+    struct region *region; /* region that contains the buffer; NULL: it is private memory of this process */
     int class;
 };
 
@@ -44,7 +44,8 @@ struct dcli_buffers {
     struct header *kept[CLASSES];
     size_t kept_bytes;
     bool shared, others_write;
-    bool (*drop)(void *user, const void *bytes); /* set by the only thread that returns buffers */
+    bool (*drop)(void *user, const void *bytes); /* dcli_buffers_on_drop(); set by the only thread that returns
+                                                    buffers */
     void *drop_user;
     struct region **region; /* [region_count] all regions */
     int64_t region_count, region_capacity;

@@ -52,10 +52,10 @@ typedef struct dcli_frames {
     dcli_arena arena;
     /** Releases header and payload. */
     void (*end)(struct dcli_frames *frames);
-    void *owner;     /* for `end` */
-    uint64_t ticket; /* for `end` */
+    void *owner;     /* for `end`: object that owns the memory of the payload */
+    uint64_t ticket; /* for `end`: number by which the sender knows the payload */
     int peer;        /* for `end` */
-    size_t held;     /* for `end`: bytes */
+    size_t held;     /* for `end`: bytes of the payload */
     struct dcli_frames_pool *pool;
     struct dcli_frames *next;
 } dcli_frames;
@@ -105,7 +105,7 @@ typedef struct dcli_transport {
     /** Time at which `take` must be called even if nothing arrives, as dcli_monotonic_ns(). NULL: never. */
     int64_t (*due_ns)(const dcli_endpoint *endpoint);
     void (*close)(dcli_endpoint *endpoint);
-    int most_descriptors; /* 0: number of peers + 4 */
+    int most_descriptors; /* most descriptors that it waits for; 0: number of peers + 4 */
 } dcli_transport;
 
 struct dcli_endpoint {

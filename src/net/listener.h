@@ -32,7 +32,7 @@ typedef struct dcli_listener_terms {
     const char *address; /* tcp://HOST:PORT; port "*": any; beyond loopback only with keys */
     dcli_authenticator *authenticator;
     const char *domain;      /* name of the authenticator's domain that admits clients */
-    const dcli_keypair *own; /* NULL: the domain has a password */
+    const dcli_keypair *own; /* the listener's key pair; NULL: the domain has a password */
     int64_t silence_ms;      /* a client that sends nothing for this time is gone */
     int most_clients;        /* further clients are refused */
     int most_strangers;      /* most connections over which no message has come; 0: DCLI_LISTENER_STRANGERS */
@@ -88,9 +88,9 @@ typedef struct dcli_control dcli_control;
 typedef struct dcli_control_terms {
     dcli_net *net;
     const char *address;     /* tcp://HOST:PORT */
-    const dcli_keypair *own; /* NULL: a password */
+    const dcli_keypair *own; /* the caller's key pair; NULL: it sends a password */
     const char *server_key;  /* public key of the listener, hexadecimal digits; "" without keys */
-    const char *password;    /* NULL with keys; sent on loopback only */
+    const char *password;    /* password of the listener, sent on loopback only; NULL with keys */
     int64_t silence_ms;
 } dcli_control_terms;
 

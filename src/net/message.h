@@ -77,7 +77,7 @@ typedef enum dcli_message_kind {
 
 /** One operand, an array or scalar, of an operation. */
 typedef struct dcli_msg_operand {
-    int64_t storage;    /* -1: a scalar or prelude */
+    int64_t storage;    /* id of the storage; -1: a scalar or prelude */
     uint64_t value;     /* bits of a scalar */
     int64_t generation; /* generation of its replicas. Positive: use and make them; negative: only use them; 0:
                               neither */
@@ -109,7 +109,7 @@ typedef struct dcli_msg_operation {
     int64_t kernel; /* FORALL: number of the body */
     int operand_count;
     dcli_msg_operand *operand; /* [operand_count] the arrays and scalars that the operation uses */
-    int box_rank;              /* 0: the whole grid */
+    int box_rank;              /* rank of `box`; 0: the operation covers the whole grid */
     dcl_box box;               /* sent as three arrays of box_rank: start, count, stride */
     uint64_t element;          /* FILL: bits of the element, little-endian in the low bytes */
     const char *path;          /* LOAD, SAVE: path of the file */
@@ -120,13 +120,13 @@ typedef struct dcli_msg_operation {
     int64_t origin[DCL_MAX_RANK], extent[DCL_MAX_RANK];
     const char *map; /* text of the map; the intended sizes follow */
     int64_t tile_bytes, block_bytes, small_bytes;
-    int map_nodes; /* CREATE: nodes of the cluster when the map was made; 0: all */
+    int map_nodes; /* CREATE: number of nodes of the cluster when the map was made; 0: all */
     int view_count;
     dcli_msg_view *view; /* [view_count] views through which operands are accessed, in the operands' order. FILL,
                             READ, WRITE: only reshaped views */
     int reach_count;
     dcli_msg_reach *reach;  /* [reach_count] FORALL: declarations, in the operands' order */
-    int node;               /* MOVE: where to */
+    int node;               /* MOVE: the node to which the elements move */
     uint64_t device, inode; /* LOAD, SAVE: identity of the file (dcli_file_id) */
     bool unset;             /* CREATE: the next operation overwrites the whole array; until then its contents are
                                undefined */
@@ -182,7 +182,7 @@ typedef struct dcli_msg_grant {
 typedef struct dcli_msg_chunk {
     int64_t operation;
     int stream;    /* 0: T, what the receiver reads; 1: U, what the sender wrote for the receiver */
-    int64_t chunk; /* number in the stream */
+    int64_t chunk; /* number of the chunk in its stream */
     int status;    /* dcl_status; not DCL_OK: no payload, because the storage has failed */
 } dcli_msg_chunk;
 
@@ -232,9 +232,9 @@ typedef struct dcli_msg_device {
 /** A peer of a session, in the order of the nodes. */
 typedef struct dcli_msg_peer {
     bool present;
-    int can, group;      /* as dcli_node_ways */
+    int can, group;      /* abilities of the node and number of its memory group: as in dcli_node_ways */
     const char *address; /* where it listens; "": it is reached by a link */
-    const char *key;     /* public, hex; "": none */
+    const char *key;     /* public key in hexadecimal digits; "": none */
 } dcli_msg_peer;
 
 typedef struct dcli_msg_setup {
@@ -273,7 +273,7 @@ typedef struct dcli_msg_joined {
     int peer;
     int64_t epoch, first_operation;
     const char *address, *key;
-    int can, group; /* as dcli_node_ways */
+    int can, group; /* abilities of the node and number of its memory group: as in dcli_node_ways */
 } dcli_msg_joined;
 
 typedef struct dcli_msg_sees {

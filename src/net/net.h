@@ -36,9 +36,9 @@ void dcli_endpoint_close(dcli_endpoint *endpoint);
 
 /** One end of a link between two processes. */
 typedef struct dcli_shared_link {
-    int socket; /* -1: no link */
+    int socket; /* socket to the other peer; -1: there is no link */
     int memory; /* descriptor of the memory with the rings of both directions */
-    int side;   /* 0 or 1 */
+    int side;   /* which of the two rings this peer writes: 0 or 1 */
 } dcli_shared_link;
 
 /** Make both ends of a link, with descriptors of their own, which exec() closes; pass one end to each process. Nothing

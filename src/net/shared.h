@@ -140,7 +140,7 @@ typedef struct dcli_shared {
     bool polled;        /* poll() was called since arm() */
     int takes, glances; /* counters since the sockets were last checked */
     int64_t looked_ns;
-    dcli_buffers *buffers; /* NULL: none yet */
+    dcli_buffers *buffers; /* pool from which payloads to send are taken; NULL: none yet */
     bool own_buffers;      /* `buffers` was made by this transport */
     dcli_flight *flight;   /* [flight_count] payloads in use by receivers; unused entries are listed from
                               `free_flight` */

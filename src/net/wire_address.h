@@ -14,8 +14,8 @@ typedef enum dcli_address_use {
 } dcli_address_use;
 
 typedef struct dcli_address {
-    char text[DCLI_MOST_ADDRESS + 1]; /* as it was given */
-    char host[DCLI_MOST_ADDRESS + 1]; /* without brackets */
+    char text[DCLI_MOST_ADDRESS + 1]; /* the address as it was given */
+    char host[DCLI_MOST_ADDRESS + 1]; /* HOST, without brackets */
     int port;                         /* 0: any free port */
 } dcli_address;
 

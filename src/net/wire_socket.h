@@ -27,7 +27,7 @@ dcl_status dcli_wire_present(void *socket, const dcli_keypair *own, const char *
 /* ---- events ---- */
 
 typedef struct dcli_monitor {
-    void *events; /* NULL: not open */
+    void *events; /* socket that delivers the events of another socket; NULL: it is not open */
     int fd;
 } dcli_monitor;
 
@@ -81,7 +81,7 @@ typedef struct dcli_acceptor_terms {
     int first_port, last_port;
     dcli_authenticator *authenticator;
     const char *domain;
-    const dcli_keypair *own; /* NULL: the domain has a password */
+    const dcli_keypair *own; /* the acceptor's key pair; NULL: the domain has a password */
     int64_t silence_ms, most_bytes;
     int most_waiting;     /* queued messages of a connection, in either direction; 0: no limit */
     int most_connections; /* beyond this number, the oldest connection that has sent no message is ended */
@@ -95,7 +95,8 @@ typedef struct dcli_acceptor_terms {
 typedef struct dcli_connection {
     int fd;
     bool ended, cut;
-    int64_t holder;   /* -1: no message has been received over it */
+    int64_t holder;   /* number by which the caller knows its client or peer; -1: no message has been received over
+                         it */
     uint64_t cookie;  /* the system's unique number of the socket, because descriptors are reused; only with a holder */
     bool let_in;      /* it is authenticated */
     uint64_t brought; /* bytes received at the last check */
@@ -105,7 +106,7 @@ typedef struct dcli_connection {
 
 /** An acceptor: a bound ROUTER and its connections. */
 typedef struct dcli_acceptor {
-    void *router; /* NULL: not open */
+    void *router; /* the socket to which others connect; NULL: it is not open */
     int fd, port, most;
     int arrivals; /* readable when bytes have arrived that a limit applies to; -1: there is no limit */
     bool has_keys;

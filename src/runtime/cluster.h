@@ -68,7 +68,7 @@ static inline dcli_storage_state *dcli_array_state(const dcl_array *array) { ret
 typedef struct dcli_known_body {
     uint64_t hash;
     int64_t number;  /* its number at the workers; 0: they do not have it */
-    dcli_body *body; /* its texts and parameters are the key */
+    dcli_body *body; /* the parsed body; its texts and parameters are the key of this record */
     size_t bytes;    /* memory that this record takes, with the body */
     bool prints;     /* it calls printf */
     int answers_due; /* compilations that were not answered yet */

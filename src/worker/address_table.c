@@ -27,7 +27,8 @@ struct entry {
 struct memory {
     int node;
     int64_t memfd;
-    void *address; /* NULL: it could not be mapped, or it is peer memory, which is not mapped */
+    void *address; /* where it is mapped here; NULL: it could not be mapped, or it is peer memory, which is not
+                      mapped */
     size_t bytes;
     int descriptor; /* descriptor of peer memory; -1: this is not peer memory */
     int64_t parts;  /* number of parts in it */

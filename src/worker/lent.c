@@ -11,7 +11,7 @@ struct dcli_lent {
     atomic_int holds;
     pthread_mutex_t lock; /* guards the following fields */
     pthread_cond_t unused;
-    void *memory; /* NULL: taken back */
+    void *memory; /* the program's memory; NULL: it was taken back */
     int uses;     /* number of copies from or to it that are running */
 };
 

@@ -202,8 +202,8 @@ typedef struct dcli_as_node {
 struct dcli_worker {
     dcli_worker_terms terms;
     bool is_host;
-    dcli_as_host *as_host; /* NULL: a node */
-    dcli_as_node *as_node; /* NULL: the host */
+    dcli_as_host *as_host; /* what only the host's worker has; NULL: this worker is a node's */
+    dcli_as_node *as_node; /* what only a node's worker has; NULL: this worker is the host's */
     dcli_plan_terms plan_terms;
     pthread_t thread;
     dcli_endpoint *endpoint;

@@ -27,7 +27,7 @@ typedef struct dcli_plan_operand {
     const dcli_layout *layout;
     const dcli_transform *view;
     dcli_declared declared;
-    uint64_t value; /* 0 if it does not matter */
+    uint64_t value; /* value of a scalar on which the plan depends; else 0 */
     bool uses_replicas, keeps;
 } dcli_plan_operand;
 

@@ -12,7 +12,7 @@ typedef struct dcli_replica_memory {
     int64_t storage;
     dcl_box box;
     int64_t from, until;
-    dcli_memory *memory; /* NULL: none yet */
+    dcli_memory *memory; /* memory with the elements; NULL: not allocated yet */
     bool filled;         /* commands that copy all pieces into it have been queued; later commands find it complete */
     struct dcli_replica_memory *next;
 } dcli_replica_memory;

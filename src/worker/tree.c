@@ -39,7 +39,7 @@ static bool is_child(const dcli_worker *worker, int node)
 /* A message that may not have reached all nodes yet. */
 typedef struct dcli_said {
     struct dcli_said *next;
-    int64_t last_operation; /* 0: a body */
+    int64_t last_operation; /* number of the message's last operation; 0: it announces a body */
     void *packed;
     size_t bytes;
 } dcli_said;

@@ -78,7 +78,7 @@ typedef struct dcli_worker_terms {
     bool check_access; /* kernels check all reads and writes */
     const dcli_log *log;
     dcli_address_table *addresses;
-    dcli_process_data *process_data; /* NULL: the worker makes its own */
+    dcli_process_data *process_data; /* data that all peers of this process share; NULL: the worker makes its own */
     dcli_buffers *buffers;
     const dcli_host_hooks *hooks; /* host only: its callbacks to the runtime */
     /* The following fields are for sessions whose nodes are processes, unless noted otherwise. */

@@ -48,7 +48,8 @@ typedef struct dcli_seen {
                                      `unique`, those needed so far */
     dcli_box_set arrived;         /* unless `unique`: boxes of the items that the plan's batches receive so far */
     int64_t *item, item_capacity; /* [item_capacity] for each box of `arrived`, the number of its item in plan->item */
-    dcli_block_set *blocks;       /* [node_count] touched blocks, per owner */
+    dcli_block_set *blocks;       /* [node_count] blocks of each owner that were touched so far, so that each counts
+                                     once */
 } dcli_seen;
 
 /** A replica as a source for stages; if its box extends beyond a periodic axis, one of its images. */

@@ -25,7 +25,8 @@ struct dcli_stream {
 
 struct dcli_exchange {
     const dcli_plan *plan;            /* the other peer's plan; NULL: nothing is exchanged */
-    struct dcli_stream send, receive; /* T that it reads from us; U that it writes to us */
+    struct dcli_stream send, receive; /* `send`: the T chunks that the peer reads from us; `receive`: the U chunks
+                                         that it writes to us */
     int64_t grant_due, grant_told;    /* our T chunks from the peer: chunks for which there is memory, and chunks
                                          granted to the peer */
 };

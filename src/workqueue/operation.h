@@ -23,8 +23,8 @@ typedef enum dcli_op_kind {
 /** An operand of an operation: an array or a scalar. */
 typedef struct dcli_operand {
     int64_t storage;            /* number of the storage; -1: a scalar or prelude */
-    const dcli_layout *layout;  /* borrowed; NULL for scalars */
-    const dcli_transform *view; /* borrowed; the view through which it is accessed; NULL: none */
+    const dcli_layout *layout;  /* layout of the array; borrowed; NULL for scalars */
+    const dcli_transform *view; /* the view through which the array is accessed; borrowed; NULL: there is none */
     bool reshaped;              /* the layout is that of a reshaped view, not the storage's own */
     dcli_declared declared;     /* FORALL: the declaration of what is read; borrowed */
     bool reads, writes;         /* it is read; it is written. An operand whose elements may be left unwritten counts

@@ -42,7 +42,7 @@ typedef struct dcli_limits {
 /** A binding: where one access of one work finds its elements. */
 typedef struct dcli_binding {
     dcli_space_kind kind;
-    int where;                  /* PEER: node; STAGE, REPLICA: number in plan->stage */
+    int where;                  /* PEER: number of the node; STAGE, REPLICA: number in plan->stage */
     int64_t offset;             /* where elements are counted from, in elements: AFFINE accesses: the element that
                                    the work's first index reads or writes; accesses with a declared reach: the
                                    element at limits->low[] */
@@ -62,7 +62,7 @@ typedef struct dcli_piece {
     dcli_space_kind kind; /* any but STAGE */
     int where;            /* number in the space: PEER: node; REPLICA: in plan->stage; CHUNK: in plan->chunk */
     dcli_region region;   /* in that space; CHUNK: offset in elements from byte_offset */
-    int64_t byte_offset;  /* CHUNK: position in the chunk */
+    int64_t byte_offset;  /* CHUNK: where the piece begins in the chunk, in bytes */
 } dcli_piece;
 
 /** Whether a stage becomes or is a replica. */
@@ -153,8 +153,9 @@ typedef struct dcli_plan {
     int64_t live_bytes;       /* most bytes of received chunks that are needed at the same time */
     int64_t space[8];         /* capacities of the lists above */
     dcl_counters counters;    /* the planned ones */
-    dcli_plan_detail *detail; /* NULL unless asked for */
-    dcl_status status;        /* DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in `problem` */
+    dcli_plan_detail *detail; /* counts for a report; NULL unless dcli_plan_terms.detailed */
+    dcl_status status;        /* DCL_OK; DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in
+                                 `problem` */
     char problem[256];
 } dcli_plan;
 

@@ -40,7 +40,7 @@ void dcli_detail_free(dcli_plan_detail *detail);
 /** Elements that move between the planned node and a peer. */
 typedef struct dcli_detail_move {
     int operand, peer;
-    int64_t bytes, blocks; /* `blocks`: those that were not counted for this operand and peer before */
+    int64_t bytes, blocks; /* `blocks`: only blocks that were not counted for this operand and peer before */
     bool written, counted; /* counted false: what is written was already counted when it was read */
 } dcli_detail_move;
 

@@ -12,7 +12,7 @@ typedef struct dcli_numbers {
 } dcli_numbers;
 
 typedef struct dcli_storage {
-    int64_t id;              /* 0: a free slot of the table */
+    int64_t id;              /* id of the storage; 0: this slot of the table is free */
     int64_t last_write;      /* last operation seen that writes it, on any node */
     int64_t *last_read_by;   /* [peers] last operation seen in which this peer reads our part */
     int64_t *last_write_by;  /* [peers] last operation seen in which this peer writes to our part */
