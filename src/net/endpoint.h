@@ -54,7 +54,6 @@ typedef struct dcli_frames {
     void (*end)(struct dcli_frames *frames);
     void *owner;     /* for `end`: object that owns the memory of the payload */
     uint64_t ticket; /* for `end`: number by which the sender knows the payload */
-    int peer;        /* for `end` */
     size_t held;     /* for `end`: bytes of the payload */
     struct dcli_frames_pool *pool;
     struct dcli_frames *next;
