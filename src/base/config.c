@@ -22,7 +22,7 @@ struct row {
     size_t field; /* offset in dcl_config */
     const char *standard;
     const char *choices; /* CHOICE: the allowed values, separated by '|' */
-    size_t least, most;  /* SIZE, COUNT */
+    size_t least, most;  /* SIZE, COUNT: the smallest and the largest allowed value */
     const char *meaning;
 };
 

@@ -27,7 +27,7 @@ enum {
 struct stub {
     _Atomic uint64_t state;
     _Atomic(void *) object; /* accessed relaxed: the state word orders the accesses */
-    const void *cluster;    /* handle */
+    const void *cluster;    /* handle of the cluster to which the object belongs */
     uint32_t next;          /* free stubs: the next free one */
     atomic_int holds;
     uint8_t kind, end;
@@ -50,7 +50,7 @@ static struct {
 static void forget_all(void)
 {
     atomic_store(atomic_load(&table.own), 0);
-    atomic_fetch_add(&dcli_ends, 1); /* for seats */
+    atomic_fetch_add(&dcli_ends, 1); /* ends the validity of what seats have cached */
     for (int c = 0; c < CHUNKS; c++)
         if (atomic_load(&table.chunk[c]) != NULL)
             memset((void *)atomic_load(&table.chunk[c]), 0, PER_CHUNK * sizeof(struct stub));

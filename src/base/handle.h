@@ -53,7 +53,7 @@ void dcli_handle_forget(const void *handle);
 
 /** A thread's seat: the mark that it is looking at an object, and its last look-up. */
 typedef struct dcli_seat {
-    _Alignas(64) _Atomic bool taken; /* by a thread */
+    _Alignas(64) _Atomic bool taken; /* a thread uses this seat */
     _Atomic bool looking;
     /* Cache of the last look-up: valid as long as no handle has ended since. */
     const void *handle;

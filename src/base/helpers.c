@@ -22,9 +22,9 @@ struct dcli_helpers {
     pthread_cond_t changed;  /* signalled if a task was added, or if the pool is closed */
     pthread_cond_t settled;  /* nobody is busy */
     dcli_task *first, *last; /* queue of tasks with parts that no thread has begun */
-    int started;             /* threads */
+    int started;             /* number of threads that were started */
     int busy;                /* threads that are running parts, or are in over() */
-    bool tried;              /* to start threads */
+    bool tried;              /* starting threads was tried */
     bool ends;
 };
 

@@ -16,14 +16,14 @@ typedef struct dcli_helpers dcli_helpers;
 typedef struct dcli_task {
     void (*run)(void *user, int part); /* called once for each part, 0..parts-1 */
     void *user;
-    int parts; /* at least 1 */
+    int parts; /* number of parts, at least 1 */
     void (*over)(
         void *told); /* called by some thread after the last part has ended; may only signal, as the task may no
                         longer exist then */
     void *told;
     /* the helpers' */
     struct dcli_task *next;
-    int begun; /* parts */
+    int begun; /* number of parts that threads have begun */
     atomic_int left;
 } dcli_task;
 

@@ -9,7 +9,7 @@ enum { DCLI_LOG_OFF, DCLI_LOG_WARN, DCLI_LOG_INFO, DCLI_LOG_DEBUG };
 /** Where a cluster's log lines go. */
 typedef struct dcli_log {
     _Atomic int level; /* atomic: may be set to off while other threads log */
-    dcl_log_fn *fn;    /* NULL: standard error */
+    dcl_log_fn *fn;    /* function that gets the lines; NULL: they go to standard error */
     void *user;
 } dcli_log;
 

@@ -14,7 +14,7 @@
 struct macro {
     const char *name;
     int length;
-    dcli_tokens tokens; /* its replacement; empty if it cannot be parsed */
+    dcli_tokens tokens; /* replacement of the name; empty if it cannot be parsed */
     bool unread, seen;
 };
 

@@ -89,7 +89,7 @@ typedef struct dcli_source_part {
 typedef struct dcli_route {
     dcli_via via;
     int operand;
-    dcli_space to, from; /* STAGE: the arena */
+    dcli_space to, from; /* the two memories; kind STAGE: the arena */
     dcli_transfers transfers;
     int64_t elements;
     int64_t low, end; /* the offsets that the route uses in a chunk: the first, and one past the last */

@@ -42,7 +42,7 @@ typedef struct dcli_map_rule {
     dcl_order order;
     dcl_deal deal;
     int64_t piece[DCL_MAX_RANK]; /* elements of a piece per axis; with rank 0: one */
-    int64_t seed;                /* DCL_DEAL_HASH: which permutation */
+    int64_t seed;                /* DCL_DEAL_HASH: which permutation of the pieces */
     /* DEALT by table: for each run of consecutive pieces its length and its node. BOXES: for each box its node,
      * start[rank], count[rank]. NULL: neither. A rule that is owned holds a reference. */
     dcli_table *list;

@@ -14,7 +14,7 @@
 struct parser {
     const char *text, *at;
     const char *like;                      /* an example of the part that is being parsed, for error messages */
-    bool seed, fill_value, halo, periodic; /* given */
+    bool seed, fill_value, halo, periodic; /* parts that were given already */
 };
 
 /* The example for axes, and for text of no known family. */

@@ -65,7 +65,7 @@ typedef struct dcli_box_set {
     struct {
         int64_t *bounds, capacity;
     } level[DCLI_SET_LEVELS];
-    dcli_box_list pending, added; /* scratch */
+    dcli_box_list pending, added; /* lists that functions reuse */
     int64_t *from, from_capacity; /* temporary, as `pending` is */
 } dcli_box_set;
 

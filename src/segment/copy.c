@@ -13,7 +13,7 @@
 
 typedef struct loop {
     int64_t count;
-    ptrdiff_t target, source; /* steps, bytes */
+    ptrdiff_t target, source; /* steps in memory in bytes */
 } loop;
 
 /* Loops, the outermost first. */
@@ -120,7 +120,7 @@ static void strided_rows(const loop *rows, const loop *line, char *target, const
 
 /* ---- transposed pairs ---- */
 
-#define LINE_BYTES 64 /* of a cache line: a square has one line along each side */
+#define LINE_BYTES 64 /* bytes of a cache line: a square has one line along each side */
 #define PANEL 512 /* elements along the side of a panel, walked square by square so that its pages stay in the TLB */
 
 #define VECTOR_BYTES 16

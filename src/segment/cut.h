@@ -10,7 +10,7 @@ typedef struct dcli_cut {
     int rank;
     bool begun;
     int64_t whole[DCL_MAX_RANK], shape[DCL_MAX_RANK];
-    int64_t lo[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* of the current block */
+    int64_t lo[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* first index and number of indices of the current block */
 } dcli_cut;
 
 /** Begin an iteration. @param whole  [rank] at least 1. @param shape  [rank] at least 1. */

@@ -5,7 +5,7 @@
 
 #include "segment/footprint.h"
 
-#define DCLI_MOST_WIDTH (INT64_C(1) << 40) /* of a halo */
+#define DCLI_MOST_WIDTH (INT64_C(1) << 40) /* largest width of a halo */
 
 /** A portion of DCLI_REACH_FUNCTION: a box of loop indices, and the box that these read. */
 typedef struct dcli_portion {

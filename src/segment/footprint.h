@@ -28,16 +28,16 @@ typedef enum dcli_reach {
 typedef struct dcli_declared {
     bool approximate; /* the declaration covers more than what is read */
     int count;
-    const int64_t *number; /* [count] borrowed */
+    const int64_t *number; /* [count] the numbers; borrowed */
 } dcli_declared;
 
 /** The subscripts of one access to an array, by the loop axes of an operation (axis m of the index space). */
 typedef struct dcli_subscripts {
     dcli_reach reach;
-    int space_rank; /* loop axes */
-    int rank;       /* of the array accessed */
+    int space_rank; /* number of loop axes */
+    int rank;       /* rank of the array accessed */
     dcli_subscript axis[DCL_MAX_RANK];
-    dcli_declared declared; /* for HALO and the following kinds */
+    dcli_declared declared; /* numbers of a declared reach: HALO and the kinds after it */
 } dcli_subscripts;
 
 /** Whether the footprint of a box is a box: each subscript uses at most one index, and no index is used for two axes.

@@ -11,7 +11,7 @@
  *  of several storages ("places"): those at offset + sum of t[m] * step[m]. */
 typedef struct dcli_patterns {
     int rank, places;
-    int length;        /* of a record */
+    int length;        /* longs in a record */
     int count;         /* position of count[rank] in a record, all at least 1 */
     const int *at;     /* [places] position of an offset in a record, followed by step[rank] */
     int leading;       /* the place by whose offset records are sorted: none of its elements occurs twice */

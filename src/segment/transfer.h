@@ -18,7 +18,7 @@ typedef enum dcli_space_kind {
 
 typedef struct dcli_space {
     dcli_space_kind kind;
-    int number; /* 0 for OWN and the arena */
+    int number; /* number of the memory among those of its kind; 0 for OWN and the arena */
 } dcli_space;
 
 /** One side of a transfer: element t lies at offset + sum of t[d] * step[d]. */
@@ -66,7 +66,7 @@ typedef enum dcli_join_flags {
     DCLI_JOIN_PAIRS = 4,   /* two transfers may form an axis; otherwise three are needed, since two may be neighbours
                             by accident */
     DCLI_JOIN_REGULAR_PAIRS =
-        8 /* the same, but only if the result is regular: accidental pairs have many different shapes */
+        8 /* two transfers may form an axis if the result is regular: accidental pairs have many different shapes */
 } dcli_join_flags;
 
 /** Join transfers into fewer ones with the same pairs of elements, in any order: transfers at equal distances on both

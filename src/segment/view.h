@@ -8,7 +8,7 @@
  *  x[axis[d]], or, if axis[d] is -1, to constant[d] (then step[d] is 0). No axis of the view is used for two axes of
  *  the base. An axis of the view that is not used repeats the same elements: it is *broadcast*. A plain value. */
 typedef struct dcli_transform {
-    dcl_grid grid; /* of the view */
+    dcl_grid grid; /* grid of the view */
     int base_rank;
     int axis[DCL_MAX_RANK]; /* [base_rank], as are the next two */
     int64_t constant[DCL_MAX_RANK];
