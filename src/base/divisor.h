@@ -14,7 +14,7 @@ typedef struct dcli_divisor {
     int shift;           /* 2^shift is the smallest power of two >= the divisor */
 } dcli_divisor;
 
-/** @param by  1 <= by <= 2^62. */
+/** Prepare divisions by a number. @param by  1 <= by <= 2^62. */
 static inline dcli_divisor dcli_divisor_of(int64_t by)
 {
     int shift = by == 1 ? 0 : 64 - __builtin_clzll((unsigned long long)by - 1);

@@ -21,7 +21,7 @@ typedef struct dcli_task {
         void *told); /* called by some thread after the last part has ended; may only signal, as the task may no
                         longer exist then */
     void *told;
-    /* the helpers' */
+    /* The fields below are used by the helpers only. */
     struct dcli_task *next;
     int begun; /* number of parts that threads have begun */
     atomic_int left;

@@ -26,7 +26,7 @@ static int digits(int64_t number)
 
 /* ---- rectangles ---- */
 
-/* Of a cell, in pixels. */
+/* The size of a cell, in pixels. */
 struct size {
     int width, height;
 };

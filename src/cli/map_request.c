@@ -25,7 +25,7 @@ static int find_array(cli_map_request *request, const char *name, cli_map_array 
     return CLI_OK;
 }
 
-/* SHAPE or SHAPE:TYPE. */
+/* Parse a grid: SHAPE or SHAPE:TYPE. */
 static int read_grid(char *text, dcl_grid *grid_out)
 {
     dcl_grid grid = {.type = DCL_FLOAT};

@@ -9,13 +9,13 @@ enum { CLI_MAP_MOST = 64 }; /* most arrays, and most values, of a body */
 /** What the command line says about an array of the body. */
 typedef struct cli_map_array {
     char name[CLI_NAME_BYTES];
-    dcl_grid grid;   /* rank 0: not given */
-    const char *map; /* NULL: not given */
+    dcl_grid grid;   /* the array's grid; rank 0: not given */
+    const char *map; /* text of its map; NULL: not given */
 } cli_map_array;
 
 typedef struct cli_map_request {
     dcl_grid grid;   /* grid of the picture, or of the first output of the body; rank 0: not given */
-    const char *map; /* NULL: the default */
+    const char *map; /* text of the map to be drawn; NULL: the default */
     int nodes;
     bool owners, all_owners; /* print owners; even if there are many */
     const char *svg;         /* output file; "-": stdout; NULL: draw in the terminal */

@@ -11,9 +11,9 @@
  *  fprintf(). */
 typedef struct cli_svg {
     FILE *body;
-    char *text; /* of body */
+    char *text; /* what was written to `body` */
     size_t length;
-    double width, height; /* so far */
+    double width, height; /* size of the picture so far */
 } cli_svg;
 
 typedef enum cli_anchor { CLI_LEFT, CLI_MIDDLE, CLI_RIGHT } cli_anchor;

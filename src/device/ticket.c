@@ -415,7 +415,8 @@ static dcl_status ask_for_notice(dcli_device *device, dcli_queue *queue, int mar
     return dcli_cl_fail(device, "clSetEventCallback", code);
 }
 
-/* For transfers, the oldest one counts, because they are waited for one by one. */
+/* Ask each busy queue for a notice: of the launch, and of the oldest transfer in each direction, because transfers are
+ * waited for one by one. */
 dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user)
 {
     dcli_queue *compute = &device->queue[DCLI_COMPUTE];

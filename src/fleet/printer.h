@@ -11,7 +11,7 @@ enum { DCLI_PRINTER_LINE = 4600 /* most bytes of a line */ };
 
 typedef struct dcli_printer dcli_printer;
 
-/** @param log  where lines go, whatever its level; copied. @return NULL (recorded). */
+/** Make a printer. @param log  where lines go, whatever its level; copied. @return NULL (recorded). */
 dcli_printer *dcli_printer_open(const dcli_log *log);
 /** Queue a line, already escaped, to be shown. Never waits: if the queue is full, lines are counted and dropped. Any
  *  thread. NULL is accepted, here and below. */

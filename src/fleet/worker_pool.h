@@ -7,8 +7,7 @@
 
 typedef struct dcli_worker_pool dcli_worker_pool;
 
-/** @param net     with I/O threads if workers are called by tcp.
- *  @param config, log, net  outlive the worker pool. */
+/** What a worker pool needs; `config` and `log` outlive it. */
 typedef struct dcli_worker_pool_terms {
     const dcl_config *config; /* workers is set */
     const char *fault;        /* for tests; NULL: none */

@@ -153,11 +153,11 @@ const char *dcli_variant_kernel(dcli_variant variant);
  *  access finds its elements. The table in kernel/rows.c says which accesses have a field, and how long it is.
  *  dcli_row_at() says where a field is in the row. The field STEP directly follows OFFSET. */
 typedef enum dcli_row_field {
-    /* of the box, per loop axis: start, stride and count */
+    /* fields of the box, per loop axis: start, stride and count */
     DCLI_ROW_START,
     DCLI_ROW_STRIDE,
     DCLI_ROW_COUNT,
-    /* of each access */
+    /* fields of each access: */
     DCLI_ROW_OFFSET, /* one number: offset in elements of the element from which `step` counts; tile kernels: that at
                         local index 0 */
     DCLI_ROW_STEP,   /* step in memory from one index to the next, in elements. AFFINE: per loop axis; others: per axis

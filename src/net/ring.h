@@ -82,9 +82,9 @@ void dcli_ring_want_room(dcli_ring *ring, bool wants);
 bool dcli_ring_seems_filled(const dcli_ring *ring);
 /** Get the checked head of the next record; its body is complete. */
 dcli_ring_answer dcli_ring_look(dcli_ring *ring, dcli_ring_head *head_out);
-/** Copy bytes from the body of that record. at + bytes <= its length. */
+/** Copy bytes from the body of the record that dcli_ring_look() has found. at + bytes <= its length. */
 void dcli_ring_copy(const dcli_ring *ring, size_t at, void *out, size_t bytes);
-/** Remove that record. */
+/** Remove the record that dcli_ring_look() has found; its room is free for the writer. */
 void dcli_ring_pass(dcli_ring *ring, const dcli_ring_head *head);
 /** After dcli_ring_pass(), or after something else was read that the writer may wait for: whether it must be woken
  *  up. */

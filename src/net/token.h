@@ -45,7 +45,8 @@ dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN]);
  *  @return DCL_OK: the listener is this user's or root's; DCL_ERR_NETWORK (another user's, or nobody listens, or the
  *          system does not tell). */
 dcl_status dcli_token_listener_is_ours(const char *host, int port);
-/** The same check, but DCL_OK if nobody listens or the system does not tell. */
+/** Check a listener as dcli_token_listener_is_ours() does, but return DCL_OK also if nobody listens or the system does
+ *  not tell. */
 dcl_status dcli_token_listener_is_not_foreign(const char *host, int port);
 /** Whether the other end of a connection on this host belongs to a process of this user or of root. Call it when the
  *  other side has answered: between checking a listener and connecting, another process can take its place.

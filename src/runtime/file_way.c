@@ -72,8 +72,8 @@ static dcl_status ask(dcl_cluster *cluster, const char *path, bool *asked_out, b
     return status;
 }
 
-/* With DCLI_FILES_DIRECT the nodes are asked, too, because they learn the file system's device number from the
- * question. */
+/* If the answer is not known, ask the nodes; with DCLI_FILES_DIRECT, too, because they learn the file system's device
+ * number from the question. */
 dcl_status dcli_cluster_sees_files(dcl_cluster *cluster, const char *path, bool *direct_out, bool *named_out)
 {
     size_t length = (size_t)(strrchr(path, '/') - path) + 1;

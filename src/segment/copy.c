@@ -150,7 +150,7 @@ ALWAYS_INLINE vector interleave_low(vector a, vector b, size_t bytes)
     }
 }
 
-/* The second halves. */
+/* Interleave the second halves of two vectors, element by element. */
 ALWAYS_INLINE vector interleave_high(vector a, vector b, size_t bytes)
 {
     switch (bytes) {
@@ -348,7 +348,7 @@ static void walk(const nest *nest, int level, inner_fn *inner, char *target, con
         walk(nest, level + 1, inner, target + i * axis->target, source + i * axis->source);
 }
 
-/* @param source_step  [rank] elements, or NULL: one element for all. */
+/* Copy elements to a region. @param source_step  [rank] in elements; NULL: all of the region gets one element. */
 static void run(const dcli_region *target_region, void *target, const void *source, int64_t source_offset,
                 const int64_t source_step[], size_t bytes)
 {

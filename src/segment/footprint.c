@@ -65,7 +65,8 @@ typedef struct span {
 /* Larger numbers lie in no grid; differences of smaller ones do not overflow. One term and a constant always stay below. */
 #define SPAN_LIMIT (((dcli_wide)1 << 126) + ((dcli_wide)1 << 64))
 
-/* @return false when a sum of several terms exceeds the limit. */
+/* Find the least and the greatest value of a subscript over the loop indices of a box, and the distance of which all
+ * differences are multiples. @return false when a sum of several terms exceeds the limit. */
 static bool span_of(const dcli_subscript *subscript, const dcl_box *space, span *out)
 {
     *out = (span){subscript->constant, subscript->constant, 0};

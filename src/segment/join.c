@@ -20,7 +20,7 @@ static int64_t *offset_of(const patterns *p, int64_t record[], int k) { return r
 
 static int64_t *steps_of(const patterns *p, int64_t record[], int k) { return record + p->at[k] + 1; }
 
-/* One spelling: no steps where nothing is stepped over. */
+/* Give a record its only spelling: the step of each axis with one element is 0. */
 static void settle(const patterns *p, int64_t record[])
 {
     for (int m = 0; m < p->rank; m++)
@@ -241,7 +241,7 @@ static int64_t unite_all(const patterns *p, struct entry at[], int64_t count)
     return count;
 }
 
-/* Then neighbours of different lengths. */
+/* Unite neighbours of different lengths along an axis. @return number of records left. */
 static int64_t append_all(const patterns *p, struct entry at[], int64_t count)
 {
     int64_t left = 0;

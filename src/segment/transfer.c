@@ -44,7 +44,7 @@ void dcli_side_reach(int rank, const int64_t count[], const dcli_side *side, int
 
 /* ---- lists -------------------------------------------------------------------------------------------------------- */
 
-/* A record: count[rank]; offset and step[rank] of `to`; the same of `from`. */
+/* Number of longs in a record: count[rank]; offset and step[rank] of `to`; offset and step[rank] of `from`. */
 static int length_of(int rank) { return rank + 2 * (1 + rank); }
 static int to_of(int rank) { return rank; }
 static int from_of(int rank) { return rank + 1 + rank; }

@@ -7,7 +7,7 @@
 
 enum { DCLI_COST_SAMPLES = 3 };
 
-/** Start with zeros. */
+/** The last measured costs of an element. Start with zeros. */
 typedef struct dcli_cost {
     double sample[DCLI_COST_SAMPLES]; /* ns of an element on one compute unit; a ring */
     int64_t samples;                  /* number of measurements so far */

@@ -11,7 +11,7 @@
 #include "worker/plans.h"
 #include "worker/storage_table.h"
 
-/** An open operation. */
+/** An operation that this peer has begun and not retired, with all that it uses. */
 typedef struct dcli_entry {
     dcli_operation operation;      /* must be first: the operation's address is also the entry's */
     dcli_msg_operation descriptor; /* its strings are copied, its operands are not */

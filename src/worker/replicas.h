@@ -7,7 +7,7 @@
 #include "device/device.h"
 #include "workqueue/plan.h"
 
-/** This node's memory of a replica; valid for operations from `from` to `until` - 1. */
+/** Memory of a replica at this node; valid for operations from `from` to `until` - 1. */
 typedef struct dcli_replica_memory {
     int64_t storage;
     dcl_box box;

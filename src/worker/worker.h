@@ -60,7 +60,7 @@ typedef struct dcli_fleet_hooks {
     /** A process reports that it cannot serve. */
     void (*refused)(void *user, int node, dcl_status status, const char *sentence);
     /* The next two are called only if nodes are threads. */
-    /** Called by the thread of a node as its last action. */
+    /** The thread of a node ends: called by it as its last action. */
     void (*thread_ends)(void *user, int node);
     /** Wait until the thread of a node has ended. @return false: the node is lost, and its thread may run for ever. */
     bool (*await_thread)(void *user, int node);

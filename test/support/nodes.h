@@ -19,7 +19,7 @@ enum { TEST_MOST_NODES = 5 };
 dcl_config test_config(int nodes);
 /** Open a cluster; the test fails if that fails. */
 dcl_cluster *test_open(const dcl_config *config);
-/** test_open(test_config(nodes)). */
+/** Open a cluster: test_open(test_config(nodes)). */
 dcl_cluster *open_nodes(int nodes);
 /** Set DCL_FAULT, the fault that clusters opened from now on inject. NULL: none. */
 void test_fault(const char *fault);

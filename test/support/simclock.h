@@ -18,7 +18,7 @@ typedef enum sim_event_kind {
     SIM_DIE,        /* node `to` is no more */
     SIM_LOST,       /* `to` learns that `from` is lost */
     SIM_JOIN,       /* `to` learns that node `chunk` takes part from operation `number` on */
-    /* messages */
+    /* messages that arrive at node `to`: */
     SIM_CHUNK,
     SIM_GRANT,
     SIM_CREDIT,

@@ -9,7 +9,7 @@ typedef struct sim_memory {
     int64_t elements;
 } sim_memory;
 
-/** Make unwritten memory. */
+/** Allocate memory for elements, with a pattern that no kernel computes. */
 int64_t *sim_garbage(int64_t elements);
 /** A node's part of operand k for reading: it must exist. */
 sim_memory sim_read_part(sim_data *data, const dcli_operation *operation, int k, int p);

@@ -13,7 +13,7 @@ static bool same_regions(const dcli_region *a, const dcli_region *b)
     return same;
 }
 
-/* @param batches  also by the batches that use them */
+/* Whether two plans have equal chunks. @param batches  compare also the batches that use them. */
 static bool same_chunks(const dcli_plan *a, const dcli_plan *b, bool batches)
 {
     for (int64_t c = 0; c < a->chunk_count; c++) {

@@ -70,7 +70,7 @@ int64_t sim_number_of(const dcl_grid *grid, const int64_t element[]);
 void sim_wrap(const dcli_layout *layout, int64_t element[]);
 /** The base's element of an operand at an index, which may lie beyond edges, too. */
 void sim_behind(const dcli_operand *operand, const int64_t index[], int64_t element_out[]);
-/** Its row-major number. */
+/** Row-major number of the base's element of an operand at an index. */
 int64_t sim_number_seen(const dcli_operand *operand, const int64_t index[]);
 /** The valid indices of access `a` of a body: beyond the edges of periodic axes as far as the halo is wide. */
 dcl_grid sim_seen(const dcli_operation *operation, int a);

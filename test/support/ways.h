@@ -4,7 +4,7 @@
 
 #include "base/ways.h"
 
-/** @return [64] */
+/** Abilities of 64 nodes: all, or none if not `in_place`. @return [64] */
 static inline const dcli_node_ways *test_ways(bool in_place)
 {
     static dcli_node_ways ways[2][64];

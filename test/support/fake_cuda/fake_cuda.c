@@ -107,7 +107,7 @@ static void add_rule(const char *text)
     abort();
 }
 
-/* The lock is held. */
+/* Read the plan from its text, and count calls from the beginning. The lock is held. */
 static void set_plan(const char *text)
 {
     fake.read = true;
@@ -294,7 +294,7 @@ int cuMemExportToShareableHandle(void *descriptor, unsigned long long memory, in
     return end(code);
 }
 
-/* It releases in any case, else there would be no telling what the caller forgot. */
+/* Release a reference, even if the plan lets the call fail: else a test could not tell what the caller forgot. */
 int cuMemRelease(unsigned long long memory)
 {
     int code = meet(IS_cuMemRelease), *found = find_memory(memory);

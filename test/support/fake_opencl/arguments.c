@@ -35,7 +35,7 @@ static struct {
 
 static size_t bucket_of(const void *handle) { return (uintptr_t)handle / 16 % BUCKETS; }
 
-/* The lock is held, as in the next functions. */
+/* Find the entry of a buffer; else where it would be. The lock is held, as in the next functions. */
 static struct memory **find_memory(cl_mem handle)
 {
     struct memory **at = &known.memory[bucket_of(handle)];

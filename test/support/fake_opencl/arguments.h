@@ -15,7 +15,8 @@ void fake_kernel_released(cl_kernel kernel);
 /** Whether all buffers that a kernel was given are still there, and belong to the context of the queue, as the kernel does.
  *  @return CL_SUCCESS, CL_INVALID_KERNEL_ARGS, CL_INVALID_CONTEXT. */
 cl_int fake_arguments_check(cl_command_queue queue, cl_kernel kernel);
-/** The same of a buffer that a command is given. @return CL_SUCCESS, CL_INVALID_MEM_OBJECT, CL_INVALID_CONTEXT. */
+/** Whether a buffer that a command is given is still there, and belongs to the context of the queue. @return
+ *  CL_SUCCESS, CL_INVALID_MEM_OBJECT, CL_INVALID_CONTEXT. */
 cl_int fake_memory_check(cl_command_queue queue, cl_mem memory);
 
 #endif

@@ -280,7 +280,7 @@ static cl_int CL_API_CALL fake_clFinish(cl_command_queue queue)
 
 /* ---- memory and programs -------------------------------------------------------------------------------------- */
 
-/* The same of a context's only device. */
+/* Number of the only device of a context; -1: it is not known. */
 static int number_of_contexts_device(cl_context context)
 {
     cl_device_id own = NULL;

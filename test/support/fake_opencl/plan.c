@@ -62,7 +62,7 @@ static bool can_fail_later(int name)
            name == FAKE_clEnqueueReadBuffer || name == FAKE_clEnqueueWriteBuffer;
 }
 
-/* "3" or "3+". */
+/* Parse which calls of a function a rule is for: "3" or "3+". @return false: it is neither. */
 static bool read_number(const char *word, struct rule *rule)
 {
     char *end;
@@ -96,7 +96,7 @@ static bool read_rule(const char *text, struct rule *rule)
     return words == 4 && rule->code < 0 && found != FAKE_kernel;
 }
 
-/* "takes NAME MS" */
+/* Parse "takes NAME MS", and add it to the plan. @return false: it is something else. */
 static bool read_takes(const char *text)
 {
     char name[64], more;

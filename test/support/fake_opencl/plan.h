@@ -16,7 +16,7 @@
         X(clEnqueueWriteBuffer), X(clEnqueueMapBuffer), X(clEnqueueUnmapMemObject), X(clGetEventInfo),           \
         X(clGetEventProfilingInfo), X(clSetEventCallback), X(clWaitForEvents), X(clReleaseEvent)
 
-/** The same of functions that are only called under "peers". */
+/** The functions that are only called under "peers": X(name) for each. */
 #define FAKE_PEER_FUNCTIONS(X) X(clCreateBufferWithProperties), X(clCreateSubBuffer)
 
 #define X(name) FAKE_##name
@@ -48,7 +48,7 @@ bool fake_plan_some_take(void);
 bool fake_plan_gpu(void);
 /** Whether device `number` of its platform, from 0, has memory of its own. */
 bool fake_plan_apart(int number);
-/** Whether any has. */
+/** Whether any device has memory of its own. */
 bool fake_plan_some_apart(void);
 bool fake_plan_peers(void);
 bool fake_plan_no_devices(void);
