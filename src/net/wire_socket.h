@@ -32,7 +32,7 @@ typedef struct dcli_monitor {
 } dcli_monitor;
 
 typedef struct dcli_event {
-    int kind;                            /* ZMQ_EVENT_... */
+    int kind;                            /* what has happened: ZMQ_EVENT_... */
     int value;                           /* a descriptor or an error code, depending on the kind */
     char address[DCLI_MOST_ADDRESS + 1]; /* as dcli_resolved_text() writes it: of the other side if this one
                                             connected, else of the listener */

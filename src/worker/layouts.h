@@ -7,7 +7,7 @@
 
 #include "resmap/layout.h"
 
-/** A shared layout; immutable while it has uses. */
+/** A layout that peers share; immutable while it has uses. */
 typedef struct dcli_common_layout {
     dcli_layout layout;
     int64_t uses; /* guarded by the lock of dcli_layouts */

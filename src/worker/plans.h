@@ -46,7 +46,8 @@ typedef struct dcli_cached_plan {
 } dcli_cached_plan;
 
 typedef struct dcli_plans {
-    dcli_plan_terms terms; /* `directory`: the record of replicas after the last operation added */
+    dcli_plan_terms terms; /* terms of planning; their `directory` is the record of replicas after the last operation
+                              added */
     int self;
     dcli_plan_cache *cache;
     int sharers; /* number of peers that share plans; each counts its part of a plan's bytes */

@@ -40,7 +40,8 @@ typedef struct dcli_node_replicas {
     int64_t bytes; /* bytes of the replicas that count against the budget */
 } dcli_node_replicas;
 
-/** The directory. Start with {.node_count = n} and `node` NULL; the lists are allocated at first use. */
+/** The replicas of all nodes, as every process records them. Start with {.node_count = n} and `node` NULL; the lists
+ *  are allocated at first use. */
 typedef struct dcli_directory {
     int node_count;
     int64_t generation;       /* of all replicas here; they are dropped before an operation whose

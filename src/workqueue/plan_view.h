@@ -45,7 +45,7 @@ static inline bool dcli_reads_part(const dcli_builder *builder, int peer)
     return dcli_way_between(&ways[builder->self], &ways[peer]) == DCLI_WAY_PLACE;
 }
 
-/** Whether it reads any peer's part in place; a quick "no" if everything is sent. */
+/** Whether this node can read parts of any peer in place; if not, all elements are sent to it. */
 static inline bool dcli_reads_parts(const dcli_builder *builder)
 {
     return (builder->terms->ways[builder->self].can & DCLI_CAN_READ_ANY) != 0;
