@@ -1,6 +1,7 @@
 /* base/text.c - a string that grows as text is appended. */
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,4 +62,12 @@ void dcli_text_free(dcli_text *text)
 {
     dcli_free(text->bytes);
     *text = (dcli_text){0};
+}
+
+void dcli_print_numbers(char *text_out, size_t capacity, int count, const int64_t numbers[], const char *separator)
+{
+    size_t used = 0;
+    text_out[0] = '\0';
+    for (int n = 0; n < count && used < capacity; n++)
+        used += (size_t)snprintf(text_out + used, capacity - used, "%s%" PRId64, n > 0 ? separator : "", numbers[n]);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** Growing text. Start with {0}. A failed append sets `failed` and later ones do nothing, so one check at the end is
  *  enough. */
@@ -19,5 +20,7 @@ void dcli_text_append(dcli_text *text, const char *bytes, size_t length);
  *  dcli_free(). */
 char *dcli_text_take(dcli_text *text);
 void dcli_text_free(dcli_text *text);
+/** Print numbers into an array of chars, as many as fit. */
+void dcli_print_numbers(char *text_out, size_t capacity, int count, const int64_t numbers[], const char *separator);
 
 #endif

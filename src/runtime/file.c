@@ -8,20 +8,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "runtime/cluster.h"
 #include "store/new_file.h"
 #include "store/npy.h"
 
 enum { BESIDE_BYTES = 32 }; /* longest suffix of the temporary file's path */
-
-static void print_shape(const dcl_grid *grid, char *text, size_t capacity)
-{
-    size_t length = 0;
-    text[0] = '\0';
-    for (int d = 0; d < grid->rank && length < capacity; d++)
-        length += (size_t)snprintf(text + length, capacity - length, "%s%lld", d > 0 ? " x " : "",
-                                   (long long)grid->extent[d]);
-}
 
 static dcl_status check_file(const dcl_array *array, const char *path, const dcl_npy_info *info)
 {
@@ -37,8 +29,8 @@ static dcl_status check_file(const dcl_array *array, const char *path, const dcl
     if (equal)
         return DCL_OK;
     char found[256], expected[256];
-    print_shape(&info->grid, found, sizeof found);
-    print_shape(grid, expected, sizeof expected);
+    dcli_print_numbers(found, sizeof found, info->grid.rank, info->grid.extent, " x ");
+    dcli_print_numbers(expected, sizeof expected, grid->rank, grid->extent, " x ");
     return DCLI_FAIL(DCL_ERR_FILE,
                      "%s holds %s elements; expected %s, the array's shape; make the array of the file's "
                      "shape (dcl_npy_inspect())",

@@ -1,9 +1,8 @@
 /* runtime/partial.c - arrays of which some elements are not stored: reading gives the fill value, writing is
  * refused. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "runtime/cluster.h"
 
 void dcli_partial_rest(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[])
@@ -13,14 +12,6 @@ void dcli_partial_rest(const dcl_array *array, const dcl_box *box, void *memory,
     memcpy(region.step, strides, (size_t)box->rank * sizeof strides[0]);
     if (layout->partial && !dcli_box_is_empty(box))
         dcli_region_fill(memory, &region, &layout->fill_value, dcl_type_bytes(layout->grid.type));
-}
-
-static void print_index(int rank, const int64_t index[], char *text, size_t capacity)
-{
-    size_t length = 0;
-    text[0] = '\0';
-    for (int d = 0; d < rank && length < capacity; d++)
-        length += (size_t)snprintf(text + length, capacity - length, "%s%" PRId64, d > 0 ? ", " : "", index[d]);
 }
 
 dcl_status dcli_partial_writable(const dcl_array *array, const dcl_box *box)
@@ -37,7 +28,7 @@ dcl_status dcli_partial_writable(const dcl_array *array, const dcl_box *box)
     dcl_status status = dcli_layout_first_hole(layout, &base, &found, index);
     if (status != DCL_OK || !found)
         return status;
-    print_index(base.rank, index, text, sizeof text);
+    dcli_print_numbers(text, sizeof text, base.rank, index, ", ");
     return DCLI_FAIL(
         DCL_ERR_RANGE,
         "element (%s)%s is stored nowhere by its map and cannot be written; expected a box of elements that "

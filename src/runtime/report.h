@@ -126,8 +126,6 @@ dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, in
 enum { DCLI_SMALLER_TILES = 16 }; /* how many times as many tiles are tried as the plan has now */
 /** Advise on blocks and tiles that are far too small. */
 dcl_status dcli_report_advise_grains(dcli_report *report, const dcli_planned *planned);
-/** Print sizes in the grammar of maps: "4x4". */
-void dcli_report_print_sizes(int rank, const int64_t sizes[], char *text, size_t capacity);
 /** Bytes that would move with tiles of the first output, and batches, of that size. @param bytes_out  -1: not tried, as
  *  planning takes long. */
 dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *planned, int64_t tile_bytes,

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/text.h"
 #include "runtime/report.h"
 
 /* Amounts below these are negligible. */
@@ -215,8 +216,8 @@ static dcl_status advise_slots_of(dcli_report *report, const dcli_planned *plann
         return DCL_OK;
     char names[NAMES_BYTES], now[256], better[256];
     print_alike(report, planned, row, names);
-    dcli_report_print_sizes(layout->grid.rank, layout->rule.piece, now, sizeof now);
-    dcli_report_print_sizes(layout->grid.rank, rule.piece, better, sizeof better);
+    dcli_print_numbers(now, sizeof now, layout->grid.rank, layout->rule.piece, "x");
+    dcli_print_numbers(better, sizeof better, layout->grid.rank, rule.piece, "x");
     return dcli_report_say(report,
                            "%s: pieces of %s are cut at the grid's edge and keep their slots, so there is room for "
                            "%" PRId64 " elements where there are %" PRId64 "; pieces of %s take room for %" PRId64,
@@ -245,7 +246,7 @@ static dcl_status advise_runs_of(dcli_report *report, const dcli_planned *planne
         return DCL_OK;
     char names[NAMES_BYTES], pieces[256];
     print_alike(report, planned, row, names);
-    dcli_report_print_sizes(layout->grid.rank, layout->rule.piece, pieces, sizeof pieces);
+    dcli_print_numbers(pieces, sizeof pieces, layout->grid.rank, layout->rule.piece, "x");
     return dcli_report_say(report,
                            "%s: pieces of %s make runs of %" PRId64 " bytes, and loops and copies go run by run; with "
                            "pieces of at least %" PRId64 " elements along the last axis a run fills a cache line",

@@ -1,7 +1,7 @@
 /* runtime/report_grain.c - advise on grains of a map that are far too small. */
 #include <inttypes.h>
-#include <stdio.h>
 
+#include "base/text.h"
 #include "runtime/report.h"
 
 /* Numbers below these are negligible. */
@@ -10,13 +10,6 @@ enum {
     NOTICED_TASKS = 256,
     TASK_BYTES = 4096 /* smallest reasonable amount for a task */
 };
-
-void dcli_report_print_sizes(int rank, const int64_t sizes[], char *text, size_t capacity)
-{
-    size_t used = 0;
-    for (int d = 0; d < rank && used < capacity; d++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%" PRId64, d > 0 ? "x" : "", sizes[d]);
-}
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
 
@@ -31,7 +24,7 @@ static dcl_status advise_tiles(dcli_report *report, const dcli_planned *planned)
     if (map->rule.tile_rank == 0 || tasks < NOTICED_TASKS || bytes / tasks >= TASK_BYTES)
         return DCL_OK;
     char tile[256];
-    dcli_report_print_sizes(layout->grid.rank, layout->rule.tile, tile, sizeof tile);
+    dcli_print_numbers(tile, sizeof tile, layout->grid.rank, layout->rule.tile, "x");
     return dcli_report_say(report,
                            "%" PRId64 " tasks compute %" PRId64 " bytes of %s each, as tiles are %s: a task costs more "
                            "than it computes; leave ;tile= out, or give tiles of %d bytes or more",
@@ -76,7 +69,7 @@ static dcl_status advise_blocks_of(dcli_report *report, const dcli_planned *plan
     if (status != DCL_OK || blocks < 0 || blocks > moved / 2)
         return status;
     char block[256];
-    dcli_report_print_sizes(layout->grid.rank, layout->rule.block, block, sizeof block);
+    dcli_print_numbers(block, sizeof block, layout->grid.rank, layout->rule.block, "x");
     return dcli_report_say(report,
                            "%s: blocks of %s have %" PRId64 " bytes, so %" PRId64 " are counted as moved for %" PRId64
                            " bytes; leave ;block= out, and %" PRId64 " are, or give blocks of %d bytes or more",
