@@ -97,6 +97,14 @@ bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region 
     return some;
 }
 
+bool dcli_region_lies_as(const dcli_region *a, const dcli_region *b)
+{
+    for (int d = 0; d < a->box.rank; d++)
+        if (a->box.count[d] > 1 && a->step[d] != b->step[d])
+            return false;
+    return true;
+}
+
 bool dcli_region_covers(const dcli_region *region, const dcl_box *box)
 {
     if (dcli_box_is_empty(box))

@@ -82,10 +82,7 @@ static void read_part(void *user, int part)
 /* Whether a piece is all that the slot contains, in the same order as in the part's memory. */
 static bool is_all(const struct dcli_npy_flight *flight, const dcli_region *part, const dcli_region *file)
 {
-    for (int d = 0; d < part->box.rank; d++)
-        if (part->box.count[d] > 1 && part->step[d] != file->step[d])
-            return false;
-    return dcli_box_elements(&part->box) == elements_of(flight);
+    return dcli_region_lies_as(part, file) && dcli_box_elements(&part->box) == elements_of(flight);
 }
 
 static dcl_status pass_on(const struct dcli_npy_flight *flight)

@@ -51,21 +51,12 @@ static dcli_region packed_like(const dcli_region *like)
     return packed;
 }
 
-/* Whether two regions have the same layout, apart from their offsets. */
-static bool lies_as(const dcli_region *a, const dcli_region *b)
-{
-    for (int d = 0; d < a->box.rank; d++)
-        if (a->box.count[d] > 1 && a->step[d] != b->step[d])
-            return false;
-    return true;
-}
-
 /* Start copying a piece from the device to the host, through a slot. */
 static dcl_status fetch_piece(const struct move *move, const dcli_region *region, const dcli_region *packed,
                               dcli_slot *slot)
 {
     size_t total = (size_t)dcli_box_elements(&region->box) * move->bytes;
-    if (lies_as(region, packed))
+    if (dcli_region_lies_as(region, packed))
         return dcli_slot_fetch(slot, move->memory, (size_t)region->offset * move->bytes, total);
     dcli_memory *scratch = dcli_slot_memory(slot);
     dcl_status status = dcli_device_copy(move->device, scratch, 0, packed->step, move->memory, region->offset,
@@ -93,7 +84,7 @@ static dcl_status send_piece(const struct move *move, const dcli_region *region,
                              dcli_slot *slot)
 {
     size_t total = (size_t)dcli_box_elements(&region->box) * move->bytes;
-    if (lies_as(region, packed))
+    if (dcli_region_lies_as(region, packed))
         return dcli_slot_send(slot, move->memory, (size_t)region->offset * move->bytes, total);
     dcli_memory *scratch = dcli_slot_memory(slot);
     dcl_status status = dcli_slot_send(slot, scratch, 0, total);
