@@ -56,22 +56,12 @@ dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[])
 
 /* ---- layouts cached by a map ------------------------------------------------------------------------------------- */
 
-static bool same_grid(const dcl_grid *a, const dcl_grid *b)
-{
-    if (a->rank != b->rank || a->type != b->type)
-        return false;
-    for (int d = 0; d < a->rank; d++)
-        if (a->extent[d] != b->extent[d] || a->origin[d] != b->origin[d])
-            return false;
-    return true;
-}
-
 /* Find the cached layout of a grid; NULL: there is none. Cached layouts live as long as the map, so they are read
  * without a lock. */
 static const dcli_layout *kept_layout(const dcl_map *map, const dcl_grid *grid)
 {
     const dcli_bound_layout *bound = __atomic_load_n(&map->bound, __ATOMIC_ACQUIRE);
-    while (bound != NULL && !same_grid(&bound->layout.grid, grid))
+    while (bound != NULL && !dcli_grid_equal(&bound->layout.grid, grid))
         bound = bound->next;
     return bound != NULL ? &bound->layout : NULL;
 }

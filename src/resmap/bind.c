@@ -331,11 +331,8 @@ static bool same_steps(const dcli_layout *a, const dcli_layout *b)
 
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
 {
-    if (a->grid.rank != b->grid.rank || !dcli_nodes_equal(&a->rule, &b->rule))
+    if (!dcli_grid_same_shape(&a->grid, &b->grid) || !dcli_nodes_equal(&a->rule, &b->rule))
         return false;
-    for (int d = 0; d < a->grid.rank; d++)
-        if (a->grid.origin[d] != b->grid.origin[d] || a->grid.extent[d] != b->grid.extent[d])
-            return false;
     if (a->empty)
         return true;
     if (a->inner != NULL || b->inner != NULL)

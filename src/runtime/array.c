@@ -208,13 +208,9 @@ static dcl_status swap(dcl_array *a, dcl_array *b)
                          "%s is a view; expected two arrays made by dcl_agile(); exchange the arrays behind the views: "
                          "these follow",
                          a->base != NULL ? "a" : "b");
-    const dcl_grid *x = &a->layout.grid, *y = &b->layout.grid;
     if (a->cluster != b->cluster)
         return DCLI_FAIL(DCL_ERR_INVALID, "the arrays are of different clusters; expected two of one");
-    bool equal = x->type == y->type && x->rank == y->rank && dcl_map_equal(a->map, b->map);
-    for (int d = 0; d < x->rank && equal; d++)
-        equal = x->extent[d] == y->extent[d] && x->origin[d] == y->origin[d];
-    if (!equal)
+    if (!dcli_grid_equal(&a->layout.grid, &b->layout.grid) || !dcl_map_equal(a->map, b->map))
         return DCLI_FAIL(DCL_ERR_INVALID, "the arrays differ in grid, type or map; expected equal ones; copy with "
                                           "dcl_copy() instead, or dcl_remap() one of them");
     dcli_storage_state *state = a->state;

@@ -11,19 +11,9 @@ void dcli_layouts_init(dcli_layouts *layouts)
 
 void dcli_layouts_free(dcli_layouts *layouts) { pthread_mutex_destroy(&layouts->lock); }
 
-bool dcli_equal_grids(const dcl_grid *a, const dcl_grid *b)
-{
-    if (a->type != b->type || a->rank != b->rank)
-        return false;
-    for (int d = 0; d < a->rank; d++)
-        if (a->origin[d] != b->origin[d] || a->extent[d] != b->extent[d])
-            return false;
-    return true;
-}
-
 static bool equal_layouts(const dcli_layout *a, const dcli_layout *b)
 {
-    return dcli_equal_grids(&a->grid, &b->grid) && dcli_map_rule_equal(&a->rule, &b->rule) &&
+    return dcli_grid_equal(&a->grid, &b->grid) && dcli_map_rule_equal(&a->rule, &b->rule) &&
            a->rule.tile_bytes == b->rule.tile_bytes && a->rule.block_bytes == b->rule.block_bytes;
 }
 

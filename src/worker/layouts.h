@@ -19,8 +19,6 @@ typedef struct dcli_layouts {
     dcli_common_layout *first;
 } dcli_layouts;
 
-bool dcli_equal_grids(const dcl_grid *a, const dcl_grid *b);
-
 void dcli_layouts_init(dcli_layouts *layouts);
 /** Free; all uses have ended. */
 void dcli_layouts_free(dcli_layouts *layouts);

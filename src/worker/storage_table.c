@@ -106,7 +106,7 @@ dcl_status dcli_storage_table_shape(dcli_storage_table *storage_table, dcli_know
     dcl_grid grid = {.type = held->shared->layout->grid.type, .rank = view->shape_rank};
     memcpy(grid.extent, view->shape, sizeof grid.extent);
     int s = 0;
-    while (s < DCLI_MOST_SHAPES && (held->shape[s] == NULL || !dcli_equal_grids(&held->shape[s]->layout->grid, &grid)))
+    while (s < DCLI_MOST_SHAPES && (held->shape[s] == NULL || !dcli_grid_equal(&held->shape[s]->layout->grid, &grid)))
         s++;
     if (s == DCLI_MOST_SHAPES) {
         dcli_layout layout;

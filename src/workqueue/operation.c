@@ -297,15 +297,6 @@ static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_
     return !dcli_images_meet(&foot[reader], grid, &foot[1 - reader]);
 }
 
-/* Whether boxes of two layouts can be compared: a reshaped view has another grid than its base. */
-static bool have_same_shape(const dcli_layout *a, const dcli_layout *b)
-{
-    bool same = a->grid.rank == b->grid.rank;
-    for (int d = 0; d < a->grid.rank && same; d++)
-        same = a->grid.origin[d] == b->grid.origin[d] && a->grid.extent[d] == b->grid.extent[d];
-    return same;
-}
-
 static dcl_status check_alias(const dcli_operation *operation, int a, int b, const dcli_subscripts own[],
                               const dcli_subscripts subscripts[])
 {
@@ -314,7 +305,9 @@ static dcl_status check_alias(const dcli_operation *operation, int a, int b, con
     if (operation->operand[first->param].storage != operation->operand[second->param].storage ||
         !(first->written || second->written))
         return DCL_OK;
-    bool alike = have_same_shape(operation->operand[first->param].layout, operation->operand[second->param].layout);
+    bool alike = dcli_grid_same_shape(&operation->operand[first->param].layout->grid,
+                                      &operation->operand[second->param].layout->grid); /* a reshaped view has another
+                                                                                            grid than its base */
     bool same = alike && dcli_subscripts_same(&subscripts[a], &subscripts[b]);
     if ((same && first->param == second->param) || (alike && !same && are_apart(operation, a, b, own)))
         return DCL_OK;
