@@ -20,3 +20,11 @@ const char *cli_amount(int64_t bytes, char text_out[CLI_AMOUNT_BYTES])
     snprintf(text_out, CLI_AMOUNT_BYTES, amount < 100 ? "%.3g %s" : "%.0f %s", amount, units[unit]);
     return text_out;
 }
+
+int cli_digits(int64_t number)
+{
+    int count = 1;
+    while ((number /= 10) > 0)
+        count++;
+    return count;
+}

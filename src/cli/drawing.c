@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/amount.h"
 #include "cli/palette.h"
 #include "cli/report.h"
 
@@ -15,14 +16,6 @@ enum { LARGEST_CELL = 34, LEAST_CELL = 22, MOST_NUMBERED = 400, GAP = 22, LABEL 
 static const double weights[CLI_EDGES] = {0, 0.7, 1.6, 3.2};
 static const char line_colour[] = "#222222";
 static const cli_font label_font = {LABEL, "#555555", false, false, CLI_LEFT};
-
-static int digits(int64_t number)
-{
-    int count = 1;
-    while ((number /= 10) > 0)
-        count++;
-    return count;
-}
 
 /* ---- rectangles ---- */
 
@@ -54,9 +47,9 @@ static bool belongs(const struct cells *cells, const cli_cell *first, int64_t ro
 static void write_number(cli_svg *svg, double x, double y, double width, double height, int node)
 {
     const cli_colour *colour = cli_node_colour(node);
-    double size = height < width / digits(node) ? height : width / digits(node);
+    double size = height < width / cli_digits(node) ? height : width / cli_digits(node);
     cli_font font = {size > 24 ? 14 : size > 16 ? 12 : 9, colour->ink, false, false, CLI_MIDDLE};
-    if (height < 11 || width < cli_svg_width(&font, (size_t)digits(node)) + 2)
+    if (height < 11 || width < cli_svg_width(&font, (size_t)cli_digits(node)) + 2)
         return;
     if (node >= 0)
         cli_svg_textf(svg, x + width / 2, y + height / 2 + font.size * 0.36, &font, "%d", node);
@@ -214,7 +207,7 @@ static void label_columns(cli_svg *svg, const cli_sheet *sheet, const cli_plane 
     cli_font font = label_font;
     font.anchor = CLI_MIDDLE;
     int64_t first = plane->index[sheet->grid->rank - 1], every = 1, last = first + sheet->columns.extent;
-    while (cli_svg_width(&font, (size_t)digits(last)) + 6 > (double)every * width)
+    while (cli_svg_width(&font, (size_t)cli_digits(last)) + 6 > (double)every * width)
         every *= 2;
     for (int64_t c = 0; c < plane->columns; c += every)
         cli_svg_textf(svg, left + ((double)c + 0.5) * width, top - 5, &font, "%" PRId64,
@@ -272,7 +265,7 @@ static struct size size_of_cells(const cli_sheet *sheet, double size)
 static double row_label_width(const cli_sheet *sheet)
 {
     int64_t last = sheet->grid->rank > 1 ? (sheet->rows.cells - 1) * sheet->rows.step : 0;
-    return sheet->grid->rank > 1 ? cli_svg_width(&label_font, (size_t)digits(last)) + 10 : 0;
+    return sheet->grid->rank > 1 ? cli_svg_width(&label_font, (size_t)cli_digits(last)) + 10 : 0;
 }
 
 /* Write the letters of the axes in the corner of a plane. */
@@ -323,7 +316,7 @@ cli_area cli_draw_sheet(cli_svg *svg, const cli_sheet *sheet, double left, doubl
 void cli_draw_swatch(cli_svg *svg, double left, double top, int node)
 {
     const cli_colour *colour = cli_node_colour(node);
-    double width = digits(node) > 2 ? 7.0 * digits(node) + 6 : 20;
+    double width = cli_digits(node) > 2 ? 7.0 * cli_digits(node) + 6 : 20;
     fprintf(svg->body, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"16\" fill=\"%s\"/>\n", left, top, width,
             colour->fill);
     write_number(svg, left, top, width, 16, node);

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/amount.h"
 #include "cli/palette.h"
 #include "cli/report.h"
 #include "cli/scale.h"
@@ -31,16 +32,8 @@ cli_canvas cli_canvas_of_stdout(void)
     return canvas;
 }
 
-static int digits(int64_t number)
-{
-    int count = 1;
-    while ((number /= 10) > 0)
-        count++;
-    return count;
-}
-
 /* Width of a cell: the largest node number and a space. */
-static int cell_width(const cli_survey *survey) { return digits(survey->largest) + 1; }
+static int cell_width(const cli_survey *survey) { return cli_digits(survey->largest) + 1; }
 
 /* ---- cells ---- */
 
@@ -69,14 +62,14 @@ static int print_cell(const struct picture *picture, const int64_t index[])
 /* Print column numbers: every one, or every 2nd, 4th, 8th, ... as far as there is room. */
 static void print_column_labels(const struct picture *picture, const cli_scale *columns, const char *corner)
 {
-    int widest = digits((columns->cells - 1) * columns->step) + 1;
+    int widest = cli_digits((columns->cells - 1) * columns->step) + 1;
     int64_t every = 1;
     while (every * picture->cell_width < widest)
         every *= 2;
     printf("%*s", picture->label_width, corner);
     int64_t used = 0;
     for (int64_t c = 0; c < columns->cells; c += every) {
-        int64_t label = c * columns->step, spare = picture->cell_width - digits(label);
+        int64_t label = c * columns->step, spare = picture->cell_width - cli_digits(label);
         int64_t begin = c * picture->cell_width + (spare > 1 ? spare : 1);
         used += printf("%*s%" PRId64, (int)(begin - used), "", label);
     }
@@ -202,7 +195,7 @@ int cli_picture_draw(const dcl_map *map, const dcl_grid *grid, const cli_survey 
 {
     struct picture picture = {.map = map, .grid = grid, .canvas = canvas};
     picture.cell_width = cell_width(survey);
-    picture.label_width = digits(grid->extent[grid->rank > 1 ? grid->rank - 2 : 0]);
+    picture.label_width = cli_digits(grid->extent[grid->rank > 1 ? grid->rank - 2 : 0]);
     if (picture.label_width < 3)
         picture.label_width = 3;
     return grid->rank == 1 ? draw_line(&picture, survey) : draw_planes(&picture, survey);

@@ -97,6 +97,9 @@ dcli_reach dcli_reach_of(dcl_access access);
  *  @return DCL_OK, or DCL_ERR_BODY (a coefficient overflows, a scalar in a subscript is not an integer). */
 dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar values[], dcli_subscripts *out);
 
+/** Whether the body writes parameter k. */
+bool dcli_body_writes(const dcli_body *body, int k);
+
 /** Whether some subscript depends on scalar parameter k. Other scalars do not influence what moves. */
 bool dcli_body_subscripts_use(const dcli_body *body, int k);
 

@@ -114,14 +114,6 @@ static dcl_status note_range(struct inference *f, int index, const struct range 
     return DCL_OK;
 }
 
-static bool is_written(const dcli_body *body, int param)
-{
-    for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].param == param && body->access[a].written)
-            return true;
-    return false;
-}
-
 static dcl_status note_place(struct inference *f, const dcli_place *place, bool needed[])
 {
     int param = f->body->access[place->access].param;
@@ -132,7 +124,7 @@ static dcl_status note_place(struct inference *f, const dcli_place *place, bool 
         if (index < 0 || !needed[index])
             continue;
         struct range found = {.known = true,
-                              .by_output = is_written(f->body, param),
+                              .by_output = dcli_body_writes(f->body, param),
                               .origin = grid->origin[d],
                               .extent = grid->extent[d],
                               .param = param,
@@ -246,7 +238,7 @@ dcl_status dcl_body_infer(const char *body, int count, const char *const names[]
     memcpy(work, grids, (size_t)count * sizeof *grids);
     struct inference inference = {.body = parsed, .grids = work, .space_rank = 0};
     for (int p = 0; p < count && inference.space_rank == 0; p++)
-        if (is_written(parsed, p))
+        if (dcli_body_writes(parsed, p))
             inference.space_rank = parsed->params[p].rank;
     status = infer(&inference);
     dcli_body_free(parsed);

@@ -30,6 +30,14 @@ static bool names_scalar(const dcli_affine *affine, int k)
     return false;
 }
 
+bool dcli_body_writes(const dcli_body *body, int k)
+{
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].param == k && body->access[a].written)
+            return true;
+    return false;
+}
+
 bool dcli_body_subscripts_use(const dcli_body *body, int k)
 {
     for (int a = 0; a < body->access_count; a++)

@@ -123,14 +123,6 @@ dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcl
     return DCL_OK;
 }
 
-static bool is_written(const dcli_body *body, int k)
-{
-    for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].param == k && body->access[a].written)
-            return true;
-    return false;
-}
-
 /* Widen axis v of a view's grid by the halo on both sides. The axis shows all of the periodic axis d of the base.
  * @param backwards  in descending order. */
 static void widen(dcl_grid *grid, int v, const dcli_layout *layout, int d, bool backwards)
@@ -151,7 +143,7 @@ dcl_grid dcli_access_grid(const dcli_operation *operation, int a)
     dcl_grid grid = *dcli_operand_grid(operand);
     bool near =
         access->reach == DCLI_REACH_AFFINE || access->reach == DCLI_REACH_HALO || access->reach == DCLI_REACH_CROSS;
-    near = near && layout->rule.periodic != 0 && !is_written(operation->body, access->param);
+    near = near && layout->rule.periodic != 0 && !dcli_body_writes(operation->body, access->param);
     for (int d = 0; near && d < layout->grid.rank; d++) {
         int v = operand->view != NULL ? operand->view->axis[d] : d;
         int64_t step = operand->view != NULL ? operand->view->step[d] : 1;
