@@ -134,11 +134,3 @@ dcl_status dcli_rows_divide(const dcli_body *body, dcli_launch *launch)
     dcli_free(division.shared);
     return status;
 }
-
-void dcli_set_row(const dcli_body *body, const dcli_launch *launch, int64_t s, int64_t n, int64_t row_out[])
-{
-    int length = dcli_row_length(body), own[length], count = dcli_row_own(body, own);
-    memcpy(row_out, launch->row + s * length, (size_t)length * sizeof row_out[0]);
-    for (int k = 0; k < count; k++)
-        row_out[own[k]] = launch->own[(launch->set[s].first + n) * count + k];
-}

@@ -82,7 +82,6 @@ dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box);
 /** Number of the first box from number `from` on that intersects `box`; the number of boxes if there is none. Cost: as
  *  dcli_box_set_add(). */
 int64_t dcli_box_set_next(const dcli_box_set *set, const dcl_box *box, int64_t from);
-int64_t dcli_box_set_elements(const dcli_box_set *set);
 void dcli_box_set_free(dcli_box_set *set);
 
 /** Print a box as "[0:4, 2:10:2]": per axis first:end:stride, end exclusive, a stride of 1 omitted; for messages and

@@ -258,14 +258,6 @@ dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box)
     return DCL_OK;
 }
 
-int64_t dcli_box_set_elements(const dcli_box_set *set)
-{
-    int64_t elements = 0;
-    for (int64_t k = 0; k < set->boxes.count; k++)
-        elements += dcli_box_elements(&set->boxes.box[k]);
-    return elements;
-}
-
 void dcli_box_set_free(dcli_box_set *set)
 {
     dcli_box_list_free(&set->boxes);

@@ -8,7 +8,7 @@
 #include "lower/print.h"
 #include "lower/routes.h"
 #include "lower/rows.h"
-#include "lower/sets.h"
+#include "support/setrow.h"
 #include "support/ways.h"
 #include "workqueue/ops.h"
 
@@ -240,7 +240,7 @@ Test(lower, segments_are_sets_of_rows)
     const dcli_row_set *whole = &launch->set[launch->set[0].count == 6 ? 0 : 1];
     cr_assert_eq(whole->count, 6);
     for (int n = 0; n < 6; n++) { /* segments 0, 2, 4, ... of four a row of segments */
-        dcli_set_row(operation->body, launch, whole - launch->set, n, row);
+        write_set_row(operation->body, launch, whole - launch->set, n, row);
         cr_expect_eq(row[0], 64 * (n / 2), "start of row %d", n);
         cr_expect_eq(row[1], 128 * (n % 2), "start of row %d", n);
         cr_expect_eq(row[dcli_row_at(operation->body, DCLI_ROW_OFFSET, 1)], 64 * 64 * n);

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "kernel/gather.h"
 #include "lower/lower.h"
-#include "lower/sets.h"
+#include "support/setrow.h"
 #include "support/simkernel.h"
 
 struct run {
@@ -242,7 +242,7 @@ static void run_rows(struct run *run, const dcli_launch *launch)
     for (int64_t s = 0; s < launch->set_count; s++)
         for (int64_t n = 0; n < launch->set[s].count && !sim_is_wrong(run->data); n++, rows++) {
             int64_t row[length];
-            dcli_set_row(run->body, launch, s, n, row);
+            write_set_row(run->body, launch, s, n, row);
             run_row(run, row);
         }
     if (launch->set_count > 0 && rows != launch->row_count && !sim_is_wrong(run->data))
