@@ -12,7 +12,7 @@ enum {
     MOST_OF_LIMIT = 4      /* times the limit: most bytes retained while the device is busy */
 };
 
-/* The size of the buffer for that many bytes. */
+/* The size of a buffer that is made for so many bytes: rounded up, so that it can be reused. */
 static size_t size_for(const dcli_device *device, size_t bytes)
 {
     size_t size = LEAST_BYTES;
@@ -93,7 +93,7 @@ dcl_status dcli_spare_take(dcli_device *device, size_t bytes, cl_mem *buffer_out
         dcli_device_drop_spare(device);
     cl_int code;
     cl_mem buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &code);
-    if (buffer == NULL && dcli_device_spare_bytes(device) > 0) { /* it may be what is missing */
+    if (buffer == NULL && dcli_device_spare_bytes(device) > 0) { /* spare memory may be what is missing */
         dcli_device_drop_spare(device);
         buffer = clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &code);
     }

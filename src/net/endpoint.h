@@ -98,7 +98,7 @@ typedef struct dcli_transport {
     /** Prepare for sleeping in poll(): from now on any arrival makes one of the descriptors readable. @return false if
      *  a message is already there. */
     bool (*arm)(dcli_endpoint *endpoint);
-    void (*disarm)(dcli_endpoint *endpoint); /* NULL: there is nothing to do */
+    void (*disarm)(dcli_endpoint *endpoint); /* undoes `arm`; NULL: there is nothing to do */
     /** Get the descriptors to poll. @return how many, at most `most_descriptors`. */
     int (*descriptors)(const dcli_endpoint *endpoint, int descriptors_out[]);
     /** Time at which `take` must be called even if nothing arrives, as dcli_monotonic_ns(). NULL: never. */

@@ -14,7 +14,8 @@
 struct entry {
     int64_t storage;
     int node;
-    dcli_memory_place place; /* its address, or its place in peer memory; neither: it cannot be read here */
+    dcli_memory_place place; /* where the part lies: its address here, or its place in peer memory; neither: it
+                                cannot be read here */
     size_t bytes;
     struct memory *memory;  /* memory of another process that contains the part; NULL: memory of this process */
     struct memory **pieces; /* [place.piece_count] for peer memory of another process: its allocations up to the end of
