@@ -131,7 +131,8 @@ void dcli_wire_look_ahead(dcli_endpoint *endpoint);
 /** End the connection to a peer, and free everything stored for it, in either direction. */
 void dcli_wire_forget(dcli_endpoint *endpoint, int peer);
 
-/* The following functions are those of the tcp transport (dcli_transport). */
+/* ---- the functions of the tcp transport: see dcli_transport ---- */
+
 dcl_status dcli_wire_send(dcli_endpoint *endpoint, int to, const void *bytes, size_t length,
                           const dcli_payload *payload, int descriptor);
 dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming);

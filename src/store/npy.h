@@ -8,7 +8,7 @@
 #include "device/device.h"
 #include "segment/region.h"
 
-/* All functions take an open file (store/files.h) and its path, which is only used in messages. */
+/* ---- all functions take an open file (store/files.h), and its path for messages ---- */
 
 /** Parse and check a header. @return as dcl_npy_inspect(). */
 dcl_status dcli_npy_inspect(int fd, const char *path, dcl_npy_info *info_out);

@@ -255,8 +255,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker);
 /** Tell the watchdog what the device does now: the kernel that runs, or else copies that were started. */
 void dcli_exec_watch(dcli_worker *worker);
 
-/* The following functions keep the actions that were started and have not ended, and those that cannot start yet
- * (pending.c). */
+/* ---- actions that were started and have not ended, and actions that cannot start yet (pending.c) ---- */
 
 /** Record an action that was started on the device. */
 dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);

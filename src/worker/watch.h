@@ -17,7 +17,7 @@ typedef struct dcli_watch {
     atomic_bool given_up; /* set by the monitoring thread */
 } dcli_watch;
 
-/* Functions for the serving thread. All accept NULL (nobody monitors it). */
+/* ---- for the serving thread; all accept NULL: nobody monitors it ---- */
 
 /** Whether the node has been given up: then its thread must end without touching anything, if it can. */
 bool dcli_watch_is_given_up(const dcli_watch *watch);

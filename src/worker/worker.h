@@ -125,7 +125,7 @@ const dcl_device_info *dcli_worker_device(const dcli_worker *worker);
 uint8_t dcli_worker_can(const dcli_worker *worker);
 const char *dcli_worker_kind(const dcli_worker *worker);
 
-/* Functions of the host's worker. They may be called from any thread; they only queue. */
+/* ---- the host's worker: any thread may call these functions, which only queue ---- */
 
 /** Queue a descriptor for all nodes (strings and operands are copied). While the nodes are busy, up to
  *  DCLI_MOST_OPERATIONS descriptors are combined into a message.

@@ -119,7 +119,8 @@ int64_t sim_complete(const struct sim *sim);
 bool sim_is_quiet(const struct sim *sim);
 /** Whether an event still takes place; otherwise what it carries is freed. */
 bool sim_takes_place(struct sim *sim, const sim_event *event);
-/* The following functions process events. */
+/* ---- events ---- */
+
 void sim_die(struct sim *sim, int p);
 void sim_miss(struct sim *sim, const sim_event *event);
 void sim_hear_join(struct sim *sim, const sim_event *event);
