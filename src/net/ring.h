@@ -91,7 +91,8 @@ void dcli_ring_pass(dcli_ring *ring, const dcli_ring_head *head);
 bool dcli_ring_must_ring_writer(dcli_ring *ring);
 /** Announce that this reader is about to sleep; call dcli_ring_seems_filled() afterwards. */
 void dcli_ring_sleep(dcli_ring *ring);
-/** End the announcement. @return whether the writer has seen it, so that its wake-up packet has come or will come. */
+/** End the announcement that the reader is about to sleep. @return whether the writer has seen it, so that its wake-up
+ *  packet has come or will come. */
 bool dcli_ring_awake(dcli_ring *ring);
 
 #endif

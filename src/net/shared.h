@@ -127,7 +127,7 @@ typedef struct dcli_flight {
 /** A message to oneself. */
 typedef struct dcli_own {
     struct dcli_own *next;
-    dcli_payload payload; /* .bytes NULL: none */
+    dcli_payload payload; /* payload of the message; `.bytes` NULL: there is none */
     int descriptor;
     size_t length;
     unsigned char bytes[];

@@ -20,7 +20,7 @@ struct entry {
     struct memory *memory;  /* memory of another process that contains the part; NULL: memory of this process */
     struct memory **pieces; /* [place.piece_count] for peer memory of another process: its allocations up to the end of
                                the part, beginning with `memory`; else NULL */
-    int *descriptors;       /* [place.piece_count] descriptors of these allocations */
+    int *descriptors;       /* [place.piece_count] descriptors of the allocations in `pieces` */
     struct entry *next;
 };
 

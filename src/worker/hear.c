@@ -131,7 +131,7 @@ dcl_status dcli_hear_waiting(dcli_worker *worker)
         dcli_received_free(&own->waiting[n]);
     }
     if (n == 0)
-        return status; /* the list may be NULL */
+        return status; /* nothing was taken; `waiting` may be NULL, which memmove() does not accept */
     own->waiting_count -= n;
     memmove(own->waiting, own->waiting + n, (size_t)own->waiting_count * sizeof *own->waiting);
     return status;

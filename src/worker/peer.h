@@ -178,7 +178,7 @@ typedef struct dcli_as_node {
     dcli_moving *moving; /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;
     dcli_action held;    /* the action that cannot be started yet; .operation NULL: none */
-    int64_t spin_end_ns; /* until then the loop polls the device instead of sleeping; 0: it does not poll */
+    int64_t spin_end_ns; /* time until which the loop polls the device instead of sleeping; 0: it does not poll */
     int64_t
         asked_since_ns; /* time since when the device, a GPU, is polled and nothing has ended; 0: it is not polled */
     struct dcli_shown *shown; /* [shown_count] memory that others know, sorted by number; shown.c */

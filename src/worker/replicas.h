@@ -17,7 +17,7 @@ typedef struct dcli_replica_memory {
     struct dcli_replica_memory *next;
 } dcli_replica_memory;
 
-enum { DCLI_REPLICA_BUCKETS = 1024 }; /* sized for the number of replicas that a node may have of one array */
+enum { DCLI_REPLICA_BUCKETS = 1024 }; /* number of hash buckets, for as many replicas as a node may have of one array */
 
 typedef struct dcli_replicas {
     int self;

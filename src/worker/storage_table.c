@@ -60,7 +60,7 @@ static dcl_status share_layout(dcli_storage_table *storage_table, const dcli_lay
         return DCL_ERR_NOMEM;
     while (shared != NULL && shared->layout != layout)
         shared = shared->next;
-    if (shared != NULL) { /* it has a use of the layout already */
+    if (shared != NULL) { /* `shared` counts as a use of the layout already */
         dcli_layouts_end_use(storage_table->common, layout);
     } else if ((shared = dcli_calloc(1, sizeof *shared)) != NULL) {
         shared->layout = layout;

@@ -59,7 +59,7 @@ typedef enum dcli_action_kind {
     DCLI_DO_CREDIT, /* tell `peer` that `index` U chunks were committed */
     DCLI_DO_FAILED, /* tell all present peers that `operation` failed here with `status`; the contents of its outputs
                        are undefined */
-    DCLI_DO_MARKS,  /* tell `peer` the watermarks */
+    DCLI_DO_MARKS,  /* tell `peer` the watermarks of this peer */
     DCLI_DO_RETIRE, /* `operation` is complete; nothing more will be asked about it */
     DCLI_DO_DISCARD /* free U chunk `chunk` of the own plan, for `peer`, which is lost, if it was made */
 } dcli_action_kind;
