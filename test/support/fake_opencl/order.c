@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_QUEUES = 256, MOST_ARGUMENTS = 128, MOST_RANK = 8, NAME_BYTES = 64, WALK_BYTES = 208 };
+enum { MOST_QUEUES = 256, MOST_ARGUMENTS = 128, MOST_RANK = 8, NAME_BYTES = 64, WALK_BYTES = 240 };
 
 /* A queue of a context; the clocks of its commands have an entry for each of these. */
 enum { MOST_OF_CONTEXT = 16 };
