@@ -138,6 +138,9 @@ dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns)
 /** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
  *  number of processors. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
+/** Pause between two polls. Yields unless there are about two processors for each peer, because the peer that is waited
+ *  for may need this one. */
+void dcli_endpoint_pause(const dcli_endpoint *endpoint);
 /** Have the thread that sleeps in a receive look for messages, because this one, whose turn it is, stops serving.
  *  @param polls  that thread may be in poll(). */
 void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls);

@@ -82,9 +82,7 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* Pause between two polls. Yield unless there are about two processors for each peer: the peer that is waited for may
- * need this one. */
-static void pause_briefly(const dcli_endpoint *endpoint)
+void dcli_endpoint_pause(const dcli_endpoint *endpoint)
 {
     if (endpoint->spin_ns < DCLI_LONG_SPIN_NS)
         sched_yield();
@@ -98,7 +96,7 @@ static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
 {
     while (!endpoint->transport->seems_ready(endpoint) &&
            !atomic_load_explicit(&endpoint->woken, memory_order_acquire) && dcli_monotonic_ns() < until_ns)
-        pause_briefly(endpoint);
+        dcli_endpoint_pause(endpoint);
 }
 
 /* Sleep in poll(). Another thread, whose place this one has taken, may still be in poll(), too: so there are two

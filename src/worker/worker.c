@@ -91,13 +91,14 @@ static uint64_t oldest_ticket(const dcli_as_node *own)
 /* The loop's wait in ms while a GPU works. The driver may call back 20 ms late, so the loop polls the device instead:
  * without a pause for the first 50 ms in which nothing ends, then every millisecond, which hardly prolongs work that
  * takes so long. */
-static int wait_for_gpu(dcli_as_node *own)
+static int wait_for_gpu(const dcli_worker *worker)
 {
+    dcli_as_node *own = worker->as_node;
     enum { ASK_NS = 50000000, PAUSE_MS = 1 };
     int64_t now = dcli_monotonic_ns();
     if (own->asked_since_ns == 0)
         own->asked_since_ns = now;
-    sched_yield();
+    dcli_endpoint_pause(worker->endpoint);
     return now - own->asked_since_ns < ASK_NS ? 0 : PAUSE_MS;
 }
 
@@ -126,7 +127,7 @@ static int idle_time(dcli_worker *worker)
         return -1;
     }
     if (dcli_device_is_gpu(own->device))
-        return wait_for_gpu(own);
+        return wait_for_gpu(worker);
     if (spins(own))
         return 0;
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
