@@ -10,9 +10,9 @@ struct writer {
     const char *text;
     dcli_text *out;
     dcli_shift_list *shifts;
-    int line, column;           /* position, in the rewritten text, of the next byte to be written */
-    int user_line, user_column; /* position, in the user's text, of the next byte to be read */
-    int at;                     /* index of the next byte to be read */
+    int line, column; /* position, in the rewritten text, of the next byte to be written */
+    int user_column;  /* column, in the user's text, of the next byte to be read */
+    int at;           /* index of the next byte to be read */
 };
 
 static void note(struct writer *w, int length)
@@ -29,10 +29,8 @@ static void note(struct writer *w, int length)
 static void step_user(struct writer *w)
 {
     w->user_column++;
-    if (w->text[w->at++] == '\n') {
-        w->user_line++;
+    if (w->text[w->at++] == '\n')
         w->user_column = 1;
-    }
 }
 
 static void copy_until(struct writer *w, int end)
@@ -67,8 +65,7 @@ static void replace_until(struct writer *w, int end, const char *name)
 void dcli_rewrite(const dcli_body *body, dcli_text *out, dcli_shift_list *shifts)
 {
     const struct dcli_body_inside *inside = body->inside;
-    struct writer w = {
-        .text = body->text, .out = out, .shifts = shifts, .line = 1, .column = 1, .user_line = 1, .user_column = 1};
+    struct writer w = {.text = body->text, .out = out, .shifts = shifts, .line = 1, .column = 1, .user_column = 1};
     for (int64_t p = 0; p < inside->place_count; p++) {
         const dcli_place *place = &inside->place[p];
         bool affine = body->access[place->access].reach == DCLI_REACH_AFFINE;

@@ -397,7 +397,7 @@ static int64_t most_local_bytes(const dcli_worker *worker)
     return joins ? TILES * (int64_t)worker->terms.config->tile_bytes : 0;
 }
 
-static dcl_status open_node(dcli_worker *worker)
+dcl_status dcli_worker_prepare(dcli_worker *worker)
 {
     /* Most bytes of made chunks that are not sent yet, so that together with those in transit they fit the buffer pool,
      * or the slots that can be borrowed. Beyond that each chunk would take fresh pages. */
@@ -580,7 +580,7 @@ dcl_status dcli_worker_open(const dcli_worker_terms *terms, dcli_worker **worker
 
 dcl_status dcli_worker_start(dcli_worker *worker)
 {
-    dcl_status status = open_node(worker);
+    dcl_status status = dcli_worker_prepare(worker);
     if (status != DCL_OK)
         return status;
     if (pthread_create(&worker->thread, NULL, serve_in_thread, worker) != 0)
@@ -595,8 +595,6 @@ dcl_status dcli_worker_serve(dcli_worker *worker)
     serve(worker);
     return worker->broken;
 }
-
-dcl_status dcli_worker_prepare(dcli_worker *worker) { return open_node(worker); }
 
 dcl_status dcli_worker_hear(dcli_worker *worker, dcli_received *received)
 {
