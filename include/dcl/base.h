@@ -80,8 +80,8 @@ typedef enum dcl_status {
 DCL_API const char *dcl_status_name(dcl_status status);
 
 /** Describe this thread's last error: the call, the value found, what was expected and how to fix it.
- *  A call that returns a status fails if it is given NULL for a cluster, map or array that it needs. Its status and error
- *  text are then those of this thread's last call that should have made such an object and failed.
+ *  If a call that returns a status is given NULL for a cluster, map or array that it needs, it fails. Its status and error
+ *  text are then those of the call that made the NULL: this thread's last call that could not make a cluster, map or array.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

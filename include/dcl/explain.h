@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** The elements that one node owns (`owner`) and the tasks of another node (`user`) read or write. */
+/** What moves between two nodes: elements that the node `owner` owns and that tasks of the node `user` read or write. */
 typedef struct dcl_report_pair {
     int owner, user;
     int64_t blocks;        /**< the part of the user's blocks_moved (dcl_counters) that this owner causes */

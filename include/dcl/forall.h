@@ -211,9 +211,10 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
 #define DCL_MOVE(output, array) DCL_MOVE_AS(#output, #array, array)
 /** Helper functions, types and macros for the body, in OpenCL C.
  *
- *  A body may use a macro that contains statements, or one of ? && || outside parentheses. Then DCL cannot tell whether the
- *  body writes every element. So the outputs keep their old values where nothing is written, and an array that the body
- *  reads after writing it must be declared DCL_INOUT. A macro must not have the name of an argument or index.
+ *  If a body uses a macro whose definition contains statements, or contains ?, && or || and is not enclosed in parentheses
+ *  as a whole, DCL cannot tell whether the body writes every element. Then the outputs keep their old values where nothing
+ *  is written, and an array that the body reads after writing it must be declared DCL_INOUT. A macro must not have the name
+ *  of an argument or index.
  *
  *  Allowed directives: #define, #undef, #if and its companions, #pragma OPENCL and #pragma unroll. DCL_ERR_BODY with
  *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that

@@ -155,7 +155,8 @@ DCL_API dcl_map *dcl_map_weighted(dcl_cluster *cluster, int count, const double 
  *
  *  The body is run on one node after the other, on arrays of about a million floats; the best of a few rounds counts.
  *  Results are remembered until dcl_close(), for the same body and the same nodes. Complete when it returns.
- *  @param body        arrays are its names that begin with a capital letter. NULL: a sum of two arrays.
+ *  @param body        each name in it that begins with a capital letter and stands before "(" is an array. NULL: a sum of
+ *                     two arrays.
  *  @param capacity    length of `shares_out`; dcl_node_count() is enough unless nodes join meanwhile.
  *  @param shares_out  [capacity] receives the shares of the nodes alive in the order of their numbers; their sum is 1.
  *  @param count_out   receives the number of nodes alive, also when it is more than `capacity`.
@@ -216,7 +217,8 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
  *      DEALT  = ("rows" | "columns") ":" ("cyclic" | "block" | "hash" | "table") [ "(" SIZES ")" ]
  *      OWNERS = OWNER [ "*" N ] { "," OWNER [ "*" N ] }    table: node of piece 0, 1, ..., `3*5` for five pieces of node 3
  *      OWNER  = N | "-"                                    "-": stored nowhere (DCL_NOWHERE)
- *      BOXES  = "boxes:" BOX "@" N { "," BOX "@" N }       BOX: "[" I ":" I { "," I ":" I } "]", first and end per axis
+ *      BOXES  = "boxes:" BOX "@" N { "," BOX "@" N }
+ *      BOX    = "[" I ":" I { "," I ":" I } "]"            per axis the first index and the one after the last: `[0:4,0:6]`
  *      SIZES  = N { "x" N }
  *      WIDTH  = N [ ":" N ]                                before and after; one WIDTH alone stands for all axes
  *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            each once, at most 32 ranges; default: the nodes alive

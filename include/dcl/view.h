@@ -14,10 +14,10 @@ extern "C" {
  * base's elements. If the first output of a body is a view, the body runs over the view's grid.
  *
  *   - Writing to a view writes to the base. A view with a broadcast axis cannot be written.
- *   - An operation may write a view and also use the base, or other views of the base, if these share no element with the
- *     view. If they do, only one of these arrays may be an argument of a body, and all accesses to it must have the same
- *     subscripts (dcl_forall()). A reshaped view (dcl_reshape()) counts as sharing elements with its base and with all
- *     other views of the base.
+ *   - A body may write some elements of a base and access others, through several views or through a view and the base
+ *     itself. For example, it may write the left half and read the right half. All accesses to elements that it writes must
+ *     be accesses to one argument, with the same subscripts (dcl_forall()). DCL compares the boxes that the accesses reach;
+ *     a reshaped view (dcl_reshape()) counts as reaching all elements that other arguments of the same base reach.
  *   - A view follows its base: after dcl_swap() it shows the base's new contents. dcl_swap() itself takes no views.
  *   - If the base has failed, its views have failed. If a view shows every element of the base, one operation that
  *     writes all of the view makes the base valid again.
