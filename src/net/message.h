@@ -359,7 +359,8 @@ typedef struct dcli_msg_printed {
     int process;    /* index of the process in OPENED */
     const char *text;
     int64_t dropped; /* number of bytes printed after this text and dropped */
-    int64_t flushed; /* the last `flush` that is answered: everything printed before it has been sent; 0: none */
+    int64_t
+        flushed; /* `flush` of the SHOWN that is answered: all text printed before it arrived is sent; 0: no answer */
 } dcli_msg_printed;
 
 typedef struct dcli_msg_shown {

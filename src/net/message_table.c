@@ -285,8 +285,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         INT64(risen, done, 0, "minimum over the sender and all nodes below it"),
         INT64(risen, ready, 0, "minimum over the sender and all nodes below it"),
         NUMBERS(risen, "notices", notice, notice_count, 2 * DCLI_MOST_NODES, 0,
-                "pairs (node, number of FAILED and REPORT messages that it has sent); the program delays RISEN until it "
-                "has received these")),
+                "pairs (node, number of FAILED and REPORT messages that it has sent); the program does not act on this "
+                "RISEN until that many have arrived from each of these nodes, except lost ones")),
     [DCLI_MSG_COUNT] = RECORD("COUNT", count, 1, "program -> node: send your counters",
         INT64(count, number, 0, "number of the question")),
     [DCLI_MSG_COUNTS] = RECORD("COUNTS", counts, 2, "node -> program: the answer",
@@ -331,7 +331,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         STRING(printed, text, DCLI_MOST_TEXT, "printed text, whole lines"),
         INT64(printed, dropped, 0, "number of bytes printed after this text and dropped"),
         INT64(printed, flushed, 0,
-              "`flush` of the SHOWN that this message answers: all text printed before that has been sent; 0: no answer")),
+              "`flush` of the SHOWN that this message answers: all text that was printed before that SHOWN arrived is "
+              "in this message or in earlier ones; 0: no answer")),
     [DCLI_MSG_SHOWN] = RECORD("SHOWN", shown, 1, "client -> listener: PRINTED was taken; the next one may come",
         INT64(shown, number, 0, "number of the last PRINTED that was taken; 0: none"),
         INT64(shown, flush, 0, "not 0: send everything at once and answer with this number")),
