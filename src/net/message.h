@@ -359,8 +359,7 @@ typedef struct dcli_msg_printed {
     int process;    /* index of the process in OPENED */
     const char *text;
     int64_t dropped; /* number of bytes printed after this text and dropped */
-    int64_t
-        flushed; /* `flush` of the SHOWN that is answered: all text printed before it arrived is sent; 0: no answer */
+    int64_t flushed; /* `flush` of the SHOWN that is answered: all text printed before it is sent; 0: no answer */
 } dcli_msg_printed;
 
 typedef struct dcli_msg_shown {
