@@ -23,10 +23,21 @@ void dcli_box_list_join(dcli_box_list *list);
 /** Check a grid: type known, rank 1..DCL_MAX_RANK, extents >= 0, origin + extent and bytes within int64_t. @return
  *  DCL_OK, or DCL_ERR_INVALID with the axis, value and remedy. */
 dcl_status dcli_grid_check(const dcl_grid *grid);
-/** Whether two grids have the same rank, origins and extents. */
-bool dcli_grid_same_shape(const dcl_grid *a, const dcl_grid *b);
+/** Whether two grids have the same rank, origins and extents. Inline: dcl_map_locate() asks it for each element. */
+static inline bool dcli_grid_same_shape(const dcl_grid *a, const dcl_grid *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++)
+        if (a->extent[d] != b->extent[d] || a->origin[d] != b->origin[d])
+            return false;
+    return true;
+}
 /** Whether they have the same type, too. */
-bool dcli_grid_equal(const dcl_grid *a, const dcl_grid *b);
+static inline bool dcli_grid_equal(const dcl_grid *a, const dcl_grid *b)
+{
+    return a->type == b->type && dcli_grid_same_shape(a, b);
+}
 /** Check a box: it has the grid's rank, counts >= 0, strides >= 1, and all indices inside the grid (an empty box is
  *  inside). @return DCL_OK, DCL_ERR_INVALID (rank, count, stride) or DCL_ERR_RANGE (outside), with axis and bounds. */
 dcl_status dcli_box_check(const dcl_box *box, const dcl_grid *grid);

@@ -2,7 +2,6 @@
 #include <dcl/grid.h>
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -100,14 +99,6 @@ int64_t dcl_grid_count(const dcl_grid *grid)
         count *= grid->extent[d];
     return count;
 }
-
-bool dcli_grid_same_shape(const dcl_grid *a, const dcl_grid *b)
-{
-    size_t bytes = (size_t)a->rank * sizeof a->origin[0];
-    return a->rank == b->rank && memcmp(a->origin, b->origin, bytes) == 0 && memcmp(a->extent, b->extent, bytes) == 0;
-}
-
-bool dcli_grid_equal(const dcl_grid *a, const dcl_grid *b) { return a->type == b->type && dcli_grid_same_shape(a, b); }
 
 dcl_status dcli_grid_check(const dcl_grid *grid)
 {
