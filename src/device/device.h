@@ -142,6 +142,17 @@ dcli_memory *dcli_slot_memory(dcli_slot *slot);
 /** Start copying the first `bytes` of the slot's host memory to memory of the device (which may be the slot's), or in
  *  the other direction. In order with launches, copies and fills that use that memory. */
 dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes);
+/** Rows of equal length in a memory and in host memory, in bytes: where the first one begins, and how far the next. */
+typedef struct dcli_crossing_rows {
+    size_t rows, row_bytes, memory_at, memory_pitch, host_at, host_pitch;
+} dcli_crossing_rows;
+/** Whether such rows can cross between a memory and the host in one command, without scratch memory. */
+bool dcli_slot_takes_rows(const dcli_memory *memory, const dcli_crossing_rows *crossing);
+/** Start rows on their way from host memory, such as the slot's, into a memory. For dcli_slot_takes_rows() only. */
+dcl_status dcli_slot_send_rows(dcli_slot *slot, const void *host, dcli_memory *target,
+                               const dcli_crossing_rows *crossing);
+/** Start rows on their way from a memory to the slot. For dcli_slot_takes_rows() only. */
+dcl_status dcli_slot_fetch_rows(dcli_slot *slot, dcli_memory *source, const dcli_crossing_rows *crossing);
 /** As dcli_slot_send(), but from other host memory, such as a slot of another device: it must not change until the slot
  *  is complete. */
 dcl_status dcli_slot_send_from(dcli_slot *slot, const void *host, dcli_memory *target, size_t offset_bytes,

@@ -2,6 +2,7 @@
 #include <dcl/grid.h>
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/error.h"

@@ -45,31 +45,67 @@ static dcl_status copy_on_device(dcli_device *device, const dcli_entry *entry, c
     return carry(device, entry, route, (struct place){.memory = to}, (struct place){.memory = from}, from_shift);
 }
 
-/* Whether the elements of one side are contiguous, in the order of their indices. */
-static bool is_run(const dcli_transfer *transfer, const dcli_side *side)
+/* Describe a transfer as rows that cross between a memory of the device and host memory. @return false: it must pass
+ * through scratch memory. */
+static bool find_rows(const dcli_transfer *transfer, size_t bytes, const dcli_memory *memory, bool enters,
+                      dcli_crossing_rows *rows_out)
 {
-    int64_t step = 1;
-    for (int d = transfer->rank - 1; d >= 0; d--) {
-        if (transfer->count[d] > 1 && side->step[d] != step)
-            return false;
-        step *= transfer->count[d];
-    }
-    return true;
+    dcli_loop loops[DCL_MAX_RANK];
+    int64_t to = transfer->to.offset, from = transfer->from.offset;
+    int count =
+        dcli_transfer_loops(transfer->rank, transfer->count, transfer->to.step, transfer->from.step, &to, &from, loops);
+    dcli_loop inner = count > 0 ? loops[count - 1] : (dcli_loop){1, 1, 1},
+              outer = count > 1 ? loops[0] : (dcli_loop){1, inner.count, inner.count};
+    if (count > 2 || inner.to != 1 || inner.from != 1 || outer.to <= 0 || outer.from <= 0)
+        return false;
+    int64_t at = enters ? to : from, host_at = enters ? from : to;
+    *rows_out = (dcli_crossing_rows){.rows = (size_t)outer.count,
+                                     .row_bytes = (size_t)inner.count * bytes,
+                                     .memory_at = (size_t)at * bytes,
+                                     .memory_pitch = (size_t)(enters ? outer.to : outer.from) * bytes,
+                                     .host_at = (size_t)host_at * bytes,
+                                     .host_pitch = (size_t)(enters ? outer.from : outer.to) * bytes};
+    return dcli_slot_takes_rows(memory, rows_out);
 }
 
-/* Copy from a slot that the sender has filled: directly if it is one contiguous run, otherwise through scratch memory
- * of the device. */
-static dcl_status take_slot(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
-                            dcli_slot *slot)
+/* Whether a route consists of few transfers that can cross as rows. @param memory  the device's side. */
+static bool is_direct(const dcli_entry *entry, const dcli_route *route, const dcli_memory *memory, bool enters)
 {
+    enum { MOST_COMMANDS = 4 };
     size_t bytes = dcli_element_bytes(&entry->operation, route->operand);
-    dcli_transfer first = dcli_transfers_get(&route->transfers, 0);
-    if (route->transfers.count == 1 && first.from.offset == 0 && is_run(&first, &first.from) &&
-        is_run(&first, &first.to))
-        return dcli_slot_send(slot, to, (size_t)first.to.offset * bytes, (size_t)route->elements * bytes);
-    dcl_status status = dcli_slot_send(slot, dcli_slot_memory(slot), 0, (size_t)route->end * bytes);
-    return status == DCL_OK ? copy_on_device(worker->as_node->device, entry, route, to, dcli_slot_memory(slot), 0)
-                            : status;
+    dcli_crossing_rows unused;
+    bool is = route->transfers.count <= MOST_COMMANDS;
+    for (int64_t n = 0; n < route->transfers.count && is; n++) {
+        dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
+        is = find_rows(&transfer, bytes, memory, enters, &unused);
+    }
+    return is;
+}
+
+/* Copy from pinned host memory that a slot stands for: each transfer directly if all are rows and few, otherwise all through
+ * scratch memory of the device.
+ * @param host  where the route's offset 0 is. @param low  offset of the first element to copy.
+ * @param crossing_out  ticket of the last command that reads the host memory. */
+static dcl_status take_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_route *route, dcli_memory *to,
+                            dcli_slot *slot, const char *host, int64_t low, uint64_t *crossing_out)
+{
+    dcli_device *device = worker->as_node->device;
+    size_t bytes = dcli_element_bytes(&entry->operation, route->operand);
+    dcli_crossing_rows rows;
+    dcl_status status = DCL_OK;
+    if (is_direct(entry, route, to, true)) {
+        for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
+            dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
+            if (find_rows(&transfer, bytes, to, true, &rows))
+                status = dcli_slot_send_rows(slot, host, to, &rows);
+        }
+        *crossing_out = dcli_device_launched(device);
+        return status;
+    }
+    status = dcli_slot_send_from(slot, host + low * (int64_t)bytes, dcli_slot_memory(slot), 0,
+                                 (size_t)(route->end - low) * bytes);
+    *crossing_out = dcli_device_launched(device);
+    return status == DCL_OK ? copy_on_device(device, entry, route, to, dcli_slot_memory(slot), -low) : status;
 }
 
 /* Let the device copy directly out of a received payload, which is pinned. The payload is freed only after that
@@ -78,24 +114,13 @@ static dcl_status take_pinned(dcli_worker *worker, const dcli_entry *entry, cons
                               const char *host, dcli_stored_chunk *chunk)
 {
     dcli_device *device = worker->as_node->device;
-    size_t bytes = dcli_element_bytes(&entry->operation, route->operand),
-           crossing = (size_t)(route->end - route->low) * bytes;
+    size_t crossing = (size_t)(route->end - route->low) * dcli_element_bytes(&entry->operation, route->operand);
     dcli_slot *slot = NULL;
-    dcli_transfer first = dcli_transfers_get(&route->transfers, 0);
-    bool is_direct = route->transfers.count == 1 && is_run(&first, &first.from) && is_run(&first, &first.to);
-    dcl_status status = dcli_slot_take_over(device, NULL, is_direct ? 1 : crossing, NULL, &slot);
+    dcl_status status =
+        dcli_slot_take_over(device, NULL, is_direct(entry, route, to, true) ? 1 : crossing, NULL, &slot);
     if (status != DCL_OK)
         return status;
-    const char *at = host + route->low * (int64_t)bytes;
-    if (is_direct) { /* copied directly, without scratch memory */
-        status = dcli_slot_send_from(slot, at, to, (size_t)first.to.offset * bytes, crossing);
-        chunk->crossing = dcli_device_launched(device);
-    } else {
-        status = dcli_slot_send_from(slot, at, dcli_slot_memory(slot), 0, crossing);
-        chunk->crossing = dcli_device_launched(device);
-        if (status == DCL_OK)
-            status = copy_on_device(device, entry, route, to, dcli_slot_memory(slot), -route->low);
-    }
+    status = take_rows(worker, entry, route, to, slot, host, route->low, &chunk->crossing);
     dcli_slot_give(slot);
     return status;
 }
@@ -104,8 +129,9 @@ dcl_status dcli_routes_take(dcli_worker *worker, const dcli_entry *entry, const 
                             const char *host, dcli_stored_chunk *chunk)
 {
     dcli_slot *filled = dcli_slot_at(worker->as_node->device, host);
+    uint64_t unused;
     if (filled != NULL)
-        return take_slot(worker, entry, route, to, filled);
+        return take_rows(worker, entry, route, to, filled, host, 0, &unused);
     if (chunk != NULL && dcli_pinned_chunk(worker, chunk))
         return take_pinned(worker, entry, route, to, host, chunk);
     if (dcli_device_in_place(worker->as_node->device) || route->via != DCLI_VIA_WIRE || route->transfers.count <= 1)
@@ -136,41 +162,47 @@ static dcli_memory *source_of(const dcli_entry *entry, const dcli_route *route, 
     return from != NULL ? from : entry->held[route->operand]->memory;
 }
 
-/* The route whose single contiguous run is a whole chunk; NULL: the chunk is more complex. */
-static const dcli_route *find_only_run(const dcli_routes *routes, int chunk)
+/* Whether all elements of a chunk can cross as rows in a few commands. */
+static bool is_chunk_direct(const dcli_entry *entry, const dcli_routes *routes, int chunk, dcli_memory *from)
 {
-    const dcli_route *only = NULL;
-    for (int64_t r = 0; r < routes->count; r++)
-        if (goes_to(&routes->route[r], chunk)) {
-            if (only != NULL || routes->route[r].transfers.count != 1)
-                return NULL;
-            only = &routes->route[r];
-        }
-    if (only == NULL)
-        return NULL;
-    dcli_transfer transfer = dcli_transfers_get(&only->transfers, 0);
-    bool run = is_run(&transfer, &transfer.to) && is_run(&transfer, &transfer.from);
-    return run && transfer.to.offset == 0 ? only : NULL;
+    enum { MOST_ROUTES = 2 };
+    int found = 0;
+    for (int64_t r = 0; r < routes->count; r++) {
+        const dcli_route *route = &routes->route[r];
+        if (goes_to(route, chunk) &&
+            (++found > MOST_ROUTES || !is_direct(entry, route, source_of(entry, route, from), false)))
+            return false;
+    }
+    return true;
+}
+
+static dcl_status fetch_rows(const dcli_entry *entry, const dcli_route *route, dcli_memory *from, dcli_slot *slot)
+{
+    size_t bytes = dcli_element_bytes(&entry->operation, route->operand);
+    dcli_crossing_rows rows;
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < route->transfers.count && status == DCL_OK; n++) {
+        dcli_transfer transfer = dcli_transfers_get(&route->transfers, n);
+        if (find_rows(&transfer, bytes, from, false, &rows))
+            status = dcli_slot_fetch_rows(slot, from, &rows);
+    }
+    return status;
 }
 
 dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,
                              dcli_memory *from, dcli_slot *slot, size_t count)
 {
+    bool direct = is_chunk_direct(entry, routes, chunk, from);
     dcl_status status = DCL_OK;
-    const dcli_route *only = find_only_run(routes, chunk);
-    if (only != NULL) { /* copied directly, without scratch memory */
-        dcli_transfer transfer = dcli_transfers_get(&only->transfers, 0);
-        size_t bytes = dcli_element_bytes(&entry->operation, only->operand);
-        return dcli_slot_fetch(slot, source_of(entry, only, from), (size_t)transfer.from.offset * bytes,
-                               (size_t)only->elements * bytes);
-    }
     for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
         const dcli_route *route = &routes->route[r];
-        if (goes_to(route, chunk))
-            status = copy_on_device(worker->as_node->device, entry, route, dcli_slot_memory(slot),
-                                    source_of(entry, route, from), 0);
+        if (!goes_to(route, chunk))
+            continue;
+        dcli_memory *source = source_of(entry, route, from);
+        status = direct ? fetch_rows(entry, route, source, slot)
+                        : copy_on_device(worker->as_node->device, entry, route, dcli_slot_memory(slot), source, 0);
     }
-    return status == DCL_OK ? dcli_slot_fetch(slot, dcli_slot_memory(slot), 0, count) : status;
+    return status == DCL_OK && !direct ? dcli_slot_fetch(slot, dcli_slot_memory(slot), 0, count) : status;
 }
 
 dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const dcli_routes *routes, int chunk,

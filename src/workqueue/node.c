@@ -342,18 +342,24 @@ static bool next_marks(dcli_node *node, dcli_action *action)
 }
 
 /* Packs and batches take turns: other nodes wait for packs, but a node that serves many in a row lets its own device wait.
- */
+ * Before a batch come as many packs as it has chunks, so that the node sends as much as it takes; but none if no batch of the
+ * operation runs. */
 static bool next_work(dcli_node *node, dcli_action *action)
 {
-    bool packed = node->packed_last;
-    node->packed_last = false;
-    if (packed && next_batch(node, action))
-        return true;
-    if (next_exchange(node, action)) {
-        node->packed_last = action->kind == DCLI_DO_PACK;
+    const struct dcli_open_op *op = dcli_op_find(node, node->cursor);
+    bool more = op != NULL && op->started < op->own->batch_count;
+    bool batch_first = more && (op->started == op->ended ||
+                                (node->packed > 0 && node->packed >= op->own->batch[op->started].chunk_count));
+    if (batch_first && next_batch(node, action)) {
+        node->packed = 0;
         return true;
     }
-    return !packed && next_batch(node, action);
+    if (next_exchange(node, action)) {
+        node->packed += action->kind == DCLI_DO_PACK;
+        return true;
+    }
+    node->packed = 0;
+    return !batch_first && next_batch(node, action);
 }
 
 bool dcli_node_next(dcli_node *node, dcli_action *action_out)

@@ -125,8 +125,8 @@ struct dcli_node {
     int64_t grant_op, grant_chunk, pool_used;
     int64_t exchanging; /* number of open operations that exchange something */
     int64_t made_unsent;
-    bool held;        /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
-    bool packed_last; /* the last action was a pack: the next one may be a batch */
+    bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
+    int64_t packed; /* number of packs since the last batch */
     struct dcli_peer *peer;
     struct dcli_outbox *outbox;
     struct dcli_early *early;

@@ -141,12 +141,36 @@ static dcl_status use_slot(dcli_device *device, size_t bytes)
     return status;
 }
 
+/* Rows of 256 bytes, from a slot into the left half of lines of 512 bytes, and from the right half back. */
+static dcl_status use_rows(dcli_device *device)
+{
+    enum { ROWS = 8, LINE = 512, ROW = LINE / 2 };
+    const dcli_crossing_rows left = {ROWS, ROW, 0, LINE, 0, ROW}, right = {ROWS, ROW, ROW, LINE, ROWS * ROW, ROW};
+    dcli_slot *slot = NULL;
+    dcl_status status = dcli_slot_take(device, 2 * ROWS * ROW, &slot);
+    if (status != DCL_OK)
+        return status;
+    char *host = dcli_slot_host(slot);
+    memset(host, 7, 2 * ROWS * ROW);
+    status = dcli_slot_send_rows(slot, host, dcli_slot_memory(slot), &left);
+    if (status == DCL_OK)
+        status = dcli_slot_fetch_rows(slot, dcli_slot_memory(slot), &right);
+    if (status == DCL_OK)
+        status = dcli_slot_finish(slot);
+    if (status == DCL_OK)
+        status = check(host[0] == 7 && host[ROWS * ROW - 1] == 7);
+    dcli_slot_give(slot);
+    return status;
+}
+
 /* In the ring, and larger than that. */
 static dcl_status use_slots(test_stage *stage)
 {
     dcl_status status = use_slot(stage->device, 1 << 12);
     if (status == DCL_OK)
         status = use_slot(stage->device, 33 << 20);
+    if (status == DCL_OK)
+        status = use_rows(stage->device);
     return status;
 }
 

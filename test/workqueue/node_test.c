@@ -47,7 +47,7 @@ Test(node, sends)
     bench_expect(bench, "a grant alone", "");
     bench_sees(bench, bench_reads(bench, 3, "C(i) = A(i+4);", 1, 2));
     bench_sees(bench, test_operation(4, DCLI_OP_FILL, 2, bench->halves));
-    bench_expect(bench, "packed before it is overwritten", "pack 3 to 0; run 3; run 4");
+    bench_expect(bench, "packed before it is overwritten", "run 3; pack 3 to 0; run 4");
     bench_close(bench);
 }
 
@@ -192,7 +192,7 @@ Test(node, a_held_node_touches_no_memory)
     cr_expect_eq(dcli_node_chunk(bench->node, 1, 4, false, 0, DCL_OK), DCL_OK);
     bench_expect(bench, "still held", "");
     dcli_node_hold(bench->node, false);
-    bench_expect(bench, "goes on", "commit 3 from 2; pack 4 to 1; run 4; credit from 2; retire 3; marks to 2 3/3");
+    bench_expect(bench, "goes on", "commit 3 from 2; run 4; pack 4 to 1; credit from 2; retire 3; marks to 2 3/3");
     bench_close(bench);
 }
 

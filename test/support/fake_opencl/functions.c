@@ -698,12 +698,12 @@ long fake_opencl_passed(void)
 }
 
 /* A blocking command has ended. */
-static void note_crossing(cl_command_queue queue, const char *name, cl_mem memory, size_t offset, const void *host,
-                          size_t bytes, bool enters, bool blocking, cl_uint count, const cl_event *list,
-                          const cl_event *event)
+static void note_crossing(cl_command_queue queue, const char *name, cl_mem memory, size_t offset, size_t bytes,
+                          const void *host, size_t host_bytes, bool enters, bool blocking, cl_uint count,
+                          const cl_event *list, const cl_event *event)
 {
     const fake_access accesses[] = {{.memory = memory, .offset = offset, .bytes = bytes, .written = enters},
-                                    {.host = host, .bytes = bytes, .written = !enters}};
+                                    {.host = host, .bytes = host_bytes, .written = !enters}};
     fake_order_command(queue, name, count, list, event, 2, accesses);
     if (blocking)
         fake_order_queue_ended(queue);
@@ -716,7 +716,8 @@ COMMAND(clEnqueueReadBuffer,
                  fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes,
                                                note_read(queue, host, bytes), COUNT, LIST, EVENT)),
         fake_plan_takes("clEnqueueReadBuffer"),
-        note_crossing(queue, "clEnqueueReadBuffer", memory, offset, host, bytes, false, blocking, count, list, event))
+        note_crossing(queue, "clEnqueueReadBuffer", memory, offset, bytes, host, bytes, false, blocking, count, list,
+                      event))
 COMMAND(clEnqueueWriteBuffer,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, const void *host,
          cl_uint count, const cl_event *list, cl_event *event),
@@ -724,7 +725,41 @@ COMMAND(clEnqueueWriteBuffer,
                  fake_real.clEnqueueWriteBuffer(queue, memory, wait_if(blocking), offset, bytes,
                                                 note_write(queue, host, bytes), COUNT, LIST, EVENT)),
         fake_plan_takes("clEnqueueWriteBuffer"),
-        note_crossing(queue, "clEnqueueWriteBuffer", memory, offset, host, bytes, true, blocking, count, list, event))
+        note_crossing(queue, "clEnqueueWriteBuffer", memory, offset, bytes, host, bytes, true, blocking, count, list,
+                      event))
+/* Bytes from the first to the last row. */
+static size_t reach(const size_t region[3], size_t pitch) { return (region[1] - 1) * pitch + region[0]; }
+static size_t start(const size_t origin[3], size_t pitch) { return origin[1] * pitch + origin[0]; }
+
+/* Rows of a plane; their order is checked as that of all bytes between them. */
+COMMAND(clEnqueueReadBufferRect,
+        (cl_command_queue queue, cl_mem memory, cl_bool blocking, const size_t *origin, const size_t *host_origin,
+         const size_t *region, size_t pitch, size_t slice, size_t host_pitch, size_t host_slice, void *host,
+         cl_uint count, const cl_event *list, cl_event *event),
+        IF_THERE(memory, memory,
+                 fake_real.clEnqueueReadBufferRect(
+                     queue, memory, wait_if(blocking), origin, host_origin, region, pitch, slice, host_pitch,
+                     host_slice,
+                     (note_read(queue, (char *)host + start(host_origin, host_pitch), region[0] * region[1]), host),
+                     COUNT, LIST, EVENT)),
+        fake_plan_takes("clEnqueueReadBuffer"),
+        note_crossing(queue, "clEnqueueReadBufferRect", memory, start(origin, pitch), reach(region, pitch),
+                      (char *)host + start(host_origin, host_pitch), reach(region, host_pitch), false, blocking, count,
+                      list, event))
+COMMAND(
+    clEnqueueWriteBufferRect,
+    (cl_command_queue queue, cl_mem memory, cl_bool blocking, const size_t *origin, const size_t *host_origin,
+     const size_t *region, size_t pitch, size_t slice, size_t host_pitch, size_t host_slice, const void *host,
+     cl_uint count, const cl_event *list, cl_event *event),
+    IF_THERE(memory, memory,
+             fake_real.clEnqueueWriteBufferRect(
+                 queue, memory, wait_if(blocking), origin, host_origin, region, pitch, slice, host_pitch, host_slice,
+                 (note_write(queue, (const char *)host + start(host_origin, host_pitch), region[0] * region[1]), host),
+                 COUNT, LIST, EVENT)),
+    fake_plan_takes("clEnqueueWriteBuffer"),
+    note_crossing(queue, "clEnqueueWriteBufferRect", memory, start(origin, pitch), reach(region, pitch),
+                  (const char *)host + start(host_origin, host_pitch), reach(region, host_pitch), true, blocking, count,
+                  list, event))
 COMMAND(clEnqueueUnmapMemObject,
         (cl_command_queue queue, cl_mem memory, void *host, cl_uint count, const cl_event *list, cl_event *event),
         fake_real.clEnqueueUnmapMemObject(queue, memory, host, COUNT, LIST, EVENT), 0,

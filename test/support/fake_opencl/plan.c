@@ -59,7 +59,8 @@ static bool can_fail_later(int name)
 {
     return name == FAKE_clEnqueueNDRangeKernel || name == FAKE_clEnqueueFillBuffer ||
            name == FAKE_clEnqueueCopyBuffer || name == FAKE_clEnqueueMarkerWithWaitList ||
-           name == FAKE_clEnqueueReadBuffer || name == FAKE_clEnqueueWriteBuffer;
+           name == FAKE_clEnqueueReadBuffer || name == FAKE_clEnqueueWriteBuffer ||
+           name == FAKE_clEnqueueReadBufferRect || name == FAKE_clEnqueueWriteBufferRect;
 }
 
 /* Parse which calls of a function a rule is for: "3" or "3+". @return false: it is neither. */

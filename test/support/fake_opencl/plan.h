@@ -13,8 +13,9 @@
         X(clBuildProgram), X(clGetProgramBuildInfo), X(clReleaseProgram), X(clCreateKernel), X(clGetKernelInfo), \
         X(clGetKernelWorkGroupInfo), X(clSetKernelArg), X(clReleaseKernel), X(clEnqueueNDRangeKernel),           \
         X(clEnqueueFillBuffer), X(clEnqueueCopyBuffer), X(clEnqueueMarkerWithWaitList), X(clEnqueueReadBuffer),  \
-        X(clEnqueueWriteBuffer), X(clEnqueueMapBuffer), X(clEnqueueUnmapMemObject), X(clGetEventInfo),           \
-        X(clGetEventProfilingInfo), X(clSetEventCallback), X(clWaitForEvents), X(clReleaseEvent)
+        X(clEnqueueWriteBuffer), X(clEnqueueReadBufferRect), X(clEnqueueWriteBufferRect), X(clEnqueueMapBuffer), \
+        X(clEnqueueUnmapMemObject), X(clGetEventInfo), X(clGetEventProfilingInfo), X(clSetEventCallback),        \
+        X(clWaitForEvents), X(clReleaseEvent)
 
 /** The functions that are only called under "peers": X(name) for each. */
 #define FAKE_PEER_FUNCTIONS(X) X(clCreateBufferWithProperties), X(clCreateSubBuffer)
