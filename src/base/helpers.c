@@ -71,6 +71,18 @@ static void run_part(dcli_task *task, int part)
         over(told);
 }
 
+/* Run the next part of a task. The lock is held, but not while the part runs. */
+static void run_next(dcli_helpers *helpers, dcli_task *task)
+{
+    int part = begin_part(helpers, task);
+    helpers->busy++;
+    pthread_mutex_unlock(&helpers->lock);
+    run_part(task, part);
+    pthread_mutex_lock(&helpers->lock);
+    if (--helpers->busy == 0)
+        pthread_cond_broadcast(&helpers->settled);
+}
+
 /* ---- threads ------------------------------------------------------------------------------------------------------ */
 
 /* Poll for a task for a short time before sleeping, because tasks often follow each other so closely that sleeping
@@ -99,14 +111,8 @@ static void *help(void *argument)
             pthread_mutex_lock(&helpers->lock);
             continue;
         }
-        int part = begin_part(helpers, task);
-        helpers->busy++;
-        pthread_mutex_unlock(&helpers->lock);
-        run_part(task, part);
+        run_next(helpers, task);
         looked = false;
-        pthread_mutex_lock(&helpers->lock);
-        if (--helpers->busy == 0)
-            pthread_cond_broadcast(&helpers->settled);
     }
     pthread_mutex_unlock(&helpers->lock);
     return NULL;
@@ -187,11 +193,11 @@ void dcli_helpers_await(dcli_helpers *helpers, dcli_task *task)
 {
     while (!dcli_task_is_over(task)) {
         pthread_mutex_lock(&helpers->lock);
-        int part = task->begun < task->parts ? begin_part(helpers, task) : -1;
+        bool begins = task->begun < task->parts;
+        if (begins)
+            run_next(helpers, task);
         pthread_mutex_unlock(&helpers->lock);
-        if (part >= 0)
-            run_part(task, part);
-        else
+        if (!begins)
             sched_yield();
     }
 }

@@ -5,7 +5,7 @@
 #include "cli/sheet.h"
 #include "cli/svg.h"
 
-/** Size of a part of a picture, pixels. */
+/** Where a part of a picture lies: its edges, in pixels from the upper left corner of the picture. */
 typedef struct cli_area {
     double left, top, right, bottom;
 } cli_area;

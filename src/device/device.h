@@ -91,9 +91,10 @@ typedef struct dcli_memory_place {
  *  memory; memory of devices that work in host memory without DCLI_OPEN_SHARED; memory of other devices if
  *  dcli_device_reads_peers() is false. */
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
-/** Import memory of another GPU, so that kernels of this device read it over the link between the two GPUs. The memory
- *  exists at least as long as the object. Commands of the two devices are not ordered with each other. All pieces are
- *  imported once for all places in them, and stay imported until dcli_device_end_imports(). @param place  of the other
+/** Import memory of another GPU, so that kernels of this device read it over the link between the two GPUs. The object
+ *  keeps that memory in existence, even if its owner frees it meanwhile. Commands of the two devices are not ordered with
+ *  each other. All pieces are imported once for all places in them, and stay imported until dcli_device_end_imports() was
+ *  called and the last such object was released. @param place  of the other
  *  device; the descriptors are borrowed.
  *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_DEVICE, DCL_ERR_UNSUPPORTED; DCL_ERR_PROTOCOL: the place does not lie in the
  *          memory that was imported with this number. */

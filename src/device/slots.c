@@ -480,18 +480,15 @@ bool dcli_slot_takes_rows(const dcli_memory *memory, const dcli_crossing_rows *c
                                 crossing->host_pitch >= crossing->row_bytes);
 }
 
-static dcl_status cross_rows(dcli_slot *slot, dcli_direction direction, char *host, dcli_memory *memory,
-                             const dcli_crossing_rows *crossing)
+/* Cross several rows that are not a run. */
+static dcl_status cross_lines(dcli_slot *slot, dcli_direction direction, char *host, dcli_memory *memory,
+                              const dcli_crossing_rows *crossing)
 {
-    assert(dcli_slot_takes_rows(memory, crossing));
-    if (is_run(crossing))
-        return cross(slot, direction, host + crossing->host_at, memory, crossing->memory_at,
-                     crossing->rows * crossing->row_bytes);
     dcli_device *device = slot->memory.device;
     size_t pitch = crossing->memory_pitch, host_pitch = crossing->host_pitch, at = memory->base + crossing->memory_at;
     const size_t origin[3] = {at % pitch, at / pitch}, host_origin[3] = {0},
                  region[3] = {crossing->row_bytes, crossing->rows, 1};
-    char *host_rows = host + crossing->host_at;
+    char *rows = host + crossing->host_at;
     bool enters = direction == DCLI_IN;
     cl_command_queue queue = device->queue[direction].handle;
     cl_event event = NULL;
@@ -502,11 +499,36 @@ static dcl_status cross_rows(dcli_slot *slot, dcli_direction direction, char *ho
         return status;
     const cl_event *list = dcli_after_list(&after);
     cl_int code = enters ? clEnqueueWriteBufferRect(queue, memory->buffer, CL_FALSE, origin, host_origin, region, pitch,
-                                                    0, host_pitch, 0, host_rows, after.count, list, &event)
+                                                    0, host_pitch, 0, rows, after.count, list, &event)
                          : clEnqueueReadBufferRect(queue, memory->buffer, CL_FALSE, origin, host_origin, region, pitch,
-                                                   0, host_pitch, 0, host_rows, after.count, list, &event);
-    return end_crossing(slot, host_rows, direction, memory,
-                        enters ? "clEnqueueWriteBufferRect" : "clEnqueueReadBufferRect", code, event);
+                                                   0, host_pitch, 0, rows, after.count, list, &event);
+    return end_crossing(slot, rows, direction, memory, enters ? "clEnqueueWriteBufferRect" : "clEnqueueReadBufferRect",
+                        code, event);
+}
+
+/* Whether the line of the last row ends within the memory. NVIDIA's driver refuses others, although the row does. */
+static bool ends_within(const dcli_memory *memory, const dcli_crossing_rows *crossing)
+{
+    size_t line = (memory->base + crossing->memory_at) / crossing->memory_pitch + crossing->rows;
+    return line * crossing->memory_pitch <= memory->base + memory->bytes;
+}
+
+static dcl_status cross_rows(dcli_slot *slot, dcli_direction direction, char *host, dcli_memory *memory,
+                             const dcli_crossing_rows *crossing)
+{
+    assert(dcli_slot_takes_rows(memory, crossing));
+    if (is_run(crossing))
+        return cross(slot, direction, host + crossing->host_at, memory, crossing->memory_at,
+                     crossing->rows * crossing->row_bytes);
+    if (ends_within(memory, crossing))
+        return cross_lines(slot, direction, host, memory, crossing);
+    dcli_crossing_rows rest = *crossing, last = *crossing;
+    rest.rows--;
+    last.rows = 1;
+    last.memory_at += rest.rows * crossing->memory_pitch;
+    last.host_at += rest.rows * crossing->host_pitch;
+    dcl_status status = cross_rows(slot, direction, host, memory, &rest);
+    return status == DCL_OK ? cross_rows(slot, direction, host, memory, &last) : status;
 }
 
 dcl_status dcli_slot_send_rows(dcli_slot *slot, const void *host, dcli_memory *target,

@@ -296,7 +296,8 @@ static int64_t outer_groups(const dcli_body *body, const int64_t count[], int se
     return outer;
 }
 
-/* How many indices a work-item computes: one in small launches, which use as many work-items as possible. */
+/* How many indices a work-item computes: EACH; but one if the body has a loop, or if the launch is small, so that it uses
+ * as many work-items as possible. */
 static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_t rows)
 {
     int64_t indices = rows;

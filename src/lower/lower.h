@@ -26,7 +26,7 @@ typedef enum dcli_via {
     DCLI_VIA_BINDING, /* in place: own part, a peer's part, a replica, or a stage that is filled */
     DCLI_VIA_GATHER,  /* the kernel itself copies them into scratch memory first: kernel/gather.h */
     DCLI_VIA_HOST,    /* the host copies them, in memory that it shares with the device */
-    DCLI_VIA_KERNEL,  /* a device kernel copies them, within the device's memory */
+    DCLI_VIA_KERNEL,  /* a kernel of the device copies them, within its memory or out of another GPU's */
     DCLI_VIA_WIRE,    /* they go through a chunk, a message from or to another node */
     DCLI_VIA_COUNT
 } dcli_via;

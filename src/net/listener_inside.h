@@ -12,9 +12,9 @@ typedef struct dcli_envelope {
     size_t id_bytes;
 } dcli_envelope;
 
-/** Take the next whole message from a socket. End it with dcli_envelope_open() or dcli_envelope_drop().
+/** Take the next whole message from a socket, without waiting. End it with dcli_envelope_open() or dcli_envelope_drop().
  *  @param has_id  the socket is a ROUTER.
- *  @return DCL_OK, DCL_ERR_TIMEOUT, DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
+ *  @return DCL_OK; DCL_ERR_TIMEOUT: there is none now; DCL_ERR_NOMEM. */
 dcl_status dcli_envelope_take(void *socket, bool has_id, dcli_frames_pool *pool, dcli_envelope *envelope_out);
 void dcli_envelope_drop(dcli_envelope *envelope);
 /** Whether the message is the empty greeting that shows that a connection is established. */

@@ -185,7 +185,8 @@ static void reorder(const dcli_layout *to, const int job[], dcli_map_rule *rule)
     *rule = ordered;
 }
 
-/* Whether the nodes of a rule can be permuted, because it does not assign anything to nodes by number. */
+/* Whether the nodes of a rule can be permuted: not if it has shares, a table of owners, or boxes. A list of nodes
+ * (`;nodes=`) does not matter. */
 static bool is_open(const dcli_map_rule *rule)
 {
     for (int d = 0; d < DCL_MAX_RANK; d++)

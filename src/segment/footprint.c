@@ -195,7 +195,7 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
         span span;
         empty.stride[d] = 1;
         if (!some || !axis_footprint(subscripts, d, space, &box, grid, &span, &cut)) {
-            read = false; /* the other axes may be cut all the same */
+            read = false; /* no return yet: on other axes, indices may lie outside the grid, which sets `cut` */
             continue;
         }
         footprint.start[d] = (int64_t)span.low;

@@ -92,7 +92,8 @@ static const char *path_inside(const dcli_files *files, const char *path)
     return NULL;
 }
 
-/* Open the next component of a path, refusing links. @param path  advanced past the component. */
+/* Open the next component of a path, following no link and refusing "..". If the last component is a link, the link
+ * itself is opened. @param path  advanced past the component. @return -1: errno says why. */
 static int open_name(int at, const char **path)
 {
     char name[NAME_MAX + 1];

@@ -8,7 +8,8 @@
  * else on.
  *
  * It is stricter than PoCL: a kernel is refused that was given a buffer which has been released since, or one of another
- * context (CL_INVALID_KERNEL_ARGS), and so are commands with such a buffer.
+ * context (CL_INVALID_KERNEL_ARGS), and so are commands with such a buffer; rows are refused whose last line does not end
+ * within the buffer, as NVIDIA's driver does.
  *
  * The plan is a text of rules separated by ';'. The n-th call counts from when the plan was set; "3+" is the third and all
  * after it. TEST_OPENCL holds the plan at the start; a process that is part of a test changes it by fake_opencl_plan().

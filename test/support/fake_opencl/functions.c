@@ -731,35 +731,43 @@ COMMAND(clEnqueueWriteBuffer,
 static size_t reach(const size_t region[3], size_t pitch) { return (region[1] - 1) * pitch + region[0]; }
 static size_t start(const size_t origin[3], size_t pitch) { return origin[1] * pitch + origin[0]; }
 
+/* Whether the line of the last row ends within the buffer. */
+static bool ends_within(cl_mem memory, const size_t origin[3], const size_t region[3], size_t pitch)
+{
+    size_t bytes = 0;
+    fake_real.clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+    return (origin[1] + region[1]) * pitch <= bytes;
+}
+
+/* A command on whole lines of a buffer: NVIDIA's driver refuses others. */
+#define IF_WITHIN(call) (ends_within(memory, origin, region, pitch) ? IF_THERE(memory, memory, call) : CL_INVALID_VALUE)
+
 /* Rows of a plane; their order is checked as that of all bytes between them. */
 COMMAND(clEnqueueReadBufferRect,
         (cl_command_queue queue, cl_mem memory, cl_bool blocking, const size_t *origin, const size_t *host_origin,
          const size_t *region, size_t pitch, size_t slice, size_t host_pitch, size_t host_slice, void *host,
          cl_uint count, const cl_event *list, cl_event *event),
-        IF_THERE(memory, memory,
-                 fake_real.clEnqueueReadBufferRect(
-                     queue, memory, wait_if(blocking), origin, host_origin, region, pitch, slice, host_pitch,
-                     host_slice,
-                     (note_read(queue, (char *)host + start(host_origin, host_pitch), region[0] * region[1]), host),
-                     COUNT, LIST, EVENT)),
+        IF_WITHIN(fake_real.clEnqueueReadBufferRect(
+            queue, memory, wait_if(blocking), origin, host_origin, region, pitch, slice, host_pitch, host_slice,
+            (note_read(queue, (char *)host + start(host_origin, host_pitch), region[0] * region[1]), host), COUNT, LIST,
+            EVENT)),
         fake_plan_takes("clEnqueueReadBuffer"),
         note_crossing(queue, "clEnqueueReadBufferRect", memory, start(origin, pitch), reach(region, pitch),
                       (char *)host + start(host_origin, host_pitch), reach(region, host_pitch), false, blocking, count,
                       list, event))
-COMMAND(
-    clEnqueueWriteBufferRect,
-    (cl_command_queue queue, cl_mem memory, cl_bool blocking, const size_t *origin, const size_t *host_origin,
-     const size_t *region, size_t pitch, size_t slice, size_t host_pitch, size_t host_slice, const void *host,
-     cl_uint count, const cl_event *list, cl_event *event),
-    IF_THERE(memory, memory,
-             fake_real.clEnqueueWriteBufferRect(
-                 queue, memory, wait_if(blocking), origin, host_origin, region, pitch, slice, host_pitch, host_slice,
-                 (note_write(queue, (const char *)host + start(host_origin, host_pitch), region[0] * region[1]), host),
-                 COUNT, LIST, EVENT)),
-    fake_plan_takes("clEnqueueWriteBuffer"),
-    note_crossing(queue, "clEnqueueWriteBufferRect", memory, start(origin, pitch), reach(region, pitch),
-                  (const char *)host + start(host_origin, host_pitch), reach(region, host_pitch), true, blocking, count,
-                  list, event))
+COMMAND(clEnqueueWriteBufferRect,
+        (cl_command_queue queue, cl_mem memory, cl_bool blocking, const size_t *origin, const size_t *host_origin,
+         const size_t *region, size_t pitch, size_t slice, size_t host_pitch, size_t host_slice, const void *host,
+         cl_uint count, const cl_event *list, cl_event *event),
+        IF_WITHIN(fake_real.clEnqueueWriteBufferRect(
+            queue, memory, wait_if(blocking), origin, host_origin, region, pitch, slice, host_pitch, host_slice,
+            (note_write(queue, (const char *)host + start(host_origin, host_pitch), region[0] * region[1]), host),
+            COUNT, LIST, EVENT)),
+        fake_plan_takes("clEnqueueWriteBuffer"),
+        note_crossing(queue, "clEnqueueWriteBufferRect", memory, start(origin, pitch), reach(region, pitch),
+                      (const char *)host + start(host_origin, host_pitch), reach(region, host_pitch), true, blocking,
+                      count, list, event))
+#undef IF_WITHIN
 COMMAND(clEnqueueUnmapMemObject,
         (cl_command_queue queue, cl_mem memory, void *host, cl_uint count, const cl_event *list, cl_event *event),
         fake_real.clEnqueueUnmapMemObject(queue, memory, host, COUNT, LIST, EVENT), 0,

@@ -1,4 +1,4 @@
-/* support/fake_opencl/order.c - see order.h. */
+/* support/fake_opencl/order.c - check that commands which touch the same bytes are ordered: see order.h. */
 #include "support/fake_opencl/order.h"
 
 #include <pthread.h>
