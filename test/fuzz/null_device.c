@@ -411,6 +411,34 @@ dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_b
     return cross(slot);
 }
 
+bool dcli_slot_takes_rows(const dcli_memory *memory, const dcli_crossing_rows *crossing)
+{
+    (void)memory;
+    return crossing->memory_pitch >= crossing->row_bytes && crossing->host_pitch >= crossing->row_bytes;
+}
+
+dcl_status dcli_slot_send_rows(dcli_slot *slot, const void *host, dcli_memory *target,
+                               const dcli_crossing_rows *crossing)
+{
+    dcl_status status = cross(slot);
+    for (size_t r = 0; r < crossing->rows && status == DCL_OK; r++)
+        status =
+            dcli_memory_put(target, crossing->memory_at + r * crossing->memory_pitch,
+                            (const char *)host + crossing->host_at + r * crossing->host_pitch, crossing->row_bytes);
+    return status;
+}
+
+dcl_status dcli_slot_fetch_rows(dcli_slot *slot, dcli_memory *source, const dcli_crossing_rows *crossing)
+{
+    for (size_t r = 0; r < crossing->rows; r++) {
+        size_t at = crossing->memory_at + r * crossing->memory_pitch,
+               host_at = crossing->host_at + r * crossing->host_pitch;
+        demand(host_at + crossing->row_bytes <= slot->memory->bytes && at + crossing->row_bytes <= source->bytes);
+        memcpy(slot->host + host_at, source->contents + at, crossing->row_bytes);
+    }
+    return cross(slot);
+}
+
 bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out)
 {
     return dcli_device_is_complete(slot->memory->device, slot->memory->device->launched, status_out);
