@@ -17,7 +17,7 @@ enum {
     DCLI_HUGE_BYTES = 2 << 20,   /* bytes of a huge page */
     DCLI_SLAB_BYTES = 32 << 20,  /* bytes of a slab: slab.c */
     DCLI_LARGE_BYTES = 64 << 20, /* mappings of at least this size are checked against free memory */
-    DCLI_MOST_SPARE = 256,       /* most buffers of freed device memory retained for reuse */
+    DCLI_MOST_SPARE = 1024,      /* most buffers of freed device memory retained for reuse */
     DCLI_COPY_KERNELS = 10       /* number of kernels that copy and fill, for units of 1, 2, 4, 8 and 16 bytes */
 };
 

@@ -52,7 +52,7 @@ dcl_status dcli_peers_map(dcli_device *device, size_t bytes, dcli_mapping *mappi
     int count = (int)((bytes + piece - 1) / piece);
     dcli_mapping mapping = {.bytes = (size_t)count * piece};
     dcl_status status = make(device, device->peers.gpu, count, piece, &mapping.pieces);
-    if (status != DCL_OK && (dcli_pool_bytes(device) > 0 || device->leaving != NULL)) {
+    if (status != DCL_OK && (dcli_device_spare_bytes(device) > 0 || device->leaving != NULL)) {
         dcli_device_drop_spare(device);
         status = make(device, device->peers.gpu, count, piece, &mapping.pieces);
     }

@@ -1,17 +1,18 @@
 /* device/slots.c - slots: how bytes cross between the host and a device with memory of its own.
  *
  * A slot is a range of pinned host memory, which the device copies fast, and a range of equal length of the device's
- * scratch memory, in two buffers that are made with the device. To leave the device, elements are packed into the scratch
- * memory in the PACK queue and cross in the OUT queue; to enter it, they cross in the IN queue and are unpacked in the
- * UNPACK queue. So one slot is packed while another crosses and kernels run. A returned slot becomes free when its
- * commands are complete; nobody waits for that. If the ring is full, a slot gets ordinary memory, and
- * dcli_slots_are_short() then asks callers to start no new work.
+ * scratch memory, in two buffers that are made with the device. Rows cross directly between the pinned memory and
+ * their memory, in the OUT queue or the IN queue. Other elements are packed into the scratch memory in the PACK queue
+ * before they leave the device, and unpacked from it in the UNPACK queue after they have entered it. So one slot is
+ * packed while another crosses and kernels run. A returned slot becomes free when its commands are complete; nobody
+ * waits for that. If the ring is full, a slot gets ordinary memory, and dcli_slots_are_short() then asks callers to
+ * start no new work.
  *
- * The two buffers are shared out separately, because not every slot needs both: what enters from memory of another device,
- * or crosses to and from registered memory, needs scratch memory alone.
+ * The two buffers are shared out separately, because not every slot needs both: what enters from memory of another
+ * device, or crosses to and from registered memory, needs scratch memory alone.
  *
- * Slots are lent to other threads of the process, at most three quarters of the pinned memory. These threads fill or read them in place,
- * and return them at any time, even after the device was closed. */
+ * Slots are lent to other threads of the process, at most three quarters of the pinned memory. These threads fill or
+ * read them in place, and return them at any time, even after the device was closed. */
 #include "device/opencl.h"
 
 #include <assert.h>
@@ -473,11 +474,13 @@ static bool are_in_lines(size_t at, size_t pitch, size_t row_bytes)
 
 bool dcli_slot_takes_rows(const dcli_memory *memory, const dcli_crossing_rows *crossing)
 {
-    enum { LEAST_ROW_BYTES = 256 }; /* on an H200 4 MB of such rows cross as fast as 4 MB in one run */
+    enum { LEAST_ROW_BYTES = 256 };            /* on an H200 4 MB of such rows cross as fast as 4 MB in one run */
+    const size_t most_pitch = (size_t)1 << 30; /* drivers have limits near 2 GB */
     size_t at = memory->base + crossing->memory_at;
-    return is_run(crossing) || (crossing->row_bytes >= LEAST_ROW_BYTES && memory->pieces == NULL &&
-                                are_in_lines(at, crossing->memory_pitch, crossing->row_bytes) &&
-                                crossing->host_pitch >= crossing->row_bytes);
+    return is_run(crossing) ||
+           (crossing->row_bytes >= LEAST_ROW_BYTES && memory->pieces == NULL && crossing->memory_pitch <= most_pitch &&
+            crossing->host_pitch <= most_pitch && are_in_lines(at, crossing->memory_pitch, crossing->row_bytes) &&
+            crossing->host_pitch >= crossing->row_bytes);
 }
 
 /* Cross several rows that are not a run. */

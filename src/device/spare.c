@@ -75,7 +75,7 @@ static int find_spare(const dcli_device *device, size_t size)
 static bool may_lack(const dcli_device *device, size_t bytes)
 {
     size_t all = (size_t)device->info.memory_bytes;
-    return device->taken_bytes + device->spare_bytes + bytes > all - all / 16;
+    return device->taken_bytes + dcli_device_spare_bytes(device) + bytes > all - all / 16;
 }
 
 dcl_status dcli_spare_take(dcli_device *device, size_t bytes, cl_mem *buffer_out, size_t *size_out)
@@ -117,6 +117,12 @@ void dcli_spare_give(dcli_device *device, cl_mem buffer, size_t size, const uint
     memcpy(spare->used, used, sizeof spare->used);
     device->spare_bytes += size;
     trim(device, (is_idle(device) ? 1 : MOST_OF_LIMIT) * device->most_pool_bytes);
+}
+
+void dcli_device_rest(dcli_device *device)
+{
+    if (is_idle(device))
+        trim(device, device->most_pool_bytes);
 }
 
 void dcli_spare_empty(dcli_device *device) { trim(device, 0); }

@@ -143,7 +143,8 @@ static int follows_along(const dcli_body *body, const int64_t row[], const int64
 }
 
 /* Lengthen one of the launch's last rows by `next` if that follows it, as do the works of consecutive tiles: one row
- * takes no table of rows, and the borders of all tiles take one launch. @return whether it does. */
+ * takes no table of rows, and the borders of all tiles take one launch. The kernel must suit the longer row, too.
+ * @return whether it does. */
 static bool lengthen_row(const dcli_body *body, dcli_launch *launch, const int64_t next[])
 {
     enum { MOST_TRIED = 4 }; /* a tile has few borders */
@@ -151,10 +152,12 @@ static bool lengthen_row(const dcli_body *body, dcli_launch *launch, const int64
     for (int64_t r = launch->row_count - 1; r >= 0 && r >= launch->row_count - MOST_TRIED; r--) {
         int64_t *row = launch->row + r * length;
         int axis = follows_along(body, row, next);
-        if (axis >= 0) {
-            row[count + axis] += next[count + axis];
+        if (axis < 0)
+            continue;
+        row[count + axis] += next[count + axis];
+        if (launch->variant != DCLI_VARIANT_UNIT || dcli_row_is_unit(body, row))
             return true;
-        }
+        row[count + axis] -= next[count + axis];
     }
     return false;
 }

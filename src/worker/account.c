@@ -51,9 +51,10 @@ static void give_back(dcli_worker *worker)
 {
     dcli_exec_await_arenas(worker->as_node); /* wait for the memory of ended batches before deciding, so that the
                                                 refusal does not depend on the speed of the device */
-    dcli_device_drop_spare(worker->as_node->device);
     dcli_plans_trim(&worker->catalog.plans, 0);
     dcli_storage_table_trim(&worker->catalog.storage_table);
+    dcli_exec_drop_reports(worker->as_node);
+    dcli_device_drop_spare(worker->as_node->device); /* last: what the others released is retained until then */
 }
 
 static dcl_status refuse(const dcli_worker *worker, size_t bytes, const char *what, int64_t taken, int64_t limit)

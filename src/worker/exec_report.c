@@ -129,6 +129,12 @@ dcl_status dcli_exec_take_report(dcli_as_node *own, dcli_memory **report_out)
     return DCL_OK;
 }
 
+void dcli_exec_drop_reports(dcli_as_node *own)
+{
+    while (own->report_count > 0)
+        dcli_memory_release(own->report[--own->report_count]);
+}
+
 void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running)
 {
     dcli_as_node *own = worker->as_node;
@@ -136,10 +142,13 @@ void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running)
     if (running->report == NULL)
         return;
     dcl_status status = DCL_OK;
-    if (running->report_slot != NULL)
+    if (running->report_slot != NULL) {
+        if (running->status != DCL_OK || !dcli_slot_is_complete(running->report_slot, &status))
+            status = DCL_ERR_DEVICE; /* the report may not have been fetched */
         memcpy(report, dcli_slot_host(running->report_slot), sizeof report);
-    else
+    } else {
         status = dcli_memory_get(running->report, 0, report, sizeof report);
+    }
     bool found = status == DCL_OK && (int32_t)report[0] != 0;
     if (found)
         send_report(worker, running->entry, report);

@@ -287,6 +287,8 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running);
 /** Take memory for the report of a batch; it contains zeros. exec_report.c. @return DCL_OK, DCL_ERR_NOMEM or
  *  DCL_ERR_DEVICE. */
 dcl_status dcli_exec_take_report(dcli_as_node *own, dcli_memory **report_out);
+/** Release the report memories that are retained. */
+void dcli_exec_drop_reports(dcli_as_node *own);
 /** Send the report of an ended batch to the host if it found a stray access. Its memory is retained for another batch
  *  if it still contains zeros, and released otherwise. */
 void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running);

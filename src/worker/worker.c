@@ -124,6 +124,7 @@ static int idle_time(dcli_worker *worker)
         return dcli_host_may_sleep(worker) ? dcli_suspects_wait_ms(worker) : 0;
     if (own->running_first == own->running_count && own->moving_count == 0 && own->held.operation == NULL) {
         own->asked_since_ns = 0;
+        dcli_device_rest(own->device);
         return -1;
     }
     if (dcli_device_is_gpu(own->device))
@@ -459,8 +460,7 @@ static void close_as_node(dcli_worker *worker)
     }
     dcli_free(own->kept_back);
     dcli_memory_release(own->nothing);
-    while (own->report_count > 0)
-        dcli_memory_release(own->report[--own->report_count]);
+    dcli_exec_drop_reports(own);
     dcli_device_close(own->device); /* waits for callbacks, which wake the endpoint */
     dcli_free(own);
 }

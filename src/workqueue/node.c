@@ -341,19 +341,21 @@ static bool next_marks(dcli_node *node, dcli_action *action)
     return false;
 }
 
-/* Packs and batches take turns: other nodes wait for packs, but a node that serves many in a row lets its own device wait.
- * Before a batch come as many packs as it has chunks, so that the node sends as much as it takes; but none if no batch of the
- * operation runs. */
+/* Packs and batches take turns: other nodes wait for packs, but a node that serves many in a row lets its own device
+ * wait. Before a batch come as many packs as it has chunks, so that the node sends as much as it takes. A batch of a
+ * node on which nothing runs comes before them; the next one does not. */
 static bool next_work(dcli_node *node, dcli_action *action)
 {
     const struct dcli_open_op *op = dcli_op_find(node, node->cursor);
     bool more = op != NULL && op->started < op->own->batch_count;
-    bool batch_first = more && (op->started == op->ended ||
-                                (node->packed > 0 && node->packed >= op->own->batch[op->started].chunk_count));
+    bool idle = more && op->started == op->ended && node->ready == op->number - 1 && !node->fed_idle;
+    bool batch_first = idle || (more && node->packed > 0 && node->packed >= op->own->batch[op->started].chunk_count);
     if (batch_first && next_batch(node, action)) {
         node->packed = 0;
+        node->fed_idle = idle;
         return true;
     }
+    node->fed_idle = false;
     if (next_exchange(node, action)) {
         node->packed += action->kind == DCLI_DO_PACK;
         return true;

@@ -127,6 +127,7 @@ struct dcli_node {
     int64_t made_unsent;
     bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
     int64_t packed; /* number of packs since the last batch */
+    bool fed_idle;  /* the last batch came before packs because nothing ran */
     struct dcli_peer *peer;
     struct dcli_outbox *outbox;
     struct dcli_early *early;

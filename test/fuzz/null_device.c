@@ -192,6 +192,8 @@ static dcl_status make_memory(dcli_device *device, size_t bytes, char *contents,
     return DCL_OK;
 }
 
+void dcli_device_rest(dcli_device *device) { (void)device; }
+
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out)
 {
     return make_memory(device, bytes, NULL, memory_out);

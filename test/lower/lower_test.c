@@ -292,6 +292,44 @@ Test(lower, consecutive_tiles_are_one_row)
     test_ops_free();
 }
 
+/* A kernel that transposes an input covers some two million rows; a longer row would not be computed whole. */
+Test(lower, rows_are_not_lengthened_beyond_their_kernel)
+{
+    const dcl_grid tall = {.type = DCL_FLOAT, .rank = 2, .extent = {6000000, 4}},
+                   wide = {.type = DCL_FLOAT, .rank = 2, .extent = {4, 6000000}};
+    const dcli_operation *operation =
+        TEST_FORALL(1, "C(i,j) = A(j,i) + i;", {DCL_ACCESS_OUT, "C", 1, test_layout("block,*", 1, &tall)},
+                    {DCL_ACCESS_IN, "A", 2, test_layout("*,block", 1, &wide)});
+    const dcli_traits traits = traits_of(GPU);
+    dcli_plan_terms terms = {.node_count = 1,
+                             .ways = test_ways(false),
+                             .batch_bytes = 1 << 24,
+                             .local_bytes = INT64_C(1) << 30,
+                             .chunk_bytes = 1 << 22,
+                             .pool_bytes = INT64_C(1) << 40,
+                             .kept_bytes = 1 << 20};
+    dcli_plan *plan;
+    cr_assert_eq(dcli_plan_make(operation, 0, &terms, &plan), DCL_OK, "%s", dcl_error());
+    dcli_lowered lowered = {0};
+    int64_t elements = 0, length = dcli_row_length(operation->body);
+    int count = dcli_row_at(operation->body, DCLI_ROW_COUNT, 0);
+    for (int64_t b = 0; b < plan->batch_count; b++) {
+        cr_assert_eq(dcli_lower(operation, plan, &plan->batch[b], &traits, &lowered), DCL_OK);
+        for (int64_t l = 0; l < lowered.launch_count; l++)
+            for (int64_t r = 0; r < lowered.launch[l].row_count; r++) {
+                const int64_t *row = lowered.launch[l].row + r * length;
+                elements += row[count] * row[count + 1];
+                cr_expect(lowered.launch[l].variant != DCLI_VARIANT_UNIT || dcli_row_is_unit(operation->body, row),
+                          "a row of %d indices", (int)row[count]);
+            }
+        dcli_lowered_free(&lowered);
+        lowered = (dcli_lowered){0};
+    }
+    cr_expect_eq(elements, 24000000);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
 /* Rows of a costly body are cut finely, and reordered so that neighbours are computed by different work-items. */
 Test(lower, costly_rows_take_turns)
 {

@@ -51,6 +51,20 @@ Test(node, sends)
     bench_close(bench);
 }
 
+/* Operations that follow each other do not keep a pack waiting, each because nothing of it runs yet. */
+Test(node, local_operations_do_not_overtake_a_pack)
+{
+    struct bench *bench = bench_open(1, false);
+    for (int n = 1; n <= 8; n++)
+        bench_create(bench, n, n, bench->halves);
+    cr_expect_eq(dcli_node_grant(bench->node, 0, 9, 1), DCL_OK); /* before the operation is seen */
+    bench_sees(bench, bench_reads(bench, 9, "C(i) = A(i+4);", 1, 2));
+    for (int n = 10; n <= 12; n++)
+        bench_sees(bench, bench_reads(bench, n, "C(i) = A(i);", n - 7, 2));
+    bench_expect(bench, "local bodies behind an exchange", "run 9; pack 9 to 0; run 10; run 11; run 12");
+    bench_close(bench);
+}
+
 /* Storage 3 to node 0, while a body computes storage 1. */
 static void see_move(struct bench *bench)
 {
