@@ -57,7 +57,7 @@ dcl_status dcli_authenticator_add_keys(dcli_authenticator *authenticator, const 
 /** Remove a domain: from now on nobody is admitted there. An unknown domain is no error. */
 void dcli_authenticator_remove(dcli_authenticator *authenticator, const char *name);
 
-/** Admit the owner of this public key from now on. A key may be added twice.
+/** Admit the owner of this public key from now on. Adding a key that is there already changes nothing.
  *  @return DCL_OK, DCL_ERR_INVALID (no such domain, it has a password, not a key, more than DCLI_MOST_ALLOWED),
  *          DCL_ERR_NOMEM. */
 dcl_status dcli_authenticator_allow(dcli_authenticator *authenticator, const char *name, const char key[DCLI_KEY_Z85]);

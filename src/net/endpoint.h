@@ -160,7 +160,7 @@ void dcli_take_rest(void *socket, dcli_incoming *incoming);
 /** The `end` function of frames that hold ZeroMQ messages. */
 void dcli_frames_close(dcli_frames *frames);
 bool dcli_socket_has_input(void *socket);
-/** Whether messages of a kind may be sent with a descriptor. */
+/** Whether a file descriptor may be sent with messages of a kind. */
 bool dcli_may_have_descriptor(dcli_message_kind kind);
 
 /** Record an error of libzmq or the system: "zmq_bind: EADDRINUSE, Address already in use; remedy". @return status. */

@@ -212,7 +212,8 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
     return read;
 }
 
-/* The numbers of a span that lie on axis d of a box. Only consecutive ones are found, from number `first_out` of the span on.
+/* The numbers of a span that lie on axis d of a box. Only consecutive ones are found, from number `first_out` of the
+ * span on.
  * @return how many; 0: none. */
 static int64_t span_inside(const span *whole, const dcl_box *target, int d, int64_t *first_out)
 {

@@ -14,7 +14,7 @@ typedef struct dcli_stored_chunk {
     void *bytes;            /* made: the data, from dcli_buffers_take(); NULL: it is in `slot` */
     dcli_slot *slot;        /* made: the slot from which the data is being copied to `bytes`; or a slot lent to the
                           receiver, with the data; or NULL */
-    char *problem;          /* received: the error for which the data was discarded; NULL: the data is there */
+    char *problem;          /* received: the error for which the data was discarded; NULL: it was not discarded */
     int64_t counted;        /* bytes that it holds */
     uint64_t crossing;      /* received: ticket of the device's last command that reads the payload; 0: none */
     struct dcli_stored_chunk *next;

@@ -182,8 +182,9 @@ static bool chunk_must_wait(const dcli_action *action)
     return !settled;
 }
 
-/* Whether the stages of running batches take so much memory that no further batch may start: more than 32 MB or, if
- * that is more, the scratch memory of three batches (one running, one queued, one being started). */
+/* Whether a batch must wait because its stages and those of running batches would together take too much memory: more
+ * than 32 MB or, if that is more, the scratch memory of three such batches (one running, one queued, one being
+ * started). Never if no running batch has stages, or this one has none. */
 static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
 {
     const dcli_as_node *own = worker->as_node;

@@ -40,7 +40,7 @@ typedef struct dcli_storage_table {
     int node_count;
     dcli_layouts *common;
     dcli_shared_layout *layouts;
-    int64_t unused_count, clock; /* number of unused layouts, and a clock that counts ended uses */
+    int64_t unused_count, clock; /* number of unused layouts; how often a layout has become unused */
     dcli_known_storage *held[256];
     int64_t last_created; /* number of the last storage created */
     dcli_layout_ends_fn *layout_ends;

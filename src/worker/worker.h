@@ -92,8 +92,8 @@ typedef struct dcli_worker_terms {
     int64_t epoch;            /* epoch of the members when it is opened */
     int64_t first_operation;  /* first operation in which the node takes part; 0: from the first */
     int64_t quota_bytes;      /* limit on lasting memory (account.h), in bytes; 0: none */
-    int64_t transit_bytes;    /* limit on waiting messages, and on received data beyond what peers may send
-                                 (account.h); 0: none */
+    int64_t transit_bytes;    /* limit on received messages that wait until a member is known; and a separate one on
+                                 received data beyond what peers may send (account.h); 0: none */
     dcli_files *files;        /* files that may be used; processes only, threads have the program's access. Borrowed */
     struct dcli_watch *watch; /* where the serving thread records its progress; NULL: nobody watches */
     const dcli_fleet_hooks *fleet; /* for the host, and for nodes that are threads; nodes that are processes: NULL */

@@ -157,7 +157,8 @@ bool dcli_node_storage_failed(const dcli_node *node, int64_t storage);
 bool dcli_node_is_awaited(const dcli_node *node);
 /** The plan of `operation` for `peer` as this node uses it (own plan: peer == self). NULL if it is not needed here. */
 const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int peer);
-/** Describe what the node waits for, a line per open operation; for logs and failing tests. Freed with dcli_free(). */
+/** Describe what the node waits for: a line for the node, and one per open operation; for failing tests. Freed with
+ *  dcli_free(). @return NULL: DCL_ERR_NOMEM. */
 char *dcli_node_explain(const dcli_node *node);
 
 #endif
