@@ -181,8 +181,10 @@ ParameterizedTest(struct way_case *k, registered_on_device, carries_all)
         cr_expect(k->registers ? elsewhere < SMALL : elsewhere > 4 * all, "%s: %ld crossed elsewhere", k->what,
                   elsewhere);
     }
-    cr_expect_eq(s->refusals, strstr(k->plan, "no registering") != NULL ? k->apart : 0, "%s: %d lines", k->what,
-                 s->refusals);
+    pthread_mutex_lock(&s->lock);
+    int refusals = s->refusals;
+    pthread_mutex_unlock(&s->lock);
+    cr_expect_eq(refusals, strstr(k->plan, "no registering") != NULL ? k->apart : 0, "%s: %d lines", k->what, refusals);
     close_scene(s);
 }
 
