@@ -79,7 +79,7 @@ typedef enum dcl_status {
 /** The name of a status, such as "DCL_ERR_RANGE"; "DCL_ERR_?" for an unknown number. Never NULL; static storage. */
 DCL_API const char *dcl_status_name(dcl_status status);
 
-/** Describe this thread's last error: the call, the value found, what was expected and how to fix it.
+/** Describe this thread's last error: which call failed, which value it found, what it expected, and how to mend it.
  *  If a call that returns a status is given NULL for a cluster, map or array that it needs, it fails. Its status and error
  *  text are then those of the call that made the NULL: this thread's last call that could not make a cluster, map or array.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */

@@ -78,7 +78,7 @@ typedef struct dcl_call {
 } dcl_call;
 
 /** Run a call.
- *  @return DCL_OK when started; otherwise the errors of the function that stands beside the kind in dcl_call_kind;
+ *  @return DCL_OK when started; otherwise an error of the function that dcl_call_kind names for this kind of call;
  *          DCL_ERR_INVALID also when struct_size, kind or arg_bytes is wrong.
  *          A call that is refused changes nothing. */
 DCL_API dcl_status dcl_call_run(const dcl_call *call);

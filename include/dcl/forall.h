@@ -258,7 +258,7 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *                              f returns several boxes, the smallest box that contains them is moved; it counts as
  *                              approximate if it has more elements.
  *
- *  A read outside what is declared gives 0 and is reported like a read outside the grid; the error text quotes the
+ *  A read outside the declaration gives 0, and is reported like a read outside the grid. The error text quotes the
  *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes against
  *  the plan.
  *

@@ -81,8 +81,8 @@ typedef struct dcl_worker_info {
 /** @param info_bytes, device_bytes  sizeof(dcl_worker_info) and sizeof(dcl_device_info) in the program. */
 DCL_API dcl_status dcl_worker_list_sized(const dcl_config *config, int capacity, dcl_worker_info info_out[],
                                          size_t info_bytes, size_t device_bytes, int *count_out);
-/** Ask the workers named in config->workers what they offer. For "local:N" the call returns DCL_ERR_INVALID, because it
- *  names no worker.
+/** Ask each worker that config->workers names what it offers. "local:N" names none, and is refused with
+ *  DCL_ERR_INVALID.
  *  @param config     NULL: the environment.
  *  @param info_out   [capacity].
  *  @param count_out  number of addresses, even if it is more than `capacity`.

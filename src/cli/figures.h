@@ -20,7 +20,7 @@ typedef struct cli_figures {
 } cli_figures;
 
 void cli_figures_lines(const cli_figures *figures, FILE *file);
-/** Write the figures of what was run as JSON. */
+/** Write the figures of a run as JSON. */
 void cli_figures_json(const cli_figures *figures, FILE *file);
 
 #endif

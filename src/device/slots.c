@@ -394,6 +394,13 @@ void dcli_slots_await(dcli_device *device)
 
 /* ---- crossing ---------------------------------------------------------------------------------------------------- */
 
+/* Find the commands that a crossing of a memory must follow. */
+static dcl_status begin_crossing(dcli_direction direction, const dcli_memory *memory, dcli_after *after_out)
+{
+    dcli_after_add(after_out, memory, direction == DCLI_IN);
+    return dcli_after_find(memory->device, direction, after_out);
+}
+
 /* Record a command of a slot that moved elements between `host` and a memory, or did not begin. */
 static dcl_status end_crossing(dcli_slot *slot, const void *host, dcli_direction direction, dcli_memory *memory,
                                const char *call, cl_int code, cl_event event)
@@ -418,8 +425,7 @@ static dcl_status cross_buffer(dcli_slot *slot, char *host, dcli_direction direc
     cl_command_queue queue = device->queue[direction].handle;
     cl_event event = NULL;
     dcli_after after = {0};
-    dcli_after_add(&after, memory, enters);
-    dcl_status status = dcli_after_find(device, direction, &after);
+    dcl_status status = begin_crossing(direction, memory, &after);
     if (status != DCL_OK)
         return status;
     const cl_event *list = dcli_after_list(&after);
@@ -496,8 +502,7 @@ static dcl_status cross_lines(dcli_slot *slot, dcli_direction direction, char *h
     cl_command_queue queue = device->queue[direction].handle;
     cl_event event = NULL;
     dcli_after after = {0};
-    dcli_after_add(&after, memory, enters);
-    dcl_status status = dcli_after_find(device, direction, &after);
+    dcl_status status = begin_crossing(direction, memory, &after);
     if (status != DCL_OK)
         return status;
     const cl_event *list = dcli_after_list(&after);

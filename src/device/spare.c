@@ -12,7 +12,7 @@ enum {
     MOST_OF_LIMIT = 4      /* times the limit: most bytes retained while the device is busy */
 };
 
-/* The size of a buffer that is made for so many bytes: rounded up, so that it can be reused. */
+/* The size of the buffer to make for memory of `bytes`: rounded up, so that it fits other memory later. */
 static size_t size_for(const dcli_device *device, size_t bytes)
 {
     size_t size = LEAST_BYTES;
@@ -70,7 +70,7 @@ static int find_spare(const dcli_device *device, size_t size)
     return best;
 }
 
-/* Whether the device may lack memory for so many bytes more. Some drivers allocate a buffer when it is first used, so
+/* Whether the device may lack `bytes` of free memory. Some drivers allocate a buffer when it is first used, so
  * they do not say so in time. */
 static bool may_lack(const dcli_device *device, size_t bytes)
 {
@@ -78,11 +78,16 @@ static bool may_lack(const dcli_device *device, size_t bytes)
     return device->taken_bytes + dcli_device_spare_bytes(device) + bytes > all - all / 16;
 }
 
+void dcli_device_rest(dcli_device *device)
+{
+    if (is_idle(device))
+        trim(device, device->most_pool_bytes);
+}
+
 dcl_status dcli_spare_take(dcli_device *device, size_t bytes, cl_mem *buffer_out, size_t *size_out)
 {
     size_t size = size_for(device, bytes);
-    if (is_idle(device))
-        trim(device, device->most_pool_bytes);
+    dcli_device_rest(device);
     int found = find_spare(device, size);
     if (found >= 0) {
         *size_out = device->spare[found].bytes;
@@ -117,12 +122,6 @@ void dcli_spare_give(dcli_device *device, cl_mem buffer, size_t size, const uint
     memcpy(spare->used, used, sizeof spare->used);
     device->spare_bytes += size;
     trim(device, (is_idle(device) ? 1 : MOST_OF_LIMIT) * device->most_pool_bytes);
-}
-
-void dcli_device_rest(dcli_device *device)
-{
-    if (is_idle(device))
-        trim(device, device->most_pool_bytes);
 }
 
 void dcli_spare_empty(dcli_device *device) { trim(device, 0); }

@@ -132,8 +132,8 @@ int dcli_worker_pool_count_remote(dcli_worker_pool *pool, const char *workers);
 void dcli_worker_pool_forget_contacts(dcli_worker_pool *pool, int from);
 /** Tell the listeners to start processes, and connect to these. */
 dcl_status dcli_worker_pool_open_remote(dcli_worker_pool *pool, int count);
-/** Connect to a listener, or to a worker that is asked what it offers. Its name is resolved once. Then
- *  dcli_contact_greet() sends HELLO. */
+/** Open a control connection to a listener, or to a worker that will be asked what it offers; dcli_contact_greet() then
+ *  sends HELLO. The worker's host name is resolved once. */
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
                              dcli_resolved *resolved_out, dcli_control **call_out);
 dcl_status dcli_contact_greet(dcli_control *call);

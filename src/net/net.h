@@ -164,8 +164,8 @@ void dcli_endpoint_drop(dcli_endpoint *endpoint, int peer);
  *  sentence. The host, which has the highest number, has no limit. Checked while messages are taken. @param bytes  0:
  *  no limit. */
 void dcli_endpoint_limit_ahead(dcli_endpoint *endpoint, int64_t bytes);
-/** Allow one peer so many bytes more than that limit: the one that forwards the host's messages. Replaces an earlier
- *  call. */
+/** Raise that limit for one peer, the one that forwards the host's messages. Replaces an earlier call.
+ *  @param bytes  how many more than the limit. */
 void dcli_endpoint_allow_more(dcli_endpoint *endpoint, int peer, int64_t bytes);
 
 /** Number of messages and payload bytes sent by this endpoint. */

@@ -68,8 +68,8 @@ typedef struct dcli_fault {
     } trail[DCLI_MOST_DEPTH];
 } dcli_fault;
 
-/** Record what is wrong: in words; a value out of range; the name of the field that contains the fault. @return
- *  false. */
+/** Record what is wrong with a message: the first function in words, the second a value out of range, the third the
+ *  name of the field that contains the fault. @return false. */
 bool dcli_fault_what(dcli_fault *fault, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 bool dcli_fault_range(dcli_fault *fault, int64_t value, const dcli_field *field) __attribute__((cold));
 bool dcli_fault_where(dcli_fault *fault, const char *name, int64_t index) __attribute__((cold));

@@ -14,15 +14,9 @@ static fake_opencl fake;
 
 static dcli_device *open_apart(void)
 {
-    dcli_device *device;
-    int count = 0;
     fake_opencl_select();
     cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
-    cr_assert_eq(dcli_device_enumerate(0, NULL, &count), DCL_OK, "%s", dcl_error());
-    if (count == 0)
-        cr_skip_test("no OpenCL device on this host");
-    cr_assert_eq(dcli_device_open_as(0, NULL, DCLI_OPEN_SEPARATE, &device), DCL_OK, "%s", dcl_error());
-    return device;
+    return test_open(DCLI_OPEN_SEPARATE);
 }
 
 static dcli_memory *make(dcli_device *device, size_t bytes)
