@@ -46,7 +46,8 @@ bool dcli_device_same_addresses(const dcli_device *device);
 bool dcli_device_reads_peers(const dcli_device *device);
 /** Make dcli_device_reads_peers() false from now on. Call it before any memory of arrays is allocated. */
 void dcli_device_forgo_peers(dcli_device *device);
-/** A text that is equal for devices that share compiled programs (name, driver, platform versions). */
+/** The kind of a device: its name, driver and platform version as one text. Of the nodes with devices of one kind, only
+ *  the first compiles a new body before the call returns; the others compile it when they first need it. */
 const char *dcli_device_kind(const dcli_device *device);
 
 enum { DCLI_MEMORY_ALIGN = 4096 };

@@ -33,11 +33,13 @@ typedef struct dcli_authenticator dcli_authenticator;
 
 /** Open an authenticator: bind the handler, start its thread, and test it over an abstract Unix socket. The right
  *  password and an allowed key must be admitted; a wrong password, an unknown key, a key that was allowed before, and a
- *  peer with neither must be refused. Takes about 10 ms. No listener remains.
+ *  peer with neither must be refused. Keys are tested only if this libzmq has CURVE. Takes about 10 ms. No listener
+ *  remains.
  *  @param net  with at least one I/O thread and nothing bound yet but inproc; outlives the authenticator.
  *  @param log  where refusals are logged, at most one line a second per domain; NULL: nowhere. Outlives the
  *              authenticator.
- *  @return DCL_OK; DCL_ERR_NETWORK (another handler is bound, or the test failed: bind nothing), DCL_ERR_NOMEM. */
+ *  @return DCL_OK; DCL_ERR_NETWORK (another handler is bound, no descriptor or thread is free, or the test failed: bind
+ *          nothing), DCL_ERR_INTERNAL (the system has no random numbers), DCL_ERR_NOMEM. */
 dcl_status dcli_authenticator_open(dcli_net *net, const dcli_log *log, dcli_authenticator **authenticator_out);
 /** Close the authenticator and end its thread. Admitted peers stay connected. Close listening sockets before, since
  *  with keys they would now admit everybody. NULL is accepted. */
@@ -87,7 +89,8 @@ dcl_status dcli_present_key(void *socket, const dcli_keypair *own, const char se
 
 /** Run the self-test of an authenticator over sockets of `net`: its own, or in a test another net, which has no
  *  handler.
- *  @return DCL_OK or DCL_ERR_NETWORK. */
+ *  @return DCL_OK, DCL_ERR_NETWORK (the test failed), DCL_ERR_INTERNAL (the system has no random numbers),
+ *          DCL_ERR_NOMEM. */
 dcl_status dcli_authenticator_prove(dcli_authenticator *authenticator, dcli_net *net);
 
 #endif

@@ -127,9 +127,10 @@ struct dcli_endpoint {
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;
     int64_t messages, payload_bytes, refused;
-    int64_t most_ahead; /* see dcli_endpoint_limit_ahead(); 0: no limit */
-    int speaker;        /* see dcli_endpoint_allow_more() */
-    int64_t speaker_bytes;
+    int64_t most_ahead;    /* tcp: bytes that a peer may have sent and this endpoint not taken; a peer that exceeds it
+                              is lost; 0: no limit */
+    int speaker;           /* tcp: the peer with a higher limit, because it forwards the host's messages */
+    int64_t speaker_bytes; /* bytes added to the limit of that peer; 0: none */
 };
 
 /** Make the common part of an endpoint. If a transport cannot make the rest, dcli_endpoint_close() frees it all.

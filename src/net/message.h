@@ -221,8 +221,8 @@ typedef struct dcli_msg_report {
 
 /** A device as its worker describes it. */
 typedef struct dcli_msg_device {
-    const char *name, *platform, *version, *class, *kind; /* class: "cpu", ...; devices of equal kind share compiled
-                                                             programs */
+    const char *name, *platform, *version, *class, *kind; /* class: "cpu", ...; kind: as dcli_device_kind(), "" in
+                                                             WELCOME */
     int number, compute_units;
     bool has_half, has_double, in_place, reads_gpus;
     int64_t memory_bytes;
@@ -241,7 +241,7 @@ typedef struct dcli_msg_setup {
     int self;
     int peer_count; /* nodes, absent ones too */
     dcli_msg_peer *peer;
-    int64_t first_operation; /* first operation in which it takes part */
+    int64_t first_operation; /* first operation in which the receiver takes part */
     int64_t epoch;           /* epoch of this list of members */
     int tree_nodes;          /* number of nodes in the tree; the others are attached to the host */
     int64_t tile_bytes, chunk_bytes, pool_bytes, quota_bytes, kept_bytes;

@@ -28,7 +28,8 @@ typedef struct dcli_ring_words {
      * the flag afterwards, sequentially consistent. So one of the two sees the other. Whoever clears a flag must wake
      * up the other side. */
     alignas(DCLI_RING_LINE) _Atomic uint32_t asleep;     /* the reader sleeps */
-    alignas(DCLI_RING_LINE) _Atomic uint32_t wants_room; /* the writer has a record that does not fit */
+    alignas(DCLI_RING_LINE) _Atomic uint32_t wants_room; /* the writer sleeps, and records wait for room in
+                                                            the ring or the socket */
 } dcli_ring_words;
 
 /** The shared memory of a link: a ring per direction. */

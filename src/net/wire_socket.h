@@ -53,7 +53,8 @@ typedef enum dcli_ending {
     DCLI_END_LOST,    /* it was established, and ended */
     DCLI_END_NOBODY,  /* it was never made */
     DCLI_END_REFUSED, /* the other side does not accept the credentials */
-    DCLI_END_MISFIT,  /* the other side requires another mechanism */
+    DCLI_END_MISFIT,  /* it was made, but ended before the handshake succeeded: usually, the other side has another
+                         mechanism or public key, or is not DCL */
     DCLI_END_SHORT    /* the other side ended it during the handshake */
 } dcli_ending;
 

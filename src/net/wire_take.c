@@ -290,7 +290,9 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
     return true;
 }
 
-/** Accept nothing more of a peer, and end its connection. */
+/** Accept no later message of a peer, count a refused message, and end the connection. If the peer is expected, it is
+ *  reported as lost soon, and its connection ends then; otherwise its connection ends now, and the messages stored for
+ *  it are dropped. */
 static void give_up(dcli_endpoint *endpoint, int from)
 {
     dcli_wire *wire = endpoint->link;

@@ -1,5 +1,5 @@
-/* runtime/bodies.c - cache of the program's bodies: parsed once, compiled once per kind of device, evicted least
- * recently used when they take too much memory. */
+/* runtime/bodies.c - cache of the program's bodies: parsed once, compiled at the first call by one node of each kind of
+ * device, evicted least recently used when they take too much memory. */
 #include <string.h>
 
 #include "base/alloc.h"

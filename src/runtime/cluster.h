@@ -400,8 +400,8 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles,
                              dcli_known_body **known_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
-/** At its first use, have a body compiled once per kind of device, and wait for the results. The lock is released while
- *  waiting. @return DCL_OK, or the error of a compilation. */
+/** At its first use, have one node of each kind of device compile a body, and wait for the results. The lock is
+ *  released while waiting. @return DCL_OK, or the error of a compilation. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
 /** Whether the node compiles new bodies: it is the first of its kind of device that is not lost. */
 bool dcli_body_builder(const dcl_cluster *cluster, int node);

@@ -4,8 +4,8 @@
 
 #include "segment/region.h"
 
-/** Iteration over the blocks of count[rank] indices, each of shape[rank] or less at the far edges. Start with
- *  dcli_cut_begin(). */
+/** Iteration over the blocks of a box of whole[rank] indices, counted from 0. A block has shape[rank] indices, or fewer
+ *  at the far edges. Start with dcli_cut_begin(). */
 typedef struct dcli_cut {
     int rank;
     bool begun;

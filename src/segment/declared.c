@@ -173,7 +173,8 @@ static dcl_box widen(const dcl_box *space, int d, int64_t width, bool *approxima
     return run;
 }
 
-/* The elements within the given widths of a box, limited to the grid. @return false: there are none. */
+/* The box of the elements within the given widths of a box, limited to the grid. @param approximate  set to true if the
+ * result contains other elements, too. @return false: it is empty. */
 static bool widened(const dcl_box *space, const int64_t width[], const dcl_grid *grid, dcl_box *out, bool *approximate)
 {
     dcl_box box = {.rank = grid->rank};
@@ -208,8 +209,9 @@ int dcli_declared_parts(const dcli_subscripts *subscripts, const dcl_box *space,
     return parts;
 }
 
-/* The range of axis d of `space` whose reads along that axis stay inside the target. Where the target ends with the
- * grid, the range is not limited, because nothing is read beyond. */
+/* Find the positions along axis d of `space` (0: its first index) whose reads along that axis, `width` to either side,
+ * lie in the target. An end of the target that is also the grid's end is no limit, because nothing is read beyond it.
+ * @return false: there are none. */
 static bool inside_axis(const dcl_box *space, int d, int64_t width, const dcl_grid *grid, const dcl_box *target,
                         int64_t *lo_out, int64_t *count_out)
 {

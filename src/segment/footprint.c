@@ -62,7 +62,8 @@ typedef struct span {
     dcli_wide low, high, stride;
 } span;
 
-/* Larger numbers lie in no grid; differences of smaller ones do not overflow. One term and a constant always stay below. */
+/* Limit of the numbers of a span, in 128 bits: their differences from 64-bit indices do not overflow. A constant and
+ * one term never exceed it; if a sum of several terms does, span_of() fails. */
 #define SPAN_LIMIT (((dcli_wide)1 << 126) + ((dcli_wide)1 << 64))
 
 /* Find the least and the greatest value of a subscript over the loop indices of a box, and the distance of which all
@@ -122,7 +123,7 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
                            const dcl_grid *grid, span *out, bool *cut_in_out)
 {
     dcli_wide first = grid->origin[d], last = first + grid->extent[d] - 1;
-    *out = (span){first, last, 1}; /* all of the axis */
+    *out = (span){first, last, 1}; /* all of the axis, unless a case below replaces it */
     if (subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION) {
         *out = span_of_box(box, d);
     } else if (subscripts->reach == DCLI_REACH_HALO || subscripts->reach == DCLI_REACH_CROSS) {

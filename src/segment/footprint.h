@@ -16,7 +16,8 @@ typedef enum dcli_reach {
     DCLI_REACH_ALL,     /**< declared: anything in the grid */
     DCLI_REACH_ROWS,    /**< declared: first axis: the index of the first loop axis; other axes: anything */
     DCLI_REACH_COLUMNS, /**< declared: last axis: the index of the last loop axis; other axes: anything */
-    DCLI_REACH_HALO,    /**< declared: within a width of the loop's index, along every axis; ranks are equal */
+    DCLI_REACH_HALO,    /**< declared: along each axis, indices at most a width before or after the loop's index, with
+                             one width per axis; the array has as many axes as the loop */
     DCLI_REACH_CROSS,   /**< declared: as HALO, but along one axis at a time */
     DCLI_REACH_BOX,     /**< declared: a box, the same for every index */
     DCLI_REACH_FUNCTION /**< declared: a box per box of indices */

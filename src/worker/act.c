@@ -182,7 +182,9 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
             dcli_node_fail(worker->node, entry->operation.number, status);
         }
     }
-    if (slot != NULL || worker->as_node->moving_count > 0) { /* chunks must be sent in order */
+    /* The device has not filled the slot yet; or earlier actions, perhaps packs, have not ended, and chunks must be
+     * sent in order. */
+    if (slot != NULL || worker->as_node->moving_count > 0) {
         dcli_moving moving = {
             .entry = entry, .peer = action->peer, .chunk = action->chunk, .slot = slot, .status = status};
         dcl_status added = dcli_pending_add(worker, &moving);

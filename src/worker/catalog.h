@@ -16,7 +16,7 @@ typedef struct dcli_catalog {
     dcli_kernels kernels;             /* bodies and programs */
     dcli_entries entries;             /* open operations */
     dcli_plans plans;
-    dcli_replicas replicas; /* replicas, which outlive their operation */
+    dcli_replicas replicas; /* the record of all nodes' replicas, and the memory of this node's */
 } dcli_catalog;
 
 /** Initialize. @param process_data  outlives it. */

@@ -21,13 +21,15 @@ typedef struct dcli_kernel {
                                      which program was not used for longest */
     dcl_status build_status;      /* DCL_OK, or the error for which it is not built again */
     char *build_problem;          /* error text for build_status; NULL: none */
-    dcli_cost cost;               /* measured cost of an element; CPU devices only */
+    dcli_cost cost;               /* measured cost of an element; not measured on GPUs, for tile kernels, and for
+                                     batches whose kernels gather inputs */
     int64_t uses;                 /* number of open operations that run it */
     bool forgotten;               /* evicted: no later operation may use it; it is removed with the last of these */
     struct dcli_kernel *next;
 } dcli_kernel;
 
-/** Called before this peer's use of a body ends. */
+/** Called when an evicted body that no open operation uses is removed here, while it can still be read.
+ *  dcli_kernels_free() does not call it. */
 typedef void dcli_body_ends_fn(void *user, const dcli_body *body);
 
 typedef struct dcli_kernels {

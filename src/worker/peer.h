@@ -194,7 +194,7 @@ typedef struct dcli_as_node {
     int64_t busy_steps;    /* turns of the loop that received messages */
     int64_t notices;       /* number of FAILED and REPORT that were sent to the host */
     int64_t *notices_of;   /* [node_count] the same for nodes below, as reported by children; NULL: none yet */
-    dcli_risen told_risen; /* watermarks in the last report to the parent */
+    dcli_risen told_risen; /* watermarks in the last report to the parent; .done -1: this parent has received none */
     int64_t told_notices;  /* sum of the counts of notices in that report */
 } dcli_as_node;
 
@@ -266,14 +266,18 @@ void dcli_pending_drop(dcli_worker *worker, dcli_stored_chunk *chunk);
 /** Send chunks whose packing has ended, and report to the state machine which packs, commits and other operations have
  *  ended. */
 dcl_status dcli_pending_collect(dcli_worker *worker);
-/** Whether this action would have to wait for the device if it were started now. */
+/** Whether this action would have to wait for the device if it were started now: for a slot or, on a device that works
+ *  in host memory, for running batches that use the same memory. False for loop bodies: see the next function. */
 bool dcli_pending_must_wait(dcli_worker *worker, const dcli_action *action);
-/** Whether a batch of a loop body would have to wait. @param lowered  of this batch. */
+/** Whether a batch of a loop body cannot be started now: the stages of running batches take too much memory; or slots
+ *  are short; or, on a device that works in host memory, running batches use what the host would copy before this one.
+ *  @param lowered  of this batch. */
 bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                                   const dcli_batch *batch, const dcli_lowered *lowered);
 /** Store an action until it can be started. */
 void dcli_pending_hold(dcli_worker *worker, const dcli_action *action);
-/** Tell the state machine whether actions may touch memory. */
+/** Tell the state machine whether actions may touch memory: not while an action is held, or outputs of running batches
+ *  must still be copied to own parts. */
 void dcli_pending_set_hold(dcli_worker *worker);
 /** Forget all started actions: release the slots of packs. */
 void dcli_pending_free(dcli_as_node *own);

@@ -35,8 +35,10 @@ typedef struct dcli_naming {
 typedef struct dcli_cached_plan {
     dcli_shared_plan *shared; /* the plan, shared with other peers; held until this is freed */
     const dcli_plan *plan;    /* shared->plan */
-    dcli_prepared *prepared;  /* [batch_count], own plans only; NULL until the first batch runs */
-    dcli_packing *packing;    /* [chunk_count], others' plans only; NULL until the first chunk is packed or committed */
+    dcli_prepared *prepared;  /* [batch_count], only in plans of this node's own tasks; NULL until one of the batches
+                                 runs */
+    dcli_packing *packing;    /* [chunk_count], only in plans of other nodes' tasks; NULL until one of the chunks is
+                                 packed or committed */
     int64_t bytes;            /* bytes of memory: this peer's share of the plan, and all that it has prepared */
     int64_t uses;             /* number of open operations that use it */
     struct dcli_cached_plan *next;          /* next in its bucket */

@@ -20,7 +20,8 @@ static size_t bucket_of(int64_t storage, const dcl_box *box)
     return (size_t)(hash % DCLI_REPLICA_BUCKETS);
 }
 
-/* The first replica of a list that an operation may use. */
+/* The first replica in a list that is of this storage and exactly this box, and valid for operation `number`. @return
+ * NULL: there is none. */
 static dcli_replica_memory *find(dcli_replica_memory *memory, int64_t number, int64_t storage, const dcl_box *box)
 {
     while (memory != NULL && !(memory->storage == storage && memory->from <= number && number < memory->until &&

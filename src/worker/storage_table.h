@@ -33,7 +33,7 @@ typedef struct dcli_known_storage {
     struct dcli_known_storage *next;
 } dcli_known_storage;
 
-/** Called before this peer's last use of a layout ends. */
+/** Called before an unused layout is removed here, while it can still be read. */
 typedef void dcli_layout_ends_fn(void *user, const dcli_layout *layout);
 
 typedef struct dcli_storage_table {

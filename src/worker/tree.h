@@ -33,7 +33,8 @@ void dcli_tree_free(dcli_worker *worker);
 dcl_status dcli_tree_take_notice(dcli_worker *worker, int from);
 /** Handle a child's report of what all nodes below it have reached. */
 dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen);
-/** Nodes: report to the parent, if there is news. */
+/** Nodes of a tree: send the parent the least watermarks of this node and of those below it, and their counts of FAILED
+ *  and REPORT, if any of these has changed since the last report. */
 dcl_status dcli_tree_rise(dcli_worker *worker);
 /** Handle a loss: the host sends stored messages again to the lost node's children; these report to the host. */
 dcl_status dcli_tree_mend(dcli_worker *worker, int lost);

@@ -137,7 +137,8 @@ static int idle_time(dcli_worker *worker)
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 
-/* Try again to start the held action. */
+/* Try again to start the held action, which would have had to wait for the device. If it still would, it is held
+ * again. */
 static dcl_status retry_held(dcli_worker *worker)
 {
     dcli_action action = worker->as_node->held;

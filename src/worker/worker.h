@@ -43,7 +43,8 @@ typedef struct dcli_host_hooks {
     void (*broken)(void *user, dcl_status status, const char *sentence);
     /** A node's counters [DCLI_MSG_COUNTERS], as requested. */
     void (*counted)(void *user, int node, const int64_t counters[]);
-    /** A node is lost. The sentence names it and says how. */
+    /** A node is lost. The other nodes have been told, and the sentence has been logged: it names the node, and says
+     *  how it was lost. */
     void (*lost)(void *user, int node, const char *sentence);
 } dcli_host_hooks;
 

@@ -139,7 +139,7 @@ bool dcli_node_is_there(const dcli_node *node, int peer);
 bool dcli_node_next(dcli_node *node, dcli_action *action_out);
 /** Hold or release. While held, the state machine returns no action that touches memory (RUN, SKIP, PACK, COMMIT), and
  *  retires no operation; all other actions continue. The executor holds it while it has an action that it cannot start
- *  yet. */
+ *  yet, or must still copy outputs of a batch to own parts. */
 void dcli_node_hold(dcli_node *node, bool hold);
 
 /** Watermarks of this node. */
