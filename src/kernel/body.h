@@ -116,9 +116,10 @@ typedef enum dcli_variant {
     DCLI_VARIANT_ANY,     /* "dcl_any": rows with any steps; no checks */
     DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against bounds, and violations reported */
     DCLI_VARIANT_COUNT,
-    DCLI_VARIANT_GATHERED = DCLI_VARIANT_COUNT, /* "dcl_gathered": as dcl_unit, but gathers inputs first:
+    DCLI_VARIANT_ONE = DCLI_VARIANT_COUNT,      /* GPUs: "dcl_one": as dcl_unit, for a launch of one row */
+    DCLI_VARIANT_GATHERED = DCLI_VARIANT_COUNT, /* CPUs: "dcl_gathered": as dcl_unit, but gathers inputs first:
                                                    kernel/gather.h */
-    DCLI_VARIANT_STRAIGHT,                      /* "dcl_straight": as dcl_gathered, with all innermost steps 1 */
+    DCLI_VARIANT_STRAIGHT,                      /* CPUs: "dcl_straight": as dcl_gathered, with all innermost steps 1 */
     DCLI_VARIANT_MOST
 } dcli_variant;
 
@@ -135,7 +136,7 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *      them; dcl_gathered and dcl_straight: what kernel/gather.h says;
  *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value; `__global const long *table` of dcli_row_own() longs
  *      per row, `uint first, rows, each`: where `each` is 0 the row is run, else `rows` rows that have their own numbers in
- *      the table, from number `first` on, by `each` work-items along dimension 2 each;
+ *      the table, from number `first` on, by `each` work-items along dimension 2 each; dcl_one: the row only;
  *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access number,
  *      [2..] the subscripts of the first read outside.
  *
@@ -150,7 +151,10 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers (#line).
  *  @return the text, freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
-const char *dcli_variant_kernel(dcli_variant variant);
+/** Whether the program for a GPU has dcl_one. */
+bool dcli_body_has_one(const dcli_body *body);
+/** Name of the kernel of a variant. */
+const char *dcli_variant_kernel(dcli_form form, dcli_variant variant);
 
 /** The fields of a row. A row is a list of 64-bit integers that describes one box to a kernel: its size, and where each
  *  access finds its elements. The table in kernel/rows.c says which accesses have a field, and how long it is.

@@ -17,7 +17,10 @@
 static const char *const kernel_names[] = {"dcl_unit",     "dcl_any",      "dcl_checked",
                                            "dcl_gathered", "dcl_straight", "dcl_checked"};
 
-const char *dcli_variant_kernel(dcli_variant variant) { return kernel_names[variant]; }
+const char *dcli_variant_kernel(dcli_form form, dcli_variant variant)
+{
+    return form == DCLI_FORM_GPU && variant == DCLI_VARIANT_ONE ? "dcl_one" : kernel_names[variant];
+}
 
 const char *dcli_kernel_type(dcl_type type)
 {
@@ -234,9 +237,9 @@ static void emit_head(dcli_text *out, const dcli_body *body, dcli_variant checke
             (body->access[a].written ? emit_putter : emit_getter)(out, body, a);
 }
 
-void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant)
+void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant)
 {
-    dcli_text_put(out, "__kernel void %s(", kernel_names[variant]);
+    dcli_text_put(out, "__kernel void %s(", dcli_variant_kernel(form, variant));
     for (int a = 0; a < body->access_count; a++)
         dcli_text_put(out, "__global %s%s *restrict dcl_p%d, ", body->access[a].written ? "" : "const ",
                       dcli_kernel_type(body->params[body->access[a].param].type), a);
@@ -331,7 +334,9 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched)
 {
     if (body->tile_kernel)
         return watched ? DCLI_VARIANT_COUNT : DCLI_VARIANT_CHECKED;
-    if (form != DCLI_FORM_CPU || watched || !dcli_gathers(body))
+    if (form == DCLI_FORM_GPU)
+        return dcli_body_has_one(body) ? DCLI_VARIANT_ONE + 1 : DCLI_VARIANT_COUNT;
+    if (watched || !dcli_gathers(body))
         return DCLI_VARIANT_COUNT;
     return dcli_transposed_axis(body) >= 0 ? DCLI_VARIANT_MOST : DCLI_VARIANT_STRAIGHT;
 }

@@ -16,7 +16,7 @@ void dcli_emit_opening(dcli_text *out, const dcli_body *body);
 
 /** Emit "__kernel void NAME(" and the parameters that kernels of all forms have: arrays and scalars, each followed by a
  *  comma. */
-void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_variant variant);
+void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant);
 
 /** Whether the kernel of a variant reads access a (an output: writes it) through a checking function. */
 bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);

@@ -198,7 +198,7 @@ static void emit_unit_kernel(dcli_nest *nest)
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, variant);
-    dcli_emit_signature(out, body, variant);
+    dcli_emit_signature(out, body, DCLI_FORM_CPU, variant);
     dcli_text_put(out,
                   "__global const long *restrict dcl_table, const long dcl_rows, __global long *dcl_report)\n{\n"
                   "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n"
@@ -221,7 +221,7 @@ static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool st
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, DCLI_VARIANT_UNIT);
     nest.gathers = true;
     nest.straight = straight;
-    dcli_emit_signature(out, body, straight ? DCLI_VARIANT_STRAIGHT : DCLI_VARIANT_GATHERED);
+    dcli_emit_signature(out, body, DCLI_FORM_CPU, straight ? DCLI_VARIANT_STRAIGHT : DCLI_VARIANT_GATHERED);
     dcli_text_put(out, "__global const long *restrict dcl_table, const long dcl_groups, __global long *dcl_report)\n{\n"
                        "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n");
     dcli_emit_places(out, body);

@@ -4,7 +4,9 @@
  * A launch runs one row, whose numbers are kernel arguments; or it runs many rows that differ only in their own numbers
  * (dcli_row_own()), for example the segments of a dealt map. In the latter case dimension 2 of the launch also runs
  * over the rows, and each work-item reads its row's own numbers from a table. The common numbers stay kernel arguments,
- * which take no registers. A launch of one row does not read a table.
+ * which take no registers. A launch of one row does not read a table; a fast one without transposed inputs has a
+ * kernel of its own, dcl_one, in which all numbers are kernel arguments: a guarded five-point stencil takes a sixth less
+ * time than in dcl_unit. (Transposed inputs would make it 1.5 % slower.)
  *
  * Dimension 0 of a launch is the innermost axis. Dimension 1 is the next axis or, if inputs are transposed, the axis
  * across. Dimension 2 combines all other axes, and indices that exceed dimension 1. Kernels usually need no division.
@@ -235,23 +237,40 @@ static int square_axis(const dcli_body *body, dcli_variant variant)
     return variant == DCLI_VARIANT_UNIT ? dcli_transposed_axis(body) : -1;
 }
 
-/* Emit the choice of a work-item's row: its own numbers, as dcl_o<index in the row>, and where in dimension 2 the
- * work-item begins and how far its next step is. Groups with barriers have one row and no surplus work-items. */
-static void open_row(dcli_text *out, const dcli_body *body, bool barriers)
+bool dcli_body_has_one(const dcli_body *body) { return dcli_transposed_axis(body) < 0; }
+
+/* Emit how a work-item finds its row in the table: its number dcl_number, its own numbers dcl_f. Groups with barriers have
+ * no surplus work-items. */
+static void find_row(dcli_text *out, bool barriers, int count)
 {
-    int at[dcli_row_length(body)], count = dcli_row_own(body, at);
-    for (int n = 0; n < count; n++)
-        dcli_text_put(out, "    long dcl_o%d = dcl_r.dcl_v[%d];\n", at[n], at[n]);
-    dcli_text_put(out, "    long dcl_begin = get_global_id(2), dcl_turn = get_global_size(2);\n"
-                       "    if (dcl_each > 0) {\n"
-                       "    const uint dcl_number = (uint)get_global_id(2) / dcl_each;\n");
+    dcli_text_put(out, "    const uint dcl_number = (uint)get_global_id(2) / dcl_each;\n");
     if (!barriers)
         dcli_text_put(out, "    if (dcl_number >= dcl_rows)\n        return;\n");
-    dcli_text_put(out,
-                  "    __global const long *const dcl_f = dcl_table + ((ulong)dcl_first + dcl_number) * %d;\n"
-                  "    dcl_begin -= (long)dcl_number * dcl_each;\n"
-                  "    dcl_turn = dcl_each;\n",
+    dcli_text_put(out, "    __global const long *const dcl_f = dcl_table + ((ulong)dcl_first + dcl_number) * %d;\n",
                   count);
+}
+
+/* Emit a work-item's row: its own numbers, as dcl_o<index in the row>, and where in dimension 2 the work-item begins and
+ * how far its next step is. In dcl_one the row is an argument; if there is a dcl_one, dcl_unit has it in the table;
+ * other kernels have either. */
+static void open_row(dcli_text *out, const dcli_body *body, dcli_variant variant, bool barriers)
+{
+    int at[dcli_row_length(body)], count = dcli_row_own(body, at);
+    bool table = variant == DCLI_VARIANT_UNIT && dcli_body_has_one(body);
+    bool either = !table && variant != DCLI_VARIANT_ONE;
+    if (table)
+        find_row(out, barriers, count);
+    for (int n = 0; n < count; n++)
+        dcli_text_put(out, table ? "    const long dcl_o%d = dcl_f[%d];\n" : "    long dcl_o%d = dcl_r.dcl_v[%d];\n",
+                      at[n], table ? n : at[n]);
+    dcli_text_put(out, table ? "    const long dcl_begin = get_global_id(2) - (long)dcl_number * dcl_each;\n"
+                               "    const long dcl_turn = dcl_each;\n"
+                             : "    long dcl_begin = get_global_id(2), dcl_turn = get_global_size(2);\n");
+    if (!either)
+        return;
+    dcli_text_put(out, "    if (dcl_each > 0) {\n");
+    find_row(out, barriers, count);
+    dcli_text_put(out, "    dcl_begin -= (long)dcl_number * dcl_each;\n    dcl_turn = dcl_each;\n");
     for (int n = 0; n < count; n++)
         dcli_text_put(out, "    dcl_o%d = dcl_f[%d];\n", at[n], n);
     dcli_text_put(out, "    }\n");
@@ -259,14 +278,17 @@ static void open_row(dcli_text *out, const dcli_body *body, bool barriers)
 
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
-    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, variant);
-    int u = square_axis(body, variant);
+    bool one = variant == DCLI_VARIANT_ONE;
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, one ? DCLI_VARIANT_UNIT : variant);
+    int u = square_axis(body, nest.variant);
     if (u >= 0)
         dcli_text_put(out, "__attribute__((reqd_work_group_size(%d, %d, 1)))\n", SQUARE, SQUARE_ROWS);
-    dcli_emit_signature(out, body, variant);
-    dcli_text_put(out, "const dcl_row dcl_r, __global const long *restrict dcl_table, const uint dcl_first, "
-                       "const uint dcl_rows, const uint dcl_each, __global long *dcl_report)\n{\n");
-    open_row(out, body, u >= 0);
+    dcli_emit_signature(out, body, DCLI_FORM_GPU, variant);
+    dcli_text_put(out, "const dcl_row dcl_r, %s__global long *dcl_report)\n{\n",
+                  one ? ""
+                      : "__global const long *restrict dcl_table, const uint dcl_first, const uint dcl_rows, "
+                        "const uint dcl_each, ");
+    open_row(out, body, variant, u >= 0);
     dcli_nest_row(&nest);
     if (u >= 0)
         emit_squares(&nest, u);
@@ -281,6 +303,8 @@ void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     emit_kernel(out, body, checked);
+    if (dcli_body_has_one(body))
+        emit_kernel(out, body, DCLI_VARIANT_ONE);
 }
 
 static int64_t groups_for(int64_t count, int64_t per_group) { return count > 0 ? (count - 1) / per_group + 1 : 1; }

@@ -272,7 +272,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
                       (int)group[2]);
     for (int a = 0; a < body->access_count; a++)
         dcli_text_put(out, "#undef %s\n", param_of(body, a)->name);
-    dcli_emit_signature(out, body, variant);
+    dcli_emit_signature(out, body, DCLI_FORM_GPU, variant);
     dcli_text_put(out, "const dcl_row dcl_r, __global long *dcl_report)\n{\n");
     emit_pointers(out, body, variant);
     emit_places(out, body);

@@ -92,7 +92,7 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
         return DCL_ERR_NOMEM;
     const char *names[DCLI_VARIANT_MOST];
     for (int v = 0; v < DCLI_VARIANT_MOST; v++)
-        names[v] = dcli_variant_kernel((dcli_variant)v);
+        names[v] = dcli_variant_kernel(form, (dcli_variant)v);
     char *log = NULL;
     bool fresh = false;
     dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, kernel->number);
@@ -258,6 +258,20 @@ static dcl_status launch_tiles(dcli_worker *worker, const dcli_entry *entry, con
     return status;
 }
 
+/* Launch one row, whose numbers are all arguments. */
+static dcl_status launch_one(dcli_worker *worker, const dcli_entry *entry, const int64_t row[],
+                             dcli_argument arguments[], int count)
+{
+    const dcli_body *body = entry->operation.body;
+    dcli_launch_size size =
+        dcli_body_launch_size(body, DCLI_VARIANT_UNIT, row + dcli_row_at(body, DCLI_ROW_COUNT, 0), 1, false);
+    arguments[count + 1] = arguments[count]; /* the report of accesses outside is the last argument */
+    arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)dcli_row_length(body) * sizeof(int64_t)};
+    worker->counters.launches++;
+    return dcli_exec_launch(worker, entry->kernel, DCLI_VARIANT_ONE, count + 2, arguments, size.dimensions, size.global,
+                            size.local);
+}
+
 /* Launch a set of rows: one launch, unless it has more rows than a launch can have. */
 static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch, int64_t s,
                              dcli_memory *table, dcli_argument arguments[], int count)
@@ -265,6 +279,8 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     const dcli_body *body = entry->operation.body;
     dcli_argument report = arguments[count];
     const int64_t *row = launch->row + s * dcli_row_length(body);
+    if (launch->set[s].count == 1 && launch->variant == DCLI_VARIANT_UNIT && dcli_body_has_one(body))
+        return launch_one(worker, entry, row, arguments, count);
     const dcli_row_set *set = &launch->set[s];
     dcl_status status = DCL_OK;
     for (int64_t done = 0; done < set->count && status == DCL_OK;) {

@@ -21,7 +21,8 @@ struct test_program {
     test_device *device;
     dcli_form form;
     cl_program program;
-    cl_kernel kernel[DCLI_VARIANT_COUNT];
+    int kernel_count;
+    cl_kernel kernel[DCLI_VARIANT_COUNT + 1];
 };
 
 static void must(cl_int code, const char *call) { cr_assert_eq(code, CL_SUCCESS, "%s: code %d", call, code); }
@@ -93,8 +94,9 @@ test_program *test_program_build(test_device *device, const dcli_body *body, dcl
         return NULL;
     }
     dcli_free(source);
-    for (int v = 0; v < DCLI_VARIANT_COUNT; v++) {
-        program.kernel[v] = clCreateKernel(program.program, dcli_variant_kernel((dcli_variant)v), &code);
+    program.kernel_count = DCLI_VARIANT_COUNT + (form == DCLI_FORM_GPU && dcli_body_has_one(body));
+    for (int v = 0; v < program.kernel_count; v++) {
+        program.kernel[v] = clCreateKernel(program.program, dcli_variant_kernel(form, (dcli_variant)v), &code);
         must(code, "clCreateKernel");
     }
     test_program *out = malloc(sizeof *out);
@@ -104,7 +106,7 @@ test_program *test_program_build(test_device *device, const dcli_body *body, dcl
 
 void test_program_free(test_program *program)
 {
-    for (int v = 0; v < DCLI_VARIANT_COUNT; v++)
+    for (int v = 0; v < program->kernel_count; v++)
         clReleaseKernel(program->kernel[v]);
     clReleaseProgram(program->program);
     free(program);
@@ -250,11 +252,14 @@ static void launch(test_program *program, cl_kernel kernel, int dimensions, cons
     must(clFinish(program->device->queue), "clFinish");
 }
 
-/* A row as a value, and where there are several, the own numbers of all of them. */
-static cl_mem set_rows(test_program *program, cl_kernel kernel, const dcli_body *body, const dcli_launch_size *size,
-                       const int64_t table[], cl_uint *at)
+/* A row as a value; unless the kernel is dcl_one, the own numbers of all rows, too. @return NULL: dcl_one. */
+static cl_mem set_rows(test_program *program, cl_kernel kernel, const dcli_body *body, bool one,
+                       const dcli_launch_size *size, const int64_t table[], cl_uint *at)
 {
     int length = dcli_row_length(body), own[length], count = dcli_row_own(body, own);
+    must(clSetKernelArg(kernel, (*at)++, (size_t)length * sizeof *table, table), "clSetKernelArg");
+    if (one)
+        return NULL;
     int64_t *numbers = malloc((size_t)(size->rows * count) * sizeof *numbers);
     for (int64_t r = 0; r < size->rows; r++)
         for (int n = 0; n < count; n++)
@@ -262,7 +267,6 @@ static cl_mem set_rows(test_program *program, cl_kernel kernel, const dcli_body 
     cl_mem buffer = make_buffer(program->device, numbers, (size_t)(size->rows * count) * sizeof *numbers);
     cl_uint first = 0, rows = (cl_uint)size->rows;
     free(numbers);
-    must(clSetKernelArg(kernel, (*at)++, (size_t)length * sizeof *table, table), "clSetKernelArg");
     must(clSetKernelArg(kernel, (*at)++, sizeof(cl_mem), &buffer), "clSetKernelArg");
     must(clSetKernelArg(kernel, (*at)++, sizeof first, &first), "clSetKernelArg");
     must(clSetKernelArg(kernel, (*at)++, sizeof rows, &rows), "clSetKernelArg");
@@ -293,7 +297,6 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
                              test_arg args[], const int64_t start[], const int64_t stride[], const int64_t box_count[])
 {
     test_device *device = program->device;
-    cl_kernel kernel = program->kernel[variant];
     int64_t shape[DCL_MAX_RANK], *table, report[DCLI_REPORT_LONGS] = {0};
     memcpy(shape, box_count, (size_t)body->space_rank * sizeof *shape);
     if (program->form == DCLI_FORM_CPU)
@@ -304,6 +307,8 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     for (size_t r = 0; r < rows && variant == DCLI_VARIANT_UNIT; r++)
         cr_assert(dcli_row_is_unit(body, table + r * (size_t)dcli_row_length(body)), "row %zu is not unit", r);
 
+    bool one = program->form == DCLI_FORM_GPU && variant == DCLI_VARIANT_UNIT && rows == 1 && dcli_body_has_one(body);
+    cl_kernel kernel = program->kernel[one ? DCLI_VARIANT_ONE : variant];
     cl_mem buffer[DCLI_MAX_PARAMS] = {NULL};
     for (int p = 0; p < count; p++)
         if (args[p].access != DCL_ACCESS_VALUE)
@@ -324,7 +329,7 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
         cr_assert_eq(size.rows, rows);
         if (device->few_groups)
             take_few_groups(&size);
-        rows_buffer = set_rows(program, kernel, body, &size, table, &at);
+        rows_buffer = set_rows(program, kernel, body, one, &size, table, &at);
     }
     must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &report_buffer), "clSetKernelArg");
     launch(program, kernel, size.dimensions, size.global, size.local);

@@ -396,11 +396,16 @@ Test(kernel_rows, texts)
         cr_expect(contains(body, form, "__global const half *restrict dcl_p1"));
         cr_expect(contains(body, form, "#line 1 \"body\"\ndcl_a0 = 2 * dcl_a1;\n"));
         for (int variant = 0; variant < DCLI_VARIANT_COUNT; variant++)
-            cr_expect(contains(body, form, dcli_variant_kernel((dcli_variant)variant)));
+            cr_expect(contains(body, form, dcli_variant_kernel(form, (dcli_variant)variant)));
     }
+    cr_expect_not(contains(body, DCLI_FORM_GPU, "dcl_one"), "an input is transposed");
     cr_expect(contains(body, DCLI_FORM_GPU, "__local half dcl_b1[32][33];"));
     cr_expect(contains(body, DCLI_FORM_GPU, "typedef struct { long dcl_v[20]; } dcl_row;"));
     cr_expect_not(contains(body, DCLI_FORM_CPU, "barrier"));
+    dcli_body_free(body);
+    body = parse("out C 2 half, in A 2 half", "C(i,j) = 2 * A(i,j);");
+    cr_expect(contains(body, DCLI_FORM_GPU, "__kernel void dcl_one("));
+    cr_expect_not(contains(body, DCLI_FORM_CPU, "dcl_one"));
     dcli_body_free(body);
 }
 
