@@ -1,7 +1,12 @@
 /* small.c - operations that are small but not cheap, each against what computing alone takes, taking turns in one run.
  *
- *     small [item]         uneven, coupled, product; all of them if not given
+ *     small [item]         chain, fresh, uneven, coupled, product; all of them if not given
  *
+ * chain    1,000 dependent operations on 64 x 64 floats, on one embedded node and on local:2 with the default map, against the
+ *          same launches queued by hand: with arguments set before each launch, and with one kernel object per set of arguments;
+ *          each with a work-item per element, and with one for all. Timed: from the first call until all are complete.
+ * fresh    the first 100 operations of two new bodies on 64 x 64 floats, against 100 launches of two new programs, both with the
+ *          time of compiling them.
  * uneven   256 elements whose cost rises or falls with the index, on one embedded node: DCL against OpenMP, schedule(dynamic, 1).
  *          Timed: a call and its wait, from the third call on.
  * coupled  B(i) = f(A(i), A(i-1)), then A = g(B), of one element per node on two nodes, in place and sent: a step against one
@@ -16,6 +21,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
 
 #include <dcl.h>
 
@@ -69,6 +78,233 @@ static dcl_cluster *open_cluster(const char *devices, const char *workers, const
     check(cluster != NULL, "dcl_open");
     return cluster;
 }
+
+/* ---- chains of small operations --------------------------------------------------------------------------------------- */
+
+enum { EDGE = 64, CHAIN = 1000, FRESH = 100, FRESH_ROUNDS = 5 };
+
+/* The same chain by hand: two kernels, there and back, and two buffers. */
+struct hand {
+    cl_device_id device;
+    cl_context context;
+    cl_command_queue queue;
+    cl_mem x, y;
+};
+
+static cl_device_id find_device(const char *name)
+{
+    cl_platform_id platforms[16];
+    cl_uint platform_count = 0;
+    clGetPlatformIDs(16, platforms, &platform_count);
+    for (cl_uint p = 0; p < platform_count && p < 16; p++) {
+        cl_device_id devices[16];
+        cl_uint count = 0;
+        clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, devices, &count);
+        for (cl_uint d = 0; d < count && d < 16; d++) {
+            char found[128] = "";
+            clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof found, found, NULL);
+            if (strcmp(found, name) == 0)
+                return devices[d];
+        }
+    }
+    check(false, "the device of node 0 was not found");
+    return NULL;
+}
+
+static struct hand open_hand(const char *name)
+{
+    struct hand hand = {.device = find_device(name)};
+    cl_int error;
+    hand.context = clCreateContext(NULL, 1, &hand.device, NULL, NULL, &error);
+    check(error == CL_SUCCESS, "clCreateContext");
+    hand.queue = clCreateCommandQueue(hand.context, hand.device, 0, &error);
+    check(error == CL_SUCCESS, "clCreateCommandQueue");
+    hand.x = clCreateBuffer(hand.context, CL_MEM_READ_WRITE, EDGE * EDGE * sizeof(float), NULL, &error);
+    check(error == CL_SUCCESS, "clCreateBuffer");
+    hand.y = clCreateBuffer(hand.context, CL_MEM_READ_WRITE, EDGE * EDGE * sizeof(float), NULL, &error);
+    check(error == CL_SUCCESS, "clCreateBuffer");
+    return hand;
+}
+
+static void close_hand(struct hand *hand)
+{
+    clReleaseMemObject(hand->x);
+    clReleaseMemObject(hand->y);
+    clReleaseCommandQueue(hand->queue);
+    clReleaseContext(hand->context);
+}
+
+/* Kernels that add a constant: step_items has a work-item per element, step_rows one for all. */
+static cl_program build(const struct hand *hand, double constant)
+{
+    char text[640];
+    const char *texts[] = {text};
+    snprintf(text, sizeof text,
+             "__kernel void step_items(__global float *c, __global const float *a, long n) {\n"
+             "    long x = get_global_id(0), y = get_global_id(1);\n"
+             "    c[y * n + x] = a[y * n + x] + %.9ff;\n"
+             "}\n"
+             "__kernel void step_rows(__global float *c, __global const float *a, long n) {\n"
+             "    for (long k = 0; k < n * n; k++)\n"
+             "        c[k] = a[k] + %.9ff;\n"
+             "}\n",
+             constant, constant);
+    cl_int error;
+    cl_program program = clCreateProgramWithSource(hand->context, 1, texts, NULL, &error);
+    check(error == CL_SUCCESS && clBuildProgram(program, 1, &hand->device, "", NULL, NULL) == CL_SUCCESS,
+          "clBuildProgram");
+    return program;
+}
+
+static void set_arguments(cl_kernel kernel, const struct hand *hand, bool back)
+{
+    cl_long n = EDGE;
+    clSetKernelArg(kernel, 0, sizeof(cl_mem), back ? &hand->x : &hand->y);
+    clSetKernelArg(kernel, 1, sizeof(cl_mem), back ? &hand->y : &hand->x);
+    clSetKernelArg(kernel, 2, sizeof n, &n);
+}
+
+/* The forms of a chain by hand. */
+struct form {
+    const char *name, *kernel;
+    bool kept; /* a kernel object per set of arguments; false: one, whose arguments are set before each launch */
+};
+
+static const struct form forms[] = {{"per element, set", "step_items", false},
+                                    {"per element, kept", "step_items", true},
+                                    {"one work-item, set", "step_rows", false},
+                                    {"one work-item, kept", "step_rows", true}};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+/* @param program  of the launches there, and of those back. @return us of all launches. */
+static double launch_chain(const struct hand *hand, const cl_program program[2], const struct form *form, int launches)
+{
+    cl_kernel kernel[2];
+    cl_int error;
+    double start = now_us();
+    for (int back = 0; back < 2; back++) {
+        kernel[back] = clCreateKernel(program[back], form->kernel, &error);
+        check(error == CL_SUCCESS, "clCreateKernel");
+        set_arguments(kernel[back], hand, back);
+    }
+    bool each = strcmp(form->kernel, "step_items") == 0;
+    const size_t global[] = {each ? EDGE : 1, each ? EDGE : 1}, local[] = {each ? EDGE : 1, 1};
+    for (int k = 0; k < launches; k++) {
+        cl_kernel launched = kernel[form->kept ? k % 2 : 0];
+        if (!form->kept)
+            set_arguments(launched, hand, k % 2 != 0);
+        check(clEnqueueNDRangeKernel(hand->queue, launched, 2, NULL, global, local, 0, NULL, NULL) == CL_SUCCESS,
+              "clEnqueueNDRangeKernel");
+    }
+    clFinish(hand->queue);
+    double spent = now_us() - start;
+    clReleaseKernel(kernel[0]);
+    clReleaseKernel(kernel[1]);
+    return spent;
+}
+
+/* @return us of all operations: Y = X + constant, X = Y + constant. */
+static double call_chain(dcl_cluster *cluster, dcl_array *X, dcl_array *Y, double constant, int operations)
+{
+    char there[64], back[64];
+    snprintf(there, sizeof there, "Y(i,j) = X(i,j) + %.9ff;", constant);
+    snprintf(back, sizeof back, "X(i,j) = Y(i,j) + %.9ff;", constant);
+    double start = now_us();
+    for (int k = 0; k < operations / 2; k++) {
+        check(dcl_forall(cluster, there, DCL_OUT(Y), DCL_IN(X)) == DCL_OK, there);
+        check(dcl_forall(cluster, back, DCL_OUT(X), DCL_IN(Y)) == DCL_OK, back);
+    }
+    check(dcl_wait(cluster) == DCL_OK, "dcl_wait");
+    return now_us() - start;
+}
+
+/* All sums are exact, so an operation that is missing shows. */
+static void verify_chain(dcl_cluster *cluster, dcl_array *X, dcl_array *Y, const struct hand *hand,
+                         const cl_program program[2])
+{
+    static float start[EDGE * EDGE], end[EDGE * EDGE];
+    for (int f = -1; f < FORMS; f++) {
+        if (f < 0) {
+            check(dcl_write(X, NULL, start, NULL) == DCL_OK, "dcl_write");
+            call_chain(cluster, X, Y, 1, CHAIN);
+            check(dcl_read(X, NULL, end, NULL) == DCL_OK, "dcl_read");
+        } else {
+            clEnqueueWriteBuffer(hand->queue, hand->x, CL_TRUE, 0, sizeof start, start, 0, NULL, NULL);
+            launch_chain(hand, program, &forms[f], CHAIN);
+            clEnqueueReadBuffer(hand->queue, hand->x, CL_TRUE, 0, sizeof end, end, 0, NULL, NULL);
+        }
+        for (int k = 0; k < EDGE * EDGE; k++)
+            check(end[k] == CHAIN, f < 0 ? "wrong results of the chain" : forms[f].name);
+    }
+}
+
+static void measure_chain(dcl_cluster *cluster, dcl_array *X, dcl_array *Y, const char *where, const struct hand *hand)
+{
+    double dcl[ROUNDS], hands[FORMS][ROUNDS], best = 1e9;
+    cl_program program[2] = {build(hand, 1)};
+    program[1] = program[0];
+    verify_chain(cluster, X, Y, hand, program);
+    for (int r = 0; r < ROUNDS; r++) {
+        dcl[r] = call_chain(cluster, X, Y, 1, CHAIN) / CHAIN;
+        for (int f = 0; f < FORMS; f++) {
+            hands[f][r] = launch_chain(hand, program, &forms[f], CHAIN) / CHAIN;
+            rest();
+        }
+    }
+    double mine = median(dcl);
+    printf("chain of %d operations f32 %d x %d, %s, \"%s\": dcl %.2f us each", CHAIN, EDGE, EDGE, where,
+           dcl_node_name(cluster, 0), mine);
+    for (int f = 0; f < FORMS; f++) {
+        double theirs = median(hands[f]);
+        best = theirs < best ? theirs : best;
+        printf(", %s %.2f us", forms[f].name, theirs);
+    }
+    printf(", dcl / best by hand %.2f (median of %d, spread %.0f %%)\n", mine / best, ROUNDS, spread(dcl));
+    clReleaseProgram(program[0]);
+}
+
+static void measure_fresh(dcl_cluster *cluster, dcl_array *X, dcl_array *Y, const char *where, const struct hand *hand)
+{
+    double dcl[FRESH_ROUNDS], own[FRESH_ROUNDS], seed = (double)(time(NULL) % 1000000) * 1e-7;
+    for (int r = 0; r < FRESH_ROUNDS; r++) {
+        double constant = 1 + seed + 1e-8 * r, start = now_us(); /* no cache has seen these texts */
+        cl_program program[2] = {build(hand, constant), build(hand, constant + 1)};
+        launch_chain(hand, program, &forms[2], FRESH);
+        own[r] = now_us() - start;
+        clReleaseProgram(program[0]);
+        clReleaseProgram(program[1]);
+        dcl[r] = call_chain(cluster, X, Y, constant, FRESH);
+    }
+    qsort(dcl, FRESH_ROUNDS, sizeof dcl[0], by_value);
+    qsort(own, FRESH_ROUNDS, sizeof own[0], by_value);
+    double mine = dcl[FRESH_ROUNDS / 2], theirs = own[FRESH_ROUNDS / 2];
+    printf(
+        "first %d operations of two new bodies, %s: dcl %.0f us, compiled and launched by hand %.0f us, dcl / by hand "
+        "%.2f (median of %d)\n",
+        FRESH, where, mine, theirs, mine / theirs, FRESH_ROUNDS);
+}
+
+static void chain_on(const char *devices, const char *workers, bool fresh)
+{
+    const char *where = workers != NULL ? "local:2, default map" : "one embedded node";
+    dcl_cluster *cluster = open_cluster(devices, workers, NULL);
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_array *X = dcl_agile(dcl_grid_2d(DCL_FLOAT, EDGE, EDGE), map),
+              *Y = dcl_agile(dcl_grid_2d(DCL_FLOAT, EDGE, EDGE), map);
+    struct hand hand = open_hand(dcl_node_name(cluster, 0));
+    check(Y != NULL, "arrays");
+    (fresh ? measure_fresh : measure_chain)(cluster, X, Y, where, &hand);
+    close_hand(&hand);
+    dcl_release(X);
+    dcl_release(Y);
+    dcl_release(map);
+    check(dcl_close(cluster) == DCL_OK, "dcl_close");
+}
+
+static void chain_embedded(void) { chain_on("0", NULL, false); }
+static void chain_local(void) { chain_on(NULL, "local:2", false); }
+static void fresh_embedded(void) { chain_on("0", NULL, true); }
+static void fresh_local(void) { chain_on(NULL, "local:2", true); }
 
 /* ---- elements of uneven cost ---------------------------------------------------------------------------------------- */
 
@@ -288,10 +524,9 @@ static const struct item {
     void (*run)(void);
     bool one_core; /* two devices of one core each; the driver reads these variables once */
 } items[] = {
-    {"uneven", uneven, false},
-    {"coupled", coupled_embedded, true},
-    {"coupled", coupled_local, false},
-    {"product", product, false},
+    {"chain", chain_embedded, false},  {"chain", chain_local, false}, {"fresh", fresh_embedded, false},
+    {"fresh", fresh_local, false},     {"uneven", uneven, false},     {"coupled", coupled_embedded, true},
+    {"coupled", coupled_local, false}, {"product", product, false},
 };
 
 static bool run(const struct item *item)
