@@ -192,31 +192,33 @@ static bool meets(const dcli_division *division, int64_t coordinate, int64_t sta
     return first >= 0 && first < count;
 }
 
-static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[]);
+static dcl_status list_places(const dcli_layout *layout, const dcl_box *query, int d, int64_t place,
+                              dcli_node_list *places);
 
-/* On an irregular axis, mark the nodes of every run that contains an index of the query. A node may be marked more than
- * once. */
-static void mark_runs(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[])
+/* On an irregular axis, list the places of every run that contains an index of the query. */
+static dcl_status list_runs(const dcli_layout *layout, const dcl_box *query, int d, int64_t place,
+                            dcli_node_list *places)
 {
     const dcli_division *division = &layout->division[d];
-    for (int64_t k = 0; k < query->count[d];) {
+    dcl_status status = DCL_OK;
+    for (int64_t k = 0; k < query->count[d] && status == DCL_OK;) {
         int64_t index = query->start[d] + k * query->stride[d], run = dcli_run_of(division, index);
-        mark_nodes(layout, query, d + 1, node * division->nodes + run % division->nodes, nodes_out);
+        status = list_places(layout, query, d + 1, place * division->nodes + run % division->nodes, places);
         k += dcli_ceil_div(division->begin[run + 1] - index, query->stride[d]);
     }
+    return status;
 }
 
-static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, int64_t node, bool nodes_out[])
+/* List the places whose coordinates along axes d and later own an index of the query, in ascending order on regular
+ * axes. @param place  what the coordinates of the axes before d give. */
+static dcl_status list_places(const dcli_layout *layout, const dcl_box *query, int d, int64_t place,
+                              dcli_node_list *places)
 {
-    if (d == layout->grid.rank) {
-        nodes_out[node] = true;
-        return;
-    }
+    if (d == layout->grid.rank)
+        return dcli_node_list_add(places, (int)place);
     const dcli_division *division = &layout->division[d];
-    if (division->runs > 0) {
-        mark_runs(layout, query, d, node, nodes_out);
-        return;
-    }
+    if (division->runs > 0)
+        return list_runs(layout, query, d, place, places);
     int64_t local, first = dcli_divide_index(division, query->start[d], &local);
     int64_t count = division->used;
     bool all = count == 1 || query->count[d] == 1; /* every coordinate that the loop below visits owns an index of
@@ -231,14 +233,18 @@ static void mark_nodes(const dcli_layout *layout, const dcl_box *query, int d, i
         count = dcli_min(count, runs + 1);
         all = true;
     }
-    for (int64_t k = 0; k < count; k++) {
-        int64_t coordinate = first + k < division->used ? first + k : first + k - division->used;
+    int64_t wrapped =
+        dcli_max(0, first + count - division->used); /* coordinates 0 .. wrapped - 1 follow the last one */
+    dcl_status status = DCL_OK;
+    for (int64_t k = 0; k < count && status == DCL_OK; k++) {
+        int64_t coordinate = k < wrapped ? k : first + k - wrapped;
         if (all || meets(division, coordinate, query->start[d], query->count[d], query->stride[d]))
-            mark_nodes(layout, query, d + 1, node * division->nodes + coordinate, nodes_out);
+            status = list_places(layout, query, d + 1, place * division->nodes + coordinate, places);
     }
+    return status;
 }
 
-void dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
+dcl_status dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *places_out)
 {
-    mark_nodes(layout, query, 0, 0, nodes_out);
+    return list_places(layout, query, 0, 0, places_out);
 }

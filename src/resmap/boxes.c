@@ -153,25 +153,27 @@ void dcli_boxes_walk(dcli_walk *walk, int node)
     dcli_boxes_meet(walk->layout, &walk->query, emit_own, &own);
 }
 
-struct marks {
+struct listing {
     const dcli_layout *layout;
     const dcl_box *query;
-    bool *nodes;
+    dcli_node_list *places;
+    dcl_status status;
 };
 
-static bool mark_owner(void *user, int64_t number)
+static bool list_owner(void *user, int64_t number)
 {
-    struct marks *marks = user;
-    dcl_box box = dcli_boxes_box(marks->layout, number), common;
-    if (dcli_box_intersect(&box, marks->query, &common))
-        marks->nodes[marks->layout->boxes.place[number]] = true;
-    return true;
+    struct listing *listing = user;
+    dcl_box box = dcli_boxes_box(listing->layout, number), common;
+    if (dcli_box_intersect(&box, listing->query, &common))
+        listing->status = dcli_node_list_add(listing->places, (int)listing->layout->boxes.place[number]);
+    return listing->status == DCL_OK;
 }
 
-void dcli_boxes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
+dcl_status dcli_boxes_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *places_out)
 {
-    struct marks marks = {.layout = layout, .query = query, .nodes = nodes_out};
-    dcli_boxes_meet(layout, query, mark_owner, &marks);
+    struct listing listing = {.layout = layout, .query = query, .places = places_out};
+    dcli_boxes_meet(layout, query, list_owner, &listing);
+    return listing.status;
 }
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */

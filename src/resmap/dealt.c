@@ -360,44 +360,44 @@ int64_t dcli_dealt_owned(const dcli_layout *layout, int node)
     return dealing.elements;
 }
 
-/* Set nodes_out for the owner of each piece that the query touches, axis by axis from axis d on. @param number  what
- * the axes before d add to the piece number. */
-static void mark_pieces(const dcli_layout *layout, const dcl_box *query, int d, int64_t number, bool nodes_out[])
+/* List the owner of each piece that the query touches, axis by axis from axis d on. @param number  what the axes before
+ * d add to the piece number. */
+static dcl_status list_pieces(const dcli_layout *layout, const dcl_box *query, int d, int64_t number,
+                              dcli_node_list *places)
 {
     if (d == layout->grid.rank) {
         int64_t slot;
         int owner = dcli_piece_owner(layout, number, &slot);
-        if (owner >= 0)
-            nodes_out[owner] = true;
-        return;
+        return owner >= 0 ? dcli_node_list_add(places, owner) : DCL_OK;
     }
     int64_t piece = layout->rule.piece[d], stride = query->stride[d];
     int64_t last = query->start[d] + (query->count[d] - 1) * stride;
-    for (int64_t index = query->start[d]; index <= last;) {
+    dcl_status status = DCL_OK;
+    for (int64_t index = query->start[d]; index <= last && status == DCL_OK;) {
         int64_t p = index / piece;
-        mark_pieces(layout, query, d + 1, number + p * layout->weight[d], nodes_out);
+        status = list_pieces(layout, query, d + 1, number + p * layout->weight[d], places);
         index += stride == 1 ? (p + 1) * piece - index : dcli_ceil_div((p + 1) * piece - index, stride) * stride;
     }
+    return status;
 }
 
-void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
+dcl_status dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *places_out)
 {
-    enum {
-        WORTH = 8
-    }; /* marking the owners of this many pieces takes about as long as walking over one place's
-                           pieces */
+    /* Finding the owners of this many pieces takes about as long as walking over one place's pieces. */
+    enum { WORTH = 8 };
     int64_t lo[DCL_MAX_RANK], hi[DCL_MAX_RANK];
     dcli_wide touched = 1;
+    dcl_status status = DCL_OK;
     touched_pieces(layout, query, lo, hi);
     for (int d = 0; d < layout->grid.rank; d++)
         touched *= dcli_min(hi[d] - lo[d], query->count[d]);
-    if (touched <= (dcli_wide)WORTH * layout->node_count) {
-        mark_pieces(layout, query, 0, 0, nodes_out);
-        return;
-    }
-    for (int node = 0; node < layout->node_count; node++) {
+    if (touched <= (dcli_wide)WORTH * layout->node_count)
+        return list_pieces(layout, query, 0, 0, places_out);
+    for (int place = 0; place < layout->node_count && status == DCL_OK; place++) {
         dcli_walk walk = {.layout = layout, .query = *query};
-        dcli_dealt_walk(&walk, node, 0, dcli_dealt_slots(layout, node));
-        nodes_out[node] = walk.found;
+        dcli_dealt_walk(&walk, place, 0, dcli_dealt_slots(layout, place));
+        if (walk.found)
+            status = dcli_node_list_add(places_out, place);
     }
+    return status;
 }

@@ -130,38 +130,27 @@ dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_bo
     return walk.status;
 }
 
-void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[])
+dcl_status dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *owners_out)
 {
-    memset(nodes_out, 0, (size_t)layout->node_end * sizeof nodes_out[0]);
-    if (layout->empty || dcli_box_is_empty(query))
-        return;
     dcl_box moved;
-    if (layout->inner != NULL) {
-        if (dcli_every_inward(layout, query, &moved))
-            dcli_layout_owners(layout->inner, &moved, nodes_out);
-        return;
-    }
+    owners_out->count = 0;
+    if (layout->empty || dcli_box_is_empty(query))
+        return DCL_OK;
+    if (layout->inner != NULL)
+        return dcli_every_inward(layout, query, &moved) ? dcli_layout_owners(layout->inner, &moved, owners_out)
+                                                        : DCL_OK;
     if (layout->kind == DCLI_MAP_DEALT && is_element(query)) {
         int64_t offset;
         int place;
         dcli_dealt_locate(layout, query->start, &place, &offset);
-        if (place >= 0)
-            nodes_out[dcli_layout_node(layout, place)] = true;
-        return;
+        return place >= 0 ? dcli_node_list_add(owners_out, dcli_layout_node(layout, place)) : DCL_OK;
     }
     moved = dcli_from_origin(layout, query);
-    switch (layout->kind) {
-    case DCLI_MAP_AXES:
-        dcli_axes_owners(layout, &moved, nodes_out);
-        break;
-    case DCLI_MAP_DEALT:
-        dcli_dealt_owners(layout, &moved, nodes_out);
-        break;
-    case DCLI_MAP_BOXES:
-        dcli_boxes_owners(layout, &moved, nodes_out);
-        break;
-    }
-    dcli_nodes_spread(&layout->rule, nodes_out);
+    dcl_status status = layout->kind == DCLI_MAP_AXES    ? dcli_axes_owners(layout, &moved, owners_out)
+                        : layout->kind == DCLI_MAP_DEALT ? dcli_dealt_owners(layout, &moved, owners_out)
+                                                         : dcli_boxes_owners(layout, &moved, owners_out);
+    dcli_nodes_convert(&layout->rule, owners_out);
+    return status;
 }
 
 /* ---- elements that are stored nowhere --------------------------------------------------------------------------- */

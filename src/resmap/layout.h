@@ -296,9 +296,22 @@ dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_bo
  *  times that if an element is found. */
 dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box, bool *found_out, int64_t index_out[]);
 
-/** Find the nodes that own elements of `query`: nodes_out[n] becomes true for these, false for others. @param nodes_out
- *  [node_end] */
-void dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
+/** A growing set of node numbers, ascending. Start with {0}; free with dcli_node_list_free(). */
+typedef struct dcli_node_list {
+    int *node; /* [count] */
+    int64_t count, capacity;
+} dcli_node_list;
+
+/** Add a node; nothing changes if it is listed already. Cost: O(log count), and a copy of the larger numbers. @return
+ *  DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_node_list_add(dcli_node_list *list, int node);
+bool dcli_node_list_has(const dcli_node_list *list, int node);
+void dcli_node_list_free(dcli_node_list *list);
+
+/** Find the nodes that own elements of `query`; they replace the contents of the list. @return DCL_OK or DCL_ERR_NOMEM.
+ *  Cost: per-axis maps: the number of owners, or of runs on irregular axes; maps of boxes: of boxes that the query
+ *  meets; dealt maps: of pieces that it meets, and not more than a multiple of the number of nodes. */
+dcl_status dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *owners_out);
 
 /** Number of tiles of a node. Tiles are boxes of the local array for per-axis maps. For dealt maps they are boxes of a
  *  slot if a tile is smaller than a piece, else runs of whole slots. Together they have all elements that the node

@@ -1,7 +1,9 @@
 /* resmap/nodes.c - the nodes that a map uses, as a short list of ranges of node numbers. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "resmap/parts.h"
@@ -142,44 +144,65 @@ int dcli_nodes_end(const dcli_map_rule *rule)
     return end;
 }
 
-static bool is_rising(const dcli_map_rule *rule)
-{
-    for (int r = 1; r < rule->range_count; r++)
-        if (rule->range[r].first < rule->range[r - 1].first)
-            return false;
-    return true;
-}
+/* ---- lists of nodes ---------------------------------------------------------------------------------------------- */
 
-/* Convert flags by place into flags by node, in place, for a list of ascending ranges. The last range is moved first,
- * so that no range overwrites one that has still to be moved; flags of nodes between the ranges are cleared. */
-static void spread_rising(const dcli_map_rule *rule, bool flags[])
+/* The index in the list of the first node that is not smaller. */
+static int64_t find_node(const dcli_node_list *list, int node)
 {
-    int place = rule->node_count;
-    for (int r = rule->range_count - 1; r >= 0; r--) {
-        const dcli_node_range *range = &rule->range[r];
-        int gap = r > 0 ? range[-1].first + range[-1].count : 0;
-        place -= range->count;
-        memmove(flags + range->first, flags + place, (size_t)range->count * sizeof flags[0]);
-        memset(flags + gap, 0, (size_t)(range->first - gap) * sizeof flags[0]);
+    int64_t low = 0, high = list->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (list->node[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low;
 }
 
-void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[])
+bool dcli_node_list_has(const dcli_node_list *list, int node)
 {
-    if (is_rising(rule)) {
-        spread_rising(rule, flags);
+    int64_t at = find_node(list, node);
+    return at < list->count && list->node[at] == node;
+}
+
+dcl_status dcli_node_list_add(dcli_node_list *list, int node)
+{
+    int64_t at = list->count;
+    if (at > 0 && list->node[at - 1] >= node) {
+        at = find_node(list, node);
+        if (list->node[at] == node)
+            return DCL_OK;
+    }
+    if (dcli_grow(&list->node, list->count, &list->capacity, sizeof *list->node) != 0)
+        return DCL_ERR_NOMEM;
+    memmove(list->node + at + 1, list->node + at, (size_t)(list->count - at) * sizeof *list->node);
+    list->node[at] = node;
+    list->count++;
+    return DCL_OK;
+}
+
+void dcli_node_list_free(dcli_node_list *list)
+{
+    dcli_free(list->node);
+    *list = (dcli_node_list){0};
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+void dcli_nodes_convert(const dcli_map_rule *rule, dcli_node_list *list)
+{
+    bool rising = true;
+    if (rule->range_count == 0)
         return;
+    for (int64_t n = 0; n < list->count; n++) {
+        list->node[n] = dcli_map_rule_node(rule, list->node[n]);
+        rising &= n == 0 || list->node[n] > list->node[n - 1];
     }
-    /* For lists in any order: bits of a flag while flags by place are converted to flags by node. */
-    enum { BY_PLACE = 1, BY_NODE = 2 };
-    unsigned char *bits = (unsigned char *)flags;
-    int end = dcli_nodes_end(rule);
-    for (int n = rule->node_count; n < end; n++)
-        bits[n] = 0;
-    for (int r = 0, place = 0; r < rule->range_count; r++)
-        for (int k = 0; k < rule->range[r].count; k++, place++)
-            if (bits[place] & BY_PLACE)
-                bits[rule->range[r].first + k] |= BY_NODE;
-    for (int n = 0; n < end; n++)
-        flags[n] = (bits[n] & BY_NODE) != 0;
+    if (!rising)
+        qsort(list->node, (size_t)list->count, sizeof *list->node, by_number);
 }

@@ -37,8 +37,8 @@ dcl_status dcli_nodes_check(const dcli_map_rule *rule);
 bool dcli_nodes_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 /** The largest node number + 1. */
 int dcli_nodes_end(const dcli_map_rule *rule);
-/** Convert flags by place into flags by node number, in the same array. @param flags  [dcli_nodes_end()] */
-void dcli_nodes_spread(const dcli_map_rule *rule, bool flags[]);
+/** Convert a list of places, ascending, into a list of nodes. */
+void dcli_nodes_convert(const dcli_map_rule *rule, dcli_node_list *list);
 
 /** Number of elements that fit into `bytes` (0: `standard`), at least 1. */
 int64_t dcli_grain_elements(const dcli_layout *layout, int64_t bytes, int64_t standard);
@@ -134,7 +134,7 @@ int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, i
 void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 int64_t dcli_axes_storage(const dcli_layout *layout, int node);
 void dcli_axes_walk(dcli_walk *walk, int node);
-void dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
+dcl_status dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *places_out);
 
 /* ---- every.c: strided maps, which store every s-th element; an inner layout describes the stored elements */
 
@@ -203,7 +203,7 @@ void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *no
 int64_t dcli_dealt_owned(const dcli_layout *layout, int node);
 /** Emit the elements in slots first .. last - 1 of a node that lie in the walk's query. */
 void dcli_dealt_walk(dcli_walk *walk, int node, int64_t first, int64_t last);
-void dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
+dcl_status dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *places_out);
 
 /* ---- boxes.c, boxes_bind.c: the family of listed boxes */
 
@@ -222,7 +222,7 @@ typedef bool dcli_listed_fn(void *user, int64_t number);
 bool dcli_boxes_meet(const dcli_layout *layout, const dcl_box *query, dcli_listed_fn *visit, void *user);
 void dcli_boxes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 void dcli_boxes_walk(dcli_walk *walk, int node);
-void dcli_boxes_owners(const dcli_layout *layout, const dcl_box *query, bool nodes_out[]);
+dcl_status dcli_boxes_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *places_out);
 /** Emit the elements of a node's tiles first .. last - 1. */
 void dcli_boxes_tiles(dcli_walk *walk, int node, int64_t first, int64_t last);
 /** Find the shape of a listed box's tiles, in elements per axis. @return the box's number of tiles. */

@@ -103,18 +103,15 @@ dcl_status dcli_assign(int n, const int64_t value[], int job_out[])
 /* ---- overlaps ----------------------------------------------------------------------------------------------------- */
 
 /* Add the elements of a box to the counts of their owners. @param owners, regions  scratch. */
-static dcl_status count_box(const dcli_layout *from, const dcl_box *box, bool owners[], dcli_region_list *regions,
-                            int64_t elements[])
+static dcl_status count_box(const dcli_layout *from, const dcl_box *box, dcli_node_list *owners,
+                            dcli_region_list *regions, int64_t elements[])
 {
-    dcl_status status = DCL_OK;
-    dcli_layout_owners(from, box, owners);
-    for (int n = 0; n < from->node_end && status == DCL_OK; n++) {
-        if (!owners[n])
-            continue;
+    dcl_status status = dcli_layout_owners(from, box, owners);
+    for (int64_t n = 0; n < owners->count && status == DCL_OK; n++) {
         regions->count = 0;
-        status = dcli_layout_regions(from, n, box, regions);
+        status = dcli_layout_regions(from, owners->node[n], box, regions);
         for (int64_t r = 0; r < regions->count; r++)
-            elements[n] += dcli_box_elements(&regions->region[r].box);
+            elements[owners->node[n]] += dcli_box_elements(&regions->region[r].box);
     }
     return status;
 }
@@ -122,14 +119,14 @@ static dcl_status count_box(const dcli_layout *from, const dcl_box *box, bool ow
 dcl_status dcli_layout_overlap(const dcli_layout *to, int node, const dcli_layout *from, int64_t elements_out[])
 {
     dcli_region_list mine = {0}, theirs = {0};
-    bool *owners = dcli_calloc((size_t)from->node_end, sizeof *owners);
-    dcl_status status = owners != NULL ? dcli_layout_regions(to, node, NULL, &mine) : DCL_ERR_NOMEM;
+    dcli_node_list owners = {0};
+    dcl_status status = dcli_layout_regions(to, node, NULL, &mine);
     memset(elements_out, 0, (size_t)from->node_end * sizeof elements_out[0]);
     for (int64_t r = 0; r < mine.count && status == DCL_OK; r++)
-        status = count_box(from, &mine.region[r].box, owners, &theirs, elements_out);
+        status = count_box(from, &mine.region[r].box, &owners, &theirs, elements_out);
     dcli_region_list_free(&mine);
     dcli_region_list_free(&theirs);
-    dcli_free(owners);
+    dcli_node_list_free(&owners);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "workqueue/builder.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -263,18 +264,6 @@ static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli
     return status;
 }
 
-/* Put all needs of one peer and one direction (read or written) into chunks, in the order in which they were
- * recorded. */
-static dcl_status place_all(dcli_builder *builder, bool written, int peer)
-{
-    bool open = false;
-    dcl_status status = DCL_OK;
-    for (int64_t n = 0; n < builder->need_count && status == DCL_OK; n++)
-        if (builder->need[n].written == written && builder->need[n].peer == peer)
-            status = place(builder, &builder->need[n], &builder->need[n].region, &open);
-    return status;
-}
-
 /* Put the points of one stream (one peer and direction) into chunks. @param order  [count] indices of the points. */
 static dcl_status place_points(dcli_builder *builder, const int64_t order[], int64_t count)
 {
@@ -316,16 +305,53 @@ static dcl_status place_all_points(dcli_builder *builder)
     return status;
 }
 
-static dcl_status place_all_needs(dcli_builder *builder, bool written)
+/* The sort key of a need. */
+struct by_stream {
+    int written, peer;
+    int64_t at; /* index in builder->need */
+};
+
+static int compare_streams(const void *a, const void *b)
 {
-    bool *present = builder->owners;
-    memset(present, 0, sizeof *present * (size_t)(builder->terms->node_count + 1));
-    for (int64_t n = 0; n < builder->need_count; n++)
-        present[builder->need[n].peer] |= builder->need[n].written == written;
+    const struct by_stream *x = a, *y = b;
+    if (x->written != y->written)
+        return x->written - y->written;
+    if (x->peer != y->peer)
+        return x->peer < y->peer ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* List the needs of the batch by stream: first those that are read, peer by peer, in the order in which they were
+ * recorded. */
+static dcl_status sort_needs(dcli_builder *builder, struct by_stream **order_out)
+{
+    int64_t count = builder->need_count;
+    struct by_stream *order = dcli_malloc((size_t)count * sizeof *order);
+    bool sorted = true;
+    *order_out = order;
+    if (order == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t n = 0; n < count; n++) {
+        order[n] = (struct by_stream){builder->need[n].written, builder->need[n].peer, n};
+        sorted &= n == 0 || compare_streams(&order[n - 1], &order[n]) < 0;
+    }
+    if (!sorted)
+        qsort(order, (size_t)count, sizeof *order, compare_streams);
+    return DCL_OK;
+}
+
+/* Put the needs of one direction into chunks. A chunk has needs of one peer only. */
+static dcl_status place_needs(dcli_builder *builder, const struct by_stream order[], bool written)
+{
+    bool open = false;
     dcl_status status = DCL_OK;
-    int end = builder->terms->node_count + 1, peer = dcli_next_owner(builder, 0, end);
-    for (; peer < end && status == DCL_OK; peer = dcli_next_owner(builder, peer + 1, end))
-        status = place_all(builder, written, peer);
+    for (int64_t n = 0; n < builder->need_count && status == DCL_OK; n++) {
+        if (order[n].written != (int)written)
+            continue;
+        open = open && n > 0 && order[n - 1].peer == order[n].peer;
+        const dcli_need *need = &builder->need[order[n].at];
+        status = place(builder, need, &need->region, &open);
+    }
     return status;
 }
 
@@ -335,17 +361,19 @@ dcl_status dcli_builder_chunks(dcli_builder *builder)
     dcli_batch *batch = &plan->batch[plan->batch_count - 1];
     assert(builder->point_count == 0 || builder->need_count == 0);
     bool points = builder->point_count > 0, points_written = points && builder->point[0].written;
-    dcl_status status = DCL_OK;
+    struct by_stream *order = NULL;
+    dcl_status status = builder->need_count > 0 ? sort_needs(builder, &order) : DCL_OK;
     for (int written = 0; written < 2 && status == DCL_OK; written++) {
         if (written)
             batch->first_made = plan->chunk_count;
         if (!points)
-            status = place_all_needs(builder, written != 0);
+            status = place_needs(builder, order, written != 0);
         else if (points_written == (written != 0))
             status = place_all_points(builder);
         if (!written)
             batch->chunk_count = plan->chunk_count - batch->first_chunk;
     }
+    dcli_free(order);
     batch->made_count = plan->chunk_count - batch->first_made;
     builder->need_count = builder->point_count = 0;
     return status;

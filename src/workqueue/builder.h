@@ -3,8 +3,6 @@
 #ifndef DCLI_WORKQUEUE_BUILDER_H
 #define DCLI_WORKQUEUE_BUILDER_H
 
-#include <string.h>
-
 #include "resmap/elements.h"
 #include "segment/image.h"
 #include "workqueue/plan.h"
@@ -86,7 +84,7 @@ typedef struct dcli_builder {
     dcli_source *source; /* replicas: existing ones, and those that this plan makes */
     int64_t source_count, source_capacity;
     int64_t kept_bytes;            /* bytes of the replicas that this plan makes */
-    bool *owners;                  /* [node_count + 1] scratch */
+    dcli_node_list owners;         /* a list that functions reuse */
     struct dcli_early_read *early; /* reads in place of the current batch, while there are few (plan_early.c) */
     int64_t early_count, early_capacity, early_bytes;
 } dcli_builder;
@@ -114,16 +112,6 @@ dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 /** Put the needs or points of the current (last) batch into chunks, peer by peer, first those that are read; clear
  *  their lists. */
 dcl_status dcli_builder_chunks(dcli_builder *builder);
-
-_Static_assert(sizeof(bool) == 1, "flags are searched as bytes");
-
-/** The first node from `from` on that is set in builder->owners; `end` if none before `end` is. memchr() compares many
- *  flags at a time; the search dominates the time of plans that involve few nodes out of thousands. */
-static inline int dcli_next_owner(const dcli_builder *builder, int from, int end)
-{
-    const bool *found = from < end ? memchr(builder->owners + from, true, (size_t)(end - from)) : NULL;
-    return found != NULL ? (int)(found - builder->owners) : end;
-}
 
 /** Bytes of one element of an operand. */
 static inline int64_t dcli_builder_bytes(const dcli_builder *builder, int operand)

@@ -51,7 +51,7 @@ static void free_builder(dcli_builder *builder)
     dcli_free(builder->early);
     dcli_free(builder->item_stage);
     dcli_free(builder->stream_length);
-    dcli_free(builder->owners);
+    dcli_node_list_free(&builder->owners);
     dcli_region_list_free(&builder->regions);
     dcli_region_list_free(&builder->tiles);
     dcli_box_list_free(&builder->fresh);
@@ -214,13 +214,11 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     size_t peers = (size_t)terms->node_count + 1;
     dcli_builder builder = {.operation = operation, .terms = terms, .self = self};
     builder.plan = dcli_calloc(1, sizeof *builder.plan);
-    builder.owners = dcli_calloc(peers, sizeof *builder.owners);
     builder.stream_length = dcli_calloc(2 * peers, sizeof *builder.stream_length);
     if (builder.plan != NULL)
         builder.plan->peer_read = dcli_calloc(peers, sizeof(bool));
     dcl_status status = DCL_ERR_NOMEM;
-    if (builder.plan != NULL && builder.owners != NULL && builder.stream_length != NULL &&
-        builder.plan->peer_read != NULL)
+    if (builder.plan != NULL && builder.stream_length != NULL && builder.plan->peer_read != NULL)
         status = fill_plan(&builder);
     if (status == DCL_OK)
         builder.plan->local = dcli_operation_is_local(operation);

@@ -19,13 +19,11 @@ static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dc
 static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *box, bool peers)
 {
     const dcli_layout *layout = builder->operation->operand[k].layout;
-    dcl_status status = DCL_OK;
     if (builder->terms->streams)
         return DCL_OK;
-    dcli_layout_owners(layout, box, builder->owners);
-    int end = layout->node_end;
-    for (int p = dcli_next_owner(builder, 0, end); p < end && status == DCL_OK;
-         p = dcli_next_owner(builder, p + 1, end)) {
+    dcl_status status = dcli_layout_owners(layout, box, &builder->owners);
+    for (int64_t n = 0; n < builder->owners.count && status == DCL_OK; n++) {
+        int p = builder->owners.node[n];
         if (p != builder->self && !(peers && dcli_reads_part(builder, p)))
             continue;
         builder->regions.count = 0;

@@ -188,13 +188,12 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
     return status;
 }
 
-/* The only node that owns elements of a footprint; -1: there is none, or there are several. */
-static int only_owner(dcli_builder *builder, int a, const dcl_box *foot)
+/* Find the only node that owns elements of a footprint. *owner_out is -1 if there is none, or there are several. */
+static dcl_status only_owner(dcli_builder *builder, int a, const dcl_box *foot, int *owner_out)
 {
-    const dcli_layout *layout = dcli_layout_of(builder, a);
-    dcli_layout_owners(layout, foot, builder->owners);
-    int end = layout->node_end, owner = dcli_next_owner(builder, 0, end);
-    return owner < end && dcli_next_owner(builder, owner + 1, end) == end ? owner : -1;
+    dcl_status status = dcli_layout_owners(dcli_layout_of(builder, a), foot, &builder->owners);
+    *owner_out = builder->owners.count == 1 ? builder->owners.node[0] : -1;
+    return status;
 }
 
 /* For an operand of which this node keeps replicas: set view->policy: why the footprint becomes one, or NONE. */
@@ -251,9 +250,10 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     if (status != DCL_OK || !dcli_reads_parts(builder) || dcli_makes_replica(view) || view->leaves ||
         dcli_meets_copy(builder, k, &view->foot))
         return status;
-    int owner = only_owner(builder, a, &view->foot);
+    int owner;
     dcli_region ignored;
-    if (owner >= 0 && owner != builder->self && dcli_reads_part(builder, owner)) {
+    status = only_owner(builder, a, &view->foot, &owner);
+    if (status == DCL_OK && owner >= 0 && owner != builder->self && dcli_reads_part(builder, owner)) {
         status = look_at(builder, a, owner, view, &covers, &ignored);
         if (covers)
             view->kind = DCLI_SPACE_PEER;
@@ -334,15 +334,14 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
 {
     enum { MOST = 64 };
     const dcli_layout *layout = dcli_layout_of(builder, a);
-    dcl_status status = DCL_OK;
     builder->regions.count = builder->fresh.count = 0;
-    dcli_layout_owners(layout, foot, builder->owners);
+    dcl_status status = dcli_layout_owners(layout, foot, &builder->owners);
     bool sent = false, read = false;
-    for (int p = 0; p < layout->node_end && status == DCL_OK && builder->regions.count <= MOST; p++)
-        if (builder->owners[p]) {
-            *(dcli_reads_part(builder, p) ? &read : &sent) |= p != builder->self;
-            status = dcli_layout_regions(layout, p, foot, &builder->regions);
-        }
+    for (int64_t n = 0; n < builder->owners.count && status == DCL_OK && builder->regions.count <= MOST; n++) {
+        int p = builder->owners.node[n];
+        *(dcli_reads_part(builder, p) ? &read : &sent) |= p != builder->self;
+        status = dcli_layout_regions(layout, p, foot, &builder->regions);
+    }
     int64_t count = builder->regions.count, elements = 0;
     for (int64_t r = 0; r < count; r++)
         elements += dcli_box_elements(&builder->regions.region[r].box);

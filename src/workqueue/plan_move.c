@@ -38,17 +38,21 @@ static dcl_status find_copies(dcli_builder *builder, dcli_box_list *copies)
 {
     const dcl_box *box = &builder->operation->box;
     dcl_box own;
-    if (!dcli_lacks(builder, 0, box))
-        return DCL_OK;
-    dcl_status status = find_largest(builder, box, &own);
+    bool lacks;
+    dcl_status status = dcli_lacks(builder, 0, box, &lacks);
+    if (status != DCL_OK || !lacks)
+        return status;
+    status = find_largest(builder, box, &own);
     if (status == DCL_OK && dcli_box_elements(&own) <= dcli_box_elements(box) / 2)
         return dcli_box_list_add(copies, box);
     if (status == DCL_OK)
         status = dcli_box_subtract(box, &own, copies);
     int64_t left = 0;
-    for (int64_t b = 0; b < copies->count; b++)
-        if (dcli_lacks(builder, 0, &copies->box[b]))
+    for (int64_t b = 0; b < copies->count && status == DCL_OK; b++) {
+        status = dcli_lacks(builder, 0, &copies->box[b], &lacks);
+        if (lacks)
             copies->box[left++] = copies->box[b];
+    }
     copies->count = left;
     return status;
 }

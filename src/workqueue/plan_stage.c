@@ -57,11 +57,9 @@ struct move {
 static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, const struct move *move)
 {
     const dcli_layout *layout = layout_of(builder, k);
-    dcli_layout_owners(layout, box, builder->owners);
-    dcl_status status = DCL_OK;
-    int end = layout->node_end;
-    for (int p = dcli_next_owner(builder, 0, end); p < end && status == DCL_OK;
-         p = dcli_next_owner(builder, p + 1, end)) {
+    dcl_status status = dcli_layout_owners(layout, box, &builder->owners);
+    for (int64_t n = 0; n < builder->owners.count && status == DCL_OK; n++) {
+        int p = builder->owners.node[n];
         if (p == builder->self)
             continue;
         bool sent = move->written || !dcli_reads_part(builder, p);
@@ -315,18 +313,19 @@ bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box)
     return false;
 }
 
-/* Whether no other node owns any element of a box, so that a replica would be useless. */
-static bool is_own(dcli_builder *builder, int k, const dcl_box *box)
+/* Find out whether no other node owns any element of a box, so that a replica would be useless. */
+static dcl_status find_own(dcli_builder *builder, int k, const dcl_box *box, bool *own_out)
 {
     const dcli_layout *layout = layout_of(builder, k);
+    const dcli_node_list *owners = &builder->owners;
     dcli_image image;
-    for (int next = 0; dcli_image_next(box, &layout->grid, &next, &image);) {
-        dcli_layout_owners(layout, &image.box, builder->owners);
-        for (int p = 0; p < layout->node_end; p++)
-            if (builder->owners[p] && p != builder->self)
-                return false;
+    dcl_status status = DCL_OK;
+    *own_out = true;
+    for (int next = 0; status == DCL_OK && *own_out && dcli_image_next(box, &layout->grid, &next, &image);) {
+        status = dcli_layout_owners(layout, &image.box, &builder->owners);
+        *own_out = owners->count == 0 || (owners->count == 1 && owners->node[0] == builder->self);
     }
-    return true;
+    return status;
 }
 
 /* A plan makes no new replica once builder->source, for all operands, has this many entries, because each footprint is
@@ -343,14 +342,18 @@ static dcl_status stage_replica(dcli_builder *builder, int a, struct dcli_view *
         view->kind = DCLI_SPACE_REPLICA;
         return dcli_name_copy(builder, k, &builder->source[c].box, &view->stage);
     }
-    if (!dcli_makes_replica(view) || builder->source_count >= MOST_COPIES || is_own(builder, k, &view->foot))
+    if (!dcli_makes_replica(view) || builder->source_count >= MOST_COPIES)
         return DCL_OK;
+    bool own;
+    dcl_status status = find_own(builder, k, &view->foot, &own);
+    if (status != DCL_OK || own)
+        return status;
     int64_t bytes = dcli_box_elements(&view->foot) * dcli_builder_bytes(builder, k);
     int64_t left = builder->terms->kept_bytes - builder->kept_bytes -
                    dcli_directory_bytes(builder->terms->directory, builder->self);
     if (dcli_policy_counts(view->policy) && bytes > left)
         return DCL_OK;
-    dcl_status status = dcli_add_stage(builder, k, &view->foot, &view->stage);
+    status = dcli_add_stage(builder, k, &view->foot, &view->stage);
     if (status != DCL_OK)
         return status;
     builder->plan->stage[view->stage].kind = DCLI_STAGE_NEW_REPLICA;
@@ -363,9 +366,12 @@ static dcl_status stage_replica(dcli_builder *builder, int a, struct dcli_view *
 
 /* ---- copies ahead of use ------------------------------------------------------------------------------------------ */
 
-bool dcli_lacks(dcli_builder *builder, int k, const dcl_box *box)
+dcl_status dcli_lacks(dcli_builder *builder, int k, const dcl_box *box, bool *lacks_out)
 {
-    return copy_of(builder, k, box) < 0 && !is_own(builder, k, box);
+    bool own;
+    dcl_status status = find_own(builder, k, box, &own);
+    *lacks_out = copy_of(builder, k, box) < 0 && !own;
+    return status;
 }
 
 dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part)

@@ -124,8 +124,8 @@ static inline bool dcli_has_copies(const dcli_builder *builder, int k)
  *  none before. */
 bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box);
 
-/** Whether some elements of a box have other owners, and no replica contains the whole box. */
-bool dcli_lacks(dcli_builder *builder, int k, const dcl_box *box);
+/** Find out whether some elements of a box have other owners, and no replica contains the whole box. */
+dcl_status dcli_lacks(dcli_builder *builder, int k, const dcl_box *box, bool *lacks_out);
 
 /** Let the current batch copy a part of a box into a replica of the box. Parts of all batches are disjoint. */
 dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part);

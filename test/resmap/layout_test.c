@@ -72,9 +72,9 @@ static int64_t see_regions(const dcli_region_list *list, int node, const dcl_box
 static void check_query(const dcl_box *given, const dcl_box *query)
 {
     static int seen[TEST_MOST];
-    bool owners[TEST_NODES], expected[TEST_NODES] = {false};
+    bool expected[TEST_NODES] = {false};
+    dcli_node_list owners = {0};
     memset(seen, 0, sizeof seen);
-    memset(owners, true, sizeof owners);
     for (int node = 0; node <= model.cluster; node++) {
         dcli_region_list list = {0};
         cr_assert_eq(dcli_layout_regions(&model.layout, node, given, &list), DCL_OK);
@@ -90,14 +90,19 @@ static void check_query(const dcl_box *given, const dcl_box *query)
         if (inside)
             expected[model.owner[e]] = true;
     }
-    dcli_layout_owners(&model.layout, query, owners);
-    cr_assert(owners[model.layout.node_end], "%s: owners beyond node_end", model.text);
+    cr_assert_eq(dcli_layout_owners(&model.layout, query, &owners), DCL_OK);
+    int64_t count = 0;
     for (int node = 0; node < model.layout.node_end; node++) {
         char text[128];
         dcli_box_print(query, text, sizeof text);
-        cr_assert_eq(owners[node], expected[node], "%s: box %s: node %d %s; expected the contrary", model.text, text,
-                     node, owners[node] ? "is an owner" : "is no owner");
+        bool listed = count < owners.count && owners.node[count] == node;
+        cr_assert_eq(listed, expected[node], "%s: box %s: node %d %s; expected the contrary", model.text, text, node,
+                     listed ? "is an owner" : "is no owner");
+        cr_assert_eq(dcli_node_list_has(&owners, node), listed, "%s: box %s: node %d", model.text, text, node);
+        count += listed;
     }
+    cr_assert_eq(count, owners.count, "%s: %" PRId64 " owners; expected %" PRId64, model.text, owners.count, count);
+    dcli_node_list_free(&owners);
 }
 
 Test(layout, places_are_nodes_of_the_list)
