@@ -65,13 +65,13 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *  dcl_move() makes replicas ahead of use. Every body that reads the array uses the replicas that exist, no matter which
  *  call made them.
  *
- *  Limits per node: replicas take at most config.kept_bytes. If a node already has replicas of 256 boxes of the arrays that
- *  a body reads, counted together, the body makes no further replica there. Elements beyond these limits are moved each
- *  time. (dcl_move() has a higher limit.)
+ *  Limits per node: replicas take at most config.kept_bytes. If a node already has 256 replicas of the arrays that a
+ *  body reads (of all these arrays together), the body makes no further replica on that node. Elements beyond these
+ *  limits are moved each time. (dcl_move() has a higher limit.)
  *
- *  A write drops the replicas that contain an element that it writes. A failed operation and a node that joins drop
- *  all replicas. When a failure becomes known, operations that have already been called may fail, too, because they lack a
- *  replica. dcl_explain() takes replicas into account.
+ *  A write drops the replicas that contain an element that it writes. When an operation fails, or a node joins, all
+ *  replicas of all arrays are dropped. When a failure becomes known, operations that have already been called may fail,
+ *  too, because they lack a replica. dcl_explain() takes replicas into account.
  *  @param array  borrowed. For a view, its base.
  *  @param keep   true: retain replicas from now on. false: stop, and drop all replicas of the array, also those that other
  *                calls asked for. Operations that were called before still use them.
@@ -80,7 +80,7 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
 DCL_API dcl_status dcl_keep(dcl_array *array, bool keep);
 
 /** Wait until every operation that writes or reads this array is complete.
- *  @param seconds  longest wait; negative: no limit but `wait_ms`.
+ *  @param seconds  longest wait; negative: only `wait_ms` limits the wait.
  *  @return DCL_OK, DCL_ERR_TIMEOUT, the error of a failed array, or DCL_ERR_RANGE as for dcl_read(). */
 DCL_API dcl_status dcl_wait_for(dcl_array *array, double seconds);
 

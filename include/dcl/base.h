@@ -26,9 +26,10 @@ extern "C" {
  *     a *failed array* are undefined: calls that read it return the error, and operations that need it are not carried
  *     out. It becomes valid again when one operation overwrites all of it, but never if a node that stores a part of it
  *     was lost.
- *   - A cluster *breaks* in two cases: the program, or one of its threads that serve nodes, has no memory for its own
- *     state; or the last node is lost. From then on every call returns that error, until dcl_close(). A worker process
- *     that has no memory for its state, or that sends an invalid message, does not break the cluster: its node is lost.
+ *   - A cluster *breaks* in two cases: an allocation for the internal state of the program, or of one of its threads
+ *     that serve nodes, fails; or the last node is lost. From then on every call returns that error, until dcl_close().
+ *     If such an allocation fails in a worker process, or if a worker process sends an invalid message, the cluster
+ *     does not break: the node of this process is lost.
  *   - "NULL is passed through": a function that is given NULL returns NULL and does not change dcl_error(), which still
  *     describes the call that failed first.
  *   - Replica: a node's own copy of elements, mostly of elements that other nodes own. To *retain* a replica is to store
@@ -64,7 +65,8 @@ typedef enum dcl_status {
     DCL_OK = 0,
     DCL_ERR_INVALID,     /**< an argument does not make sense */
     DCL_ERR_RANGE,       /**< an index or a box lies outside its grid */
-    DCL_ERR_NOMEM,       /**< memory of the host or of a device is exhausted, or a limit such as DCL_KEPT_BYTES is */
+    DCL_ERR_NOMEM,       /**< memory of the host or of a device is exhausted, or a limit such as DCL_KEPT_BYTES
+                              would be exceeded */
     DCL_ERR_FILE,        /**< a file cannot be used */
     DCL_ERR_BODY,        /**< the text of a loop body is wrong */
     DCL_ERR_UNSUPPORTED, /**< valid, but not supported here */
@@ -79,9 +81,10 @@ typedef enum dcl_status {
 /** The name of a status, such as "DCL_ERR_RANGE"; "DCL_ERR_?" for an unknown number. Never NULL; static storage. */
 DCL_API const char *dcl_status_name(dcl_status status);
 
-/** Describe this thread's last error: which call failed, which value it found, what it expected, and how to mend it.
- *  If a call that returns a status is given NULL for a cluster, map or array that it needs, it fails. Its status and error
- *  text are then those of the call that made the NULL: this thread's last call that could not make a cluster, map or array.
+/** Describe this thread's last error: which call failed, which value it found, what it expected, and how to mend it. If
+ *  a call that returns a status is given NULL for a cluster, map or array that it needs, it fails. Its status and error
+ *  text are then those of this thread's last call that could not make a cluster, map, array or view and returned NULL:
+ *  usually the call that returned this NULL.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

@@ -78,8 +78,8 @@ typedef struct dcl_call {
 } dcl_call;
 
 /** Run a call.
- *  @return DCL_OK when started; otherwise an error of the function that dcl_call_kind names for this kind of call;
- *          DCL_ERR_INVALID also when struct_size, kind or arg_bytes is wrong.
+ *  @return DCL_OK when started; otherwise an error of the corresponding function: dcl_forall() for DCL_CALL_IS_BODY,
+ *          and so on; DCL_ERR_INVALID also when struct_size, kind or arg_bytes is wrong.
  *          A call that is refused changes nothing. */
 DCL_API dcl_status dcl_call_run(const dcl_call *call);
 

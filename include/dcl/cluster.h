@@ -40,12 +40,12 @@ typedef struct dcl_config {
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
     size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
-    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. A device with
-                               memory of its own also pins shared memory of messages, up to the larger of this value
-                               and 256 MB */
-    size_t kept_bytes;    /**< DCL_KEPT_BYTES: most memory per node for replicas (dcl_keep(), dcl_move()) */
+    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. In a worker
+                               process whose device has memory of its own, the driver also pins the shared memory that
+                               holds the data of messages: at most the larger of this value and 256 MB */
+    size_t kept_bytes;    /**< DCL_KEPT_BYTES: maximum memory per node for replicas (dcl_keep(), dcl_move()) */
     size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
-    size_t window;        /**< DCL_WINDOW: most operations that are started and not yet complete */
+    size_t window;        /**< DCL_WINDOW: maximum number of operations that are started and not yet complete */
     bool sync;            /**< DCL_SYNC: every call waits until its operation is complete; for debugging */
     dcl_log_fn *log_fn;   /**< gets log lines and the output of worker processes; NULL: standard error */
     void *log_user;       /**< passed to log_fn */
@@ -57,8 +57,8 @@ typedef struct dcl_config {
     const char *files;    /**< DCL_FILES: "auto", "direct" (nodes read and write files), "stream" (the program does) */
     size_t silence_ms;    /**< DCL_SILENCE_MS: a node that has sent nothing for this long is lost */
     size_t build_ms;      /**< DCL_BUILD_MS: longest compilation; a node that exceeds it is lost */
-    size_t kernel_ms;     /**< DCL_KERNEL_MS: longest run of one kernel, or one copy to or from its device; a node that
-                               exceeds it is lost */
+    size_t kernel_ms;     /**< DCL_KERNEL_MS: longest time of one kernel, or of one copy between host and device; a
+                               node that exceeds it is lost */
     size_t plan_ms;     /**< DCL_PLAN_MS: longest planning of one operation; a worker process that exceeds it is lost */
     size_t quota_bytes; /**< DCL_QUOTA_BYTES: memory limit per worker process for arrays, replicas, stages and plans; 0:
                           its share of the memory (docs/workers.md, "Limits and quotas") */
@@ -162,7 +162,7 @@ DCL_API void dcl_clear_error(dcl_cluster *cluster);
  *  @return the cluster's first error, DCL_OK if none. */
 DCL_API dcl_status dcl_wait(dcl_cluster *cluster);
 /** dcl_wait() with a time limit.
- *  @param seconds  longest wait; negative: no limit but `wait_ms`.
+ *  @param seconds  longest wait; negative: only `wait_ms` limits the wait.
  *  @return DCL_ERR_TIMEOUT when some operation is not complete after that time; the operations continue. Else as
  *          dcl_wait(). */
 DCL_API dcl_status dcl_wait_all(dcl_cluster *cluster, double seconds);

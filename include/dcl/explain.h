@@ -28,9 +28,9 @@ typedef struct dcl_report_node {
     const char *name;      /**< as dcl_node_name() */
     dcl_counters planned;  /**< planned counters, as of dcl_call_explain(); the others are 0 */
     int64_t elements;      /**< indices of the first output that its tasks compute */
-    int64_t staged_bytes;  /**< most memory for the stages of one batch (dcl/base.h) of its tasks, with padding, without
-                                replicas */
-    int64_t arrived_bytes; /**< most memory for data messages that have arrived and are still needed, if each batch
+    int64_t staged_bytes;  /**< maximum memory for the stages of one batch (dcl/base.h) of its tasks, with padding,
+                                without replicas */
+    int64_t arrived_bytes; /**< maximum memory for data messages that have arrived and are still needed, if each batch
                                 ends before the next one begins. If batches overlap, a node uses more. Neither this
                                 number nor staged_bytes includes the storage of arrays. */
     int64_t copied_bytes;  /**< memory of the replicas that it makes (dcl_keep(), dcl_move()); not the counter
@@ -55,8 +55,8 @@ typedef struct dcl_report_footprint {
     const char *name;     /**< name of the array */
     int line, column;     /**< where the access is in the body, from 1 */
     int64_t elements;     /**< elements of its footprints, summed over the boxes into which tasks are cut */
-    int64_t read_at_most; /**< upper bound of the elements that are really read, from the number of different index
-                               values; equal to `elements` if no better bound is known */
+    int64_t read_at_most; /**< upper bound of the number of elements that are really read, computed from how many
+                               different values the indices take; equal to `elements` if no better bound is known */
 } dcl_report_footprint;
 
 /** A report. dcl_call_report() makes it; end it with dcl_report_release(). Any thread may read it. */

@@ -211,10 +211,10 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
 #define DCL_MOVE(output, array) DCL_MOVE_AS(#output, #array, array)
 /** Helper functions, types and macros for the body, in OpenCL C.
  *
- *  If a body uses a macro whose definition contains statements, or contains ?, && or || and is not enclosed in parentheses
- *  as a whole, DCL cannot tell whether the body writes every element. Then the outputs keep their old values where nothing
- *  is written, and an array that the body reads after writing it must be declared DCL_INOUT. A macro must not have the name
- *  of an argument or index.
+ *  If a body uses a macro whose definition contains statements, or contains ?, && or || without parentheses around the
+ *  whole definition, DCL cannot tell whether the body writes every element. Then the outputs keep their old values
+ *  where nothing is written, and an array that the body reads after writing it must be declared DCL_INOUT. A macro must
+ *  not have the name of an argument or index.
  *
  *  Allowed directives: #define, #undef, #if and its companions, #pragma OPENCL and #pragma unroll. DCL_ERR_BODY with
  *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that
@@ -259,8 +259,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *                              approximate if it has more elements.
  *
  *  A read outside the declaration gives 0, and is reported like a read outside the grid. The error text quotes the
- *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes against
- *  the plan.
+ *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes: each
+ *  must lie in the box of elements that DCL has derived from the subscripts.
  *
  *  DCL parses and compiles a body at its first use and caches both, up to a limit: parse trees (about 12 KB each) up to
  *  24 MB in the program and 12 MB in a worker process, compiled programs up to about 48 MB per device. The least recently used

@@ -9,8 +9,9 @@ extern "C" {
 #endif
 
 /** Find the segment and the block of an element. A segment is a piece (dcl/map.h) as its node stores it; in a per-axis
- *  map, pieces of the same node that are neighbours in the grid are one segment. Segments are cut into blocks, the unit of the
- *  counter blocks_moved. (Blocks are only counted: transfers contain single elements of them.)
+ *  map, pieces of the same node that are neighbours in the grid are one segment. Segments are cut into blocks, the unit
+ *  of the counter blocks_moved. (Blocks exist only for counting: a transfer contains just the elements that are needed,
+ *  not whole blocks.)
  *  @param index        [grid->rank], inside the grid.
  *  @param segment_out  the segment's number. Different segments of a grid have different numbers, in no order and with gaps.
  *  @param block_out    the block's number, likewise. Both are -1 for an element that is stored nowhere.

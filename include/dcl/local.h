@@ -22,12 +22,13 @@ DCL_API dcl_status dcl_tiles(const dcl_array *array, int node, dcl_tile_fn *visi
 
 /** Prefetch the elements of a box to a node. The node makes replicas of the elements that it does not own. Bodies that
  *  read these elements on this node use the replicas and move nothing, until the elements are written or the replicas
- *  dropped (dcl_keep(array, false)). A failed operation, and a node that joins, drop all replicas. Elements that the node
- *  already has are not moved again. A call that has nothing to move sends no message.
+ *  dropped (dcl_keep(array, false)). When an operation fails, or a node joins, all replicas of all arrays are dropped.
+ *  Elements that the node already has are not moved again. A call that has nothing to move sends no message.
  *
- *  Order: a move sees the elements as all earlier calls have written them. The node requests the data at once and receives
- *  it while tasks of earlier calls still compute. First it starts those tasks, then it copies the data into the replica,
- *  then it starts the tasks of later calls (docs/local-view.md).
+ *  Order: a move sees the elements as all earlier calls have written them. The node requests the data as soon as it
+ *  knows the call, and each owner sends it when the earlier writes are done. Meanwhile the node can compute tasks of
+ *  earlier calls. It copies the data into the replica after it has started all tasks of earlier calls, and before it
+ *  starts those of later calls (docs/local-view.md).
  *
  *  Memory: if more than half of the box is one contiguous box that the node itself owns, replicas are made of the rest
  *  only. Otherwise the replica contains the whole box, also elements that the node owns. Replicas count against

@@ -10,7 +10,8 @@ extern "C" {
 #endif
 
 /** A resource map: the rule that assigns the elements of a grid to nodes of a cluster. Most maps serve grids of any
- *  extent; maps that are lists serve certain grids. Opaque, immutable.
+ *  extent. A map that lists pieces serves only grids with a certain number of pieces, a map that lists boxes only the
+ *  grid that the boxes cover. Opaque, immutable.
  *
  *  A map uses the nodes that are alive when it is made, or the nodes that its caller names. Nodes that join later are used
  *  only by maps that are made after they have joined. The nodes of a map are in ascending order of their numbers, unless
@@ -38,7 +39,7 @@ typedef enum dcl_axis_kind {
     DCL_AXIS_BLOCK,   /**< one contiguous run per coordinate */
     DCL_AXIS_CYCLIC,  /**< runs of `size` elements, dealt in turn to the coordinates */
     DCL_AXIS_SPLITS,  /**< runs between given points, dealt in turn to the coordinates */
-    DCL_AXIS_WEIGHTED /**< one contiguous run per coordinate, as long as its share */
+    DCL_AXIS_WEIGHTED /**< one contiguous run per coordinate, its length in proportion to the coordinate's share */
 } dcl_axis_kind;
 
 /** The rule of one axis. */
@@ -116,11 +117,11 @@ DCL_API dcl_map *dcl_map_dealt(dcl_cluster *cluster, dcl_order order, dcl_deal d
  *  Source: Black and Rogaway, Ciphers with arbitrary finite domains (CT-RSA 2002); the finalizer of SplitMix64. */
 DCL_API dcl_map *dcl_map_hash(dcl_cluster *cluster, dcl_order order, int rank, const int64_t piece[], int64_t seed);
 
-/** Deal pieces by a list of owners. Every process of the session has a copy of the list; neighbouring pieces of one owner
- *  take one entry.
- *  Limit of all maps that are lists: an array can be made only with a map whose text (dcl_map_print()) has at most 262,143
- *  bytes. That is about 10,000 boxes of rank 2, 40,000 split points, or 100,000 owners of which no two neighbours are equal.
- *  With longer maps, dcl_map_locate(), dcl_map_describe() and similar functions still work.
+/** Deal pieces by a list of owners. Every process of the session has a copy of the list. Consecutive pieces (by number)
+ *  with the same owner share one entry.
+ *  Limit of all maps that are lists: an array can be made only with a map whose text (dcl_map_print()) has at most
+ *  262,143 bytes. That is about 10,000 boxes of rank 2, 40,000 split points, or 100,000 owners of which no two
+ *  neighbours are equal. With longer maps, dcl_map_locate(), dcl_map_describe() and similar functions still work.
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param count        number of pieces. The map serves only grids with exactly this number of pieces.
  *  @param owners       [count] the node that owns piece 0, 1, ..., or DCL_NOWHERE (see dcl_map_sparse()). A node stores its
@@ -177,8 +178,9 @@ DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
  *
  *  Elements without an owner take no memory and are not computed: a body whose first output has such a map runs for the
  *  stored elements only. In bodies, in dcl_read() and in saved files they have the map's fill value, which is 0 unless
- *  dcl_map_with_rest() sets another. They cannot be written: dcl_write() refuses a box that contains one, and dcl_forall()
- *  refuses a second output that is not laid out like the first. dcl_fill() and dcl_load_npy() pass over them.
+ *  dcl_map_with_rest() sets another. They cannot be written: dcl_write() refuses a box that contains one. dcl_forall()
+ *  refuses an array with such a map as an output after the first, unless it is laid out like the first output and
+ *  written at the same subscripts. dcl_fill() and dcl_load_npy() pass over them.
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param all          number of pieces of the grids that the map serves, as `count` of dcl_map_table().
  *  @param count        number of pieces that are stored, at least 1.
@@ -223,10 +225,11 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
  *      WIDTH  = N [ ":" N ]                                before and after; one WIDTH alone stands for all axes
  *      NODES  = N [ "-" N ] { "," N [ "-" N ] }            each once, at most 32 ranges; default: the nodes alive
  *
- *  "@" is followed either by one number per axis, 1 for an axis "*", or by one number per axis that is not "*". A single
- *  RULE with "@" stands for as many axes as there are numbers: `block@4` has rank 1, `block@2x2` rank 2. A single splits or
- *  weighted rule divides the first axis of grids of any rank and leaves the others whole. Spaces between words are ignored.
- *  NODES are node numbers of the cluster in the order of their places, as in `rows:cyclic(2x2);nodes=0-1,3`.
+ *  "@" is followed by one number per axis (1 for an axis "*"), or only by the numbers of the axes that are not "*":
+ *  `block,*@4x1` and `block,*@4` are the same. A single RULE with "@" stands for as many axes as there are numbers:
+ *  `block@4` has rank 1, `block@2x2` rank 2. A single splits or weighted rule divides the first axis of grids of any
+ *  rank and leaves the others whole. Spaces between words are ignored. NODES are node numbers of the cluster in the
+ *  order of their places, as in `rows:cyclic(2x2);nodes=0-1,3`.
  *  @return the map, yours; or NULL: DCL_ERR_INVALID naming the column, what was found and what was expected. */
 DCL_API dcl_map *dcl_map_parse(dcl_cluster *cluster, const char *text);
 
@@ -255,11 +258,12 @@ DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
 
 /** Let every node retain a halo (ghost zones) around its elements, and let axes be periodic.
  *
- *  Owners and offsets of elements are those of `map`. Each node also retains replicas of other nodes' elements that lie
- *  within the halo's widths of its own. Nothing is moved ahead of use: the first operation that reads a box moves it, and
- *  counts it; later operations read the replica and move nothing, until an element of the box is written. DCL_KEPT_BYTES does
- *  not limit these replicas; the limit on the number of boxes is that of dcl_keep(). Elements that are read beyond the halo
- *  are moved each time. dcl_remap() between maps that differ only in the halo moves nothing.
+ *  Owners and offsets of elements are those of `map`. Each node also retains replicas of those elements of other nodes
+ *  that are at most the halo's widths away from its own elements. Nothing is moved ahead of use: the first operation
+ *  that reads a box moves it, and counts it; later operations read the replica and move nothing, until an element of
+ *  the box is written. DCL_KEPT_BYTES does not limit these replicas; the limit on the number of boxes is that of
+ *  dcl_keep(). Elements that are read beyond the halo are moved each time. dcl_remap() between maps that differ only in
+ *  the halo moves nothing.
  *
  *  On a *periodic* axis, an index may lie outside the grid by up to the halo's width: it wraps around to the other edge. In
  *  C(i) = A(i-1) + A(i+1) over 0..n-1, A(-1) is A(n-1) and A(n) is A(0). This holds for inputs of bodies with affine
@@ -312,11 +316,11 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
 /** Find the owner of one element and its offset in the owner's storage.
  *
  *  Per axis: a node stores its elements as one rectangular row-major array, whose extent along an axis is the number of
- *  indices that the node has there. From rank 2 on, rows of 4096 bytes or more are padded if
- *  their length is less than 128 bytes from a multiple of 4096: by 256 bytes if it is below the multiple, otherwise by 128.
- *  Without padding, the elements of a column would fall into a few sets of the cache.
- *  Dealt: a node stores its pieces one after the other in ascending order of their numbers. Each takes the storage of a whole
- *  piece, row-major.
+ *  indices that the node has there. From rank 2 on, rows of at least 4096 bytes are padded if their length differs by
+ *  less than 128 bytes from a multiple of 4096. A length below the multiple grows by 256 bytes, a length equal to it or
+ *  above it by 128. Without padding, the elements of a column would fall into a few sets of the cache.
+ *  Dealt: a node stores its pieces one after the other in ascending order of their numbers (with dcl_map_hash(): of
+ *  p(x) for piece x). Each takes the storage of a whole piece, row-major.
  *
  *  @param map         a map that serves the grid's rank.
  *  @param grid        the grid that the map is used for.
@@ -325,8 +329,9 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *  @param offset_out  elements (not bytes) from the first that the owner stores; -1 if the map does not store the element.
  *  @return DCL_OK; DCL_ERR_RANGE when some index is outside, DCL_ERR_INVALID when map and grid do not fit; outputs then
  *          untouched.
- *  Cost: O(rank), no message; lists (split points, owners, boxes) are searched. The first call with a grid prepares the map
- *  for that grid. A map remembers eight grids; with further ones, every call prepares anew. Complete when it returns.
+ *  Cost: O(rank), no message; lists (split points, owners, boxes) are searched. The first call with a grid prepares the
+ *  map for that grid. A map stores what it has prepared for the first eight grids; for any other grid, every call
+ *  prepares again. Complete when it returns.
  *  Source: block-cyclic distribution, ScaLAPACK Users' Guide (SIAM, 1997), chapter 4. */
 DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                   int64_t *offset_out);

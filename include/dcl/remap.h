@@ -52,7 +52,7 @@ DCL_API dcl_status dcl_remap_with(dcl_array *array, dcl_map *map, unsigned flags
 DCL_API dcl_status dcl_copy(dcl_array *from, dcl_array *to);
 
 /** The description of dcl_remap_with(). Its planned bytes_moved are exactly the bytes of the elements whose owner
- *  changes. With DCL_REMAP_RELABEL it is explained for the permutation that the remap would choose. */
+ *  changes. With DCL_REMAP_RELABEL, they are those of the permuted map that the remap would choose. */
 static inline dcl_call dcl_call_remap(dcl_array *array, dcl_map *map, unsigned flags)
 {
     dcl_call call = dcl_call_of(DCL_CALL_IS_REMAP);

@@ -19,13 +19,15 @@ extern "C" {
  *  must stay within the elements that are present.
  *
  *  In the text, an array argument C of rank r offers:
- *    C(x, y)        the element at *local* indices, r of them. Along each axis, local index 0 is
- *                     - the first element of the tile: outputs, DCL_IN, DCL_MOVE, DCL_IN_KEPT, DCL_IN_HALO and
- *                       DCL_IN_CROSS (B(x - 1, y) is a neighbour in a halo); the first axis of DCL_IN_ROWS; the last axis
- *                       of DCL_IN_COLUMNS;
- *                     - the first element of the grid: DCL_IN_ALL; the other axes of DCL_IN_ROWS and DCL_IN_COLUMNS;
- *                     - the first element of the box: DCL_IN_BOX; DCL_IN_AT, whose box has the first indices lo..hi;
- *                       DCL_IN_FUNCTION, whose box is the smallest one that contains the boxes the function returned.
+ *    C(x, y)        the element at *local* indices, r of them. Where local index 0 lies depends on the argument:
+ *                     - outputs, DCL_IN, DCL_MOVE, DCL_IN_KEPT, DCL_IN_HALO, DCL_IN_CROSS: at the first element of the
+ *                       tile (so B(x - 1, y) is a neighbour in a halo);
+ *                     - DCL_IN_ALL: at the first element of the grid;
+ *                     - DCL_IN_ROWS: along the first axis as for DCL_IN, along the others as for DCL_IN_ALL;
+ *                     - DCL_IN_COLUMNS: along the last axis as for DCL_IN, along the others as for DCL_IN_ALL;
+ *                     - DCL_IN_BOX, DCL_IN_AT, DCL_IN_FUNCTION: at the first element of the box. The box of DCL_IN_AT
+ *                       has the first indices lo..hi; that of DCL_IN_FUNCTION is the smallest one that contains the
+ *                       boxes that the function returned.
  *    C_low(d), C_high(d)   the local indices that are present along axis d: low to high - 1. A halo ends at the edge of
  *                          the grid unless the axis is periodic (dcl_map_halo()).
  *    C_count(d)     the number of local indices that are present; for an output, the elements of the tile along axis d.
@@ -47,9 +49,9 @@ extern "C" {
  *  axis has one work-item; if DCL_ITEMS or DCL_GROUP gives it more, dcl_item() is the same for all of them. The sizes
  *  are compiled into the kernel: other sizes need another compilation.
  *
- *  Inputs: DCL_MOVE(C, B), DCL_IN(B) and DCL_IN_KEPT(B) provide the tile's own box of B, whose grid must have the
- *  origin and extents of the first output's. Use DCL_IN_ALL and so on for other reads. Elements for later tiles are transferred
- *  while earlier tiles are computed.
+ *  Inputs: DCL_MOVE(C, B), DCL_IN(B) and DCL_IN_KEPT(B) provide the elements of B at the tile's indices. The grid of B
+ *  must have the same origin and extents as the grid of the first output. Use DCL_IN_ALL and so on for other reads.
+ *  Elements for later tiles are transferred while earlier tiles are computed.
  *
  *  With maps that deal single elements or small pieces, neighbours in a tile are not neighbours in the grid. If an input
  *  has a halo along such an axis, the tile is cut along this axis into single indices (maps of single elements) or pieces

@@ -15,9 +15,10 @@ extern "C" {
  *
  *   - Writing to a view writes to the base. A view with a broadcast axis cannot be written.
  *   - A body may write some elements of a base and access others, through several views or through a view and the base
- *     itself. For example, it may write the left half and read the right half. All accesses to elements that it writes must
- *     be accesses to one argument, with the same subscripts (dcl_forall()). DCL compares the boxes that the accesses reach;
- *     a reshaped view (dcl_reshape()) counts as reaching all elements that other arguments of the same base reach.
+ *     itself. For example, it may write the left half and read the right half. All accesses to elements that it writes
+ *     must be accesses to one argument, with the same subscripts (dcl_forall()). DCL compares the boxes that the
+ *     accesses reach. It cannot compare a reshaped view (dcl_reshape()) with its base or with a view of another shape:
+ *     these count as overlapping, so a body that accesses both may write neither.
  *   - A view follows its base: after dcl_swap() it shows the base's new contents. dcl_swap() itself takes no views.
  *   - If the base has failed, its views have failed. If a view shows every element of the base, one operation that
  *     writes all of the view makes the base valid again.
@@ -46,16 +47,18 @@ DCL_API dcl_array *dcl_shift(dcl_array *array, const int64_t by[]);
 /** Add an axis before axis `axis`, or after the last one if `axis` is the rank. All its indices 0..extent-1 show the same
  *  elements. */
 DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
-/** Show all elements, in row-major order, as a grid of another shape, if no element has to move for that. Whether a reshape
- *  is possible does not depend on the number of nodes: it is refused if there is any number of nodes for which an element
- *  would have to move. Here, a *row* is the set of all elements with the same first index. A reshape is possible
- *    - if the map divides no axis;
- *    - if the map divides only the first axis, or deals pieces of whole rows, and each run or piece has a whole number of
- *      rows of the new shape;
- *    - under `block` and `weighted`, whose runs depend on the number of nodes, if each row of the old shape has a whole
- *      number of rows of the new shape.
- *  Arrays with padded rows (dcl_map_locate()) cannot be reshaped. If the map's runs may have different lengths, a shape
- *  whose rows would be padded is also refused.
+/** Show all elements, in row-major order, as a grid of another shape, if no element has to move for that. Whether a
+ *  reshape is possible does not depend on the number of nodes: it is refused if there is any number of nodes for which
+ *  an element would have to move. Here, a *row* is the set of all elements with the same first index. A reshape is
+ *  possible in three cases:
+ *    - the map divides no axis;
+ *    - the map divides only the first axis, by `block(n)`, `cyclic` or `splits`, or it deals pieces of whole rows
+ *      cyclically, in runs or hashed; and each run or piece consists of whole rows of the new shape;
+ *    - the map divides only the first axis, by `weighted` or by `block` without a size, so that the runs depend on the
+ *      number of nodes; and each row of the old shape consists of whole rows of the new shape.
+ *  Under lists of owners or boxes, and under replicated maps, no reshape is possible. Arrays with padded rows
+ *  (dcl_map_locate()) cannot be reshaped. If the map's runs may have different lengths, a shape whose rows would be
+ *  padded is also refused.
  *  @param array   an array, or a view that shows all elements of an array in their order.
  *  @param rank    1..DCL_MAX_RANK.
  *  @param extent  [rank], in all as many elements as the array has. The view's origin is 0.

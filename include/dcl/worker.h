@@ -22,7 +22,7 @@ typedef struct dcl_worker_config {
     const char *log;     /**< "off", "warn", "info", "debug" */
     int first_port;      /**< port range of worker processes: first_port..last_port; 0: 61000..61999 */
     int last_port;
-    int most_sessions;   /**< most programs served at the same time: one session each */
+    int most_sessions;   /**< maximum number of programs served at the same time, with one session each */
     size_t quota_bytes;  /**< memory limit per session and device for arrays, replicas, stages and plans; 0: the default
                           of docs/workers.md, "Limits and quotas" */
     size_t io_threads;   /**< threads per process that encrypt and send */
@@ -34,8 +34,8 @@ typedef struct dcl_worker_config {
     int first_peer_port; /**< port range of other workers' processes: first_peer_port..last_peer_port; 0: the same as
                               first_port..last_port */
     int last_peer_port;
-    int most_sessions_per_key; /**< most sessions of one key at the same time; 0: three quarters of most_sessions.
-                                    Unused without keys */
+    int most_sessions_per_key; /**< maximum number of sessions of one key at the same time; 0: three quarters of
+                                    most_sessions. Unused without keys */
     size_t grace_ms;           /**< dcl_worker_stop(): time that sessions get to complete their operations */
     size_t most_kernel_ms;     /**< upper limit for the program's kernel_ms. The upper limit for its build_ms is the
                                     longer of this value and 10 minutes */
@@ -56,8 +56,8 @@ static inline void dcl_worker_defaults(dcl_worker_config *config_out)
  *  dump, and other processes cannot trace it. The process also becomes a child subreaper (PR_SET_CHILD_SUBREAPER): it
  *  adopts orphaned descendants, in order to end them.
  *  @return DCL_OK after dcl_worker_stop(); DCL_ERR_INVALID (configuration), DCL_ERR_FILE (keys, token, folder),
- *          DCL_ERR_DEVICE (no device), DCL_ERR_NETWORK (bad address, port in use, or the check that strangers are
- *          refused has failed). */
+ *          DCL_ERR_DEVICE (no device), DCL_ERR_NETWORK (bad address, port in use, or the self-test, which checks
+ *          that clients with wrong credentials are refused, has failed). */
 DCL_API dcl_status dcl_worker_run(const dcl_worker_config *config);
 /** Make dcl_worker_run() return, now or when it is next called. No new session begins. Existing sessions end when their
  *  operations are complete, or after grace_ms; the error texts that their programs get say why. A second call ends them at

@@ -75,8 +75,8 @@ static const dcli_record view_record = RECORD("view", view, 6, "how an operation
 static const dcli_record reach_record = RECORD("reach", reach, 2, "a declaration of what is read of an array",
     INT(reach, operand, 0, DCLI_MOST_OPERANDS - 1, "position in the operation's list"),
     NUMBERS(reach, "number", number, count, DCLI_MOST_DECLARED_NUMBERS, INT64_MIN,
-            "halo, cross: width per axis; box: start, count, stride, each per axis; function: per portion two boxes in "
-            "this form, that of the output's indices and that of the elements that they read"),
+            "halo, cross: width per axis; box: start, count, stride, each per axis; function: for each portion two boxes "
+            "in this form: indices of the output, and the elements that the body reads for these indices"),
     BOOL(reach, approximate, "the declaration covers more than what is read"));
 
 static const dcli_record operation_record = RECORD("operation", operation, 2, "one call of the program",
@@ -116,7 +116,7 @@ static const dcli_record operation_record = RECORD("operation", operation, 2, "o
     BOOL(operation, unset,
          "create: the next operation overwrites the whole array; until then its contents are undefined"));
 
-static const dcli_record parameter_record = RECORD("parameter", parameter, 2, "a name of a body",
+static const dcli_record parameter_record = RECORD("parameter", parameter, 2, "a named argument of a body",
     STRING(parameter, name, DCLI_MOST_NAME, "its name in the body"),
     INT(parameter, access, DCL_ACCESS_OUT, DCL_ACCESS_IN_FUNCTION,
         "dcl_access; IN_KEPT and MOVE are sent as IN, GROUP and ITEMS as the field items"),
@@ -253,8 +253,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         INT64(part, storage, 0, "number of the storage"),
         INT64(part, bytes, 1, "size of the sender's part"),
         INT64(part, memfd, 1,
-              "the sender's number of the memfd that contains the part; the first message with a number carries the file "
-              "descriptor"),
+              "number that the sender has given to the memfd that contains the part; the first PART with this number "
+              "carries the memfd's file descriptor"),
         INT64(part, offset, 0, "offset of the part in that memfd"),
         INT64(part, piece, 0,
               "number of the allocation. A part in GPU memory may consist of several; each is sent as a PART, number 0 "
