@@ -248,7 +248,9 @@ static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text
     dcl_status status = parse_call(text, tiles, count, args, &body);
     if (status != DCL_OK)
         return status;
-    dcli_known_body *known = dcli_calloc(1, sizeof *known);
+    int storages = DCLI_CHECKED_CALLS * body->param_count;
+    size_t bytes = sizeof(dcli_known_body) + (size_t)storages * sizeof(int64_t);
+    dcli_known_body *known = dcli_malloc(bytes);
     if (known == NULL) {
         dcli_body_free(body);
         return DCL_ERR_NOMEM;
@@ -258,8 +260,12 @@ static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text
         (dcli_known_body){.hash = hash,
                           .body = body,
                           .prints = strstr(body->text, "printf") != NULL || strstr(body->prelude, "printf") != NULL,
-                          .bytes = sizeof *known + dcli_body_bytes(body),
+                          .bytes = bytes + dcli_body_bytes(body),
                           .next = bodies->known[hash % DCLI_BODY_BUCKETS]};
+    for (int k = 0; k < body->param_count; k++)
+        known->scalars_in_subscripts |= dcli_body_subscripts_use(body, k);
+    for (int c = 0; c < storages; c++)
+        known->checked[c] = INT64_MIN; /* no storage, and no scalar */
     bodies->known[hash % DCLI_BODY_BUCKETS] = known;
     bodies->bytes += known->bytes;
     *known_out = known;

@@ -64,6 +64,8 @@ static inline const dcl_grid *dcli_array_grid(const dcl_array *array)
 
 static inline dcli_storage_state *dcli_array_state(const dcl_array *array) { return dcli_array_base(array)->state; }
 
+enum { DCLI_CHECKED_CALLS = 2 }; /* two, because a program may exchange two arrays after each call */
+
 /** A body that the program has used with a given list of parameters. */
 typedef struct dcli_known_body {
     uint64_t hash;
@@ -79,6 +81,10 @@ typedef struct dcli_known_body {
     int64_t used;           /* value of cluster->bodies.clock at its last call */
     int64_t last_operation; /* number of the last operation that runs it */
     struct dcli_known_body *next;
+    bool scalars_in_subscripts; /* whether a call is valid depends on its scalars, too */
+    int next_checked;           /* position in `checked` for the next call */
+    int64_t checked[]; /* [DCLI_CHECKED_CALLS][param_count] storages of the last calls over whole grids, without
+                                   views and declarations, that were found valid */
 } dcli_known_body;
 
 enum { DCLI_BODY_BUCKETS = 256 };
@@ -252,6 +258,8 @@ dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool hos
 /** Wait until an operation may be issued: no exclusive operation is running, and the window is not full. The lock is
  *  not released between this and issuing one. @return DCL_OK, or what broke the cluster. */
 dcl_status dcli_cluster_await_room(dcl_cluster *cluster);
+/** Whether dcli_cluster_await_room() would not wait. A "no" may be wrong, a "yes" never is. */
+bool dcli_cluster_has_room(const dcl_cluster *cluster);
 /** Number a descriptor and queue it; record in `states` what it touches and overwrites. Waits while the window of open
  *  operations is full. Meanwhile other threads may exchange storages, so states and ids must be read together.
  *  @param operation  the planned form; operands and kind are set, number is filled in.

@@ -8,10 +8,18 @@
 #include "base/alloc.h"
 #include "segment/declared.h"
 
+void dcli_declarations_begin(dcli_declarations *declarations, int count)
+{
+    for (int k = 0; k < count && k < DCLI_MAX_PARAMS; k++)
+        declarations->of[k] = (dcli_declared){.count = 0};
+    declarations->number = NULL;
+    declarations->count = declarations->capacity = 0;
+}
+
 void dcli_declarations_free(dcli_declarations *declarations)
 {
     dcli_free(declarations->number);
-    *declarations = (dcli_declarations){.number = NULL};
+    dcli_declarations_begin(declarations, 0);
 }
 
 static dcl_status add_number(dcli_declarations *declarations, int64_t number)

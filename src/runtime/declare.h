@@ -4,13 +4,15 @@
 
 #include "runtime/cluster.h"
 
-/** What a call's arguments declare to read, one entry per parameter of the body. Start with {0}. */
+/** What a call's arguments declare to read, one entry per parameter of the body. */
 typedef struct dcli_declarations {
     dcli_declared of[DCLI_MAX_PARAMS];
     int64_t *number; /* the numbers of all declarations, to which `of` points */
     int64_t count, capacity;
 } dcli_declarations;
 
+/** Set the declarations of `count` arguments to none. */
+void dcli_declarations_begin(dcli_declarations *declarations, int count);
 /** Evaluate the declarations of checked arguments; calls the program's functions. The cluster's lock is not held.
  *  @param box  of the call; NULL: the whole grid.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_NOMEM. Free the declarations in any case. */

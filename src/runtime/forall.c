@@ -5,7 +5,8 @@
 #include "runtime/declare.h"
 #include "runtime/report.h"
 
-/* A call being prepared: one entry per parameter of the body. */
+/* A call being prepared: one entry per parameter of the body. Its lists are not zeroed as a whole, because a call has
+ * few parameters. */
 struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
@@ -139,6 +140,17 @@ static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles,
 
 /* ---- calls -------------------------------------------------------------------------------------------------------- */
 
+/* Begin to prepare a call. @param count  of its arguments, checked. */
+static void begin_call(struct call *call, dcl_cluster *cluster, bool tiles, bool own, int count)
+{
+    call->cluster = cluster;
+    call->known = NULL;
+    call->tiles = tiles;
+    call->own = own;
+    call->count = 0;
+    dcli_declarations_begin(&call->declarations, count);
+}
+
 static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
 {
     dcl_array *array = arg->access == DCL_ACCESS_VALUE ? NULL : arg->array;
@@ -158,7 +170,8 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->keeps = usable && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
     if (operand->keeps || (usable && (base->state->had_replicas || base->layout.rule.halo_rank > 0)))
         operand->generation = call->cluster->replicas.generation + 1;
-    if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0'))
+    if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0') &&
+        strcmp(base->name, arg->name) != 0)
         snprintf(base->name, sizeof base->name, "%s", arg->name);
     return dcli_array_layout(array, &operand->layout);
 }
@@ -170,6 +183,7 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
     operation->number = 0;
     operation->kind = DCLI_OP_FORALL;
     operation->body = call->known->body;
+    operation->node = 0;
     call->count = 0;
     for (int k = 0; k < count && status == DCL_OK; k++)
         if (dcli_arg_is_param(&args[k]))
@@ -178,6 +192,42 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
         return status;
     operation->operand_count = call->count;
     operation->box = box != NULL ? *box : dcl_box_of(dcli_array_grid(call->array[operation->body->first_output]));
+    return DCL_OK;
+}
+
+/* Where the storages of this call are, or will be, among the calls of its body that were checked before; NULL: the check
+ * depends on more than the storages. */
+static int64_t *find_checked(struct call *call, const dcl_box *box, bool *checked_out)
+{
+    dcli_known_body *known = call->known;
+    *checked_out = false;
+    for (int k = 0; k < call->count; k++) {
+        const dcli_operand *operand = &call->operation.operand[k];
+        if (operand->view != NULL || operand->declared.count > 0 || operand->declared.approximate)
+            return NULL;
+    }
+    if (box != NULL || known->scalars_in_subscripts)
+        return NULL;
+    for (int c = 0; c < DCLI_CHECKED_CALLS && !*checked_out; c++) {
+        const int64_t *storage = known->checked + c * call->count;
+        *checked_out = true;
+        for (int k = 0; k < call->count && *checked_out; k++)
+            *checked_out = storage[k] == call->operation.operand[k].storage;
+    }
+    return known->checked + known->next_checked * call->count;
+}
+
+/* Check an operation, unless a call with the same storages was checked before: numbers of storages are not used again. */
+static dcl_status check_operation(struct call *call, const dcl_box *box)
+{
+    bool checked;
+    int64_t *storage = find_checked(call, box, &checked);
+    dcl_status status = checked ? DCL_OK : dcli_operation_check(&call->operation);
+    if (status != DCL_OK || storage == NULL || checked)
+        return status;
+    for (int k = 0; k < call->count; k++)
+        storage[k] = call->operation.operand[k].storage;
+    call->known->next_checked = (call->known->next_checked + 1) % DCLI_CHECKED_CALLS;
     return DCL_OK;
 }
 
@@ -193,7 +243,7 @@ static dcl_status prepare_call(struct call *call, const dcl_box *box, const char
     if (status != DCL_OK)
         return status;
     dcli_operation_resolve(&call->operation);
-    return dcli_operation_check(&call->operation);
+    return check_operation(call, box);
 }
 
 static dcl_status check_inputs(const struct call *call)
@@ -261,6 +311,32 @@ static bool writes_partial(const dcli_operation *operation)
     return false;
 }
 
+/* Whether a call can be issued now, without waiting for anything. */
+static bool is_ready(const struct call *call)
+{
+    const dcli_known_body *known = call->known;
+    return known->number > 0 && known->answers_due == 0 && known->status == DCL_OK &&
+           dcli_cluster_has_room(call->cluster);
+}
+
+/* Wait until a call can be issued, and fill its operation again: while it waited, other threads may have exchanged
+ * storages. Afterwards the lock is held until the call is issued. */
+static dcl_status await_turn(struct call *call, const dcl_box *box, int count, const dcl_arg args[])
+{
+    dcl_status status = dcli_body_build(call->cluster, call->known);
+    if (status == DCL_OK)
+        status = dcli_cluster_await_room(call->cluster);
+    if (status == DCL_OK)
+        status = fill_operation(call, box, count, args);
+    if (status != DCL_OK)
+        return status;
+    dcli_operation_resolve(&call->operation);
+    status = check_inputs(call);
+    if (status == DCL_OK && writes_partial(&call->operation))
+        status = dcli_operation_check(&call->operation); /* check again: their maps may have changed, too */
+    return status;
+}
+
 static dcl_status start_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
     dcl_status status = prepare_call(call, box, body, count, args);
@@ -270,26 +346,15 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
                          "for data");
     if (status == DCL_OK)
         status = check_inputs(call);
-    if (status == DCL_OK)
-        status = dcli_body_build(call->cluster, call->known);
-    if (status == DCL_OK)
-        status = dcli_cluster_await_room(call->cluster);
-    if (status != DCL_OK)
-        return status;
-    /* While the call waited, other threads may have exchanged storages: from here on the lock is held. */
-    status = fill_operation(call, box, count, args);
-    if (status != DCL_OK)
-        return status;
-    dcli_operation_resolve(&call->operation);
-    status = check_inputs(call);
-    if (status == DCL_OK && writes_partial(&call->operation))
-        status = dcli_operation_check(&call->operation); /* check again: their maps may have changed, too */
+    if (status == DCL_OK && !is_ready(call))
+        status = await_turn(call, box, count, args);
     return status == DCL_OK ? issue_call(call, box) : status;
 }
 
 dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
-    struct call call = {.cluster = cluster, .own = true};
+    struct call call;
+    begin_call(&call, cluster, false, true, count);
     dcl_status status = start_call(&call, NULL, body, count, args);
     dcli_body_let_go(call.known);
     return status;
@@ -301,7 +366,8 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
     dcl_status status = check_args(cluster, body, tiles, count, args);
     if (cluster == NULL)
         return status;
-    struct call call = {.cluster = cluster, .tiles = tiles};
+    struct call call;
+    begin_call(&call, cluster, tiles, false, status == DCL_OK ? count : 0);
     if (status == DCL_OK)
         status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
@@ -333,7 +399,8 @@ static dcl_status plan_call(struct call *call, const dcl_box *box, const char *b
 dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
                                dcli_planned_fn *look, void *user)
 {
-    struct call call = {.cluster = cluster, .own = true};
+    struct call call;
+    begin_call(&call, cluster, false, true, count);
     return plan_call(&call, NULL, body, count, args, look, user);
 }
 
@@ -345,7 +412,8 @@ dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char
         status = check_args(cluster, body, tiles, count, args);
     if (status != DCL_OK)
         return status;
-    struct call call = {.cluster = cluster, .tiles = tiles};
+    struct call call;
+    begin_call(&call, cluster, tiles, false, count);
     status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)

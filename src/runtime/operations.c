@@ -136,13 +136,24 @@ static dcl_status expect_outcome(dcl_cluster *cluster, int64_t operation, void *
     return DCL_OK;
 }
 
+/* The operation that must be complete before the next one may be issued. */
+static int64_t end_of_window(const dcl_cluster *cluster)
+{
+    return cluster->operations + 1 - (int64_t)cluster->config.window;
+}
+
+bool dcli_cluster_has_room(const dcl_cluster *cluster)
+{
+    return !cluster->files.streaming && cluster->broken == DCL_OK && cluster->complete >= end_of_window(cluster);
+}
+
 dcl_status dcli_cluster_await_room(dcl_cluster *cluster)
 {
     for (;;) {
         dcli_cluster_turn(cluster);
         if (cluster->broken != DCL_OK)
             return dcli_error_adopt(cluster->broken, cluster->broken_text);
-        int64_t least = cluster->operations + 1 - (int64_t)cluster->config.window;
+        int64_t least = end_of_window(cluster);
         if (cluster->complete >= least)
             return DCL_OK;
         dcl_status status = dcli_cluster_wait_silently(cluster, least);
