@@ -27,15 +27,16 @@ typedef struct dcli_mailbox {
      * sending fails; the receiver reads it (acquire) before it takes a message. This gives each message a memory order
      * that the thread sanitizer sees, too, and a receiver knows without a system call that there is no message. */
     _Atomic uint64_t announced;
-    atomic_bool open;
+    atomic_bool open; /* the peer's endpoint is open */
     char rest_of_line[64 - sizeof(_Atomic uint64_t) - sizeof(atomic_bool)];
 } dcli_mailbox;
 
 typedef struct dcli_session {
     uint64_t number;
-    int peer_count, endpoints;
+    int peer_count;
+    int endpoints; /* number of open endpoints; the last one to close frees the session */
     struct dcli_session *next;
-    dcli_mailbox mailbox[]; /* [peer_count] what each peer is sent */
+    dcli_mailbox mailbox[]; /* [peer_count] one of each peer */
 } dcli_session;
 
 struct dcli_net {
@@ -84,7 +85,8 @@ typedef struct dcli_incoming {
 typedef struct dcli_transport {
     /** Send a packed message to a peer that is not lost. Never blocks. Takes over the payload (NULL: none), also on
      *  failure.
-     *  @param descriptor  a descriptor to send along, which remains the caller's; -1: none. */
+     *  @param descriptor  a descriptor to send along, which remains the caller's; -1: none.
+     *  @return as dcli_endpoint_send(). */
     dcl_status (*send)(dcli_endpoint *endpoint, int to, const void *bytes, size_t length, const dcli_payload *payload,
                        int descriptor);
     /** Take the next message without waiting. *incoming->frames have been taken from the pool; this sets the other
@@ -112,21 +114,22 @@ struct dcli_endpoint {
     void *link; /* the transport's own */
     dcli_net *net;
     int self, peer_count;
-    int64_t spin_ns, usual_spin_ns;
-    struct pollfd *polled;        /* [polled_capacity] what the last poll() has found: one of the sets */
-    struct pollfd *polled_set[2]; /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
-    bool in_poll[2];              /* for each poll set: a thread is in poll() with it */
-    int *descriptors;             /* [polled_capacity] memory for the descriptors of the transport */
+    int64_t spin_ns, usual_spin_ns; /* how long a receive polls before it sleeps: now, and unless it is set */
+    struct pollfd *polled;          /* [polled_capacity] what the last poll() has found: one of the sets */
+    struct pollfd *polled_set[2];   /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
+    bool in_poll[2];                /* for each poll set: a thread is in poll() with it */
+    int *descriptors;               /* [polled_capacity] memory for the descriptors of the transport */
     int polled_capacity;
-    bool *lost; /* [peer_count] lost peers: nothing is sent to them or taken from them */
-    int wake_fd;
+    bool *lost;           /* [peer_count] lost peers: nothing is sent to them or taken from them */
+    int wake_fd;          /* eventfd that ends poll(): see dcli_endpoint_wake() */
     atomic_bool woken;    /* a wake-up that no waiting receive has returned for yet */
     atomic_bool sleeping; /* a thread is in poll(), or about to be, and no other has taken its place */
     uint64_t sleeps;      /* number of sleeps so far: shows a thread that wakes whether another one slept after it */
-    dcli_turns turns;     /* see dcli_endpoint_share(); give NULL: one thread alone uses it */
+    dcli_turns turns;     /* how threads take turns; .give NULL: one thread alone uses this endpoint */
     dcli_frames_pool *pool;
-    dcli_pack_buffer packed;
-    int64_t messages, payload_bytes, refused;
+    dcli_pack_buffer packed;         /* the message that is being sent; reused */
+    int64_t messages, payload_bytes; /* sent so far */
+    int64_t refused;                 /* as dcli_endpoint_refused() returns it */
     int64_t most_ahead;    /* tcp: bytes that a peer may have sent and this endpoint not taken; a peer that exceeds it
                               is lost; 0: no limit */
     int speaker;           /* tcp: the peer with a higher limit, because it forwards the host's messages */

@@ -21,12 +21,14 @@ enum {
 typedef struct client {
     uint32_t number;
     unsigned char id[ID_BYTES];
-    bool known;   /* the caller has received a message of it */
-    bool session; /* it was sent OPENED */
-    bool leaving; /* it is being disconnected; further messages are ignored */
-    bool ended;   /* its connection has ended */
-    int64_t heard_ns, second_ns, cut_ns;
-    int in_second; /* messages received since second_ns */
+    bool known;        /* the caller has received a message of it */
+    bool session;      /* it was sent OPENED */
+    bool leaving;      /* it is being disconnected; further messages are ignored */
+    bool ended;        /* its connection has ended */
+    int64_t heard_ns;  /* time of its last message */
+    int64_t second_ns; /* start of the second that `in_second` counts */
+    int64_t cut_ns;    /* if it is leaving: when its connection is ended */
+    int in_second;     /* messages received since second_ns */
     char who[64 + DCLI_FINGERPRINT], key[DCLI_KEY_HEX];
 } client;
 
@@ -277,7 +279,7 @@ static dcl_status look_at(dcli_listener *listener, client *one, dcli_envelope *e
     return DCL_ERR_TIMEOUT;
 }
 
-/** Whether to drop a message of a client. */
+/** Whether to drop a message of a client: it is leaving, sends too many, or this is only a greeting. */
 static bool is_to_be_dropped(dcli_listener *listener, client *one, const dcli_envelope *envelope)
 {
     if (one == NULL || one->leaving)

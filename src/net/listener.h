@@ -41,7 +41,8 @@ typedef struct dcli_listener_terms {
 } dcli_listener_terms;
 
 /** Open a listener. @return DCL_OK; DCL_ERR_INVALID (address; beyond loopback without keys: how to make them),
- *  DCL_ERR_NETWORK (the port is in use, the name cannot be resolved), DCL_ERR_NOMEM. */
+ *  DCL_ERR_NETWORK (the port is in use, the name cannot be resolved), DCL_ERR_TIMEOUT (the name was not resolved within
+ *  10 s), DCL_ERR_NOMEM. */
 dcl_status dcli_listener_open(const dcli_listener_terms *terms, dcli_listener **listener_out);
 /** End all connections and free the listener. NULL is accepted. */
 void dcli_listener_close(dcli_listener *listener);
@@ -76,7 +77,8 @@ int dcli_listener_descriptors(const dcli_listener *listener, int descriptors_out
 const char *dcli_listener_caller(const dcli_listener *listener, uint32_t client);
 /** Public key of a client, in hexadecimal digits; "" for unknown clients and without keys. Borrowed. */
 const char *dcli_listener_key(const dcli_listener *listener, uint32_t client);
-/** Number of malformed messages and of clients that the listener has disconnected. */
+/** Number of clients and connections that the listener has refused, or disconnected because of an invalid message or a
+ *  limit. */
 int64_t dcli_listener_refused(const dcli_listener *listener);
 
 /* ---- a call ---- */
@@ -96,7 +98,7 @@ typedef struct dcli_control_terms {
 
 /** Start connecting to a listener; dcli_control_receive() reports whether that succeeds.
  *  @return DCL_OK, DCL_ERR_INVALID (address, keys; a password beyond loopback), DCL_ERR_NETWORK (the name cannot be
- *          resolved), DCL_ERR_NOMEM. */
+ *          resolved), DCL_ERR_TIMEOUT (it was not resolved within 10 s), DCL_ERR_NOMEM. */
 dcl_status dcli_control_open(const dcli_control_terms *terms, dcli_control **call_out);
 /** End the connection and free the call. NULL is accepted. */
 void dcli_control_close(dcli_control *call);

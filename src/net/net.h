@@ -13,8 +13,10 @@
 
 /** What all endpoints of one program share (the ZeroMQ context). Used by all threads. */
 typedef struct dcli_net dcli_net;
+/** Open a net without tcp. @return DCL_OK, DCL_ERR_NETWORK (too few descriptors are free, libzmq), DCL_ERR_NOMEM. */
 dcl_status dcli_net_open(dcli_net **net_out);
-/** Open a net with tcp. @param io_threads  one thread handles 0.35 GB/s with keys, 2 GB/s without; 0: no tcp. */
+/** Open a net with tcp. @param io_threads  one thread handles 0.35 GB/s with keys, 2 GB/s without; 0: no tcp.
+ *  @return as dcli_net_open(). */
 dcl_status dcli_net_open_io(int io_threads, dcli_net **net_out);
 /** Close the net; all its endpoints must be closed. */
 void dcli_net_close(dcli_net *net);
@@ -42,7 +44,8 @@ typedef struct dcli_shared_link {
 } dcli_shared_link;
 
 /** Make both ends of a link, with descriptors of their own, which exec() closes; pass one end to each process. Nothing
- *  has a name in a file system. @return DCL_OK, DCL_ERR_NETWORK (no descriptors), DCL_ERR_NOMEM. */
+ *  has a name in a file system. @return DCL_OK, DCL_ERR_NETWORK (no descriptors), DCL_ERR_UNSUPPORTED (the system
+ *  cannot protect shared memory), DCL_ERR_NOMEM. */
 dcl_status dcli_shared_link_make(dcli_shared_link ends_out[2]);
 /** Reduce an end to its socket, so that one descriptor is enough to pass it on: its memory's descriptor is put into the
  *  socket through the other end. Closes end->memory. @return DCL_OK or DCL_ERR_NETWORK. */
@@ -60,10 +63,13 @@ void dcli_shared_link_close(dcli_shared_link *end);
  *          DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_open_shared(dcli_net *net, int self, int peer_count, const dcli_shared_link link[],
                                      dcli_endpoint **endpoint_out);
-/** Add the link to a peer that joins later. Takes over the link, also on failure. */
+/** Add the link to a peer that joins later. Takes over the link, also on failure. @return DCL_OK, DCL_ERR_INVALID
+ *  (peer, side, a second link, an endpoint without links), DCL_ERR_PROTOCOL (a descriptor of something else),
+ *  DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_add_link(dcli_endpoint *endpoint, int peer, const dcli_shared_link *link);
 /** Set the pool whose buffers receivers read in place (of dcli_buffers_open_shared()); payloads elsewhere are copied
- *  first. The pool outlives the endpoint. Call it before the first payload is sent. */
+ *  first. The pool outlives the endpoint. Only for an endpoint of dcli_endpoint_open_shared(), before it sends its
+ *  first payload; a later call has no effect. */
 struct dcli_buffers;
 void dcli_endpoint_use_buffers(dcli_endpoint *endpoint, struct dcli_buffers *buffers);
 /** From now on, map memory of payloads for writing where the sender allows it (see dcli_buffers_let_write()), so that a
@@ -89,7 +95,7 @@ typedef struct dcli_payload {
  *          a field out of range), DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_send(dcli_endpoint *endpoint, int to, const dcli_message *message, dcli_payload *payload);
 /** Send a message without payload, with a copy of a descriptor (between processes of one host only); the caller may
- *  close its own. Only a PART may have one. */
+ *  close its own. Only PART and JOINED may have one. @return as dcli_endpoint_send(). */
 dcl_status dcli_endpoint_send_descriptor(dcli_endpoint *endpoint, int to, const dcli_message *message, int descriptor);
 /** A lent descriptor: it stays its owner's while a message waits to be sent, because so many messages can wait that
  *  copies would be too many. The endpoint's thread calls `find`, until the endpoint is closed; `find` must not send. */
@@ -100,7 +106,7 @@ typedef struct dcli_loan {
     int64_t number;
 } dcli_loan;
 /** Send a message with a lent descriptor, which is looked up when there is room to send it (between processes of one
- *  host only). */
+ *  host only). @return as dcli_endpoint_send(); DCL_OK also if `find` returns -1: then nothing is sent. */
 dcl_status dcli_endpoint_send_lent(dcli_endpoint *endpoint, int to, const dcli_message *message, const dcli_loan *loan);
 
 /** A received message. Free it with dcli_received_free(), which also releases the payload. Until then the struct may be
@@ -133,7 +139,7 @@ typedef struct dcli_turns {
 /** Let several threads use an endpoint in turns. A thread that sleeps in dcli_endpoint_receive() gives its turn up
  *  meanwhile. Another one that receives then takes its place: what comes no longer wakes the first one, whose receive
  *  returns DCL_ERR_TIMEOUT when something else does. At most two threads are in dcli_endpoint_receive() at a time.
- *  @return DCL_ERR_NOMEM. */
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns);
 /** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
  *  number of processors. */
@@ -170,7 +176,7 @@ void dcli_endpoint_allow_more(dcli_endpoint *endpoint, int peer, int64_t bytes);
 
 /** Number of messages and payload bytes sent by this endpoint. */
 void dcli_endpoint_counts(const dcli_endpoint *endpoint, int64_t *messages_out, int64_t *payload_bytes_out);
-/** Number of malformed messages dropped by this endpoint. */
+/** Number of malformed messages that this endpoint has dropped; over tcp also of connections that it has refused. */
 int64_t dcli_endpoint_refused(const dcli_endpoint *endpoint);
 
 /* ---- peers on other hosts: tcp ------------------------------------------------------------------------------------ */
@@ -205,18 +211,20 @@ typedef struct dcli_wire_terms {
  *  invalid message is lost, too, after one DCL_ERR_PROTOCOL.
  *  @return DCL_OK; DCL_ERR_INVALID (address, neither or both of keys and password, listening beyond loopback without
  *          keys), DCL_ERR_NETWORK (every port of the range is in use, the name cannot be resolved, ...),
- *          DCL_ERR_NOMEM. */
+ *          DCL_ERR_TIMEOUT (the name was not resolved within 10 s), DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_open_wire(const dcli_wire_terms *terms, dcli_endpoint **endpoint_out);
 /** The bound address of an endpoint with its port, "tcp://10.0.0.1:40123"; "" if it does not listen. Borrowed. */
 const char *dcli_endpoint_address(const dcli_endpoint *endpoint);
-/** Connect to a peer with a lower number, once. Resolving a name may take a while; does not wait for the connection.
- *  @param key  its public key in hexadecimal digits; "": this session has none.
- *  @return DCL_OK, DCL_ERR_INVALID (peer, address, key), DCL_ERR_NETWORK (name), DCL_ERR_NOMEM. */
+/** Connect to a peer with a lower number, once. Does not wait: dcli_endpoint_receive() reports a connection that fails.
+ *  @param address  numeric; a name is refused, because resolving it could block the calling thread.
+ *  @param key      its public key in hexadecimal digits; "": this session has none.
+ *  @return DCL_OK, DCL_ERR_INVALID (peer, address, key, met before; a password beyond loopback), DCL_ERR_NETWORK
+ *          (libzmq, descriptors), DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *address, const char *key);
 /** Accept messages from a peer with a higher number, which connects later or has already connected.
  *  @param key  its public key in hexadecimal digits: only the owner of this key may use the number; "": this session
  *              has none.
- *  @return DCL_OK, DCL_ERR_INVALID (peer, key). */
+ *  @return DCL_OK, DCL_ERR_INVALID (peer, key, expected or lost before, this endpoint does not listen). */
 dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *key);
 
 /** dcli_endpoint_expect() for the session's host: it must have this key or, without keys, the password of

@@ -40,8 +40,8 @@ typedef struct dcli_ring_pair {
 
 /** The head of a record. */
 typedef struct dcli_ring_head {
-    uint32_t length; /* bytes of the body */
-    uint16_t kind, flags;
+    uint32_t length;      /* bytes of the body */
+    uint16_t kind, flags; /* the next three are not used by the ring: see dcli_shared_kind */
     uint64_t value;
 } dcli_ring_head;
 
@@ -75,6 +75,7 @@ void dcli_ring_put(dcli_ring *ring, const dcli_ring_head *head, const void *firs
 bool dcli_ring_must_ring_reader(dcli_ring *ring);
 /** Whether the reader seems to have made room since the last check. */
 bool dcli_ring_has_moved(const dcli_ring *ring);
+/** Announce that the writer is about to sleep while records wait (true), or end that. */
 void dcli_ring_want_room(dcli_ring *ring, bool wants);
 
 /* ---- the reader ---- */

@@ -62,7 +62,7 @@ typedef struct dcli_view {
     bool writable;
     bool (*unmap)(void *user, const void *bytes); /* see dcli_endpoint_map_writable(); NULL: none */
     void *unmap_user;
-    bool forgotten;
+    bool forgotten;         /* its owner will not use it again: unmap it when nothing references it */
     struct dcli_link *link; /* the link to the region's owner; NULL: the link is gone */
     struct dcli_view *next;
 } dcli_view;
@@ -73,11 +73,11 @@ typedef struct dcli_outgoing {
     uint64_t value;
     dcli_shared_place place; /* of its payload, if the flags say that it has one */
     const unsigned char *bytes;
-    size_t length, sent;
-    bool begun;
-    bool quiet;     /* a sleeping peer need not be woken up for it */
-    int descriptor; /* descriptor to send along; -1: none, or already sent */
-    dcli_loan loan; /* .find NULL: the descriptor is not lent */
+    size_t length, sent; /* bytes in all, and bytes written */
+    bool begun;          /* its first record was written, with its descriptor */
+    bool quiet;          /* a sleeping peer need not be woken up for it */
+    int descriptor;      /* descriptor to send along; -1: none, or already sent */
+    dcli_loan loan;      /* .find NULL: the descriptor is not lent */
 } dcli_outgoing;
 
 /** A record that waits for room in the ring or in the socket. */
@@ -96,7 +96,7 @@ typedef struct dcli_link {
     dcli_sealed memory;
     dcli_ring in, out;
 
-    dcli_waiting *first, **last;
+    dcli_waiting *first, **last; /* queue of records that wait for room */
     size_t waiting_bytes;
     int waiting_descriptors;
     bool waits_for_socket; /* the first waiting record waits for room in the socket, not in the ring */
@@ -106,9 +106,10 @@ typedef struct dcli_link {
     uint64_t dropped;   /* number of regions that our pool had freed when `told` was last checked */
 
     unsigned char *message; /* the message that is being received */
-    size_t capacity, length, taken;
-    bool receiving;  /* some pieces have arrived, but not all */
-    dcli_view *view; /* region of that message's payload; NULL: none */
+    size_t capacity;        /* bytes allocated for it */
+    size_t length, taken;   /* its bytes in all, and those that have arrived */
+    bool receiving;         /* some pieces have arrived, but it was not handed over yet */
+    dcli_view *view;        /* region of that message's payload; NULL: none */
     dcli_shared_place place;
     int descriptor; /* descriptor received with that message; -1: none; or DCLI_DESCRIPTOR_MISSING */
     int early;      /* a descriptor that arrived before the record it belongs to; -1: none */
@@ -136,10 +137,11 @@ typedef struct dcli_own {
 typedef struct dcli_shared {
     dcli_link *link;  /* [peer_count] the links to all peers */
     dcli_link **open; /* [open_count] links in one of the states OPEN, ENDED, BROKEN or LOST */
-    int open_count, next;
-    bool polled;        /* poll() was called since arm() */
-    int takes, glances; /* counters since the sockets were last checked */
-    int64_t looked_ns;
+    int open_count;
+    int next;              /* index in `open` of the link from which was taken last; links take turns */
+    bool polled;           /* poll() was called since arm() */
+    int takes, glances;    /* calls of `take`, and looks without a message, since the sockets were last checked */
+    int64_t looked_ns;     /* time of that check, or of the last sleep */
     dcli_buffers *buffers; /* pool from which payloads to send are taken; NULL: none yet */
     bool own_buffers;      /* `buffers` was made by this transport */
     dcli_flight *flight;   /* [flight_count] payloads in use by receivers; unused entries are listed from
@@ -180,6 +182,7 @@ int dcli_packet_descriptor(struct msghdr *packet);
 
 typedef enum dcli_packet { DCLI_PACKET_NONE, DCLI_PACKET_BELL, DCLI_PACKET_DESCRIPTOR, DCLI_PACKET_BAD } dcli_packet;
 
+/** Wake up the other side by a packet. */
 void dcli_link_ring(dcli_link *link);
 /** Send a descriptor over the link's socket. @return false: there is no room, or the link has ended. */
 bool dcli_link_send_descriptor(dcli_link *link, int descriptor);
@@ -213,8 +216,8 @@ void dcli_flights_end_all(dcli_link *link);
 void dcli_link_forget_dropped(dcli_link *link);
 /** Announce a region again with the next payload, because the peer could not map it. */
 void dcli_link_tell_again(dcli_link *link, uint64_t number);
-/** Map a peer's region. Takes over the descriptor. If there is no descriptor or memory for it, payloads in it are
- *  missing; any other failure breaks the link. */
+/** Map a peer's region. Takes over the descriptor. If there is no descriptor for it or it cannot be mapped, payloads in
+ *  it are missing; any other failure ends the link. */
 void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descriptor);
 dcli_view *dcli_view_find(const dcli_link *link, uint64_t number);
 /** Unmap a region of a peer. @return false: no such region. */

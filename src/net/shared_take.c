@@ -144,7 +144,8 @@ static dcl_status take_record(dcli_link *link, const dcli_ring_head *head)
     return DCL_OK;
 }
 
-/* Report the end of a link once, with its reason: broken or ended. */
+/* Report the end of a link with its reason. A violation of the protocol is first reported as DCL_ERR_PROTOCOL, and
+ * counted; every end is then reported as DCL_ERR_NODE_LOST, which closes the link. */
 static dcl_status say_end(dcli_link *link, dcli_incoming *incoming)
 {
     incoming->from = link->peer;

@@ -27,7 +27,8 @@ dcl_status dcli_token_path(const char *address, char *path_out, size_t bytes);
 
 /** Write a token to a file of mode 0600, atomically replacing an old one of this user. Its folder is made if it is
  *  missing (but not the folder's parent) and must be this user's, mode 0700.
- *  @return DCL_OK or DCL_ERR_FILE (folder or old file: owner, mode, kind; what to do). */
+ *  @return DCL_OK, DCL_ERR_FILE (folder or old file: owner, mode, kind; what to do), DCL_ERR_INTERNAL (the system has
+ *          no random numbers). */
 dcl_status dcli_token_write(const char *path, const char token[DCLI_TOKEN]);
 
 /** Read a token file. @param token_out  untouched on failure. @return DCL_OK or DCL_ERR_FILE (missing, another user's,

@@ -69,11 +69,11 @@ typedef struct dcli_wire_peer {
 
 /** Sources of events. Checking one costs system calls, so only those are checked that may have something. */
 typedef enum dcli_wire_source {
-    DCLI_WIRE_OUTGOING,
-    DCLI_WIRE_OUTGOING_EVENTS,
-    DCLI_WIRE_ACCEPTOR,
-    DCLI_WIRE_ACCEPTOR_EVENTS,
-    DCLI_WIRE_ACCEPTOR_ARRIVALS,
+    DCLI_WIRE_OUTGOING,          /* messages of peers to which this one has connected */
+    DCLI_WIRE_OUTGOING_EVENTS,   /* events of those connections */
+    DCLI_WIRE_ACCEPTOR,          /* messages of peers that have connected to this one */
+    DCLI_WIRE_ACCEPTOR_EVENTS,   /* events of those connections */
+    DCLI_WIRE_ACCEPTOR_ARRIVALS, /* bytes over connections that have a limit: see dcli_acceptor.arrivals */
     DCLI_WIRE_SOURCES
 } dcli_wire_source;
 
@@ -91,7 +91,7 @@ typedef struct dcli_wire {
     int host;                /* the peer that must have the host's key or password; -1: none */
     int64_t silence_ms;
     const dcli_log *log;
-    int64_t logged_ns;
+    int64_t logged_ns;             /* time of the last log line about a refused connection; 0: none yet */
     int64_t now_ns;                /* time of the last request for a message */
     int64_t looked_ns;             /* time of the last comparison in wire_ahead.c */
     int64_t beat_due_ns;           /* time of the next heartbeat on all connections */
@@ -115,7 +115,8 @@ int64_t dcli_wire_beat_ns(const dcli_wire *wire);
 void dcli_wire_beat(dcli_endpoint *endpoint);
 int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint);
 /** Seal a frame, which has room for the seal at its end, and send it to a connected peer. Takes over the frames. @param
- *  payload  NULL: none. */
+ *  payload  NULL: none. @return DCL_OK, DCL_ERR_NETWORK (the connection has ended; the peer will be reported as
+ *  lost). */
 dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload);
 /** Handle an established connection: send the waiting messages. */
 void dcli_wire_rise(dcli_endpoint *endpoint, int peer);

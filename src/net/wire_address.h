@@ -34,7 +34,8 @@ typedef struct dcli_resolved {
 /** Resolve the host; an IPv4 address is preferred. Takes at most 10 s; no time for a numeric address. @return DCL_OK;
  *  DCL_ERR_NETWORK (no such name), DCL_ERR_TIMEOUT, DCL_ERR_NOMEM. */
 dcl_status dcli_address_resolve(const dcli_address *address, dcli_resolved *resolved_out);
-/** Resolve with a time limit. 0: for threads that serve others; then a name is DCL_ERR_INVALID. */
+/** Resolve with a time limit. 0: for threads that serve others; then a name is DCL_ERR_INVALID.
+ *  @return otherwise as dcli_address_resolve(). */
 dcl_status dcli_address_resolve_within(const dcli_address *address, int milliseconds, dcli_resolved *resolved_out);
 /** This machine's address on the route to another one. @return false: there is none. */
 bool dcli_address_on_way_to(const dcli_resolved *other, dcli_resolved *own_out);

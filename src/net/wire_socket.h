@@ -85,7 +85,8 @@ typedef struct dcli_acceptor_terms {
     const dcli_keypair *own; /* the acceptor's key pair; NULL: the domain has a password */
     int64_t silence_ms, most_bytes;
     int most_waiting;     /* queued messages of a connection, in either direction; 0: no limit */
-    int most_connections; /* beyond this number, the oldest connection that has sent no message is ended */
+    int most_connections; /* beyond this number (or half of the process's descriptors, if that is less), the oldest
+                             connection over which no message came is ended, unauthenticated ones first */
     /* Limits on bytes of a connection beyond the messages taken from it; 0: no limit of this kind. */
     int64_t most_before; /* limit until the connection is authenticated; DCLI_ACCEPTOR_HANDSHAKE is enough */
     int64_t most_ahead;  /* limit afterwards */
@@ -95,20 +96,22 @@ typedef struct dcli_acceptor_terms {
 
 typedef struct dcli_connection {
     int fd;
-    bool ended, cut;
+    bool ended;       /* it has ended, but dcli_acceptor_next_end() has not reported it yet */
+    bool cut;         /* this side has shut it down, but its end was not seen yet */
     int64_t holder;   /* number by which the caller knows its client or peer; -1: no message has been received over
                          it */
     uint64_t cookie;  /* the system's unique number of the socket, because descriptors are reused; only with a holder */
     bool let_in;      /* it is authenticated */
     uint64_t brought; /* bytes received at the last check */
     uint64_t taken;   /* bytes received when its last message was taken */
-    int64_t since_ns;
+    int64_t since_ns; /* when it was accepted */
 } dcli_connection;
 
 /** An acceptor: a bound ROUTER and its connections. */
 typedef struct dcli_acceptor {
     void *router; /* the socket to which others connect; NULL: it is not open */
-    int fd, port, most;
+    int fd, port;
+    int most;     /* limit of connections */
     int arrivals; /* readable when bytes have arrived that a limit applies to; -1: there is no limit */
     bool has_keys;
     bool unseen; /* some connections were not checked by dcli_acceptor_next_flood() yet */

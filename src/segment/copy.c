@@ -16,7 +16,7 @@ typedef struct loop {
     ptrdiff_t target, source; /* steps in memory in bytes */
 } loop;
 
-/* Loops, the outermost first. */
+/* A copy as nested loops, the outermost first. */
 typedef struct nest {
     int depth;
     loop loops[DCL_MAX_RANK];

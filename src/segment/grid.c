@@ -66,11 +66,11 @@ dcl_box dcl_box_nd(int rank, const int64_t start[], const int64_t count[])
 
 dcl_box dcl_box_of(const dcl_grid *grid) { return dcl_box_nd(grid->rank, grid->origin, grid->extent); }
 
-/* What is wrong with a grid, found without recording an error: dcl_grid_count() answers by its value alone. */
+/* What is wrong with a grid. No error is recorded with it, because dcl_grid_count() reports none. */
 typedef enum grid_fault { FAULT_NONE, FAULT_TYPE, FAULT_RANK, FAULT_EXTENT, FAULT_ORIGIN, FAULT_BYTES } grid_fault;
 
-/* When the size is checked for overflow, axes of extent 0 are left out, so that products over some of the axes are safe
- * everywhere, too. */
+/* Find the first fault of a grid. The check of the size for overflow skips axes of extent 0, so that products of the
+ * extents of some axes cannot overflow elsewhere either. */
 static grid_fault find_fault(const dcl_grid *grid, int *axis_out)
 {
     if (!type_known(grid->type))

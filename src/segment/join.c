@@ -1,8 +1,8 @@
-/* segment/join.c - patterns that become fewer and larger.
+/* segment/join.c - merge patterns into fewer, larger ones.
  *
- * What is dealt in small pieces is planned as many small boxes, though their elements often lie in one pattern: all of a
- * part, one behind the other. Patterns of one shape that lie evenly apart become one, along an axis that they go on or
- * along one that none of them uses, until there are none. */
+ * Under maps of small pieces, plans have many small boxes, although their elements often form one pattern: a whole part
+ * from its first to its last element. Records of equal shape at equal distances are merged into one, along an axis that
+ * they continue or along an unused one, until no more can be merged. */
 #include "segment/join.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static int64_t *offset_of(const patterns *p, int64_t record[], int k) { return r
 
 static int64_t *steps_of(const patterns *p, int64_t record[], int k) { return record + p->at[k] + 1; }
 
-/* Give a record its only spelling: the step of each axis with one element is 0. */
+/* Normalize a record, so that equal patterns are equal records: the step of each axis with one element is 0. */
 static void settle(const patterns *p, int64_t record[])
 {
     for (int m = 0; m < p->rank; m++)
@@ -28,7 +28,8 @@ static void settle(const patterns *p, int64_t record[])
             steps_of(p, record, k)[m] = 0;
 }
 
-/* Whether what lies `apart` goes on along an axis. @param apart  [places] */
+/* Whether a copy of a record at this distance continues it along axis m: the distance is the length of the axis in
+ * every place. @param apart  [places] the distance. */
 static bool goes_on(const patterns *p, int64_t record[], int m, const int64_t apart[])
 {
     int64_t count = counts_of(p, record)[m];
@@ -38,7 +39,7 @@ static bool goes_on(const patterns *p, int64_t record[], int m, const int64_t ap
     return count > 1;
 }
 
-/* Make one axis of two where the outer goes on where the inner ends. */
+/* Merge each pair of axes of which the outer one continues the inner one. */
 static void fold(const patterns *p, int64_t record[])
 {
     int64_t *count = counts_of(p, record);
@@ -55,7 +56,8 @@ static void fold(const patterns *p, int64_t record[])
         }
 }
 
-/* The axis of one index along which records that lie `apart` stand best, or -1: there is none. */
+/* The best unused axis (of one index) for merging records at this distance. An axis that a place prefers (`near`) gains
+ * if the distance of this place is 1, and loses otherwise. @return -1: there is none. */
 static int free_axis(const patterns *p, int64_t record[], const int64_t apart[])
 {
     int best = -1, most = 0;
@@ -75,6 +77,7 @@ static int free_axis(const patterns *p, int64_t record[], const int64_t apart[])
     return best;
 }
 
+/* Whether the steps of axis m may move to axis `along`: none of these places must have step 0 there. */
 static bool may_step(const patterns *p, int64_t record[], int m, int along)
 {
     for (int k = 0; k < p->places; k++)
@@ -83,7 +86,7 @@ static bool may_step(const patterns *p, int64_t record[], int m, int along)
     return true;
 }
 
-/* What has the neighbours of the leading place moves to the axis where these are best. */
+/* Move the axis along which the leading place has step 1 to the axis that this place prefers, if that one is unused. */
 static void move_near(const patterns *p, int64_t record[])
 {
     int64_t *count = counts_of(p, record);
@@ -102,7 +105,8 @@ static void move_near(const patterns *p, int64_t record[])
     }
 }
 
-/* Join `count` records, alike and evenly apart, into the first. @return whether that is possible. */
+/* Merge `count` records of equal shape at equal distances into the first: along an axis that they continue or, if there
+ * are at least `least` of them, along an unused one. @return whether that is possible. */
 static bool unite(const patterns *p, int64_t record[], const int64_t apart[], int64_t count, int least)
 {
     for (int m = 0; m < p->rank; m++)
@@ -119,7 +123,8 @@ static bool unite(const patterns *p, int64_t record[], const int64_t apart[], in
     return true;
 }
 
-/* Whether y goes on where x ends, along an axis in which alone they may differ in length: then x takes it in. */
+/* If y continues x along one axis, add it to x. Their counts may differ along that axis only. @return whether it
+ * does. */
 static bool append(const patterns *p, int64_t x[], int64_t y[])
 {
     int64_t apart[p->places];
@@ -154,7 +159,8 @@ static bool are_alike(const patterns *p, int64_t x[], int64_t y[])
     return alike;
 }
 
-/* A record as it is sorted: by numbers, as there may be millions. Different shapes of one number are told apart later. */
+/* An entry for sorting a record by numbers, because there may be millions. `shape` is a hash: are_alike() distinguishes
+ * shapes with the same hash. */
 struct entry {
     uint64_t shape;
     int64_t place;
@@ -184,7 +190,7 @@ static int by_shape_and_place(const void *a, const void *b)
     return x->shape != y->shape ? (x->shape > y->shape) - (x->shape < y->shape) : by_place(a, b);
 }
 
-/* Sort by the offsets at one place. */
+/* Sort entries. @param place  number of the place by whose offsets `compare` compares. */
 static void sort(const patterns *p, struct entry at[], int64_t count, int place,
                  int (*compare)(const void *, const void *))
 {
@@ -193,7 +199,8 @@ static void sort(const patterns *p, struct entry at[], int64_t count, int place,
     qsort(at, (size_t)count, sizeof at[0], compare);
 }
 
-/* How many records from this one on are alike and evenly apart. @param apart_out  [places], when there are two or more. */
+/* Number of records, from this one on, that have equal shapes and equal distances. @param apart_out  [places] the
+ * distance, if there are at least two. */
 static int64_t series(const patterns *p, const struct entry at[], int64_t count, int64_t apart_out[])
 {
     int64_t n = 1;
@@ -208,7 +215,8 @@ static int64_t series(const patterns *p, const struct entry at[], int64_t count,
     return n;
 }
 
-/* One pass over sorted records. @param least  that make an axis. @return how many are left, at the front. */
+/* Merge series of sorted records in one pass. @param least  number of records needed for a new axis. @return number of
+ * records left, at the front. */
 static int64_t unite_series(const patterns *p, struct entry at[], int64_t count, int least)
 {
     int64_t left = 0, apart[p->places];
@@ -226,8 +234,8 @@ static int64_t unite_series(const patterns *p, struct entry at[], int64_t count,
     return left;
 }
 
-/* Records of one shape, sorted by one place after the other, until that brings nothing. Pairs, which may belong into other
- * patterns, are made only when nothing else is left to try. */
+/* Merge records of equal shape, sorted by one place after the other, until nothing changes. Pairs may belong to
+ * different patterns, so they are merged only when nothing else can be. @return number of records left. */
 static int64_t unite_all(const patterns *p, struct entry at[], int64_t count)
 {
     enum { WORTH = 3 };
@@ -241,7 +249,7 @@ static int64_t unite_all(const patterns *p, struct entry at[], int64_t count)
     return count;
 }
 
-/* Unite neighbours of different lengths along an axis. @return number of records left. */
+/* Merge neighbours that have different counts along one axis. @return number of records left. */
 static int64_t append_all(const patterns *p, struct entry at[], int64_t count)
 {
     int64_t left = 0;

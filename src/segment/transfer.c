@@ -11,7 +11,7 @@
 dcli_transfer dcli_transfer_between(const dcli_region *to, const dcli_region *from)
 {
     assert(memcmp(to->box.count, from->box.count, (size_t)to->box.rank * sizeof(int64_t)) == 0);
-    dcli_transfer transfer; /* what lies beyond the rank is not cleared: there may be millions */
+    dcli_transfer transfer; /* fields beyond the rank are not initialized, because there may be millions of transfers */
     transfer.rank = to->box.rank;
     transfer.to.offset = to->offset;
     transfer.from.offset = from->offset;

@@ -54,7 +54,7 @@ dcli_transfer dcli_transfers_get(const dcli_transfers *list, int64_t n);
 void dcli_transfers_set(dcli_transfers *list, int64_t n, const dcli_transfer *transfer);
 /** Number of elements that all transfers of a list copy. */
 int64_t dcli_transfers_elements(const dcli_transfers *list);
-/** Memory that the list takes. */
+/** Bytes of memory allocated for the list. */
 int64_t dcli_transfers_bytes(const dcli_transfers *list);
 void dcli_transfers_free(dcli_transfers *list);
 

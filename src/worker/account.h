@@ -13,7 +13,7 @@
 typedef enum dcli_use {
     /* uses that last; the quota limits them */
     DCLI_USE_ARRAYS,
-    DCLI_USE_COPIES,
+    DCLI_USE_COPIES, /* replicas */
     DCLI_USE_STAGES, /* stages, tables of kernels, and losses by rounding to pages */
     DCLI_USE_SPARE,  /* memory of the device retained for reuse */
     DCLI_USE_PLANS,

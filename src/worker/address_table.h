@@ -9,7 +9,8 @@
 #include "worker/worker.h"
 
 /** Add the part of a node of this process. @param place  its address; or its place in peer memory, whose descriptors
- *  must stay valid until the part is dropped. */
+ *  must stay valid until the part is dropped. @return DCL_OK; DCL_ERR_PROTOCOL: the part was added before;
+ *  DCL_ERR_NOMEM. */
 dcl_status dcli_address_table_put(dcli_address_table *addresses, int64_t storage, int node,
                                   const dcli_memory_place *place, size_t bytes);
 
@@ -26,8 +27,9 @@ bool dcli_address_table_find_memory(dcli_address_table *addresses, int node, int
                                     size_t *bytes_out);
 /** End memory that its owner has freed: no part in it will be added any more. memfd 0: end all memories of the node. */
 void dcli_address_table_end_memory(dcli_address_table *addresses, int node, int64_t memfd);
-/** dcli_address_table_put() for a part in memory of another process, which was added before. @return DCL_OK;
- *  DCL_ERR_PROTOCOL: the node has announced a part of this storage before; DCL_ERR_NOMEM. */
+/** dcli_address_table_put() for a part in memory of another process, which was added before. @return DCL_OK, also if
+ *  one of the part's allocations is missing here: then dcli_address_table_get() does not find it; DCL_ERR_PROTOCOL: the
+ *  node has announced a part of this storage before; DCL_ERR_NOMEM. */
 dcl_status dcli_address_table_put_part(dcli_address_table *addresses, int node, const dcli_msg_part *part);
 
 /** Find where a part lies: its address (`host`), or its place in memory of another GPU, whose descriptors are borrowed

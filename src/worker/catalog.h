@@ -26,10 +26,12 @@ void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *t
 void dcli_catalog_free(dcli_catalog *catalog);
 void dcli_catalog_release_device(dcli_catalog *catalog);
 
-/** Make an operation from its descriptor. @return DCL_OK; DCL_ERR_PROTOCOL for what a correct host does not send;
- *  DCL_ERR_NOMEM. */
+/** Make an operation from its descriptor. @return DCL_OK; DCL_ERR_PROTOCOL, or the errors of checks of grids, maps,
+ *  boxes, views and accesses (DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_BODY, DCL_ERR_UNSUPPORTED), for what a correct
+ *  host does not send; DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);
-/** Record a storage that was made before this node joined: a CREATE that is not an operation here. */
+/** Record a storage that was made before this node joined: a CREATE that is not an operation here. @return as
+ *  dcli_storage_table_create(); DCL_ERR_PROTOCOL also if it is no CREATE. */
 dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);
 /** Record the replicas that nodes retain from this operation on, and drop those of what it writes; after it is planned
  *  for all nodes concerned. @return DCL_OK or DCL_ERR_NOMEM. */

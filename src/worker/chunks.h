@@ -7,16 +7,16 @@
 
 /** A chunk. A received one holds its message, a made one its bytes. */
 typedef struct dcli_stored_chunk {
-    int peer;
-    bool written;
-    int64_t operation, number;
-    dcli_received received; /* received: the message, whose payload is the data */
-    void *bytes;            /* made: the data, from dcli_buffers_take(); NULL: it is in `slot` */
-    dcli_slot *slot;        /* made: the slot from which the data is being copied to `bytes`; or a slot lent to the
-                          receiver, with the data; or NULL */
-    char *problem;          /* received: the error for which the data was discarded; NULL: it was not discarded */
-    int64_t counted;        /* bytes that it holds */
-    uint64_t crossing;      /* received: ticket of the device's last command that reads the payload; 0: none */
+    int peer;                  /* its sender, or its receiver */
+    bool written;              /* its stream: false: inputs that the receiver reads; true: outputs for their owner */
+    int64_t operation, number; /* number: in its stream; of a made chunk: index in this node's own plan */
+    dcli_received received;    /* received: the message, whose payload is the data */
+    void *bytes;               /* made: the data, from dcli_buffers_take(); NULL: it is in `slot` */
+    dcli_slot *slot;           /* made: the slot from which the data is being copied to `bytes`; or a slot lent to the
+                                  receiver, with the data; or NULL */
+    char *problem;             /* received: the error for which the data was discarded; NULL: it was not discarded */
+    int64_t counted;           /* bytes that it holds */
+    uint64_t crossing;         /* received: ticket of the device's last command that reads the payload; 0: none */
     struct dcli_stored_chunk *next;
 } dcli_stored_chunk;
 

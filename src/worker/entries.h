@@ -13,12 +13,12 @@
 
 /** An operation that this peer has begun and not retired, with all that it uses. */
 typedef struct dcli_entry {
-    dcli_operation operation;      /* must be first: the operation's address is also the entry's */
-    dcli_msg_operation descriptor; /* its strings are copied, its operands are not */
-    dcli_kernel *kernel;
-    dcli_known_storage *held[DCLI_MAX_PARAMS];
-    dcli_transform *views;       /* [view_count] views that operands point to */
-    dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
+    dcli_operation operation;                  /* must be first: the operation's address is also the entry's */
+    dcli_msg_operation descriptor;             /* its strings are copied, its operands are not */
+    dcli_kernel *kernel;                       /* its body; NULL: it is no loop body */
+    dcli_known_storage *held[DCLI_MAX_PARAMS]; /* [operand] the storage; NULL: a scalar */
+    dcli_transform *views;                     /* [view_count] views that operands point to */
+    dcli_shared_layout **shapes;               /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
     int64_t *numbers;        /* the numbers of all declarations, to which operands point; NULL: none */
     dcli_cached_plan **plan; /* [peers] held plans of this operation for the peers that were looked up; else NULL */

@@ -26,7 +26,7 @@ typedef struct dcli_posted {
     dcli_msg_operation operation;
     dcli_lent *lent; /* READ, WRITE: the program's memory; else NULL */
     int64_t strides[DCL_MAX_RANK];
-    int node;
+    int node;     /* for a message or meeting: the node; DCL_ALL_NODES; or node_count, the host itself */
     void *packed; /* the packed message; NULL: it is a descriptor in `operation` */
     size_t packed_bytes;
     dcli_msg_operand operand[]; /* [operation.operand_count], followed by its views, declarations and their numbers */

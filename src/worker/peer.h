@@ -39,8 +39,8 @@ static inline int64_t dcli_window_bytes(const dcl_config *config)
 typedef struct dcli_running {
     dcli_entry *entry;
     int64_t operation, batch;
-    int64_t kernel; /* number of the body */
-    uint64_t ticket;
+    int64_t kernel;              /* number of the body */
+    uint64_t ticket;             /* ticket of its last command: it has ended when that has */
     dcl_status status;           /* not DCL_OK: only some of its kernels were started */
     dcli_memory *arena, *report; /* memory of its stages, and of its report of stray accesses; released when it has
                                     ended; NULL: none */
@@ -79,7 +79,7 @@ typedef enum dcli_start {
 
 /** A node that was reported as lost to the host's worker. */
 typedef struct dcli_loss {
-    bool due;
+    bool due;       /* it was not handled yet */
     char seen[255]; /* how the loss was noticed */
 } dcli_loss;
 
@@ -117,7 +117,8 @@ typedef struct dcli_copying dcli_copying;
 /** Host: reports of lost connections that are not decided yet; see suspects.h. */
 typedef struct dcli_suspects {
     dcli_doubt *node;    /* [node_count] what is suspected of each node */
-    bool *at_odds;       /* [node_count] nodes that have answered this question */
+    bool *at_odds;       /* [node_count * node_count] for each pair, by its lower and then its higher number: one of
+                            the two has reported that it cannot reach the other */
     int64_t gathered_ns; /* the time at which the reports are decided; 0: there are none */
     int64_t next_ns;     /* time of the next decision; INT64_MAX: none */
 } dcli_suspects;
@@ -126,21 +127,23 @@ typedef struct dcli_suspects {
 typedef struct dcli_outbox {
     pthread_mutex_t lock; /* guards the fields below */
     dcli_loss *loss;      /* [node_count], allocated in advance: reporting a loss needs no memory */
-    int losses_due;
+    int losses_due;       /* number of entries of `loss` that are due */
     struct dcli_posted *first, *last;
-    bool stop, asleep;
-    bool held; /* more items are being queued that must be taken together */
+    bool stop;   /* dcli_host_stop() was called */
+    bool asleep; /* the host's worker sleeps, or is about to: whoever queues an item wakes it */
+    bool held;   /* more items are being queued that must be taken together */
 } dcli_outbox;
 
 /** Host: the current question to all nodes; one at a time. */
 struct dcli_question {
     pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
-    bool asking, all;
+    bool asking;  /* a thread waits for answers */
+    bool all;     /* no node has answered no */
     bool stopped; /* dcli_host_stop_asking() was called: nobody waits any more */
     int64_t number;
     int answers;
-    bool *answered; /* [node_count] */
+    bool *answered; /* [node_count] nodes that have answered this question */
 };
 
 /** The part of a worker that only the host's has. Used by the thread that serves it, unless noted otherwise. */
@@ -210,15 +213,16 @@ struct dcli_worker {
     dcli_process_data *process_data; /* that of the terms, or its own */
     dcli_catalog catalog;
     dcli_node *node;
-    dcli_chunks received, made;
-    dcl_counters counters;
-    int64_t count_messages; /* messages that ask for counters, or carry them: not counted in messages_sent */
-    bool started, stopping;
-    dcl_status broken; /* DCL_OK, or why this worker cannot continue */
-    bool *absent;      /* [node_count + 1] numbers that no node had when this worker was opened */
-    bool *gone;        /* [node_count + 1] nodes that are lost or have not joined */
-    int64_t epoch;     /* increases with every loss and join */
-    dcli_risen *risen; /* [node_count] last reports of children; NULL: none yet */
+    dcli_chunks received, made; /* chunks that were received and not used yet; made and not sent yet */
+    dcl_counters counters;      /* except messages_sent and bytes_sent, which the endpoint counts */
+    int64_t count_messages;     /* messages that ask for counters, or carry them: not counted in messages_sent */
+    bool started;               /* it has a thread of its own */
+    bool stopping;              /* the loop ends after this turn */
+    dcl_status broken;          /* DCL_OK, or why this worker cannot continue */
+    bool *absent;               /* [node_count + 1] numbers that no node had when this worker was opened */
+    bool *gone;                 /* [node_count + 1] nodes that are lost or have not joined */
+    int64_t epoch;              /* increases with every loss and join */
+    dcli_risen *risen;          /* [node_count] last reports of children; NULL: none yet */
 };
 
 /* Carry out an action of the state machine, or store it if it would have to wait for the device. act.c. */
@@ -348,6 +352,8 @@ void dcli_host_close(dcli_worker *worker);
 /** Pass a descriptor to the state machine. `lent`, `strides`: host, READ and WRITE. */
 dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, dcli_lent *lent,
                                const int64_t strides[]);
+/** Send a message of this session. Nothing is sent to a node that is gone; if nodes are processes, a broken connection
+ *  is no error either, because the endpoint reports the loss. Takes over the payload, also on failure. */
 dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dcli_payload *payload);
 /** Get the counters for a MARKS message: [DCLI_MSG_COUNTERS]. */
 void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[]);

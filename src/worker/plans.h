@@ -52,7 +52,8 @@ typedef struct dcli_plans {
                               added */
     int self;
     dcli_plan_cache *cache;
-    int sharers; /* number of peers that share plans; each counts its part of a plan's bytes */
+    int sharers; /* number of peers of this process; each counts an equal part of the bytes of plans of other nodes'
+                    tasks, which they share */
     dcli_cached_plan *bucket[DCLI_PLAN_BUCKETS];
     dcli_cached_plan *oldest, *newest; /* ends of the list in the order of last use */
     dcli_naming *naming[DCLI_PLAN_BUCKETS];

@@ -11,7 +11,8 @@
 void dcli_show_begin(dcli_worker *worker);
 /** Stop telling them, before the device is closed. */
 void dcli_show_end(dcli_worker *worker);
-/** Announce our part of a storage to the others. */
+/** Announce this node's part of a storage to the nodes that read it in place; nothing happens if its memory cannot be
+ *  shared. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held);
 
 /** Handle the announcement of a peer's part. */

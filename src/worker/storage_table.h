@@ -55,13 +55,15 @@ void dcli_storage_table_release_device(dcli_storage_table *storage_table);
 
 /** Find a storage by its number; NULL: there is none. */
 dcli_known_storage *dcli_storage_table_find(const dcli_storage_table *storage_table, int64_t storage);
-/** Create the storage that a CREATE describes, without memory. @return DCL_OK; DCL_ERR_PROTOCOL, DCL_ERR_NOMEM. */
+/** Create the storage that a CREATE describes, without memory. @return DCL_OK; DCL_ERR_PROTOCOL (it exists, or its map
+ *  has too many nodes); DCL_ERR_INVALID (grid, map); DCL_ERR_NOMEM. */
 dcl_status dcli_storage_table_create(dcli_storage_table *storage_table, const dcli_msg_operation *descriptor);
 /** Free all cached layouts that no storage uses. */
 void dcli_storage_table_trim(dcli_storage_table *storage_table);
 /** Remove a storage. The caller releases its memory. */
 void dcli_storage_table_drop(dcli_storage_table *storage_table, dcli_known_storage *held);
-/** Get the layout of a storage in another shape; end its use with dcli_storage_table_end_layout(). */
+/** Get the layout of a storage in another shape; end its use with dcli_storage_table_end_layout(). @return DCL_OK;
+ *  DCL_ERR_INVALID, DCL_ERR_UNSUPPORTED (elements would have to move); DCL_ERR_NOMEM. */
 dcl_status dcli_storage_table_shape(dcli_storage_table *storage_table, dcli_known_storage *held,
                                     const dcli_msg_view *view, dcli_shared_layout **shape_out);
 /** End a use of a layout. Some unused layouts are retained with their plans, for arrays that are remapped back and

@@ -1,9 +1,9 @@
 /* worker/tree.h - the tree along which descriptors reach many nodes, and the host learns of completion.
  *
- * If a session begins with more than `fanout` nodes, these form a tree: the host sends to the first f nodes, and node p
- * forwards the host's messages to nodes f*(p+1) .. f*(p+1)+f-1. A node that joined late, or whose parent was lost, is
- * attached to the host. Watermarks travel upwards: each node sends its parent the minimum of its own and of what its
- * children have reported. With no more than `fanout` nodes, all are attached to the host.
+ * If a session begins with more than f = `fanout` nodes, these form a tree: the host sends to the first f nodes, and
+ * node p forwards the host's messages to nodes f*(p+1) .. f*(p+1)+f-1. A node that joined late, or whose parent was
+ * lost, is attached to the host. Watermarks travel upwards: each node sends its parent the minimum of its own and of
+ * what its children have reported. With no more than `fanout` nodes, all are attached to the host.
  *
  * KERNEL and OPERATIONS travel down, in order. The host stores messages that may not have reached everyone, and sends
  * them again to the children of a lost node; a node ignores repetitions.
@@ -31,12 +31,13 @@ void dcli_tree_free(dcli_worker *worker);
 /** Host: a FAILED or REPORT of a node has arrived. These are sent directly, watermarks along the tree; watermarks that
  *  count one of these are held until it has arrived. */
 dcl_status dcli_tree_take_notice(dcli_worker *worker, int from);
-/** Handle a child's report of what all nodes below it have reached. */
+/** Handle a child's report of what it and all nodes below it have reached. */
 dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen);
 /** Nodes of a tree: send the parent the least watermarks of this node and of those below it, and their counts of FAILED
  *  and REPORT, if any of these has changed since the last report. */
 dcl_status dcli_tree_rise(dcli_worker *worker);
-/** Handle a loss: the host sends stored messages again to the lost node's children; these report to the host. */
+/** Handle a loss: the host sends stored messages again to the lost node's children, which are now its own; every node
+ *  reports its watermarks again, to its present parent. */
 dcl_status dcli_tree_mend(dcli_worker *worker, int lost);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct dcli_turn {
     bool lingers;         /* nobody serves: the own thread waits until it is summoned, or until LINGER_NS have passed */
     bool summoned;        /* while `taken` or `lingers`: something was queued, so the own thread must not linger */
     bool resting, serves; /* own thread: it is waiting for its turn; it has started and not ended */
-    bool is_usual;        /* the program usually waits right after its calls */
+    bool is_usual;        /* the program waited within 50 us of its last call, and is expected to do so again */
     int64_t taken_ns, left_ns, posted_ns; /* when a thread of the program last took the turn, and left it; time of
                                              the first call since then, 0: none */
 } dcli_turn;
@@ -42,6 +42,7 @@ void dcli_turn_serves(struct dcli_worker *host, bool serves);
  *  thread may be planning for long. @return false: it has not got the turn: another thread of the program serves, the
  *  worker has ended, or the time is over. */
 bool dcli_turn_take(struct dcli_worker *host, int64_t until_ns);
+/** By a thread of the program: its turn ends. */
 void dcli_turn_leave(struct dcli_worker *host);
 /** Announce that something was queued for the worker; any thread may call it. If nobody serves, the worker's own thread
  *  wakes: at once or, if the program usually waits after its calls and then serves itself, after LINGER_NS. @return

@@ -124,11 +124,12 @@ void dcli_worker_close(dcli_worker *worker);
 const dcl_device_info *dcli_worker_device(const dcli_worker *worker);
 /** What the node can do with others' memory: flags DCLI_CAN_... (base/ways.h). */
 uint8_t dcli_worker_can(const dcli_worker *worker);
+/** The kind of a node's device: dcli_device_kind(). */
 const char *dcli_worker_kind(const dcli_worker *worker);
 
 /* ---- the host's worker: any thread may call these functions, which only queue ---- */
 
-/** Queue a descriptor for all nodes (strings and operands are copied). While the nodes are busy, up to
+/** Queue a descriptor for all nodes (a copy, with its strings and arrays). While the nodes are busy, up to
  *  DCLI_MOST_OPERATIONS descriptors are combined into a message.
  *  @param lent     READ, WRITE: address of the element at the box's first index, referenced as long as needed; else
  *                  NULL.
@@ -162,9 +163,11 @@ void dcli_host_look_again(dcli_worker *host);
  *  the host's. @return also DCL_ERR_TIMEOUT, without a sentence: a node has not answered within 10 s. */
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,
                           bool *all_see_out);
-/** Have all nodes send their counters to the hook. Waits as dcli_host_sees(). */
+/** Have all nodes send their counters to the hook. Waits as dcli_host_sees(). @return also DCL_ERR_TIMEOUT, with a
+ *  sentence. */
 dcl_status dcli_host_count(dcli_worker *host);
-/** End all waits in dcli_host_sees() and dcli_host_count(), also of later calls: the answer is "not all". */
+/** End all waits in dcli_host_sees() and dcli_host_count(), also of later calls: not all see the file; the counters are
+ *  DCL_ERR_TIMEOUT. */
 void dcli_host_stop_asking(dcli_worker *host);
 /** Tell all nodes to stop, then end the host's worker, too. Everything is complete before. */
 void dcli_host_stop(dcli_worker *host);
