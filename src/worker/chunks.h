@@ -12,8 +12,8 @@ typedef struct dcli_stored_chunk {
     int64_t operation, number; /* number: in its stream; of a made chunk: index in this node's own plan */
     dcli_received received;    /* received: the message, whose payload is the data */
     void *bytes;               /* made: the data, from dcli_buffers_take(); NULL: it is in `slot` */
-    dcli_slot *slot;           /* made: the slot from which the data is being copied to `bytes`; or a slot lent to the
-                                  receiver, with the data; or NULL */
+    dcli_slot *slot;           /* made: the slot that is filled: its data is then copied to `bytes`, or it is lent to
+                                  the receiver, or its memory is that of the message; NULL: none */
     char *problem;             /* received: the error for which the data was discarded; NULL: it was not discarded */
     int64_t counted;           /* bytes that it holds */
     uint64_t crossing;         /* received: ticket of the device's last command that reads the payload; 0: none */
