@@ -523,9 +523,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     if (first) /* only after start(), so that a driver that hangs while it starts a kernel counts as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *start_out = DCLI_START_RUNS;
-    /* Reads of other GPUs' memory end with the batch, not with its start. */
-    bool has_read = !prepared->lowered.reads_peers && !dcli_device_reads_peers(worker->as_node->device);
-    if (running.status == DCL_OK && has_read && worker->terms.node_count > 1)
+    if (running.status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
         return dcli_node_batch_read(worker->node, running.operation, batch);
     return DCL_OK;
 }

@@ -80,7 +80,9 @@ static int64_t made_bytes(const struct dcli_open_op *op, const dcli_batch *batch
 static bool may_start(const dcli_node *node, struct dcli_open_op *op)
 {
     const dcli_batch *batch = &op->own->batch[op->started];
-    if (!chunks_arrived(op, batch) || !dcli_writes_allowed(node, op) || !dcli_reads_allowed(node, op))
+    if (!chunks_arrived(op, batch) || !dcli_writes_allowed(node, op))
+        return false;
+    if (batch->reads_parts && !dcli_reads_allowed(node, op))
         return false;
     return node->made_unsent == 0 || node->made_unsent + made_bytes(op, batch) <= node->terms.made_bytes;
 }

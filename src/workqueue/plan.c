@@ -209,6 +209,20 @@ static dcl_status fill_plan(dcli_builder *builder)
     }
 }
 
+/* Whether a batch reads parts of peers in place: in kernels, or to fill its stages. */
+static bool reads_parts(const dcli_operation *operation, const dcli_plan *plan, const dcli_batch *batch)
+{
+    int64_t accesses = operation->body != NULL ? operation->body->access_count : 0;
+    bool reads = false;
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count && !reads; w++)
+        for (int64_t a = 0; a < accesses && !reads; a++)
+            reads = plan->binding[plan->work[w].first_binding + a].kind == DCLI_SPACE_PEER;
+    for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count && !reads; s++)
+        for (int64_t p = plan->stage[s].first_in; p < plan->stage[s].first_in + plan->stage[s].in_count && !reads; p++)
+            reads = plan->piece[p].kind == DCLI_SPACE_PEER;
+    return reads;
+}
+
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan **plan_out)
 {
     size_t peers = (size_t)terms->node_count + 1;
@@ -222,6 +236,9 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
         status = fill_plan(&builder);
     if (status == DCL_OK)
         builder.plan->local = dcli_operation_is_local(operation);
+    for (int64_t b = 0; status == DCL_OK && b < builder.plan->batch_count; b++)
+        builder.plan->batch[b].reads_parts =
+            operation->kind != DCLI_OP_FORALL || reads_parts(operation, builder.plan, &builder.plan->batch[b]);
     if (status == DCL_OK && builder.plan->chunk_count > 0)
         status = check_pool(&builder);
     if ((operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE) && builder.plan != NULL)

@@ -25,7 +25,8 @@ typedef struct dcli_plan_terms {
     int64_t kept_bytes;         /* most bytes of replicas at a node, without padding */
     int64_t early_bytes;        /* most bytes of peers' parts that a batch copies when it starts: dcli_stage.early */
     int64_t local_bytes;        /* batches that use own parts only are joined up to so many bytes of the first
-                                   output, and batch_bytes of stages, and put before the others; 0: they are not */
+                                   output, and batch_bytes of stages, and put before the others (half of them, if
+                                   the others only read peers' parts in place); 0: they are not */
     const dcli_directory *directory; /* the record of replicas before this operation; NULL: there are none */
     bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;                  /* for tests: do not use plan_points.c */
@@ -128,6 +129,7 @@ typedef struct dcli_batch {
     int64_t first_stage, stage_count;
     int64_t first_chunk, chunk_count; /* T chunks that this batch is the first to read */
     int64_t first_made, made_count;   /* U chunks it makes */
+    bool reads_parts;                 /* it reads parts of peers in place, so these must be ready */
 } dcli_batch;
 
 typedef struct dcli_plan_detail dcli_plan_detail; /* defined in plan_detail.h */

@@ -120,6 +120,23 @@ static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const s
                                          : DCL_OK;
 }
 
+/* Bind accesses that read nothing as another access of the same array that is bound to the own part. Then works at
+ * opposite edges of a grid, whose reads leave it in different accesses, have the same arguments and need one launch. */
+static void bind_empty(const dcli_builder *builder, const struct dcli_view views[], dcli_binding bindings[])
+{
+    const dcli_body *body = builder->operation->body;
+    for (int a = 0; a < body->access_count; a++) {
+        if (!views[a].empty || body->access[a].reach != DCLI_REACH_AFFINE || body->access[a].written)
+            continue;
+        for (int b = 0; b < body->access_count; b++)
+            if (body->access[b].param == body->access[a].param && bindings[b].kind == DCLI_SPACE_OWN &&
+                body->access[b].reach == DCLI_REACH_AFFINE && !views[b].empty) {
+                bindings[a] = bindings[b];
+                break;
+            }
+    }
+}
+
 static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool checked, struct dcli_view views[])
 {
     int accesses = builder->operation->body->access_count;
@@ -135,6 +152,8 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
         return DCL_ERR_NOMEM;
     for (int a = 0; a < accesses && status == DCL_OK; a++)
         status = bind(builder, a, box, &views[a], &bindings[a]);
+    if (checked && status == DCL_OK && !builder->operation->body->tile_kernel)
+        bind_empty(builder, views, bindings);
     return status;
 }
 

@@ -1,8 +1,9 @@
 /* workqueue/plan_local.c - batches that use own parts only: joined, and put before those that wait for other nodes.
  *
  * A batch is small for the sake of what it stages. One that stages little may be large, which saves launches; and what
- * is computed first needs nothing from others, so that their elements arrive meanwhile. The chunks of a plan keep their
- * order. */
+ * is computed first needs nothing from others, so that their elements arrive meanwhile. If other batches only read
+ * peers' parts in place, half of the local ones follow them: peers that will write these parts then learn early that
+ * they have been read, and this node computes meanwhile. The chunks of a plan keep their order. */
 #include "workqueue/plan_local.h"
 
 #include "base/alloc.h"
@@ -88,19 +89,34 @@ static int64_t join(dcli_builder *builder, bool local_out[], int64_t number_out[
     return count;
 }
 
-/* Put the local batches first. @param number  [before] for each batch before the joining: the one that contains it;
- * updated. */
-static dcl_status put_first(dcli_plan *plan, const bool local[], int64_t before, int64_t number[])
+/* Number of local batches that come first. */
+static int64_t first_local(const dcli_plan *plan, const bool local[])
+{
+    int64_t count = 0;
+    bool exchanges = false;
+    for (int64_t b = 0; b < plan->batch_count; b++) {
+        count += local[b];
+        exchanges = exchanges || plan->batch[b].chunk_count > 0 || plan->batch[b].made_count > 0;
+    }
+    return exchanges || count == plan->batch_count ? count : (count + 1) / 2;
+}
+
+/* Reorder the batches: the first `first` local ones, those that are not local, the other local ones. @param number
+ * [before] for each batch before the joining: the one that contains it; updated. */
+static dcl_status reorder(dcli_plan *plan, const bool local[], int64_t first, int64_t before, int64_t number[])
 {
     int64_t *to = dcli_malloc((size_t)plan->batch_count * sizeof *to), next = 0;
     dcli_batch *sorted = dcli_malloc((size_t)plan->batch_count * sizeof *sorted);
     dcl_status status = to == NULL || sorted == NULL ? DCL_ERR_NOMEM : DCL_OK;
-    for (int turn = 0; turn < 2 && status == DCL_OK; turn++)
-        for (int64_t b = 0; b < plan->batch_count; b++)
-            if (local[b] == (turn == 0)) {
+    for (int turn = 0; turn < 3 && status == DCL_OK; turn++)
+        for (int64_t b = 0, seen = 0; b < plan->batch_count; b++) {
+            int own_turn = !local[b] ? 1 : seen < first ? 0 : 2;
+            seen += local[b];
+            if (own_turn == turn) {
                 sorted[next] = plan->batch[b];
                 to[b] = next++;
             }
+        }
     for (int64_t b = 0; b < plan->batch_count && status == DCL_OK; b++)
         plan->batch[b] = sorted[b];
     for (int64_t b = 0; b < before && status == DCL_OK; b++)
@@ -122,7 +138,7 @@ dcl_status dcli_plan_local_first(dcli_builder *builder)
     dcl_status status = local == NULL || number == NULL ? DCL_ERR_NOMEM : DCL_OK;
     if (status == DCL_OK) {
         plan->batch_count = join(builder, local, number);
-        status = put_first(plan, local, before, number);
+        status = reorder(plan, local, first_local(plan, local), before, number);
     }
     for (int64_t c = 0; c < plan->chunk_count && status == DCL_OK; c++) {
         plan->chunk[c].first_batch = number[plan->chunk[c].first_batch];

@@ -277,15 +277,17 @@ Test(lower, consecutive_tiles_are_one_row)
     cr_assert_gt(plan->batch[0].work_count, 32 * 2, "several works a tile");
     dcli_lowered lowered = {0};
     cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
-    int64_t rows = 0, elements = 0, length = dcli_row_length(operation->body);
+    int64_t sets = 0, rows = 0, elements = 0, length = dcli_row_length(operation->body);
     int count = dcli_row_at(operation->body, DCLI_ROW_COUNT, 0);
     for (int64_t l = 0; l < lowered.launch_count; l++)
-        for (int64_t r = 0; r < lowered.launch[l].row_count; r++) {
-            const int64_t *row = lowered.launch[l].row + r * length;
-            rows++;
-            elements += row[count] * row[count + 1];
+        for (int64_t s = 0; s < lowered.launch[l].set_count; s++) {
+            const int64_t *row = lowered.launch[l].row + s * length;
+            rows += lowered.launch[l].set[s].count;
+            elements += lowered.launch[l].set[s].count * row[count] * row[count + 1];
+            sets++;
         }
     cr_expect_eq(rows, 3, "the inside, and the first and last column: %d rows", (int)rows);
+    cr_expect_eq(sets, 2, "both columns are one launch: %d launches", (int)sets);
     cr_expect_eq(elements, 256 * 256);
     dcli_lowered_free(&lowered);
     dcli_plan_free(plan);

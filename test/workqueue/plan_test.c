@@ -235,14 +235,14 @@ Test(plan, works)
     expect_works("all at home", same, 0, &send, "[0:40]: own own\n");
     /* The inside reads its own part; at the seam a stage; at the grid's edge checks. */
     expect_works("stencil, left half", stencil, 0, &send,
-                 "[1:39]: own own own\n[39:40]: own own stage\n[0:1] checked: own stage own\n");
+                 "[1:39]: own own own\n[39:40]: own own stage\n[0:1] checked: own own own\n");
     expect_works("stencil, right half, in place", stencil, 1, &place,
-                 "[41:79]: own own own\n[40:41]: own peer 0 own\n[79:80] checked: own own stage\n");
+                 "[41:79]: own own own\n[40:41]: own peer 0 own\n[79:80] checked: own own own\n");
     expect_works("all elsewhere, in place", far, 0, &place, "[0:40]: own peer 1\n");
     place.early_bytes = 40 * 8;
     expect_works("little elsewhere, in place", far, 0, &place, "[0:40]: own stage\n");
     expect_works("less elsewhere, in place", stencil, 1, &place,
-                 "[41:79]: own own own\n[40:41]: own stage own\n[79:80] checked: own own stage\n");
+                 "[41:79]: own own own\n[40:41]: own stage own\n[79:80] checked: own own own\n");
     place.early_bytes--;
     expect_works("more elsewhere, in place", far, 0, &place, "[0:40]: own peer 1\n");
     place.early_bytes = 0;
@@ -281,10 +281,10 @@ ParameterizedTestParameters(plan, borders)
          {0},
          "[0:128, 1:127]: own own own\n"
          "[0:128, 127:128]: own own own\n"
-         "[0:128, 0:1] checked: own stage own\n"
+         "[0:128, 0:1] checked: own own own\n"
          "[0:128, 129:255]: own own own\n"
          "[0:128, 128:129]: own own own\n"
-         "[0:128, 255:256] checked: own own stage\n"},
+         "[0:128, 255:256] checked: own own own\n"},
         {"with lower bounds",
          "rows:block(128x128)",
          "C(i,j) = A(i,j-1) + A(i,j+1);",
@@ -293,10 +293,10 @@ ParameterizedTestParameters(plan, borders)
          {-5, 1000},
          "[-5:123, 1001:1127]: own own own\n"
          "[-5:123, 1127:1128]: own own own\n"
-         "[-5:123, 1000:1001] checked: own stage own\n"
+         "[-5:123, 1000:1001] checked: own own own\n"
          "[-5:123, 1129:1255]: own own own\n"
          "[-5:123, 1128:1129]: own own own\n"
-         "[-5:123, 1255:1256] checked: own own stage\n"},
+         "[-5:123, 1255:1256] checked: own own own\n"},
         {"corners",
          "rows:block(128x128)",
          "C(i,j) = A(i-1,j-1) + A(i+1,j+1);",
@@ -307,16 +307,16 @@ ParameterizedTestParameters(plan, borders)
          "[127:128, 1:127]: own own own\n"
          "[127:128, 127:128]: own own own\n"
          "[1:127, 127:128]: own own own\n"
-         "[0:1, 0:127] checked: own stage own\n"
-         "[0:1, 127:128] checked: own stage own\n"
-         "[1:127, 0:1] checked: own stage own\n"
-         "[127:128, 0:1] checked: own stage own\n"
+         "[0:1, 0:127] checked: own own own\n"
+         "[0:1, 127:128] checked: own own own\n"
+         "[1:127, 0:1] checked: own own own\n"
+         "[127:128, 0:1] checked: own own own\n"
          "[1:127, 129:255]: own own own\n"
          "[127:128, 128:129]: own own own\n"
          "[127:128, 129:255]: own own own\n"
          "[1:127, 128:129]: own own own\n"
-         "[0:1, 128:256] checked: own stage own\n"
-         "[1:128, 255:256] checked: own own stage\n"
+         "[0:1, 128:256] checked: own own own\n"
+         "[1:128, 255:256] checked: own own own\n"
          "[129:255, 1:127]: own own own\n"
          "[128:129, 1:127]: own own own\n"
          "[128:129, 127:128]: own own own\n"
@@ -329,8 +329,8 @@ ParameterizedTestParameters(plan, borders)
          "[255:256, 128:129]: own own stage\n"
          "[255:256, 129:255]: own own stage\n"
          "[129:255, 128:129]: own own own\n"
-         "[128:129, 255:256] checked: own own stage\n"
-         "[129:256, 255:256] checked: own own stage\n"},
+         "[128:129, 255:256] checked: own own own\n"
+         "[129:256, 255:256] checked: own own own\n"},
         {"three axes",
          "rows:block(32x32x32)",
          "C(i,j,k) = A(i,j-1,k) + A(i,j,k+1);",
@@ -339,19 +339,19 @@ ParameterizedTestParameters(plan, borders)
          {0},
          "[0:32, 1:32, 0:31]: own own own\n"
          "[0:32, 1:32, 31:32]: own own own\n"
-         "[0:32, 0:1, 0:31] checked: own stage own\n"
-         "[0:32, 0:1, 31:32] checked: own stage own\n"
+         "[0:32, 0:1, 0:31] checked: own own own\n"
+         "[0:32, 0:1, 31:32] checked: own own own\n"
          "[0:32, 1:32, 32:63]: own own own\n"
-         "[0:32, 0:1, 32:64] checked: own stage own\n"
-         "[0:32, 1:32, 63:64] checked: own own stage\n"
+         "[0:32, 0:1, 32:64] checked: own own own\n"
+         "[0:32, 1:32, 63:64] checked: own own own\n"
          "[0:32, 33:64, 0:31]: own own own\n"
          "[0:32, 32:33, 0:31]: own own own\n"
          "[0:32, 32:33, 31:32]: own own own\n"
          "[0:32, 33:64, 31:32]: own own own\n"
          "[0:32, 33:64, 32:63]: own own own\n"
          "[0:32, 32:33, 32:63]: own own own\n"
-         "[0:32, 32:33, 63:64] checked: own own stage\n"
-         "[0:32, 33:64, 63:64] checked: own own stage\n"},
+         "[0:32, 32:33, 63:64] checked: own own own\n"
+         "[0:32, 33:64, 63:64] checked: own own own\n"},
         {"borders of one element",
          "rows:cyclic(8192)",
          "C(i) = A(i-1) + A(i+1);",
@@ -360,10 +360,10 @@ ParameterizedTestParameters(plan, borders)
          {0},
          "[1:8191]: own own own\n"
          "[8191:8192]: own own stage\n"
-         "[0:1] checked: own stage own\n"
+         "[0:1] checked: own own own\n"
          "[16385:24575]: own own own\n"
          "[16384:16385]: own stage own\n"
-         "[24575:24576] checked: own own stage\n"},
+         "[24575:24576] checked: own own own\n"},
         {"wide and from one side",
          "rows:cyclic(8192)",
          "C(i) = A(i+5);",
@@ -381,14 +381,14 @@ ParameterizedTestParameters(plan, borders)
          {128, 64},
          {0},
          "[1:32, 1:32]: own own own\n"
-         "[0:1, 0:32] checked: own stage own\n"
-         "[1:32, 0:1] checked: own stage own\n"
+         "[0:1, 0:32] checked: own own own\n"
+         "[1:32, 0:1] checked: own own own\n"
          "[1:32, 33:64]: own own own\n"
          "[1:32, 32:33]: own own own\n"
-         "[0:1, 32:64] checked: own stage own\n"
+         "[0:1, 32:64] checked: own own own\n"
          "[33:64, 1:32]: own own own\n"
          "[32:33, 1:32]: own own own\n"
-         "[32:64, 0:1] checked: own stage own\n"
+         "[32:64, 0:1] checked: own own own\n"
          "[33:64, 33:64]: own own own\n"
          "[32:33, 32:64]: own stage own\n"
          "[33:64, 32:33]: own own own\n"},
@@ -474,16 +474,16 @@ Test(plan, stencil)
     expect_works("five points", operation, 0, &terms,
                  "[1:39, 1:19]: own own own own own own\n"
                  "[39:40, 1:19]: own own own peer 1 own own\n"
-                 "[0:1, 0:20] checked: own own stage own own own\n"
-                 "[1:40, 0:1] checked: own own own stage stage own\n"
-                 "[1:40, 19:20] checked: own own own stage own stage\n");
+                 "[0:1, 0:20] checked: own own own own own own\n"
+                 "[1:40, 0:1] checked: own own own stage own own\n"
+                 "[1:40, 19:20] checked: own own own stage own own\n");
     test_ops_free();
 }
 
-static void expect_batches(const char *what, const dcli_operation *operation, int self, int64_t local_bytes,
-                           const char *expected)
+static void expect_batches(const char *what, const dcli_operation *operation, int self, bool in_place,
+                           int64_t local_bytes, const char *expected)
 {
-    dcli_plan_terms terms = terms_of(4, false);
+    dcli_plan_terms terms = terms_of(4, in_place);
     dcli_text text = {0};
     terms.batch_bytes = 4 * 20 * 8; /* four rows */
     terms.local_bytes = local_bytes;
@@ -500,7 +500,7 @@ static void expect_batches(const char *what, const dcli_operation *operation, in
         for (int64_t c = 0; c < plan->chunk_count; c++)
             if (plan->chunk[c].first_batch == b)
                 dcli_text_put(&text, " chunk %" PRId64, c);
-        dcli_text_put(&text, "\n");
+        dcli_text_put(&text, batch->reads_parts ? " in place\n" : "\n");
     }
     char *found = dcli_text_take(&text);
     cr_expect_str_eq(found, expected, "%s:\n%sexpected:\n%s", what, found, expected);
@@ -508,18 +508,21 @@ static void expect_batches(const char *what, const dcli_operation *operation, in
     dcli_plan_free(plan);
 }
 
-/* The same stencil on 4 nodes with 20 rows each: what needs no other node is joined, and comes first. */
+/* The same stencil on 4 nodes with 20 rows each: what needs no other node is joined, and comes first. If the rest is read
+ * in place, half of it comes last. */
 Test(plan, what_uses_own_parts_only_is_joined_and_comes_first)
 {
     dcl_grid square = dcl_grid_2d(DCL_INT64, 80, 20);
     const dcli_layout *rows = test_layout("block,*", 4, &square);
     dcli_operation *operation = TEST_FORALL(1, "C(i,j) = A(i,j) + A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1);",
                                             {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
-    expect_batches("as they are", operation, 1, 0, "20-24 chunk 0\n24-28\n28-32\n32-36\n36-40 chunk 1\n");
-    expect_batches("joined", operation, 1, 1 << 20, "24-36\n20-24 chunk 0\n36-40 chunk 1\n");
-    expect_batches("joined to two", operation, 1, 8 * 20 * 8, "24-32\n32-36\n20-24 chunk 0\n36-40 chunk 1\n");
-    expect_batches("at the upper rim", operation, 0, 1 << 20, "0-16\n16-20 chunk 0\n");
-    expect_batches("at the lower rim", operation, 3, 1 << 20, "64-80\n60-64 chunk 0\n");
+    expect_batches("as they are", operation, 1, false, 0, "20-24 chunk 0\n24-28\n28-32\n32-36\n36-40 chunk 1\n");
+    expect_batches("joined", operation, 1, false, 1 << 20, "24-36\n20-24 chunk 0\n36-40 chunk 1\n");
+    expect_batches("joined to two", operation, 1, false, 8 * 20 * 8, "24-32\n32-36\n20-24 chunk 0\n36-40 chunk 1\n");
+    expect_batches("at the upper rim", operation, 0, false, 1 << 20, "0-16\n16-20 chunk 0\n");
+    expect_batches("at the lower rim", operation, 3, false, 1 << 20, "64-80\n60-64 chunk 0\n");
+    expect_batches("in place", operation, 1, true, 1 << 20, "24-36\n20-24 in place\n36-40 in place\n");
+    expect_batches("in place, two", operation, 1, true, 8 * 20 * 8, "24-32\n20-24 in place\n36-40 in place\n32-36\n");
     test_ops_free();
 }
 
