@@ -332,6 +332,43 @@ Test(lower, rows_are_not_lengthened_beyond_their_kernel)
     test_ops_free();
 }
 
+struct flat_case {
+    char what[48], body[64], map[16];
+    int64_t count[2]; /* of the only row, on a processor */
+};
+
+ParameterizedTestParameters(lower, lines_that_continue_are_one)
+{
+    static struct flat_case cases[] = {
+        {"all contiguous", "C(i,j) = A(i,j);", "block,*", {1, 32 * 64}},
+        {"the body sees its indices", "C(i,j) = A(i,j) + i;", "block,*", {32, 64}},
+        {"transposed input", "C(i,j) = A(j,i);", "block,*", {32, 64}},
+        {"one input per line", "C(i,j) = A(i,0);", "block,*", {32, 64}},
+        {"one input for all", "C(i,j) = A(3,5);", "block,*", {1, 32 * 64}},
+        {"a part with narrower lines", "C(i,j) = A(i,j);", "*,block", {64, 32}},
+    };
+    return cr_make_param_array(struct flat_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+/* A processor runs a box as one loop if all elements of the body's arrays follow each other. */
+ParameterizedTest(struct flat_case *c, lower, lines_that_continue_are_one)
+{
+    const dcl_grid grid = {.type = DCL_INT64, .rank = 2, .extent = {64, 64}};
+    const dcli_operation *operation =
+        TEST_FORALL(1, c->body, {DCL_ACCESS_OUT, "C", 1, test_layout(c->map, NODES, &grid)},
+                    {DCL_ACCESS_IN, "A", 2, test_layout("*,*;nodes=0", NODES, &grid)});
+    const dcli_traits traits = traits_of(ELSEWHERE);
+    dcli_plan *plan = plan_of(operation, true);
+    dcli_lowered lowered = {0};
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    const dcli_launch *launch = &lowered.launch[0];
+    const int64_t *count = launch->row + dcli_row_at(operation->body, DCLI_ROW_COUNT, 0);
+    cr_expect(count[0] == c->count[0] && count[1] == c->count[1], "%s: %d x %d", c->what, (int)count[0], (int)count[1]);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
 /* Rows of a costly body are cut finely, and reordered so that neighbours are computed by different work-items. */
 Test(lower, costly_rows_take_turns)
 {
