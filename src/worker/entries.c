@@ -24,6 +24,18 @@ dcli_entry *dcli_entries_take(dcli_entries *entries)
     return entry;
 }
 
+/* Set all of an entry to zero: of its lists only what the operation's operands use, which is little of up to 64. */
+static void zero_entry(dcli_entry *entry)
+{
+    dcli_operation *operation = &entry->operation;
+    size_t operands = (size_t)operation->operand_count;
+    memset(entry->held, 0, operands * sizeof(dcli_known_storage *));
+    memset(operation->operand, 0, operands * sizeof *operation->operand);
+    memset(operation->value, 0, operands * sizeof *operation->value);
+    memset(&entry->descriptor, 0, offsetof(dcli_entry, held) - offsetof(dcli_entry, descriptor));
+    memset(operation, 0, offsetof(dcli_operation, operand));
+}
+
 /* Reset an entry for reuse; large allocations are retained. */
 static void clear_entry(const dcli_entries *entries, dcli_entry *entry)
 {
@@ -35,7 +47,7 @@ static void clear_entry(const dcli_entries *entries, dcli_entry *entry)
     dcli_free(entry->shapes);
     dcli_free(entry->views);
     dcli_free(entry->numbers);
-    memset(entry, 0, sizeof *entry);
+    zero_entry(entry);
     entry->plan = plan;
 }
 

@@ -11,14 +11,14 @@
 #include "worker/plans.h"
 #include "worker/storage_table.h"
 
-/** An operation that this peer has begun and not retired, with all that it uses. */
+/** An operation that this peer has begun and not retired, with all that it uses. Lists have entries for the operation's
+ *  operands only; the others are zero. */
 typedef struct dcli_entry {
-    dcli_operation operation;                  /* must be first: the operation's address is also the entry's */
-    dcli_msg_operation descriptor;             /* its strings are copied, its operands are not */
-    dcli_kernel *kernel;                       /* its body; NULL: it is no loop body */
-    dcli_known_storage *held[DCLI_MAX_PARAMS]; /* [operand] the storage; NULL: a scalar */
-    dcli_transform *views;                     /* [view_count] views that operands point to */
-    dcli_shared_layout **shapes;               /* [view_count] layouts of reshaped views; else NULL */
+    dcli_operation operation;      /* must be first: the operation's address is also the entry's */
+    dcli_msg_operation descriptor; /* its strings are copied, its operands are not */
+    dcli_kernel *kernel;           /* its body; NULL: it is no loop body */
+    dcli_transform *views;         /* [view_count] views that operands point to */
+    dcli_shared_layout **shapes;   /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
     int64_t *numbers;        /* the numbers of all declarations, to which operands point; NULL: none */
     dcli_cached_plan **plan; /* [peers] held plans of this operation for the peers that were looked up; else NULL */
@@ -26,6 +26,8 @@ typedef struct dcli_entry {
     dcli_region region;      /* host: the operation's box in that memory */
     char *problem;           /* error text of a failure on this node; NULL: none */
     struct dcli_entry *next;
+    dcli_known_storage
+        *held[DCLI_MAX_PARAMS]; /* [operand] the storage; NULL: a scalar. Last: it is cleared by operand */
 } dcli_entry;
 
 static_assert(offsetof(dcli_entry, operation) == 0, "the address of an operation is that of its entry");

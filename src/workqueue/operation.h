@@ -36,16 +36,16 @@ typedef struct dcli_operand {
 } dcli_operand;
 
 /** A descriptor, ready to be planned. FORALL: operand k is parameter k of the body; otherwise operand 0 is the array,
- *  without a view. What it points to outlives it. */
+ *  without a view. What it points to outlives it. The lists are last: most of them is not used, and need not be set. */
 typedef struct dcli_operation {
     int64_t number; /* 1, 2, ... in the program's order */
     dcli_op_kind kind;
     int operand_count;
-    dcli_operand operand[DCLI_MAX_PARAMS];
-    const dcli_body *body;              /* FORALL: the loop body */
-    dcli_scalar value[DCLI_MAX_PARAMS]; /* FORALL: scalars, by parameter */
-    dcl_box box;                        /* FORALL: the index space; READ, WRITE, FILL, MOVE: the elements */
-    int node;                           /* MOVE: the node to which the elements move */
+    const dcli_body *body;                 /* FORALL: the loop body */
+    dcl_box box;                           /* FORALL: the index space; READ, WRITE, FILL, MOVE: the elements */
+    int node;                              /* MOVE: the node to which the elements move */
+    dcli_operand operand[DCLI_MAX_PARAMS]; /* [operand_count] */
+    dcli_scalar value[DCLI_MAX_PARAMS];    /* [operand_count] FORALL: scalars, by parameter */
 } dcli_operation;
 
 /** Whether received elements of an operand may become replicas: if the call asks for it, or if they are in the map's
