@@ -132,8 +132,8 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *  Kernel arguments, in this order:
  *    - one `__global T *` per access, in the order of body->access (already includes no offset: the row has it);
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
- *    - CPU: `__global const long *table` of rows of dcli_row_length() longs, `long rows`: any number of work-items share
- *      them; dcl_gathered and dcl_straight: what kernel/gather.h says;
+ *    - CPU: `__global const long *table` of rows of dcli_row_length() longs, `ulong at`: if not 0, the address of that table
+ *      in its place, `long rows`: any number of work-items share them; dcl_gathered and dcl_straight: what kernel/gather.h says;
  *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value; `__global const long *table` of dcli_row_own() longs
  *      per row, `uint first, rows, each`: where `each` is 0 the row is run, else `rows` rows that have their own numbers in
  *      the table, from number `first` on, by `each` work-items along dimension 2 each; dcl_one: the row only;

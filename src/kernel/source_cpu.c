@@ -200,7 +200,10 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, variant);
     dcli_emit_signature(out, body, DCLI_FORM_CPU, variant);
     dcli_text_put(out,
-                  "__global const long *restrict dcl_table, const long dcl_rows, __global long *dcl_report)\n{\n"
+                  "__global const long *dcl_rows_in, const ulong dcl_rows_at, const long dcl_rows, "
+                  "__global long *dcl_report)\n{\n"
+                  "    __global const long *restrict const dcl_table =\n"
+                  "        dcl_rows_at != 0 ? (__global const long *)dcl_rows_at : dcl_rows_in;\n"
                   "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n"
                   "    for (long dcl_at = dcl_rows * dcl_item / dcl_items; dcl_at < dcl_rows * (dcl_item + 1) / "
                   "dcl_items; dcl_at++) {\n"

@@ -241,6 +241,13 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
     return DCL_OK;
 }
 
+/* NULL as the argument of a parameter that the kernel does not use. Drivers do some work for every buffer of a launch. */
+static dcli_argument no_memory(void)
+{
+    static void *const none = NULL;
+    return (dcli_argument){.value = &none, .bytes = sizeof none};
+}
+
 /* Launch a tile kernel once per row. */
 static dcl_status launch_tiles(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
                                dcli_argument arguments[], int count)
@@ -303,16 +310,18 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     return status;
 }
 
-/* Launch all rows at once, from a table that work-items share. */
+/* Launch all rows at once, from a table that work-items share. @param table  NULL: kernels read it at its address. */
 static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
                                dcli_memory *table, dcli_argument arguments[], int count)
 {
     size_t global = dcli_device_items(worker->as_node->device, (size_t)launch->row_count), local = 1;
-    arguments[count + 2] = arguments[count]; /* the report of accesses outside is the last argument */
-    arguments[count] = (dcli_argument){.memory = table};
-    arguments[count + 1] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
+    uint64_t at = table == NULL ? (uintptr_t)launch->row : 0;
+    arguments[count + 3] = arguments[count]; /* the report of accesses outside is the last argument */
+    arguments[count] = table != NULL ? (dcli_argument){.memory = table} : no_memory();
+    arguments[count + 1] = (dcli_argument){.value = &at, .bytes = sizeof at};
+    arguments[count + 2] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
     worker->counters.launches++;
-    return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
+    return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 4, arguments, 1, &global, &local);
 }
 
 /* Launch the rows of a launch. @param arguments  [count + 1] with room for more: the last one is the report. */
@@ -339,6 +348,7 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
     union scalar scalars[DCLI_MAX_PARAMS];
     dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 6];
     dcl_status status = DCL_OK;
+    bool in_place = dcli_device_in_place(own->device);
     dcli_device_measure(own->device, running->elements > 0);
     for (int64_t l = 0; l < prepared->lowered.launch_count && status == DCL_OK; l++) {
         const dcli_launch *launch = &prepared->lowered.launch[l];
@@ -346,8 +356,8 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
         status = set_arguments(worker, entry, launch, running->arena, scalars, arguments, &count);
         if (status != DCL_OK)
             break;
-        dcli_memory *report = running->report != NULL ? running->report : own->nothing;
-        arguments[count] = (dcli_argument){.memory = report, .written = running->report != NULL};
+        dcli_argument none = in_place ? no_memory() : (dcli_argument){.memory = own->nothing};
+        arguments[count] = running->report != NULL ? (dcli_argument){.memory = running->report, .written = true} : none;
         status = launch->gathers ? dcli_gather_launch(worker, entry, prepared, l, arguments, count)
                                  : launch_rows(worker, entry, launch, prepared->table[l], arguments, count);
     }

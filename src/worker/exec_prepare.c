@@ -31,10 +31,12 @@ static dcl_status upload(dcli_worker *worker, const int64_t table[], size_t byte
     return status == DCL_OK ? dcli_memory_put(*memory_out, 0, table, bytes) : status;
 }
 
-/* Make rows available to kernels: in place, or copied to the device; then the host's copy is freed. */
+/* Make rows available to kernels: at their address, in place, or copied to the device; then the host's copy is freed. */
 static dcl_status upload_rows(dcli_worker *worker, const dcli_body *body, dcli_launch *launch, dcli_memory **table_out)
 {
     size_t bytes = (size_t)launch->row_count * (size_t)dcli_row_length(body) * sizeof(int64_t);
+    if (dcli_device_same_addresses(worker->as_node->device))
+        return DCL_OK;
     if (dcli_device_in_place(worker->as_node->device))
         return dcli_memory_wrap(worker->as_node->device, launch->row, bytes, table_out); /* counted with the plan */
     dcl_status status = upload(worker, launch->row, bytes, table_out);

@@ -17,7 +17,8 @@ typedef struct dcli_packing {
 typedef struct dcli_prepared {
     bool ready;
     dcli_lowered lowered;
-    dcli_memory **table; /* [lowered.launch_count] rows, or tables, for kernels; NULL: rows are passed by value */
+    dcli_memory **table; /* [lowered.launch_count] rows, or tables, for kernels; NULL: rows are passed by value, or read
+                            at their address */
     double element_ns;   /* element cost that the rows were cut by; 0: unknown */
     int64_t elements;    /* indices that it runs; 0: its time does not measure the cost of one */
     int64_t units;       /* compute units that its rows keep busy */

@@ -322,7 +322,9 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     if (program->form == DCLI_FORM_CPU) {
         rows_buffer = make_buffer(device, table, rows * (size_t)dcli_row_length(body) * sizeof *table);
         cl_long row_count = (cl_long)rows;
+        cl_ulong address = 0; /* the table is the buffer */
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &rows_buffer), "clSetKernelArg");
+        must(clSetKernelArg(kernel, at++, sizeof address, &address), "clSetKernelArg");
         must(clSetKernelArg(kernel, at++, sizeof row_count, &row_count), "clSetKernelArg");
     } else {
         size = dcli_body_launch_size(body, variant, shape, (int64_t)rows, rows > 1);
