@@ -1,0 +1,156 @@
+/* metg.c - the smallest tasks that DCL still runs efficiently: METG, the minimum effective task granularity of Task Bench
+ * (E. Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime Performance", SC20).
+ *
+ *     metg [workers]       one embedded node and local:2 if not given; else the workers of DCL_WORKERS as given, such as a tcp
+ *                          address
+ *
+ * An array has one element per core, a column. Each step is one forall, and a task is one element of one step: a chain of
+ * dependent multiply-adds, `rounds` of them. Patterns: "trivial" (no task depends on another), "no communication" (a task
+ * depends on the same column's last one), "stencil 1D" (on the last ones of the column and its neighbours). For fewer and
+ * fewer rounds, all steps and a wait are timed. The efficiency is the rate of rounds over the largest rate of any run of the
+ * same pattern and nodes; the granularity is the time of a step, since there are as many columns as cores. METG is the least
+ * granularity with an efficiency of at least 50 %.
+ *
+ * Every run is repeated, and the fastest counts. Compiling, and measuring the cost of elements, is done before. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dcl.h>
+
+enum { ARRAYS = 8, REPEATS = 3, WARM_STEPS = 64, MOST_STEPS = 1000, LEAST_STEPS = 20, MOST_ROUNDS = 1 << 20 };
+
+extern const char bench_commit[]; /* what was built; written by the build */
+
+static void check(bool ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "metg: %s; %s\n", what, dcl_error());
+        exit(1);
+    }
+}
+
+static double now_us(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
+}
+
+static const struct pattern {
+    const char *name, *body;
+    bool reads, neighbours; /* the body reads the array of the last step; also neighbours, so it needs their number */
+} patterns[] = {
+    {"trivial", "float x = i; for (int k = 0; k < rounds; k++) x = x * 0.999f + 0.001f; B(i) = x;", false, false},
+    {"no communication", "float x = A(i); for (int k = 0; k < rounds; k++) x = x * 0.999f + 0.001f; B(i) = x;", true,
+     false},
+    {"stencil 1D",
+     "float x = (i > 0 ? A(i-1) : 0.0f) + A(i) + (i < n - 1 ? A(i+1) : 0.0f);"
+     "for (int k = 0; k < rounds; k++) x = x * 0.999f + 0.001f; B(i) = x;",
+     true, true}};
+
+struct nodes {
+    dcl_cluster *cluster;
+    dcl_array *array[ARRAYS]; /* each step writes the next one in turn */
+    int columns;
+};
+
+/* @return us of all steps. */
+static double run(const struct nodes *nodes, const struct pattern *pattern, int rounds, int steps)
+{
+    int n = nodes->columns;
+    double start = now_us();
+    for (int s = 0; s < steps; s++) {
+        dcl_array *A = nodes->array[s % ARRAYS], *B = nodes->array[(s + 1) % ARRAYS];
+        dcl_status status =
+            !pattern->reads ? dcl_forall(nodes->cluster, pattern->body, DCL_OUT(B), DCL_VALUE(rounds))
+            : !pattern->neighbours
+                ? dcl_forall(nodes->cluster, pattern->body, DCL_OUT(B), DCL_IN(A), DCL_VALUE(rounds))
+                : dcl_forall(nodes->cluster, pattern->body, DCL_OUT(B), DCL_IN(A), DCL_VALUE(rounds), DCL_VALUE(n));
+        check(status == DCL_OK, pattern->name);
+    }
+    check(dcl_wait(nodes->cluster) == DCL_OK, "dcl_wait");
+    return now_us() - start;
+}
+
+struct point {
+    double rate, us; /* rounds per us; us of a step */
+};
+
+static struct point measure(const struct nodes *nodes, const struct pattern *pattern, int rounds)
+{
+    const double aim_us = 50000;
+    double best = INFINITY, step_us = run(nodes, pattern, rounds, LEAST_STEPS) / LEAST_STEPS;
+    int steps = (int)fmin(MOST_STEPS, fmax(LEAST_STEPS, aim_us / step_us));
+    for (int r = 0; r < REPEATS; r++)
+        best = fmin(best, run(nodes, pattern, rounds, steps) / steps);
+    return (struct point){.rate = rounds * (double)nodes->columns / best, .us = best};
+}
+
+static void sweep(const struct nodes *nodes, const struct pattern *pattern, const char *where)
+{
+    enum { MOST_POINTS = 128 };
+    struct point point[MOST_POINTS];
+    int count = 0;
+    double peak = 0;
+    run(nodes, pattern, MOST_ROUNDS / 64, WARM_STEPS);
+    for (double rounds = MOST_ROUNDS; rounds >= 1 && count < MOST_POINTS; rounds /= 1.3) {
+        point[count] = measure(nodes, pattern, (int)rounds);
+        peak = fmax(peak, point[count].rate);
+        if (point[count++].rate < 0.25 * peak)
+            break;
+    }
+    struct point least = point[0];
+    for (int p = 0; p < count; p++)
+        if (point[p].rate >= 0.5 * peak && point[p].us < least.us)
+            least = point[p];
+    printf("METG of %s, %d columns, %s: %.1f us at %.0f %% of the peak (a step without work %.1f us; least of %d)\n",
+           pattern->name, nodes->columns, where, least.us, 100 * least.rate / peak, measure(nodes, pattern, 0).us,
+           REPEATS);
+}
+
+static int measure_on(const char *devices, const char *workers)
+{
+    dcl_config config;
+    check(dcl_config_read(&config) == DCL_OK, "dcl_config_read");
+    config.devices = devices != NULL ? devices : config.devices;
+    config.workers = workers;
+    struct nodes nodes = {.cluster = dcl_open(&config), .columns = (int)sysconf(_SC_NPROCESSORS_ONLN)};
+    check(nodes.cluster != NULL, "dcl_open");
+    dcl_map *map = dcl_map_block(nodes.cluster);
+    for (int k = 0; k < ARRAYS; k++) {
+        nodes.array[k] = dcl_agile(dcl_grid_1d(DCL_FLOAT, nodes.columns), map);
+        check(nodes.array[k] != NULL, "dcl_agile");
+    }
+    for (size_t p = 0; p < sizeof patterns / sizeof patterns[0]; p++)
+        sweep(&nodes, &patterns[p], workers != NULL ? workers : "one embedded node");
+    for (int k = 0; k < ARRAYS; k++)
+        dcl_release(nodes.array[k]);
+    dcl_release(map);
+    check(dcl_close(nodes.cluster) == DCL_OK, "dcl_close");
+    return 0;
+}
+
+/* Measure in a process of its own: a driver may not survive a fork. */
+static bool in_child(const char *devices, const char *workers)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        exit(measure_on(devices, workers));
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+int main(int argc, char **argv)
+{
+    printf("DCL %s, commit %s, METG\n", dcl_version(), bench_commit);
+    if (argc > 1)
+        return in_child(NULL, argv[1]) ? 0 : 1;
+    bool embedded = in_child("0", NULL);
+    return in_child(NULL, "local:2") && embedded ? 0 : 1;
+}
