@@ -168,7 +168,7 @@ dcl_status dcli_token_read(const char *path, char token_out[DCLI_TOKEN])
 
 dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN])
 {
-    char folder[2][80], path[2][DCLI_GUARDED_BYTES];
+    char folder[2][80], path[2][DCLI_GUARDED_PATH];
     int places = 0;
     if (login_folder(folder[0], sizeof folder[0]))
         places++;
