@@ -310,7 +310,8 @@ static void make_seats(void)
         munmap(seat, SEATS * sizeof *seat);
 }
 
-/* Runs when the library is unloaded while threads still have seats. */
+/* Runs when the library is unloaded. Threads may still have seats: delete the key, so that their ends do not call
+ * leave_seat(), which is gone by then. */
 __attribute__((destructor)) static void forget_seats(void)
 {
     if (looks.seat != NULL)
