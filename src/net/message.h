@@ -264,13 +264,13 @@ typedef struct dcli_msg_setup {
 
 typedef struct dcli_msg_part {
     int64_t storage, bytes;
-    int64_t memfd; /* the sender's number of the memfd */
+    int64_t memfd; /* the sender's number of the memfd, or of this piece of a GPU's memory */
     int64_t offset;
     int64_t piece, piece_bytes; /* for memory of a GPU: number of this piece of it, and bytes of each; else 0 */
 } dcli_msg_part;
 
 typedef struct dcli_msg_forget {
-    int64_t memfd;
+    int64_t memfd; /* as in a PART */
 } dcli_msg_forget;
 
 typedef struct dcli_msg_lost {

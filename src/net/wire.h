@@ -14,10 +14,12 @@ enum {
     DCLI_WIRE_SPARE = 1024
 };
 
-/** A message that waits. */
+/** A message that waits: to be sent when the connection is up; or, received early or sent by this endpoint to itself, to
+ *  be taken. */
 typedef struct dcli_parcel {
     zmq_msg_t header, payload;
-    int from, extra_frames;
+    int from; /* the sender; in to_send, the receiver */
+    int extra_frames;
     struct dcli_parcel *next;
 } dcli_parcel;
 

@@ -144,7 +144,7 @@ void dcli_wire_beat(dcli_endpoint *endpoint)
     for (int peer = 0; peer < endpoint->peer_count; peer++) {
         zmq_msg_t frame;
         if (wire->peer[peer].state != DCLI_WIRE_UP || zmq_msg_init_size(&frame, dcli_seal_bytes(sums)) != 0)
-            continue; /* no memory this time */
+            continue; /* not connected, or no memory this time */
         dcli_seal_put(zmq_msg_data(&frame), 0, wire->peer[peer].sent, sums, NULL, 0);
         (void)transmit(endpoint, peer, &frame, NULL);
     }
