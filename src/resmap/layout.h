@@ -242,8 +242,9 @@ int64_t dcli_layout_run(const dcli_layout *layout, bool fortran_order);
 /** Reshape: the layout of a grid with another shape and as many elements of the same type, in which element n in
  *  row-major order has the same node and offset as element n of this one.
  *  @param layout_out  as of dcli_layout_bind().
- *  @return DCL_OK; DCL_ERR_INVALID (the grid, another number of elements); DCL_ERR_UNSUPPORTED: some element would have
- *          to move, with which and why; DCL_ERR_NOMEM. */
+ *  @return DCL_OK; DCL_ERR_INVALID (the grid, another number of elements); DCL_ERR_UNSUPPORTED, with the
+ *          reason: elements would have to move, over these nodes or over another number of them, or the map is a list or
+ *          has copies; DCL_ERR_NOMEM. */
 dcl_status dcli_layout_reshape(const dcli_layout *layout, const dcl_grid *grid, dcli_layout *layout_out);
 
 /** The node at a place of a layout's map: dcli_map_rule_node(). */

@@ -13,7 +13,7 @@
 
 enum {
     DCLI_MOST_NODES = 1000000,
-    DCLI_MOST_POINTS = 1 << 20 /* most points of an axis; every process stores them */
+    DCLI_MOST_POINTS = 1 << 20 /* most split points or shares of an axis; every process stores them */
 };
 enum { DCLI_MOST_BOXES = 1 << 17 };
 /* Most pieces of a map whose owners are listed. */
