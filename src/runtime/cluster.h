@@ -230,10 +230,10 @@ void dcli_cluster_note_marks(dcl_cluster *cluster);
 /** Record an error as the cluster's, if it is its first, and as the result of the current call, if it is the first
  *  since the last call ended. @return status */
 dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char *text);
-/** Record this thread's error as the cluster's, for a call that fails; not if it fails because the cluster is being
+/** dcli_cluster_keep() with this thread's error, for a call that fails. Nothing is recorded while the cluster is being
  *  closed. @return status */
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
-/** Record this thread's error, of a call that has ended, as the cluster's. Takes the lock. */
+/** dcli_cluster_failed_call() for a call that has ended: its error is not the result of a later call. Takes the lock. */
 void dcli_cluster_refused(dcl_cluster *cluster);
 /** The functions by which maps query a cluster. */
 extern const dcli_map_host dcli_cluster_for_maps;
@@ -288,8 +288,9 @@ bool dcli_cluster_has_room(const dcl_cluster *cluster);
  *  @param strides    READ, WRITE: as dcli_host_operation(). */
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[]);
-/** Issue an operation on one whole array, or on a box of it (READ, WRITE, FILL). For a view it is translated to the
- *  base; along a broadcast axis only the first index is read: dcli_view_repeat(). */
+/** Issue an operation of any kind that has one array: on the whole (box NULL), or, a READ or WRITE, on a box of it. Waits
+ *  as dcli_cluster_await_room(). For a view it becomes an operation on the base; along a broadcast axis only the first
+ *  index is read: dcli_view_repeat(). */
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[]);
 /** Check that an array's contents have not failed.

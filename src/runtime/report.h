@@ -76,7 +76,7 @@ typedef struct dcli_report {
     int64_t text_count, text_capacity;
 } dcli_report;
 
-/** The parameters of a requested report. */
+/** What is asked of a report, and the report once it is made. */
 typedef struct dcli_report_asked {
     int node; /* the node to report on, or DCL_ALL_NODES */
     bool advise;
@@ -99,7 +99,8 @@ dcl_status dcli_report_say(dcli_report *report, const char *format, ...) __attri
  *  of report->array. */
 dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *planned, int row);
 
-/** Advise on the arrays that have the first output's map: whether less moves with another map for all of them. */
+/** Advise on the arrays that have the first output's map: whether another map for all of them makes less than half as
+ *  much move. */
 dcl_status dcli_report_advise_together(dcli_report *report, const dcli_planned *planned);
 
 #define DCLI_NOTICED_IMBALANCE 1.25 /* largest / mean share of a node; below this it counts as even */
