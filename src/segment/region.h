@@ -48,7 +48,7 @@ int64_t dcli_padded_elements(const dcl_box *box, int64_t bytes);
 /** Reduce a region to the indices that are also in `box`. @return false if there are none. */
 bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out);
 
-/** Whether two regions have the same layout, apart from their offsets. */
+/** Whether two regions whose boxes have the same counts have the same steps. Axes of one index do not matter. */
 bool dcli_region_lies_as(const dcli_region *a, const dcli_region *b);
 /** Whether all of `box` lies in the region (an empty box does). */
 bool dcli_region_covers(const dcli_region *region, const dcl_box *box);

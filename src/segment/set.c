@@ -1,9 +1,11 @@
-/* segment/set.c - sets of indices: disjoint boxes under a tree of bounds.
+/* segment/set.c - sets of indices, stored as disjoint boxes, and lists of boxes that may intersect: both under a tree of
+ * bounds.
  *
  * Footprints arrive in the order of tiles, so boxes near each other in the list lie near each other in the grid. The
  * tree uses that: level 0 holds the bounds of every box, a bound of level k + 1 encloses FAN_OUT bounds of level k, and
- * adding a box touches one bound per level. A query skips whole groups that it does not meet. Neighbours that form one
- * box are merged as they arrive: tiles become stripes, and stripes become the whole. */
+ * adding a box touches one bound per level. A query skips whole groups that it does not meet. In a set, a box
+ * and the one before it in the list are merged if they form one box: tiles become stripes, and stripes become the
+ * whole. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "segment/box.h"
