@@ -205,10 +205,10 @@ typedef struct dcli_as_node {
     int64_t waiting_count, waiting_capacity, waiting_bytes;
     dcli_msg_marks host_marks; /* watermarks to be sent to the host next */
     bool host_due;
-    int64_t busy_steps;    /* turns of the loop that received messages */
+    int64_t busy_steps;    /* turns of the loop that received messages before they slept */
     int64_t notices;       /* number of FAILED and REPORT that were sent to the host */
     int64_t *notices_of;   /* [node_count] the same for nodes below, as reported by children; NULL: none yet */
-    dcli_risen told_risen; /* watermarks in the last report to the parent; .done -1: this parent has received none */
+    dcli_risen told_risen; /* watermarks in the last report to the parent; .done -1: report even if nothing changed */
     int64_t told_notices;  /* sum of the counts of notices in that report */
     dcli_trace_event wait; /* traced: what the node waits for now; .begin_ns 0: for nothing */
     int64_t computed_ns;   /* traced: when the last batch was seen to have ended */
@@ -313,7 +313,7 @@ dcl_status dcli_exec_take_report(dcli_as_node *own, dcli_memory **report_out);
 /** Release the report memories that are retained. */
 void dcli_exec_drop_reports(dcli_as_node *own);
 /** Send the report of an ended batch to the host if it found a stray access. Its memory is retained for another batch
- *  if it still contains zeros, and released otherwise. */
+ *  if it certainly contains zeros and fewer than DCLI_MOST_REPORTS are retained; otherwise it is released. */
 void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running);
 /** `kernel`, if all running kernels are of the body with this number; 0: others run, too. */
 int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);

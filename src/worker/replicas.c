@@ -30,8 +30,8 @@ static dcli_replica_memory *find(dcli_replica_memory *memory, int64_t number, in
     return memory;
 }
 
-/* Move a dropped replica to a separate list, so that lookups stay short even if a program is thousands of operations
- * ahead. */
+/* Append a dropped replica, which the caller has removed from its bucket, to the list of those that end. A separate list
+ * keeps lookups short even if a program is thousands of operations ahead. */
 static void begin_to_end(dcli_replicas *replicas, dcli_replica_memory *memory)
 {
     memory->next = NULL;

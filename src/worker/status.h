@@ -29,7 +29,8 @@ typedef struct dcli_status_page {
         _Atomic int64_t kernel;   /* number of that body; 0: none, or several are running */
     } activity[DCLI_ACTIVITIES];
     char farewell[256];           /* why the process ends by itself; "": no reason given */
-    atomic_bool rests;            /* the worker has done everything that it was asked to do */
+    atomic_bool rests;            /* all operations had ended when the serving loop last found nothing to do; a
+                                     compilation may be going on: see `activity` */
     _Atomic int64_t rises;        /* number of changes from idle to busy */
     atomic_bool limit_is_workers; /* the limit on a kernel's time was set by the worker, lower than the program's */
     _Atomic int exceeded;         /* 1 + the activity whose time limit ended the process; 0: none */

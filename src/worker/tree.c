@@ -422,7 +422,7 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
     if (!dcli_tree_is(worker))
         return DCL_OK;
     if (!worker->is_host) {
-        worker->as_node->told_risen = (dcli_risen){.done = -1}; /* the new parent has received no report yet */
+        worker->as_node->told_risen = (dcli_risen){.done = -1}; /* report again: the parent may be a new one */
         return dcli_tree_rise(worker);
     }
     status = allocate(worker);

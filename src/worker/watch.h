@@ -23,7 +23,7 @@ typedef struct dcli_watch {
 bool dcli_watch_is_given_up(const dcli_watch *watch);
 void dcli_watch_tick(dcli_watch *watch);
 void dcli_watch_sleep(dcli_watch *watch, bool asleep);
-/** Record whether all requested work is done. */
+/** Record whether all operations that the node knows have ended, in a turn of the loop that found nothing to do. */
 void dcli_watch_rest(dcli_watch *watch, bool rests);
 /** Record which body comes next, before the activity begins, so that it is known after a crash. */
 void dcli_watch_announce(dcli_watch *watch, dcli_activity activity, const char *text);
