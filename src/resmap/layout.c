@@ -153,6 +153,16 @@ dcl_status dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, d
     return status;
 }
 
+bool dcli_layout_is_dense(const dcli_layout *layout, int d)
+{
+    const dcli_division *division = &layout->division[d];
+    if (layout->empty || layout->kind == DCLI_MAP_BOXES)
+        return true;
+    if (layout->inner != NULL || layout->kind == DCLI_MAP_DEALT)
+        return false;
+    return division->runs > 0 || division->used == 1 || division->even == 0; /* not cyclic: each has one run */
+}
+
 /* ---- elements that are stored nowhere --------------------------------------------------------------------------- */
 
 /* Find out whether some element of a box is stored nowhere. @return DCL_OK or DCL_ERR_NOMEM. */

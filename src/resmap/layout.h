@@ -306,6 +306,9 @@ typedef struct dcli_node_list {
 /** Add a node; nothing changes if it is listed already. Cost: O(log count), and a copy of the larger numbers. @return
  *  DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_node_list_add(dcli_node_list *list, int node);
+/** Remove the entry at an index; remove a node, if it is listed. */
+void dcli_node_list_take(dcli_node_list *list, int64_t index);
+void dcli_node_list_drop(dcli_node_list *list, int node);
 bool dcli_node_list_has(const dcli_node_list *list, int node);
 void dcli_node_list_free(dcli_node_list *list);
 
@@ -313,6 +316,10 @@ void dcli_node_list_free(dcli_node_list *list);
  *  Cost: per-axis maps: the number of owners, or of runs on irregular axes; maps of boxes: of boxes that the query
  *  meets; dealt maps: of pieces that it meets, and not more than a multiple of the number of nodes. */
 dcl_status dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *owners_out);
+
+/** Whether no box of a node's elements has a stride along axis d, however the elements are grouped into boxes. A "no"
+ *  may be wrong, a "yes" never is. */
+bool dcli_layout_is_dense(const dcli_layout *layout, int d);
 
 /** Number of tiles of a node. Tiles are boxes of the local array for per-axis maps. For dealt maps they are boxes of a
  *  slot if a tile is smaller than a piece, else runs of whole slots. Together they have all elements that the node

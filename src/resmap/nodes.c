@@ -182,6 +182,19 @@ dcl_status dcli_node_list_add(dcli_node_list *list, int node)
     return DCL_OK;
 }
 
+void dcli_node_list_take(dcli_node_list *list, int64_t index)
+{
+    list->count--;
+    memmove(list->node + index, list->node + index + 1, (size_t)(list->count - index) * sizeof *list->node);
+}
+
+void dcli_node_list_drop(dcli_node_list *list, int node)
+{
+    int64_t at = find_node(list, node);
+    if (at < list->count && list->node[at] == node)
+        dcli_node_list_take(list, at);
+}
+
 void dcli_node_list_free(dcli_node_list *list)
 {
     dcli_free(list->node);

@@ -34,6 +34,7 @@ uint64_t dcli_plan_hash(const dcli_plan_wanted *wanted)
     const dcli_operation *operation = wanted->operation;
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)wanted->node);
     hash = dcli_hash_word(hash, 2 * (uint64_t)operation->node + wanted->streams);
+    hash = dcli_hash_word(hash, (uint64_t)wanted->with);
     hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
@@ -73,9 +74,9 @@ bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *want
     const dcli_operation *operation = wanted->operation;
     const dcl_box *a = &shared->box, *b = &operation->box;
     size_t bytes = (size_t)a->rank * sizeof(int64_t);
-    if (shared->hash != wanted->hash || shared->node != wanted->node || shared->streams != wanted->streams ||
-        shared->kind != operation->kind || shared->target != operation->node || shared->body != operation->body ||
-        shared->operand_count != operation->operand_count || a->rank != b->rank ||
+    if (shared->hash != wanted->hash || shared->node != wanted->node || shared->with != wanted->with ||
+        shared->streams != wanted->streams || shared->kind != operation->kind || shared->target != operation->node ||
+        shared->body != operation->body || shared->operand_count != operation->operand_count || a->rank != b->rank ||
         !equal_states(&shared->state, wanted->state))
         return false;
     for (int k = 0; k < operation->operand_count; k++)
@@ -104,6 +105,7 @@ static dcli_shared_plan *make_record(const dcli_plan_wanted *wanted)
     *shared = (dcli_shared_plan){.hash = wanted->hash,
                                  .bytes = (int64_t)bytes,
                                  .node = wanted->node,
+                                 .with = wanted->with,
                                  .streams = wanted->streams,
                                  .kind = operation->kind,
                                  .target = operation->node,
@@ -200,7 +202,7 @@ static dcli_shared_plan *make_plan(dcli_plan_cache *cache, dcli_shared_plan *sha
     pthread_mutex_lock(&cache->lock);
     if (status == DCL_OK) {
         shared->plan = plan;
-        shared->bytes += dcli_plan_bytes(plan) + terms->node_count + 1;
+        shared->bytes += dcli_plan_bytes(plan);
         shared->stage = DCLI_PLAN_READY;
         cache->made++;
     } else {

@@ -16,6 +16,7 @@ typedef struct dcli_plan_wanted {
     const bool *shapes;                /* [operand_count] scalars that occur in subscripts; NULL: none do */
     const dcli_directory_state *state; /* existing replicas of its operands on the planned node */
     int node;                          /* the planned node */
+    int with;                          /* dcli_plan_terms.with, if the plan is of a pair; -1: it is not */
     bool streams;                      /* dcli_plan_terms.streams, with which the plan was made */
     uint64_t hash;                     /* hash of all this: dcli_plan_hash() */
 } dcli_plan_wanted;
@@ -36,7 +37,7 @@ typedef struct dcli_shared_plan {
     uint64_t hash;
     const dcli_plan *plan;
     int64_t bytes; /* bytes of memory, including this record */
-    int node;
+    int node, with;
     bool streams;
     dcli_op_kind kind;
     int target; /* MOVE: dcli_operation.node, to which the elements move */

@@ -162,8 +162,15 @@ void dcli_plans_free(dcli_plans *plans)
 static dcl_status describe(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node,
                            dcli_plan_wanted *wanted_out)
 {
-    *wanted_out = (dcli_plan_wanted){
-        .operation = operation, .shapes = shapes, .state = &plans->asked, .node = node, .streams = node != plans->self};
+    /* A peer alone in its process plans only what it exchanges with the other. Several peers share the plan of all that
+     * the other exchanges, which takes less time than a plan for each of them. New replicas are in such a plan, too. */
+    bool streams = node != plans->self, alone = plans->sharers == 1 && !dcli_makes_replicas(operation);
+    *wanted_out = (dcli_plan_wanted){.operation = operation,
+                                     .shapes = shapes,
+                                     .state = &plans->asked,
+                                     .node = node,
+                                     .with = streams && alone ? plans->self : -1,
+                                     .streams = streams};
     dcl_status status = dcli_directory_describe(plans->terms.directory, node, operation, &plans->asked);
     wanted_out->hash = dcli_plan_hash(wanted_out);
     return status;
@@ -184,6 +191,8 @@ static dcli_cached_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wan
     if (cached == NULL)
         return NULL;
     terms.streams = wanted->streams;
+    terms.pair = wanted->with >= 0;
+    terms.with = wanted->with;
     tell_planning(plans, body != NULL ? body->text : "what is read, written or moved");
     cached->shared = dcli_plan_cache_hold(plans->cache, wanted, &terms);
     tell_planning(plans, NULL);

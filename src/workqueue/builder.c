@@ -100,7 +100,8 @@ int64_t dcli_plan_bytes(const dcli_plan *plan)
         [BATCH] = sizeof *plan->batch, [WORK] = sizeof *plan->work,   [BINDING] = sizeof *plan->binding,
         [STAGE] = sizeof *plan->stage, [PIECE] = sizeof *plan->piece, [CHUNK] = sizeof *plan->chunk,
         [ITEM] = sizeof *plan->item,   [SPOT] = sizeof *plan->spot};
-    int64_t sum = (int64_t)sizeof *plan + limits_bytes(plan->limits);
+    int64_t sum = (int64_t)sizeof *plan + limits_bytes(plan->limits) +
+                  (plan->reads.capacity + plan->partners.capacity) * (int64_t)sizeof(int);
     for (int list = BATCH; list <= SPOT; list++)
         sum += plan->space[list] * (int64_t)bytes[list];
     return sum;
@@ -141,13 +142,11 @@ enum { ITEM_ALIGN = 8 }; /* bytes: items of a chunk are aligned to the largest e
 static dcli_chunk *open_chunk(dcli_builder *builder, int peer, bool written)
 {
     dcli_plan *plan = builder->plan;
-    int64_t *length = &builder->stream_length[2 * peer + written];
     dcli_chunk *chunk = APPEND(builder, CHUNK, chunk, 1);
     if (chunk == NULL)
         return NULL;
     *chunk = (dcli_chunk){.written = written,
                           .peer = peer,
-                          .number = (*length)++,
                           .first_batch = plan->batch_count - 1,
                           .last_batch = plan->batch_count - 1,
                           .first_item = plan->item_count};
@@ -280,10 +279,25 @@ static dcl_status place_points(dcli_builder *builder, const int64_t order[], int
     return status;
 }
 
+/* All points are of one peer: put them into chunks as they are. */
+static dcl_status place_points_of_pair(dcli_builder *builder)
+{
+    int64_t *order = dcli_malloc((size_t)builder->point_count * sizeof *order);
+    dcl_status status = order != NULL ? note_grids(builder) : DCL_ERR_NOMEM;
+    for (int64_t n = 0; n < builder->point_count && status == DCL_OK; n++)
+        order[n] = n;
+    if (status == DCL_OK)
+        status = place_points(builder, order, builder->point_count);
+    dcli_free(order);
+    return status;
+}
+
 /* Put the points of all peers into chunks. Points are first sorted by peer, because a search for each peer among as many points
  * as elements would be slow. All points of a batch are read, or all are written. */
 static dcl_status place_all_points(dcli_builder *builder)
 {
+    if (builder->terms->pair)
+        return place_points_of_pair(builder);
     size_t peers = (size_t)builder->terms->node_count + 1;
     int64_t *first = dcli_calloc(peers + 1, sizeof *first);
     int64_t *order = first != NULL ? dcli_malloc((size_t)builder->point_count * sizeof *order) : NULL;
@@ -305,10 +319,10 @@ static dcl_status place_all_points(dcli_builder *builder)
     return status;
 }
 
-/* The sort key of a need. */
+/* The sort key of a need or a chunk. */
 struct by_stream {
     int written, peer;
-    int64_t at; /* index in builder->need */
+    int64_t at; /* its index */
 };
 
 static int compare_streams(const void *a, const void *b)
@@ -321,22 +335,27 @@ static int compare_streams(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
+static void sort_streams(struct by_stream order[], int64_t count)
+{
+    bool sorted = true;
+    for (int64_t n = 1; n < count && sorted; n++)
+        sorted = compare_streams(&order[n - 1], &order[n]) < 0;
+    if (!sorted)
+        qsort(order, (size_t)count, sizeof *order, compare_streams);
+}
+
 /* List the needs of the batch by stream: first those that are read, peer by peer, in the order in which they were
  * recorded. */
 static dcl_status sort_needs(dcli_builder *builder, struct by_stream **order_out)
 {
     int64_t count = builder->need_count;
     struct by_stream *order = dcli_malloc((size_t)count * sizeof *order);
-    bool sorted = true;
     *order_out = order;
     if (order == NULL)
         return DCL_ERR_NOMEM;
-    for (int64_t n = 0; n < count; n++) {
+    for (int64_t n = 0; n < count; n++)
         order[n] = (struct by_stream){builder->need[n].written, builder->need[n].peer, n};
-        sorted &= n == 0 || compare_streams(&order[n - 1], &order[n]) < 0;
-    }
-    if (!sorted)
-        qsort(order, (size_t)count, sizeof *order, compare_streams);
+    sort_streams(order, count);
     return DCL_OK;
 }
 
@@ -377,4 +396,23 @@ dcl_status dcli_builder_chunks(dcli_builder *builder)
     batch->made_count = plan->chunk_count - batch->first_made;
     builder->need_count = builder->point_count = 0;
     return status;
+}
+
+dcl_status dcli_builder_number_chunks(dcli_builder *builder)
+{
+    dcli_plan *plan = builder->plan;
+    int64_t count = plan->chunk_count;
+    if (count == 0)
+        return DCL_OK;
+    struct by_stream *order = dcli_malloc((size_t)count * sizeof *order);
+    if (order == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t c = 0; c < count; c++)
+        order[c] = (struct by_stream){plan->chunk[c].written, plan->chunk[c].peer, c};
+    sort_streams(order, count);
+    for (int64_t n = 1; n < count; n++)
+        if (order[n].written == order[n - 1].written && order[n].peer == order[n - 1].peer)
+            plan->chunk[order[n].at].number = plan->chunk[order[n - 1].at].number + 1;
+    dcli_free(order);
+    return DCL_OK;
 }

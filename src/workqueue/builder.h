@@ -35,6 +35,12 @@ typedef struct dcli_want {
     dcl_box box;     /* the elements: all or a part of the stage's box */
 } dcli_want;
 
+/** The blocks of one owner that a plan touches. */
+struct dcli_owner_blocks {
+    int owner;
+    dcli_block_set set;
+};
+
 /** State of one array operand while a FORALL is planned. */
 typedef struct dcli_seen {
     bool keeps;                   /* received elements may become replicas at this node */
@@ -46,8 +52,10 @@ typedef struct dcli_seen {
                                      `unique`, those needed so far */
     dcli_box_set arrived;         /* unless `unique`: boxes of the items that the plan's batches receive so far */
     int64_t *item, item_capacity; /* [item_capacity] for each box of `arrived`, the number of its item in plan->item */
-    dcli_block_set *blocks;       /* [node_count] blocks of each owner that were touched so far, so that each counts
-                                     once */
+    struct dcli_owner_blocks
+        *blocks; /* [blocks_count] by owner, ascending: the blocks that were touched so far, so that
+                                         each counts once */
+    int64_t blocks_count, blocks_capacity;
 } dcli_seen;
 
 /** A replica as a source for stages; if its box extends beyond a periodic axis, one of its images. */
@@ -70,8 +78,7 @@ typedef struct dcli_builder {
     int64_t want_count, want_capacity;
     int64_t *item_stage; /* per item of the plan: its stage, or -1 */
     int64_t item_stage_capacity;
-    int64_t items_noted;    /* number of items already entered into the `arrived` set of their operand */
-    int64_t *stream_length; /* [2 * (node_count + 1)] number of chunks so far, at 2 * peer + written */
+    int64_t items_noted; /* number of items already entered into the `arrived` set of their operand */
     dcli_seen seen[DCLI_MAX_PARAMS];
     bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
     bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid */
@@ -112,6 +119,14 @@ dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 /** Put the needs or points of the current (last) batch into chunks, peer by peer, first those that are read; clear
  *  their lists. */
 dcl_status dcli_builder_chunks(dcli_builder *builder);
+/** At the end: number the chunks of each stream in the order of the plan. */
+dcl_status dcli_builder_number_chunks(dcli_builder *builder);
+
+/** Whether the plan contains what the planned node exchanges with a peer. */
+static inline bool dcli_plans_with(const dcli_builder *builder, int peer)
+{
+    return !builder->terms->pair || peer == builder->terms->with;
+}
 
 /** Bytes of one element of an operand. */
 static inline int64_t dcli_builder_bytes(const dcli_builder *builder, int operand)

@@ -20,7 +20,6 @@ dcli_node *dcli_node_open(const dcli_node_terms *terms)
     if (node->terms.first_operation < 1)
         node->terms.first_operation = 1;
     node->peers = terms->plan.node_count + 1;
-    node->storages.peers = node->peers;
     node->base = node->first = node->cursor = node->grant_op = node->terms.first_operation;
     node->seen = node->done = node->ready = node->terms.first_operation - 1;
     node->moving_end = &node->moving;
@@ -30,16 +29,22 @@ dcli_node *dcli_node_open(const dcli_node_terms *terms)
         dcli_node_close(node);
         return NULL;
     }
-    for (int q = 0; q < node->peers; q++) {
+    dcl_status status = DCL_OK;
+    for (int q = 0; q < node->peers && status == DCL_OK; q++) {
         struct dcli_peer *peer = &node->peer[q];
         peer->done = peer->ready = peer->told_done = peer->told_ready = node->seen;
-        if (dcli_is_node(node, q) && terms->absent != NULL && terms->absent[q])
+        if (dcli_is_node(node, q) && terms->absent != NULL && terms->absent[q]) {
             *peer = (struct dcli_peer){.presence = DCLI_ABSENT, .done = INT64_MAX, .ready = INT64_MAX};
+            status = dcli_node_list_add(&node->absent, q);
+        }
     }
     node->terms.absent = NULL;
-    node->peer[terms->plan.node_count].interest = INT64_MAX; /* the host waits for completion */
-    node->peer[terms->self].interest = 0;
-    return node;
+    if (status == DCL_OK && terms->self != terms->plan.node_count) /* the host waits for completion */
+        status = dcli_be_heard(node, terms->plan.node_count, INT64_MAX);
+    if (status == DCL_OK)
+        return node;
+    dcli_node_close(node);
+    return NULL;
 }
 
 void dcli_node_close(dcli_node *node)
@@ -47,7 +52,7 @@ void dcli_node_close(dcli_node *node)
     if (node == NULL)
         return;
     for (int64_t n = node->first; n <= node->seen; n++)
-        dcli_op_free(node, dcli_op_find(node, n));
+        dcli_op_free(dcli_op_find(node, n));
     for (int q = 0; node->outbox != NULL && q < node->peers; q++)
         dcli_free(node->outbox[q].made);
     dcli_free(node->op);
@@ -55,18 +60,21 @@ void dcli_node_close(dcli_node *node)
     dcli_free(node->outbox);
     dcli_free(node->early);
     dcli_free(node->notice);
+    dcli_node_list_free(&node->absent);
+    dcli_node_list_free(&node->senders);
+    dcli_node_list_free(&node->creditors);
+    dcli_node_list_free(&node->listeners);
     dcli_storages_free(&node->storages);
     dcli_free(node);
 }
 
 /* ---- actions ----------------------------------------------------------------------------------------------------- */
 
-static bool chunks_arrived(const struct dcli_open_op *op, const dcli_batch *batch)
+static bool chunks_arrived(struct dcli_open_op *op, const dcli_batch *batch)
 {
-    for (int64_t c = batch->first_chunk; c < batch->first_chunk + batch->chunk_count; c++)
-        if (!op->arrived[c])
-            return false;
-    return true;
+    while (op->batch_arrived < batch->chunk_count && op->arrived[batch->first_chunk + op->batch_arrived])
+        op->batch_arrived++;
+    return op->batch_arrived == batch->chunk_count;
 }
 
 static int64_t made_bytes(const struct dcli_open_op *op, const dcli_batch *batch)
@@ -96,9 +104,12 @@ static dcl_status queue_made(dcli_node *node, const struct dcli_open_op *op, int
         while (outbox->capacity < outbox->count + batch->made_count)
             if (dcli_grow(&outbox->made, outbox->capacity, &outbox->capacity, sizeof *outbox->made) != 0)
                 return DCL_ERR_NOMEM;
+        if (dcli_node_list_add(&node->senders, op->own->chunk[c].peer) != DCL_OK)
+            return DCL_ERR_NOMEM;
     }
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
         struct dcli_outbox *outbox = &node->outbox[op->own->chunk[c].peer];
+        node->sender = 0;
         if (outbox->first == outbox->count)
             outbox->first = outbox->count = 0;
         outbox->made[outbox->count++] = (struct dcli_made){.operation = op->number, .chunk = c, .batch = b};
@@ -123,10 +134,13 @@ static bool next_notice(dcli_node *node, dcli_action *action)
 
 static bool next_send(dcli_node *node, dcli_action *action)
 {
-    for (int q = 0; q < node->peers && node->made_unsent > 0; q++) {
+    for (; node->sender < node->senders.count; node->sender++) {
+        int q = node->senders.node[node->sender];
         struct dcli_outbox *outbox = &node->outbox[q];
         struct dcli_made *made = outbox->first < outbox->count ? &outbox->made[outbox->first] : NULL;
         bool there = dcli_is_there(node, q);
+        if (made == NULL)
+            dcli_node_list_take(&node->senders, node->sender--);
         if (made == NULL || !made->ended || (there && outbox->outstanding >= node->terms.window_chunks))
             continue;
         struct dcli_open_op *op = dcli_op_find(node, made->operation);
@@ -146,13 +160,16 @@ static bool next_send(dcli_node *node, dcli_action *action)
 
 static bool next_commit(dcli_node *node, struct dcli_open_op *op, dcli_action *action)
 {
-    for (int q = 0; q < node->peers; q++) {
-        struct dcli_stream *stream = &op->exchange[q].receive;
-        if (stream->passed == stream->granted || !dcli_writes_allowed(node, op))
+    for (int64_t n = 0; n < op->to_commit.count && dcli_writes_allowed(node, op);) {
+        struct dcli_exchange *exchange = &op->exchange[op->to_commit.node[n]];
+        struct dcli_stream *stream = &exchange->receive;
+        if (stream->passed == stream->granted) {
+            dcli_node_list_take(&op->to_commit, n);
             continue;
+        }
         *action = (dcli_action){.kind = DCLI_DO_COMMIT,
                                 .operation = op->operation,
-                                .peer = q,
+                                .peer = exchange->peer,
                                 .chunk = stream->chunk[stream->passed],
                                 .status = op->lost ? DCL_ERR_NODE_LOST : stream->status[stream->passed]};
         if (action->status != DCL_OK)
@@ -165,11 +182,17 @@ static bool next_commit(dcli_node *node, struct dcli_open_op *op, dcli_action *a
 
 static bool next_pack(dcli_node *node, struct dcli_open_op *op, dcli_action *action)
 {
-    for (int q = 0; q < node->peers; q++) {
-        struct dcli_stream *stream = &op->exchange[q].send;
-        if (stream->passed == stream->granted || !dcli_commits_met(node, op) ||
-            !dcli_needs_met(node, op, DCLI_NEED_PACK, q))
+    for (int64_t n = 0; n < op->to_pack.count && dcli_commits_met(node, op);) {
+        struct dcli_stream *stream = &op->exchange[op->to_pack.node[n]].send;
+        int q = op->exchange[op->to_pack.node[n]].peer;
+        if (stream->passed == stream->granted) {
+            dcli_node_list_take(&op->to_pack, n);
             continue;
+        }
+        if (!dcli_needs_met(node, op, DCLI_NEED_PACK, q)) {
+            n++;
+            continue;
+        }
         *action = (dcli_action){.kind = DCLI_DO_PACK,
                                 .operation = op->operation,
                                 .peer = q,
@@ -204,7 +227,8 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
 static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op)
 {
     const int64_t usual = 32 << 20, ahead = node->terms.ahead_bytes > 0 ? node->terms.ahead_bytes : usual;
-    int64_t pool = node->terms.plan.pool_bytes, live = op->own->live_bytes;
+    int64_t live = op->own->live_bytes, pool = dcli_max(node->terms.plan.pool_bytes, live); /* only an element of a
+                                                                                                failed plan is larger */
     return dcli_min(pool, live > ahead / 2 ? dcli_min(pool, live) * 2 : ahead);
 }
 
@@ -215,27 +239,30 @@ static void grant_ahead(dcli_node *node)
     int64_t last = dcli_min(node->seen, node->cursor + DCLI_GRANTS_AHEAD - 1);
     for (; node->grant_op <= last; node->grant_op++, node->grant_chunk = 0) {
         struct dcli_open_op *op = dcli_op_find(node, node->grant_op);
-        for (; op != NULL && op->exchange != NULL && node->grant_chunk < op->own->chunk_count; node->grant_chunk++) {
+        for (; op != NULL && node->grant_chunk < op->own->chunk_count; node->grant_chunk++) {
             const dcli_chunk *chunk = &op->own->chunk[node->grant_chunk];
             if (chunk->written || op->dropped[node->grant_chunk])
                 continue;
             if (node->pool_used + chunk->bytes > most_granted(node, op))
                 return;
             node->pool_used += chunk->bytes;
-            op->exchange[chunk->peer].grant_due++;
+            struct dcli_exchange *exchange = dcli_exchange_of(op, chunk->peer);
+            exchange->grant_due++;
+            dcli_be_due(&op->to_grant, op, exchange);
         }
     }
 }
 
-static bool next_grant(struct dcli_open_op *op, int peers, dcli_action *action)
+static bool next_grant(struct dcli_open_op *op, dcli_action *action)
 {
-    for (int q = 0; q < peers; q++) {
-        struct dcli_exchange *exchange = &op->exchange[q];
+    while (op->to_grant.count > 0) {
+        struct dcli_exchange *exchange = &op->exchange[op->to_grant.node[0]];
+        dcli_node_list_take(&op->to_grant, 0);
         if (exchange->grant_told == exchange->grant_due)
             continue;
         exchange->grant_told = exchange->grant_due;
-        *action =
-            (dcli_action){.kind = DCLI_DO_GRANT, .operation = op->operation, .peer = q, .index = exchange->grant_due};
+        *action = (dcli_action){
+            .kind = DCLI_DO_GRANT, .operation = op->operation, .peer = exchange->peer, .index = exchange->grant_due};
         return true;
     }
     return false;
@@ -257,7 +284,7 @@ static bool next_exchange(dcli_node *node, dcli_action *action)
             unlink_moving(node, link);
             continue;
         }
-        if (next_grant(op, node->peers, action) || next_drop(node, op, action))
+        if (next_grant(op, action) || next_drop(node, op, action))
             return true;
         if (op->number <= node->cursor && !node->held && (next_commit(node, op, action) || next_pack(node, op, action)))
             return true;
@@ -268,12 +295,15 @@ static bool next_exchange(dcli_node *node, dcli_action *action)
 
 static bool next_credit(dcli_node *node, dcli_action *action)
 {
-    for (int q = 0; q < node->peers && node->exchanging > 0; q++)
+    for (int64_t n = 0; n < node->creditors.count && node->credits_due > 0; n++) {
+        int q = node->creditors.node[n];
         if (node->peer[q].credit_due > 0) {
             *action = (dcli_action){.kind = DCLI_DO_CREDIT, .peer = q, .index = node->peer[q].credit_due};
             node->peer[q].credit_due = 0;
+            node->credits_due--;
             return true;
         }
+    }
     return false;
 }
 
@@ -295,6 +325,7 @@ static bool next_batch(dcli_node *node, dcli_action *action)
     if (queue_made(node, op, b) != DCL_OK)
         return false; /* no memory: the action is tried again after the next event */
     op->started++;
+    op->batch_arrived = 0;
     if (op->skip == DCL_OK)
         op->skip = dcli_op_inputs(node, op);
     *action = (dcli_action){.kind = op->skip == DCL_OK ? DCLI_DO_RUN : DCLI_DO_SKIP,
@@ -319,21 +350,26 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     if (op == NULL || !is_finished(node, op) || node->notice_count > 0)
         return false;
     *action = (dcli_action){.kind = DCLI_DO_RETIRE, .operation = op->operation};
-    node->exchanging -= op->exchange != NULL;
+    node->exchanging -= op->exchange_count > 0;
+    if (node->exchanging == 0)
+        node->creditors.count = 0; /* next_credit() has just given them all credit */
     if (op->operation->kind == DCLI_OP_RELEASE)
         dcli_storages_drop(&node->storages, op->operation->operand[0].storage);
     assert(node->moving != op); /* next_exchange() has just removed it from the list */
-    dcli_op_free(node, op);
+    dcli_op_free(op);
     node->first++;
     return true;
 }
 
 static bool next_marks(dcli_node *node, dcli_action *action)
 {
-    for (int q = 0; q < node->peers; q++) {
+    for (; node->listener < node->listeners.count; node->listener++) {
+        int q = node->listeners.node[node->listener];
         struct dcli_peer *peer = &node->peer[q];
         bool news = peer->told_ready < node->ready || peer->told_done < peer->owed_done;
-        if (!news || peer->told_ready >= peer->interest || q == node->terms.self)
+        if (peer->told_ready >= peer->interest)
+            dcli_node_list_take(&node->listeners, node->listener--);
+        if (!news || peer->told_ready >= peer->interest)
             continue;
         peer->told_done = node->done;
         peer->told_ready = node->ready;
@@ -403,45 +439,12 @@ bool dcli_node_storage_failed(const dcli_node *node, int64_t storage)
 
 bool dcli_node_is_awaited(const dcli_node *node)
 {
-    for (int q = 0; q < node->terms.plan.node_count; q++)
-        if (q != node->terms.self && node->peer[q].told_ready < node->peer[q].interest)
+    for (int64_t n = 0; n < node->listeners.count; n++) {
+        int q = node->listeners.node[n];
+        if (dcli_is_node(node, q) && node->peer[q].told_ready < node->peer[q].interest)
             return true;
-    return false;
-}
-
-/* The peer that the next batch of an operation waits for. @return -1: none. */
-static int awaited_by_batch(const dcli_node *node, const struct dcli_open_op *op)
-{
-    const dcli_batch *batch = &op->own->batch[op->started];
-    for (int64_t c = batch->first_chunk; c < batch->first_chunk + batch->chunk_count; c++)
-        if (!op->arrived[c])
-            return op->own->chunk[c].peer;
-    for (int64_t n = 0; n < op->need_count; n++)
-        if (op->need[n].kind != DCLI_NEED_PACK && !dcli_need_is_met(node, &op->need[n]))
-            return op->need[n].peer;
-    return -1;
-}
-
-/* A peer whose output for this node's part is not committed. @return -1: none. */
-static int awaited_output(const dcli_node *node, const struct dcli_open_op *op)
-{
-    for (int q = 0; op->exchange != NULL && q < node->peers; q++)
-        if (op->exchange[q].receive.ended < op->exchange[q].receive.total)
-            return q;
-    return -1;
-}
-
-bool dcli_node_awaits(const dcli_node *node, int64_t *operation_out, int *peer_out)
-{
-    const struct dcli_open_op *next = dcli_op_find(node, node->cursor), *oldest = dcli_op_find(node, node->ready + 1);
-    int peer = next != NULL && next->started < next->own->batch_count ? awaited_by_batch(node, next) : -1;
-    *operation_out = next != NULL ? next->number : 0;
-    if (peer < 0 && oldest != NULL) {
-        peer = awaited_output(node, oldest);
-        *operation_out = oldest->number;
     }
-    *peer_out = peer;
-    return peer >= 0 && peer != node->terms.self;
+    return false;
 }
 
 const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int peer)
@@ -449,7 +452,8 @@ const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int pe
     const struct dcli_open_op *op = dcli_op_find(node, operation);
     if (op == NULL)
         return NULL;
-    return peer == node->terms.self ? op->own : op->exchange != NULL ? op->exchange[peer].plan : NULL;
+    const struct dcli_exchange *exchange = dcli_exchange_of(op, peer);
+    return peer == node->terms.self ? op->own : exchange != NULL ? exchange->plan : NULL;
 }
 
 static void explain_op(const dcli_node *node, const struct dcli_open_op *op, dcli_text *text)

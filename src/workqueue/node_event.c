@@ -76,9 +76,11 @@ dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t
     if (op == NULL)
         return keep_early(
             node, &(struct dcli_early){.from = from, .is_grant = true, .operation = operation, .number = chunks});
-    if (op->exchange == NULL || chunks < op->exchange[from].send.granted || chunks > op->exchange[from].send.total)
+    struct dcli_exchange *exchange = dcli_exchange_of(op, from);
+    if (exchange == NULL || chunks < exchange->send.granted || chunks > exchange->send.total)
         return refuse(from, "a grant up to chunk", operation, chunks);
-    op->exchange[from].send.granted = chunks;
+    exchange->send.granted = chunks;
+    dcli_be_due(&op->to_pack, op, exchange);
     return DCL_OK;
 }
 
@@ -86,18 +88,17 @@ dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t
  * expected. */
 static int64_t own_chunk(const struct dcli_open_op *op, int from, int64_t number)
 {
-    for (int64_t c = op->drop_from; c < op->own->chunk_count; c++) {
-        const dcli_chunk *chunk = &op->own->chunk[c];
-        if (!chunk->written && chunk->peer == from && chunk->number == number)
-            return op->arrived[c] ? -1 : c;
-    }
-    return -1;
+    const struct dcli_exchange *exchange = dcli_exchange_of(op, from);
+    if (exchange == NULL || number < 0 || number >= exchange->own_count)
+        return -1;
+    int64_t c = op->own_chunk[exchange->first_own + number];
+    return op->arrived[c] ? -1 : c;
 }
 
 static dcl_status take_read(dcli_node *node, struct dcli_open_op *op, int from, int64_t number, dcl_status status)
 {
     int64_t c = own_chunk(op, from, number);
-    if (c < 0 || op->exchange == NULL || number >= op->exchange[from].grant_told)
+    if (c < 0 || number >= dcli_exchange_of(op, from)->grant_told)
         return refuse(from, "chunk", op->number, number);
     op->arrived[c] = true;
     if (status == DCL_OK || op->skip != DCL_OK)
@@ -109,11 +110,13 @@ static dcl_status take_read(dcli_node *node, struct dcli_open_op *op, int from, 
 static dcl_status take_written(dcli_node *node, struct dcli_open_op *op, int from, int64_t number, dcl_status status)
 {
     (void)node;
-    struct dcli_stream *stream = op->exchange == NULL ? NULL : &op->exchange[from].receive;
+    struct dcli_exchange *exchange = dcli_exchange_of(op, from);
+    struct dcli_stream *stream = exchange != NULL ? &exchange->receive : NULL;
     if (stream == NULL || number != stream->granted || number >= stream->total)
         return refuse(from, "written chunk", op->number, number);
     stream->status[number] = status;
     stream->granted++;
+    dcli_be_due(&op->to_commit, op, exchange);
     return DCL_OK;
 }
 
@@ -177,6 +180,7 @@ dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d gives credit for %" PRId64 " chunks; %" PRId64 " are outstanding",
                          from, chunks, node->outbox[from].outstanding);
     node->outbox[from].outstanding -= chunks;
+    node->sender = 0;
     return DCL_OK;
 }
 
@@ -217,14 +221,17 @@ static void mark_made(dcli_node *node, const struct dcli_open_op *op, int64_t b,
     const dcli_batch *batch = &op->own->batch[b];
     if (batch->made_count == 0)
         return;
-    for (int q = 0; q < node->peers; q++)
-        for (int64_t n = node->outbox[q].first; n < node->outbox[q].count; n++) {
-            struct dcli_made *made = &node->outbox[q].made[n];
+    node->sender = 0;
+    for (int64_t s = 0; s < node->senders.count; s++) {
+        struct dcli_outbox *outbox = &node->outbox[node->senders.node[s]];
+        for (int64_t n = outbox->first; n < outbox->count; n++) {
+            struct dcli_made *made = &outbox->made[n];
             if (made->operation == op->number && made->batch == b) {
                 made->ended = true;
                 made->status = status;
             }
         }
+    }
 }
 
 /* Record that a batch has finished reading peers' parts. Has no effect if this was recorded before. */
@@ -277,7 +284,7 @@ dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batc
 dcl_status dcli_node_chunk_done(dcli_node *node, int64_t operation, int peer, bool written, dcl_status status)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    struct dcli_exchange *exchange = op != NULL && op->exchange != NULL ? &op->exchange[peer] : NULL;
+    struct dcli_exchange *exchange = op != NULL ? dcli_exchange_of(op, peer) : NULL;
     if (exchange == NULL || (written && exchange->receive.ended == exchange->receive.passed) ||
         (!written && exchange->send.ended == exchange->send.passed))
         return DCLI_FAIL(DCL_ERR_INTERNAL, "a chunk of operation %" PRId64 " with peer %d ended but was not begun",
@@ -289,6 +296,8 @@ dcl_status dcli_node_chunk_done(dcli_node *node, int64_t operation, int peer, bo
     }
     dcl_status told = status != DCL_OK ? dcli_tell_failed(node, op, status, true) : DCL_OK;
     exchange->receive.ended++;
+    op->uncommitted--;
+    node->credits_due += dcli_is_there(node, peer) && node->peer[peer].credit_due == 0;
     node->peer[peer].credit_due += dcli_is_there(node, peer);
     node->peer[peer].uncommitted -= dcli_is_there(node, peer);
     dcli_advance_marks(node);

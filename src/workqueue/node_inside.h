@@ -2,6 +2,8 @@
 #ifndef DCLI_WORKQUEUE_NODE_INSIDE_H
 #define DCLI_WORKQUEUE_NODE_INSIDE_H
 
+#include <assert.h>
+
 #include "workqueue/node.h"
 #include "workqueue/storages.h"
 
@@ -24,9 +26,11 @@ struct dcli_stream {
 };
 
 struct dcli_exchange {
-    const dcli_plan *plan;            /* the other peer's plan; NULL: nothing is exchanged */
+    int peer;
+    const dcli_plan *plan;            /* the other peer's plan; NULL: it names this peer nowhere */
     struct dcli_stream send, receive; /* `send`: the T chunks that the peer reads from us; `receive`: the U chunks
                                          that it writes to us */
+    int64_t first_own, own_count;     /* our T chunks from the peer: those of op->own_chunk[] from first_own on */
     int64_t grant_due, grant_told;    /* our T chunks from the peer: chunks for which there is memory, and chunks
                                          granted to the peer */
 };
@@ -52,8 +56,16 @@ struct dcli_open_op {
     const dcli_operation *operation;
     int64_t number;
     const dcli_plan *own;
-    struct dcli_exchange *exchange; /* [peers], NULL: a local operation */
-    struct dcli_need *need;         /* conditions that were not met when last looked at */
+    struct dcli_exchange *exchange; /* [exchange_count] by peer, ascending: the partners that are present, and the
+                                       peers with chunks of the own plan */
+    int64_t exchange_count;
+    int64_t *own_chunk;       /* the T chunks of the own plan, peer by peer, by their numbers in the stream */
+    dcli_node_list to_grant;  /* indices in `exchange`: peers with more granted than told */
+    dcli_node_list to_pack;   /* the same of peers with T chunks that may be packed, as far as their grants allow */
+    dcli_node_list to_commit; /* the same of peers with U chunks that have arrived */
+    int64_t uncommitted;      /* number of U chunks that are not committed */
+    int64_t batch_arrived;    /* T chunks of batch `started` that have arrived, as far as they are the first ones */
+    struct dcli_need *need;   /* conditions that were not met when last looked at */
     int64_t need_count, need_capacity;
     int64_t started, ended; /* batches with lower numbers than `started` have started; all lower than `ended` have
                                ended */
@@ -125,6 +137,13 @@ struct dcli_node {
     int64_t grant_op, grant_chunk, pool_used;
     int64_t exchanging; /* number of open operations that exchange something */
     int64_t made_unsent;
+    dcli_node_list absent;    /* nodes that are lost or have not joined */
+    dcli_node_list senders;   /* peers with waiting chunks in `outbox` */
+    dcli_node_list creditors; /* peers that write to our parts in open operations */
+    dcli_node_list listeners; /* peers that need to hear our watermarks */
+    int64_t listener;         /* index of the next listener that may have to be told something */
+    int64_t sender;           /* index of the next sender that may have something to send */
+    int64_t credits_due;      /* number of peers to which credit is due */
     bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
     int64_t packed; /* number of packs since the last batch */
     bool fed_idle;  /* the last batch came before packs because nothing ran */
@@ -142,6 +161,31 @@ static inline struct dcli_open_op *dcli_op_find(const dcli_node *node, int64_t n
     return number >= node->first && number <= node->seen ? node->op[number - node->base] : NULL;
 }
 
+/** What an operation exchanges with a peer; NULL: nothing. */
+static inline struct dcli_exchange *dcli_exchange_of(const struct dcli_open_op *op, int peer)
+{
+    int64_t low = 0, high = op->exchange_count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (op->exchange[middle].peer == peer)
+            return &op->exchange[middle];
+        if (op->exchange[middle].peer < peer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/** Add a peer to a list of an operation: `to_grant`, `to_pack` or `to_commit`. There is room for all. */
+static inline void dcli_be_due(dcli_node_list *list, const struct dcli_open_op *op,
+                               const struct dcli_exchange *exchange)
+{
+    dcl_status status = dcli_node_list_add(list, (int)(exchange - op->exchange));
+    assert(status == DCL_OK);
+    (void)status;
+}
+
 static inline bool dcli_is_node(const dcli_node *node, int peer) { return peer < node->terms.plan.node_count; }
 
 static inline bool dcli_is_there(const dcli_node *node, int peer) { return node->peer[peer].presence == DCLI_THERE; }
@@ -157,7 +201,7 @@ static inline bool dcli_reads_in_place(const dcli_node *node, int peer)
 
 /* ---- node_open.c: a new operation */
 
-void dcli_op_free(const dcli_node *node, struct dcli_open_op *op);
+void dcli_op_free(struct dcli_open_op *op);
 
 /* ---- node_rules.c: conditions */
 
@@ -194,6 +238,8 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);
 dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause);
 /** Process the messages that arrived before their operation. */
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);
+/** Record that a peer needs to hear when our watermarks reach an operation. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_be_heard(dcli_node *node, int peer, int64_t operation);
 /** Record that a batch has ended, or was skipped. */
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status);
 

@@ -10,8 +10,8 @@ bool dcli_op_misses_part(const dcli_node *node, const dcli_operation *operation)
 {
     for (int k = 0; k < operation->operand_count; k++) {
         const dcli_layout *layout = operation->operand[k].layout;
-        for (int q = 0; operation->operand[k].storage >= 0 && q < layout->node_end; q++)
-            if (!dcli_is_there(node, q) && dcli_layout_owned(layout, q) > 0)
+        for (int64_t n = 0; operation->operand[k].storage >= 0 && n < node->absent.count; n++)
+            if (dcli_layout_owned(layout, node->absent.node[n]) > 0)
                 return true;
     }
     return false;
@@ -41,15 +41,16 @@ static void end_reading(dcli_node *node, struct dcli_open_op *op, int q)
 
 void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q)
 {
-    if (op->exchange == NULL)
+    struct dcli_exchange *exchange = dcli_exchange_of(op, q);
+    if (exchange == NULL)
         return;
-    struct dcli_exchange *exchange = &op->exchange[q];
     end_reading(node, op, q);
     op->transfers -= exchange->send.total - exchange->send.passed;
     exchange->send.total = exchange->send.granted = exchange->send.passed;
     /* Written chunks of the peer that have arrived are still passed to the executor with the operation's failure, so
      * that it frees them. */
     op->transfers -= exchange->receive.total - exchange->receive.granted;
+    op->uncommitted -= exchange->receive.total - exchange->receive.granted;
     exchange->receive.total = exchange->receive.granted;
     exchange->grant_due = exchange->grant_told;
 }
@@ -72,7 +73,8 @@ static bool is_unfinished(const struct dcli_open_op *op, int q)
 {
     if (op->ended < op->own->batch_count)
         return true;
-    return op->exchange != NULL && op->exchange[q].receive.passed < op->exchange[q].receive.total;
+    const struct dcli_exchange *exchange = dcli_exchange_of(op, q);
+    return exchange != NULL && exchange->receive.passed < exchange->receive.total;
 }
 
 static dcl_status refuse_peer(const dcli_node *node, int peer, const char *what)
@@ -87,6 +89,10 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
         return refuse_peer(node, peer, "been lost");
     if (node->peer[peer].presence == DCLI_LOST)
         return DCL_OK;
+    if (dcli_node_list_add(&node->absent, peer) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    node->sender = 0; /* what waits for the peer is discarded */
+    node->credits_due -= node->peer[peer].credit_due > 0;
     node->peer[peer] = (struct dcli_peer){.presence = DCLI_LOST, .done = INT64_MAX, .ready = INT64_MAX};
     dcl_status status = DCL_OK;
     for (int64_t n = node->first; n <= node->seen; n++) {
@@ -137,6 +143,7 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
     dcl_status status = check_all_over(node, over);
     if (status != DCL_OK)
         return status;
+    dcli_node_list_drop(&node->absent, peer);
     *joined = (struct dcli_peer){.done = later(over, joined->early_done),
                                  .ready = later(over, joined->early_ready),
                                  .told_done = over,

@@ -9,13 +9,17 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-void dcli_op_free(const dcli_node *node, struct dcli_open_op *op)
+void dcli_op_free(struct dcli_open_op *op)
 {
-    for (int q = 0; op->exchange != NULL && q < node->peers; q++) {
-        dcli_free(op->exchange[q].send.chunk);
-        dcli_free(op->exchange[q].receive.chunk);
-        dcli_free(op->exchange[q].receive.status);
+    for (int64_t n = 0; n < op->exchange_count; n++) {
+        dcli_free(op->exchange[n].send.chunk);
+        dcli_free(op->exchange[n].receive.chunk);
+        dcli_free(op->exchange[n].receive.status);
     }
+    dcli_node_list_free(&op->to_grant);
+    dcli_node_list_free(&op->to_pack);
+    dcli_node_list_free(&op->to_commit);
+    dcli_free(op->own_chunk);
     dcli_free(op->exchange);
     dcli_free(op->need);
     dcli_free(op);
@@ -42,31 +46,100 @@ static dcl_status collect(const dcli_plan *plan, int peer, bool written, struct 
     return DCL_OK;
 }
 
-/* Whether this peer can exchange data with others in this operation. The host takes no part in a forall or a move. */
-static bool exchanges(const dcli_node *node, const struct dcli_open_op *op)
-{
-    bool among_nodes = op->operation->kind == DCLI_OP_FORALL || op->operation->kind == DCLI_OP_MOVE;
-    return !op->own->local && (dcli_is_node(node, node->terms.self) || !among_nodes);
-}
-
-/* Compute the streams to send to and to receive from other peers, from their plans. */
-static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
+/* Whether a partner's plan matters: it is present, and neither it nor this peer is the host in an operation in which
+ * the host takes no part. */
+static bool exchanges_with(const dcli_node *node, const struct dcli_open_op *op, int q)
 {
     bool transfer = op->operation->kind == DCLI_OP_READ || op->operation->kind == DCLI_OP_WRITE;
-    op->exchange = dcli_calloc((size_t)node->peers, sizeof *op->exchange);
-    if (op->exchange == NULL)
+    return dcli_is_there(node, q) && transfer != dcli_is_node(node, q);
+}
+
+/* List the peers with which an operation exchanges something: the partners, and the peers of the own chunks. */
+static dcl_status find_peers(const dcli_node *node, const struct dcli_open_op *op, dcli_node_list *peers)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < op->own->partners.count && status == DCL_OK; n++)
+        if (exchanges_with(node, op, op->own->partners.node[n]))
+            status = dcli_node_list_add(peers, op->own->partners.node[n]);
+    for (int64_t c = 0; c < op->own->chunk_count && status == DCL_OK; c++)
+        status = dcli_node_list_add(peers, op->own->chunk[c].peer);
+    return status;
+}
+
+/* Compute the streams to send to, and to receive from, a partner, from its plan. */
+static dcl_status meet_partner(dcli_node *node, struct dcli_open_op *op, struct dcli_exchange *exchange)
+{
+    exchange->plan = node->terms.plan_of(node->terms.user, op->operation, exchange->peer);
+    if (exchange->plan == NULL || collect(exchange->plan, node->terms.self, false, &exchange->send) != DCL_OK ||
+        collect(exchange->plan, node->terms.self, true, &exchange->receive) != DCL_OK)
         return DCL_ERR_NOMEM;
-    for (int q = 0; q < node->peers; q++) {
-        struct dcli_exchange *exchange = &op->exchange[q];
-        if (q == node->terms.self || transfer == dcli_is_node(node, q) || !dcli_is_there(node, q))
-            continue; /* host transfers exchange data with the host only, other operations with nodes only */
-        exchange->plan = node->terms.plan_of(node->terms.user, op->operation, q);
-        if (exchange->plan == NULL || collect(exchange->plan, node->terms.self, false, &exchange->send) != DCL_OK ||
-            collect(exchange->plan, node->terms.self, true, &exchange->receive) != DCL_OK)
-            return DCL_ERR_NOMEM;
-        op->transfers += exchange->send.total + exchange->receive.total;
+    op->transfers += exchange->send.total + exchange->receive.total;
+    op->uncommitted += exchange->receive.total;
+    return exchange->receive.total > 0 ? dcli_node_list_add(&node->creditors, exchange->peer) : DCL_OK;
+}
+
+/* Sort the T chunks of the own plan by peer. */
+static dcl_status sort_own(struct dcli_open_op *op)
+{
+    const dcli_plan *own = op->own;
+    int64_t first = 0;
+    if (own->chunk_count == 0)
+        return DCL_OK;
+    op->own_chunk = dcli_malloc((size_t)own->chunk_count * sizeof *op->own_chunk);
+    if (op->own_chunk == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t c = 0; c < own->chunk_count; c++)
+        dcli_exchange_of(op, own->chunk[c].peer)->own_count += !own->chunk[c].written;
+    for (int64_t n = 0; n < op->exchange_count; n++) {
+        op->exchange[n].first_own = first;
+        first += op->exchange[n].own_count;
     }
+    for (int64_t c = 0; c < own->chunk_count; c++)
+        if (!own->chunk[c].written)
+            op->own_chunk[dcli_exchange_of(op, own->chunk[c].peer)->first_own + own->chunk[c].number] = c;
     return DCL_OK;
+}
+
+/* Make room for all peers in the lists of an operation, so that no event needs memory for them. */
+static dcl_status make_lists(struct dcli_open_op *op)
+{
+    dcli_node_list *lists[] = {&op->to_grant, &op->to_pack, &op->to_commit};
+    dcl_status status = DCL_OK;
+    for (int l = 0; l < 3 && status == DCL_OK && op->exchange_count > 0; l++)
+        if (dcli_reserve(&lists[l]->node, 0, op->exchange_count, &lists[l]->capacity, sizeof *lists[l]->node) != 0)
+            status = DCL_ERR_NOMEM;
+    return status;
+}
+
+static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
+{
+    dcli_node_list peers = {0};
+    dcl_status status = find_peers(node, op, &peers);
+    if (status == DCL_OK && peers.count > 0) {
+        op->exchange = dcli_calloc((size_t)peers.count, sizeof *op->exchange);
+        status = op->exchange != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    }
+    for (int64_t n = 0; n < peers.count && status == DCL_OK; n++) {
+        struct dcli_exchange *exchange = &op->exchange[op->exchange_count++];
+        exchange->peer = peers.node[n];
+        if (dcli_node_list_has(&op->own->partners, exchange->peer) && exchanges_with(node, op, exchange->peer))
+            status = meet_partner(node, op, exchange);
+    }
+    if (status == DCL_OK)
+        status = sort_own(op);
+    if (status == DCL_OK)
+        status = make_lists(op);
+    dcli_node_list_free(&peers);
+    return status;
+}
+
+dcl_status dcli_be_heard(dcli_node *node, int peer, int64_t operation)
+{
+    if (node->peer[peer].interest >= operation)
+        return DCL_OK;
+    node->peer[peer].interest = operation;
+    node->listener = 0;
+    return dcli_node_list_add(&node->listeners, peer);
 }
 
 static void raise(int64_t *value, int64_t to)
@@ -87,19 +160,38 @@ static dcl_status add_need(const dcli_node *node, struct dcli_open_op *op, enum 
     return DCL_OK;
 }
 
+/* Note the needs that follow from the accesses of peers to our part of a storage. Entries of accesses that have ended
+ * are dropped. */
+static dcl_status note_touched(dcli_node *node, struct dcli_open_op *op, dcli_storage *storage, bool writes)
+{
+    int64_t left = 0;
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < storage->touch_count; n++) {
+        dcli_touch touch = storage->touch[n];
+        struct dcli_need commit = {DCLI_NEED_COMMIT, touch.peer, touch.write};
+        struct dcli_need read = {DCLI_NEED_READ, touch.peer, touch.read};
+        if (dcli_need_is_met(node, &commit) && dcli_need_is_met(node, &read))
+            continue;
+        storage->touch[left++] = touch;
+        if (status == DCL_OK)
+            status = add_need(node, op, DCLI_NEED_COMMIT, touch.peer, touch.write);
+        if (status == DCL_OK && writes)
+            status = add_need(node, op, DCLI_NEED_READ, touch.peer, touch.read);
+    }
+    storage->touch_count = left;
+    return status;
+}
+
 static dcl_status note_storage(dcli_node *node, struct dcli_open_op *op, int64_t id, bool writes)
 {
-    const dcli_storage *storage = dcli_storages_get(&node->storages, id);
-    dcl_status status = storage == NULL ? DCL_ERR_NOMEM : DCL_OK;
-    for (int q = 0; q < node->peers && status == DCL_OK; q++) {
-        status = add_need(node, op, DCLI_NEED_COMMIT, q, storage->last_write_by[q]);
-        if (status == DCL_OK && writes)
-            status = add_need(node, op, DCLI_NEED_READ, q, storage->last_read_by[q]);
-        if (status == DCL_OK && op->own->peer_read[q])
-            status = add_need(node, op, DCLI_NEED_READY, q, storage->last_write);
-        if (status == DCL_OK && op->exchange != NULL && op->exchange[q].send.total > 0)
-            status = add_need(node, op, DCLI_NEED_PACK, q, storage->last_read_by[q]);
-    }
+    dcli_storage *storage = dcli_storages_get(&node->storages, id);
+    dcl_status status = storage == NULL ? DCL_ERR_NOMEM : note_touched(node, op, storage, writes);
+    for (int64_t n = 0; n < op->own->reads.count && status == DCL_OK; n++)
+        status = add_need(node, op, DCLI_NEED_READY, op->own->reads.node[n], storage->last_write);
+    for (int64_t n = 0; n < op->exchange_count && status == DCL_OK; n++)
+        if (op->exchange[n].send.total > 0)
+            status = add_need(node, op, DCLI_NEED_PACK, op->exchange[n].peer,
+                              dcli_storage_touched(storage, op->exchange[n].peer).read);
     return status;
 }
 
@@ -121,28 +213,54 @@ static dcl_status note_needs(dcli_node *node, struct dcli_open_op *op)
     return status;
 }
 
-static void note_exchange(dcli_node *node, const struct dcli_open_op *op, int q, const dcli_plan *plan)
+static dcl_status note_touch(const dcli_node *node, int k, int q, const struct dcli_open_op *op, bool written)
 {
+    dcli_storage *storage = dcli_storages_find(&node->storages, op->operation->operand[k].storage);
+    dcli_touch *touch = dcli_storage_touch(storage, q);
+    if (touch == NULL)
+        return DCL_ERR_NOMEM;
+    raise(written ? &touch->write : &touch->read, op->number);
+    return DCL_OK;
+}
+
+/* Record which storages peer q reads or writes by the chunks that it exchanges with us. */
+static dcl_status note_exchange(const dcli_node *node, const struct dcli_open_op *op, int q, const dcli_plan *plan)
+{
+    dcl_status status = DCL_OK;
     for (int64_t c = 0; c < plan->chunk_count; c++) {
         const dcli_chunk *chunk = &plan->chunk[c];
         int noted = -1;
         if (chunk->peer != node->terms.self)
             continue;
-        for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count; i++) {
+        for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++) {
             int k = dcli_plan_item_operand(plan, i);
-            if (k == noted)
-                continue;
-            dcli_storage *storage = dcli_storages_find(&node->storages, op->operation->operand[k].storage);
-            raise(chunk->written ? &storage->last_write_by[q] : &storage->last_read_by[q], op->number);
+            if (k != noted)
+                status = note_touch(node, k, q, op, chunk->written);
             noted = k;
         }
     }
+    return status;
+}
+
+/* Record the accesses of a peer to our parts, and whether it needs to hear our watermarks. */
+static dcl_status note_peer(dcli_node *node, const struct dcli_open_op *op, const struct dcli_exchange *exchange)
+{
+    int q = exchange->peer, self = node->terms.self;
+    if (exchange->plan == NULL)
+        return DCL_OK;
+    bool reads_us = dcli_node_list_has(&exchange->plan->reads, self);
+    dcl_status status = note_exchange(node, op, q, exchange->plan);
+    for (int k = 0; k < op->operation->operand_count && status == DCL_OK && reads_us; k++)
+        if (op->operation->operand[k].storage >= 0 && dcli_reads_in_place(node, q))
+            status = note_touch(node, k, q, op, false);
+    return status == DCL_OK && reads_us ? dcli_be_heard(node, q, op->number) : status;
 }
 
 /* Record in the storages that this operation accesses them, for the conditions of later operations. */
 static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
 {
-    for (int k = 0; k < op->operation->operand_count; k++) {
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < op->operation->operand_count && status == DCL_OK; k++) {
         const dcli_operand *operand = &op->operation->operand[k];
         dcli_storage *storage = operand->storage < 0 ? NULL : dcli_storages_find(&node->storages, operand->storage);
         if (storage == NULL)
@@ -150,23 +268,15 @@ static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
         if (operand->writes)
             storage->last_write = op->number;
         dcli_storage_prune(storage, node->first);
-        if (operand->overwrites && dcli_storage_overwrite(storage, op->number) != DCL_OK)
-            return DCL_ERR_NOMEM;
-        for (int q = 0; op->exchange != NULL && q < node->peers; q++)
-            if (op->exchange[q].plan != NULL && dcli_reads_in_place(node, q) &&
-                op->exchange[q].plan->peer_read[node->terms.self])
-                storage->last_read_by[q] = op->number;
+        if (operand->overwrites)
+            status = dcli_storage_overwrite(storage, op->number);
     }
-    for (int q = 0; op->exchange != NULL && q < node->peers; q++) {
-        const dcli_plan *plan = op->exchange[q].plan;
-        if (plan == NULL)
-            continue;
-        note_exchange(node, op, q, plan);
-        bool reads_us = dcli_is_node(node, node->terms.self) && plan->peer_read[node->terms.self];
-        if (reads_us || op->own->peer_read[q])
-            raise(&node->peer[q].interest, op->number);
-    }
-    return DCL_OK;
+    for (int64_t n = 0; n < op->exchange_count && status == DCL_OK; n++)
+        status = note_peer(node, op, &op->exchange[n]);
+    for (int64_t n = 0; n < op->own->reads.count && status == DCL_OK; n++)
+        if (dcli_is_there(node, op->own->reads.node[n]))
+            status = dcli_be_heard(node, op->own->reads.node[n], op->number);
+    return status;
 }
 
 /* Make room for one more operation. Retired entries are dropped when they are more than half: amortized constant time. */
@@ -191,7 +301,7 @@ static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
         return DCL_ERR_NOMEM;
     assert(op->number == node->seen + 1); /* numbers have no gaps */
     node->op[++node->seen - node->base] = op;
-    if (op->exchange != NULL) {
+    if (op->exchange_count > 0) {
         node->exchanging++;
         *node->moving_end = op;
         node->moving_end = &op->next_moving;
@@ -222,19 +332,15 @@ static struct dcli_open_op *new_op(const dcli_node *node, const dcli_operation *
     return op;
 }
 
-/* Fail an operation if the plan of any peer has failed. Every node that has made that plan reports the failure: the
- * peer itself may be lost before it reports, although its outputs are missing on other nodes. */
-static dcl_status check_plans(dcli_node *node, struct dcli_open_op *op)
+/* Fail an operation whose plan has failed. The other peers learn it from this one, or, if it is lost before, from its
+ * loss. */
+static dcl_status check_plan(dcli_node *node, struct dcli_open_op *op)
 {
-    dcl_status problem = op->own->status;
-    for (int q = 0; problem == DCL_OK && op->exchange != NULL && q < node->peers; q++)
-        if (op->exchange[q].plan != NULL)
-            problem = op->exchange[q].plan->status;
-    if (problem == DCL_OK)
+    if (op->own->status == DCL_OK)
         return DCL_OK;
     if (op->skip == DCL_OK)
-        op->skip = problem;
-    return dcli_tell_failed(node, op, problem, op->own->status != DCL_OK);
+        op->skip = op->own->status;
+    return dcli_tell_failed(node, op, op->own->status, true);
 }
 
 dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
@@ -245,24 +351,23 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
     struct dcli_open_op *op = new_op(node, operation);
     if (op == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = exchanges(node, op) ? meet_peers(node, op) : DCL_OK;
+    dcl_status status = op->own->local ? DCL_OK : meet_peers(node, op);
     if (status == DCL_OK)
         status = note_needs(node, op);
     if (status == DCL_OK)
         status = append_op(node, op);
     if (status != DCL_OK) {
-        dcli_op_free(node, op);
+        dcli_op_free(op);
         return status;
     }
     bool misses = dcli_op_misses_part(node, operation); /* no absent peer has a part of an operand: then absent peers
                                                            do not matter */
-    for (int q = 0; misses && q < node->terms.plan.node_count; q++)
-        if (!dcli_is_there(node, q))
-            dcli_op_part_from(node, op, q);
+    for (int64_t n = 0; misses && n < node->absent.count; n++)
+        dcli_op_part_from(node, op, node->absent.node[n]);
     status = note_touches(node, op);
     if (status == DCL_OK && misses)
         status = dcli_op_fail_lost(node, op);
     if (status == DCL_OK)
-        status = check_plans(node, op);
+        status = check_plan(node, op);
     return status == DCL_OK ? dcli_replay_early(node, op->number) : status;
 }

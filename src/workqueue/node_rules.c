@@ -11,14 +11,16 @@ static bool has_read(const dcli_node *node, int q, int64_t m)
     if (dcli_reads_in_place(node, q))
         return node->peer[q].done >= m;
     const struct dcli_open_op *op = dcli_op_find(node, m);
-    return op == NULL || op->exchange == NULL || op->exchange[q].send.passed == op->exchange[q].send.total;
+    const struct dcli_exchange *exchange = op != NULL ? dcli_exchange_of(op, q) : NULL;
+    return exchange == NULL || exchange->send.passed == exchange->send.total;
 }
 
 /* Whether all elements that peer q wrote to our part in operation m are committed. */
 static bool has_committed(const dcli_node *node, int q, int64_t m)
 {
     const struct dcli_open_op *op = m < 1 ? NULL : dcli_op_find(node, m);
-    return op == NULL || op->exchange == NULL || op->exchange[q].receive.ended == op->exchange[q].receive.total;
+    const struct dcli_exchange *exchange = op != NULL ? dcli_exchange_of(op, q) : NULL;
+    return exchange == NULL || exchange->receive.ended == exchange->receive.total;
 }
 
 bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need)
@@ -91,9 +93,9 @@ static bool has_outputs(const struct dcli_open_op *op)
  * are ready. */
 static void owe_done(dcli_node *node, const struct dcli_open_op *op)
 {
-    for (int q = 0; op->exchange != NULL && q < node->peers; q++)
-        if (op->own->peer_read[q])
-            node->peer[q].owed_done = op->number;
+    for (int64_t n = 0; n < op->own->reads.count; n++)
+        node->peer[op->own->reads.node[n]].owed_done = op->number;
+    node->listener = 0;
 }
 
 void dcli_advance_marks(dcli_node *node)
@@ -105,13 +107,12 @@ void dcli_advance_marks(dcli_node *node)
         if (op != NULL)
             owe_done(node, op);
     }
-    for (; node->ready < node->done; node->ready++) {
+    for (; node->ready < node->done; node->ready++, node->listener = 0) {
         struct dcli_open_op *op = dcli_op_find(node, node->ready + 1);
         if (op != NULL && op->ended < op->own->batch_count)
             return;
-        for (int q = 0; op != NULL && op->exchange != NULL && q < node->peers; q++)
-            if (op->exchange[q].receive.ended < op->exchange[q].receive.total)
-                return;
+        if (op != NULL && op->uncommitted > 0)
+            return;
         /* a peer without batches reports failures of inputs, too; otherwise it would depend on the order of messages
          * which arrays fail */
         if (op != NULL && has_outputs(op) && dcli_op_inputs(node, op) != DCL_OK)

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "workqueue/builder.h"
+#include "workqueue/partners.h"
 #include "workqueue/plan_detail.h"
 #include "workqueue/plan_forall.h"
 #include "workqueue/plan_move.h"
@@ -27,7 +28,8 @@ void dcli_plan_free(dcli_plan *plan)
     dcli_free(plan->item);
     dcli_free(plan->spot);
     dcli_free(plan->spot_grid);
-    dcli_free(plan->peer_read);
+    dcli_node_list_free(&plan->reads);
+    dcli_node_list_free(&plan->partners);
     dcli_limits_free(plan->limits);
     dcli_detail_free(plan->detail);
     dcli_free(plan);
@@ -40,8 +42,8 @@ static void free_builder(dcli_builder *builder)
         dcli_box_set_free(&seen->set);
         dcli_box_set_free(&seen->arrived);
         dcli_free(seen->item);
-        for (int n = 0; seen->blocks != NULL && n < builder->terms->node_count; n++)
-            dcli_block_set_free(&seen->blocks[n]);
+        for (int64_t n = 0; n < seen->blocks_count; n++)
+            dcli_block_set_free(&seen->blocks[n].set);
         dcli_free(seen->blocks);
     }
     dcli_free(builder->need);
@@ -50,7 +52,6 @@ static void free_builder(dcli_builder *builder)
     dcli_free(builder->source);
     dcli_free(builder->early);
     dcli_free(builder->item_stage);
-    dcli_free(builder->stream_length);
     dcli_node_list_free(&builder->owners);
     dcli_region_list_free(&builder->regions);
     dcli_region_list_free(&builder->tiles);
@@ -63,7 +64,8 @@ static dcl_status need_all(dcli_builder *builder, bool written)
     const dcli_operation *operation = builder->operation;
     const dcli_layout *layout = operation->operand[0].layout;
     dcl_status status = DCL_OK;
-    for (int p = 0; p < layout->node_end && status == DCL_OK; p++) {
+    int first = builder->terms->pair ? builder->terms->with : 0;
+    for (int p = first; p < layout->node_end && dcli_plans_with(builder, p) && status == DCL_OK; p++) {
         builder->regions.count = 0;
         status = dcli_layout_regions(layout, p, &operation->box, &builder->regions);
         for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
@@ -92,7 +94,8 @@ static dcl_status need_points(dcli_builder *builder, bool written)
     dcl_box whole = dcl_box_of(&layout->grid);
     bool all = dcli_box_equal(&whole, &operation->box);
     dcl_status status = DCL_OK;
-    for (int p = 0; p < layout->node_end && status == DCL_OK; p++) {
+    int first = builder->terms->pair ? builder->terms->with : 0;
+    for (int p = first; p < layout->node_end && dcli_plans_with(builder, p) && status == DCL_OK; p++) {
         dcli_element_list list;
         status = dcli_layout_stored_elements(layout, p, &list);
         for (int64_t e = 0; e < list.count && status == DCL_OK; e++) {
@@ -146,6 +149,24 @@ static dcl_status plan_whole_part(dcli_builder *builder)
     return dcli_builder_batch(builder) != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
+/* Compute nothing: receive and drop, or send empty, one chunk per batch. The peers do not know that the plan has failed,
+ * because none of them makes all of it; so what they exchange with this node stays. */
+static dcl_status drain(dcli_builder *builder)
+{
+    dcli_plan *plan = builder->plan;
+    dcl_status status = DCL_OK;
+    plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = plan->piece_count = 0;
+    plan->live_bytes = 0;
+    for (int64_t c = 0; c < plan->chunk_count && status == DCL_OK; c++) {
+        if (dcli_builder_batch(builder) == NULL)
+            return DCL_ERR_NOMEM;
+        batch_of_chunk(builder, c, plan->chunk[c].written);
+        if (!plan->chunk[c].written)
+            plan->live_bytes = dcli_max(plan->live_bytes, plan->chunk[c].bytes);
+    }
+    return status;
+}
+
 /* Compute the most bytes of received chunks that are needed at the same time. If they exceed the pool, the plan
  * fails. */
 static dcl_status check_pool(dcli_builder *builder)
@@ -167,18 +188,14 @@ static dcl_status check_pool(dcli_builder *builder)
     plan->live_bytes = most;
     if (plan->detail != NULL)
         plan->detail->arrived_bytes = most;
-    if (most > builder->terms->pool_bytes) {
-        plan->status = DCL_ERR_NOMEM;
-        snprintf(plan->problem, sizeof plan->problem,
-                 "its tasks need %" PRId64 " bytes of other nodes' elements at once; the pool has %" PRId64
-                 "; set DCL_POOL_BYTES to more, or give the map smaller tiles (;tile=...)",
-                 most, builder->terms->pool_bytes);
-        /* every node computes the same failure, so nothing is sent */
-        plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = 0;
-        plan->piece_count = plan->chunk_count = plan->item_count = plan->live_bytes = 0;
-        memset(plan->peer_read, 0, sizeof(bool) * (size_t)(builder->terms->node_count + 1));
-    }
-    return DCL_OK;
+    if (most <= builder->terms->pool_bytes)
+        return DCL_OK;
+    plan->status = DCL_ERR_NOMEM;
+    snprintf(plan->problem, sizeof plan->problem,
+             "its tasks need %" PRId64 " bytes of other nodes' elements at once; the pool has %" PRId64
+             "; set DCL_POOL_BYTES to more, or give the map smaller tiles (;tile=...)",
+             most, builder->terms->pool_bytes);
+    return drain(builder);
 }
 
 /* Make a plan by `plan`, with its detail for reports if requested. */
@@ -225,30 +242,28 @@ static bool reads_parts(const dcli_operation *operation, const dcli_plan *plan, 
 
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan **plan_out)
 {
-    size_t peers = (size_t)terms->node_count + 1;
     dcli_builder builder = {.operation = operation, .terms = terms, .self = self};
-    builder.plan = dcli_calloc(1, sizeof *builder.plan);
-    builder.stream_length = dcli_calloc(2 * peers, sizeof *builder.stream_length);
-    if (builder.plan != NULL)
-        builder.plan->peer_read = dcli_calloc(peers, sizeof(bool));
-    dcl_status status = DCL_ERR_NOMEM;
-    if (builder.plan != NULL && builder.stream_length != NULL && builder.plan->peer_read != NULL)
-        status = fill_plan(&builder);
+    dcli_plan *plan = builder.plan = dcli_calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = fill_plan(&builder);
     if (status == DCL_OK)
-        builder.plan->local = dcli_operation_is_local(operation);
-    for (int64_t b = 0; status == DCL_OK && b < builder.plan->batch_count; b++)
-        builder.plan->batch[b].reads_parts =
-            operation->kind != DCLI_OP_FORALL || reads_parts(operation, builder.plan, &builder.plan->batch[b]);
-    if (status == DCL_OK && builder.plan->chunk_count > 0)
+        status = dcli_builder_number_chunks(&builder);
+    plan->local = status == DCL_OK && dcli_operation_is_local(operation);
+    for (int64_t b = 0; status == DCL_OK && b < plan->batch_count; b++)
+        plan->batch[b].reads_parts = operation->kind != DCLI_OP_FORALL || reads_parts(operation, plan, &plan->batch[b]);
+    if (status == DCL_OK && !terms->streams && !plan->local)
+        status = dcli_find_partners(operation, self, terms->node_count, &plan->partners);
+    if (status == DCL_OK && plan->chunk_count > 0 && !terms->pair)
         status = check_pool(&builder);
-    if ((operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE) && builder.plan != NULL)
-        builder.plan->counters.messages_planned = builder.plan->chunk_count;
+    if (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE)
+        plan->counters.messages_planned = plan->chunk_count;
     free_builder(&builder);
     if (status != DCL_OK) {
-        dcli_plan_free(builder.plan);
+        dcli_plan_free(plan);
         return status;
     }
-    *plan_out = builder.plan;
+    *plan_out = plan;
     return DCL_OK;
 }
 

@@ -31,6 +31,8 @@ typedef struct dcli_plan_terms {
     bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;                  /* for tests: do not use plan_points.c */
     bool streams;                    /* plan only what others exchange with the planned node: see dcli_plan_make() */
+    bool pair;                       /* with `streams`: only what peer `with` exchanges with it */
+    int with;
 } dcli_plan_terms;
 
 /** The bounds against which kernels check the indices of an access, per axis of the array as the body sees it. */
@@ -150,7 +152,8 @@ typedef struct dcli_plan {
     dcli_spot *spot;           /* instead of `item`, if all items are single elements */
     dcli_spot_grid *spot_grid; /* [operand_count] grids of the spots */
     dcli_limits_block *limits;
-    bool *peer_read;          /* [node_count + 1] peers whose parts are read in place */
+    dcli_node_list reads;     /* peers whose parts are read in place */
+    dcli_node_list partners;  /* peers whose plans may name this node: dcli_find_partners(); none with `streams` */
     bool local;               /* no peer exchanges anything: dcli_operation_is_local() */
     int64_t live_bytes;       /* most bytes of received chunks that are needed at the same time */
     int64_t space[8];         /* capacities of the lists above */
@@ -162,16 +165,19 @@ typedef struct dcli_plan {
 } dcli_plan;
 
 /** Plan `operation` for node `self` (node_count: the host).
- *  With terms->streams the plan has the same batches, chunks, items, peer_read, live_bytes, status and replicas as
+ *  With terms->streams the plan has the same batches, chunks, items, reads, live_bytes, status and replicas as
  *  without; works, bindings, pieces, other stages and counters are omitted. That is all that a node uses of its peers'
  *  plans, and it costs a fraction of the time and memory. (If the node exchanges no chunks, its batches
  *  may differ.)
+ *  With terms->pair, too, it has only the chunks that self and peer terms->with exchange, with the same numbers, bytes
+ *  and items, and `reads` names no other peer; live_bytes and status are not found. Chunks that others exchange cost
+ *  nothing then.
  *  @return DCL_OK (also if plan->status is an error: it is the same on every node), or DCL_ERR_NOMEM for the plan's own
  *          memory. */
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
                           dcli_plan **plan_out);
 void dcli_plan_free(dcli_plan *plan);
-/** Bytes of memory of a plan, without its detail and what is per peer. */
+/** Bytes of memory of a plan, without its detail. */
 int64_t dcli_plan_bytes(const dcli_plan *plan);
 
 /** Item number i of a plan. */

@@ -55,10 +55,9 @@ void dcli_detail_moved(dcli_builder *builder, const dcli_detail_move *move)
 static void add_blocks(dcli_builder *builder)
 {
     dcli_plan_detail *detail = builder->plan->detail;
-    for (int n = 0; n < detail->peer_count; n++)
-        for (int k = 0; k < builder->operation->operand_count; k++)
-            if (builder->seen[k].blocks != NULL)
-                detail->pair[detail->peer[n]].blocks += builder->seen[k].blocks[detail->peer[n]].count;
+    for (int k = 0; k < builder->operation->operand_count; k++)
+        for (int64_t n = 0; n < builder->seen[k].blocks_count; n++)
+            detail->pair[builder->seen[k].blocks[n].owner].blocks += builder->seen[k].blocks[n].set.count;
 }
 
 static void add_staged(dcli_builder *builder)

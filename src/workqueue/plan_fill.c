@@ -285,6 +285,8 @@ dcl_status dcli_fill_stages(dcli_builder *builder)
 {
     struct chains chains = {0};
     dcli_plan *plan = builder->plan;
+    if (builder->terms->pair) /* only the batches of the planned node depend on this */
+        builder->want_count = 0;
     if (builder->want_count == 0)
         return DCL_OK;
     dcl_status status = note_arrivals(builder);

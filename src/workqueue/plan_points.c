@@ -75,10 +75,10 @@ static dcl_status need_element(dcli_builder *builder, int a, const int64_t index
         if (status != DCL_OK)
             return status;
     }
-    if (dcli_reads_part(builder, point->peer)) {
-        builder->plan->peer_read[point->peer] = true;
+    if (!dcli_plans_with(builder, point->peer))
         return DCL_OK;
-    }
+    if (dcli_reads_part(builder, point->peer))
+        return dcli_node_list_add(&builder->plan->reads, point->peer);
     point->number = dcli_element_number(&layout->grid, index);
     point->stage = -1;
     if (!builder->terms->streams && add_stage(builder, point->operand, &box, &point->stage) != DCL_OK)

@@ -1,5 +1,7 @@
 /* workqueue/plan_stage.c - determines what a loop body or a move needs from other nodes: counts it, requests it, and
  * chooses the stages into which it is copied. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/check.h"
 #include "segment/declared.h"
@@ -16,22 +18,40 @@ static const dcli_layout *layout_of(const dcli_builder *builder, int k)
 void dcli_count_blocks(dcli_builder *builder)
 {
     for (int k = 0; k < builder->operation->operand_count; k++)
-        for (int p = 0; builder->seen[k].blocks != NULL && p < builder->terms->node_count; p++)
-            builder->plan->counters.blocks_moved += builder->seen[k].blocks[p].count;
+        for (int64_t n = 0; n < builder->seen[k].blocks_count; n++)
+            builder->plan->counters.blocks_moved += builder->seen[k].blocks[n].set.count;
+}
+
+/* The blocks of an owner that were touched so far; it is added if there are none. NULL: DCL_ERR_NOMEM. */
+static dcli_block_set *blocks_of(dcli_seen *seen, int owner)
+{
+    int64_t low = 0, high = seen->blocks_count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (seen->blocks[middle].owner < owner)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < seen->blocks_count && seen->blocks[low].owner == owner)
+        return &seen->blocks[low].set;
+    if (dcli_grow(&seen->blocks, seen->blocks_count, &seen->blocks_capacity, sizeof *seen->blocks) != 0)
+        return NULL;
+    memmove(seen->blocks + low + 1, seen->blocks + low, (size_t)(seen->blocks_count - low) * sizeof *seen->blocks);
+    seen->blocks[low] = (struct dcli_owner_blocks){.owner = owner};
+    seen->blocks_count++;
+    return &seen->blocks[low].set;
 }
 
 static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_box *box, int64_t bytes)
 {
     dcli_seen *seen = &builder->seen[k];
-    if (seen->blocks == NULL) {
-        seen->blocks = dcli_calloc((size_t)builder->terms->node_count, sizeof *seen->blocks);
-        if (seen->blocks == NULL)
-            return DCL_ERR_NOMEM;
-    }
+    dcli_block_set *blocks = blocks_of(seen, peer);
+    if (blocks == NULL)
+        return DCL_ERR_NOMEM;
     dcl_counters *counters = &builder->plan->counters;
     counters->bytes_moved += bytes;
-    return dcli_layout_blocks(builder->operation->operand[k].layout, peer, box, &seen->blocks[peer],
-                              &counters->blocks_moved);
+    return dcli_layout_blocks(builder->operation->operand[k].layout, peer, box, blocks, &counters->blocks_moved);
 }
 
 dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_box *box)
@@ -53,39 +73,44 @@ struct move {
                               the counters */
 };
 
-/* For each peer that owns elements of a box: count them, and add a need if they must be sent in either direction. */
+/* Count the elements of a box that a peer owns, and add a need if they must be sent in either direction. */
+static dcl_status move_from(dcli_builder *builder, int k, int peer, const dcl_box *box, const struct move *move)
+{
+    bool sent = move->written || !dcli_reads_part(builder, peer);
+    builder->regions.count = 0;
+    dcl_status status = dcli_layout_regions(layout_of(builder, k), peer, box, &builder->regions);
+    if (status == DCL_OK && !sent && builder->regions.count > 0)
+        status = dcli_node_list_add(&builder->plan->reads, peer);
+    for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++) {
+        const dcli_region *region = &builder->regions.region[r];
+        int64_t bytes = dcli_box_elements(&region->box) * dcli_builder_bytes(builder, k);
+        int64_t blocks = builder->plan->counters.blocks_moved;
+        if (move->counted && !builder->terms->streams)
+            status = count_moved(builder, k, peer, &region->box, bytes);
+        dcli_detail_moved(builder, &(dcli_detail_move){.operand = k,
+                                                       .peer = peer,
+                                                       .bytes = bytes,
+                                                       .blocks = builder->plan->counters.blocks_moved - blocks,
+                                                       .written = move->written,
+                                                       .counted = move->counted});
+        if (status == DCL_OK && sent)
+            status = dcli_builder_need(
+                builder,
+                &(dcli_need){
+                    .written = move->written, .peer = peer, .operand = k, .stage = move->stage, .region = *region});
+    }
+    return status;
+}
+
+/* As move_from(), for each peer that owns elements of the box. */
 static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, const struct move *move)
 {
-    const dcli_layout *layout = layout_of(builder, k);
-    dcl_status status = dcli_layout_owners(layout, box, &builder->owners);
-    for (int64_t n = 0; n < builder->owners.count && status == DCL_OK; n++) {
-        int p = builder->owners.node[n];
-        if (p == builder->self)
-            continue;
-        bool sent = move->written || !dcli_reads_part(builder, p);
-        if (!sent)
-            builder->plan->peer_read[p] = true;
-        builder->regions.count = 0;
-        status = dcli_layout_regions(layout, p, box, &builder->regions);
-        for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++) {
-            const dcli_region *region = &builder->regions.region[r];
-            int64_t bytes = dcli_box_elements(&region->box) * dcli_builder_bytes(builder, k);
-            int64_t blocks = builder->plan->counters.blocks_moved;
-            if (move->counted && !builder->terms->streams)
-                status = count_moved(builder, k, p, &region->box, bytes);
-            dcli_detail_moved(builder, &(dcli_detail_move){.operand = k,
-                                                           .peer = p,
-                                                           .bytes = bytes,
-                                                           .blocks = builder->plan->counters.blocks_moved - blocks,
-                                                           .written = move->written,
-                                                           .counted = move->counted});
-            if (status == DCL_OK && sent)
-                status = dcli_builder_need(
-                    builder,
-                    &(dcli_need){
-                        .written = move->written, .peer = p, .operand = k, .stage = move->stage, .region = *region});
-        }
-    }
+    if (builder->terms->pair)
+        return move_from(builder, k, builder->terms->with, box, move);
+    dcl_status status = dcli_layout_owners(layout_of(builder, k), box, &builder->owners);
+    for (int64_t n = 0; n < builder->owners.count && status == DCL_OK; n++)
+        if (builder->owners.node[n] != builder->self)
+            status = move_from(builder, k, builder->owners.node[n], box, move);
     return status;
 }
 
@@ -420,9 +445,11 @@ dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[])
     dcl_status status = DCL_OK;
     for (int a = 0; a < accesses && status == DCL_OK; a++) {
         if (views[a].kind == DCLI_SPACE_PEER) {
-            builder->plan->peer_read[views[a].node] = true; /* need_parts() sets this only for elements that were not
-                                                               needed before */
-            status = need_parts(builder, a, &views[a]);
+            if (dcli_plans_with(builder, views[a].node)) /* need_parts() adds it only for elements that were not needed
+                                                            before */
+                status = dcli_node_list_add(&builder->plan->reads, views[a].node);
+            if (status == DCL_OK)
+                status = need_parts(builder, a, &views[a]);
         }
         if (!dcli_is_staged(&views[a]) || views[a].stage >= 0)
             continue;

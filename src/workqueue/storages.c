@@ -21,7 +21,7 @@ static int64_t slot_of(const dcli_storages *table, int64_t id)
 
 static dcl_status enlarge(dcli_storages *table)
 {
-    dcli_storages larger = {.peers = table->peers, .capacity = table->capacity == 0 ? 16 : table->capacity * 2};
+    dcli_storages larger = {.capacity = table->capacity == 0 ? 16 : table->capacity * 2};
     larger.slot = dcli_calloc((size_t)larger.capacity, sizeof *larger.slot);
     if (larger.slot == NULL)
         return DCL_ERR_NOMEM;
@@ -43,7 +43,7 @@ static void free_storage(dcli_storage *storage)
 {
     dcli_free(storage->failures.number);
     dcli_free(storage->overwrites.number);
-    dcli_free(storage->last_read_by);
+    dcli_free(storage->touch);
     dcli_free(storage);
 }
 
@@ -58,12 +58,6 @@ dcli_storage *dcli_storages_get(dcli_storages *table, int64_t id)
     if (storage == NULL)
         return NULL;
     storage->id = id;
-    storage->last_read_by = dcli_calloc(2 * (size_t)table->peers, sizeof(int64_t));
-    if (storage->last_read_by == NULL) {
-        dcli_free(storage);
-        return NULL;
-    }
-    storage->last_write_by = storage->last_read_by + table->peers;
     table->slot[slot_of(table, id)] = storage;
     table->count++;
     return storage;
@@ -94,7 +88,41 @@ void dcli_storages_free(dcli_storages *table)
         if (table->slot[at] != NULL)
             free_storage(table->slot[at]);
     dcli_free(table->slot);
-    *table = (dcli_storages){.peers = table->peers};
+    *table = (dcli_storages){0};
+}
+
+/* The index of the first entry whose peer is not smaller. */
+static int64_t find_touch(const dcli_storage *storage, int peer)
+{
+    int64_t low = 0, high = storage->touch_count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (storage->touch[middle].peer < peer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+dcli_touch *dcli_storage_touch(dcli_storage *storage, int peer)
+{
+    int64_t at = find_touch(storage, peer), after = storage->touch_count - at;
+    if (after > 0 && storage->touch[at].peer == peer)
+        return &storage->touch[at];
+    if (dcli_grow(&storage->touch, storage->touch_count, &storage->touch_capacity, sizeof *storage->touch) != 0)
+        return NULL;
+    memmove(storage->touch + at + 1, storage->touch + at, (size_t)after * sizeof *storage->touch);
+    storage->touch[at] = (dcli_touch){.peer = peer};
+    storage->touch_count++;
+    return &storage->touch[at];
+}
+
+dcli_touch dcli_storage_touched(const dcli_storage *storage, int peer)
+{
+    int64_t at = find_touch(storage, peer);
+    bool there = at < storage->touch_count && storage->touch[at].peer == peer;
+    return there ? storage->touch[at] : (dcli_touch){.peer = peer};
 }
 
 static int64_t last_before(const dcli_numbers *numbers, int64_t limit)

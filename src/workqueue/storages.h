@@ -11,19 +11,24 @@ typedef struct dcli_numbers {
     int64_t count, capacity;
 } dcli_numbers;
 
+/** The last operations seen in which a peer reads our part, and writes to it; 0: none. */
+typedef struct dcli_touch {
+    int peer;
+    int64_t read, write;
+} dcli_touch;
+
 typedef struct dcli_storage {
-    int64_t id;              /* id of the storage; 0: this slot of the table is free */
-    int64_t last_write;      /* last operation seen that writes it, on any node */
-    int64_t *last_read_by;   /* [peers] last operation seen in which this peer reads our part */
-    int64_t *last_write_by;  /* [peers] last operation seen in which this peer writes to our part */
+    int64_t id;         /* id of the storage; 0: this slot of the table is free */
+    int64_t last_write; /* last operation seen that writes it, on any node */
+    dcli_touch *touch;  /* [touch_count] by peer, ascending: peers that may still access our part */
+    int64_t touch_count, touch_capacity;
     int64_t prune_at;        /* dcli_storage_prune() acts when the lists have 32 entries more than this */
     dcli_numbers failures;   /* operations after which its contents are undefined */
     dcli_numbers overwrites; /* operations that overwrite all of it */
 } dcli_storage;
 
-/** A table of storages by id. Start with {.peers = n}. */
+/** A table of storages by id. Start with {0}. */
 typedef struct dcli_storages {
-    int peers;
     dcli_storage **slot;
     int64_t count, capacity;
 } dcli_storages;
@@ -34,6 +39,11 @@ dcli_storage *dcli_storages_get(dcli_storages *table, int64_t id);
 dcli_storage *dcli_storages_find(const dcli_storages *table, int64_t id);
 void dcli_storages_drop(dcli_storages *table, int64_t id);
 void dcli_storages_free(dcli_storages *table);
+
+/** The entry of a peer; it is added if there is none. NULL: DCL_ERR_NOMEM. Others may move. */
+dcli_touch *dcli_storage_touch(dcli_storage *storage, int peer);
+/** The entry of a peer; an empty one if there is none. */
+dcli_touch dcli_storage_touched(const dcli_storage *storage, int peer);
 
 /** Whether its contents are undefined for operation `reader`: the last failure before it was not overwritten. */
 bool dcli_storage_failed(const dcli_storage *storage, int64_t reader);

@@ -10,7 +10,7 @@
 void sim_verdict_open(sim_verdict *verdict, sim_program *program, int peers)
 {
     size_t steps = (size_t)program->step_count;
-    *verdict = (sim_verdict){.program = program, .known = {.peers = 1}, .peers = peers};
+    *verdict = (sim_verdict){.program = program, .peers = peers};
     verdict->failed = calloc((2 + (size_t)peers * (size_t)peers) * steps, sizeof(bool));
     if (verdict->failed == NULL)
         abort();

@@ -92,6 +92,16 @@ static void make_plan(sim_data *data, const dcli_operation *operation, int peer)
     if (difference != NULL)
         sim_wrong(data, "the plan of operation %" PRId64 " for peer %d differs, made another way, by its %s",
                   operation->number, peer, difference);
+    int step = 1 + data->peers / 5; /* of many peers a few */
+    for (int other = (int)(operation->number % step); other < data->peers && difference == NULL; other += step) {
+        if (other == peer)
+            continue;
+        difference = sim_pair_differs(plan->plan, operation, peer, other, &data->terms);
+        if (difference != NULL)
+            sim_wrong(data,
+                      "the plan of operation %" PRId64 " for peer %d differs, made for the pair with %d, by its %s",
+                      operation->number, peer, other, difference);
+    }
     if (plan->payload == NULL)
         abort();
 }

@@ -43,7 +43,7 @@ static sim_memory piece_memory(struct run *run, const dcli_stage *stage, const d
 {
     if (piece->kind == DCLI_SPACE_CHUNK)
         return sim_chunk_memory(run->data, run->plan, piece->where, piece->byte_offset);
-    if (piece->kind == DCLI_SPACE_PEER && (!in || !run->plan->plan->peer_read[piece->where]))
+    if (piece->kind == DCLI_SPACE_PEER && (!in || !dcli_node_list_has(&run->plan->plan->reads, piece->where)))
         sim_wrong(run->data, "a piece lies at peer %d, which is not read in place", piece->where);
     if (piece->kind == DCLI_SPACE_REPLICA)
         return (sim_memory){.data = run->stage[piece->where - run->batch->first_stage],
@@ -130,7 +130,7 @@ static sim_memory binding_memory(struct run *run, int a, const dcli_binding *bin
         return run->operation->body->access[a].written ? sim_written_part(run->data, run->operation, k, run->p)
                                                        : sim_read_part(run->data, run->operation, k, run->p);
     case DCLI_SPACE_PEER:
-        if (run->operation->body->access[a].written || !run->plan->plan->peer_read[binding->where])
+        if (run->operation->body->access[a].written || !dcli_node_list_has(&run->plan->plan->reads, binding->where))
             wrong(run, a, "bound to a peer that is not read in place");
         return sim_read_part(run->data, run->operation, k, binding->where);
     default:

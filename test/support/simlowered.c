@@ -61,7 +61,7 @@ static sim_memory memory_of(struct run *run, int operand, dcli_space space, bool
         return written ? sim_written_part(run->data, run->operation, operand, run->p)
                        : sim_read_part(run->data, run->operation, operand, run->p);
     case DCLI_SPACE_PEER:
-        if (written || !plan->peer_read[space.number])
+        if (written || !dcli_node_list_has(&plan->reads, space.number))
             sim_wrong(run->data, "the part of peer %d is used, which is not read in place", space.number);
         return sim_read_part(run->data, run->operation, operand, space.number);
     case DCLI_SPACE_STAGE:

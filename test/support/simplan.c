@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workqueue/partners.h"
+
 /* Compare regions; steps matter only with more than one element. */
 static bool same_regions(const dcli_region *a, const dcli_region *b)
 {
@@ -163,8 +165,72 @@ const char *sim_plan_differs(const dcli_plan *plan, const dcli_operation *operat
             abort();
         difference = sim_plans_differ(plan, again, other.streams, terms->local_bytes > 0);
         for (int q = 0; q <= terms->node_count && difference == NULL; q++)
-            difference = plan->peer_read[q] != again->peer_read[q] ? "peers whose parts are read" : NULL;
+            difference = dcli_node_list_has(&plan->reads, q) != dcli_node_list_has(&again->reads, q)
+                             ? "peers whose parts are read"
+                             : NULL;
         dcli_plan_free(again);
     }
+    return difference;
+}
+
+/* ---- what a pair exchanges ---------------------------------------------------------------------------------------- */
+
+static bool names(const dcli_plan *plan, int peer)
+{
+    for (int64_t c = 0; c < plan->chunk_count; c++)
+        if (plan->chunk[c].peer == peer)
+            return true;
+    return dcli_node_list_has(&plan->reads, peer);
+}
+
+static bool same_chunk(const dcli_plan *whole, const dcli_chunk *x, const dcli_plan *pair, const dcli_chunk *y)
+{
+    bool same = x->peer == y->peer && x->written == y->written && x->number == y->number && x->bytes == y->bytes &&
+                x->item_count == y->item_count;
+    for (int64_t i = 0; i < x->item_count && same; i++) {
+        const dcli_item a = dcli_plan_item(whole, x->first_item + i), b = dcli_plan_item(pair, y->first_item + i);
+        same = a.operand == b.operand && a.byte_offset == b.byte_offset && same_regions(&a.region, &b.region);
+    }
+    return same;
+}
+
+/* Compare the plan of a pair with what the whole plan, made without looking for partners, says about the peer. */
+static const char *pair_differs(const dcli_plan *whole, const dcli_plan *pair, int peer)
+{
+    int64_t next = 0;
+    for (int64_t c = 0; c < whole->chunk_count; c++) {
+        if (whole->chunk[c].peer != peer)
+            continue;
+        if (next == pair->chunk_count || !same_chunk(whole, &whole->chunk[c], pair, &pair->chunk[next++]))
+            return "chunks of a pair";
+    }
+    if (next != pair->chunk_count)
+        return "number of chunks of a pair";
+    bool reads = dcli_node_list_has(&pair->reads, peer);
+    return dcli_node_list_has(&whole->reads, peer) != reads || pair->reads.count != reads ? "reads of a pair" : NULL;
+}
+
+const char *sim_pair_differs(const dcli_plan *plan, const dcli_operation *operation, int self, int peer,
+                             const dcli_plan_terms *terms)
+{
+    dcli_plan_terms pair_terms = *terms;
+    dcli_plan *pair = NULL;
+    dcli_node_list partners = {0};
+    const char *difference = NULL;
+    if (plan->local) /* nobody plans it for others */
+        return names(plan, peer) ? "locality" : NULL;
+    if (dcli_find_partners(operation, peer, terms->node_count, &partners) != DCL_OK)
+        abort();
+    bool found = dcli_node_list_has(&partners, self);
+    if (names(plan, peer) && !found && peer != terms->node_count)
+        difference = "partners";
+    pair_terms.streams = pair_terms.pair = true;
+    pair_terms.with = peer;
+    if (difference == NULL && dcli_plan_make(operation, self, &pair_terms, &pair) != DCL_OK)
+        abort();
+    if (difference == NULL)
+        difference = pair_differs(plan, pair, peer);
+    dcli_plan_free(pair);
+    dcli_node_list_free(&partners);
     return difference;
 }

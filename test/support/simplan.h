@@ -13,4 +13,10 @@ const char *sim_plans_differ(const dcli_plan *a, const dcli_plan *b, bool stream
 const char *sim_plan_differs(const dcli_plan *plan, const dcli_operation *operation, int self,
                              const dcli_plan_terms *terms);
 
+/** Compare the plan of peer `self`, made in full, with the plan of the pair: the peers with which `peer` shares
+ *  something must include `self` if the plan names it, and the plan for the pair must have the same chunks. @return as
+ *  above. */
+const char *sim_pair_differs(const dcli_plan *plan, const dcli_operation *operation, int self, int peer,
+                             const dcli_plan_terms *terms);
+
 #endif

@@ -358,16 +358,34 @@ Test(member, newcomer_reads)
 
 /* ---- others ---------------------------------------------------------------------------------------------------------- */
 
-/* Node 1 cannot plan operation 3 and may be lost before it says so: node 0 knows, too. */
-Test(member, plan_of_another)
+/* Node 1 has too little memory for operation 3. Node 0, which sends to it, does not know: what it sends is dropped. */
+Test(member, refused_plan_of_another)
 {
     struct bench *bench = bench_open(0, false);
-    bench->terms.plan.pool_bytes = 8;
-    bench_reopen(bench);
     bench_create(bench, 1, 1, bench->only[0]);
     bench_sees(bench, test_operation(2, DCLI_OP_CREATE, 2, bench->only[1]));
     bench_sees(bench, across(bench, 3, 1));
-    bench_expect(bench, "64 bytes do not fit there", "failed 3 NOMEM; retire 2; retire 3; marks to 2 3/3");
+    bench_expect(bench, "node 1 grants", "retire 2; marks to 2 3/3");
+    cr_expect_eq(dcli_node_grant(bench->node, 1, 3, 1), DCL_OK, "%s", dcl_error());
+    bench_expect(bench, "and gets it", "pack 3 to 1; retire 3");
+    bench_close(bench);
+}
+
+Test(member, refused_plan)
+{
+    struct bench *bench = bench_open(1, false);
+    bench->terms.plan.pool_bytes = 8;
+    bench_reopen(bench);
+    bench_create(bench, 1, 1, bench->only[0]);
+    bench_create(bench, 2, 2, bench->only[1]);
+    bench_sees(bench, across(bench, 3, 1));
+    bench_expect(bench, "64 bytes do not fit", "failed 3 NOMEM; grant 3 to 0");
+    for (int64_t n = 0; n < 8; n++) {
+        cr_expect_eq(dcli_node_chunk(bench->node, 0, 3, false, n, DCL_OK), DCL_OK, "%s", dcl_error());
+        bench_expect(bench, "one after the other",
+                     n < 7 ? "skip 3 NOMEM; drop 3 from 0; grant 3 to 0"
+                           : "skip 3 NOMEM; drop 3 from 0; retire 3; marks to 2 3/3");
+    }
     bench_close(bench);
 }
 

@@ -370,7 +370,13 @@ Test(node, pool_too_small)
     bench_create(bench, 1, 1, bench->halves);
     bench_create(bench, 2, 2, bench->halves);
     bench_sees(bench, bench_reads(bench, 3, "C(i) = A(i+4);", 1, 2));
-    bench_expect(bench, "32 bytes do not fit", "failed 3 NOMEM; retire 3; marks to 2 3/3");
+    bench_expect(bench, "32 bytes do not fit", "failed 3 NOMEM; grant 3 to 1");
+    for (int64_t n = 0; n < 4; n++) {
+        cr_expect_eq(dcli_node_chunk(bench->node, 1, 3, false, n, DCL_OK), DCL_OK, "%s", dcl_error());
+        bench_expect(bench, "one at a time",
+                     n < 3 ? "skip 3 NOMEM; drop 3 from 1; grant 3 to 1"
+                           : "skip 3 NOMEM; drop 3 from 1; retire 3; marks to 2 3/3");
+    }
     bench_close(bench);
 }
 

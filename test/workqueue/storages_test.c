@@ -38,7 +38,7 @@ ParameterizedTestParameters(storages, failed)
 
 ParameterizedTest(struct failed_case *c, storages, failed)
 {
-    dcli_storages table = {.peers = 2};
+    dcli_storages table = {0};
     dcli_storage *storage = dcli_storages_get(&table, 1);
     for (int n = 0; n < 4 && c->failures[n] > 0; n++)
         cr_assert_eq(dcli_storage_fail(storage, c->failures[n]), DCL_OK);
@@ -53,7 +53,7 @@ Test(storages, prune)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
         test_random random = seed;
-        dcli_storages table = {.peers = 1};
+        dcli_storages table = {0};
         dcli_storage *kept = dcli_storages_get(&table, 1), *pruned = dcli_storages_get(&table, 2);
         for (int64_t first = 1; first <= 120; first++) {
             int64_t number = dcli_max(1, first + test_between(&random, -3, 5)); /* some are told late */
@@ -76,7 +76,7 @@ Test(storages, table)
     enum { IDS = 300 };
     for (uint64_t seed = 1; seed <= 20; seed++) {
         test_random random = seed;
-        dcli_storages table = {.peers = 1};
+        dcli_storages table = {0};
         bool there[IDS + 1] = {false};
         for (int n = 0; n < 3000; n++) {
             int64_t id = test_between(&random, 1, IDS);

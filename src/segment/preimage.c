@@ -1,0 +1,137 @@
+/* segment/preimage.c - finds the loop indices that may read elements of a box. A footprint is a product of axes, so it
+ * meets a box if it does so along every axis; each axis narrows the one index that its subscript uses. */
+#include "segment/preimage.h"
+
+#include "segment/declared.h"
+#include "segment/wide.h"
+
+/* The one loop axis that a subscript uses; -1: none; -2: several. */
+static int only_index(const dcli_subscript *subscript, int space_rank)
+{
+    int only = -1;
+    for (int m = 0; m < space_rank; m++)
+        if (subscript->coef[m] != 0)
+            only = only == -1 ? m : -2;
+    return only;
+}
+
+/* Limit axis m of a box to the indices start, start + stride, ... @return false: none is left. */
+static bool limit(dcl_box *box, int m, int64_t start, int64_t count, int64_t stride)
+{
+    return dcli_run_intersect(box->start[m], box->count[m], box->stride[m], start, count, stride, &box->start[m],
+                              &box->count[m], &box->stride[m]);
+}
+
+/* Limit axis m of a box to the indices x for which constant + coef * x lies on axis d of `part`. @return false: there
+ * are none. */
+static bool limit_affine(dcl_box *box, int m, const dcli_subscript *subscript, const dcl_box *part, int d)
+{
+    dcli_wide coef = subscript->coef[m], constant = subscript->constant, step = coef * box->stride[m];
+    dcli_wide one = constant + coef * box->start[m],
+              other = constant + coef * dcli_run_last(box->start[m], box->count[m], box->stride[m]);
+    dcli_wide low = dcli_wide_min(one, other), high = dcli_wide_max(one, other), stride = dcli_wide_abs(step);
+    if (low < INT64_MIN || high > INT64_MAX || stride > INT64_MAX)
+        return true; /* some index reads far outside; the box is not narrowed */
+    int64_t start, count, apart;
+    if (!dcli_run_intersect((int64_t)low, box->count[m], (int64_t)stride, part->start[d], part->count[d],
+                            part->stride[d], &start, &count, &apart))
+        return false;
+    int64_t from = (int64_t)((start - low) / stride), each = count > 1 ? (int64_t)(apart / stride) : 1;
+    if (coef < 0) /* the numbers fall as the index rises */
+        from = box->count[m] - 1 - from - (count - 1) * each;
+    box->start[m] += from * box->stride[m];
+    box->stride[m] = count > 1 ? box->stride[m] * each : 1;
+    box->count[m] = count;
+    return true;
+}
+
+static bool limit_by_subscripts(const dcli_subscripts *subscripts, const dcl_box *part, dcl_box *box)
+{
+    bool used[DCL_MAX_RANK] = {false}, some = true;
+    for (int d = 0; d < subscripts->rank && some; d++) {
+        const dcli_subscript *subscript = &subscripts->axis[d];
+        int m = only_index(subscript, subscripts->space_rank);
+        int64_t start, count, stride;
+        if (m == -1)
+            some = dcli_run_intersect(subscript->constant, 1, 1, part->start[d], part->count[d], part->stride[d],
+                                      &start, &count, &stride);
+        else if (m >= 0 && !used[m])
+            some = limit_affine(box, m, subscript, part, d);
+        if (m >= 0)
+            used[m] = true;
+    }
+    return some;
+}
+
+static bool limit_by_widths(const dcli_subscripts *subscripts, const dcl_box *part, const bool gaps[], dcl_box *box)
+{
+    bool some = true;
+    for (int d = 0; d < subscripts->rank && some; d++) {
+        dcli_wide low = (dcli_wide)part->start[d] - subscripts->declared.number[d];
+        dcli_wide high =
+            dcli_run_last(part->start[d], part->count[d], part->stride[d]) + subscripts->declared.number[d];
+        int64_t first = dcli_wide_clip(low);
+        some = gaps[d] || limit(box, d, first, dcli_wide_clip(high - first + 1), 1);
+    }
+    return some;
+}
+
+/* Append the indices of the portions that read elements of `part`. If portions have indices in common, a footprint is
+ * the bounding box of what several of them read. */
+static dcl_status add_portions(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *part,
+                               dcli_box_list *out)
+{
+    enum { MANY = 64 };
+    int portions = dcli_declared_portions(subscripts);
+    bool alone = portions <= MANY;
+    dcl_box common;
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < portions && alone; p++) {
+        dcli_portion portion = dcli_declared_portion(subscripts, p);
+        for (int q = 0; q < p && alone; q++) {
+            dcli_portion other = dcli_declared_portion(subscripts, q);
+            alone = !dcli_box_intersect(&portion.space, &other.space, &common);
+        }
+    }
+    if (!alone)
+        return dcli_box_list_add(out, space);
+    for (int p = 0; p < portions && status == DCL_OK; p++) {
+        dcli_portion portion = dcli_declared_portion(subscripts, p);
+        if (dcli_box_intersect(&portion.reads, part, &common) && dcli_box_intersect(&portion.space, space, &common))
+            status = dcli_box_list_add(out, &common);
+    }
+    return status;
+}
+
+dcl_status dcli_preimage(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *part,
+                         const bool gaps[], dcli_box_list *out)
+{
+    dcl_box box = *space, read, common;
+    int last = subscripts->rank - 1;
+    bool some = !dcli_box_is_empty(space) && !dcli_box_is_empty(part);
+    if (!some)
+        return DCL_OK;
+    switch (subscripts->reach) {
+    case DCLI_REACH_AFFINE:
+        some = limit_by_subscripts(subscripts, part, &box);
+        break;
+    case DCLI_REACH_ALL:
+        break;
+    case DCLI_REACH_ROWS:
+        some = limit(&box, 0, part->start[0], part->count[0], part->stride[0]);
+        break;
+    case DCLI_REACH_COLUMNS:
+        some = limit(&box, space->rank - 1, part->start[last], part->count[last], part->stride[last]);
+        break;
+    case DCLI_REACH_HALO:
+    case DCLI_REACH_CROSS:
+        some = limit_by_widths(subscripts, part, gaps, &box);
+        break;
+    case DCLI_REACH_BOX:
+        some = dcli_declared_box(subscripts, space, &read) && dcli_box_intersect(&read, part, &common);
+        break;
+    case DCLI_REACH_FUNCTION:
+        return add_portions(subscripts, space, part, out);
+    }
+    return some ? dcli_box_list_add(out, &box) : DCL_OK;
+}

@@ -1,0 +1,164 @@
+/* workqueue/partners.c - finds which peers read or write elements of a node's part.
+ *
+ * For each access: the regions of the node's part that the operation may touch, the loop indices that touch them
+ * (segment/preimage.h), and the owners of these indices' elements of the first output, which compute them. */
+#include "workqueue/partners.h"
+
+#include "resmap/elements.h"
+#include "segment/image.h"
+#include "segment/preimage.h"
+#include "workqueue/directory.h"
+
+/* The search for the partners of one node in a loop body. */
+struct search {
+    const dcli_operation *operation;
+    const dcli_layout *space; /* layout of the first output */
+    int self;
+    bool gaps[DCL_MAX_RANK]; /* as of dcli_preimage() */
+    dcli_region_list regions;
+    dcli_box_list boxes;
+    dcli_node_list owners, *partners;
+};
+
+/* Add the nodes that compute the indices of a box. */
+static dcl_status add_computing(struct search *search, const dcl_box *indices)
+{
+    const dcli_operand *output = &search->operation->operand[search->operation->body->first_output];
+    dcl_box box = *indices;
+    if (output->view != NULL)
+        dcli_transform_box(output->view, indices, &box);
+    dcl_status status = dcli_layout_owners(search->space, &box, &search->owners);
+    for (int64_t n = 0; n < search->owners.count && status == DCL_OK; n++)
+        if (search->owners.node[n] != search->self)
+            status = dcli_node_list_add(search->partners, search->owners.node[n]);
+    return status;
+}
+
+static bool has_all(const struct search *search) { return search->partners->count >= search->space->node_count; }
+
+/* Add the nodes that touch the elements of a box of the array, through an access with these subscripts. */
+static dcl_status add_touching(struct search *search, const dcli_subscripts *subscripts, const dcl_box *part)
+{
+    search->boxes.count = 0;
+    dcl_status status = dcli_preimage(subscripts, &search->operation->box, part, search->gaps, &search->boxes);
+    for (int64_t b = 0; b < search->boxes.count && status == DCL_OK; b++)
+        status = add_computing(search, &search->boxes.box[b]);
+    return status;
+}
+
+/* One access, prepared for the search. */
+struct touched {
+    const dcli_operand *operand;
+    dcli_subscripts own, base;
+    bool wraps; /* reads beyond a periodic axis */
+};
+
+/* As add_touching(), also for the places of a box beyond the edges of periodic axes, from axis d on. */
+static dcl_status add_images(struct search *search, const struct touched *touched, const dcl_box *part, int d)
+{
+    const dcli_layout *layout = touched->operand->layout;
+    if (!touched->wraps || d == layout->grid.rank)
+        return add_touching(search, &touched->base, part);
+    dcl_status status = add_images(search, touched, part, d + 1);
+    for (int side = -1; side <= 1 && status == DCL_OK; side += 2)
+        if (dcli_layout_wraps(layout, d)) {
+            dcl_box image = *part;
+            image.start[d] += side * layout->grid.extent[d];
+            status = add_images(search, touched, &image, d + 1);
+        }
+    return status;
+}
+
+/* Add the nodes that touch a region of this node's part. */
+static dcl_status add_region(struct search *search, const struct touched *touched, const dcl_box *region)
+{
+    dcl_box seen;
+    if (touched->base.reach == DCLI_REACH_AFFINE || touched->operand->view == NULL)
+        return add_images(search, touched, region, 0);
+    if (touched->wraps)
+        return add_computing(search, &search->operation->box);
+    return dcli_transform_seen(touched->operand->view, region, &seen) ? add_touching(search, &touched->own, &seen)
+                                                                      : DCL_OK;
+}
+
+/* Whether an access touches, at every index, the element of the node that computes it, like `first`, the subscripts of
+ * the first output. */
+static bool is_at_home(const struct search *search, const struct touched *touched, const dcli_subscripts *first)
+{
+    return dcli_subscripts_same(&touched->base, first) && dcli_layout_same(touched->operand->layout, search->space);
+}
+
+/* List the regions of this node's part that an access may touch. */
+static dcl_status find_regions(struct search *search, int a, struct touched *touched)
+{
+    const dcli_layout *layout = touched->operand->layout;
+    dcl_box seen, foot, whole = dcl_box_of(&layout->grid);
+    bool cut;
+    search->regions.count = 0;
+    if (!dcli_access_footprint(search->operation, a, &touched->own, &search->operation->box, &seen, &foot, &cut))
+        return DCL_OK;
+    touched->wraps = dcli_box_leaves(&foot, &layout->grid);
+    return dcli_layout_regions(layout, search->self, touched->wraps ? &whole : &foot, &search->regions);
+}
+
+static dcl_status add_access(struct search *search, int a, const dcli_subscripts *first)
+{
+    const dcli_operation *operation = search->operation;
+    struct touched touched = {.operand = &operation->operand[operation->body->access[a].param]};
+    dcl_status status = dcli_operation_subscripts(operation, a, &touched.own, &touched.base);
+    if (status != DCL_OK || is_at_home(search, &touched, first) ||
+        dcli_layout_place(touched.operand->layout, search->self) < 0)
+        return status;
+    if (dcli_layout_is_shuffled(touched.operand->layout)) /* its elements are needed everywhere */
+        return add_computing(search, &operation->box);
+    status = find_regions(search, a, &touched);
+    for (int64_t r = 0; r < search->regions.count && status == DCL_OK && !has_all(search); r++)
+        status = add_region(search, &touched, &search->regions.region[r].box);
+    return status;
+}
+
+static dcl_status search_accesses(struct search *search)
+{
+    const dcli_operation *operation = search->operation;
+    const dcli_body *body = operation->body;
+    dcli_subscripts own, first = {.rank = 0};
+    dcl_status status = DCL_OK;
+    for (int a = 0; a < body->access_count && first.rank == 0 && status == DCL_OK; a++)
+        if (body->access[a].param == body->first_output)
+            status = dcli_operation_subscripts(operation, a, &own, &first);
+    for (int d = 0; d < operation->box.rank; d++)
+        search->gaps[d] = operation->operand[body->first_output].view != NULL || operation->box.stride[d] != 1 ||
+                          !dcli_layout_is_dense(search->space, d);
+    for (int a = 0; a < body->access_count && status == DCL_OK && !has_all(search); a++)
+        status = add_access(search, a, &first);
+    return status;
+}
+
+static dcl_status find_in_body(const dcli_operation *operation, int self, dcli_node_list *partners)
+{
+    struct search search = {.operation = operation,
+                            .space = operation->operand[operation->body->first_output].layout,
+                            .self = self,
+                            .partners = partners};
+    dcl_status status = DCL_OK;
+    if (!dcli_box_is_empty(&operation->box))
+        status = dcli_makes_replicas(operation) ? add_computing(&search, &operation->box) : search_accesses(&search);
+    dcli_region_list_free(&search.regions);
+    dcli_box_list_free(&search.boxes);
+    dcli_node_list_free(&search.owners);
+    return status;
+}
+
+dcl_status dcli_find_partners(const dcli_operation *operation, int self, int node_count, dcli_node_list *partners_out)
+{
+    bool moves = operation->kind == DCLI_OP_MOVE;
+    partners_out->count = 0;
+    if (self == node_count)
+        return DCL_OK; /* the host plans for no node */
+    if (operation->kind == DCLI_OP_FORALL)
+        return find_in_body(operation, self, partners_out);
+    bool some = moves ? self != operation->node
+                      : (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE) &&
+                            dcli_layout_place(operation->operand[0].layout, self) >= 0;
+    return some ? dcli_node_list_add(partners_out, moves ? operation->node : node_count) : DCL_OK;
+}

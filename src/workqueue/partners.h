@@ -1,0 +1,17 @@
+/* workqueue/partners.h - the peers whose plans may name a node, found by arithmetic, without making their plans. */
+#ifndef DCLI_WORKQUEUE_PARTNERS_H
+#define DCLI_WORKQUEUE_PARTNERS_H
+
+#include "workqueue/operation.h"
+
+/** Find the partners of a peer in an operation: the peers whose plans may name it, because they read elements of its
+ *  part, or write some. They replace the contents of the list. Every peer whose plan names `self` is listed; others may
+ *  be, too: if a read has an unknown reach (DCL_IN_ALL, sums of indices), if a map deals single elements by hash, or if
+ *  elements are replicas at the peer. If the operation makes replicas, every node that runs a part of it is listed:
+ *  each node records the replicas of all others.
+ *  @param node_count  number of nodes; the host is peer node_count.
+ *  @return DCL_OK or DCL_ERR_NOMEM. Cost: O(regions of the node's part that are read, and their owners in the first
+ *          output); no loop over all nodes, unless all are partners. */
+dcl_status dcli_find_partners(const dcli_operation *operation, int self, int node_count, dcli_node_list *partners_out);
+
+#endif
