@@ -227,8 +227,11 @@ static bool names_twice(const dcli_operation *operation)
 
 static const bool *shapes_of(const dcli_entry *entry) { return entry->kernel != NULL ? entry->kernel->shapes : NULL; }
 
-static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry)
+/* @param plan_out  the operation's plan, if it is certain already; else NULL. */
+static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry,
+                             dcli_cached_plan **plan_out)
 {
+    *plan_out = NULL;
     if (descriptor->kind < DCLI_OP_CREATE || descriptor->kind >= DCLI_OP_KIND_COUNT)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " is of kind %d", descriptor->number, descriptor->kind);
     bool uses_file = descriptor->kind == DCLI_OP_LOAD || descriptor->kind == DCLI_OP_SAVE;
@@ -259,10 +262,12 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
     if (descriptor->kind == DCLI_OP_RELEASE)
         entry->held[0]->released = true; /* free the storage later: open operations may still use it */
     dcli_operation_resolve(&entry->operation);
-    bool checked =
-        entry->operation.kind != DCLI_OP_FORALL || catalog->self == catalog->node_count ||
-        (dcli_plans_known(&catalog->plans, &entry->operation, shapes_of(entry)) && !names_twice(&entry->operation));
-    return checked ? DCL_OK : dcli_operation_check(&entry->operation);
+    if (entry->operation.kind != DCLI_OP_FORALL || catalog->self == catalog->node_count)
+        return DCL_OK;
+    bool fixed;
+    dcli_cached_plan *known = dcli_plans_find(&catalog->plans, &entry->operation, shapes_of(entry), &fixed);
+    *plan_out = fixed ? known : NULL;
+    return known != NULL && !names_twice(&entry->operation) ? DCL_OK : dcli_operation_check(&entry->operation);
 }
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
@@ -289,8 +294,9 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
         return DCL_ERR_NOMEM;
     entry->operation.number = descriptor->number;
     entry->operation.kind = (dcli_op_kind)descriptor->kind;
-    dcl_status status = fill_entry(catalog, descriptor, entry);
-    if (status == DCL_OK) {
+    dcli_cached_plan *plan;
+    dcl_status status = fill_entry(catalog, descriptor, entry, &plan);
+    if (status == DCL_OK && entry->operation.kind != DCLI_OP_FORALL) {
         entry->descriptor = *descriptor;
         status = copy_strings(&entry->descriptor);
     }
@@ -300,6 +306,10 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
     }
     if (entry->kernel != NULL)
         entry->kernel->uses++;
+    if (plan != NULL) {
+        dcli_plans_use(&catalog->plans, plan);
+        entry->plan[catalog->self] = plan;
+    }
     dcli_entries_append(&catalog->entries, entry);
     *entry_out = entry;
     return DCL_OK;

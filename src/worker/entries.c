@@ -24,16 +24,17 @@ dcli_entry *dcli_entries_take(dcli_entries *entries)
     return entry;
 }
 
-/* Set all of an entry to zero: of its lists only what the operation's operands use, which is little of up to 64. */
+/* Set what the operation has used to zero. */
 static void zero_entry(dcli_entry *entry)
 {
     dcli_operation *operation = &entry->operation;
     size_t operands = (size_t)operation->operand_count;
+    if (operation->kind != DCLI_OP_FORALL)
+        memset(&entry->descriptor, 0, sizeof entry->descriptor);
+    memset(&entry->kernel, 0, offsetof(dcli_entry, held) - offsetof(dcli_entry, kernel));
     memset(entry->held, 0, operands * sizeof(dcli_known_storage *));
     memset(operation->operand, 0, operands * sizeof *operation->operand);
-    memset(operation->value, 0, operands * sizeof *operation->value);
-    memset(&entry->descriptor, 0, offsetof(dcli_entry, held) - offsetof(dcli_entry, descriptor));
-    memset(operation, 0, offsetof(dcli_operation, operand));
+    memset(operation, 0, offsetof(dcli_operation, value) + operands * sizeof *operation->value);
 }
 
 /* Reset an entry for reuse; large allocations are retained. */

@@ -11,23 +11,23 @@
 #include "worker/plans.h"
 #include "worker/storage_table.h"
 
-/** An operation that this peer has begun and not retired, with all that it uses. Lists have entries for the operation's
- *  operands only; the others are zero. */
+/** An operation that this peer has begun and not retired, with all that it uses. Programs may be a thousand operations
+ *  ahead, so an entry of a loop body touches few lines of memory. Unless noted otherwise, what an operation does not use
+ *  is zero. */
 typedef struct dcli_entry {
-    dcli_operation operation;      /* must be first: the operation's address is also the entry's */
-    dcli_msg_operation descriptor; /* its strings are copied, its operands are not */
-    dcli_kernel *kernel;           /* its body; NULL: it is no loop body */
-    dcli_transform *views;         /* [view_count] views that operands point to */
-    dcli_shared_layout **shapes;   /* [view_count] layouts of reshaped views; else NULL */
+    dcli_operation operation;    /* must be first: the operation's address is also the entry's */
+    dcli_kernel *kernel;         /* its body; NULL: it is no loop body */
+    dcli_transform *views;       /* [view_count] views that operands point to */
+    dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
     int64_t *numbers;        /* the numbers of all declarations, to which operands point; NULL: none */
     dcli_cached_plan **plan; /* [peers] held plans of this operation for the peers that were looked up; else NULL */
     dcli_lent *lent;         /* host: memory of a READ or WRITE; else NULL */
-    dcli_region region;      /* host: the operation's box in that memory */
     char *problem;           /* error text of a failure on this node; NULL: none */
     struct dcli_entry *next;
-    dcli_known_storage
-        *held[DCLI_MAX_PARAMS]; /* [operand] the storage; NULL: a scalar. Last: it is cleared by operand */
+    dcli_known_storage *held[DCLI_MAX_PARAMS]; /* [operand_count] the storage; NULL: a scalar */
+    dcli_msg_operation descriptor; /* all but FORALL: its strings are copied, its operands are not; FORALL: zero */
+    dcli_region region;            /* with `lent`: the operation's box in that memory; else not set */
 } dcli_entry;
 
 static_assert(offsetof(dcli_entry, operation) == 0, "the address of an operation is that of its entry");

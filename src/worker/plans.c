@@ -222,10 +222,21 @@ static dcli_cached_plan *find_plan(const dcli_plans *plans, const dcli_plan_want
     return cached;
 }
 
-bool dcli_plans_known(dcli_plans *plans, const dcli_operation *operation, const bool shapes[])
+dcli_cached_plan *dcli_plans_find(dcli_plans *plans, const dcli_operation *operation, const bool shapes[],
+                                  bool *fixed_out)
 {
     dcli_plan_wanted wanted;
-    return describe(plans, operation, shapes, plans->self, &wanted) == DCL_OK && find_plan(plans, &wanted) != NULL;
+    bool described = describe(plans, operation, shapes, plans->self, &wanted) == DCL_OK;
+    *fixed_out = described && plans->asked.count == 0;
+    return described ? find_plan(plans, &wanted) : NULL;
+}
+
+void dcli_plans_use(dcli_plans *plans, dcli_cached_plan *cached)
+{
+    unlink_age(plans, cached);
+    link_newest(plans, cached);
+    cached->uses++;
+    dcli_plans_trim(plans, plans->most_bytes); /* what was prepared for plans has grown since they were added */
 }
 
 dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node)
@@ -234,14 +245,9 @@ dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *opera
     if (describe(plans, operation, shapes, node, &wanted) != DCL_OK)
         return NULL;
     dcli_cached_plan *cached = find_plan(plans, &wanted);
-    if (cached != NULL) {
-        unlink_age(plans, cached);
-        link_newest(plans, cached);
-    } else if ((cached = add_plan(plans, &wanted)) == NULL) {
+    if (cached == NULL && (cached = add_plan(plans, &wanted)) == NULL)
         return NULL;
-    }
-    cached->uses++;
-    dcli_plans_trim(plans, plans->most_bytes); /* what was prepared for plans has grown since they were added */
+    dcli_plans_use(plans, cached);
     return cached;
 }
 

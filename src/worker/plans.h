@@ -77,8 +77,13 @@ void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms, 
 dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node);
 void dcli_plans_let_go(dcli_cached_plan *cached);
 
-/** Whether this node has planned an operation of this shape before; then it has also been checked. */
-bool dcli_plans_known(dcli_plans *plans, const dcli_operation *operation, const bool shapes[]);
+/** Find this node's plan of an operation if one of this shape was planned before; then it has also been checked. It is not
+ *  held. @param fixed_out  replicas play no part in it, so that it stays the operation's plan when some are dropped.
+ *  @return NULL: there is none. */
+dcli_cached_plan *dcli_plans_find(dcli_plans *plans, const dcli_operation *operation, const bool shapes[],
+                                  bool *fixed_out);
+/** Hold a plan that was found. */
+void dcli_plans_use(dcli_plans *plans, dcli_cached_plan *cached);
 /** Free what was prepared for a batch, as if it had never run. */
 void dcli_prepared_clear(dcli_prepared *prepared);
 /** Count memory that was prepared for a cached plan. */

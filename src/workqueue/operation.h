@@ -44,8 +44,8 @@ typedef struct dcli_operation {
     const dcli_body *body;                 /* FORALL: the loop body */
     dcl_box box;                           /* FORALL: the index space; READ, WRITE, FILL, MOVE: the elements */
     int node;                              /* MOVE: the node to which the elements move */
-    dcli_operand operand[DCLI_MAX_PARAMS]; /* [operand_count] */
     dcli_scalar value[DCLI_MAX_PARAMS];    /* [operand_count] FORALL: scalars, by parameter */
+    dcli_operand operand[DCLI_MAX_PARAMS]; /* [operand_count] */
 } dcli_operation;
 
 /** Whether received elements of an operand may become replicas: if the call asks for it, or if they are in the map's

@@ -30,3 +30,39 @@ Test(entries, are_in_order_whichever_ends_first)
     cr_expect_eq(dcli_entries_first_open(&entries), 4);
     dcli_entries_free(&entries);
 }
+
+/* An ended entry is empty, whatever the operation used of its lists. */
+Test(entries, are_empty_when_used_again)
+{
+    static const int counts[] = {DCLI_MAX_PARAMS, 2, 1, 0};
+    dcli_entries entries = {.peers = 2};
+    for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++)
+        for (int forall = 0; forall < 2; forall++) {
+            dcli_entry *entry = dcli_entries_take(&entries);
+            cr_assert_not_null(entry);
+            dcli_operation *operation = &entry->operation;
+            *operation = (dcli_operation){.number = 7, .kind = forall ? DCLI_OP_FORALL : DCLI_OP_FILL, .node = 1};
+            operation->operand_count = counts[n];
+            operation->box = dcl_box_nd(1, (int64_t[]){1}, (int64_t[]){2});
+            for (int k = 0; k < counts[n]; k++) {
+                operation->operand[k] = (dcli_operand){.storage = k + 1, .reads = true};
+                operation->value[k].u = 5;
+                entry->held[k] = (dcli_known_storage *)&entries; /* never followed */
+            }
+            if (!forall)
+                entry->descriptor = (dcli_msg_operation){.number = 7, .element = 3};
+            entry->view_count = 1;
+            entry->plan[1] = (dcli_cached_plan *)&entries;
+            dcli_entries_give(&entries, entry);
+            cr_assert_eq(dcli_entries_take(&entries), entry);
+            const char *bytes = (const char *)entry;
+            cr_expect(entry->plan[0] == NULL && entry->plan[1] == NULL);
+            dcli_cached_plan **plan = entry->plan;
+            entry->plan = NULL;
+            for (size_t b = 0; b < offsetof(dcli_entry, region); b++)
+                cr_assert_eq(bytes[b], 0, "byte %d of %d operands", (int)b, counts[n]);
+            entry->plan = plan;
+            dcli_entries_give(&entries, entry);
+        }
+    dcli_entries_free(&entries);
+}

@@ -143,8 +143,10 @@ Test(plans, end_with_their_layout_and_their_body)
     cr_expect_eq(plans.count, 3 * NODES);
     dcli_plans_forget(&plans, block);
     cr_expect_eq(plans.count, NODES);
-    cr_expect(dcli_plans_known(&plans, of_cyclic, NULL) && !dcli_plans_known(&plans, of_both, NULL) &&
-              !dcli_plans_known(&plans, of_block, NULL));
+    bool fixed;
+    cr_expect(dcli_plans_find(&plans, of_cyclic, NULL, &fixed) != NULL && fixed);
+    cr_expect(dcli_plans_find(&plans, of_both, NULL, &fixed) == NULL &&
+              dcli_plans_find(&plans, of_block, NULL, &fixed) == NULL);
     dcli_plans_forget_body(&plans, of_both->body);
     cr_expect_eq(plans.count, NODES);
     dcli_plans_forget_body(&plans, of_cyclic->body);
