@@ -70,8 +70,9 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *  limits are moved each time. (dcl_move() has a higher limit.)
  *
  *  A write drops the replicas that contain an element that it writes. When an operation fails, or a node joins, all
- *  replicas of all arrays are dropped. When a failure becomes known, operations that have already been called may fail,
- *  too, because they lack a replica. dcl_explain() takes replicas into account.
+ *  replicas of all arrays are dropped. A failed operation may not have made its replicas. So operations that were called
+ *  before the program learned of the failure, and that would use such a replica, may fail, too. dcl_explain()
+ *  takes replicas into account.
  *  @param array  borrowed. For a view, its base.
  *  @param keep   true: retain replicas from now on. false: stop, and drop all replicas of the array, also those that other
  *                calls asked for. Operations that were called before still use them.

@@ -26,14 +26,14 @@ extern "C" {
  *     a *failed array* are undefined: calls that read it return the error, and operations that need it are not carried
  *     out. It becomes valid again when one operation overwrites all of it, but never if a node that stores a part of it
  *     was lost.
- *   - A cluster *breaks* in two cases: an allocation for the internal state of the program, or of one of its threads
- *     that serve nodes, fails; or the last node is lost. From then on every call returns that error, until dcl_close().
- *     If such an allocation fails in a worker process, or if a worker process sends an invalid message, the cluster
- *     does not break: the node of this process is lost.
+ *   - A cluster *breaks* in two cases: the last node is lost; or the program runs out of memory for DCL's internal state,
+ *     its own or that of a thread that serves a node. From then on every call returns that error, until dcl_close(). If a
+ *     worker process runs out of memory for its internal state, or sends an invalid message, the cluster does not break:
+ *     the node of this process is lost.
  *   - "NULL is passed through": a function that is given NULL returns NULL and does not change dcl_error(), which still
  *     describes the call that failed first.
- *   - Replica: a node's own copy of elements, mostly of elements that other nodes own. To *retain* a replica is to store
- *     it after the operation that moved its elements.
+ *   - Replica: a node's own copy of elements, mostly of elements that other nodes own. To *retain* a replica is to keep
+ *     it when the operation that moved its elements has ended.
  *   - Tile: the elements of an array that are computed together, as one task.
  *   - Batch: tiles of a node that are launched together. Stage: temporary memory of a node, into which it copies inputs
  *     that are not contiguous. */
@@ -81,10 +81,11 @@ typedef enum dcl_status {
 /** The name of a status, such as "DCL_ERR_RANGE"; "DCL_ERR_?" for an unknown number. Never NULL; static storage. */
 DCL_API const char *dcl_status_name(dcl_status status);
 
-/** Describe this thread's last error: which call failed, which value it found, what it expected, and how to mend it. If
- *  a call that returns a status is given NULL for a cluster, map or array that it needs, it fails. Its status and error
- *  text are then those of this thread's last call that could not make a cluster, map, array or view and returned NULL:
- *  usually the call that returned this NULL.
+/** Describe this thread's last error: which call failed, which value it found, what it expected, and how to mend it.
+ *
+ *  A call that returns a status fails if a cluster, map or array that it needs is NULL. It then repeats the status and
+ *  error text of this thread's last failed constructor (a call that should have made a cluster, map, array or view and
+ *  returned NULL), because that is usually where the NULL comes from.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

@@ -17,8 +17,9 @@ typedef struct dcl_counters {
     int64_t
         blocks_moved;    /**< planned: blocks that contain at least one of the elements counted in bytes_moved, once per
                                  operation, node and argument */
-    int64_t bytes_moved; /**< planned: bytes of elements that a node's tasks read or write and another node owns, once
-                                per operation, node and argument, however they are transferred */
+    int64_t bytes_moved; /**< planned: bytes of the elements that a node's tasks read or write but that another node
+                                owns. An element counts once per operation, node and argument, in whatever way it is
+                                transferred */
     int64_t
         messages_planned; /**< planned: messages of data that a node's tasks receive (inputs that cannot be read in place)
                                  and send (outputs that other nodes own). Sent as planned unless a node fails */

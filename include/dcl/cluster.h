@@ -40,9 +40,10 @@ typedef struct dcl_config {
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
     size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
-    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. In a worker
-                               process whose device has memory of its own, the driver also pins the shared memory that
-                               holds the data of messages: at most the larger of this value and 256 MB */
+    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. The value has
+                               a second use in worker processes whose device has memory of its own: there the driver
+                               pins shared memory that holds the data of messages, and at most pool_bytes or 256 MB of
+                               it, whichever is larger */
     size_t kept_bytes;    /**< DCL_KEPT_BYTES: maximum memory per node for replicas (dcl_keep(), dcl_move()) */
     size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
     size_t window;        /**< DCL_WINDOW: maximum number of operations that are started and not yet complete */
@@ -119,8 +120,8 @@ DCL_API dcl_cluster *dcl_open_plan(int nodes);
 DCL_API dcl_status dcl_close(dcl_cluster *cluster);
 
 /* Special values for parameters that take a node number. -1 is DCL_NOWHERE (dcl/map.h), which is no node. */
-#define DCL_ALL_NODES (-3) /**< all nodes: the sum over them, or one after the other */
-#define DCL_HOST (-2)      /**< the program itself, not a computer */
+#define DCL_ALL_NODES (-3) /**< all nodes: counters are their sum; tiles are visited one node after the other */
+#define DCL_HOST (-2)      /**< the program itself (elsewhere in DCL a host is a computer) */
 
 /** Number of nodes, including lost ones; 0 for NULL. */
 DCL_API int dcl_node_count(const dcl_cluster *cluster);
@@ -153,9 +154,9 @@ DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
  *  sets the cluster's error. So it is enough to check once at the end. */
 DCL_API dcl_status dcl_status_of(dcl_cluster *cluster);
 /** Clear the cluster's first error and this thread's; with NULL only this thread's. Failed arrays stay failed until
- *  they are overwritten; arrays with a part on a lost node stay failed for good. An array that a body computed with
- *  accesses outside a grid is valid, but calls that read it return DCL_ERR_RANGE (dcl_read()). After dcl_clear_error() they
- *  return DCL_OK. */
+ *  they are overwritten; arrays with a part on a lost node stay failed for good. If a body accessed elements
+ *  outside a grid, the arrays that it wrote are valid, but calls that read them return DCL_ERR_RANGE (see dcl_read()),
+ *  until dcl_clear_error() is called. */
 DCL_API void dcl_clear_error(dcl_cluster *cluster);
 
 /** Wait until every operation called so far is complete.

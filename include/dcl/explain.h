@@ -44,8 +44,8 @@ typedef struct dcl_report_array {
     const char *map;     /**< as dcl_map_print(); of a view: the map of its base */
     bool read, written;  /**< an output counts as read, too, if the body may leave some elements unwritten */
     int64_t elements;    /**< elements of the grid */
-    int64_t stored;      /**< elements that the storage of all nodes can hold, including padding and unused storage of
-                             cut pieces; for a view: the number of its base */
+    int64_t stored;      /**< elements that the storage of all nodes has room for, including padding and the unused
+                             storage of cut pieces; for a view: the same of its base */
     int64_t bytes_moved; /**< the part of the reported nodes' bytes_moved that this array causes */
 } dcl_report_array;
 
@@ -54,7 +54,8 @@ typedef struct dcl_report_array {
 typedef struct dcl_report_footprint {
     const char *name;     /**< name of the array */
     int line, column;     /**< where the access is in the body, from 1 */
-    int64_t elements;     /**< elements of its footprints, summed over the boxes into which tasks are cut */
+    int64_t elements;     /**< elements of its footprints. DCL cuts the indices that a batch of tasks computes into
+                               boxes; each box has a footprint of its own, and this is the sum over all boxes */
     int64_t read_at_most; /**< upper bound of the number of elements that are really read, computed from how many
                                different values the indices take; equal to `elements` if no better bound is known */
 } dcl_report_footprint;

@@ -175,7 +175,7 @@ static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, c
 }
 
 /** dcl_forall() with its arguments in an array. In C and C++ it is a macro that passes sizeof(dcl_arg) to the library.
- *  Other languages call the function; their dcl_arg must have the layout of the loaded library's.
+ *  Other languages call the function; their dcl_arg must have the same layout as the dcl_arg of the loaded library.
  *  @param args  [count] */
 DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 #define dcl_forall_n(cluster, body, count, ...) dcl_call_run(DCL_CALL_BODY_N(cluster, NULL, body, count, __VA_ARGS__))

@@ -70,7 +70,7 @@ typedef enum dcl_deal {
     DCL_DEAL_TABLE  /**< by a list of owners: dcl_map_table(), dcl_map_function() */
 } dcl_deal;
 
-/** In place of a node: the element or piece is stored on no node. */
+/** Given instead of a node number: no node stores the element or piece. */
 #define DCL_NOWHERE (-1)
 
 /** Divide every axis by a rule of its own.
@@ -178,9 +178,10 @@ DCL_API dcl_map *dcl_map_replicated(dcl_cluster *cluster, int copies);
  *
  *  Elements without an owner take no memory and are not computed: a body whose first output has such a map runs for the
  *  stored elements only. In bodies, in dcl_read() and in saved files they have the map's fill value, which is 0 unless
- *  dcl_map_with_rest() sets another. They cannot be written: dcl_write() refuses a box that contains one. dcl_forall()
- *  refuses an array with such a map as an output after the first, unless it is laid out like the first output and
- *  written at the same subscripts. dcl_fill() and dcl_load_npy() pass over them.
+ *  dcl_map_with_rest() sets another. They cannot be written: dcl_write() refuses a box that contains one, and
+ *  dcl_fill() and dcl_load_npy() pass over them. Any array with such a map may be the first output of a body. It may be a
+ *  further output if it is laid out like the first output and written at the same subscripts; otherwise dcl_forall()
+ *  refuses it.
  *  @param rank, piece  as for dcl_map_dealt().
  *  @param all          number of pieces of the grids that the map serves, as `count` of dcl_map_table().
  *  @param count        number of pieces that are stored, at least 1.
@@ -319,8 +320,8 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *  indices that the node has there. From rank 2 on, rows of at least 4096 bytes are padded if their length differs by
  *  less than 128 bytes from a multiple of 4096. A length below the multiple grows by 256 bytes, a length equal to it or
  *  above it by 128. Without padding, the elements of a column would fall into a few sets of the cache.
- *  Dealt: a node stores its pieces one after the other in ascending order of their numbers (with dcl_map_hash(): of
- *  p(x) for piece x). Each takes the storage of a whole piece, row-major.
+ *  Dealt: a node stores its pieces one after the other in ascending order of their numbers. With dcl_map_hash() the
+ *  order is that of the shuffled numbers p(x). Each takes the storage of a whole piece, row-major.
  *
  *  @param map         a map that serves the grid's rank.
  *  @param grid        the grid that the map is used for.

@@ -32,8 +32,9 @@ extern "C" {
  *                          the grid unless the axis is periodic (dcl_map_halo()).
  *    C_count(d)     the number of local indices that are present; for an output, the elements of the tile along axis d.
  *    C_first(d)     the grid index of local index 0, even if that element is not present.
- *    C_step(d)      the difference of grid index between neighbouring local indices: more than 1 with maps that deal
- *                   single elements or small pieces in turn.
+ *    C_step(d)      the grid index grows by this from one local index to the next. It is 1 unless the tile's box or a
+ *                   declared box is strided; boxes of tiles can be strided under maps that deal single elements or
+ *                   small pieces in turn.
  *    C_at(d, x)     the grid index of local index x.
  *    C_data         the address of the element at local indices 0.
  *    C_stride(d)    the distance in memory, in elements, between neighbours along axis d. To call an existing kernel, put
@@ -60,7 +61,8 @@ extern "C" {
  *
  *  Outputs: elements that the kernel does not write keep their values. So DCL_OUT means the same as DCL_INOUT here, and
  *  a failed array is refused as an output, too: overwrite it first, with dcl_fill() for example. All outputs must have
- *  the extents of the first. Elements of the tile that other nodes own are sent to the tile's node and back. An array that
+ *  the extents of the first. Elements of a further output that belong to the tile's indices and that other nodes own
+ *  are sent to the tile's node, and sent back when the launch has ended. An array that
  *  is written may be passed as one argument only.
  *
  *  With dcl_config.check "access" (DCL_CHECK=access) each C(x, y) is checked. If the element is not present, a read

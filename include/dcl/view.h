@@ -50,15 +50,18 @@ DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
 /** Show all elements, in row-major order, as a grid of another shape, if no element has to move for that. Whether a
  *  reshape is possible does not depend on the number of nodes: it is refused if there is any number of nodes for which
  *  an element would have to move. Here, a *row* is the set of all elements with the same first index. A reshape is
- *  possible in three cases:
+ *  possible in four cases:
  *    - the map divides no axis;
- *    - the map divides only the first axis, by `block(n)`, `cyclic` or `splits`, or it deals pieces of whole rows
- *      cyclically, in runs or hashed; and each run or piece consists of whole rows of the new shape;
+ *    - the map divides only the first axis, by `block(n)`, `cyclic` or `splits`, and each run consists of whole rows of the
+ *      new shape;
+ *    - the map deals pieces of whole rows by DCL_DEAL_CYCLIC, DCL_DEAL_BLOCK or DCL_DEAL_HASH, and each piece consists of
+ *      whole rows of the new shape;
  *    - the map divides only the first axis, by `weighted` or by `block` without a size, so that the runs depend on the
  *      number of nodes; and each row of the old shape consists of whole rows of the new shape.
  *  Under lists of owners or boxes, and under replicated maps, no reshape is possible. Arrays with padded rows
- *  (dcl_map_locate()) cannot be reshaped. If the map's runs may have different lengths, a shape whose rows would be
- *  padded is also refused.
+ *  (dcl_map_locate()) cannot be reshaped. A new shape with padded rows is refused, too, under maps whose
+ *  runs can have different lengths: `weighted`, `splits`, and `block` without a size unless the rows keep their number
+ *  of elements.
  *  @param array   an array, or a view that shows all elements of an array in their order.
  *  @param rank    1..DCL_MAX_RANK.
  *  @param extent  [rank], in all as many elements as the array has. The view's origin is 0.

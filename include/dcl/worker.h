@@ -31,7 +31,8 @@ typedef struct dcl_worker_config {
                               others; "strict": use all limits, or return DCL_ERR_UNSUPPORTED; "off": none */
     const char *cache;   /**< folder for compiled kernels, with a subfolder per key; NULL: `dcl` in the user's cache
                               folder, or a temporary folder */
-    int first_peer_port; /**< port range of other workers' processes: first_peer_port..last_peer_port; 0: the same as
+    int first_peer_port; /**< further port range to which this worker's processes may connect, for other workers with
+                              other ports: first_peer_port..last_peer_port; 0: 61000..61999. They may always connect to
                               first_port..last_port */
     int last_peer_port;
     int most_sessions_per_key; /**< maximum number of sessions of one key at the same time; 0: three quarters of
@@ -81,7 +82,7 @@ typedef struct dcl_worker_info {
 /** @param info_bytes, device_bytes  sizeof(dcl_worker_info) and sizeof(dcl_device_info) in the program. */
 DCL_API dcl_status dcl_worker_list_sized(const dcl_config *config, int capacity, dcl_worker_info info_out[],
                                          size_t info_bytes, size_t device_bytes, int *count_out);
-/** Ask each worker that config->workers names what it offers. "local:N" names none, and is refused with
+/** Ask each worker listed in config->workers which devices it offers. "local:N" lists none, and is refused with
  *  DCL_ERR_INVALID.
  *  @param config     NULL: the environment.
  *  @param info_out   [capacity].
