@@ -1,4 +1,4 @@
-/* fleet/guard.c - the guard of nodes that are threads of the program. */
+/* fleet/guard.c - a thread that monitors those threads of the program that serve nodes. */
 #include "fleet/guard.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* fleet/guard.h - the guard of nodes that are threads of the program: it detects a node whose driver does not return.
+/* fleet/guard.h - the guard: a thread that monitors those threads of the program that serve nodes, and detects a node
+ * whose driver does not return.
  *
  * Every node has a watch, as worker processes have. One thread checks them all: a node that shows no progress for
  * `silence_ms`, or exceeds a time limit, is reported to the host as lost. Its thread cannot be ended, so it is
