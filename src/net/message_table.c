@@ -131,8 +131,8 @@ static const dcli_record parameter_record = RECORD("parameter", parameter, 2, "a
     STRING(in, version, DCLI_MOST_ADDRESS, "OpenCL version"), \
     STRING(in, class, DCLI_MOST_NAME, "cpu, gpu, accelerator or other"), \
     STRING(in, kind, 512, \
-        "name, driver and platform version; of the nodes of a kind, only one compiles a new body at once; \"\" in " \
-        "WELCOME"), \
+        "name, driver and platform version; one node of each kind compiles a new body immediately, the others at " \
+        "first use; \"\" in WELCOME"), \
     INT(in, number, 0, 65535, "number of the device on its host"), \
     INT(in, compute_units, 0, INT_MAX, "compute units that it reports"), \
     BOOL(in, has_half, "supports half"), \

@@ -20,17 +20,17 @@ static void put_array(dcli_text *text, const dcli_field *field, const char *befo
 {
     dcli_text_put(text, "array of ");
     if (field->count_kind == DCLI_COUNT_OWN)
-        dcli_text_put(text, "at most %d", field->most);
+        dcli_text_put(text, "at most %d ", field->most);
     else if (field->count_kind == DCLI_COUNT_FIXED)
-        dcli_text_put(text, "%d", field->most);
-    else
-        dcli_text_put(text, "as many as %s", before);
+        dcli_text_put(text, "%d ", field->most);
     if (field->kind == DCLI_FIELD_RECORDS) {
-        dcli_text_put(text, " of *%s*", field->record->name);
+        dcli_text_put(text, "of *%s*", field->record->name);
         return;
     }
-    dcli_text_put(text, " integers, each ");
+    dcli_text_put(text, "integers, each ");
     put_integers(text, field);
+    if (field->count_kind != DCLI_COUNT_OWN && field->count_kind != DCLI_COUNT_FIXED)
+        dcli_text_put(text, "; as many as in %s", before);
 }
 
 static void put_type(dcli_text *text, const dcli_field *field, const char *before)
