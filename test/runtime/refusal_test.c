@@ -768,3 +768,30 @@ Test(refusal_on_device, of_files)
     close_arrays(&a);
     test_remove_folder();
 }
+
+/* Calls of a body that was found right before, now with other arrays, another scalar, or part of the grid. */
+Test(refusal_on_device, a_body_that_was_right_before)
+{
+    struct arrays a = open_arrays();
+    const char *turned = "C(i,j) = A(7-i,j);", *scaled = "C(i,j) = A(s*i,j);";
+    int64_t s = 1;
+    dcl_box beyond = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){ROWS + 1, COLUMNS});
+    for (int n = 0; n < 3; n++) {
+        cr_expect_eq(dcl_forall(a.cluster, turned, DCL_OUT_AS("C", a.C), DCL_IN_AS("A", n == 1 ? a.B : a.A)), DCL_OK,
+                     "%s", dcl_error());
+        cr_expect_eq(dcl_forall(a.cluster, scaled, DCL_OUT_AS("C", a.B), DCL_IN_AS("A", a.A), DCL_VALUE(s)), DCL_OK,
+                     "%s", dcl_error());
+    }
+    expect_refused("one array", dcl_forall(a.cluster, turned, DCL_OUT_AS("C", a.C), DCL_IN_AS("A", a.C)), DCL_ERR_BODY,
+                   (const char *const[MOST_WORDS]){"the same array"});
+    expect_refused("part of the grid",
+                   dcl_forall_over(a.cluster, &beyond, turned, DCL_OUT_AS("C", a.C), DCL_IN_AS("A", a.A)),
+                   DCL_ERR_RANGE, (const char *const[MOST_WORDS]){"0"});
+    s = INT64_MAX / 2;
+    expect_refused("another scalar",
+                   dcl_forall(a.cluster, scaled, DCL_OUT_AS("C", a.B), DCL_IN_AS("A", a.A), DCL_VALUE(s)), DCL_ERR_BODY,
+                   (const char *const[MOST_WORDS]){"does not fit 64 bits"});
+    dcl_clear_error(a.cluster);
+    cr_expect_eq(dcl_forall(a.cluster, turned, DCL_OUT_AS("C", a.C), DCL_IN_AS("A", a.A)), DCL_OK, "%s", dcl_error());
+    close_arrays(&a);
+}
