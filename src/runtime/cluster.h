@@ -95,7 +95,7 @@ typedef struct dcli_bodies {
     int64_t numbers;    /* number of the last body that has one */
     int64_t clock;      /* number of calls with a body so far */
     size_t bytes;       /* bytes of all bodies in `known` */
-    size_t most_bytes;  /* limit; exceeded only by bodies in use */
+    size_t most_bytes;  /* limit; exceeded only by bodies in use or blamed */
     int64_t *forgotten; /* [forgotten_count] numbers of evicted bodies that the workers still have */
     int64_t forgotten_count, forgotten_capacity;
 } dcli_bodies;
@@ -119,7 +119,7 @@ typedef struct dcli_noted {
 /** The program's record of replicas, for explaining operations before they run. */
 typedef struct dcli_replica_notes {
     int64_t generation;       /* replicas made from now on have this number + 1 as their generation; increased when any
-                           operation fails, because it may have been making some */
+                           operation fails, because it may have been making some, and when a node joins */
     dcli_directory directory; /* the state after the operations applied so far */
     dcli_noted *noted;        /* later operations that change it, not yet applied */
     int count;
@@ -173,7 +173,8 @@ struct dcl_cluster {
     bool has_tree;          /* watermarks arrive combined over subtrees, without counters */
     dcli_file_use files;
     int64_t operations, storages;  /* number of the last operation, and of the last storage */
-    int64_t *done, *ready;         /* [host + 1] watermarks; infinite for lost and absent nodes */
+    int64_t *done, *ready;         /* [host + 1] watermarks; infinite for lost and absent nodes, and for those whose
+                                      parent in the tree reports for them */
     dcl_counters *counters;        /* [host + 1] */
     int64_t complete;              /* all operations up to this one are complete */
     int64_t printing, printed;     /* last operation that may print; last one whose printed lines have been shown */
@@ -198,9 +199,10 @@ struct dcl_cluster {
 
 /** Allocate a cluster. @param host  most nodes it will have. @return NULL (recorded). */
 dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int host);
-/** Resize a cluster. @param capacity  count of node numbers; the host has the next number. */
+/** Resize a cluster before its workers are opened; resets the watermarks. @param capacity  count of node numbers, at
+ *  most `host` of dcli_cluster_make(); the host has the next number. */
 void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity);
-/** Free a cluster; its threads have ended. */
+/** Free a cluster; its threads have ended. If a node's thread hangs, what it may use stays allocated. */
 void dcli_cluster_free(dcl_cluster *cluster);
 /** Determine how nodes get elements of others: in the ways that their devices have and DCL_TRANSFER allows. @return
  *  DCL_OK, DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
@@ -218,13 +220,13 @@ void dcli_cluster_resume(dcl_cluster *cluster);
 /** Description of a node's device. */
 const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node);
 const char *dcli_node_kind(const dcl_cluster *cluster, int node);
-/** Hook: a node is lost. */
+/** Hook: a node is lost. Takes the lock. */
 void dcli_cluster_on_lost(void *user, int node, const char *sentence);
 
 /* ---- waits and errors (wait.c); the lock is held unless said otherwise ---- */
 
 void dcli_cluster_hooks(dcl_cluster *cluster);
-/** Update `complete` after the nodes' watermarks have changed. */
+/** Update `complete` after the nodes' watermarks have changed, and wake the threads that wait for it. */
 void dcli_cluster_note_marks(dcl_cluster *cluster);
 /** Record an error as the cluster's, if it is its first, and as the result of the current call, if it is the first
  *  since the last call ended. @return status */
@@ -238,10 +240,11 @@ void dcli_cluster_refused(dcl_cluster *cluster);
 extern const dcli_map_host dcli_cluster_for_maps;
 /** The function dcli_map_host.live of a cluster. */
 int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range ranges[]);
-/** Wait until every peer (`host_only`: the host's own side) has completed an operation.
- *  @param seconds  negative: no limit. @return DCL_OK, DCL_ERR_TIMEOUT, or what broke the cluster. */
+/** Wait until every peer (`host_only`: the host's own side) has completed an operation, even if it has failed; then
+ *  show what kernels have printed. The lock is released meanwhile.
+ *  @param seconds  negative: as DCL_WAIT_MS says. @return DCL_OK, DCL_ERR_TIMEOUT, or what broke the cluster. */
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds);
-/** dcli_cluster_wait() for all peers without a limit and without showing printed lines: for calls that use no
+/** dcli_cluster_wait() for all peers, as long as DCL_WAIT_MS says, without showing printed lines: for calls that use no
  *  results. */
 dcl_status dcli_cluster_wait_silently(dcl_cluster *cluster, int64_t operation);
 /** Sleep until the cluster's state changes. After 10 seconds return, too, and log that `operation` is still awaited. */
@@ -250,7 +253,7 @@ void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation);
  *  nobody accesses the memory of a READ or WRITE, complete or not. */
 dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation);
 void dcli_outcomes_free(dcli_outcome **first);
-/** Wait for an operation without a limit, then take its outcome. */
+/** Wait for an operation, as long as DCL_WAIT_MS says, then take its outcome. */
 dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool host_only);
 
 /* ---- operations (operations.c); the lock is held ---- */
@@ -294,7 +297,9 @@ dcl_status dcli_storage_state_strayed(const dcli_storage_state *state, const cha
 /** Make an array fail because the call changed only a part of it: its contents are undefined, though no node has
  *  failed. */
 void dcli_array_spoil(dcl_array *array, dcl_status status);
-/** End a call, and release the lock, which the caller holds. With DCL_SYNC, wait for the call's operation first. */
+/** End a call, and release the lock, which the caller holds. If the call has failed, its error is recorded
+ *  (dcli_cluster_failed_call()). Otherwise, with DCL_SYNC, first wait for all operations. @return status; with DCL_SYNC
+ *  also an error of that wait, or the first one that came since the last call ended. */
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 /** Make an array, as dcl_agile() does. Waits while the window of open operations is full. */
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);
@@ -302,8 +307,8 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
 void dcli_array_end_loan(dcl_array *array);
 /** Free an array or a view in this process; its storage at the nodes is not freed. */
 void dcli_array_free(dcl_array *array);
-/** Check that an array can be used in a call. @return DCL_OK, or DCL_ERR_INVALID / DCL_ERR_UNSUPPORTED (a cluster that
- *  only plans). */
+/** Check that an array can be used in a call. The lock must not be held: this may take it. @return DCL_OK;
+ *  DCL_ERR_UNSUPPORTED (a cluster that only plans); for NULL, the status of this thread's last failed constructor. */
 dcl_status dcli_array_check(const dcl_array *array);
 /** DCL_OK, or the error of an array that has failed for good, recorded for this thread. */
 dcl_status dcli_array_whole(const dcl_array *array, const char *use);
@@ -317,7 +322,7 @@ dcl_status dcli_view_writable(const dcl_array *array);
 /** Add an array or view to the cluster's list. */
 void dcli_array_link(dcl_array *array);
 /** The layout that a handle's view refers to: that of its base, or of the reshaped base with its current map. @return
- *  DCL_OK, or DCL_ERR_UNSUPPORTED: with its current map the base cannot have this shape. */
+ *  DCL_OK; DCL_ERR_UNSUPPORTED: with its current map the base cannot have this shape; DCL_ERR_NOMEM. */
 dcl_status dcli_array_layout(dcl_array *array, const dcli_layout **layout_out);
 /** Copy the layout that a handle's view refers to, for use without the lock while the array may be remapped. @param
  *  layout_out  dcli_layout_release() it, on DCL_OK. */
@@ -343,7 +348,7 @@ dcl_status dcli_array_end(dcl_array *array);
 /** Start a body of the library's own, as dcl_forall() does. Arrays keep the names that the program gave them. @param
  *  args  known to be valid: names, accesses, arrays of this cluster. */
 dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
-/** Check a node number for counters. @param out  checked for NULL. */
+/** Check a node number for counters. Needs no lock. @param out  checked for NULL. */
 dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out);
 /** Free the measured shares (weighted.c). */
 void dcli_measured_free(struct dcli_measured *measured);
@@ -354,11 +359,11 @@ void dcli_measured_free(struct dcli_measured *measured);
 dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation,
                                       dcli_storage_state *const states[]);
 /** Apply the recorded operations: before the record is queried, and before a layout or view that they refer to is
- *  freed. */
+ *  freed. @return DCL_OK; otherwise the rest of them is dropped, and all replicas are invalidated. */
 dcl_status dcli_cluster_replicas_settle(dcl_cluster *cluster);
 /** Apply the recorded operations before a body is freed. */
 dcl_status dcli_cluster_replicas_end_body(dcl_cluster *cluster, const dcli_body *body);
-/** Invalidate all replicas, because some operation has failed. */
+/** Invalidate all replicas, because an operation has failed, or a node joins that does not know them. */
 void dcli_cluster_replicas_fail(dcl_cluster *cluster);
 void dcli_cluster_replicas_free(dcl_cluster *cluster);
 
@@ -374,7 +379,8 @@ dcl_status dcli_partial_writable(const dcl_array *array, const dcl_box *box);
 
 /** Set who uses files. @param files  "auto", "direct" or "stream". */
 void dcli_cluster_choose_files(dcl_cluster *cluster, const char *files);
-/** Determine whether the nodes use a file themselves. Their answer is cached per folder.
+/** Determine whether the nodes use a file themselves. Their answer is cached per folder; if one does not answer in time,
+ *  this file is streamed unless the way is DIRECT, and the next call asks again.
  *  @param path       absolute.
  *  @param named_out  whether the nodes know the device numbers of that folder's file systems as the program sees them,
  *                    so that a file can be identified in addition to its name.
@@ -409,8 +415,10 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles,
                              dcli_known_body **known_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
-/** At its first use, have one node of each kind of device compile a body, and wait for the results. The lock is
- *  released while waiting. @return DCL_OK, or the error of a compilation. */
+/** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait
+ *  for room if bodies in use exceed the limit. The lock is released while waiting. @return DCL_OK; the error of a
+ *  compilation: DCL_ERR_BODY also at every later call, after another one the next call tries again; or what broke the
+ *  cluster. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
 /** Whether the node compiles new bodies: it is the first of its kind of device that is not lost. */
 bool dcli_body_builder(const dcl_cluster *cluster, int node);

@@ -25,8 +25,8 @@ typedef struct dcli_look {
     void *user;
 } dcli_look;
 
-/** Check a call as running it does, and pass its plan to `look`. Takes the lock. @return the statuses of dcl_forall(),
- *  dcl_copy(), ..., or what `look` returned. */
+/** Check a call as running it does, and pass it to `look`. Only a move is refused for an array that has failed. Takes
+ *  the lock. @return the statuses of dcl_forall(), dcl_copy(), ..., or what `look` returned. */
 dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                             const dcl_arg args[], const dcli_look *look);
 dcl_status dcli_copy_look(dcl_array *from, dcl_array *to, const dcli_look *look);
@@ -95,8 +95,8 @@ dcl_status dcli_report_on(void *asked, const dcli_planned *planned);
 dcl_status dcli_report_advise(dcli_report *report, const dcli_planned *planned);
 /** Append a sentence to the advice. */
 dcl_status dcli_report_say(dcli_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/** Advise on one array that is read: whether less of it moves with a map derived from the first output's. @param row
- *  of report->array. */
+/** Advise on one array that is read: whether a map derived from the first output's saves at least half of the bytes that
+ *  the array causes to move. @param row  of report->array. */
 dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *planned, int row);
 
 /** Advise on the arrays that have the first output's map: whether another map for all of them makes less than half as
@@ -127,8 +127,8 @@ dcli_map_rule dcli_report_rule(const dcli_layout *layout, dcli_map_kind kind, in
 enum { DCLI_SMALLER_TILES = 16 }; /* how many times as many tiles are tried as the plan has now */
 /** Advise on blocks and tiles that are far too small. */
 dcl_status dcli_report_advise_grains(dcli_report *report, const dcli_planned *planned);
-/** Bytes that would move with tiles of the first output, and batches, of that size. @param bytes_out  -1: not tried, as
- *  planning takes long. */
+/** Bytes that would move with tiles of the first output, and batches, of that size. @param bytes_out  -1: not tried,
+ *  because planning takes long, or such tiles cannot be planned. */
 dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *planned, int64_t tile_bytes,
                                 int64_t *bytes_out);
 
