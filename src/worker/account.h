@@ -24,10 +24,12 @@ typedef enum dcli_use {
     DCLI_USES
 } dcli_use;
 
-/** Check whether a node may allocate `bytes` more for a use other than DCLI_USE_SENT. If it does not fit, spare memory
- *  is freed first.
+/** Check whether a node may allocate `bytes` more for a use other than DCLI_USE_SENT. If a lasting use does
+ *  not fit, first everything is freed that can be made again: stages of running batches (dcli_exec_await_arenas()),
+ *  plans without open operations, unused layouts, spare memory.
  *  @param what  the purpose, for the error text.
- *  @return DCL_OK, or DCL_ERR_NOMEM: the sentence lists each kind with its bytes. Cost: a few loads if it fits. */
+ *  @return DCL_OK, or DCL_ERR_NOMEM: for a lasting use, the sentence lists each kind with its bytes. Cost: a few loads
+ *          if it fits. */
 dcl_status dcli_account_check(dcli_worker *worker, dcli_use use, size_t bytes, const char *what);
 /** Bytes of each kind. */
 void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES]);

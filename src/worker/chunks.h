@@ -15,7 +15,7 @@ typedef struct dcli_stored_chunk {
     dcli_slot *slot;           /* made: the slot that is filled: its data is then copied to `bytes`, or it is lent to
                                   the receiver, or its memory is that of the message; NULL: none */
     char *problem;             /* received: the error for which the data was discarded; NULL: it was not discarded */
-    int64_t counted;           /* bytes that it holds */
+    int64_t counted;           /* received: bytes of its message; made: 0 */
     uint64_t crossing;         /* received: ticket of the device's last command that reads the payload; 0: none */
     struct dcli_stored_chunk *next;
 } dcli_stored_chunk;

@@ -5,7 +5,7 @@
 
 #include "worker/peer.h"
 
-/** The properties of a worker's device that lowering needs. */
+/** The properties of a worker's device that lowering needs. `element_ns` is a property of the body, and 0 here. */
 dcli_traits dcli_exec_traits(const dcli_worker *worker);
 
 /** Whether the rows of a batch should be cut again, because with the cost of an element measured since they would be at
@@ -13,7 +13,7 @@ dcli_traits dcli_exec_traits(const dcli_worker *worker);
 bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel, const dcli_prepared *prepared);
 
 /** Lower a batch, and copy its tables to the device. @return DCL_OK: prepared->ready; or DCL_ERR_NOMEM, DCL_ERR_DEVICE:
- *  `prepared` is unchanged, and the next attempt starts from the beginning. */
+ *  `prepared` is cleared, and the next attempt starts from the beginning. */
 dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
                              const dcli_batch *batch, dcli_prepared *prepared);
 

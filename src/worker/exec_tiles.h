@@ -5,7 +5,8 @@
 #include "kernel/tile_kernel.h"
 #include "worker/peer.h"
 
-/** Launch a tile kernel for a row, after all arguments are set. */
+/** Launch a tile kernel for a row, after all arguments are set. @return DCL_OK; DCL_ERR_UNSUPPORTED: too many
+ *  work-groups; or as dcli_exec_launch(). */
 dcl_status dcli_tile_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_variant variant, const int64_t row[],
                             int count, const dcli_argument arguments[]);
 

@@ -41,8 +41,8 @@ typedef struct dcli_running {
     int64_t operation, batch;
     int64_t kernel;              /* number of the body */
     uint64_t ticket;             /* ticket of its last command: it has ended when that has */
-    dcl_status status;           /* not DCL_OK: only some of its kernels were started */
-    dcli_memory *arena, *report; /* memory of its stages, and of its report of stray accesses; released when it has
+    dcl_status status;           /* not DCL_OK: starting it failed; some of its kernels may run */
+    dcli_memory *arena, *report; /* memory of its stages, and of its report of stray accesses; given back when it has
                                     ended; NULL: none */
     dcli_slot *report_slot;      /* slot that receives the report, on devices with memory of their own */
     const dcli_lowered *passes;  /* the lowered batch whose outputs the host copies out of the arena when the kernels
@@ -56,7 +56,8 @@ typedef struct dcli_running {
 typedef enum dcli_moving_kind {
     DCLI_MOVING_PACK,
     DCLI_MOVING_COMMIT,
-    DCLI_MOVING_RUN, /* an operation other than a loop body, on a part that peers read */
+    DCLI_MOVING_RUN, /* GPUs that read each other's memory: a MOVE, or another operation, except a loop body, whose part
+                        the device still writes */
     DCLI_MOVING_KINDS
 } dcli_moving_kind;
 
@@ -65,9 +66,9 @@ typedef struct dcli_moving {
     dcli_moving_kind kind;
     int peer;
     int64_t chunk;     /* number in the plan that the action names; run: of the batch */
-    dcli_slot *slot;   /* pack: the slot that receives the chunk */
+    dcli_slot *slot;   /* pack: the slot that receives the chunk; NULL: the chunk is sent empty, with `status` */
     uint64_t ticket;   /* commit, run: ticket of its last command */
-    dcl_status status; /* not DCL_OK: why it could not be started */
+    dcl_status status; /* not DCL_OK: nothing was started, for this reason */
 } dcli_moving;
 
 /** What became of a RUN action. */
@@ -229,15 +230,16 @@ struct dcli_worker {
 
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action);
 /** Send a chunk for a peer after it was packed, and inform the state machine. Its data is in a buffer or in a lent
- *  slot, which is taken over; if packing failed, the chunk carries the status. */
+ *  slot, which is taken over. Collects the batches that have ended first: if packing or the batch that made the data
+ *  has failed, the chunk is sent empty and carries a status. */
 dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, int64_t chunk, void *bytes,
                             dcli_slot *slot, dcl_status status);
-/** Store this thread's error as the operation's error text. */
+/** Store this thread's error as the operation's error text, unless it has one. */
 void dcli_keep_problem(dcli_entry *entry);
 /** Report once that this worker cannot continue, to the runtime or to the host; from now on it only waits for the
  *  end. */
 void dcli_break_down(dcli_worker *worker, dcl_status status);
-/** Node: send the host the watermarks that are due. */
+/** Node: send the watermarks that are due to the host or, with a tree, to its parent. */
 dcl_status dcli_tell_host(dcli_worker *worker);
 /** Handle a message. Empties `received` if it keeps the message. hear.c. */
 dcl_status dcli_hear(dcli_worker *worker, dcli_received *received);
@@ -302,7 +304,9 @@ void dcli_exec_drop_reports(dcli_as_node *own);
 void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running);
 /** `kernel`, if all running kernels are of the body with this number; 0: others run, too. */
 int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
-/** Compile the kernel for this worker's device, if not done yet. @return DCL_OK, or the earlier result. */
+/** Compile the kernel for this worker's device, if not done yet. If the device then has many programs, those of other
+ *  bodies that were not used for longest are released. @return DCL_OK; DCL_ERR_BODY, also at every later call; or
+ *  another error, after which the next call tries again. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
 /** Get the elements of a received chunk that a batch reads; NULL, with DCL_OK: there are none. exec_chunk.c. @return
  *  DCL_ERR_NOMEM: why they were not stored. */
@@ -321,13 +325,14 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, c
 /** Get another node's part of a storage as memory for kernels: host memory used in place, or imported memory of another
  *  GPU. */
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, int node, dcli_memory **memory_out);
-/** Get this node's replica behind a stage. @return DCL_OK, or why there is none: the operation that should have filled
- *  it has failed. */
+/** Get this node's replica behind a stage; a new replica is allocated first. @return DCL_OK; DCL_ERR_INVALID: there is
+ *  none, because the operation that should have filled it has failed; or an error of dcli_exec_create(). */
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
-/** Wait for the kernels of running batches, and free the memory of their stages, unless the host must still copy from
- *  it. Their results are taken when they are collected. */
+/** Release the memory of the stages of running batches, unless the host must still copy from it. On devices that work
+ *  in host memory this waits for their kernels. The results are taken when the batches are collected. */
 void dcli_exec_await_arenas(dcli_as_node *own);
-/** Run a batch of a MOVE; complete on return. */
+/** Run a batch of a MOVE: complete on return or, on devices with memory of their own, queued before all later
+ *  commands. */
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch);
 
 typedef dcl_status dcli_create_fn(dcli_device *device, size_t bytes, dcli_memory **memory_out);
@@ -335,7 +340,8 @@ typedef dcl_status dcli_create_fn(dcli_device *device, size_t bytes, dcli_memory
  *  dcli_memory_create...(). */
 dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what, dcli_create_fn *make,
                             dcli_memory **memory_out);
-/** Allocate the memory of a storage's part, if it has none. */
+/** Allocate the memory of a storage's part, if it has none; then enter it in the address table, and announce it to the
+ *  nodes that read it in place. */
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_known_storage *held);
 
 /** RUN at the host: READ, WRITE. @param start_out  comes as DCLI_START_ENDED; set to DCLI_START_RUNS if helpers

@@ -67,7 +67,8 @@ void dcli_plan_cache_free(dcli_plan_cache *cache);
 
 /** Whether a shared plan has this key. */
 bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *wanted);
-/** Get a plan; it is made now if there is none. @param terms  `streams` is as wanted. @return NULL: DCL_ERR_NOMEM. */
+/** Get a plan; if there is none, it is made now; if another peer is making it, this waits. @param terms  `streams` is as
+ *  wanted. @return NULL: DCL_ERR_NOMEM. */
 dcli_shared_plan *dcli_plan_cache_hold(dcli_plan_cache *cache, const dcli_plan_wanted *wanted,
                                        const dcli_plan_terms *terms);
 void dcli_plan_cache_let_go(dcli_plan_cache *cache, dcli_shared_plan *shared);

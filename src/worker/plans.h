@@ -94,7 +94,7 @@ void dcli_plans_trim(dcli_plans *plans, int64_t bytes);
 void dcli_plans_forget(dcli_plans *plans, const dcli_layout *layout);
 /** Remove the plans of a body which is about to be freed; none of them is in use. */
 void dcli_plans_forget_body(dcli_plans *plans, const dcli_body *body);
-/** Release what plans hold on the device. */
+/** Free all that was prepared for batches, with its memory on the device. */
 void dcli_plans_release_device(dcli_plans *plans);
 void dcli_plans_free(dcli_plans *plans);
 

@@ -182,8 +182,8 @@ void dcli_show_end(dcli_worker *worker)
 
 /* ---- what others show --------------------------------------------------------------------------------------------- */
 
-/* Record memory that cannot be mapped here, with the reason. Operations that read parts in it fail with that reason;
- * other parts can be read. */
+/* Record memory that cannot be mapped here, and log the reason. Operations that read parts in it fail; other parts can
+ * be read. */
 static dcl_status add_unseen(dcli_worker *worker, const dcli_received *received, const char *why)
 {
     DCLI_LOG(worker->terms.log, DCLI_LOG_WARN,

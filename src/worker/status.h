@@ -22,7 +22,9 @@ typedef enum dcli_activity {
 /** Written by the process, read by its parent, which does not trust it: numbers are range-checked, text is cut and
  *  escaped. Times are of CLOCK_MONOTONIC, in ns. */
 typedef struct dcli_status_page {
-    _Atomic int64_t beats; /* increases while the serving thread makes progress: see worker/watch.h */
+    _Atomic int64_t
+        beats; /* increased by the watchdog while the serving thread sleeps, makes progress, or is within a time
+                              limit: see fleet/watchdog.h */
     struct {
         _Atomic int64_t since_ns; /* when it began, or last made progress; 0: it is not going on */
         char text[256];           /* beginning of the text of the body that is compiled or run */

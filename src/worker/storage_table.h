@@ -28,7 +28,7 @@ typedef struct dcli_known_storage {
     int next_shape;                              /* index of the one that is replaced next */
     bool released;                               /* a RELEASE was received: no later operation may name it */
     bool unset;          /* the next operation overwrites all of it, so its memory need not be zeroed */
-    dcli_memory *memory; /* this node's part; NULL: none here, or its allocation failed */
+    dcli_memory *memory; /* this node's part; NULL: none here, not allocated yet, or released */
     dcli_memory **peer;  /* [node_count] other nodes' parts as memory objects for kernels; NULL until first used */
     struct dcli_known_storage *next;
 } dcli_known_storage;
@@ -58,9 +58,9 @@ dcli_known_storage *dcli_storage_table_find(const dcli_storage_table *storage_ta
 /** Create the storage that a CREATE describes, without memory. @return DCL_OK; DCL_ERR_PROTOCOL (it exists, or its map
  *  has too many nodes); DCL_ERR_INVALID (grid, map); DCL_ERR_NOMEM. */
 dcl_status dcli_storage_table_create(dcli_storage_table *storage_table, const dcli_msg_operation *descriptor);
-/** Free all cached layouts that no storage uses. */
+/** Free all cached layouts that nothing uses, with the plans for them. */
 void dcli_storage_table_trim(dcli_storage_table *storage_table);
-/** Remove a storage. The caller releases its memory. */
+/** Remove a storage. The caller has released its memory; the memory objects for peers' parts are released here. */
 void dcli_storage_table_drop(dcli_storage_table *storage_table, dcli_known_storage *held);
 /** Get the layout of a storage in another shape; end its use with dcli_storage_table_end_layout(). @return DCL_OK;
  *  DCL_ERR_INVALID, DCL_ERR_UNSUPPORTED (elements would have to move); DCL_ERR_NOMEM. */

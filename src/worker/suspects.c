@@ -85,7 +85,8 @@ static int count_odds(dcli_worker *host, int node)
     return count;
 }
 
-/* Forget the complaints about a node. The node's own sentence stays, because the caller may still read it. */
+/* Forget the complaints about a node, and those that it made. The node's own sentence stays, because the
+ * caller may still read it. */
 void dcli_suspects_forget(dcli_worker *host, int node)
 {
     host->as_host->suspects.node[node].due_ns = 0;

@@ -14,12 +14,12 @@ void dcli_suspects_notice(dcli_worker *host, int node, const char *seen);
 /** A node reports that it cannot reach another one. Reports are collected for a while, because one badly connected node
  *  causes many; then nodes are declared lost, the one in the most reports first, until no report is left. */
 void dcli_suspects_complain(dcli_worker *host, int from, int about, const char *sentence);
-/** Drop all reports about a node that was declared lost. */
+/** Drop all reports about and by a node that is declared lost. */
 void dcli_suspects_forget(dcli_worker *host, int node);
 
 /** Declare those nodes lost whose waiting time has passed. */
 dcl_status dcli_suspects_decide(dcli_worker *host);
-/** Milliseconds until the next decision; -1: there is none. */
+/** Milliseconds until the next decision, at most 1000; -1: there is none. */
 int dcli_suspects_wait_ms(const dcli_worker *host);
 
 #endif

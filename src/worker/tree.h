@@ -21,10 +21,12 @@ bool dcli_tree_is(const dcli_worker *worker);
 /** The parent of a node: a node, or the host. */
 int dcli_tree_parent(const dcli_worker *worker, int node);
 
-/** Whether a KERNEL or OPERATIONS message is proved to be the host's. */
+/** Whether a KERNEL or OPERATIONS message is taken for the host's: it came from the host itself; or from this node's
+ *  parent, and has a valid tag, or this node has no key for tags. */
 bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *message);
 
-/** Send a message to all children. The host stores it until it has surely arrived. */
+/** Send a KERNEL or OPERATIONS to all children. With a tree, the host adds the tags, and stores the message until it
+ *  has surely arrived. The message has no tags afterwards. */
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message);
 void dcli_tree_free(dcli_worker *worker);
 

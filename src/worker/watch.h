@@ -1,7 +1,8 @@
 /* worker/watch.h - progress of a serving thread, for a monitoring thread or the parent process.
  *
- * The serving thread increments a counter once per turn of its loop, and records when it begins and ends to sleep, to
- * compile, to plan, and to have kernels running. Nothing here waits or allocates. */
+ * The serving thread increments a counter (`ticks`) at least once per turn of its loop, and for each message and
+ * launch. It records when it begins and ends to sleep, to compile, to plan, and to have kernels running. Nothing here
+ * waits or allocates. */
 #ifndef DCLI_WORKER_WATCH_H
 #define DCLI_WORKER_WATCH_H
 

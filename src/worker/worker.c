@@ -31,8 +31,8 @@ static void note_turn(dcli_as_host *host)
     atomic_fetch_add_explicit(&host->turns, 1, memory_order_relaxed);
 }
 
-/* Receive and handle the available messages, up to MOST_AT_ONCE; wait at most so long for the first one. *any_out:
- * there was one. */
+/* Receive and handle the available messages, up to MOST_AT_ONCE; wait at most `milliseconds` for the first one; -1:
+ * until woken. *any_out: set to true if there was one. */
 static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 {
     enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20, USUAL_WINDOW = 1024 };

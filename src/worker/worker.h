@@ -129,8 +129,8 @@ const char *dcli_worker_kind(const dcli_worker *worker);
 
 /* ---- the host's worker: any thread may call these functions, which only queue ---- */
 
-/** Queue a descriptor for all nodes (a copy, with its strings and arrays). While the nodes are busy, up to
- *  DCLI_MOST_OPERATIONS descriptors are combined into a message.
+/** Queue a descriptor for all nodes (a copy, with its strings and arrays). If several are queued
+ *  when the host's worker takes them, up to DCLI_MOST_OPERATIONS are combined into a message.
  *  @param lent     READ, WRITE: address of the element at the box's first index, referenced as long as needed; else
  *                  NULL.
  *  @param strides  [box.rank] elements between neighbours of the box along each axis. */
@@ -138,8 +138,8 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
                                const int64_t strides[]);
 /** Report the loss of a node, and how it was noticed. Cannot fail. */
 void dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
-/** Queue a message for one node, or for all (DCL_ALL_NODES), in order with descriptors. A KERNEL or JOINED for the
- *  host's own number is for its worker itself.
+/** Queue a message for one node, or for all (DCL_ALL_NODES), in order with descriptors. A KERNEL for all
+ *  is also for the host's worker; a KERNEL or JOINED for the host's own number is for it alone.
  *  @param descriptor  -1, or one to send along (local nodes); taken over, also on failure. */
 dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor);
 /** Begin or end a hold: items queued during it are taken together when it ends. By one thread. */
@@ -147,7 +147,8 @@ void dcli_host_hold(dcli_worker *host, bool hold);
 /** Queue: connect to a process that will become a node: by a link, which is taken over, or (NULL) an address. */
 dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
                           const char *key);
-/** Whether the host's worker has made progress since the last call, or is idle. By one thread. */
+/** Whether the host's worker has made progress since the last call, or waits for messages, or plans within plan_ms. By
+ *  one thread. */
 bool dcli_host_is_alive(dcli_worker *host);
 /** Serve the host's worker in the calling thread, in place of the worker's own thread, while `goes_on(user)` is true,
  *  at most until `until_ns` (as dcli_monotonic_ns()). From any thread; the worker's hooks are then called in it. No
@@ -169,7 +170,8 @@ dcl_status dcli_host_count(dcli_worker *host);
 /** End all waits in dcli_host_sees() and dcli_host_count(), also of later calls: not all see the file; the counters are
  *  DCL_ERR_TIMEOUT. */
 void dcli_host_stop_asking(dcli_worker *host);
-/** Tell all nodes to stop, then end the host's worker, too. Everything is complete before. */
+/** Queue the end: once all that was queued before is done and all operations are complete, or the worker is broken, the
+ *  host's worker tells all nodes to stop, and ends. */
 void dcli_host_stop(dcli_worker *host);
 /** Before dcli_host_stop(): do not wait for incomplete operations; the nodes are processes, which are killed. */
 void dcli_host_abandon(dcli_worker *host);
