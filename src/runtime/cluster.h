@@ -308,7 +308,7 @@ void dcli_array_end_loan(dcl_array *array);
 /** Free an array or a view in this process; its storage at the nodes is not freed. */
 void dcli_array_free(dcl_array *array);
 /** Check that an array can be used in a call. The lock must not be held: this may take it. @return DCL_OK;
- *  DCL_ERR_UNSUPPORTED (a cluster that only plans); for NULL, the status of this thread's last failed constructor. */
+ *  DCL_ERR_UNSUPPORTED (a cluster that only plans); for NULL, as dcli_error_record_null(). */
 dcl_status dcli_array_check(const dcl_array *array);
 /** DCL_OK, or the error of an array that has failed for good, recorded for this thread. */
 dcl_status dcli_array_whole(const dcl_array *array, const char *use);

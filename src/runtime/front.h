@@ -34,7 +34,8 @@ const dcl_arg *dcli_call_args(dcli_call *call, int count, const dcl_arg args[], 
 /** End a call: unpin its objects. The error of an operation becomes the cluster's if a handle was refused, or is NULL
  *  because its constructor had failed. @return status. */
 dcl_status dcli_call_end(dcli_call *call, dcl_status status);
-/** End a constructor's call. @param object  NULL: it failed. @return the object's handle, or NULL. */
+/** End a constructor's call. @param object  NULL: it failed. @return the object's handle; NULL: it failed, or there is
+ *  no handle for the object, which is then released. */
 void *dcli_call_made(dcli_call *call, dcli_kind kind, void *object);
 /** Whether an outer call of this thread has the cluster pinned. */
 bool dcli_call_is_inside(const dcli_call *call, const void *cluster);
