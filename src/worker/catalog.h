@@ -26,7 +26,8 @@ void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *t
 void dcli_catalog_free(dcli_catalog *catalog);
 void dcli_catalog_release_device(dcli_catalog *catalog);
 
-/** Make an operation from its descriptor. @return DCL_OK; DCL_ERR_PROTOCOL, or the errors of checks of grids, maps,
+/** Make an open operation from its descriptor. A CREATE also makes its storage known; after a RELEASE, later operations
+ *  that name its storage are refused. @return DCL_OK; DCL_ERR_PROTOCOL, or the errors of checks of grids, maps,
  *  boxes, views and accesses (DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_BODY, DCL_ERR_UNSUPPORTED), for what a correct
  *  host does not send; DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);

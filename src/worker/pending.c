@@ -1,9 +1,10 @@
 /* worker/pending.c - actions that were started and have not ended, and the one that cannot start yet.
  *
- * The thread that serves a node never waits for its device. A device with memory of its own gets the commands of a pack
- * or commit at once, in queues of their own; when they are complete, the chunk is sent, or the commit counts. If the
- * device works in host memory, the host copies, and must not do so before the kernels concerned have ended. Until then
- * the action is held, and the state machine issues no other action that touches memory. */
+ * The thread that serves a node does not wait for its device, except to load, save and compile, and to free stages when
+ * memory is short. A device with memory of its own gets the commands of a pack or commit at once, in queues of their
+ * own; when they are complete, the chunk is sent, or the commit counts. If the device works in host memory, the host
+ * copies, and must not do so before the kernels concerned have ended. Until then the action is held, and the state
+ * machine issues no other action that touches memory. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -31,15 +31,19 @@ dcli_process_data *dcli_process_data_open(int peers);
 /** Close, after all workers. NULL is accepted. */
 void dcli_process_data_close(dcli_process_data *process_data);
 
-/** Callbacks of the host's worker to the runtime, from the thread that serves it. */
+/** Callbacks of the host's worker to the runtime, from the thread that serves it: the worker's own, or one of the program
+ *  in dcli_host_serve_while(). */
 typedef struct dcli_host_hooks {
     void *user;
-    /** A peer's watermarks (peer node_count: the host itself) and, from nodes, their counters [DCLI_MSG_COUNTERS]. */
+    /** A peer's watermarks and its counters [DCLI_MSG_COUNTERS]; peer node_count: the host itself. With a tree,
+     *  only the host's children have marks: the least of their own and of those of all nodes below them, and the counters
+     *  of nodes are zeros. */
     void (*marks)(void *user, int peer, int64_t done, int64_t ready, const int64_t counters[]);
     void (*failed)(void *user, const dcli_msg_failed *failed);
     void (*report)(void *user, int node, const dcli_msg_report *report);
     void (*built)(void *user, const dcli_msg_built *built);
-    /** A peer violated the protocol, or this worker cannot continue: nothing more will complete. */
+    /** The host's worker, or a node that is a thread, cannot continue, for example after a violation of the protocol:
+     *  nothing more will complete. (A node that is a process is lost instead.) */
     void (*broken)(void *user, dcl_status status, const char *sentence);
     /** A node's counters [DCLI_MSG_COUNTERS], as requested. */
     void (*counted)(void *user, int node, const int64_t counters[]);
