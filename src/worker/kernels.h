@@ -47,7 +47,7 @@ void dcli_kernels_release_device(dcli_kernels *kernels);
 /** Find a body by its number; NULL: there is none. */
 dcli_kernel *dcli_kernels_find(const dcli_kernels *kernels, int64_t number);
 /** Parse and add a received body. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_PROTOCOL (number in use, too many
- *  parameters or sizes), DCL_ERR_NOMEM. */
+ *  parameters, wrong number of sizes), DCL_ERR_NOMEM. */
 dcl_status dcli_kernels_add(dcli_kernels *kernels, const dcli_msg_kernel *message, dcli_kernel **kernel_out);
 /** Evict the bodies that a message names, with their plans and programs; open operations may still use them. Unknown
  *  numbers are ignored: the message may be a repetition, or this node has joined later. */
