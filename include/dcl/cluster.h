@@ -69,6 +69,12 @@ typedef struct dcl_config {
     size_t io_threads;  /**< DCL_IO_THREADS: threads per process that encrypt and send between hosts */
     size_t wait_ms; /**< DCL_WAIT_MS: longest time a call waits for operations (wait, read, save, close); 0: no limit */
     const char *check; /**< DCL_CHECK: "off"; "access": kernels check every access, for debugging */
+    const char
+        *trace; /**< DCL_TRACE: file into which dcl_close() writes what every node did and when, as JSON for Chrome
+                          and Perfetto (docs/tracing.md); a trace that the file contains is replaced, any other contents
+                          are not. NULL: nothing is recorded */
+    size_t trace_bytes; /**< DCL_TRACE_BYTES: memory per node for the recorded events; when it is full, the oldest ones
+                           are dropped and counted */
 } dcl_config;
 
 /** @param config_bytes  sizeof(dcl_config) in the program; becomes struct_size. */

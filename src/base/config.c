@@ -74,6 +74,10 @@ static const struct row rows[] = {
      "most milliseconds that a call waits for operations, which then fails; 0: as long as it takes"},
     {"CHECK", CHOICE, FIELD(check), "off", "off|access", 0, 0,
      "access: kernels check everything they read and write against what was planned; for finding errors"},
+    {"TRACE", TEXT, FIELD(trace), NULL, NULL, 0, 0,
+     "file for a record of what every node did and when, in the format of Chrome and Perfetto; `dcl trace` reads it"},
+    {"TRACE_BYTES", SIZE, FIELD(trace_bytes), "16M", NULL, 4096, (size_t)1 << 30,
+     "memory per node for that record; when it is full, the oldest events are dropped"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
 

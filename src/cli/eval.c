@@ -288,6 +288,8 @@ static int evaluate(cli_request *request)
     int status = cli_settings_read(request->workers, request->keys, &config);
     if (status != CLI_OK)
         return status;
+    if (request->trace != NULL)
+        config.trace = request->trace;
     cli_progress_begin();
     cli_progress_say(config.workers != NULL ? "opening workers" : "opening devices");
     evaluation.cluster = dcl_open(&config);
@@ -305,7 +307,8 @@ static int evaluate(cli_request *request)
     if (status == CLI_OK)
         print(&evaluation);
     dcl_report_release(evaluation.report);
-    dcl_close(evaluation.cluster);
+    if (dcl_close(evaluation.cluster) != DCL_OK && status == CLI_OK)
+        status = cli_library_failed(); /* the trace cannot be written */
     free(evaluation.figures.node);
     free(evaluation.names);
     return status;

@@ -104,11 +104,17 @@ static int take_explain(void *target, char *text)
 
 #define FIELD(name) .field = offsetof(cli_request, name)
 static const cli_option options[] = {
-    {"map", "[NAME=]MAP", .take = take_map},    {"set", "NAME=VALUE", .take = take_value},
-    {"explain", "=json", .take = take_explain}, {"stats", NULL, CLI_FLAG, FIELD(stats)},
-    {"json", NULL, CLI_FLAG, FIELD(json)},      {"repeat", "N", CLI_INT, FIELD(repeat), 1, 1000000},
-    {"order", "C|F", .take = take_order},       {"workers", "W", CLI_TEXT, FIELD(workers)},
-    {"keys", "DIR", CLI_TEXT, FIELD(keys)},     {NULL},
+    {"map", "[NAME=]MAP", .take = take_map},
+    {"set", "NAME=VALUE", .take = take_value},
+    {"explain", "=json", .take = take_explain},
+    {"stats", NULL, CLI_FLAG, FIELD(stats)},
+    {"json", NULL, CLI_FLAG, FIELD(json)},
+    {"repeat", "N", CLI_INT, FIELD(repeat), 1, 1000000},
+    {"order", "C|F", .take = take_order},
+    {"workers", "W", CLI_TEXT, FIELD(workers)},
+    {"keys", "DIR", CLI_TEXT, FIELD(keys)},
+    {"trace", "FILE", CLI_TEXT, FIELD(trace)},
+    {NULL},
 };
 
 static int give_maps(cli_request *request)

@@ -49,6 +49,8 @@ static const char eval[] =
     "                      them on this host; tcp://HOST:PORT,... are workers that run there (dcl help worker);\n"
     "                      anything else is a file with one such address per line\n"
     "  --keys DIR          folder with the keys of this program: dcl help keys; over DCL_KEYS\n"
+    "  --trace FILE        record what every node did and when, as JSON for Chrome, Perfetto and dcl trace; over "
+    "DCL_TRACE\n"
     "\n"
     "Examples:\n"
     "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy --stats\n"

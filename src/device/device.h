@@ -276,6 +276,11 @@ dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
 void dcli_device_measure(dcli_device *device, bool on);
 /** Total time of the timed launches that are known to be complete. 0: none, or the driver does not tell. */
 int64_t dcli_device_measured_ns(const dcli_device *device);
+/** Called with the ticket of a launch that is complete, and its begin and end by dcli_monotonic_ns(). */
+typedef void dcli_timed_fn(void *user, uint64_t ticket, int64_t begin_ns, int64_t end_ns);
+/** Have `fn` called for each launch from now on, when it is found to be complete. CPUs only: the queues of other devices
+ *  record no times. @param fn  NULL: for none. */
+void dcli_device_on_timed(dcli_device *device, dcli_timed_fn *fn, void *user);
 /** Call `fn(user)`, from any thread, when launch `ticket` is complete or has failed, or a little later if its event was
  *  dropped. On devices with memory of their own, also call it once per transfer direction, when the oldest transfer is
  *  complete. If the launch is already complete, or there is nothing to do, call it before returning. `fn` may only

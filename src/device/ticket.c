@@ -14,6 +14,7 @@
 #include <sched.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -67,6 +68,34 @@ static void add_time(dcli_device *device, cl_event event)
         device->measured_ns += (int64_t)(end - start);
 }
 
+/* Whether a profiling time of a command is known. */
+static bool has_time(const dcli_mark *mark, cl_profiling_info which, int64_t *ns_out)
+{
+    cl_ulong ns = 0;
+    bool has = clGetEventProfilingInfo(mark->event, which, sizeof ns, &ns, NULL) == CL_SUCCESS;
+    *ns_out = (int64_t)ns;
+    return has;
+}
+
+/* Report the begin and end of a complete command by the host's clock, which is the device's plus an offset. A command is
+ * queued before the host notes that it was, possibly long before: PoCL compiles in between. It ends before the host sees
+ * that it has ended. Both bound the offset from above, and the least bound so far is taken as the offset. The clocks run
+ * at slightly different rates (PoCL's does not follow the corrections of CLOCK_MONOTONIC), so bounds expire. */
+static void tell_times(dcli_device *device, const dcli_mark *mark)
+{
+    enum { DRIFT = 2000 }; /* a clock is corrected by 1/2000 at most: adjtimex(2) */
+    int64_t queued, begin, end, now = dcli_monotonic_ns();
+    if (!has_time(mark, CL_PROFILING_COMMAND_QUEUED, &queued) || !has_time(mark, CL_PROFILING_COMMAND_START, &begin) ||
+        !has_time(mark, CL_PROFILING_COMMAND_END, &end) || end < begin)
+        return;
+    int64_t offset = dcli_min(mark->added_ns - queued, now - end);
+    if (device->clock_compared_ns != 0)
+        offset = dcli_min(offset, device->clock_offset_ns + (now - device->clock_compared_ns) / DRIFT);
+    device->clock_offset_ns = offset;
+    device->clock_compared_ns = now;
+    device->timed_fn(device->timed_user, mark->ticket, begin + offset, end + offset);
+}
+
 /* Drop the oldest `count` marks, whose commands are complete; the last one ended with `state`. */
 static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int state)
 {
@@ -77,6 +106,8 @@ static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int sta
             note_failure(device, mark->ticket, mark->call, own);
         else if (mark->timed)
             add_time(device, mark->event);
+        if (mark->added_ns != 0 && own >= 0 && device->timed_fn != NULL)
+            tell_times(device, mark);
         queue->retired = mark->ticket;
         clReleaseEvent(mark->event);
         queue->first_mark = (queue->first_mark + 1) % DCLI_MOST_MARKS;
@@ -120,9 +151,13 @@ static void make_room(dcli_device *device, dcli_queue *queue)
 static void add_mark(dcli_device *device, dcli_queue *queue, cl_event event)
 {
     make_room(device, queue);
-    bool timed = device->measures && queue == &device->queue[DCLI_COMPUTE];
+    bool computes = queue == &device->queue[DCLI_COMPUTE];
     *mark_at(queue, queue->mark_count++) =
-        (dcli_mark){.ticket = queue->last, .event = event, .call = queue->last_call, .timed = timed};
+        (dcli_mark){.ticket = queue->last,
+                    .event = event,
+                    .call = queue->last_call,
+                    .timed = device->measures && computes,
+                    .added_ns = device->timed_fn != NULL && computes ? dcli_monotonic_ns() : 0};
     queue->unmarked = 0;
 }
 
@@ -219,6 +254,12 @@ void dcli_device_measure(dcli_device *device, bool on)
 }
 
 int64_t dcli_device_measured_ns(const dcli_device *device) { return device->measured_ns; }
+
+void dcli_device_on_timed(dcli_device *device, dcli_timed_fn *fn, void *user)
+{
+    device->timed_fn = device->is_gpu ? NULL : fn;
+    device->timed_user = user;
+}
 
 dcl_status dcli_device_flush(dcli_device *device)
 {

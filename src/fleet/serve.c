@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/trace.h"
 #include "fleet/confine.h"
 #include "fleet/process.h"
 #include "fleet/serving.h"
@@ -317,6 +318,12 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     if (setup->fault[0] != '\0' && (serving->fault = dcli_strdup(setup->fault)) == NULL)
         return DCL_ERR_NOMEM;
     choose_limits(serving, setup);
+    if (setup->trace_bytes > 0) {
+        enum { SHARE = 16 }; /* of the session's memory, most for its events */
+        int64_t bytes = dcli_min(setup->trace_bytes, serving->quota_bytes / SHARE);
+        if ((serving->trace = dcli_trace_open((size_t)bytes)) == NULL)
+            return DCL_ERR_NOMEM;
+    }
     serving->tree_nodes = setup->tree_nodes;
     snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);
     serving->epoch = setup->epoch;
@@ -349,6 +356,7 @@ static dcl_status open_worker(dcli_serving *serving, int64_t first_operation)
                                .fault = serving->fault,
                                .check_access = serving->check_access,
                                .log = &serving->log,
+                               .trace = serving->trace,
                                .addresses = serving->addresses,
                                .buffers = serving->buffers,
                                .is_process = true,
@@ -406,6 +414,7 @@ static dcl_status serve(dcli_serving *serving)
 static void close_serving(dcli_serving *serving)
 {
     dcli_worker_close(serving->worker);
+    dcli_trace_close(serving->trace);
     for (int64_t n = 0; n < serving->early_count; n++)
         dcli_received_free(&serving->early[n]);
     dcli_free(serving->early);
@@ -470,6 +479,7 @@ dcl_status dcli_serve_process(const char *terms)
         return DCL_ERR_NOMEM;
     serving->lifeline = serving->files.folder = -1;
     dcli_process_raise_limit();
+    dcli_trace_clock_id();            /* read before this process is confined */
     setvbuf(stdout, NULL, _IOLBF, 0); /* stdout is a pipe: flush per line, so that what kernels print is not delayed */
     serving->is_wire = strncmp(terms, "wire ", 5) == 0;
     dcl_status status = serving->is_wire                    ? take_wire_terms(serving, terms)

@@ -22,6 +22,7 @@ typedef struct dcli_serving {
     dcli_endpoint *endpoint; /* until the worker takes it over */
     dcli_device *device;     /* until the worker takes it over */
     dcli_worker *worker;
+    struct dcli_trace *trace; /* NULL: the session is not traced */
     dcli_log log;
     dcl_config config;
     bool check_access;

@@ -5,6 +5,8 @@
 
 #include <dcl/grid.h>
 
+#include "base/trace.h"
+
 /** Protocol version, first field of every message. */
 #define DCLI_PROTOCOL 2
 
@@ -33,11 +35,16 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_NODES = 256,     /* nodes of a session with worker processes */
        DCLI_MOST_MS = 1000000000, /* limit of times in milliseconds */
        DCLI_MSG_COUNTERS = 11,    /* of dcl_counters */
-       DCLI_MOST_CHUNK = 1 << 30  /* bytes of a chunk; DCL_CHUNK_BYTES has the same limit */
+       DCLI_MOST_EVENTS = 2048,   /* events in one TRACED: of 13 items each, with the names they are below
+                                     DCLI_MOST_ITEMS */
+       DCLI_MOST_TRACE = 1 << 30, /* bytes of recorded events per node; DCL_TRACE_BYTES has the same limit */
+       DCLI_MOST_EVENT_NAMES = DCLI_TRACE_NAMES,
+       DCLI_MOST_CHUNK = 1 << 30 /* bytes of a chunk; DCL_CHUNK_BYTES has the same limit */
 };
 #define DCLI_MOST_OPERATION \
     ((int64_t)1 << 62)                    /* largest operation number; at one per microsecond it takes 146,000
                                                   years */
+#define DCLI_MOST_NS ((int64_t)1 << 61)   /* limit of times, and of durations, in nanoseconds */
 #define DCLI_MOST_POOL ((int64_t)1 << 50) /* limit of sizes that a session sets, in bytes */
 
 typedef enum dcli_message_kind {
@@ -72,6 +79,8 @@ typedef enum dcli_message_kind {
     DCLI_MSG_PRINTED,    /* listener -> client: what a process has printed */
     DCLI_MSG_SHOWN,      /* client -> listener: PRINTED was taken, the next one may be sent */
     DCLI_MSG_FORGET,     /* node -> nodes of its host: shared memory was freed */
+    DCLI_MSG_TRACE,      /* host -> worker: send your recorded events */
+    DCLI_MSG_TRACED,     /* worker -> host: answer to TRACE */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;
 
@@ -250,6 +259,7 @@ typedef struct dcli_msg_setup {
     const char *fault;
     bool check_access;
     const char *word_key; /* key of the tags of forwarded messages; "": the receiver accepts them without */
+    int64_t trace_bytes;  /* memory for recorded events; 0: none are recorded */
 } dcli_msg_setup;
 
 typedef struct dcli_msg_part {
@@ -303,6 +313,40 @@ typedef struct dcli_msg_counts {
     int64_t number;
     int64_t counter[DCLI_MSG_COUNTERS];
 } dcli_msg_counts;
+
+typedef struct dcli_msg_trace {
+    int64_t number;
+    int64_t part;     /* which events; -1: none, only the time */
+    int64_t asked_ns; /* time of the host's clock when it was sent */
+} dcli_msg_trace;
+
+/** A dcli_trace_event. */
+typedef struct dcli_msg_event {
+    int64_t begin_ns, duration_ns;
+    int kind;
+    int64_t operation, part;
+    int peer;
+    int64_t bytes;
+    int name, clock;
+    bool written;
+    int tasks, launches;
+} dcli_msg_event;
+
+typedef struct dcli_msg_name {
+    const char *text;
+} dcli_msg_name;
+
+typedef struct dcli_msg_traced {
+    int64_t number;
+    int64_t part;             /* as asked for */
+    int64_t asked_ns, now_ns; /* `asked_ns` of TRACE; the node's clock when it answered */
+    uint64_t clock_id;        /* dcli_trace_clock_id() */
+    int64_t kept, dropped;    /* number of events that the node has; number of those that it had to drop */
+    int event_count;
+    dcli_msg_event *event; /* [event_count] oldest first */
+    int name_count;
+    dcli_msg_name *name; /* [name_count] part 0: the names of the events, from number 1 on */
+} dcli_msg_traced;
 
 typedef struct dcli_msg_hello {
     const char *program; /* library version and process, for people */
@@ -393,6 +437,8 @@ typedef struct dcli_message {
         dcli_msg_risen risen;
         dcli_msg_count count;
         dcli_msg_counts counts;
+        dcli_msg_trace trace;
+        dcli_msg_traced traced;
         dcli_msg_hello hello;
         dcli_msg_welcome welcome;
         dcli_msg_refused refused;

@@ -164,6 +164,25 @@ static const dcli_record host_record = RECORD("host", host, 1, "how a process re
            "with keys: public key of the program, hexadecimal; without: the password that the program uses for this "
            "process only"));
 
+static const dcli_record event_record = RECORD("event", event, 3, "what a node did, and when",
+    UP_TO(event, begin_ns, 0, DCLI_MOST_NS, "by the node's clock"),
+    UP_TO(event, duration_ns, 0, DCLI_MOST_NS, "0: it has no duration"),
+    INT(event, kind, 1, DCLI_TRACE_KINDS - 1,
+        "kernels, fill; stage, commit, move, load, read; pack, pass, save, write; sent, arrived; wait; plan, compile"),
+    INT64(event, operation, 0, "number of the operation; 0: of none"),
+    INT64(event, part, -1, "number of the batch or chunk; -1: of none"),
+    INT(event, peer, -1, DCLI_MOST_PEERS, "the other node, or the program; -1: none"),
+    INT64(event, bytes, 0, "bytes moved"),
+    INT(event, name, 0, DCLI_MOST_EVENT_NAMES, "number of its name; 0: none"),
+    INT(event, clock, 0, DCLI_TRACE_CLOCKS - 1,
+        "0: measured by the thread; 1: by the device; 2: launch and observed completion"),
+    BOOL(event, written, "of a chunk: the sender computed its elements; false: the receiver reads them"),
+    INT(event, tasks, 0, INT_MAX, "kernels: tiles"),
+    INT(event, launches, 0, INT_MAX, "kernels: launches"));
+
+static const dcli_record name_record = RECORD("name", name, 1, "a name of events",
+    STRING(name, text, DCLI_TRACE_NAME_BYTES - 1, "the first line of a body"));
+
 /* ---- messages ---- */
 
 const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
@@ -248,7 +267,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         STRING(setup, word_key, DCLI_MOST_KEY,
                "key of the authentication tags of forwarded messages, shared by the program and this node; empty: no "
                "tags"),
-        UP_TO(setup, plan_ms, 0, DCLI_MOST_MS, "time limit of planning an operation; 0: no limit")),
+        UP_TO(setup, plan_ms, 0, DCLI_MOST_MS, "time limit of planning an operation; 0: no limit"),
+        UP_TO(setup, trace_bytes, 0, DCLI_MOST_TRACE, "memory for recorded events; 0: none are recorded")),
     [DCLI_MSG_PART] = RECORD("PART", part, 3, "node -> nodes of its host: where a part lies",
         INT64(part, storage, 0, "number of the storage"),
         INT64(part, bytes, 1, "size of the sender's part"),
@@ -294,6 +314,23 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_COUNTS] = RECORD("COUNTS", counts, 2, "node -> program: the answer",
         INT64(counts, number, 0, "number of the question"),
         COUNTERS(counts, "dcl_counters, in the order of its fields")),
+    [DCLI_MSG_TRACE] = RECORD("TRACE", trace, 2, "program -> node: send your recorded events (docs/tracing.md)",
+        INT64(trace, number, 0, "number of the question"),
+        UP_TO(trace, part, -1, DCLI_MOST_TRACE,
+              "0, 1, ...: these 2048 of the events, oldest first, after which no more are recorded; -1: none, only the "
+              "time"),
+        UP_TO(trace, asked_ns, 0, DCLI_MOST_NS, "the program's clock when this was sent")),
+    [DCLI_MSG_TRACED] = RECORD("TRACED", traced, 5, "node -> program: the answer",
+        INT64(traced, number, 0, "number of the question"),
+        UP_TO(traced, part, -1, DCLI_MOST_TRACE, "`part` of the question"),
+        UP_TO(traced, asked_ns, 0, DCLI_MOST_NS, "`asked_ns` of the question"),
+        UP_TO(traced, now_ns, 0, DCLI_MOST_NS, "the node's clock at the answer"),
+        BITS(traced, clock_id, "peers with the same number read the same clock; 0: not known"),
+        INT64(traced, kept, 0, "number of events that the node has"),
+        INT64(traced, dropped, 0, "number of events that it had no room for"),
+        RECORDS(traced, event, event_count, DCLI_MOST_EVENTS, &event_record, "events, oldest first"),
+        RECORDS(traced, name, name_count, DCLI_MOST_EVENT_NAMES, &name_record,
+                "in the answer for part 0: names of the events, numbered from 1")),
     [DCLI_MSG_HELLO] = RECORD("HELLO", hello, 2, "client -> listener, its first message",
         STRING(hello, program, DCLI_MOST_ADDRESS, "name of the calling program, for people"),
         BITS(hello, capabilities, "sum of 1 (keys) and 2 (files)")),

@@ -164,6 +164,7 @@ struct dcl_cluster {
     dcli_worker_pool *pool;          /* the worker processes; NULL: threads */
     dcli_guard *guard;               /* the guard of thread nodes; NULL: processes, or only planned */
     dcli_host_hooks hooks;
+    struct dcli_cluster_trace *trace; /* runtime/trace.h; NULL: nothing is recorded */
 
     pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
@@ -255,6 +256,23 @@ dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation);
 void dcli_outcomes_free(dcli_outcome **first);
 /** Wait for an operation, as long as DCL_WAIT_MS says, then take its outcome. */
 dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool host_only);
+
+/* ---- traces (trace.c); without the lock. All do nothing if the cluster is not traced ---- */
+
+/** Check that the file of config->trace can be written, and prepare recording. @param peers  most peers of the cluster.
+ *  @return DCL_OK, DCL_ERR_FILE, DCL_ERR_NOMEM. */
+dcl_status dcli_cluster_trace_open(dcl_cluster *cluster, int peers);
+/** The ring for a peer of this process; NULL: it is not traced, or (recorded) there is no memory. */
+struct dcli_trace *dcli_cluster_ring(dcl_cluster *cluster, int peer);
+/** At the session's begin: compare the clocks of nodes that are processes with the program's. */
+void dcli_cluster_trace_begin(dcl_cluster *cluster);
+/** At its end, before the nodes are told to stop: get what nodes that are processes have recorded. */
+void dcli_cluster_trace_gather(dcl_cluster *cluster);
+/** Write the file. @return DCL_OK, DCL_ERR_FILE, DCL_ERR_NOMEM. */
+dcl_status dcli_cluster_trace_write(dcl_cluster *cluster);
+void dcli_cluster_trace_free(dcl_cluster *cluster);
+/** Hook: a node answers. */
+void dcli_cluster_on_traced(void *user, int node, const dcli_msg_traced *traced, int64_t received_ns);
 
 /* ---- operations (operations.c); the lock is held ---- */
 

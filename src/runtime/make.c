@@ -102,6 +102,7 @@ static void abandon(dcl_cluster *cluster)
 static void free_shared(dcl_cluster *cluster)
 {
     dcli_guard_close(cluster->guard);
+    dcli_cluster_trace_free(cluster);
     dcli_address_table_close(cluster->addresses);
     dcli_process_data_close(cluster->process_data);
     if (cluster->net != NULL)

@@ -30,6 +30,7 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .fault = cluster->fault,
                                    .check_access = dcli_config_checks_access(&cluster->config),
                                    .log = &cluster->log,
+                                   .trace = dcli_cluster_ring(cluster, n),
                                    .addresses = cluster->addresses,
                                    .process_data = cluster->process_data,
                                    .buffers = cluster->buffers,
@@ -37,7 +38,8 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
                                    .fleet = dcli_guard_hooks(cluster->guard)};
         if (n < cluster->node_count)
             terms.watch = dcli_guard_watch(cluster->guard, n);
-        status = dcli_worker_open(&terms, &cluster->worker[n]);
+        status = cluster->trace != NULL && terms.trace == NULL ? DCL_ERR_NOMEM
+                                                               : dcli_worker_open(&terms, &cluster->worker[n]);
     }
     return status;
 }
@@ -114,7 +116,7 @@ static dcl_cluster *open_threads(const dcl_config *config)
     if (cluster == NULL)
         return NULL;
     dcli_bodies_limit(cluster, count + 2);
-    if (start_cluster(cluster, devices) == DCL_OK)
+    if (dcli_cluster_trace_open(cluster, count + 1) == DCL_OK && start_cluster(cluster, devices) == DCL_OK)
         return cluster;
     dcli_cluster_free(cluster);
     return NULL;
@@ -260,6 +262,18 @@ void dcli_cluster_resume(dcl_cluster *cluster)
         cluster->broken = DCL_OK; /* operations that were started before can complete */
     cluster->interrupted = false;
     pthread_mutex_unlock(&cluster->lock);
+    if (!cluster->plan_only)
+        dcli_host_ask_again(cluster->worker[cluster->host]); /* no other thread is left that could wait */
+}
+
+/* Write the trace; a failure is the cluster's error. */
+static void write_trace(dcl_cluster *cluster)
+{
+    if (dcli_cluster_trace_write(cluster) == DCL_OK)
+        return;
+    pthread_mutex_lock(&cluster->lock);
+    dcli_cluster_keep(cluster, dcli_error_status(), dcl_error());
+    pthread_mutex_unlock(&cluster->lock);
 }
 
 dcl_status dcl_close(dcl_cluster *cluster)
@@ -277,7 +291,10 @@ dcl_status dcl_close(dcl_cluster *cluster)
             dcli_host_abandon(cluster->worker[cluster->host]); /* processes can be ended; threads are waited for */
         if (cluster->pool != NULL)
             dcli_worker_pool_report_to(cluster->pool, NULL);
+        if (waited == DCL_OK)
+            dcli_cluster_trace_gather(cluster);
         stop_workers(cluster);
+        write_trace(cluster);
     }
     dcl_status status = dcl_status_of(cluster);
     dcli_cluster_free(cluster);

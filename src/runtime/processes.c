@@ -27,6 +27,7 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
                                .ways = cluster->ways,
                                .config = &cluster->config,
                                .log = &cluster->log,
+                               .trace = dcli_cluster_ring(cluster, cluster->host),
                                .buffers = cluster->buffers,
                                .hooks = &cluster->hooks,
                                .is_process = true,
@@ -83,7 +84,9 @@ dcl_cluster *dcli_open_processes(const dcl_config *config)
         return NULL;
     limit_chunks(&cluster->config);
     dcli_bodies_limit(cluster, 2);
-    dcl_status status = random_session(&session);
+    dcl_status status = dcli_cluster_trace_open(cluster, cluster->host + 1);
+    if (status == DCL_OK)
+        status = random_session(&session);
     dcli_worker_pool_terms terms = {.config = &cluster->config,
                                     .fault = cluster->fault,
                                     .log = &cluster->log,
@@ -96,8 +99,10 @@ dcl_cluster *dcli_open_processes(const dcl_config *config)
         dcli_cluster_resize(cluster, dcli_worker_pool_nodes(pool), dcli_worker_pool_capacity(pool));
         status = start_worker_pool(cluster, pool, session);
     }
-    if (status == DCL_OK)
+    if (status == DCL_OK) {
+        dcli_cluster_trace_begin(cluster);
         return cluster;
+    }
     dcli_cluster_free(cluster);
     return NULL;
 }

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
-#include "runtime/cluster.h"
+#include "runtime/trace.h"
 
 /* ---- errors ------------------------------------------------------------------------------------------------------- */
 
@@ -89,7 +89,10 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
     cluster->ready[peer] = ready;
     if (!cluster->has_tree || peer == cluster->host)
         memcpy(&cluster->counters[peer], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
+    int64_t complete = cluster->complete;
     dcli_cluster_note_marks(cluster);
+    if (cluster->trace != NULL && cluster->complete > complete)
+        cluster->trace->completed_by = peer;
     pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -269,6 +272,7 @@ static void on_broken(void *user, dcl_status status, const char *sentence)
     dcli_cluster_keep(cluster, status, sentence);
     pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&cluster->lock);
+    dcli_cluster_trace_write(cluster); /* the program may end without dcl_close() */
 }
 
 void dcli_cluster_hooks(dcl_cluster *cluster)
@@ -280,6 +284,7 @@ void dcli_cluster_hooks(dcl_cluster *cluster)
                                        .built = on_built,
                                        .broken = on_broken,
                                        .counted = on_counted,
+                                       .traced = dcli_cluster_on_traced,
                                        .lost = dcli_cluster_on_lost};
 }
 
@@ -375,7 +380,8 @@ static double limit_of(const dcl_cluster *cluster, double seconds)
 }
 
 /* Wait for an operation. @param until_ns  deadline as dcli_monotonic_ns(). */
-static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds, int64_t until_ns)
+static dcl_status wait_untraced(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds,
+                                int64_t until_ns)
 {
     bool by_setting = seconds < 0;
     seconds = limit_of(cluster, seconds);
@@ -400,6 +406,21 @@ static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_on
                              (long long)operation, seconds, by_setting ? "raise DCL_WAIT_MS" : "wait longer");
     }
     return DCL_OK;
+}
+
+/* Wait for an operation, and record for whom: the node that was the last to complete it. */
+static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds, int64_t until_ns)
+{
+    const int64_t *mark = host_only ? &cluster->done[cluster->host] : &cluster->complete;
+    if (__builtin_expect(cluster->trace == NULL, 1) || *mark >= operation)
+        return wait_untraced(cluster, operation, host_only, seconds, until_ns);
+    dcli_trace_event wait = {
+        .kind = DCLI_TRACE_WAIT, .begin_ns = dcli_monotonic_ns(), .operation = operation, .part = -1};
+    dcl_status status = wait_untraced(cluster, operation, host_only, seconds, until_ns);
+    wait.end_ns = dcli_monotonic_ns();
+    wait.peer = host_only ? DCLI_TRACE_NOBODY : cluster->trace->completed_by;
+    dcli_trace_add(cluster->trace->peer[cluster->host].ring, &wait);
+    return status;
 }
 
 /* The deadline of a call that may wait so long, as dcli_monotonic_ns(); INT64_MAX: none. */

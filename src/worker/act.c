@@ -7,9 +7,15 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "worker/peer.h"
+#include "worker/trace.h"
 #include "worker/tree.h"
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
+
+static bool is_question(dcli_message_kind kind)
+{
+    return kind == DCLI_MSG_COUNT || kind == DCLI_MSG_COUNTS || kind == DCLI_MSG_TRACE || kind == DCLI_MSG_TRACED;
+}
 
 /* Send a message. A broken connection is not reported here but when the endpoint receives its end; messages sent to it
  * are lost silently. */
@@ -17,7 +23,7 @@ dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dc
 {
     message->epoch = worker->terms.session;
     if (!worker->gone[to]) {
-        worker->count_messages += message->kind == DCLI_MSG_COUNT || message->kind == DCLI_MSG_COUNTS;
+        worker->count_messages += is_question(message->kind);
         dcl_status status = dcli_endpoint_send(worker->endpoint, to, message, payload);
         return status == DCL_ERR_NETWORK && worker->terms.is_process ? DCL_OK : status;
     }
@@ -55,6 +61,9 @@ static dcl_status send_chunk(dcli_worker *worker, int to, const dcli_operation *
         .kind = DCLI_MSG_CHUNK,
         .chunk = {.operation = operation->number, .stream = chunk->written, .chunk = chunk->number, .status = status}};
     dcli_payload payload = {.bytes = bytes, .length = (size_t)chunk->bytes, .release = free_buffer};
+    if (__builtin_expect(worker->terms.trace != NULL, 0))
+        dcli_trace_chunk(worker, DCLI_TRACE_SENT, to, operation->number, chunk->written, chunk->number,
+                         bytes != NULL || slot != NULL ? chunk->bytes : 0);
     if (slot != NULL)
         payload = (dcli_payload){
             .bytes = dcli_slot_host(slot), .length = (size_t)chunk->bytes, .release = free_slot, .user = slot};
@@ -174,6 +183,7 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
 {
     void *bytes = NULL;
     dcli_slot *slot = NULL;
+    int64_t began_ns = dcli_trace_begin(worker);
     dcl_status status = action->status;
     if (status == DCL_OK) {
         status = dcli_exec_pack(worker, entry, action->peer, action->chunk, &bytes, &slot);
@@ -182,11 +192,15 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
             dcli_node_fail(worker->node, entry->operation.number, status);
         }
     }
+    dcli_moving moving = {.entry = entry,
+                          .peer = action->peer,
+                          .chunk = action->chunk,
+                          .slot = slot,
+                          .status = status,
+                          .began_ns = began_ns};
     /* The device has not filled the slot yet; or earlier actions, perhaps packs, have not ended, and chunks must be
      * sent in order. */
     if (slot != NULL || worker->as_node->moving_count > 0) {
-        dcli_moving moving = {
-            .entry = entry, .peer = action->peer, .chunk = action->chunk, .slot = slot, .status = status};
         dcl_status added = dcli_pending_add(worker, &moving);
         if (added == DCL_OK)
             return DCL_OK;
@@ -195,6 +209,7 @@ static dcl_status pack(dcli_worker *worker, dcli_entry *entry, const dcli_action
         dcli_slot_give(slot);
         status = added;
     }
+    dcli_trace_moved(worker, &moving);
     return dcli_peer_packed(worker, entry, action->peer, action->chunk, bytes, NULL, status);
 }
 
@@ -241,6 +256,7 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
     const dcli_chunk *chunk = &plan->chunk[action->chunk];
     dcli_stored_chunk *stored =
         dcli_chunks_find(&worker->received, action->peer, entry->operation.number, true, chunk->number);
+    int64_t began_ns = dcli_trace_begin(worker);
     dcl_status status = action->status;
     if (status == DCL_OK) {
         status = dcli_exec_commit(worker, entry, action->peer, action->chunk, stored);
@@ -248,13 +264,15 @@ static dcl_status commit(dcli_worker *worker, dcli_entry *entry, const dcli_acti
             dcli_keep_problem(entry);
     }
     dcli_pending_drop(worker, stored); /* keeps the payload as long as the device still copies from it */
-    dcli_moving moving = {.entry = entry, .kind = DCLI_MOVING_COMMIT, .peer = action->peer, .chunk = action->chunk};
+    dcli_moving moving = {
+        .entry = entry, .kind = DCLI_MOVING_COMMIT, .peer = action->peer, .chunk = action->chunk, .began_ns = began_ns};
     if (status == DCL_OK && action->status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         moving.ticket = dcli_device_launched(worker->as_node->device);
         if ((status = dcli_pending_add(worker, &moving)) == DCL_OK)
             return DCL_OK;
         dcli_keep_problem(entry);
     }
+    dcli_trace_moved(worker, &moving);
     return dcli_node_chunk_done(worker->node, entry->operation.number, action->peer, true, status);
 }
 
@@ -313,6 +331,8 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
         dcli_pending_hold(worker, action);
         return DCL_OK;
     }
+    if (!worker->is_host && __builtin_expect(worker->as_node->wait.begin_ns != 0, 0))
+        dcli_trace_busy(worker);
     switch (action->kind) {
     case DCLI_DO_RUN:
         return run_batch(worker, entry, action);

@@ -10,6 +10,7 @@
 #include "base/helpers.h"
 #include "segment/cut.h"
 #include "worker/process_data.h"
+#include "worker/trace.h"
 
 /* LEAST_BYTES: a shorter copy is made at once, because it takes less time than waking a helper. PART_BYTES: intended
  * size of a part */
@@ -27,7 +28,8 @@ struct dcli_copying {
     char *packed;
     size_t bytes; /* bytes of an element */
     int64_t parts_of_item;
-    atomic_int left; /* parts that are not copied yet; the thread that copies the last one ends the use of `lent` */
+    int64_t began_ns; /* dcli_trace_begin() */
+    atomic_int left;  /* parts that are not copied yet; the thread that copies the last one ends the use of `lent` */
 };
 
 /* One of `parts` equal ranges of a region. */
@@ -82,6 +84,21 @@ static void divide(dcli_copying *copying)
     copying->task.parts = (int)(copying->parts_of_item > 1 ? copying->parts_of_item * items : parts);
 }
 
+static void trace(dcli_worker *worker, const dcli_copying *copying)
+{
+    const dcli_chunk *chunk = copying->chunk;
+    if (copying->began_ns != 0)
+        dcli_trace_add(worker->terms.trace,
+                       &(dcli_trace_event){.kind = chunk->written ? DCLI_TRACE_WRITE : DCLI_TRACE_READ,
+                                           .begin_ns = copying->began_ns,
+                                           .end_ns = dcli_monotonic_ns(),
+                                           .operation = copying->operation,
+                                           .part = chunk->number,
+                                           .peer = chunk->peer,
+                                           .bytes = chunk->bytes,
+                                           .written = chunk->written});
+}
+
 static void wake(void *endpoint) { dcli_endpoint_wake(endpoint); }
 
 dcl_status dcli_copying_start(dcli_worker *worker, dcli_entry *entry, int64_t batch, const dcli_chunk *chunk,
@@ -114,8 +131,10 @@ dcl_status dcli_copying_start(dcli_worker *worker, dcli_entry *entry, int64_t ba
         divide(copying);
     atomic_init(&copying->left, copying->task.parts);
     *start_out = helped ? DCLI_START_RUNS : DCLI_START_ENDED;
+    copying->began_ns = dcli_trace_begin(worker);
     if (!helped) {
         copy_part(copying, 0);
+        trace(worker, copying);
         return DCL_OK;
     }
     dcli_copying **at = &worker->as_host->copying;
@@ -136,6 +155,7 @@ dcl_status dcli_copying_collect(dcli_worker *worker)
             continue;
         }
         *at = copying->next;
+        trace(worker, copying);
         status = dcli_node_batch_done(worker->node, copying->operation, copying->batch, DCL_OK);
         dcli_free(copying);
     }

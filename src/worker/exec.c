@@ -12,6 +12,7 @@
 #include "worker/peer.h"
 #include "worker/process_data.h"
 #include "worker/shown.h"
+#include "worker/trace.h"
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 
@@ -192,7 +193,14 @@ static dcl_status move_part(dcli_worker *worker, dcli_entry *entry)
     if (!fills && !uses_file)
         return DCL_OK;
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, fills ? "an array" : entry->descriptor.path);
+    int64_t began_ns = dcli_trace_begin(worker);
     status = fills ? fill(worker, entry) : use_file(worker, entry);
+    dcli_trace_end(worker,
+                   fills                                   ? DCLI_TRACE_FILL
+                   : entry->operation.kind == DCLI_OP_LOAD ? DCLI_TRACE_LOAD
+                                                           : DCLI_TRACE_SAVE,
+                   began_ns, entry, -1, DCLI_TRACE_NOBODY,
+                   entry->held[0]->memory != NULL ? (int64_t)dcli_memory_bytes(entry->held[0]->memory) : 0);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
     return status;
 }
@@ -262,6 +270,8 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         dcli_running *running = &own->running[own->running_first];
         if (running->ticket > retired || !dcli_exec_has_fetched(worker, running))
             break;
+        if (__builtin_expect(running->traced != NULL, 0))
+            dcli_trace_batch(worker, running);
         dcl_status ended = dcli_exec_end_forall(worker, running);
         if (running->elements > 0)
             note_cost(worker, running);

@@ -14,6 +14,7 @@
 #include "worker/peer.h"
 #include "worker/plans.h"
 #include "worker/process_data.h"
+#include "worker/trace.h"
 #include <assert.h>
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
@@ -97,9 +98,11 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     bool fresh = false;
     dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, kernel->number);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
+    int64_t began_ns = dcli_trace_begin(worker);
     int kernels = dcli_body_kernel_count(kernel->body, form, worker->terms.check_access);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
         own->device, source, kernels, names, &kernel->program, &fresh, &log);
+    dcli_trace_end(worker, DCLI_TRACE_COMPILE, began_ns, NULL, -1, DCLI_TRACE_NOBODY, 0);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
     dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, 0);
     dcli_free(source);
@@ -417,7 +420,9 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     if ((*prepared_out)->ready)
         give_back_cut(worker, cached, entry->kernel->body, *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
+    int64_t began_ns = dcli_trace_begin(worker);
     dcl_status status = dcli_exec_prepare(worker, entry, cached->plan, &cached->plan->batch[batch], *prepared_out);
+    dcli_trace_end(worker, DCLI_TRACE_PLAN, began_ns, entry, batch, DCLI_TRACE_NOBODY, 0);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
     if (status == DCL_OK)
         dcli_plans_add(&worker->catalog.plans, cached,
@@ -479,12 +484,18 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     dcl_status status = take_arena(worker, lowered, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, lowered))
         status = dcli_exec_take_report(worker->as_node, &running->report);
+    int64_t copied = worker->counters.bytes_copied, began_ns = in->stage_count > 0 ? dcli_trace_begin(worker) : 0;
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, entry, plan, in, lowered->stage_at, &lowered->routes, running->arena);
+    dcli_trace_end(worker, DCLI_TRACE_STAGE, began_ns, entry, batch, DCLI_TRACE_NOBODY,
+                   worker->counters.bytes_copied - copied);
     if (status == DCL_OK)
         status = dcli_gather_start(worker, entry, lowered, running->arena);
+    running->traced = worker->terms.trace != NULL ? dcli_trace_launch(worker) : NULL;
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
+    if (__builtin_expect(running->traced != NULL, 0))
+        running->traced->launches = worker->counters.launches - running->traced->launches;
     if (status == DCL_OK)
         status = fetch_report(worker->as_node, running);
     if (status == DCL_OK)
@@ -597,9 +608,12 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
     dcl_status taken = take_made(worker, running, status == DCL_OK ? running->status : status);
     if (status == DCL_OK && running->status == DCL_OK)
         status = taken;
+    int64_t copied = worker->counters.bytes_copied, began_ns = running->passes != NULL ? dcli_trace_begin(worker) : 0;
     if (status == DCL_OK && running->passes != NULL)
         status = dcli_routes_pass(worker, running->entry, running->entry->plan[worker->terms.self]->plan,
                                   batch_of(worker, running), running->passes, running->arena);
+    dcli_trace_end(worker, DCLI_TRACE_PASS, began_ns, running->entry, running->batch, DCLI_TRACE_NOBODY,
+                   worker->counters.bytes_copied - copied);
     if (status != DCL_OK)
         dcli_keep_problem(running->entry);
     running->status = running->status != DCL_OK ? running->status : status;

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "worker/exec_prepare.h"
 #include "worker/exec_routes.h"
+#include "worker/trace.h"
 
 dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
 {
@@ -69,11 +70,14 @@ dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch)
     const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
     const dcli_traits traits = dcli_exec_traits(worker);
     dcli_routes routes = {0};
+    int64_t copied = worker->counters.bytes_copied, began_ns = dcli_trace_begin(worker);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, "copies of other nodes' elements");
     dcl_status status = dcli_routes_of_batch(&entry->operation, plan, &plan->batch[batch], &traits, NULL, &routes);
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, entry, plan, &plan->batch[batch], NULL, &routes, NULL);
     dcli_routes_free(&routes);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
+    dcli_trace_end(worker, DCLI_TRACE_MOVE, began_ns, entry, batch, DCLI_TRACE_NOBODY,
+                   worker->counters.bytes_copied - copied);
     return status;
 }

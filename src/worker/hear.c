@@ -8,6 +8,7 @@
 #include "worker/members.h"
 #include "worker/peer.h"
 #include "worker/shown.h"
+#include "worker/trace.h"
 #include "worker/tree.h"
 
 /* ---- operations --------------------------------------------------------------------------------------------------- */
@@ -141,6 +142,9 @@ dcl_status dcli_hear_waiting(dcli_worker *worker)
 static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_chunk *chunk = &received->message.chunk;
+    if (__builtin_expect(worker->terms.trace != NULL, 0))
+        dcli_trace_chunk(worker, DCLI_TRACE_ARRIVED, received->from, chunk->operation, chunk->stream != 0, chunk->chunk,
+                         (int64_t)received->payload_bytes);
     dcl_status status = dcli_node_chunk(worker->node, received->from, chunk->operation, chunk->stream != 0,
                                         chunk->chunk, (dcl_status)chunk->status);
     if (status != DCL_OK)
@@ -220,6 +224,7 @@ static bool is_expected(const dcli_worker *worker, const dcli_received *received
     case DCLI_MSG_FORGET:
         return !worker->is_host && !from_host;
     case DCLI_MSG_COUNT:
+    case DCLI_MSG_TRACE:
     case DCLI_MSG_STOP:
     case DCLI_MSG_JOINED:
     case DCLI_MSG_SEES:
@@ -227,6 +232,7 @@ static bool is_expected(const dcli_worker *worker, const dcli_received *received
     case DCLI_MSG_LOST:
         return worker->is_host || from_host;
     case DCLI_MSG_COUNTS:
+    case DCLI_MSG_TRACED:
     case DCLI_MSG_BUILT:
     case DCLI_MSG_REPORT:
     case DCLI_MSG_DEVICE:
@@ -272,6 +278,8 @@ static dcl_status hear_as_node(dcli_worker *worker, dcli_received *received)
         return hear_word(worker, received);
     case DCLI_MSG_COUNT:
         return dcli_take_count(worker, &message->count);
+    case DCLI_MSG_TRACE:
+        return dcli_take_trace(worker, &message->trace);
     case DCLI_MSG_STOP:
         worker->stopping = true;
         return DCL_OK;
@@ -300,6 +308,9 @@ static dcl_status hear_as_host(dcli_worker *worker, dcli_received *received)
     switch (message->kind) {
     case DCLI_MSG_COUNTS:
         dcli_host_counts(worker, from, &message->counts);
+        return DCL_OK;
+    case DCLI_MSG_TRACED:
+        dcli_host_traced(worker, from, &message->traced);
         return DCL_OK;
     case DCLI_MSG_BUILT:
         hooks->built(hooks->user, &message->built);

@@ -341,8 +341,11 @@ static dcl_status send_to_all(dcli_worker *worker, dcli_message *message)
     for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
         if (worker->gone[node])
             dcli_question_answer(worker, node, DCLI_ANY_QUESTION, true);
-        else
+        else {
+            if (message->kind == DCLI_MSG_TRACE)
+                message->trace.asked_ns = dcli_monotonic_ns();
             status = dcli_peer_send(worker, node, message, NULL);
+        }
     return status;
 }
 

@@ -223,6 +223,13 @@ void dcli_host_stop_asking(dcli_worker *host)
     pthread_mutex_unlock(&host->as_host->question.lock);
 }
 
+void dcli_host_ask_again(dcli_worker *host)
+{
+    pthread_mutex_lock(&host->as_host->question.lock);
+    host->as_host->question.stopped = false;
+    pthread_mutex_unlock(&host->as_host->question.lock);
+}
+
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,
                           bool *all_see_out)
 {
@@ -240,6 +247,19 @@ dcl_status dcli_host_count(dcli_worker *host)
         status = DCLI_FAIL(DCL_ERR_TIMEOUT,
                            "not all of %d nodes have told their counters after %d seconds; expected all; ask again, or "
                            "see DCL_LOG=debug for what they wait for",
+                           host->terms.node_count, ANSWER_SECONDS);
+    return status;
+}
+
+dcl_status dcli_host_trace(dcli_worker *host, int64_t part)
+{
+    bool all;
+    dcli_message message = {.kind = DCLI_MSG_TRACE, .trace.part = part};
+    dcl_status status = ask_all(host, &message, &message.trace.number, &all);
+    if (status == DCL_ERR_TIMEOUT || (status == DCL_OK && !all))
+        status = DCLI_FAIL(DCL_ERR_TIMEOUT,
+                           "not all of %d nodes have sent their events after %d seconds; expected all; the trace has "
+                           "those that were sent",
                            host->terms.node_count, ANSWER_SECONDS);
     return status;
 }

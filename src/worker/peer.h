@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/trace.h"
 #include "net/buffers.h"
 #include "net/keys.h"
 #include "store/store.h"
@@ -35,6 +36,14 @@ static inline int64_t dcli_window_bytes(const dcl_config *config)
     return dcli_window_chunks(config) * (int64_t)config->chunk_bytes;
 }
 
+/** What is noted of a batch while it runs, if its node is traced. */
+typedef struct dcli_traced_batch {
+    int64_t launched_ns;      /* when its launch began */
+    int64_t begin_ns, end_ns; /* of its kernels so far, as the device has timed them; 0: it does not, or not yet */
+    uint64_t first_ticket;    /* ticket of its first command */
+    int64_t launches;         /* number of its launches; until it is launched, the counter before them */
+} dcli_traced_batch;
+
 /** A batch whose kernels were launched and are not known to have ended. */
 typedef struct dcli_running {
     dcli_entry *entry;
@@ -49,6 +58,7 @@ typedef struct dcli_running {
                                     have ended; NULL: there is nothing to copy */
     bool passes_to_parts;        /* some of these outputs go to own parts, which nothing may access until then */
     int64_t elements, units;     /* if it is timed: its elements and compute units; 0: it is not */
+    dcli_traced_batch *traced;   /* NULL: the node is not traced */
 } dcli_running;
 
 /** A pack, commit or other operation that was started on a device with memory of its own and is not known to have
@@ -69,6 +79,7 @@ typedef struct dcli_moving {
     dcli_slot *slot;   /* pack: the slot that receives the chunk; NULL: the chunk is sent empty, with `status` */
     uint64_t ticket;   /* commit, run: ticket of its last command */
     dcl_status status; /* not DCL_OK: nothing was started, for this reason */
+    int64_t began_ns;  /* dcli_trace_begin() */
 } dcli_moving;
 
 /** What became of a RUN action. */
@@ -200,6 +211,8 @@ typedef struct dcli_as_node {
     int64_t *notices_of;   /* [node_count] the same for nodes below, as reported by children; NULL: none yet */
     dcli_risen told_risen; /* watermarks in the last report to the parent; .done -1: report even if nothing changed */
     int64_t told_notices;  /* sum of the counts of notices in that report */
+    dcli_trace_event wait; /* traced: what the node waits for now; .begin_ns 0: for nothing */
+    int64_t computed_ns;   /* traced: when the last batch was seen to have ended */
 } dcli_as_node;
 
 /** A worker: a peer of the session. Either `as_host` or `as_node` is set. */
@@ -216,7 +229,9 @@ struct dcli_worker {
     dcli_node *node;
     dcli_chunks received, made; /* chunks that were received and not used yet; made and not sent yet */
     dcl_counters counters;      /* except messages_sent and bytes_sent, which the endpoint counts */
-    int64_t count_messages;     /* messages that ask for counters, or carry them: not counted in messages_sent */
+    int64_t count_messages;     /* messages that ask for counters or traces, or carry them: not counted in
+                                   messages_sent */
+    int64_t planning_ns;        /* traced: since when it plans; 0: it does not */
     bool started;               /* it has a thread of its own */
     bool stopping;              /* the loop ends after this turn */
     dcl_status broken;          /* DCL_OK, or why this worker cannot continue */

@@ -15,6 +15,7 @@
 #include "worker/peer.h"
 #include "worker/plans.h"
 #include "worker/process_data.h"
+#include "worker/trace.h"
 #include <assert.h>
 
 /* ---- what has been started ---------------------------------------------------------------------------------------- */
@@ -53,6 +54,7 @@ static dcl_status end_commit(dcli_worker *worker, const dcli_moving *moving, dcl
 {
     if (status != DCL_OK)
         dcli_keep_problem(moving->entry);
+    dcli_trace_moved(worker, moving);
     return dcli_node_chunk_done(worker->node, moving->entry->operation.number, moving->peer, true, status);
 }
 
@@ -81,6 +83,7 @@ static dcl_status end_pack(dcli_worker *worker, const dcli_moving *moving, dcl_s
         dcli_helpers_copy(worker->process_data->helpers, packed, dcli_slot_host(moving->slot), bytes);
     if (!lent)
         dcli_slot_give(moving->slot);
+    dcli_trace_moved(worker, moving);
     return dcli_peer_packed(worker, moving->entry, moving->peer, moving->chunk, packed, lent ? moving->slot : NULL,
                             status);
 }

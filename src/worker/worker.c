@@ -21,6 +21,7 @@
 #include "worker/process_data.h"
 #include "worker/shown.h"
 #include "worker/suspects.h"
+#include "worker/trace.h"
 #include "worker/tree.h"
 
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */
@@ -226,6 +227,8 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
         status = dcli_tell_host(worker);
     if (status != DCL_OK || any || more)
         return status;
+    if (__builtin_expect(worker->terms.trace != NULL, 0) && !worker->is_host)
+        dcli_trace_idle(worker);
     *idle_out = idle_time(worker);
     dcli_watch_rest(worker->terms.watch, dcli_node_idle(worker->node));
     return DCL_OK;
@@ -247,6 +250,9 @@ static void note_planning(void *user, const char *what)
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, what);
     if (worker->is_host)
         atomic_store(&worker->as_host->planning_ms, what != NULL ? dcli_monotonic_ms() : 0);
+    if (what == NULL)
+        dcli_trace_end(worker, DCLI_TRACE_PLAN, worker->planning_ns, NULL, -1, DCLI_TRACE_NOBODY, 0);
+    worker->planning_ns = what != NULL ? dcli_trace_begin(worker) : 0;
 }
 
 static void log_plan(void *user, const dcli_operation *operation, int node, const dcli_plan *plan)
@@ -438,10 +444,13 @@ dcl_status dcli_worker_prepare(dcli_worker *worker)
 /* Release what started batches and packs hold, and the waiting messages. */
 static void drop_begun(dcli_as_node *own)
 {
+    if (own->device != NULL)
+        dcli_device_on_timed(own->device, NULL, NULL);
     for (int64_t r = own->running_first; r < own->running_count; r++) {
         dcli_slot_give(own->running[r].report_slot);
         dcli_memory_release(own->running[r].report);
         dcli_memory_release(own->running[r].arena);
+        dcli_free(own->running[r].traced);
     }
     dcli_free(own->running);
     dcli_pending_free(own);
@@ -509,6 +518,8 @@ static dcl_status open_as_node(dcli_worker *worker)
             dcli_device_open_as(terms->device, terms->log, may_read_gpus(terms) ? DCLI_OPEN_PEERS : 0, &own->device);
     if (status == DCL_OK)
         status = dcli_memory_create_private(own->device, 256, &own->nothing);
+    if (status == DCL_OK && terms->trace != NULL)
+        dcli_trace_device(worker);
     if (status == DCL_OK)
         dcli_show_begin(worker);
     if (status == DCL_OK && terms->process_data != NULL)

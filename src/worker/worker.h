@@ -47,6 +47,8 @@ typedef struct dcli_host_hooks {
     void (*broken)(void *user, dcl_status status, const char *sentence);
     /** A node's counters [DCLI_MSG_COUNTERS], as requested. */
     void (*counted)(void *user, int node, const int64_t counters[]);
+    /** A node's events, as requested. @param asked_ns, received_ns  when it was asked, and when it has answered. */
+    void (*traced)(void *user, int node, const dcli_msg_traced *traced, int64_t received_ns);
     /** A node is lost. The other nodes have been told, and the sentence has been logged: it names the node, and says
      *  how it was lost. */
     void (*lost)(void *user, int node, const char *sentence);
@@ -82,6 +84,7 @@ typedef struct dcli_worker_terms {
     const char *fault; /* for tests: the fault to inject, as in DCL_FAULT; NULL: none */
     bool check_access; /* kernels check all reads and writes */
     const dcli_log *log;
+    struct dcli_trace *trace; /* the ring in which this peer records what it does; NULL: it is not traced. Borrowed */
     dcli_address_table *addresses;
     dcli_process_data *process_data; /* data that all peers of this process share; NULL: the worker makes its own */
     dcli_buffers *buffers;
@@ -171,9 +174,14 @@ dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[
 /** Have all nodes send their counters to the hook. Waits as dcli_host_sees(). @return also DCL_ERR_TIMEOUT, with a
  *  sentence. */
 dcl_status dcli_host_count(dcli_worker *host);
-/** End all waits in dcli_host_sees() and dcli_host_count(), also of later calls: not all see the file; the counters are
- *  DCL_ERR_TIMEOUT. */
+/** Have all nodes send part `part` of their events to the hook; -1: only the time of their clocks. Waits as
+ *  dcli_host_sees(). */
+dcl_status dcli_host_trace(dcli_worker *host, int64_t part);
+/** End all waits in dcli_host_sees(), dcli_host_count() and dcli_host_trace(), also of later calls: not all see the
+ *  file; the others return DCL_ERR_TIMEOUT. */
 void dcli_host_stop_asking(dcli_worker *host);
+/** Undo dcli_host_stop_asking(). */
+void dcli_host_ask_again(dcli_worker *host);
 /** Queue the end: once all that was queued before is done and all operations are complete, or the worker is broken, the
  *  host's worker tells all nodes to stop, and ends. */
 void dcli_host_stop(dcli_worker *host);

@@ -447,6 +447,41 @@ bool dcli_node_is_awaited(const dcli_node *node)
     return false;
 }
 
+/* The peer that the next batch of an operation waits for. @return -1: none. */
+static int awaited_by_batch(const dcli_node *node, const struct dcli_open_op *op)
+{
+    const dcli_batch *batch = &op->own->batch[op->started];
+    for (int64_t c = batch->first_chunk; c < batch->first_chunk + batch->chunk_count; c++)
+        if (!op->arrived[c])
+            return op->own->chunk[c].peer;
+    for (int64_t n = 0; n < op->need_count; n++)
+        if (op->need[n].kind != DCLI_NEED_PACK && !dcli_need_is_met(node, &op->need[n]))
+            return op->need[n].peer;
+    return -1;
+}
+
+/* A peer whose output for this node's part is not committed. @return -1: none. */
+static int awaited_output(const struct dcli_open_op *op)
+{
+    for (int64_t x = 0; x < op->exchange_count; x++)
+        if (op->exchange[x].receive.ended < op->exchange[x].receive.total)
+            return op->exchange[x].peer;
+    return -1;
+}
+
+bool dcli_node_awaits(const dcli_node *node, int64_t *operation_out, int *peer_out)
+{
+    const struct dcli_open_op *next = dcli_op_find(node, node->cursor), *oldest = dcli_op_find(node, node->ready + 1);
+    int peer = next != NULL && next->started < next->own->batch_count ? awaited_by_batch(node, next) : -1;
+    *operation_out = next != NULL ? next->number : 0;
+    if (peer < 0 && oldest != NULL) {
+        peer = awaited_output(oldest);
+        *operation_out = oldest->number;
+    }
+    *peer_out = peer;
+    return peer >= 0 && peer != node->terms.self;
+}
+
 const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int peer)
 {
     const struct dcli_open_op *op = dcli_op_find(node, operation);

@@ -155,6 +155,9 @@ bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);
 bool dcli_node_storage_failed(const dcli_node *node, int64_t storage);
 /** Whether another node waits for operations of this one to end. Cost: the number of such nodes. */
 bool dcli_node_is_awaited(const dcli_node *node);
+/** For which peer the node waits before it can start its next batch or, if all are started, before its oldest operation
+ *  can end. @return false: for none. Cost: the number of peers that exchange. */
+bool dcli_node_awaits(const dcli_node *node, int64_t *operation_out, int *peer_out);
 /** The plan of `operation` for `peer` as this node uses it (own plan: peer == self). NULL if it is not needed here. */
 const dcli_plan *dcli_node_plan(const dcli_node *node, int64_t operation, int peer);
 /** Describe what the node waits for: a line for the node, and one per open operation; for failing tests. Freed with

@@ -670,6 +670,13 @@ int64_t dcli_device_measured_ns(const dcli_device *device)
     return 0;
 }
 
+void dcli_device_on_timed(dcli_device *device, dcli_timed_fn *fn, void *user)
+{
+    (void)device;
+    (void)fn;
+    (void)user;
+}
+
 dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user)
 {
     (void)ticket;

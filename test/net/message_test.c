@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,35 @@ Test(message, the_largest_is_within_the_limits)
     dcli_arena_free(&arena);
 }
 
+/* As many events and names as a message may have, all of the greatest values. */
+Test(message, the_largest_part_of_a_trace_is_within_the_limits)
+{
+    static dcli_msg_event event[DCLI_MOST_EVENTS];
+    static dcli_msg_name name[DCLI_MOST_EVENT_NAMES];
+    static char text[DCLI_TRACE_NAME_BYTES];
+    memset(text, 'n', sizeof text - 1);
+    for (int n = 0; n < DCLI_MOST_EVENTS; n++)
+        event[n] = (dcli_msg_event){DCLI_MOST_NS,    DCLI_MOST_NS, DCLI_TRACE_KINDS - 1,  INT64_MAX, INT64_MAX,
+                                    DCLI_MOST_PEERS, INT64_MAX,    DCLI_MOST_EVENT_NAMES, 2,         true,
+                                    INT_MAX,         INT_MAX};
+    for (int n = 0; n < DCLI_MOST_EVENT_NAMES; n++)
+        name[n].text = text;
+    dcli_message largest = {.kind = DCLI_MSG_TRACED, .epoch = UINT64_MAX}, received;
+    largest.traced = (dcli_msg_traced){INT64_MAX, 0,         DCLI_MOST_NS,     DCLI_MOST_NS, UINT64_MAX,
+                                       INT64_MAX, INT64_MAX, DCLI_MOST_EVENTS, event,        DCLI_MOST_EVENT_NAMES,
+                                       name};
+    dcli_arena arena = {0};
+    void *bytes;
+    size_t length;
+    const char *different;
+    cr_assert_eq(dcli_message_pack(&largest, &bytes, &length), DCL_OK, "%s", dcl_error());
+    cr_expect_leq(length, DCLI_MOST_MESSAGE);
+    cr_assert_eq(dcli_message_unpack(bytes, length, &arena, &received), DCL_OK, "%s", dcl_error());
+    cr_expect(test_message_equal(&largest, &received, &different), "%s", different);
+    dcli_arena_free(&arena);
+    dcli_free(bytes);
+}
+
 Test(message, the_longest_map_stands_alone)
 {
     dcli_message largest = largest_message(), received;
@@ -258,8 +288,8 @@ static const struct {
     {"[-1,10,0]", "version -1 of the protocol, this peer version 2;"},
     {"[0,10,0]", "version 0 of the protocol, this peer version 2;"},
     {"['1',10,0]", "version of a message of unknown kind is of another type"},
-    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..30"},
-    {"[2,31,0]", "kind of a message of unknown kind is 31; expected 1..30"},
+    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..32"},
+    {"[2,33,0]", "kind of a message of unknown kind is 33; expected 1..32"},
     {"[2,10,-1]", "epoch of a message STOP is -1; expected 0 or more"},
     {"[2,10,true]", "epoch of a message STOP is of another type"},
     {"[2,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
@@ -440,6 +470,30 @@ static const struct {
     {"[2,19,0,-1,[0]*11]", "number of a message COUNTS is -1"},
     {"[2,19,0,0,[0]*10]", "counter of a message COUNTS has 10 items; expected 11..11"},
     {"[2,19,0,0,[-1]*11]", "counter[0] of a message COUNTS is -1"},
+    /* TRACE, TRACED */
+    {"[2,31,0,-1,0]", "number of a message TRACE is -1"},
+    {"[2,31,0,0,-2]", "part of a message TRACE is -2; expected -1..1073741824"},
+    {"[2,31,0,0,0,-1]", "asked_ns of a message TRACE is -1; expected 0.."},
+    {"[2,32,0,-1,0,0,0,0]", "number of a message TRACED is -1"},
+    {"[2,32,0,0,-2,0,0,0]", "part of a message TRACED is -2; expected -1..1073741824"},
+    {"[2,32,0,0,0,-1,0,0]", "asked_ns of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,-1,0]", "now_ns of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,-1]", "clock_id of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,0,-1]", "kept of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,0,0,-1]", "dropped of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1]]*2049]", "event of a message TRACED has 2049 items; expected 0..2048"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[-1,0,1]]]", "event[0].begin_ns of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,-1,1]]]", "event[0].duration_ns of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,0]]]", "event[0].kind of a message TRACED is 0; expected 1..16"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,17]]]", "event[0].kind of a message TRACED is 17; expected 1..16"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,-1]]]", "event[0].operation of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,0,-2]]]", "event[0].part of a message TRACED is -2"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,0,0,65537]]]", "event[0].peer of a message TRACED is 65537"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,0,0,0,-1]]]", "event[0].bytes of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,0,0,0,0,1001]]]", "event[0].name of a message TRACED is 1001"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,0,0,0,0,0,3]]]", "event[0].clock of a message TRACED is 3; expected 0..2"},
+    {"[2,32,0,0,0,0,0,0,0,0,[],[['n'*96]]]", "name[0].text of a message TRACED has 96 bytes"},
+    {"[2,32,0,0,0,0,0,0,0,0,[],[['n']]*1001]", "name of a message TRACED has 1001 items; expected 0..1000"},
     /* HELLO, WELCOME, REFUSED */
     {"[2,20,0,'p'*256,0]", "program of a message HELLO has 256 bytes"},
     {"[2,20,0,'p',-1]", "capabilities of a message HELLO is -1; expected 0 or more"},
@@ -614,8 +668,8 @@ Test(message, packing_refuses_what_receivers_would)
     path[sizeof path - 1] = '\0';
     operation[0] = (dcli_msg_operation){.kind = 7, .path = path};
     EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].path of a message OPERATIONS has 4097 bytes; expected 4096");
-    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..30");
-    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 31");
+    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..32");
+    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 33");
 }
 
 Test(message, long_sentences_are_cut_not_refused)

@@ -45,6 +45,8 @@ static struct {
     int64_t number[DCLI_MOST_OPERATIONS * 2][16];
     int reach_used;
     dcli_msg_parameter parameter[DCLI_MOST_OPERANDS];
+    dcli_msg_event event[DCLI_MOST_EVENTS];
+    dcli_msg_name name[64];
     int64_t storage[DCLI_MOST_OPERANDS];
     int64_t forgotten[DCLI_MOST_FORGOTTEN];
     dcli_msg_peer peer[DCLI_MOST_NODES];
@@ -311,6 +313,7 @@ static dcli_msg_setup random_setup(test_random *random)
                             .build_ms = milliseconds(random),
                             .kernel_ms = milliseconds(random),
                             .plan_ms = milliseconds(random),
+                            .trace_bytes = up_to(random, DCLI_MOST_TRACE),
                             .fanout = 1 + test_random_below(random, DCLI_MOST_NODES),
                             .log = test_random_below(random, 4),
                             .fault = string(random, DCLI_MOST_ADDRESS),
@@ -336,6 +339,51 @@ static dcli_msg_counts random_counts(test_random *random)
         for (int i = 0; i < DCLI_MSG_COUNTERS; i++)
             counts.counter[i] = natural(random);
     return counts;
+}
+
+static dcli_msg_trace random_trace(test_random *random)
+{
+    return (dcli_msg_trace){
+        .number = natural(random), .part = up_to(random, DCLI_MOST_TRACE) - 1, .asked_ns = up_to(random, DCLI_MOST_NS)};
+}
+
+static dcli_msg_event random_event(test_random *random)
+{
+    dcli_msg_event event = {.begin_ns = up_to(random, DCLI_MOST_NS),
+                            .duration_ns = up_to(random, DCLI_MOST_NS),
+                            .kind = 1 + test_random_below(random, DCLI_TRACE_KINDS - 1)};
+    if (!flag(random))
+        return event;
+    event.operation = natural(random);
+    event.part = flag(random) ? natural(random) : -1;
+    event.peer = test_random_below(random, DCLI_MOST_PEERS + 2) - 1;
+    event.bytes = natural(random);
+    event.name = test_random_below(random, DCLI_MOST_EVENT_NAMES + 1);
+    event.clock = test_random_below(random, DCLI_TRACE_CLOCKS);
+    event.written = flag(random);
+    event.tasks = test_random_below(random, INT_MAX);
+    event.launches = test_random_below(random, INT_MAX);
+    return event;
+}
+
+static dcli_msg_traced random_traced(test_random *random)
+{
+    dcli_msg_traced traced = {.number = natural(random),
+                              .part = up_to(random, DCLI_MOST_TRACE) - 1,
+                              .asked_ns = up_to(random, DCLI_MOST_NS),
+                              .now_ns = up_to(random, DCLI_MOST_NS),
+                              .clock_id = bits(random),
+                              .kept = natural(random),
+                              .dropped = natural(random),
+                              .event_count = few(random, DCLI_MOST_EVENTS),
+                              .event = pool.event,
+                              .name_count = few(random, 64),
+                              .name = pool.name};
+    for (int n = 0; n < traced.event_count; n++)
+        pool.event[n] = random_event(random);
+    for (int n = 0; n < traced.name_count; n++)
+        pool.name[n].text = string(random, DCLI_TRACE_NAME_BYTES - 1);
+    return traced;
 }
 
 static dcli_msg_welcome random_welcome(test_random *random)
@@ -389,6 +437,12 @@ static void fill_session_message(test_random *random, dcli_message *message)
         break;
     case DCLI_MSG_COUNT:
         message->count.number = natural(random);
+        break;
+    case DCLI_MSG_TRACE:
+        message->trace = random_trace(random);
+        break;
+    case DCLI_MSG_TRACED:
+        message->traced = random_traced(random);
         break;
     case DCLI_MSG_COUNTS:
         message->counts = random_counts(random);
@@ -569,6 +623,26 @@ static bool same_parameter(const dcli_msg_parameter *a, const dcli_msg_parameter
     return STRINGS(name) && EQUAL(access) && EQUAL(type) && EQUAL(rank) && EQUAL(turned);
 }
 
+static bool same_event(const dcli_msg_event *a, const dcli_msg_event *b)
+{
+    return EQUAL(begin_ns) && EQUAL(duration_ns) && EQUAL(kind) && EQUAL(operation) && EQUAL(part) && EQUAL(peer) &&
+           EQUAL(bytes) && EQUAL(name) && EQUAL(clock) && EQUAL(written) && EQUAL(tasks) && EQUAL(launches);
+}
+
+static bool same_traced(const dcli_msg_traced *a, const dcli_msg_traced *b)
+{
+    if (!EQUAL(number) || !EQUAL(part) || !EQUAL(asked_ns) || !EQUAL(now_ns) || !EQUAL(clock_id) || !EQUAL(kept) ||
+        !EQUAL(dropped) || !EQUAL(event_count) || !EQUAL(name_count))
+        return false;
+    for (int n = 0; n < a->event_count; n++)
+        if (!same_event(&a->event[n], &b->event[n]))
+            return false;
+    for (int n = 0; n < a->name_count; n++)
+        if (!STRINGS(name[n].text))
+            return false;
+    return true;
+}
+
 static bool same_open(const dcli_msg_open *a, const dcli_msg_open *b)
 {
     if (!EQUAL(session) || !STRINGS(key) || !STRINGS(password) || !EQUAL(silence_ms) || !EQUAL(first) ||
@@ -613,7 +687,8 @@ static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
     return EQUAL(self) && EQUAL(peer_count) && same_peers(a->peer, b->peer, a->peer_count) && EQUAL(first_operation) &&
            EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(kept_bytes) && EQUAL(quota_bytes) &&
            EQUAL(silence_ms) && EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) &&
-           EQUAL(plan_ms) && EQUAL(fanout) && EQUAL(log) && STRINGS(fault) && EQUAL(check_access) && STRINGS(word_key);
+           EQUAL(plan_ms) && EQUAL(fanout) && EQUAL(log) && STRINGS(fault) && EQUAL(check_access) &&
+           STRINGS(word_key) && EQUAL(trace_bytes);
 }
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)
@@ -685,6 +760,10 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
                SAME(same_numbers(a->risen.notice, b->risen.notice, a->risen.notice_count));
     case DCLI_MSG_COUNT:
         return EQUAL(count.number);
+    case DCLI_MSG_TRACE:
+        return EQUAL(trace.number) && EQUAL(trace.part) && EQUAL(trace.asked_ns);
+    case DCLI_MSG_TRACED:
+        return same_traced(&a->traced, &b->traced);
     case DCLI_MSG_COUNTS:
         return EQUAL(counts.number) && SAME(same_numbers(a->counts.counter, b->counts.counter, DCLI_MSG_COUNTERS));
     default:

@@ -1,0 +1,275 @@
+/* runtime/trace.c - collect what the peers of a cluster have recorded, compare their clocks, and write the file. */
+#include "runtime/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "store/new_file.h"
+
+/* ---- the file ----------------------------------------------------------------------------------------------------- */
+
+/* The beginning of every trace file: dcli_trace_write() writes it, `dcl trace` looks for it. */
+static const char first_bytes[] = "{\"dcl_trace\":";
+
+/* Check that a path is free, or names a trace that may be replaced. */
+static dcl_status check_old(const char *path)
+{
+    struct stat about;
+    char start[sizeof first_bytes] = "";
+    if (stat(path, &about) != 0 || (S_ISREG(about.st_mode) && about.st_size == 0))
+        return DCL_OK;
+    FILE *file = S_ISREG(about.st_mode) ? fopen(path, "re") : NULL;
+    size_t length = file != NULL ? fread(start, 1, sizeof first_bytes - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    if (length == sizeof first_bytes - 1 && memcmp(start, first_bytes, length) == 0)
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_FILE,
+        "DCL_TRACE is \"%s\", which exists and is no trace; expected a new file, or an old trace to replace; "
+        "give another name",
+        path);
+}
+
+/* Check that the file can be written, by making a file beside it. */
+static dcl_status check_path(const char *path)
+{
+    dcli_new_file file;
+    char problem[DCLI_ERROR_BYTES];
+    dcl_status status = check_old(path);
+    if (status == DCL_OK && dcli_new_file_make(path, &file) == DCL_OK)
+        dcli_new_file_end(&file, 0, DCL_ERR_FILE); /* removes it */
+    else if (status == DCL_OK) {
+        snprintf(problem, sizeof problem, "%s", dcli_error_sentence());
+        status = DCLI_FAIL(DCL_ERR_FILE, "DCL_TRACE: %s", problem);
+    }
+    return status;
+}
+
+static char *absolute(const char *path)
+{
+    char folder[DCLI_FILES_PATH] = "", whole[2 * DCLI_FILES_PATH];
+    if (path[0] == '/' || getcwd(folder, sizeof folder) == NULL)
+        return dcli_strdup(path);
+    snprintf(whole, sizeof whole, "%s/%s", folder, path);
+    return dcli_strdup(whole);
+}
+
+/* ---- opening and freeing ------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_cluster_trace_open(dcl_cluster *cluster, int peers)
+{
+    const char *path = cluster->config.trace;
+    if (path == NULL)
+        return DCL_OK;
+    if (check_path(path) != DCL_OK)
+        return DCL_ERR_FILE;
+    struct dcli_cluster_trace *trace = dcli_calloc(1, sizeof *trace + (size_t)peers * sizeof(dcli_traced_peer));
+    if (trace == NULL || (trace->path = absolute(path)) == NULL) {
+        dcli_free(trace);
+        return DCL_ERR_NOMEM;
+    }
+    trace->opened_ns = dcli_monotonic_ns();
+    trace->peer_count = peers;
+    trace->completed_by = DCLI_TRACE_NOBODY;
+    pthread_mutex_init(&trace->lock, NULL);
+    cluster->trace = trace;
+    return DCL_OK;
+}
+
+dcli_trace *dcli_cluster_ring(dcl_cluster *cluster, int peer)
+{
+    if (cluster->trace == NULL)
+        return NULL;
+    dcli_traced_peer *traced = &cluster->trace->peer[peer];
+    traced->is_same_clock = true;
+    if (traced->ring == NULL)
+        traced->ring = dcli_trace_open(cluster->config.trace_bytes);
+    return traced->ring;
+}
+
+void dcli_cluster_trace_free(dcl_cluster *cluster)
+{
+    struct dcli_cluster_trace *trace = cluster->trace;
+    if (trace == NULL)
+        return;
+    for (int p = 0; p < trace->peer_count; p++)
+        dcli_trace_close(trace->peer[p].ring);
+    pthread_mutex_destroy(&trace->lock);
+    dcli_free(trace->path);
+    dcli_free(trace);
+}
+
+/* ---- clocks ------------------------------------------------------------------------------------------------------- */
+
+int64_t dcli_traced_time(const dcli_traced_peer *peer, int64_t time_ns)
+{
+    const dcli_clock_match *begin = &peer->begin, *end = &peer->end;
+    if (peer->is_same_clock)
+        return time_ns;
+    if (begin->at_ns == 0 || end->at_ns <= begin->at_ns)
+        return time_ns + (end->at_ns != 0 ? end->offset_ns : begin->offset_ns);
+    /* Clocks of two hosts differ in rate, too. */
+    double share = (double)(time_ns - begin->at_ns) / (double)(end->at_ns - begin->at_ns);
+    return time_ns + begin->offset_ns + (int64_t)((double)(end->offset_ns - begin->offset_ns) * share);
+}
+
+/* Use a node's answer as a comparison of its clock, if it is better than the last one: the node has read its clock
+ * between the two times of the program.
+ * Source: D. L. Mills, Internet Time Synchronization: the Network Time Protocol, IEEE Trans. Comm. 39, 1991. */
+static void compare_clock(dcli_traced_peer *peer, bool at_begin, const dcli_msg_traced *traced, int64_t received_ns)
+{
+    dcli_clock_match *match = at_begin ? &peer->begin : &peer->end;
+    int64_t error_ns = (received_ns - traced->asked_ns) / 2;
+    if (match->at_ns != 0 && match->error_ns <= error_ns)
+        return;
+    *match = (dcli_clock_match){
+        .at_ns = traced->now_ns, .offset_ns = traced->asked_ns + error_ns - traced->now_ns, .error_ns = error_ns};
+}
+
+/* ---- nodes that are processes ------------------------------------------------------------------------------------- */
+
+static void add_events(dcli_traced_peer *peer, const dcli_msg_traced *traced)
+{
+    for (int n = 0; n < traced->name_count; n++) /* the same numbers as there: names differ */
+        dcli_trace_name(peer->ring, traced->name[n].text);
+    for (int n = 0; n < traced->event_count; n++) {
+        const dcli_msg_event *event = &traced->event[n];
+        dcli_trace_add(peer->ring, &(dcli_trace_event){.begin_ns = event->begin_ns,
+                                                       .end_ns = event->begin_ns + event->duration_ns,
+                                                       .operation = event->operation,
+                                                       .part = event->part,
+                                                       .bytes = event->bytes,
+                                                       .peer = event->peer,
+                                                       .tasks = event->tasks,
+                                                       .launches = event->launches,
+                                                       .name = (int16_t)event->name,
+                                                       .kind = (uint8_t)event->kind,
+                                                       .clock = (uint8_t)event->clock,
+                                                       .written = event->written});
+    }
+}
+
+void dcli_cluster_on_traced(void *user, int node, const dcli_msg_traced *traced, int64_t received_ns)
+{
+    dcl_cluster *cluster = user;
+    struct dcli_cluster_trace *trace = cluster->trace;
+    if (trace == NULL)
+        return; /* nobody has asked */
+    pthread_mutex_lock(&trace->lock);
+    dcli_traced_peer *peer = &trace->peer[node];
+    if (!peer->told && traced->part == trace->asked_part && traced->asked_ns <= received_ns) {
+        peer->told = true;
+        peer->is_same_clock = traced->clock_id != 0 && traced->clock_id == dcli_trace_clock_id();
+        compare_clock(peer, trace->at_begin, traced, received_ns);
+        int64_t kept = dcli_min(traced->kept, dcli_trace_capacity(cluster->config.trace_bytes));
+        if (traced->part == 0) {
+            peer->ring = dcli_trace_open((size_t)dcli_max(kept, 1) * sizeof(dcli_trace_event));
+            if (peer->ring != NULL)
+                dcli_trace_add_dropped(peer->ring, traced->dropped);
+        }
+        if (peer->ring != NULL)
+            add_events(peer, traced);
+        trace->most_kept = dcli_max(trace->most_kept, kept);
+    }
+    pthread_mutex_unlock(&trace->lock);
+}
+
+/* Ask all nodes one question. @return whether all that are there have answered. */
+static bool ask(dcl_cluster *cluster, int64_t part, bool at_begin)
+{
+    struct dcli_cluster_trace *trace = cluster->trace;
+    pthread_mutex_lock(&trace->lock);
+    trace->asked_part = part;
+    trace->at_begin = at_begin;
+    for (int p = 0; p < cluster->host; p++)
+        trace->peer[p].told = false;
+    pthread_mutex_unlock(&trace->lock);
+    return dcli_host_trace(cluster->worker[cluster->host], part) == DCL_OK;
+}
+
+enum { COMPARISONS = 8 };
+
+void dcli_cluster_trace_begin(dcl_cluster *cluster)
+{
+    bool goes_on = cluster->trace != NULL && cluster->pool != NULL;
+    for (int n = 0; n < COMPARISONS && goes_on; n++)
+        goes_on = ask(cluster, -1, true);
+}
+
+/* Get all events of the nodes. A node that does not answer, or is lost meanwhile, is left out. */
+static void gather(dcl_cluster *cluster)
+{
+    struct dcli_cluster_trace *trace = cluster->trace;
+    bool goes_on = true;
+    for (int n = 0; n < COMPARISONS && goes_on; n++)
+        goes_on = ask(cluster, -1, false);
+    trace->most_kept = 1; /* no answers come between questions */
+    for (int64_t part = 0; goes_on && part * DCLI_MOST_EVENTS < trace->most_kept; part++)
+        goes_on = ask(cluster, part, false);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------ */
+
+static const char *why_missing(const dcl_cluster *cluster, int peer)
+{
+    if (cluster->trace->peer[peer].ring != NULL)
+        return "";
+    return cluster->lost[peer] ? "the node was lost, and its events with it" : "the node has not sent its events";
+}
+
+static dcl_status write_to(dcl_cluster *cluster, FILE *stream)
+{
+    int count = cluster->node_count + 1;
+    dcli_trace_source *source = dcli_calloc((size_t)count, sizeof *source);
+    if (source == NULL)
+        return DCL_ERR_NOMEM;
+    for (int n = 0; n < cluster->node_count; n++)
+        source[n] = (dcli_trace_source){
+            .device = dcl_node_name(cluster, n), .missing = why_missing(cluster, n), .peer = &cluster->trace->peer[n]};
+    source[count - 1] = (dcli_trace_source){.device = "", .missing = "", .peer = &cluster->trace->peer[cluster->host]};
+    dcl_status status = dcli_trace_write(stream, count, source, cluster->host, cluster->trace->opened_ns);
+    dcli_free(source);
+    return status;
+}
+
+static dcl_status write_file(dcl_cluster *cluster)
+{
+    dcli_new_file file;
+    dcl_status status = check_old(cluster->trace->path);
+    if (status == DCL_OK)
+        status = dcli_new_file_make(cluster->trace->path, &file);
+    if (status != DCL_OK)
+        return status;
+    int fd = dup(file.fd);
+    FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
+    status = stream != NULL ? write_to(cluster, stream) : DCL_ERR_NOMEM;
+    int64_t bytes = stream != NULL ? ftello(stream) : 0;
+    bool failed = stream == NULL || ferror(stream) != 0;
+    if ((stream != NULL ? fclose(stream) != 0 : fd >= 0 && close(fd) != 0) || failed)
+        status = DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written: %s; expected a disk with room",
+                           cluster->trace->path, strerror(errno));
+    return dcli_new_file_end(&file, bytes, status);
+}
+
+void dcli_cluster_trace_gather(dcl_cluster *cluster)
+{
+    if (cluster->trace != NULL && cluster->pool != NULL && cluster->broken == DCL_OK)
+        gather(cluster);
+}
+
+dcl_status dcli_cluster_trace_write(dcl_cluster *cluster)
+{
+    if (cluster->trace == NULL)
+        return DCL_OK;
+    dcl_status status = write_file(cluster);
+    DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "%s %s", status == DCL_OK ? "trace written to" : "no trace in",
+             cluster->trace->path);
+    return status;
+}

@@ -1,0 +1,222 @@
+/* worker/trace.c - what a peer records while it is traced, and how a node sends it to the program. */
+#include "worker/trace.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "worker/members.h"
+#include "worker/plans.h"
+
+/* ---- recording ---------------------------------------------------------------------------------------------------- */
+
+static int16_t name_of(dcli_worker *worker, const dcli_entry *entry)
+{
+    dcli_kernel *kernel = entry != NULL ? entry->kernel : NULL;
+    if (kernel == NULL)
+        return 0;
+    if (kernel->trace_name == 0)
+        kernel->trace_name = dcli_trace_name(worker->terms.trace, kernel->body->text);
+    return kernel->trace_name;
+}
+
+void dcli_trace_add_ended(dcli_worker *worker, dcli_trace_kind kind, int64_t began_ns, const dcli_entry *entry,
+                          int64_t part, int peer, int64_t bytes)
+{
+    dcli_trace_add(worker->terms.trace, &(dcli_trace_event){.kind = (uint8_t)kind,
+                                                            .begin_ns = began_ns,
+                                                            .end_ns = dcli_monotonic_ns(),
+                                                            .operation = entry != NULL ? entry->operation.number : 0,
+                                                            .part = part,
+                                                            .peer = peer,
+                                                            .bytes = bytes,
+                                                            .name = name_of(worker, entry)});
+}
+
+void dcli_trace_add_moved(dcli_worker *worker, const dcli_moving *moving)
+{
+    const dcli_plan *plan = dcli_node_plan(worker->node, moving->entry->operation.number, moving->peer);
+    const dcli_chunk *chunk = &plan->chunk[moving->chunk];
+    bool packs = moving->kind == DCLI_MOVING_PACK, by_device = packs ? moving->slot != NULL : moving->ticket != 0;
+    dcli_trace_add(worker->terms.trace, &(dcli_trace_event){.kind = packs ? DCLI_TRACE_PACK : DCLI_TRACE_COMMIT,
+                                                            .clock = by_device ? DCLI_CLOCK_SEEN : DCLI_CLOCK_HOST,
+                                                            .begin_ns = moving->began_ns,
+                                                            .end_ns = dcli_monotonic_ns(),
+                                                            .operation = moving->entry->operation.number,
+                                                            .part = chunk->number,
+                                                            .peer = moving->peer,
+                                                            .bytes = chunk->bytes,
+                                                            .written = chunk->written,
+                                                            .name = name_of(worker, moving->entry)});
+}
+
+void dcli_trace_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, int64_t operation, bool written,
+                      int64_t chunk, int64_t bytes)
+{
+    int64_t now = dcli_monotonic_ns();
+    dcli_trace_add(worker->terms.trace, &(dcli_trace_event){.kind = (uint8_t)kind,
+                                                            .begin_ns = now,
+                                                            .end_ns = now,
+                                                            .operation = operation,
+                                                            .part = chunk,
+                                                            .peer = peer,
+                                                            .bytes = bytes,
+                                                            .written = written});
+}
+
+/* ---- batches ------------------------------------------------------------------------------------------------------ */
+
+dcli_traced_batch *dcli_trace_launch(dcli_worker *worker)
+{
+    dcli_traced_batch *traced = worker->terms.trace != NULL ? dcli_calloc(1, sizeof *traced) : NULL;
+    if (traced != NULL)
+        *traced = (dcli_traced_batch){.launched_ns = dcli_monotonic_ns(),
+                                      .first_ticket = dcli_device_launched(worker->as_node->device) + 1,
+                                      .launches = worker->counters.launches};
+    return traced;
+}
+
+/* A launch is complete: find its batch, among those that run. Tickets of other commands belong to none. */
+static void note_times(void *user, uint64_t ticket, int64_t begin_ns, int64_t end_ns)
+{
+    dcli_as_node *own = ((dcli_worker *)user)->as_node;
+    int64_t r = own->running_first;
+    while (r < own->running_count && own->running[r].ticket < ticket)
+        r++;
+    dcli_traced_batch *traced = r < own->running_count ? own->running[r].traced : NULL;
+    if (traced == NULL || ticket < traced->first_ticket)
+        return;
+    traced->begin_ns = traced->begin_ns == 0 ? begin_ns : dcli_min(traced->begin_ns, begin_ns);
+    traced->end_ns = dcli_max(traced->end_ns, end_ns);
+}
+
+void dcli_trace_device(dcli_worker *worker) { dcli_device_on_timed(worker->as_node->device, note_times, worker); }
+
+void dcli_trace_batch(dcli_worker *worker, dcli_running *running)
+{
+    dcli_as_node *own = worker->as_node;
+    dcli_traced_batch *traced = running->traced;
+    int64_t seen_ns = dcli_monotonic_ns();
+    bool timed = traced->begin_ns != 0;
+    /* Without the device's times: its queue is in order, so this batch cannot have begun before the last one ended. */
+    int64_t begin_ns = timed ? traced->begin_ns : dcli_max(traced->launched_ns, own->computed_ns);
+    int64_t end_ns = timed ? dcli_min(traced->end_ns, seen_ns) : seen_ns;
+    begin_ns = dcli_min(dcli_max(begin_ns, traced->launched_ns), end_ns); /* clocks are compared, not the same */
+    own->computed_ns = end_ns;
+    const dcli_batch *batch = &running->entry->plan[worker->terms.self]->plan->batch[running->batch];
+    dcli_trace_add(worker->terms.trace, &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
+                                                            .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
+                                                            .begin_ns = begin_ns,
+                                                            .end_ns = end_ns,
+                                                            .operation = running->operation,
+                                                            .part = running->batch,
+                                                            .peer = DCLI_TRACE_NOBODY,
+                                                            .tasks = (int32_t)dcli_min(batch->tile_count, INT32_MAX),
+                                                            .launches = (int32_t)dcli_min(traced->launches, INT32_MAX),
+                                                            .name = name_of(worker, running->entry)});
+    dcli_free(traced);
+    running->traced = NULL;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+
+void dcli_trace_busy(dcli_worker *worker)
+{
+    dcli_trace_event *wait = &worker->as_node->wait;
+    if (wait->begin_ns == 0)
+        return;
+    wait->end_ns = dcli_monotonic_ns();
+    dcli_trace_add(worker->terms.trace, wait);
+    wait->begin_ns = 0;
+}
+
+void dcli_trace_idle(dcli_worker *worker)
+{
+    dcli_as_node *own = worker->as_node;
+    int64_t operation;
+    int peer;
+    bool computes = own->running_first < own->running_count || own->moving_count > 0;
+    if (computes || !dcli_node_awaits(worker->node, &operation, &peer)) {
+        dcli_trace_busy(worker);
+        return;
+    }
+    if (own->wait.begin_ns != 0 && own->wait.operation == operation && own->wait.peer == peer)
+        return;
+    dcli_trace_busy(worker);
+    own->wait = (dcli_trace_event){
+        .kind = DCLI_TRACE_WAIT, .begin_ns = dcli_monotonic_ns(), .operation = operation, .part = -1, .peer = peer};
+}
+
+/* ---- sending to the program --------------------------------------------------------------------------------------- */
+
+static void describe(const dcli_trace_event *event, dcli_msg_event *out)
+{
+    *out = (dcli_msg_event){.begin_ns = event->begin_ns,
+                            .duration_ns = event->end_ns - event->begin_ns,
+                            .kind = event->kind,
+                            .operation = event->operation,
+                            .part = event->part,
+                            .peer = event->peer,
+                            .bytes = event->bytes,
+                            .name = event->name,
+                            .clock = event->clock,
+                            .written = event->written,
+                            .tasks = event->tasks,
+                            .launches = event->launches};
+}
+
+/* Add a part of the events to an answer; the first one with all names. @param events_out  [DCLI_MOST_EVENTS]. */
+static void add_part(dcli_trace *trace, int64_t part, dcli_msg_traced *traced, dcli_msg_event events_out[],
+                     dcli_msg_name names_out[])
+{
+    dcli_trace_event event[64];
+    enum { AT_ONCE = sizeof event / sizeof event[0] };
+    dcli_trace_stop(trace);
+    dcli_trace_count(trace, &traced->dropped, &traced->kept);
+    if (part > traced->kept / DCLI_MOST_EVENTS)
+        return; /* none is left */
+    int64_t first = part * DCLI_MOST_EVENTS;
+    for (int64_t count = AT_ONCE; count == AT_ONCE && traced->event_count < DCLI_MOST_EVENTS;) {
+        count = dcli_trace_copy(trace, first + traced->event_count,
+                                dcli_min(AT_ONCE, DCLI_MOST_EVENTS - traced->event_count), event);
+        for (int64_t n = 0; n < count; n++)
+            describe(&event[n], &events_out[traced->event_count++]);
+    }
+    for (const char *text; part == 0 && traced->name_count < DCLI_MOST_EVENT_NAMES; traced->name_count++) {
+        text = dcli_trace_text(trace, traced->name_count + 1);
+        if (text[0] == '\0')
+            break;
+        names_out[traced->name_count].text = text;
+    }
+}
+
+dcl_status dcli_take_trace(dcli_worker *worker, const dcli_msg_trace *trace)
+{
+    dcli_message message = {.kind = DCLI_MSG_TRACED,
+                            .traced = {.number = trace->number,
+                                       .part = trace->part,
+                                       .asked_ns = trace->asked_ns,
+                                       .now_ns = dcli_monotonic_ns(),
+                                       .clock_id = dcli_trace_clock_id()}};
+    dcli_msg_traced *traced = &message.traced;
+    if (worker->terms.trace != NULL && trace->part >= 0) {
+        traced->event = dcli_calloc(DCLI_MOST_EVENTS, sizeof *traced->event);
+        traced->name = dcli_calloc(DCLI_MOST_EVENT_NAMES, sizeof *traced->name);
+        if (traced->event == NULL || traced->name == NULL) {
+            dcli_free(traced->event);
+            dcli_free(traced->name);
+            return DCL_ERR_NOMEM;
+        }
+        add_part(worker->terms.trace, trace->part, traced, traced->event, traced->name);
+    }
+    dcl_status status = dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+    dcli_free(traced->event);
+    dcli_free(traced->name);
+    return status;
+}
+
+void dcli_host_traced(dcli_worker *worker, int from, const dcli_msg_traced *traced)
+{
+    worker->terms.hooks->traced(worker->terms.hooks->user, from, traced, dcli_monotonic_ns());
+    dcli_question_answer(worker, from, traced->number, true);
+}
