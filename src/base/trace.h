@@ -25,8 +25,10 @@ typedef enum dcli_trace_kind {
     DCLI_TRACE_SENT,        /* wire: a chunk is given to the transport, for `peer` */
     DCLI_TRACE_ARRIVED,     /* wire: a chunk is taken from the transport, from `peer` */
     DCLI_TRACE_WAIT,        /* waiting: there is nothing to do before `peer` has done something */
-    DCLI_TRACE_PLAN,        /* planning: an operation is planned, or its launches are prepared */
-    DCLI_TRACE_COMPILE,     /* planning: a body is compiled */
+    DCLI_TRACE_PLAN,        /* preparing: an operation is planned, or its launches are prepared */
+    DCLI_TRACE_COMPILE,     /* preparing: a body is compiled */
+    DCLI_TRACE_LAUNCH,      /* preparing: the kernels of a batch are given to the driver, which may compile, too */
+    DCLI_TRACE_ALLOCATE,    /* preparing: memory of a part or replica is allocated, and zeroed if need be */
     DCLI_TRACE_KINDS
 } dcli_trace_kind;
 
@@ -36,7 +38,7 @@ typedef enum dcli_track {
     DCLI_TRACK_OUT,
     DCLI_TRACK_WIRE,
     DCLI_TRACK_WAITING,
-    DCLI_TRACK_PLANNING,
+    DCLI_TRACK_PREPARING,
     DCLI_TRACKS
 } dcli_track;
 

@@ -168,7 +168,8 @@ static const dcli_record event_record = RECORD("event", event, 3, "what a node d
     UP_TO(event, begin_ns, 0, DCLI_MOST_NS, "by the node's clock"),
     UP_TO(event, duration_ns, 0, DCLI_MOST_NS, "0: it has no duration"),
     INT(event, kind, 1, DCLI_TRACE_KINDS - 1,
-        "kernels, fill; stage, commit, move, load, read; pack, pass, save, write; sent, arrived; wait; plan, compile"),
+        "kernels, fill; stage, commit, move, load, read; pack, pass, save, write; sent, arrived; wait; plan, compile, "
+        "launch, allocate"),
     INT64(event, operation, 0, "number of the operation; 0: of none"),
     INT64(event, part, -1, "number of the batch or chunk; -1: of none"),
     INT(event, peer, -1, DCLI_MOST_PEERS, "the other node, or the program; -1: none"),

@@ -4,10 +4,11 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "kernel/tile_kernel.h"
-#include "runtime/cluster.h"
+#include "runtime/trace.h"
 
 enum {
     MOST_BYTES = 24 << 20, /* limit for all copies of all bodies in this process */
@@ -388,15 +389,33 @@ static dcl_status fail_build(dcl_cluster *cluster, dcli_known_body *known)
     return status;
 }
 
+/* Record that the program has waited for a compilation. */
+static void trace_wait(dcl_cluster *cluster, int64_t began_ns)
+{
+    int builder = 0;
+    while (builder < cluster->node_count && !dcli_body_builder(cluster, builder))
+        builder++;
+    dcli_trace_add(cluster->trace->peer[cluster->host].ring,
+                   &(dcli_trace_event){.kind = DCLI_TRACE_WAIT,
+                                       .begin_ns = began_ns,
+                                       .end_ns = dcli_monotonic_ns(),
+                                       .part = -1,
+                                       .peer = builder < cluster->node_count ? builder : DCLI_TRACE_NOBODY});
+}
+
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known)
 {
     dcl_status status = DCL_OK;
+    bool waits = known->number == 0 || known->answers_due > 0;
+    int64_t began_ns = waits && cluster->trace != NULL ? dcli_monotonic_ns() : 0;
     while (status == DCL_OK && (known->number == 0 || known->answers_due > 0) && cluster->broken == DCL_OK)
         if (known->number == 0) /* it was not announced yet; or it failed, and another thread that waited here has
                                    made it new */
             status = announce_in_room(cluster, known);
         else
             dcli_cluster_sleep(cluster, cluster->operations + 1);
+    if (began_ns != 0)
+        trace_wait(cluster, began_ns);
     if (status == DCL_OK && cluster->broken != DCL_OK)
         status = dcli_error_adopt(cluster->broken, cluster->broken_text);
     if (status == DCL_OK && known->status != DCL_OK)

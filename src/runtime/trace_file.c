@@ -16,15 +16,15 @@
 
 enum { MOST_LANES = 32, TEXT_BYTES = 2 * DCLI_TRACE_NAME_BYTES * 6 };
 
-static const char *const track_names[DCLI_TRACKS] = {"compute", "in", "out", "wire", "waiting", "planning"};
+static const char *const track_names[DCLI_TRACKS] = {"compute", "in", "out", "wire", "waiting", "preparing"};
 
 static const char *const kind_names[DCLI_TRACE_KINDS] = {
-    [DCLI_TRACE_KERNELS] = "kernels", [DCLI_TRACE_FILL] = "fill",   [DCLI_TRACE_STAGE] = "stage",
-    [DCLI_TRACE_COMMIT] = "commit",   [DCLI_TRACE_MOVE] = "move",   [DCLI_TRACE_LOAD] = "load",
-    [DCLI_TRACE_READ] = "read",       [DCLI_TRACE_PACK] = "pack",   [DCLI_TRACE_PASS] = "pass",
-    [DCLI_TRACE_SAVE] = "save",       [DCLI_TRACE_WRITE] = "write", [DCLI_TRACE_SENT] = "sent",
-    [DCLI_TRACE_ARRIVED] = "wire",    [DCLI_TRACE_WAIT] = "wait",   [DCLI_TRACE_PLAN] = "plan",
-    [DCLI_TRACE_COMPILE] = "compile"};
+    [DCLI_TRACE_KERNELS] = "kernels", [DCLI_TRACE_FILL] = "fill",     [DCLI_TRACE_STAGE] = "stage",
+    [DCLI_TRACE_COMMIT] = "commit",   [DCLI_TRACE_MOVE] = "move",     [DCLI_TRACE_LOAD] = "load",
+    [DCLI_TRACE_READ] = "read",       [DCLI_TRACE_PACK] = "pack",     [DCLI_TRACE_PASS] = "pass",
+    [DCLI_TRACE_SAVE] = "save",       [DCLI_TRACE_WRITE] = "write",   [DCLI_TRACE_SENT] = "sent",
+    [DCLI_TRACE_ARRIVED] = "wire",    [DCLI_TRACE_WAIT] = "wait",     [DCLI_TRACE_PLAN] = "plan",
+    [DCLI_TRACE_COMPILE] = "compile", [DCLI_TRACE_LAUNCH] = "launch", [DCLI_TRACE_ALLOCATE] = "allocate"};
 
 static const char *const clock_names[DCLI_TRACE_CLOCKS] = {"host", "device", "seen"};
 

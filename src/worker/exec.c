@@ -29,7 +29,9 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
                          "allocation %" PRId64 " of storage (%zu bytes for %s) fails, as DCL_FAULT asks for",
                          own->allocations, bytes, what);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, what);
+    int64_t began_ns = dcli_trace_begin(worker);
     status = make(own->device, bytes, memory_out);
+    dcli_trace_end(worker, DCLI_TRACE_ALLOCATE, began_ns, NULL, -1, DCLI_TRACE_NOBODY, (int64_t)bytes);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
     return status;
 }

@@ -494,8 +494,10 @@ static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepa
     running->traced = worker->terms.trace != NULL ? dcli_trace_launch(worker) : NULL;
     if (status == DCL_OK)
         status = launch_all(worker, entry, prepared, running);
-    if (__builtin_expect(running->traced != NULL, 0))
+    if (__builtin_expect(running->traced != NULL, 0)) {
         running->traced->launches = worker->counters.launches - running->traced->launches;
+        dcli_trace_end(worker, DCLI_TRACE_LAUNCH, running->traced->launched_ns, entry, batch, DCLI_TRACE_NOBODY, 0);
+    }
     if (status == DCL_OK)
         status = fetch_report(worker->as_node, running);
     if (status == DCL_OK)

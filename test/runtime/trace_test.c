@@ -94,6 +94,7 @@ static void expect_counted(const char *text, const dcl_counters counters[3])
         cr_expect_eq(sum(text, n + 2, "wire", "bytes"), node->bytes_moved, "node %d: bytes moved", n);
         cr_expect_eq(sum(text, n + 2, "wire", ""), node->messages_planned, "node %d: messages", n);
         cr_expect(sum(text, n + 2, "plan", "") > 0);
+        cr_expect_eq(sum(text, n + 2, "allocate", "bytes"), node->storage_bytes);
         planned += node->bytes_moved;
         sent += node->bytes_sent;
     }
@@ -124,7 +125,7 @@ static void trace_with(const char *workers)
     char *text = read_all();
     expect_counted(text, counters);
     cr_expect_not_null(strstr(text, "\"name\":\"C(i,j) = A(i,j) + B(j,i);\""));
-    cr_expect_not_null(strstr(text, "{\"name\":\"planning\"}"));
+    cr_expect_not_null(strstr(text, "{\"name\":\"preparing\"}"));
     free(text);
     drop_folder();
 }
