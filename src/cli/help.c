@@ -13,6 +13,7 @@ static const char overview[] =
     "\n"
     "  dcl eval BODY NAME=FILE ...   run a loop body over arrays in .npy files\n"
     "  dcl map --grid SHAPE ...      draw who owns what, and what a body moves\n"
+    "  dcl trace FILE                say where the time of a run went that was recorded by DCL_TRACE=FILE\n"
     "  dcl devices                   list the OpenCL devices\n"
     "  dcl worker --listen ADDRESS   offer the devices of this host to programs, also of other hosts\n"
     "  dcl workers                   list which workers answer, and their devices\n"
@@ -90,6 +91,23 @@ static const char map[] =
     "  dcl map --grid 6144x6144 --nodes 4 --map 'block,cyclic(1024)@2x2' --svg map.svg\n"
     "  dcl map --grid 6x6 --nodes 3 --map 'rows:block' --owners\n"
     "  dcl map --grid 600x600 --nodes 4 --map block --map 'B=*,block' --body 'C(i,j) = A(i,j) + B(j,i);'\n";
+
+static const char trace[] =
+    "dcl trace FILE [--svg FILE]\n"
+    "\n"
+    "Reads what DCL_TRACE=FILE or eval --trace FILE has recorded, and prints for each node and the program what they\n"
+    "did, and for whom they waited, in percent of the time; what the critical path consists of: of all that was done,\n"
+    "what nothing else could make up for; and a timeline.\n"
+    "\n"
+    "  --svg FILE          draw the timeline into FILE instead, with a row per node and track, and the critical path;\n"
+    "                      - is the standard output\n"
+    "\n"
+    "https://ui.perfetto.dev and chrome://tracing show the same file, event by event.\n"
+    "\n"
+    "Examples:\n"
+    "  dcl eval --trace run.json 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n"
+    "  dcl trace run.json\n"
+    "  dcl trace run.json --svg run.svg\n";
 
 static const char devices[] =
     "dcl devices\n"
@@ -211,7 +229,7 @@ static const char maps[] =
     "  block      cyclic(2048)      block,*      *,cyclic(64)      rows:cyclic(2048x2048);block=1024x1024\n"
     "  block;nodes=0-1      rows:cyclic(2x2);nodes=0-1,3      *;nodes=2\n";
 
-static const char *const subjects[] = {"",        "eval", "map",  "devices",   "worker",
+static const char *const subjects[] = {"",        "eval", "map",  "trace",     "devices", "worker",
                                        "workers", "keys", "maps", "variables", "help"};
 
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
@@ -227,7 +245,8 @@ static int variables(void)
 
 int cli_help_about(const char *subject)
 {
-    static const char *const texts[] = {overview, eval, map, devices, worker, workers, keys, maps, NULL, overview};
+    static const char *const texts[] = {overview, eval, map,  trace, devices, worker,
+                                        workers,  keys, maps, NULL,  overview};
     for (int s = 0; s < SUBJECTS; s++)
         if (strcmp(subject, subjects[s]) == 0) {
             if (texts[s] == NULL)
@@ -236,7 +255,7 @@ int cli_help_about(const char *subject)
             return CLI_OK;
         }
     return cli_usage("",
-                     "there is no help about '%s'; expected eval, map, devices, worker, workers, keys, maps or "
+                     "there is no help about '%s'; expected eval, map, trace, devices, worker, workers, keys, maps or "
                      "variables; the nearest is %s",
                      subject, subjects[1 + cli_nearest(subject, SUBJECTS - 1, subjects + 1)]);
 }

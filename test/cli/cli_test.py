@@ -153,7 +153,7 @@ for n, row in enumerate(OTHER_OWNERS):
 
 # ---- help, version, devices -----------------------------------------------------------------------------------------
 
-COMMANDS = ["eval", "map", "devices", "worker", "workers", "keys"]
+COMMANDS = ["eval", "map", "trace", "devices", "worker", "workers", "keys"]
 
 
 class Texts(unittest.TestCase):

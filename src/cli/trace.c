@@ -1,0 +1,226 @@
+/* cli/trace.c - `dcl trace`: where the time of a traced program went. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/amount.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/trace_events.h"
+
+struct request {
+    const char *path, *svg;
+};
+
+static int take_plain(void *request, char *text)
+{
+    struct request *asked = request;
+    if (asked->path != NULL)
+        return cli_usage("trace", "two files were given, %s and %s; expected one", asked->path, text);
+    asked->path = text;
+    return CLI_OK;
+}
+
+#define FIELD(name) .field = offsetof(struct request, name)
+static const cli_option options[] = {
+    {"svg", "FILE", CLI_TEXT, FIELD(svg)},
+    {NULL},
+};
+
+/* ---- where the time went -------------------------------------------------------------------------------------------- */
+
+static double percent(const cli_timeline *trace, int64_t ns)
+{
+    return trace->end > trace->begin ? 100.0 * (double)ns / (double)(trace->end - trace->begin) : 0;
+}
+
+/* For whom a process waited, the longest first; at most three. */
+static void print_waits(const cli_timeline *trace, const cli_spent *spent)
+{
+    enum { MOST = 3 };
+    for (int n = 0; n < MOST; n++) {
+        int longest = 0;
+        for (int p = 1; p <= trace->peer_count; p++)
+            if (spent->waits_for[p] > spent->waits_for[longest])
+                longest = p;
+        if (percent(trace, spent->waits_for[longest]) < 0.05)
+            break;
+        printf("%s%s %.1f %%", n > 0 ? ", " : "", longest < trace->peer_count ? trace->peer[longest].name : "elements",
+               percent(trace, spent->waits_for[longest]));
+        spent->waits_for[longest] = 0;
+    }
+}
+
+static int name_width(const cli_timeline *trace)
+{
+    int width = 0;
+    for (int p = 0; p < trace->peer_count; p++)
+        width = (int)strlen(trace->peer[p].name) > width ? (int)strlen(trace->peer[p].name) : width;
+    return width;
+}
+
+static void print_spent(const cli_timeline *trace)
+{
+    cli_spent *spent = cli_spent_make(trace);
+    int width = name_width(trace);
+    printf("\n%-*s  computing     moving  preparing    waiting       idle  waits for\n", width, "");
+    for (int p = 0; p < trace->peer_count; p++) {
+        printf("%-*s", width, trace->peer[p].name);
+        for (int a = 0; a < CLI_ACTIVITIES; a++)
+            printf("  %7.1f %%", percent(trace, spent[p].ns[a]));
+        printf("  ");
+        print_waits(trace, &spent[p]);
+        printf("\n");
+    }
+    cli_spent_free(trace, spent);
+}
+
+/* ---- the critical path --------------------------------------------------------------------------------------------- */
+
+/* What all steps of one kind on one process take. */
+struct sum {
+    const char *kind, *name; /* NULL: nothing is recorded of the time; of the longest step */
+    int peer, other;
+    int64_t ns, longest;
+    int count;
+};
+
+static int compare_sums(const void *left, const void *right)
+{
+    const struct sum *a = left, *b = right;
+    return a->ns != b->ns ? (a->ns > b->ns ? -1 : 1) : 0;
+}
+
+static void add_to_sum(struct sum *sums, int *count, const cli_step *step)
+{
+    const char *kind = step->event != NULL ? step->event->kind : NULL;
+    int other = kind != NULL && strcmp(kind, "wire") == 0 ? step->event->other : -1, n = 0;
+    while (n < *count && (sums[n].peer != step->peer || sums[n].kind != kind || sums[n].other != other))
+        n++;
+    if (n == *count)
+        sums[(*count)++] = (struct sum){.kind = kind, .peer = step->peer, .other = other};
+    sums[n].ns += step->end - step->begin;
+    sums[n].count++;
+    if (step->end - step->begin > sums[n].longest) {
+        sums[n].longest = step->end - step->begin;
+        sums[n].name = step->event != NULL ? step->event->name : "";
+    }
+}
+
+static void print_sum(const cli_timeline *trace, const struct sum *sum)
+{
+    char all[CLI_TIME_BYTES], longest[CLI_TIME_BYTES];
+    printf("  %5.1f %%  %9s  %s, ", percent(trace, sum->ns), cli_time(sum->ns, all), trace->peer[sum->peer].name);
+    if (sum->kind == NULL)
+        printf("nothing recorded");
+    else if (sum->other >= 0)
+        printf("wire from %s", trace->peer[sum->other].name);
+    else
+        printf("%s", sum->kind);
+    if (sum->count > 1)
+        printf(", %d times, at most %s", sum->count, cli_time(sum->longest, longest));
+    if (sum->kind != NULL && strcmp(sum->kind, "kernels") == 0)
+        printf(": %.60s", sum->name);
+    printf("\n");
+}
+
+static void print_path(const cli_timeline *trace)
+{
+    enum { MOST_LINES = 12 };
+    char text[CLI_TIME_BYTES];
+    int steps, count = 0;
+    cli_step *step = cli_trace_path(trace, &steps);
+    struct sum *sums = cli_alloc((size_t)steps + 1, sizeof *sums);
+    int64_t all = 0;
+    for (int n = 0; n < steps; n++) {
+        add_to_sum(sums, &count, &step[n]);
+        all += step[n].end - step[n].begin;
+    }
+    qsort(sums, (size_t)count, sizeof *sums, compare_sums);
+    printf("\nCritical path, %s: what it consists of, the longest first\n", cli_time(all, text));
+    for (int n = 0; n < count && n < MOST_LINES; n++)
+        print_sum(trace, &sums[n]);
+    if (count > MOST_LINES)
+        printf("  and %d more\n", count - MOST_LINES);
+    free(sums);
+    free(step);
+}
+
+/* ---- the timeline -------------------------------------------------------------------------------------------------- */
+
+enum { COLUMNS = 64, MOST_ROWS = 24 };
+
+static void print_timeline(const cli_timeline *trace)
+{
+    static const char letters[CLI_ACTIVITIES] = {'#', '=', 'p', '.', ' '};
+    cli_activity mostly[COLUMNS];
+    char begin[CLI_TIME_BYTES], end[CLI_TIME_BYTES], each[CLI_TIME_BYTES], row[COLUMNS + 1] = "";
+    int width = name_width(trace);
+    printf("\nTimeline, a column is %s: # computing, = moving, p preparing, . waiting\n",
+           cli_time((trace->end - trace->begin) / COLUMNS, each));
+    cli_time(trace->begin, begin);
+    cli_time(trace->end, end);
+    printf("%-*s  %-*s%s\n", width, "", COLUMNS + 2 - (int)strlen(end), begin, end);
+    for (int p = 0; p < trace->peer_count; p++) {
+        bool is_shown = trace->peer_count <= MOST_ROWS || p < MOST_ROWS - 1 || p == trace->peer_count - 1;
+        if (trace->peer_count > MOST_ROWS && p == MOST_ROWS - 1)
+            printf("and %d more: --svg shows all\n", trace->peer_count - MOST_ROWS);
+        if (!is_shown)
+            continue;
+        cli_trace_mostly(trace, p, COLUMNS, mostly);
+        for (int c = 0; c < COLUMNS; c++)
+            row[c] = letters[mostly[c]];
+        printf("%-*s  |%s|\n", width, trace->peer[p].name, row);
+    }
+}
+
+static void print_missing(const cli_timeline *trace)
+{
+    for (int p = 0; p < trace->peer_count; p++) {
+        const cli_peer *peer = &trace->peer[p];
+        if (peer->missing[0] != '\0')
+            printf("%s: %s\n", peer->name, peer->missing);
+        if (peer->dropped > 0)
+            printf("%s: its first %" PRId64 " events were dropped; a larger DCL_TRACE_BYTES keeps more\n", peer->name,
+                   peer->dropped);
+        if (peer->clock_error_us > 0)
+            printf("%s: its times may be wrong by %.3g us\n", peer->name, peer->clock_error_us);
+    }
+}
+
+void cli_trace_print(const cli_timeline *trace)
+{
+    char text[CLI_TIME_BYTES];
+    printf("%s: %d node%s, %s, %" PRId64 " events\n", trace->path, trace->peer_count - 1,
+           trace->peer_count == 2 ? "" : "s", cli_time(trace->end - trace->begin, text), trace->count);
+    print_missing(trace);
+    if (trace->count == 0)
+        return;
+    print_spent(trace);
+    print_path(trace);
+    print_timeline(trace);
+}
+
+int cli_trace(int count, char **list)
+{
+    struct request request = {0};
+    cli_timeline trace;
+    const cli_arguments arguments = {"trace", options, take_plain, count, list};
+    int status = cli_parse(&arguments, &request);
+    if (status == CLI_HELP)
+        return cli_help_about("trace");
+    if (status == CLI_OK && request.path == NULL)
+        status = cli_usage("trace", "no file was given; expected one that DCL_TRACE=FILE has written");
+    if (status == CLI_OK)
+        status = cli_trace_read(request.path, &trace);
+    if (status != CLI_OK)
+        return status;
+    if (request.svg != NULL)
+        status = cli_trace_draw(&trace, request.svg);
+    else
+        cli_trace_print(&trace);
+    cli_trace_free(&trace);
+    return status;
+}

@@ -1,0 +1,91 @@
+/* cli/trace_events.h - the contents of a trace file. */
+#ifndef CLI_TRACE_EVENTS_H
+#define CLI_TRACE_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Rows of a timeline, in the order in which they are drawn. */
+typedef enum cli_track { CLI_COMPUTE, CLI_IN, CLI_OUT, CLI_WIRE, CLI_WAITING, CLI_PREPARING, CLI_TRACKS } cli_track;
+
+typedef struct cli_event {
+    int64_t begin, end; /* ns since the trace's time 0 */
+    int64_t operation;  /* 0: none */
+    int64_t bytes;
+    int peer;  /* index of the process that recorded it */
+    int other; /* index of the one that it names; -1: none */
+    cli_track track;
+    const char *kind; /* its `cat` */
+    const char *name;
+    bool sent_known; /* a chunk on the wire: when and by whom it was sent is known */
+} cli_event;
+
+/** A process of the trace: the program or a node. */
+typedef struct cli_peer {
+    const char *name, *device;
+    const char *missing; /* why it has no events; "": it has them */
+    int64_t dropped;
+    double clock_error_us;
+    int64_t count;
+    cli_event *event; /* [count] by track, then by begin */
+} cli_peer;
+
+typedef struct cli_timeline {
+    const char *path;
+    int peer_count;
+    cli_peer *peer;     /* [peer_count] the program comes last */
+    int64_t begin, end; /* of its first and last event, ns */
+    int64_t count;      /* events of all peers */
+    char *text;         /* the file; strings point into it */
+    cli_event *events;  /* those of all peers */
+} cli_timeline;
+
+extern const char *const cli_track_names[CLI_TRACKS];
+
+/** Read a trace that DCL has written. @return CLI_OK, or CLI_FAILURE after a sentence that says where the file is not
+ *  one. */
+int cli_trace_read(const char *path, cli_timeline *trace_out);
+void cli_trace_free(cli_timeline *trace);
+
+/** What a process does at a time. If it does several things, the first of these counts. */
+typedef enum cli_activity { CLI_COMPUTES, CLI_MOVES, CLI_PREPARES, CLI_WAITS, CLI_IDLES, CLI_ACTIVITIES } cli_activity;
+/** CLI_IDLES: the event says nothing about what its process does (a chunk that is on the wire). */
+cli_activity cli_activity_of(const cli_event *event);
+
+/** Where a process's time went. */
+typedef struct cli_spent {
+    int64_t ns[CLI_ACTIVITIES]; /* together the time from trace.begin to trace.end */
+    int64_t *waits_for;         /* [peer_count + 1] parts of CLI_WAITS; the last: for nobody in particular */
+} cli_spent;
+
+/** @return [peer_count]; end it with cli_spent_free(). */
+cli_spent *cli_spent_make(const cli_timeline *trace);
+void cli_spent_free(const cli_timeline *trace, cli_spent *spent);
+
+/** A stretch of the critical path. */
+typedef struct cli_step {
+    int peer;
+    const cli_event *event; /* NULL: nothing is recorded of this time */
+    int64_t begin, end;
+} cli_step;
+
+/** Find what determined the total time: from the last event back, always the work that ended last before it, on the same
+ *  process, or on the one from which a message came or that was waited for.
+ *  @return [*count_out] the last step first; free() it. */
+cli_step *cli_trace_path(const cli_timeline *trace, int *count_out);
+
+/** Print what cli_spent_make() and cli_trace_path() find, and a timeline. */
+void cli_trace_print(const cli_timeline *trace);
+/** Draw the timeline. @return CLI_OK, or CLI_FAILURE after a sentence. */
+int cli_trace_draw(const cli_timeline *trace, const char *path);
+
+/** Print a time with a unit: "1.25 ms". @return text_out */
+enum { CLI_TIME_BYTES = 24 };
+const char *cli_time(int64_t ns, char text_out[CLI_TIME_BYTES]);
+/** For each of `columns` equal parts of the trace's time: what a process does for most of it. */
+void cli_trace_mostly(const cli_timeline *trace, int peer, int columns, cli_activity mostly_out[]);
+/** For each of `columns` equal parts of the trace's time: the share of it that a track's events take, 0..1.
+ *  @param share_out  [columns]. @return whether the track has any event. */
+bool cli_trace_shares(const cli_timeline *trace, int peer, cli_track track, int columns, double share_out[]);
+
+#endif

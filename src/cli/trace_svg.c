@@ -1,0 +1,203 @@
+/* cli/trace_svg.c - draw the timeline of a trace: a row per process and track, over an axis of time. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report.h"
+#include "cli/svg.h"
+#include "cli/trace_events.h"
+
+enum {
+    LEFT = 96,    /* pixels: begin of the axis */
+    WIDTH = 1000, /* length of the axis */
+    TOP = 64,     /* top of the first process */
+    ROW = 18,     /* height of a row, of which */
+    BAR = 14,     /* is drawn on */
+    HEADING = 22, /* height of a process's name */
+    GAP = 8,      /* between processes */
+    LEVELS = BAR  /* heights of a bar */
+};
+
+static const char ink[] = "#222222", grey[] = "#555555";
+static const cli_font name_font = {12, ink, false, true, CLI_LEFT};
+static const cli_font row_font = {11, grey, false, false, CLI_RIGHT};
+static const cli_font tick_font = {11, grey, false, false, CLI_MIDDLE};
+static const cli_font note_font = {11, grey, false, false, CLI_LEFT};
+
+/* Colours of the tracks: each differs from all others in lightness, so also in print without colours. Names of kernels
+ * are written on the first. */
+static const char *const colours[CLI_TRACKS] = {
+    [CLI_COMPUTE] = "#0b3c6f", [CLI_IN] = "#4a9fd8",      [CLI_OUT] = "#86c9a7",
+    [CLI_WIRE] = "#f3d06a",    [CLI_WAITING] = "#b0302a", [CLI_PREPARING] = "#808080"};
+
+/* ---- the axis ------------------------------------------------------------------------------------------------------ */
+
+static double x_of(const cli_timeline *trace, int64_t time)
+{
+    double span = trace->end > trace->begin ? (double)(trace->end - trace->begin) : 1;
+    return LEFT + WIDTH * (double)(time - trace->begin) / span;
+}
+
+/* A round number of ns of which 5 to 12 fit. */
+static double tick_of(const cli_timeline *trace)
+{
+    double span = trace->end > trace->begin ? (double)(trace->end - trace->begin) : 1;
+    double power = pow(10, floor(log10(span / 5)));
+    double steps = span / 5 / power;
+    return fmax(1, power * (steps >= 5 ? 5 : steps >= 2 ? 2 : 1));
+}
+
+static void draw_axis(cli_svg *svg, const cli_timeline *trace, double bottom)
+{
+    static const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+    double tick = tick_of(trace);
+    int u = 0;
+    while (u < 3 && tick * 5 < units[u].ns)
+        u++;
+    for (double at = ceil((double)trace->begin / tick) * tick; at <= (double)trace->end; at += tick) {
+        double x = x_of(trace, (int64_t)at);
+        cli_svg_line(svg, x, TOP - 6, x, bottom, 1, "#dddddd");
+        cli_svg_textf(svg, x, TOP - 12, &tick_font, "%g", at / units[u].ns);
+    }
+    cli_svg_textf(svg, LEFT - 10, TOP - 12, &row_font, "time, %s", units[u].unit);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+
+/* Draw a row as bars: what is done for a part of a pixel has a part of the height. */
+static void draw_row(cli_svg *svg, const double share[], cli_track track, double opacity, double y)
+{
+    for (int c = 0, end; c < WIDTH; c = end) {
+        int level = (int)ceil(share[c] * LEVELS - 1e-6);
+        level = share[c] > 0 && level < 1 ? 1 : level > LEVELS ? LEVELS : level;
+        for (end = c + 1; end < WIDTH; end++) {
+            int next = (int)ceil(share[end] * LEVELS - 1e-6);
+            next = share[end] > 0 && next < 1 ? 1 : next > LEVELS ? LEVELS : next;
+            if (next != level)
+                break;
+        }
+        if (level > 0)
+            fprintf(svg->body, "<rect x=\"%d\" y=\"%g\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%g\"/>\n",
+                    LEFT + c, y + BAR - level, end - c, level, colours[track], opacity);
+    }
+}
+
+/* Write the names of kernels on those that are long enough. */
+static void name_kernels(cli_svg *svg, const cli_timeline *trace, int p, double y)
+{
+    static const cli_font font = {10, "#ffffff", true, false, CLI_LEFT};
+    const cli_peer *peer = &trace->peer[p];
+    for (int64_t n = 0; n < peer->count && peer->event[n].track == CLI_COMPUTE; n++) {
+        const cli_event *event = &peer->event[n];
+        double x = x_of(trace, event->begin), width = x_of(trace, event->end) - x;
+        if (cli_svg_width(&font, strlen(event->name)) + 6 < width)
+            cli_svg_text(svg, x + 3, y + BAR - 4, &font, event->name);
+    }
+}
+
+/* ---- the critical path --------------------------------------------------------------------------------------------- */
+
+static void draw_path(cli_svg *svg, const cli_timeline *trace, double *const row_y[])
+{
+    int count;
+    cli_step *step = cli_trace_path(trace, &count);
+    for (int n = 0; n < count; n++) {
+        double x = x_of(trace, step[n].begin), end = x_of(trace, step[n].end);
+        int p = step[n].peer, first = n;
+        if (step[n].event == NULL)
+            continue;
+        /* steps of one row that a viewer cannot tell apart are one line; the path goes backwards */
+        while (n + 1 < count && step[n + 1].event != NULL && step[n + 1].peer == p &&
+               step[n + 1].event->track == step[first].event->track && x - x_of(trace, step[n + 1].end) < 0.5)
+            x = x_of(trace, step[++n].begin);
+        double y = row_y[p][step[first].event->track] + BAR + 1.5;
+        cli_svg_line(svg, x, y, end - x < 0.5 ? x + 0.5 : end, y, 2, "#000000");
+    }
+    free(step);
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------------------- */
+
+static double draw_peer(cli_svg *svg, const cli_timeline *trace, int p, double y, double row_y[CLI_TRACKS])
+{
+    const cli_peer *peer = &trace->peer[p];
+    double share[WIDTH];
+    cli_svg_line(svg, 8, y, LEFT + WIDTH, y, 1, "#bbbbbb");
+    cli_svg_text(svg, 8, y + 15, &name_font, peer->name);
+    char note[512];
+    snprintf(note, sizeof note, "%.200s%s%.200s", peer->device, peer->missing[0] != '\0' ? "; " : "", peer->missing);
+    if (peer->dropped > 0)
+        snprintf(note + strlen(note), sizeof note - strlen(note), "; its first %lld events were dropped",
+                 (long long)peer->dropped);
+    cli_svg_text(svg, LEFT, y + 15, &note_font, note);
+    y += HEADING;
+    for (cli_track track = CLI_COMPUTE; track < CLI_TRACKS; track++) {
+        row_y[track] = y;
+        if (!cli_trace_shares(trace, p, track, WIDTH, share))
+            continue;
+        fprintf(svg->body,
+                "<rect x=\"%d\" y=\"%g\" width=\"%d\" height=\"%d\" fill=\"#000000\" fill-opacity=\"0.04\"/>\n", LEFT,
+                y, WIDTH, BAR);
+        cli_svg_text(svg, LEFT - 10, y + BAR - 3, &row_font, cli_track_names[track]);
+        /* that the program waits for its nodes is what it should do, and attracts no attention */
+        draw_row(svg, share, track, track == CLI_WAITING && p == trace->peer_count - 1 ? 0.3 : 1, y);
+        if (track == CLI_COMPUTE)
+            name_kernels(svg, trace, p, y);
+        y += ROW;
+    }
+    return y + GAP;
+}
+
+static void draw_legend(cli_svg *svg, double y)
+{
+    static const char *const words[CLI_TRACKS] = {"computing",  "moving in",
+                                                  "moving out", "messages on the way",
+                                                  "waiting",    "preparing: plan, compile, launch, allocate"};
+    double x = LEFT;
+    for (int t = 0; t < CLI_TRACKS; t++) {
+        fprintf(svg->body, "<rect x=\"%g\" y=\"%g\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, y, colours[t]);
+        cli_svg_text(svg, x + 17, y + 10, &note_font, words[t]);
+        x += 32 + cli_svg_width(&note_font, strlen(words[t]));
+    }
+    cli_svg_line(svg, x, y + 6, x + 14, y + 6, 2, "#000000");
+    cli_svg_text(svg, x + 19, y + 10, &note_font, "critical path");
+}
+
+int cli_trace_draw(const cli_timeline *trace, const char *path)
+{
+    cli_svg svg;
+    char title[256], text[CLI_TIME_BYTES];
+    double(*row_y)[CLI_TRACKS] = cli_alloc((size_t)trace->peer_count, sizeof *row_y);
+    double **rows = cli_alloc((size_t)trace->peer_count, sizeof *rows), y = TOP;
+    cli_svg_begin(&svg);
+    FILE *body = svg.body;
+    char *peers = NULL;
+    size_t length = 0;
+    svg.body = open_memstream(&peers, &length); /* drawn over the lines of the axis, whose length is known afterwards */
+    if (svg.body == NULL) {
+        cli_fail("no memory is left for the picture");
+        exit(CLI_FAILURE);
+    }
+    for (int p = 0; p < trace->peer_count; p++) {
+        rows[p] = row_y[p];
+        y = draw_peer(&svg, trace, p, y, row_y[p]);
+    }
+    draw_path(&svg, trace, rows);
+    fclose(svg.body);
+    svg.body = body;
+    snprintf(title, sizeof title, "%.150s: %d nodes, %s", trace->path, trace->peer_count - 1,
+             cli_time(trace->end - trace->begin, text));
+    cli_svg_text(&svg, 8, 20, &(cli_font){14, ink, false, true, CLI_LEFT}, title);
+    draw_axis(&svg, trace, y);
+    fwrite(peers, 1, length, svg.body);
+    free(peers);
+    draw_legend(&svg, y + 8);
+    cli_svg_reach(&svg, LEFT + WIDTH + 24, y + 32);
+    free(rows);
+    free(row_y);
+    return cli_svg_end(&svg, title, path);
+}

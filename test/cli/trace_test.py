@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+"""Tests of traces as a person or another program meets them: trace_test.py PATH_TO_DCL PATH_TO_MANY_EVENTS
+
+What eval --trace writes is loaded by Python's JSON parser and checked against the trace event format; dcl trace reads it,
+draws it, and refuses what is no trace."""
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import numpy
+
+DCL = MANY = None  # set by main()
+
+
+def environment(**more):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}
+    return {**env, "POCL_DEVICES": "pthread pthread", "DCL_DEVICES": "cpu", **more}
+
+
+def run(*arguments, folder=None, **more):
+    return subprocess.run([DCL, *arguments], cwd=folder, env=environment(**more), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+
+
+def load(path, kinds):
+    """Check every event of a file, without keeping them; their number by kind is added to `kinds`."""
+    ends = {}  # by thread
+
+    def check(item):
+        if "ph" not in item:
+            return item
+        assert isinstance(item["pid"], int) and isinstance(item["name"], str), item
+        if item["ph"] == "M":
+            assert item["name"] in ("process_name", "process_sort_index", "process_labels", "thread_name",
+                                    "thread_sort_index"), item
+            return None
+        assert item["ph"] == "X" and isinstance(item["tid"], int) and isinstance(item["args"], dict), item
+        assert item["ts"] >= 0 and item["dur"] >= 0 and item["args"]["clock"] in ("host", "device", "seen"), item
+        # events of a thread lie one after the other, but for rounding
+        assert item["ts"] >= ends.get(item["tid"], 0) - 1e-3, item
+        ends[item["tid"]] = item["ts"] + item["dur"]
+        kinds[item["cat"]] += 1
+        return None
+
+    with open(path, encoding="utf-8") as file:
+        return json.load(file, object_hook=check)
+
+
+class Trace(unittest.TestCase):
+    def setUp(self):
+        self.made = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.made.name)
+
+    def tearDown(self):
+        self.made.cleanup()
+
+    def evaluate(self, *more, **variables):
+        numpy.save(self.folder / "a.npy", numpy.arange(10000, dtype=numpy.float32).reshape(100, 100))
+        done = run("eval", "--trace", "run.json", "--map", "block,*", "C(i,j) = A(i,j) + A(j,i);", "A=a.npy", "C=c.npy",
+                   *more, folder=self.folder, **variables)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return self.folder / "run.json"
+
+    def test_of_an_evaluation(self):
+        for workers in ([], ["--workers", "local:2"]):
+            kinds = collections.Counter()
+            trace = load(self.evaluate("--repeat", "3", *workers, DCL_TRANSFER="send"), kinds)
+            self.assertEqual([peer["name"] for peer in trace["dcl_peers"]], ["node 0", "node 1", "the program"])
+            self.assertEqual((kinds["kernels"], kinds["load"], kinds["sent"]), (6, 2, 0))
+            self.assertEqual(kinds["pack"], kinds["wire"])
+            self.assertGreaterEqual(kinds["wire"], 6)
+            done = run("trace", "run.json", folder=self.folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("run.json: 2 nodes, ", done.stdout)
+            for name in ("node 0", "node 1", "the program"):
+                shares = re.search(rf"^{name} +" + 5 * r"([0-9.]+) % *", done.stdout, re.MULTILINE).groups()
+                self.assertAlmostEqual(sum(map(float, shares)), 100, delta=0.3)
+                self.assertRegex(done.stdout, rf"(?m)^{name} +\|[#=p. ]{{64}}\|$")
+            path = done.stdout[done.stdout.index("Critical path"):done.stdout.index("Timeline")]
+            self.assertRegex(path, r"node [01], (compile|launch|kernels|load)")
+            self.assertGreater(sum(map(float, re.findall(r"(?m)^ +([0-9.]+) %", path))), 90)
+
+    def test_a_picture_is_drawn(self):
+        self.evaluate()
+        done = run("trace", "run.json", "--svg", "run.svg", folder=self.folder)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        root = xml.etree.ElementTree.parse(self.folder / "run.svg").getroot()
+        texts = [node.text for node in root.iter() if node.tag.endswith("text")]
+        for text in ("node 0", "node 1", "the program", "compute", "preparing", "critical path", "computing"):
+            self.assertIn(text, texts)
+        self.assertTrue(any(text.startswith("time, ") for text in texts))
+
+    def test_a_million_events(self):
+        path = self.folder / "many.json"
+        subprocess.run([MANY, path, "1333336"], check=True, timeout=120)
+        kinds = collections.Counter()
+        load(path, kinds)
+        self.assertEqual(kinds, dict.fromkeys(("wire", "plan", "kernels"), 333334))  # all that was sent arrived
+        done = run("trace", str(path))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("1000002 events", done.stdout)
+
+    def test_what_is_no_trace_is_refused(self):
+        head = '{"dcl_trace":1,"dcl_peers":[{"name":"node 0"},{"name":"the program"}],"traceEvents":['
+        event = '{"ph":"X","pid":2,"ts":1,"dur":1,"cat":"plan","name":"plan","args":{}}'
+        for text, words in [
+                ("", "line 1, column 1: expected {\"dcl_trace\":1"),
+                ("hello", "line 1, column 1: expected {\"dcl_trace\":1"),
+                ('{"traceEvents":[]}', "line 1, column 1: expected {\"dcl_trace\":1"),
+                ('{"dcl_trace":2}', "column 14: expected 1, the version"),
+                ('{"dcl_trace":1}', "expected traceEvents"),
+                ('{"dcl_trace":1,"dcl_peers":[]', "expected at least one peer"),
+                ('{"dcl_trace":1,"traceEvents":[]}', "expected dcl_peers before the events"),
+                (head, "expected an event: {"),
+                (head + event, "expected a comma or ]"),
+                (head + event + "]", "expected a comma or }"),
+                (head + event + "]}x", "expected the end of the file"),
+                (head + "\n" + event.replace("plan", "plot", 1) + "]}", "line 2, column 40: expected a kind of event"),
+                (head + event.replace('"pid":2', '"pid":3') + "]}", "expected the number of a process"),
+                (head + event.replace('"dur":1', '"dur":-1') + "]}", "expected an event with pid, cat, ts and dur"),
+                (head + event.replace('"ts":1', '"ts":"1"') + "]}", "expected a number"),
+                (head + event.replace('"ts":1', '"ts":1e999') + "]}", "expected a number"),
+                (head + event.replace("{}", "[" * 99) + "]}", "expected the arguments of an event"),
+                ('{"dcl_trace":1,"x":' + "[" * 99, "fewer arrays within each other")]:
+            (self.folder / "x.json").write_text(text)
+            done = run("trace", "x.json", folder=self.folder)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), text)
+            self.assertIn("dcl: x.json is no trace of DCL: ", done.stderr)
+            self.assertIn(words, done.stderr)
+        for arguments, status, words in [(["none.json"], 1, "none.json cannot be read"), ([], 2, "no file was given"),
+                                         (["a", "b"], 2, "two files were given"), (["a", "--x"], 2, "--x")]:
+            done = run("trace", *arguments, folder=self.folder)
+            self.assertEqual(done.returncode, status)
+            self.assertIn(words, done.stderr)
+
+    def test_an_empty_trace_and_other_writers_of_json_are_read(self):
+        path = self.evaluate()
+        trace = json.loads(path.read_text())
+        path.write_text(json.dumps(trace, indent=1))
+        done = run("trace", "run.json", "--svg", "-", folder=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        trace["traceEvents"] = []
+        path.write_text(json.dumps(trace))
+        done = run("trace", "run.json", folder=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("0 events", done.stdout)
+        self.assertEqual(run("trace", "run.json", "--svg", "run.svg", folder=self.folder).returncode, 0)
+
+    def test_a_file_that_is_no_trace_is_kept(self):
+        numpy.save(self.folder / "a.npy", numpy.zeros(10))
+        before = (self.folder / "a.npy").read_bytes()
+        done = run("eval", "--trace", "a.npy", "C(i) = A(i);", "A=a.npy", "C=c.npy", folder=self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("which exists and is no trace", done.stderr)
+        self.assertEqual((self.folder / "a.npy").read_bytes(), before)
+        self.assertFalse((self.folder / "c.npy").exists())
+
+
+def main():
+    global DCL, MANY
+    DCL, MANY = (os.path.abspath(path) for path in sys.argv[1:3])
+    result = unittest.main(argv=sys.argv[:1] + sys.argv[3:], exit=False).result
+    failed = len(result.failures) + len(result.errors)
+    print(f"{result.testsRun - failed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
