@@ -80,6 +80,7 @@ typedef struct dcli_builder {
     int64_t item_stage_capacity;
     int64_t items_noted; /* number of items already entered into the `arrived` set of their operand */
     dcli_seen seen[DCLI_MAX_PARAMS];
+    bool local;                                    /* FORALL: dcli_operation_is_local() */
     bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
     bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid */
     dcl_grid grid[DCLI_MAX_ACCESSES];              /* grid of each access: dcli_access_grid() */
@@ -121,6 +122,10 @@ dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 dcl_status dcli_builder_chunks(dcli_builder *builder);
 /** At the end: number the chunks of each stream in the order of the plan. */
 dcl_status dcli_builder_number_chunks(dcli_builder *builder);
+
+/** For a FORALL: whether every access has the layout and the subscripts of the first output, so that each node reads and
+ *  writes only its own elements. @param base  [accesses] as of dcli_operation_subscripts() */
+bool dcli_accesses_are_local(const dcli_operation *operation, const dcli_subscripts base[]);
 
 /** Whether the plan contains what the planned node exchanges with a peer. */
 static inline bool dcli_plans_with(const dcli_builder *builder, int peer)

@@ -12,7 +12,8 @@
 /* The search for the partners of one node in a loop body. */
 struct search {
     const dcli_operation *operation;
-    const dcli_layout *space; /* layout of the first output */
+    const dcli_subscripts *own, *base; /* [accesses] */
+    const dcli_layout *space;          /* layout of the first output */
     int self;
     bool gaps[DCL_MAX_RANK]; /* as of dcli_preimage() */
     dcli_region_list regions;
@@ -34,7 +35,11 @@ static dcl_status add_computing(struct search *search, const dcl_box *indices)
     return status;
 }
 
-static bool has_all(const struct search *search) { return search->partners->count >= search->space->node_count; }
+/* Whether all nodes that compute, but this one, are partners. */
+static bool has_all(const struct search *search)
+{
+    return search->partners->count + (dcli_layout_place(search->space, search->self) >= 0) >= search->space->node_count;
+}
 
 /* Add the nodes that touch the elements of a box of the array, through an access with these subscripts. */
 static dcl_status add_touching(struct search *search, const dcli_subscripts *subscripts, const dcl_box *part)
@@ -46,10 +51,10 @@ static dcl_status add_touching(struct search *search, const dcli_subscripts *sub
     return status;
 }
 
-/* One access, prepared for the search. */
+/* One access. */
 struct touched {
     const dcli_operand *operand;
-    dcli_subscripts own, base;
+    const dcli_subscripts *own, *base;
     bool wraps; /* reads beyond a periodic axis */
 };
 
@@ -58,7 +63,7 @@ static dcl_status add_images(struct search *search, const struct touched *touche
 {
     const dcli_layout *layout = touched->operand->layout;
     if (!touched->wraps || d == layout->grid.rank)
-        return add_touching(search, &touched->base, part);
+        return add_touching(search, touched->base, part);
     dcl_status status = add_images(search, touched, part, d + 1);
     for (int side = -1; side <= 1 && status == DCL_OK; side += 2)
         if (dcli_layout_wraps(layout, d)) {
@@ -73,11 +78,11 @@ static dcl_status add_images(struct search *search, const struct touched *touche
 static dcl_status add_region(struct search *search, const struct touched *touched, const dcl_box *region)
 {
     dcl_box seen;
-    if (touched->base.reach == DCLI_REACH_AFFINE || touched->operand->view == NULL)
+    if (touched->base->reach == DCLI_REACH_AFFINE || touched->operand->view == NULL)
         return add_images(search, touched, region, 0);
     if (touched->wraps)
         return add_computing(search, &search->operation->box);
-    return dcli_transform_seen(touched->operand->view, region, &seen) ? add_touching(search, &touched->own, &seen)
+    return dcli_transform_seen(touched->operand->view, region, &seen) ? add_touching(search, touched->own, &seen)
                                                                       : DCL_OK;
 }
 
@@ -85,7 +90,7 @@ static dcl_status add_region(struct search *search, const struct touched *touche
  * the first output. */
 static bool is_at_home(const struct search *search, const struct touched *touched, const dcli_subscripts *first)
 {
-    return dcli_subscripts_same(&touched->base, first) && dcli_layout_same(touched->operand->layout, search->space);
+    return dcli_subscripts_same(touched->base, first) && dcli_layout_same(touched->operand->layout, search->space);
 }
 
 /* List the regions of this node's part that an access may touch. */
@@ -95,7 +100,7 @@ static dcl_status find_regions(struct search *search, int a, struct touched *tou
     dcl_box seen, foot, whole = dcl_box_of(&layout->grid);
     bool cut;
     search->regions.count = 0;
-    if (!dcli_access_footprint(search->operation, a, &touched->own, &search->operation->box, &seen, &foot, &cut))
+    if (!dcli_access_footprint(search->operation, a, touched->own, &search->operation->box, &seen, &foot, &cut))
         return DCL_OK;
     touched->wraps = dcli_box_leaves(&foot, &layout->grid);
     return dcli_layout_regions(layout, search->self, touched->wraps ? &whole : &foot, &search->regions);
@@ -104,14 +109,15 @@ static dcl_status find_regions(struct search *search, int a, struct touched *tou
 static dcl_status add_access(struct search *search, int a, const dcli_subscripts *first)
 {
     const dcli_operation *operation = search->operation;
-    struct touched touched = {.operand = &operation->operand[operation->body->access[a].param]};
-    dcl_status status = dcli_operation_subscripts(operation, a, &touched.own, &touched.base);
-    if (status != DCL_OK || is_at_home(search, &touched, first) ||
-        dcli_layout_place(touched.operand->layout, search->self) < 0)
-        return status;
-    if (dcli_layout_is_shuffled(touched.operand->layout)) /* its elements are needed everywhere */
+    struct touched touched = {.operand = &operation->operand[operation->body->access[a].param],
+                              .own = &search->own[a],
+                              .base = &search->base[a]};
+    const dcli_layout *layout = touched.operand->layout;
+    if (is_at_home(search, &touched, first) || dcli_layout_place(layout, search->self) < 0)
+        return DCL_OK;
+    if (dcli_layout_is_shuffled(layout)) /* its elements are needed everywhere */
         return add_computing(search, &operation->box);
-    status = find_regions(search, a, &touched);
+    dcl_status status = find_regions(search, a, &touched);
     for (int64_t r = 0; r < search->regions.count && status == DCL_OK && !has_all(search); r++)
         status = add_region(search, &touched, &search->regions.region[r].box);
     return status;
@@ -121,22 +127,24 @@ static dcl_status search_accesses(struct search *search)
 {
     const dcli_operation *operation = search->operation;
     const dcli_body *body = operation->body;
-    dcli_subscripts own, first = {.rank = 0};
+    int first = 0;
     dcl_status status = DCL_OK;
-    for (int a = 0; a < body->access_count && first.rank == 0 && status == DCL_OK; a++)
-        if (body->access[a].param == body->first_output)
-            status = dcli_operation_subscripts(operation, a, &own, &first);
+    while (body->access[first].param != body->first_output)
+        first++;
     for (int d = 0; d < operation->box.rank; d++)
         search->gaps[d] = operation->operand[body->first_output].view != NULL || operation->box.stride[d] != 1 ||
                           !dcli_layout_is_dense(search->space, d);
     for (int a = 0; a < body->access_count && status == DCL_OK && !has_all(search); a++)
-        status = add_access(search, a, &first);
+        status = add_access(search, a, &search->base[first]);
     return status;
 }
 
-static dcl_status find_in_body(const dcli_operation *operation, int self, dcli_node_list *partners)
+static dcl_status find_in_body(const dcli_operation *operation, const dcli_subscripts own[],
+                               const dcli_subscripts base[], int self, dcli_node_list *partners)
 {
     struct search search = {.operation = operation,
+                            .own = own,
+                            .base = base,
                             .space = operation->operand[operation->body->first_output].layout,
                             .self = self,
                             .partners = partners};
@@ -149,14 +157,15 @@ static dcl_status find_in_body(const dcli_operation *operation, int self, dcli_n
     return status;
 }
 
-dcl_status dcli_find_partners(const dcli_operation *operation, int self, int node_count, dcli_node_list *partners_out)
+dcl_status dcli_find_partners(const dcli_operation *operation, const dcli_subscripts own[],
+                              const dcli_subscripts base[], int self, int node_count, dcli_node_list *partners_out)
 {
     bool moves = operation->kind == DCLI_OP_MOVE;
     partners_out->count = 0;
     if (self == node_count)
         return DCL_OK; /* the host plans for no node */
     if (operation->kind == DCLI_OP_FORALL)
-        return find_in_body(operation, self, partners_out);
+        return find_in_body(operation, own, base, self, partners_out);
     bool some = moves ? self != operation->node
                       : (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE) &&
                             dcli_layout_place(operation->operand[0].layout, self) >= 0;

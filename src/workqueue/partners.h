@@ -9,9 +9,11 @@
  *  be, too: if a read has an unknown reach (DCL_IN_ALL, sums of indices), if a map deals single elements by hash, or if
  *  elements are replicas at the peer. If the operation makes replicas, every node that runs a part of it is listed:
  *  each node records the replicas of all others.
+ *  @param own, base   FORALL: [accesses] of each access: dcli_operation_subscripts(); others: NULL.
  *  @param node_count  number of nodes; the host is peer node_count.
  *  @return DCL_OK or DCL_ERR_NOMEM. Cost: O(regions of the node's part that are read, and their owners in the first
  *          output); no loop over all nodes, unless all are partners. */
-dcl_status dcli_find_partners(const dcli_operation *operation, int self, int node_count, dcli_node_list *partners_out);
+dcl_status dcli_find_partners(const dcli_operation *operation, const dcli_subscripts own[],
+                              const dcli_subscripts base[], int self, int node_count, dcli_node_list *partners_out);
 
 #endif

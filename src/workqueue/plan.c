@@ -249,11 +249,13 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     dcl_status status = fill_plan(&builder);
     if (status == DCL_OK)
         status = dcli_builder_number_chunks(&builder);
-    plan->local = status == DCL_OK && dcli_operation_is_local(operation);
+    bool body = operation->kind == DCLI_OP_FORALL && self < terms->node_count;
+    plan->local = status == DCL_OK && (body ? builder.local : dcli_operation_is_local(operation));
     for (int64_t b = 0; status == DCL_OK && b < plan->batch_count; b++)
         plan->batch[b].reads_parts = operation->kind != DCLI_OP_FORALL || reads_parts(operation, plan, &plan->batch[b]);
     if (status == DCL_OK && !terms->streams && !plan->local)
-        status = dcli_find_partners(operation, self, terms->node_count, &plan->partners);
+        status =
+            dcli_find_partners(operation, builder.own, builder.subscripts, self, terms->node_count, &plan->partners);
     if (status == DCL_OK && plan->chunk_count > 0 && !terms->pair)
         status = check_pool(&builder);
     if (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE)
@@ -267,25 +269,29 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     return DCL_OK;
 }
 
-/* For a FORALL: whether every access has the layout and the subscripts of the first output, so that each node reads and
- * writes only its own elements. */
+bool dcli_accesses_are_local(const dcli_operation *operation, const dcli_subscripts base[])
+{
+    const dcli_body *body = operation->body;
+    const dcli_layout *space = operation->operand[body->first_output].layout;
+    int first = 0;
+    bool local = true;
+    while (body->access[first].param != body->first_output)
+        first++;
+    for (int a = 0; a < body->access_count && local; a++)
+        local = dcli_subscripts_same(&base[a], &base[first]) &&
+                dcli_layout_same(operation->operand[body->access[a].param].layout, space);
+    return local;
+}
+
 bool dcli_operation_is_local(const dcli_operation *operation)
 {
+    dcli_subscripts own, base[DCLI_MAX_ACCESSES];
     if (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE || operation->kind == DCLI_OP_MOVE)
         return false;
     if (operation->kind != DCLI_OP_FORALL)
         return true;
-    const dcli_body *body = operation->body;
-    const dcli_layout *space = operation->operand[body->first_output].layout;
-    dcli_subscripts own, subscripts, first = {.rank = 0};
-    for (int a = 0; a < body->access_count && first.rank == 0; a++)
-        if (body->access[a].param == body->first_output &&
-            dcli_operation_subscripts(operation, a, &own, &first) != DCL_OK)
+    for (int a = 0; a < operation->body->access_count; a++)
+        if (dcli_operation_subscripts(operation, a, &own, &base[a]) != DCL_OK)
             return false;
-    for (int a = 0; a < body->access_count; a++)
-        if (dcli_operation_subscripts(operation, a, &own, &subscripts) != DCL_OK ||
-            !dcli_subscripts_same(&subscripts, &first) ||
-            !dcli_layout_same(operation->operand[body->access[a].param].layout, space))
-            return false;
-    return true;
+    return dcli_accesses_are_local(operation, base);
 }

@@ -663,6 +663,7 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     dcl_status status = dcli_find_sources(builder);
     if (status == DCL_OK)
         status = look_at_accesses(builder);
+    builder->local = status == DCL_OK && dcli_accesses_are_local(operation, builder->subscripts);
     if (status != DCL_OK || dcli_layout_place(layout, builder->self) < 0 || dcli_box_is_empty(&operation->box))
         return status;
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);
@@ -670,7 +671,7 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
         return DCL_OK;
     int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
     int64_t few = dcli_min(tiles, dcli_max(1, builder->terms->batch_bytes / dcli_max(1, tile_bytes)));
-    bool alone = is_alone(builder), at_once = alone || dcli_operation_is_local(operation);
+    bool alone = is_alone(builder), at_once = alone || builder->local;
     int64_t most = most_elements(builder);
     status = plan_batches(builder, tiles, at_once ? tiles : few, at_once ? INT64_MAX : most);
     if (status == DCL_OK && alone && staged_bytes(builder) > builder->terms->batch_bytes) {

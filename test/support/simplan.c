@@ -219,7 +219,11 @@ const char *sim_pair_differs(const dcli_plan *plan, const dcli_operation *operat
     const char *difference = NULL;
     if (plan->local) /* nobody plans it for others */
         return names(plan, peer) ? "locality" : NULL;
-    if (dcli_find_partners(operation, peer, terms->node_count, &partners) != DCL_OK)
+    dcli_subscripts own[DCLI_MAX_ACCESSES], base[DCLI_MAX_ACCESSES];
+    for (int a = 0; operation->kind == DCLI_OP_FORALL && a < operation->body->access_count; a++)
+        if (dcli_operation_subscripts(operation, a, &own[a], &base[a]) != DCL_OK)
+            abort();
+    if (dcli_find_partners(operation, own, base, peer, terms->node_count, &partners) != DCL_OK)
         abort();
     bool found = dcli_node_list_has(&partners, self);
     if (names(plan, peer) && !found && peer != terms->node_count)
