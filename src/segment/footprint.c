@@ -72,6 +72,8 @@ static bool span_of(const dcli_subscript *subscript, const dcl_box *space, span 
 {
     *out = (span){subscript->constant, subscript->constant, 0};
     for (int m = 0; m < space->rank; m++) {
+        if (subscript->coef[m] == 0)
+            continue;
         dcli_wide first = (dcli_wide)subscript->coef[m] * space->start[m];
         dcli_wide step = (dcli_wide)subscript->coef[m] * space->stride[m], length;
         if (__builtin_mul_overflow(step, (dcli_wide)space->count[m] - 1, &length) ||

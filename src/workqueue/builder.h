@@ -123,10 +123,6 @@ dcl_status dcli_builder_chunks(dcli_builder *builder);
 /** At the end: number the chunks of each stream in the order of the plan. */
 dcl_status dcli_builder_number_chunks(dcli_builder *builder);
 
-/** For a FORALL: whether every access has the layout and the subscripts of the first output, so that each node reads and
- *  writes only its own elements. @param base  [accesses] as of dcli_operation_subscripts() */
-bool dcli_accesses_are_local(const dcli_operation *operation, const dcli_subscripts base[]);
-
 /** Whether the plan contains what the planned node exchanges with a peer. */
 static inline bool dcli_plans_with(const dcli_builder *builder, int peer)
 {

@@ -7,7 +7,7 @@
 #include "resmap/elements.h"
 #include "segment/image.h"
 #include "segment/preimage.h"
-#include "workqueue/directory.h"
+#include "workqueue/plan.h"
 
 /* The search for the partners of one node in a loop body. */
 struct search {
@@ -86,13 +86,6 @@ static dcl_status add_region(struct search *search, const struct touched *touche
                                                                       : DCL_OK;
 }
 
-/* Whether an access touches, at every index, the element of the node that computes it, like `first`, the subscripts of
- * the first output. */
-static bool is_at_home(const struct search *search, const struct touched *touched, const dcli_subscripts *first)
-{
-    return dcli_subscripts_same(touched->base, first) && dcli_layout_same(touched->operand->layout, search->space);
-}
-
 /* List the regions of this node's part that an access may touch. */
 static dcl_status find_regions(struct search *search, int a, struct touched *touched)
 {
@@ -106,14 +99,14 @@ static dcl_status find_regions(struct search *search, int a, struct touched *tou
     return dcli_layout_regions(layout, search->self, touched->wraps ? &whole : &foot, &search->regions);
 }
 
-static dcl_status add_access(struct search *search, int a, const dcli_subscripts *first)
+static dcl_status add_access(struct search *search, int a)
 {
     const dcli_operation *operation = search->operation;
     struct touched touched = {.operand = &operation->operand[operation->body->access[a].param],
                               .own = &search->own[a],
                               .base = &search->base[a]};
     const dcli_layout *layout = touched.operand->layout;
-    if (is_at_home(search, &touched, first) || dcli_layout_place(layout, search->self) < 0)
+    if (dcli_access_is_home(operation, search->base, a) || dcli_layout_place(layout, search->self) < 0)
         return DCL_OK;
     if (dcli_layout_is_shuffled(layout)) /* its elements are needed everywhere */
         return add_computing(search, &operation->box);
@@ -127,15 +120,12 @@ static dcl_status search_accesses(struct search *search)
 {
     const dcli_operation *operation = search->operation;
     const dcli_body *body = operation->body;
-    int first = 0;
     dcl_status status = DCL_OK;
-    while (body->access[first].param != body->first_output)
-        first++;
     for (int d = 0; d < operation->box.rank; d++)
         search->gaps[d] = operation->operand[body->first_output].view != NULL || operation->box.stride[d] != 1 ||
                           !dcli_layout_is_dense(search->space, d);
     for (int a = 0; a < body->access_count && status == DCL_OK && !has_all(search); a++)
-        status = add_access(search, a, &search->base[first]);
+        status = add_access(search, a);
     return status;
 }
 

@@ -269,18 +269,15 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
     return DCL_OK;
 }
 
-bool dcli_accesses_are_local(const dcli_operation *operation, const dcli_subscripts base[])
+bool dcli_access_is_home(const dcli_operation *operation, const dcli_subscripts base[], int a)
 {
     const dcli_body *body = operation->body;
-    const dcli_layout *space = operation->operand[body->first_output].layout;
     int first = 0;
-    bool local = true;
     while (body->access[first].param != body->first_output)
         first++;
-    for (int a = 0; a < body->access_count && local; a++)
-        local = dcli_subscripts_same(&base[a], &base[first]) &&
-                dcli_layout_same(operation->operand[body->access[a].param].layout, space);
-    return local;
+    return dcli_subscripts_same(&base[a], &base[first]) &&
+           dcli_layout_same(operation->operand[body->access[a].param].layout,
+                            operation->operand[body->first_output].layout);
 }
 
 bool dcli_operation_is_local(const dcli_operation *operation)
@@ -293,5 +290,8 @@ bool dcli_operation_is_local(const dcli_operation *operation)
     for (int a = 0; a < operation->body->access_count; a++)
         if (dcli_operation_subscripts(operation, a, &own, &base[a]) != DCL_OK)
             return false;
-    return dcli_accesses_are_local(operation, base);
+    for (int a = 0; a < operation->body->access_count; a++)
+        if (!dcli_access_is_home(operation, base, a))
+            return false;
+    return true;
 }

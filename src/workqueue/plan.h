@@ -193,5 +193,8 @@ dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box
 /** Whether no node needs anything of another for this operation, found without planning it: then plans of other nodes
  *  need not be made. A "no" may be wrong, a "yes" never is. */
 bool dcli_operation_is_local(const dcli_operation *operation);
+/** Whether an access of a FORALL has the layout and the subscripts of the first output, so that each node accesses only
+ *  its own elements. @param base  [accesses] as of dcli_operation_subscripts() */
+bool dcli_access_is_home(const dcli_operation *operation, const dcli_subscripts base[], int a);
 
 #endif

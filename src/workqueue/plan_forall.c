@@ -663,7 +663,9 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     dcl_status status = dcli_find_sources(builder);
     if (status == DCL_OK)
         status = look_at_accesses(builder);
-    builder->local = status == DCL_OK && dcli_accesses_are_local(operation, builder->subscripts);
+    builder->local = status == DCL_OK;
+    for (int a = 0; a < operation->body->access_count && builder->local; a++)
+        builder->local = dcli_access_is_home(operation, builder->subscripts, a);
     if (status != DCL_OK || dcli_layout_place(layout, builder->self) < 0 || dcli_box_is_empty(&operation->box))
         return status;
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);
