@@ -3,7 +3,9 @@
  * No device takes part: the cluster only plans. Timed are the owner and offset of elements at random, the boxes of one
  * node, and what dcl_call_explain() and dcl_call_report() take for one node and for all of them together, for a sum and
  * for a transposed sum. Bytes are compared first with a loop over all pieces. The ratio is that to the limit that each is
- * held to; those without one are for orientation.
+ * held to; those without one are for orientation. Last, dcl_call_explain() of one node at 10 to 10,000 nodes whose shares
+ * under `block` are equal: the limit is twice the time at 10. (What a node plans of others is timed by
+ * test/workqueue/scale_test.c.)
  *
  *     planning [rounds]      rounds: 11 if not given, of what concerns one node */
 #include <inttypes.h>
@@ -192,6 +194,37 @@ static void boxes(const struct scene *scene)
     print(scene, "boxes of one node", 1e3 * median(values), "ms", 0);
 }
 
+/* Explain one node of clusters of 10 to 10,000 nodes, each with a block of about 500 x 500 elements. */
+static void equal_shares(const char *name, const char *body)
+{
+    double first = 0;
+    for (int nodes = 10; nodes <= NODES; nodes *= 10) {
+        double values[MOST_ROUNDS];
+        int64_t side = 500;
+        while (side * side < INT64_C(250000) * nodes)
+            side += 500;
+        dcl_cluster *cluster = dcl_open_plan(nodes);
+        dcl_map *map = dcl_map_parse(cluster, "block");
+        dcl_grid grid = dcl_grid_2d(DCL_FLOAT, side, side);
+        dcl_array *C = dcl_agile(grid, map), *A = dcl_agile(grid, map), *B = dcl_agile(grid, map);
+        dcl_arg args[] = {DCL_OUT_AS("C", C), DCL_IN_AS("A", A), DCL_IN_AS("B", B)};
+        dcl_counters counters;
+        check(C != NULL && A != NULL && B != NULL, "making arrays");
+        for (int r = 0; r < rounds; r++) {
+            double begin = now();
+            check(dcl_call_explain(DCL_CALL_BODY_N(cluster, NULL, body, 3, args), nodes / 2, &counters) == DCL_OK,
+                  "explaining");
+            values[r] = 1e6 * (now() - begin);
+        }
+        double time = median(values);
+        first = nodes == 10 ? time : first;
+        printf("%s, block, %d nodes, explain of one node (%" PRId64 " bytes moved): %.3g us, limit %.3g, ratio %.3g\n",
+               name, nodes, counters.bytes_moved, time, 2 * first, time / (2 * first));
+        dcl_release(map);
+        check(dcl_close(cluster) == DCL_OK, "closing");
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -213,5 +246,8 @@ int main(int argc, char **argv)
             explain_all(&scene, body);
         close_scene(&scene);
     }
+    equal_shares(names[0], bodies[0]);
+    equal_shares(names[1], bodies[1]);
+    equal_shares("5-point stencil", "C(i,j) = A(i,j) + B(i-1,j) + B(i+1,j) + B(i,j-1) + B(i,j+1);");
     return 0;
 }
