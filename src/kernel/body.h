@@ -208,11 +208,6 @@ void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[
  *  @return DCL_OK; DCL_ERR_NOMEM: the rows are valid, joined or not. */
 dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out);
 
-/** Turn axes of a row of a blind body into one, the last of them, where every access continues from line to line: so a
- *  CPU runs one long loop instead of many short ones. The elements and their order stay the same; START and STRIDE mean
- *  nothing afterwards. */
-void dcli_row_flatten(const dcli_body *body, int64_t row[]);
-
 /** Whether dcl_straight may run a row: accesses that are contiguous along some axis and depend on the innermost one
  *  have step 1 along that. */
 bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);

@@ -1,6 +1,5 @@
-/* kernel/join.c - join rows, and the axes of a row. A blind body does not depend on which element it computes, so its
- * rows are regarded only as counts and steps in memory: rows are joined if they form a regular pattern, axes if all
- * elements follow each other. */
+/* kernel/join.c - join rows. A blind body does not depend on which element it computes, so its rows are regarded only
+ * as counts and steps in memory, and joined if they form a regular pattern. */
 #include "segment/join.h"
 #include "kernel/inside.h"
 
@@ -39,28 +38,4 @@ dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], 
                               .still = still,
                               .near = near};
     return dcli_patterns_join(&patterns, rows, count_in_out);
-}
-
-/* Whether every access reaches the elements of axis `outer`, line by line, by continuing along axis `inner`. */
-static bool continues(const dcli_body *body, const int64_t row[], int outer, int inner)
-{
-    const int64_t *count = row + dcli_row_at(body, DCLI_ROW_COUNT, 0);
-    for (int a = 0; a < body->access_count; a++) {
-        const int64_t *step = row + dcli_row_at(body, DCLI_ROW_STEP, a);
-        if (body->access[a].reach != DCLI_REACH_AFFINE || step[outer] != step[inner] * count[inner])
-            return false;
-    }
-    return true;
-}
-
-void dcli_row_flatten(const dcli_body *body, int64_t row[])
-{
-    int64_t *count = row + dcli_row_at(body, DCLI_ROW_COUNT, 0);
-    for (int m = body->space_rank - 2, inner = m + 1; m >= 0; m--)
-        if (count[m] != 1 && continues(body, row, m, inner)) {
-            count[inner] *= count[m];
-            count[m] = 1;
-        } else if (count[m] != 1) {
-            inner = m;
-        }
 }

@@ -201,10 +201,8 @@ static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int le
 }
 
 /* Cut a row into rows of a size that suits the device, and add them to the launch. On a GPU it stays one row, or
- * lengthens one.
- * @param flatten  the body is blind and not checked. @return DCL_OK or DCL_ERR_NOMEM. */
-static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[],
-                          bool flatten)
+ * lengthens one. @return DCL_OK or DCL_ERR_NOMEM. */
+static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
     int rank = body->space_rank, length = dcli_row_length(body);
     const int64_t *all = whole + dcli_row_at(body, DCLI_ROW_COUNT, 0);
@@ -221,8 +219,6 @@ static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli
         if (row == NULL)
             return DCL_ERR_NOMEM;
         dcli_row_part(body, whole, cut.lo, cut.count, row);
-        if (flatten)
-            dcli_row_flatten(body, row);
     }
     return turns ? take_turns(launch->row + before * length, launch->row_count - before, traits->shares, length)
                  : DCL_OK;
@@ -246,7 +242,7 @@ dcl_status dcli_rows_add(const dcli_operation *operation, const dcli_traits *tra
     dcli_launch *launch = launch_for(waits ? waiting : lowered, variant, bindings, body->access_count);
     if (launch == NULL)
         return DCL_ERR_NOMEM;
-    return waits ? put_row(launch, length, whole) : cut_row(traits, body, launch, whole, false);
+    return waits ? put_row(launch, length, whole) : cut_row(traits, body, launch, whole);
 }
 
 dcl_status dcli_rows_end(const dcli_body *body, const dcli_traits *traits, dcli_lowered *waiting, dcli_lowered *lowered)
@@ -259,7 +255,7 @@ dcl_status dcli_rows_end(const dcli_body *body, const dcli_traits *traits, dcli_
             const int64_t *row = launch->row + r * dcli_row_length(body);
             launch->variant = dcli_row_is_unit(body, row) ? DCLI_VARIANT_UNIT : DCLI_VARIANT_ANY;
             dcli_launch *target = dcli_launch_like(lowered, launch, body->access_count);
-            status = target != NULL ? cut_row(traits, body, target, row, true) : DCL_ERR_NOMEM;
+            status = target != NULL ? cut_row(traits, body, target, row) : DCL_ERR_NOMEM;
         }
     }
     return status;
