@@ -178,6 +178,7 @@ static void print_timeline(const cli_timeline *trace)
 
 static void print_missing(const cli_timeline *trace)
 {
+    char text[CLI_TIME_BYTES];
     for (int p = 0; p < trace->peer_count; p++) {
         const cli_peer *peer = &trace->peer[p];
         if (peer->missing[0] != '\0')
@@ -186,7 +187,8 @@ static void print_missing(const cli_timeline *trace)
             printf("%s: its first %" PRId64 " events were dropped; a larger DCL_TRACE_BYTES keeps more\n", peer->name,
                    peer->dropped);
         if (peer->clock_error_us > 0)
-            printf("%s: its times may be wrong by %.3g us\n", peer->name, peer->clock_error_us);
+            printf("%s: its times may be wrong by %s\n", peer->name,
+                   cli_time((int64_t)(1000 * peer->clock_error_us), text));
     }
 }
 

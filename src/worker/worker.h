@@ -47,7 +47,7 @@ typedef struct dcli_host_hooks {
     void (*broken)(void *user, dcl_status status, const char *sentence);
     /** A node's counters [DCLI_MSG_COUNTERS], as requested. */
     void (*counted)(void *user, int node, const int64_t counters[]);
-    /** A node's events, as requested. @param asked_ns, received_ns  when it was asked, and when it has answered. */
+    /** A node's events, as requested. @param received_ns  when the answer arrived. */
     void (*traced)(void *user, int node, const dcli_msg_traced *traced, int64_t received_ns);
     /** A node is lost. The other nodes have been told, and the sentence has been logged: it names the node, and says
      *  how it was lost. */
