@@ -80,9 +80,14 @@ dcli_traced_batch *dcli_trace_launch(dcli_worker *worker)
 static void note_times(void *user, uint64_t ticket, int64_t begin_ns, int64_t end_ns)
 {
     dcli_as_node *own = ((dcli_worker *)user)->as_node;
-    int64_t r = own->running_first;
-    while (r < own->running_count && own->running[r].ticket < ticket)
-        r++;
+    int64_t r = own->running_first, end = own->running_count;
+    while (r < end) { /* there may be a thousand; their tickets ascend */
+        int64_t middle = r + (end - r) / 2;
+        if (own->running[middle].ticket < ticket)
+            r = middle + 1;
+        else
+            end = middle;
+    }
     dcli_traced_batch *traced = r < own->running_count ? own->running[r].traced : NULL;
     if (traced == NULL || ticket < traced->first_ticket)
         return;
