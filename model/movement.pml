@@ -12,6 +12,8 @@
  *   -DCLOSE_EARLY   the program may close after any operation
  *   -DFAIL_OP= -DFAIL_NODE=   tasks of that operation on that node may fail, at their start or in the middle
  *   -DLOSE=     this node may be lost, at any time; the others notice it at any time after
+ *   -DLEND      nodes lend batches to each other (lending.pml), with its own parameters
+ *   -DJOIN= -DJOIN_AT=   this node takes part only from that operation on
  *   -DBREAK_...     one rule left out: spin must find an error
  */
 #ifndef N
@@ -40,6 +42,10 @@
 
 #ifndef ON
 #define ON(s, p) true /* storage s has a part on node p */
+#endif
+
+#if defined(LEND) && !defined(LENDABLE)
+#define LENDABLE(n) ((n) == 1)
 #endif
 
 #define NONE STORAGES /* a storage that nobody owns: its tables stay zero */
@@ -127,15 +133,24 @@ byte chosen[ROW];           /* for PROGRAM_ANY: the kind of each operation */
 #ifdef LOSE
 bool dead;    /* node LOSE is no more: it takes no step, its part stays as it is */
 bool lost[P]; /* this peer has noticed it */
-#define GONE(r) ((r) == LOSE && lost[me])
+#define IS_LOST_TO_ME(r) ((r) == LOSE && lost[me])
 #define IS_DEAD(r) ((r) == LOSE && dead)
 #define NAMES_LOST(s) ((s) != NONE && ON(s, LOSE))
 /* An operation that cannot be done without the lost node: it names an array with a part there. */
 #define MISSES(n) (NAMES_LOST(near[n]) || NAMES_LOST(far[n]) || NAMES_LOST(out[n]) || NAMES_LOST(second[n]))
 #else
-#define GONE(r) false
+#define IS_LOST_TO_ME(r) false
 #define IS_DEAD(r) false
 #endif
+
+/* The news that a node joins comes with the first operation in which it takes part. Until then nobody waits for it, and
+ * what it sends is kept. */
+#ifdef JOIN
+#define NOT_JOINED(r) ((r) == JOIN && seen[me] < JOIN_AT)
+#else
+#define NOT_JOINED(r) false
+#endif
+#define GONE(r) (IS_LOST_TO_ME(r) || NOT_JOINED(r))
 #ifdef BREAK_OUTCOME_LATE
 byte unreported[P]; /* bit n: a task of n failed, and its node works on without knowing */
 #endif
@@ -164,7 +179,7 @@ hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
 
 /* ---- The rules. `me` decides; n is the operation in question, r any other peer. ---- */
 
-#define BATCH_NEEDS(n, p) (T_UPTO(p, me, (n)-1) + (SENDS(n, p, me) -> (shared[n] -> 1 : batch[me] + 1) : 0))
+#define BATCH_NEEDS(n, b, p) (T_UPTO(p, me, (n)-1) + (SENDS(n, p, me) -> (shared[n] -> 1 : (b) + 1) : 0))
 #define BATCH_OWES(n, p) (U_UPTO(me, p, (n)-1) + (WRITES_FAR(n, me, p) -> (batch[me] + 1) * pieces[n] : 0))
 
 /* Outputs of r on storage s of operations before n are in me's part. */
@@ -196,10 +211,12 @@ hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
 #define READABLE(n, r) (GONE(r) || !READS(n, r, me) || !PLACED(r, me) || READY(r) >= VERSION(far[n], r, n))
 #endif
 
-#define INPUTS_HERE(r) (GONE(r) || got[PAIR(r, me)] >= BATCH_NEEDS(op[me], r))
-#define MAY_START(r)                                                                                                   \
-    (INPUTS_HERE(r) && READABLE(op[me], r) && OUTPUTS_IN(near[op[me]], r, op[me]) &&                                   \
-     OUTPUTS_IN(out[op[me]], r, op[me]) && READERS_THROUGH(out[op[me]], r, op[me]))
+#define INPUTS_OF(b, r) (GONE(r) || got[PAIR(r, me)] >= BATCH_NEEDS(op[me], b, r))
+#define INPUTS_HERE(r) INPUTS_OF(batch[me], r)
+#define OPERATION_MAY_START(r)                                                                                         \
+    (READABLE(op[me], r) && OUTPUTS_IN(near[op[me]], r, op[me]) && OUTPUTS_IN(out[op[me]], r, op[me]) &&               \
+     READERS_THROUGH(out[op[me]], r, op[me]))
+#define MAY_START(r) (INPUTS_HERE(r) && OPERATION_MAY_START(r))
 
 #ifdef BREAK_LATE_FAILURE
 #define READS_STORAGE(n) ((near[n] != NONE -> BIT(near[n]) : 0) | (far[n] != NONE -> BIT(far[n]) : 0))
@@ -268,6 +285,8 @@ hidden byte x, y, z, s, c, m, truth; /* scratch, used within one step */
 /* Whether a batch that starts now and copies is the last one of its operation to read other parts. */
 #ifdef BREAK_DONE_FIRST
 #define READS_LAST (batch[me] == 0)
+#elif defined(LEND)
+#define READS_LAST ((over[me] | BIT(batch[me])) == ALL_BATCHES(op[me]))
 #else
 #define READS_LAST (batch[me] == batches[op[me]] - 1)
 #endif
@@ -333,7 +352,11 @@ inline send(r, kind_, n_, v_, bad_)
 /* Hearing is a step, and leaves a trace, only where it can matter: lines that nobody listens to multiply the states. */
 #define CLOSING (me == HOST -> closed : STOP != 0)
 #define HEEDS_CREDITS(r) (CLOSING || sent[PAIR(me, r)] < U_UPTO(me, r, K))
+#ifdef JOIN
+#define HEEDS_MARKS(r) (CLOSING || SHARE_PARTS(me, r) || me == HOST)
+#else
 #define HEEDS_MARKS(r) (CLOSING || SHARE_PARTS(me, r))
+#endif
 #define NEWS(r)                                                                                                        \
     (GRANTED(r) != granted[PAIR(me, r)] || (HEEDS_CREDITS(r) && CREDITED(r) != RETURNED(me, r)) ||                     \
      (HEEDS_MARKS(r) && (DONE(r) != done[r] || READY(r) != ready[r])) || (told[r] & ~failed[me]) ||                    \
@@ -369,12 +392,14 @@ inline hear(r)
 #define HEAR(r)
 #endif
 
+#include "lending.pml"
+
 /* Pass operations without own batches; move and publish the watermarks. What a failure means for an operation is said
  * also by nodes that have no tasks in it: those that have may read good parts only, and not have heard. */
 inline settle()
 {
     do
-    :: op[me] <= seen[me] && (batch[me] == batches[op[me]] || !HAS_TASKS(op[me], me)) ->
+    :: op[me] <= seen[me] && ((batch[me] == batches[op[me]] && NOTHING_LENT) || !HAS_TASKS(op[me], me)) ->
 #ifndef BREAK_ONLY_TASKS_TELL
         if
         :: KNOWN_FAILED(op[me]) -> learn_failure(me, op[me])
@@ -389,9 +414,11 @@ inline settle()
 #endif
         done[me] = op[me];
         op[me]++;
-        batch[me] = 0
+        batch[me] = 0;
+        begin_operation()
     :: else -> break
     od;
+    DONE_WITHOUT_LENT
     do
     :: HAS_ENDED(ready[me] + 1) && EVERY(ALL_OUTPUTS_IN) ->
         ready[me]++;
@@ -447,10 +474,26 @@ inline write_own(check_before, value)
 
 /* What this batch reads of z has come: it always has, unless z is lost. */
 #ifdef LOSE
-#define CAME(z) (got[PAIR(z, me)] > T_UPTO(z, me, op[me] - 1) + (shared[op[me]] -> 0 : batch[me]))
+#define CAME(z, b) (got[PAIR(z, me)] > T_UPTO(z, me, op[me] - 1) + (shared[op[me]] -> 0 : (b)))
 #else
-#define CAME(z) true
+#define CAME(z, b) true
 #endif
+
+inline give_chunks_back(b)
+{
+    for (z : 0 .. N - 1) {
+        if
+        :: SENDS(op[me], z, me) && CAME(z, b) ->
+#ifdef BREAK_NO_DRAIN
+            pool[me] = (pool[me] > 0 -> pool[me] - 1 : 0)
+#else
+            assert(pool[me] > 0);
+            pool[me]--
+#endif
+        :: else
+        fi
+    }
+}
 
 /* A batch ends when all its outputs are out: its chunks are given back only then, scratch outputs lie among them. */
 inline finish_when_sent()
@@ -458,23 +501,11 @@ inline finish_when_sent()
     if
     :: EVERY(OWES_NOTHING) ->
         if
-        :: !shared[op[me]] || batch[me] == batches[op[me]] - 1 ->
-            for (z : 0 .. N - 1) {
-                if
-                :: SENDS(op[me], z, me) && CAME(z) ->
-#ifdef BREAK_NO_DRAIN
-                    pool[me] = (pool[me] > 0 -> pool[me] - 1 : 0)
-#else
-                    assert(pool[me] > 0);
-                    pool[me]--
-#endif
-                :: else
-                fi
-            }
+        :: !shared[op[me]] || batch[me] == batches[op[me]] - 1 -> give_chunks_back(batch[me])
         :: else
         fi;
         phase[me] = IDLE;
-        batch[me]++;
+        next_own_batch();
         settle()
     :: else
     fi
@@ -605,6 +636,7 @@ inline notice()
     :: phase[me] == WRITING -> finish_when_sent()
     :: else
     fi;
+    lose_lent();
     settle()
 }
 
@@ -617,13 +649,13 @@ inline notice()
     }                                                                                                                  \
     :: d_step { me == LOSE && !dead && phase[me] != ENDED -> dead = true };                                            \
         break
-#define HAS_COME(r) (!SENDS(op[me], r, me) || got[PAIR(r, me)] >= BATCH_NEEDS(op[me], r))
+#define HAS_COME(r) (!SENDS(op[me], r, me) || got[PAIR(r, me)] >= BATCH_NEEDS(op[me], batch[me], r))
 #else
 #define LOSSES
 #define HAS_COME(r) true
 #endif
 
-#define BATCH_WAITS (phase[me] == IDLE && op[me] <= seen[me])
+#define BATCH_WAITS (phase[me] == IDLE && op[me] <= seen[me] && OWN_BATCH_WAITS)
 #define MAY_FAIL(n) (FAIL_OP == (n) && FAIL_NODE == me)
 
 /* The read rule and the write rule hold. */
@@ -658,7 +690,13 @@ inline skip_batch()
 #ifdef BREAK_STOP_AT_ONCE
 #define AT_REST true
 #else
-#define AT_REST (EVERY(THROUGH) && EVERY(CREDITS_HOME))
+#define AT_REST (EVERY(THROUGH) && EVERY(CREDITS_HOME) && LENT_AT_REST)
+#endif
+
+#ifdef JOIN /* a node joins when everything before is over, and takes no step earlier */
+#define MAY_CALL (!closed && seen[me] < K && (seen[me] + 1 != JOIN_AT || EVERY(THROUGH)))
+#else
+#define MAY_CALL (!closed && seen[me] < K)
 #endif
 
 proctype Peer(byte me)
@@ -667,9 +705,12 @@ proctype Peer(byte me)
     byte n, v;
     bool bad;
 
+#ifdef JOIN
+    me != JOIN || seen[HOST] >= JOIN_AT;
+#endif
     do
     :: d_step { /* the host makes a call; elsewhere a descriptor arrives, whenever it likes */
-        (me == HOST -> !closed && seen[me] < K : seen[me] < seen[HOST]) ->
+        (me == HOST -> MAY_CALL : seen[me] < seen[HOST]) ->
         seen[me]++;
         if
         :: me == HOST && seen[me] == K -> closed = true
@@ -687,6 +728,8 @@ proctype Peer(byte me)
     EACH(COMMIT)
     EACH(EMIT)
     EACH(GRANT)
+    EACH(LENDING)
+    LENDING_ALONE
     :: d_step { BATCH_STARTS && MAY_READ_ON -> start_batch(); skip }
 #if defined(COPIES) || defined(BREAK_DONE_EARLY)
     :: d_step {
@@ -739,6 +782,7 @@ proctype Peer(byte me)
     }
     :: d_step { me != HOST && phase[me] == IDLE && STOP == seen[me] + 1 && AT_REST -> phase[me] = ENDED }
     :: phase[me] == ENDED -> break
+    REFUSAL
     od
 }
 
@@ -898,14 +942,22 @@ init
     byte choice;
     CHOOSE_PROGRAM
 #endif
+    CHOOSE_RECALLS
     d_step {
         THE_PROGRAM
         tabulate_streams();
         tabulate_storages();
         tabulate_failures();
         for (x : 0 .. P - 1) {
-            op[x] = 1
+            op[x] = 1;
+            NO_LENT_BATCH(x)
         }
+#ifdef JOIN
+        op[JOIN] = JOIN_AT;
+        seen[JOIN] = JOIN_AT - 1;
+        done[JOIN] = JOIN_AT - 1;
+        ready[JOIN] = JOIN_AT - 1
+#endif
     }
     atomic {
         run Peer(0);
@@ -915,5 +967,5 @@ init
 #endif
         run Peer(HOST)
     }
-    d_step { _nr_pr == 1 -> check_end() }
+    d_step { _nr_pr == 1 -> CHECK_END }
 }

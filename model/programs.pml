@@ -173,6 +173,69 @@
     OP(2, 3, 1, 1, 1, RIGHT, 2, NONE, 0, 1, false)                                                                     \
     OP(3, 3, 1, 2, NONE, 0, 1, NONE, 0, 1, false)
 
+#elif defined(PROGRAM_LEND)
+/* Node 0 has three batches, which read its own part and the next node's; then both parts are overwritten; the other
+ * node reads the result. */
+#define K 3
+#define STORAGES 2
+#define CELLS 3
+#define THE_PROGRAM                                                                                                    \
+    OP(1, 1, 3, 0, 0, RIGHT, 1, NONE, 0, 1, false)                                                                     \
+    OP(2, ALL_NODES, 1, NONE, NONE, 0, 0, NONE, 0, 1, false)                                                           \
+    OP(3, 2, 1, NONE, 1, 1, 0, NONE, 0, 1, false)
+
+#elif defined(PROGRAM_LEND_TWICE)
+/* Two operations whose batches may be lent, one after the other on the same parts; the other node reads the result. */
+#define K 3
+#define STORAGES 2
+#define CELLS 2
+#define LENDABLE(n) ((n) == 1 || (n) == 2)
+#define THE_PROGRAM                                                                                                    \
+    OP(1, 1, 2, 0, NONE, 0, 1, NONE, 0, 1, false)                                                                      \
+    OP(2, 1, 2, 1, NONE, 0, 0, NONE, 0, 1, false)                                                                      \
+    OP(3, 2, 1, NONE, 0, 1, 1, NONE, 0, 1, false)
+
+#elif defined(PROGRAM_LEND_BOTH)
+/* Every node has batches to lend, which update its own part and read the next one's; that is overwritten. */
+#define K 2
+#define STORAGES 2
+#define CELLS 2
+#define THE_PROGRAM                                                                                                    \
+    OP(1, ALL_NODES, 2, 1, 0, RIGHT, 1, NONE, 0, 1, false)                                                             \
+    OP(2, ALL_NODES, 1, NONE, 1, RIGHT, 0, NONE, 0, 1, false)
+
+#elif defined(PROGRAM_LEND_FILL)
+/* Batches without inputs, so that a thief has nothing to read in place even where it could; then the result is read. */
+#define K 2
+#define STORAGES 2
+#define CELLS 3
+#define THE_PROGRAM                                                                                                    \
+    OP(1, 1, 3, NONE, NONE, 0, 1, NONE, 0, 1, false)                                                                   \
+    OP(2, ALL_NODES, 1, NONE, 1, RIGHT, 0, NONE, 0, 1, false)
+
+#elif defined(PROGRAM_LEND_JOIN)
+/* A node joins at operation 2, whose batches another one has; these read what was made before. */
+#define K 3
+#define STORAGES 3
+#define CELLS 3
+#define ON(s, p) ((s) == 2 || (p) == 0)
+#define LENDABLE(n) ((n) == 2)
+#define THE_PROGRAM                                                                                                    \
+    OP(1, 1, 1, NONE, NONE, 0, 0, NONE, 0, 1, false)                                                                   \
+    OP(2, 1, 3, 0, NONE, 0, 1, NONE, 0, 1, false)                                                                      \
+    OP(3, ALL_NODES, 1, NONE, 1, RIGHT, 2, NONE, 0, 1, false)
+
+#elif defined(PROGRAM_LEND_LOSS)
+/* What node 0 alone has is updated in three batches; their input is overwritten; the result is overwritten and read. */
+#define K 3
+#define STORAGES 2
+#define CELLS 3
+#define ON(s, p) ((p) == 0)
+#define THE_PROGRAM                                                                                                    \
+    OP(1, 1, 3, 0, NONE, 0, 1, NONE, 0, 1, false)                                                                      \
+    OP(2, 1, 1, 1, NONE, 0, 0, NONE, 0, 1, false)                                                                      \
+    OP(3, 1, 1, NONE, NONE, 0, 1, NONE, 0, 1, false)
+
 #elif defined(PROGRAM_ANY)
 /* Every program of ANY_LENGTH operations of eight kinds on two storages. */
 #define K ANY_LENGTH
