@@ -260,7 +260,12 @@ static dcl_status write_file(dcl_cluster *cluster)
 
 void dcli_cluster_trace_gather(dcl_cluster *cluster)
 {
-    if (cluster->trace != NULL && cluster->pool != NULL && cluster->broken == DCL_OK)
+    if (cluster->trace == NULL || cluster->pool == NULL)
+        return;
+    pthread_mutex_lock(&cluster->lock);
+    bool works = cluster->broken == DCL_OK;
+    pthread_mutex_unlock(&cluster->lock);
+    if (works)
         gather(cluster);
 }
 

@@ -44,7 +44,7 @@ typedef struct dcli_trace_source {
     const dcli_traced_peer *peer;
 } dcli_trace_source;
 
-/** Write a trace as JSON. Source: Trace Event Format, Google, 2016.
+/** Write a trace as JSON. The rings record nothing from now on. Source: Trace Event Format, Google, 2016.
  *  @param count    number of peers; the last one is the program.
  *  @param program  the number that events of nodes have as `peer` for the program.
  *  @param zero_ns  the program's clock at the file's time 0.

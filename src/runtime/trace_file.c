@@ -389,6 +389,9 @@ static dcl_status put_events(struct writer *writer, int peer)
 dcl_status dcli_trace_write(FILE *file, int count, const dcli_trace_source source[], int program, int64_t zero_ns)
 {
     struct writer writer = {.file = file, .count = count, .source = source, .program = program, .zero_ns = zero_ns};
+    for (int p = 0; p < count; p++) /* the thread of a node may hang in its driver, and return only now */
+        if (source[p].peer->ring != NULL)
+            dcli_trace_stop(source[p].peer->ring);
     dcl_status status = collect_sent(&writer);
     put_peers(&writer);
     for (int p = 0; p < count && status == DCL_OK; p++) {

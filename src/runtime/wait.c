@@ -272,7 +272,6 @@ static void on_broken(void *user, dcl_status status, const char *sentence)
     dcli_cluster_keep(cluster, status, sentence);
     pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&cluster->lock);
-    dcli_cluster_trace_write(cluster); /* the program may end without dcl_close() */
 }
 
 void dcli_cluster_hooks(dcl_cluster *cluster)

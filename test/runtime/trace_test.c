@@ -1,7 +1,9 @@
 /* test/runtime/trace_test.c - what a traced cluster writes, compared with what it has counted. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,4 +305,61 @@ Test(trace, file_joins_sent_and_arrived_and_divides_overlapping_events)
     free(text);
     for (int p = 0; p < 3; p++)
         dcli_trace_close(peer[p].ring);
+}
+
+/* ---- a thread records while the file is written ---------------------------------------------------------------------- */
+
+static atomic_bool writes;
+
+static void *add_events(void *user)
+{
+    while (writes)
+        dcli_trace_add(user, &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS, .begin_ns = 1, .end_ns = 2, .peer = -1});
+    return NULL;
+}
+
+/* The thread of a node that hung in its driver may return at any time. */
+Test(trace, file_has_as_many_events_as_it_says_though_a_thread_goes_on)
+{
+    dcli_traced_peer peer[2] = {{.is_same_clock = true, .ring = dcli_trace_open(1 << 20)},
+                                {.is_same_clock = true, .ring = dcli_trace_open(1 << 12)}};
+    dcli_trace_source source[2] = {{"A", "", &peer[0]}, {"", "", &peer[1]}};
+    pthread_t thread;
+    char *text = NULL, said[32];
+    size_t length;
+    writes = true;
+    cr_assert_eq(pthread_create(&thread, NULL, add_events, peer[0].ring), 0);
+    int64_t dropped, kept;
+    do
+        dcli_trace_count(peer[0].ring, &dropped, &kept);
+    while (kept < 100);
+    FILE *file = open_memstream(&text, &length);
+    cr_assert_eq(dcli_trace_write(file, 2, source, 1, 0), DCL_OK);
+    fclose(file);
+    writes = false;
+    pthread_join(thread, NULL);
+    snprintf(said, sizeof said, "\"events\":%" PRId64 ",", sum(text, 2, "kernels", ""));
+    cr_expect_not_null(strstr(text, said), "there are not %s", said);
+    free(text);
+    for (int p = 0; p < 2; p++)
+        dcli_trace_close(peer[p].ring);
+}
+
+Test(trace_on_device, of_a_cluster_that_broke_is_written_when_it_is_closed)
+{
+    make_folder();
+    dcl_config config = test_config(2);
+    config.trace = path;
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 100));
+    TEST_OK(dcl_forall(cluster, "A(i) = i;", DCL_OUT(A)));
+    TEST_OK(dcl_wait(cluster));
+    dcl_cluster *inside = TEST_INSIDE(cluster);
+    inside->hooks.broken(inside, DCL_ERR_NOMEM, "node 1: no memory");
+    cr_expect_eq(access(path, F_OK), -1, "the nodes still record");
+    cr_expect_eq(dcl_close(cluster), DCL_ERR_NOMEM);
+    char *text = read_all();
+    cr_expect_gt(sum(text, 2, "kernels", ""), 0);
+    free(text);
+    drop_folder();
 }
