@@ -1,5 +1,5 @@
-/* cli/trace_read.c - read a trace file: JSON, of which the order of fields and lines does not matter, except that it
- * begins as traces of DCL do. Source: RFC 8259; Trace Event Format, Google, 2016. */
+/* cli/trace_read.c - read a trace file: JSON, of which the order of fields and lines does not matter, with two
+ * exceptions: it begins as traces of DCL do, and dcl_peers comes before traceEvents. Source: RFC 8259; Trace Event Format, Google, 2016. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -129,8 +129,7 @@ static double take_number(struct reader *reader)
     return reader->failed ? 0 : value;
 }
 
-/* A number within limits, rounded. */
-static int64_t take_int(struct reader *reader, double least, double most, const char *expected)
+static double take_within(struct reader *reader, double least, double most, const char *expected)
 {
     char *at = reader->at;
     double value = take_number(reader);
@@ -139,7 +138,13 @@ static int64_t take_int(struct reader *reader, double least, double most, const 
         next(reader);
         refuse(reader, expected);
     }
-    return reader->failed ? 0 : (int64_t)llround(value);
+    return reader->failed ? 0 : value;
+}
+
+/* A number within limits, rounded. */
+static int64_t take_int(struct reader *reader, double least, double most, const char *expected)
+{
+    return llround(take_within(reader, least, most, expected));
 }
 
 static void skip_value(struct reader *reader);
@@ -195,6 +200,7 @@ static const char *next_field(struct reader *reader, bool *first)
 /* ---- peers -------------------------------------------------------------------------------------------------------- */
 
 static const double most_number = 9e15; /* the largest whole number that all programs read from JSON alike */
+static const double most_us = 1e14;     /* of a time: 3 years, so that sums of several times in ns fit into int64_t */
 
 static void take_peer(struct reader *reader, cli_peer *peer)
 {
@@ -211,7 +217,7 @@ static void take_peer(struct reader *reader, cli_peer *peer)
         else if (strcmp(field, "dropped") == 0)
             peer->dropped = take_int(reader, 0, most_number, "a number of events");
         else if (strcmp(field, "clock_error_us") == 0)
-            peer->clock_error_us = take_number(reader);
+            peer->clock_error_us = take_within(reader, 0, most_us, "at most 3 years, 1e14 us");
         else
             skip_value(reader);
     }
@@ -302,21 +308,23 @@ static bool take_event(struct reader *reader, const cli_timeline *trace, cli_eve
             take_kind(reader, event);
         else if (strcmp(field, "name") == 0)
             event->name = take_string(reader);
-        else if (timed && strcmp(field, "args") == 0)
+        else if (strcmp(field, "args") == 0) /* "ph" may come after it */
             take_details(reader, trace, event);
         else
             skip_value(reader);
     }
-    const double most_us = 1e12;
-    if (!reader->failed && timed &&
-        (event->kind == NULL || event->peer < 0 || duration < 0 || fabs(begin) > most_us || duration > most_us)) {
+    if (reader->failed || !timed)
+        return false;
+    bool is_whole = event->kind != NULL && event->peer >= 0 && duration >= 0;
+    if (!is_whole || fabs(begin) > most_us || duration > most_us) {
         reader->at = start;
         next(reader);
-        refuse(reader, "an event with pid, cat, ts and dur");
+        refuse(reader, is_whole ? "a ts and a dur of at most 3 years, 1e14 us" : "an event with pid, cat, ts and dur");
+        return false;
     }
-    event->begin = (int64_t)llround(begin * 1000);
-    event->end = event->begin + (int64_t)llround(duration * 1000);
-    return timed && !reader->failed;
+    event->begin = llround(begin * 1000);
+    event->end = event->begin + llround(duration * 1000);
+    return true;
 }
 
 static void take_events(struct reader *reader, cli_timeline *trace)
@@ -387,6 +395,8 @@ static void take_trace(struct reader *reader, cli_timeline *trace)
         if (strcmp(field, "dcl_peers") == 0 && trace->peer_count == 0)
             take_peers(reader, trace);
         else if (strcmp(field, "traceEvents") == 0) {
+            if (events)
+                refuse(reader, "one list of events");
             take_events(reader, trace);
             events = true;
         } else

@@ -40,12 +40,12 @@ static double x_of(const cli_timeline *trace, int64_t time)
 }
 
 /* A round number of ns of which 5 to 12 fit. */
-static double tick_of(const cli_timeline *trace)
+static int64_t tick_of(const cli_timeline *trace)
 {
     double span = trace->end > trace->begin ? (double)(trace->end - trace->begin) : 1;
     double power = pow(10, floor(log10(span / 5)));
     double steps = span / 5 / power;
-    return fmax(1, power * (steps >= 5 ? 5 : steps >= 2 ? 2 : 1));
+    return (int64_t)fmax(1, round(power * (steps >= 5 ? 5 : steps >= 2 ? 2 : 1)));
 }
 
 static void draw_axis(cli_svg *svg, const cli_timeline *trace, double bottom)
@@ -54,14 +54,15 @@ static void draw_axis(cli_svg *svg, const cli_timeline *trace, double bottom)
         double ns;
         const char *unit;
     } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-    double tick = tick_of(trace);
+    int64_t tick = tick_of(trace);
     int u = 0;
-    while (u < 3 && tick * 5 < units[u].ns)
+    while (u < 3 && (double)tick * 5 < units[u].ns)
         u++;
-    for (double at = ceil((double)trace->begin / tick) * tick; at <= (double)trace->end; at += tick) {
-        double x = x_of(trace, (int64_t)at);
+    int64_t first = trace->begin / tick * tick; /* whole numbers: a double may be too coarse to be moved by a tick */
+    for (int64_t at = first < trace->begin ? first + tick : first; at <= trace->end; at += tick) {
+        double x = x_of(trace, at);
         cli_svg_line(svg, x, TOP - 6, x, bottom, 1, "#dddddd");
-        cli_svg_textf(svg, x, TOP - 12, &tick_font, "%g", at / units[u].ns);
+        cli_svg_textf(svg, x, TOP - 12, &tick_font, "%g", (double)at / units[u].ns);
     }
     cli_svg_textf(svg, LEFT - 10, TOP - 12, &row_font, "time, %s", units[u].unit);
 }

@@ -135,14 +135,21 @@ void cli_spent_free(const cli_timeline *trace, cli_spent *spent)
     free(spent);
 }
 
+/* Where one of equal columns of the trace's time begins. The time itself times the column may be more than an int64_t. */
+static int64_t begin_of(const cli_timeline *trace, int column, int columns)
+{
+    int64_t span = trace->end - trace->begin;
+    return trace->begin + span / columns * column + span % columns * column / columns;
+}
+
 void cli_trace_mostly(const cli_timeline *trace, int p, int columns, cli_activity mostly_out[])
 {
     struct moments moments[CLI_WAITS + 1];
     for (cli_activity last = CLI_COMPUTES; last <= CLI_WAITS; last++)
         moments[last] = select_events(&trace->peer[p], CLI_COMPUTES, last);
     for (int c = 0; c < columns; c++) {
-        int64_t begin = trace->begin + (trace->end - trace->begin) * c / columns;
-        int64_t end = trace->begin + (trace->end - trace->begin) * (c + 1) / columns, rest = end - begin, most = -1;
+        int64_t begin = begin_of(trace, c, columns), end = begin_of(trace, c + 1, columns);
+        int64_t rest = end - begin, most = -1;
         for (cli_activity last = CLI_COMPUTES; last <= CLI_WAITS; last++) {
             int64_t left = uncovered(&moments[last], begin, end);
             if (rest - left > most) {

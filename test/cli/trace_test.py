@@ -127,7 +127,11 @@ class Trace(unittest.TestCase):
                 (head + event.replace('"dur":1', '"dur":-1') + "]}", "expected an event with pid, cat, ts and dur"),
                 (head + event.replace('"ts":1', '"ts":"1"') + "]}", "expected a number"),
                 (head + event.replace('"ts":1', '"ts":1e999') + "]}", "expected a number"),
+                (head + event.replace('"ts":1', '"ts":1.1e14') + "]}", "expected a ts and a dur of at most 3 years"),
+                (head + event.replace('"dur":1', '"dur":1.1e14') + "]}", "expected a ts and a dur of at most 3 years"),
+                (head.replace('{"name"', '{"clock_error_us":1e300,"name"', 1) + "]}", "expected at most 3 years"),
                 (head + event.replace("{}", "[" * 99) + "]}", "expected the arguments of an event"),
+                (head + event + '],"traceEvents":[' + ",".join([event] * 3000) + "]}", "expected one list of events"),
                 ('{"dcl_trace":1,"x":' + "[" * 99, "fewer arrays within each other")]:
             (self.folder / "x.json").write_text(text)
             done = run("trace", "x.json", folder=self.folder)
@@ -139,6 +143,38 @@ class Trace(unittest.TestCase):
             done = run("trace", *arguments, folder=self.folder)
             self.assertEqual(done.returncode, status)
             self.assertIn(words, done.stderr)
+
+    def trace_of(self, events, *arguments, nodes=2, **peer):
+        """Write a trace of events, each (process, kind, begin, end, more arguments), in us, and run dcl trace on it."""
+        peers = [{"name": f"node {n}", **peer} for n in range(nodes)] + [{"name": "the program"}]
+        number = {peer["name"]: 1 + (n + 1) % len(peers) for n, peer in enumerate(peers)}
+        listed = []
+        for process, kind, begin, end, *more in events:
+            details = dict(more[0]) if more else {}
+            if "peer" in details:
+                details["peer"] = number[details["peer"]]
+            listed.append({"args": details, "ph": "X", "pid": number[process], "ts": begin, "dur": end - begin,
+                           "cat": kind, "name": details.pop("name", kind)})
+        (self.folder / "made.json").write_text(json.dumps({"dcl_trace": 1, "dcl_peers": peers, "traceEvents": listed}))
+        done = run("trace", "made.json", *arguments, folder=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_times_of_years_are_read(self):
+        day = 24 * 3600 * 1e6
+        shown = self.trace_of([("node 0", "plan", 0, 10 * day), ("node 0", "kernels", 900 * day, 1000 * day)])
+        self.assertIn("made.json: 2 nodes, 86400000 s, 2 events", shown)
+        self.assertRegex(shown, r"(?m)^node 0 +\|p {57}#{6}\|$")
+        self.trace_of([("node 0", "plan", 1000 * day, 1000 * day)], "--svg", "made.svg")  # a moment far from time 0
+        metadata = '{"ph":"M","pid":2,"ts":1e300,"dur":1e300,"name":"process_name","args":{"name":"x"}}'
+        (self.folder / "x.json").write_text('{"dcl_trace":1,"dcl_peers":[{}],"traceEvents":['
+                                            + metadata.replace('"pid":2', '"pid":1') + "]}")
+        self.assertEqual(run("trace", "x.json", folder=self.folder).returncode, 0)
+
+    def test_arguments_may_come_first(self):
+        shown = self.trace_of([("node 1", "kernels", 0, 12), ("node 0", "wire", 12, 20, {"peer": "node 1"}),
+                               ("node 0", "kernels", 20, 50)])
+        self.assertRegex(shown, r"node 0, wire from node 1\n")
 
     def test_an_empty_trace_and_other_writers_of_json_are_read(self):
         path = self.evaluate()
