@@ -62,7 +62,8 @@ static void put_string(FILE *file, const char *text)
     fputc('"', file);
 }
 
-/* Times are in microseconds; three digits behind the point are nanoseconds. */
+/* Times are in microseconds; three digits behind the point are nanoseconds. They are written as two whole numbers, because
+ * "%f" writes the point of the program's locale. */
 static void put_time(FILE *file, const char *name, int64_t ns)
 {
     fprintf(file, ",\"%s\":%s%" PRId64 ".%03d", name, ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
@@ -154,9 +155,9 @@ static void put_peers(const struct writer *writer)
         fprintf(writer->file, ",\"events\":%" PRId64 ",\"dropped\":%" PRId64 ",\"missing\":", kept, dropped);
         put_string(writer->file, source->missing);
         bool estimated = !peer->is_same_clock && (peer->begin.at_ns != 0 || peer->end.at_ns != 0);
-        fprintf(writer->file, ",\"clock\":\"%s\",\"clock_error_us\":%.3f}",
-                estimated ? "compared by messages" : "the program's",
-                estimated ? 1e-3 * (double)dcli_max(peer->begin.error_ns, peer->end.error_ns) : 0.0);
+        fprintf(writer->file, ",\"clock\":\"%s\"", estimated ? "compared by messages" : "the program's");
+        put_time(writer->file, "clock_error_us", estimated ? dcli_max(peer->begin.error_ns, peer->end.error_ns) : 0);
+        fputc('}', writer->file);
     }
     fprintf(writer->file, "],\n\"traceEvents\":[");
 }

@@ -1,6 +1,7 @@
 /* test/runtime/trace_test.c - what a traced cluster writes, compared with what it has counted. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -307,6 +308,43 @@ Test(trace, file_joins_sent_and_arrived_and_divides_overlapping_events)
         dcli_trace_close(peer[p].ring);
 }
 
+/* ---- the program's locale --------------------------------------------------------------------------------------------- */
+
+/* Make a locale that writes a decimal comma, and use it. @return whether there is one. */
+static bool use_decimal_comma(void)
+{
+    char command[256];
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 > %s/log 2>&1", folder, folder);
+    setenv("LOCPATH", folder, 1);
+    return system(command) == 0 && setlocale(LC_ALL, "de_DE.UTF-8") != NULL &&
+           strcmp(localeconv()->decimal_point, ",") == 0;
+}
+
+Test(trace, numbers_have_a_point_in_every_locale)
+{
+    make_folder();
+    bool comma = use_decimal_comma();
+    dcli_traced_peer peer = {.end = {.at_ns = 1, .offset_ns = 2000, .error_ns = 1234},
+                             .ring = dcli_trace_open(1 << 12)};
+    dcli_trace_add(peer.ring, &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS, .begin_ns = 1, .end_ns = 2, .peer = -1});
+    dcli_trace_source source = {"A", "", &peer};
+    char *text = NULL, command[128];
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    cr_assert_eq(dcli_trace_write(file, 1, &source, 0, 0), DCL_OK);
+    fclose(file);
+    setlocale(LC_ALL, "C");
+    cr_expect_not_null(strstr(text, "\"clock_error_us\":1.234}"), "%s", text);
+    cr_expect_not_null(strstr(text, "\"ts\":2.001,\"dur\":0.001"), "%s", text);
+    free(text);
+    dcli_trace_close(peer.ring);
+    snprintf(command, sizeof command, "rm -r %s/*", folder);
+    cr_expect_eq(system(command), 0);
+    drop_folder();
+    if (!comma)
+        cr_skip("there is no locale with a decimal comma, and none can be made");
+}
+
 /* ---- a thread records while the file is written ---------------------------------------------------------------------- */
 
 static atomic_bool writes;
@@ -321,7 +359,7 @@ static void *add_events(void *user)
 /* The thread of a node that hung in its driver may return at any time. */
 Test(trace, file_has_as_many_events_as_it_says_though_a_thread_goes_on)
 {
-    dcli_traced_peer peer[2] = {{.is_same_clock = true, .ring = dcli_trace_open(1 << 20)},
+    dcli_traced_peer peer[2] = {{.is_same_clock = true, .ring = dcli_trace_open(1 << 26)},
                                 {.is_same_clock = true, .ring = dcli_trace_open(1 << 12)}};
     dcli_trace_source source[2] = {{"A", "", &peer[0]}, {"", "", &peer[1]}};
     pthread_t thread;
