@@ -3,10 +3,14 @@
 #include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/trace.h"
 #include "runtime/cluster.h"
 
 static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
 {
+    dcli_trace *ring = dcli_cluster_ring(cluster, cluster->host);
+    if (cluster->trace != NULL && ring == NULL)
+        return DCL_ERR_NOMEM;
     dcli_endpoint *endpoint = dcli_worker_pool_setup(cluster->pool, cluster->ways);
     bool *absent = dcli_calloc((size_t)cluster->host, sizeof *absent);
     if (endpoint == NULL || absent == NULL) {
@@ -27,7 +31,7 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
                                .ways = cluster->ways,
                                .config = &cluster->config,
                                .log = &cluster->log,
-                               .trace = dcli_cluster_ring(cluster, cluster->host),
+                               .trace = ring,
                                .buffers = cluster->buffers,
                                .hooks = &cluster->hooks,
                                .is_process = true,
