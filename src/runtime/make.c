@@ -37,7 +37,7 @@ static void free_array(dcl_cluster *cluster, dcl_array *array)
 
 void dcli_array_free(dcl_array *array) { free_array(array->cluster, array); }
 
-enum { OWN_STRINGS = 5 };
+enum { OWN_STRINGS = 6 };
 
 /* List the strings of the configuration that are needed after dcl_open(). */
 static void list_strings(dcl_config *config, const char **list[OWN_STRINGS])
@@ -47,6 +47,7 @@ static void list_strings(dcl_config *config, const char **list[OWN_STRINGS])
     list[2] = &config->keys;
     list[3] = &config->token;
     list[4] = &config->check;
+    list[5] = &config->trace;
 }
 
 static void free_config(dcl_config *config)
