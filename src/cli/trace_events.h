@@ -11,12 +11,14 @@ typedef enum cli_track { CLI_COMPUTE, CLI_IN, CLI_OUT, CLI_WIRE, CLI_WAITING, CL
 typedef struct cli_event {
     int64_t begin, end; /* ns since the trace's time 0 */
     int64_t operation;  /* 0: none */
+    int64_t part;       /* number of the batch or chunk; -1: none */
     int64_t bytes;
     int peer;  /* index of the process that recorded it */
     int other; /* index of the one that it names; -1: none */
     cli_track track;
     const char *kind; /* its `cat` */
     const char *name;
+    bool written;    /* a chunk: the sender computed the elements */
     bool sent_known; /* a chunk on the wire: when and by whom it was sent is known */
 } cli_event;
 
@@ -69,8 +71,9 @@ typedef struct cli_step {
     int64_t begin, end;
 } cli_step;
 
-/** Find what determined the total time: from the last event back, always the work that ended last before it, on the same
- *  process, or on the one from which a message came or that was waited for.
+/** Find what determined the total time: from the last event back, always the work on which it depended: of a message the
+ *  packing of its elements, of kernels their launch if that was still going on, and else the work that had ended last,
+ *  on the same process, or on the one from which a message came or that was waited for.
  *  @return [*count_out] the last step first; free() it. */
 cli_step *cli_trace_path(const cli_timeline *trace, int *count_out);
 

@@ -34,10 +34,10 @@ cli_activity cli_activity_of(const cli_event *event)
 
 /* ---- intervals ---------------------------------------------------------------------------------------------------- */
 
-/* Events of a process by begin, with `until`: the latest end of an event up to this one. */
+/* An event of a process, in a list by begin. */
 struct moment {
     const cli_event *event;
-    const cli_event *latest; /* the event with that end */
+    const cli_event *latest; /* of this event and those before it, the one that ends last */
 };
 
 struct moments {
@@ -194,20 +194,82 @@ bool cli_trace_shares(const cli_timeline *trace, int p, cli_track track, int col
 
 /* ---- the critical path --------------------------------------------------------------------------------------------- */
 
+struct list {
+    int64_t count;
+    const cli_event **at;
+};
+
+/* What is known of a process. */
+struct known {
+    struct moments work;  /* computing, moving, preparing */
+    struct moments waits; /* by begin, as `work` */
+    struct list ended;    /* the work that took time, by its end */
+    struct list arrived;  /* chunks, by their arrival */
+    struct list causes;   /* packs and launches of numbered operations, in the order of compare_causes() */
+};
+
 struct path {
     const cli_timeline *trace;
-    struct moments *work;       /* [peer_count] computing, moving, preparing */
-    struct moments *waits;      /* [peer_count] */
-    const cli_event ***arrived; /* [peer_count] chunks by the time of their arrival */
-    int64_t *arrivals;          /* [peer_count] */
+    struct known *known; /* [peer_count] */
     cli_step *step;
     int count, capacity;
 };
 
-static int compare_end(const void *left, const void *right)
+/* Where the search is: everything from `time` on is explained. */
+struct place {
+    int peer;
+    int jumps; /* along waits, since the search last went back in time */
+    int64_t time;
+    int64_t slack;          /* by how much the clocks of this process and of the one before may differ, ns */
+    const cli_event *cause; /* work on which the last step depended; NULL: not known */
+};
+
+static int compare_ends(const void *left, const void *right)
 {
     const cli_event *a = *(const cli_event *const *)left, *b = *(const cli_event *const *)right;
-    return a->end != b->end ? (a->end < b->end ? -1 : 1) : 0;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    return a->begin != b->begin ? (a->begin > b->begin ? -1 : 1) : 0;
+}
+
+static int compare_causes(const void *left, const void *right)
+{
+    const cli_event *a = *(const cli_event *const *)left, *b = *(const cli_event *const *)right;
+    if (a->track != b->track)
+        return a->track < b->track ? -1 : 1;
+    if (a->operation != b->operation)
+        return a->operation < b->operation ? -1 : 1;
+    if (a->part != b->part)
+        return a->part < b->part ? -1 : 1;
+    return a->other != b->other ? (a->other < b->other ? -1 : 1) : (int)a->written - (int)b->written;
+}
+
+static bool is_kind(const cli_event *event, const char *kind) { return strcmp(event->kind, kind) == 0; }
+
+static bool is_ended(const cli_event *event)
+{
+    return cli_activity_of(event) <= CLI_PREPARES && event->end > event->begin;
+}
+
+static bool is_arrival(const cli_event *event)
+{
+    return is_kind(event, "wire") && event->sent_known && event->other >= 0;
+}
+
+static bool is_cause(const cli_event *event)
+{
+    return event->operation > 0 && (is_kind(event, "pack") || is_kind(event, "launch"));
+}
+
+static struct list collect(const cli_peer *peer, bool (*is_wanted)(const cli_event *),
+                           int (*compare)(const void *, const void *))
+{
+    struct list list = {.at = cli_alloc((size_t)peer->count + 1, sizeof *list.at)};
+    for (int64_t n = 0; n < peer->count; n++)
+        if (is_wanted(&peer->event[n]))
+            list.at[list.count++] = &peer->event[n];
+    qsort(list.at, (size_t)list.count, sizeof *list.at, compare);
+    return list;
 }
 
 static void add_step(struct path *path, int peer, const cli_event *event, int64_t begin, int64_t end)
@@ -225,104 +287,179 @@ static void add_step(struct path *path, int peer, const cli_event *event, int64_
     path->step[path->count++] = (cli_step){.peer = peer, .event = event, .begin = begin, .end = end};
 }
 
-static void collect_arrivals(struct path *path, int p)
+/* Number of events that have ended at a time, of a list by end. */
+static int64_t ended_until(const struct list *list, int64_t time)
 {
-    const cli_peer *peer = &path->trace->peer[p];
-    path->arrived[p] = cli_alloc((size_t)peer->count + 1, sizeof **path->arrived);
-    for (int64_t n = 0; n < peer->count; n++)
-        if (strcmp(peer->event[n].kind, "wire") == 0 && peer->event[n].sent_known && peer->event[n].other >= 0)
-            path->arrived[p][path->arrivals[p]++] = &peer->event[n];
-    qsort(path->arrived[p], (size_t)path->arrivals[p], sizeof **path->arrived, compare_end);
+    int64_t low = 0, high = list->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (list->at[middle]->end <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static const cli_event *last_ended(const struct list *list, int64_t time)
+{
+    int64_t n = ended_until(list, time);
+    return n > 0 ? list->at[n - 1] : NULL;
 }
 
 /* The last chunk that arrived up to a time, but after another. */
 static const cli_event *last_arrival(const struct path *path, int p, int64_t after, int64_t until)
 {
-    int64_t low = 0, high = path->arrivals[p];
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (path->arrived[p][middle]->end <= until)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const cli_event *arrival = low > 0 ? path->arrived[p][low - 1] : NULL;
+    const cli_event *arrival = last_ended(&path->known[p].arrived, until);
     return arrival != NULL && arrival->end > after && arrival->begin < until ? arrival : NULL;
 }
 
-/* The last work that begins before a time; of several that go on then, or have ended, the one that ends last. */
-static const cli_event *last_work(const struct moments *moments, int64_t time)
+/* A chunk that was on its way at the end of the wait for its sender. It is soon taken from the transport, so only the
+ * next few arrivals are looked at. */
+static const cli_event *awaited_chunk(const struct path *path, const cli_event *wait, int64_t time)
+{
+    enum { MOST = 16 };
+    const struct list *arrived = &path->known[wait->peer].arrived;
+    int64_t first = ended_until(arrived, time);
+    for (int64_t n = first; n < arrived->count && n < first + MOST; n++) {
+        const cli_event *chunk = arrived->at[n];
+        bool is_other = wait->operation > 0 && chunk->operation > 0 && wait->operation != chunk->operation;
+        if (chunk->begin < time && chunk->other == wait->other && !is_other)
+            return chunk;
+    }
+    return NULL;
+}
+
+/* The last work or wait that begins before a time; of several that go on then, or have ended, the one that ends last. */
+static const cli_event *last_begun(const struct moments *moments, int64_t time)
 {
     int64_t n = before(moments, time);
     return n > 0 ? moments->at[n - 1].latest : NULL;
 }
 
-static void walk(struct path *path, int p, int64_t time)
+/* What packed the elements of a chunk, or launched kernels. NULL: not recorded. */
+static const cli_event *cause_of(const struct path *path, const cli_event *event)
 {
-    const cli_timeline *trace = path->trace;
-    int program = trace->peer_count - 1;
-    for (int jumps = 0; time > trace->begin;) {
-        const cli_event *work = last_work(&path->work[p], time);
-        int64_t end = work != NULL ? work->end : trace->begin;
-        if (end >= time) {
-            add_step(path, p, work, work->begin, time);
-            time = work->begin;
-            jumps = 0;
+    cli_event key = {.operation = event->operation, .part = event->part, .other = -1, .track = CLI_PREPARING};
+    const cli_event *wanted = &key;
+    int p = event->peer;
+    if (is_kind(event, "wire")) {
+        key.track = CLI_OUT;
+        key.other = event->peer;
+        key.written = event->written;
+        p = event->other;
+    } else if (!is_kind(event, "kernels"))
+        return NULL;
+    const struct list *causes = &path->known[p].causes;
+    const cli_event **found = bsearch(&wanted, causes->at, (size_t)causes->count, sizeof *causes->at, compare_causes);
+    return found != NULL ? *found : NULL;
+}
+
+static void go_back(struct place *place, int64_t time, const cli_event *cause)
+{
+    *place = (struct place){.peer = place->peer, .time = time, .cause = cause};
+}
+
+/* Go to another process at the same time or an earlier one. */
+static void go_to(const struct path *path, struct place *place, int p, int64_t time, const cli_event *cause)
+{
+    double error_us = path->trace->peer[place->peer].clock_error_us + path->trace->peer[p].clock_error_us;
+    *place = (struct place){.peer = p,
+                            .jumps = time < place->time ? 0 : place->jumps + 1,
+                            .time = time,
+                            .slack = (int64_t)(1000 * error_us),
+                            .cause = cause};
+}
+
+/* The work that ended last. Work that still goes on is not meant, because nothing depends on it, except for a launch
+ * whose first kernels run, and work that only seems to end later, because clocks differ. */
+static const cli_event *previous_work(const struct path *path, const struct place *place)
+{
+    const struct list *ended = &path->known[place->peer].ended;
+    const cli_event *cause = place->cause, *work = last_ended(ended, place->time + place->slack);
+    if (work == NULL || work->begin >= place->time)
+        work = last_ended(ended, place->time);
+    if (cause == NULL || cause->begin >= place->time)
+        return work;
+    bool launches = cause->end > place->time && (work == NULL || work->end < place->time);
+    return launches || is_kind(cause, "pack") ? cause : work;
+}
+
+/* Explain the time between the end of work, or the begin of the trace, and the place, when nothing that mattered ran. */
+static void explain_gap(struct path *path, struct place *place, const cli_event *work)
+{
+    enum { MOST_JUMPS = 1000 };
+    int program = path->trace->peer_count - 1, p = place->peer;
+    int64_t time = place->time, end = work != NULL ? work->end : path->trace->begin;
+    const cli_event *arrival = last_arrival(path, p, end, time), *wait = last_begun(&path->known[p].waits, time);
+    bool own = wait != NULL && wait->end > end && wait->other >= 0;
+    if (!own) /* perhaps the program gave it nothing to do before it had waited for another */
+        wait = last_begun(&path->known[program].waits, time);
+    bool waits = wait != NULL && wait->end > end, matters = own || (waits && wait->end <= time);
+    const cli_event *running = work == NULL ? last_begun(&path->known[p].work, time) : NULL;
+    if (arrival != NULL) {
+        add_step(path, p, NULL, arrival->end, time);
+        add_step(path, p, arrival, arrival->begin, arrival->end);
+        go_to(path, place, arrival->other, arrival->begin, cause_of(path, arrival));
+    } else if (matters && wait->other >= 0 && wait->other != p && place->jumps < path->trace->peer_count &&
+               place->jumps < MOST_JUMPS) {
+        int64_t until = least(wait->end, time);
+        const cli_event *chunk = awaited_chunk(path, wait, until);
+        int64_t begin = chunk != NULL ? chunk->begin : until;
+        add_step(path, wait->peer, NULL, until, time);
+        add_step(path, wait->peer, chunk, begin, until);
+        go_to(path, place, wait->other, begin, chunk != NULL ? cause_of(path, chunk) : NULL);
+    } else if (running != NULL) { /* no work has ended before: rather this than nothing */
+        add_step(path, p, running, running->begin, time);
+        go_back(place, running->begin, NULL);
+    } else { /* without a wait, the program was busy with code of its own */
+        int64_t begin = waits ? greatest(end, wait->begin) : end;
+        add_step(path, waits ? p : program, NULL, begin, time);
+        go_back(place, begin, NULL);
+    }
+}
+
+static void walk(struct path *path, const cli_event *last)
+{
+    struct place place = {.peer = last->peer, .time = last->end};
+    while (place.time > path->trace->begin) {
+        const cli_event *work = previous_work(path, &place);
+        if (work == NULL || (work->end < place.time && (work != place.cause || !is_kind(work, "pack")))) {
+            explain_gap(path, &place, work);
             continue;
         }
-        const cli_event *arrival = last_arrival(path, p, end, time), *wait = last_work(&path->waits[p], time);
-        bool own = wait != NULL && wait->end > end && wait->other >= 0;
-        if (!own) /* perhaps the program gave it nothing to do before it had waited for another */
-            wait = last_work(&path->waits[program], time);
-        bool waits = wait != NULL && wait->end > end, matters = own || (waits && wait->end <= time);
-        if (arrival != NULL) {
-            add_step(path, p, NULL, arrival->end, time);
-            add_step(path, p, arrival, arrival->begin, arrival->end);
-            time = arrival->begin;
-            p = arrival->other;
-            jumps = 0;
-        } else if (matters && wait->other >= 0 && wait->other != p && jumps < trace->peer_count) {
-            add_step(path, wait->peer, NULL, least(wait->end, time), time);
-            jumps = wait->end < time ? 0 : jumps + 1;
-            time = least(wait->end, time);
-            p = wait->other;
-        } else { /* without a wait, the program was busy with code of its own */
-            int64_t begin = waits ? greatest(end, wait->begin) : end;
-            add_step(path, waits ? p : program, NULL, begin, time);
-            time = begin;
-            jumps = 0;
-        }
+        int64_t end = least(work->end, place.time);
+        add_step(path, place.peer, NULL, end, place.time); /* from the packing of elements until they were sent */
+        add_step(path, place.peer, work, work->begin, end);
+        go_back(&place, work->begin, cause_of(path, work));
     }
 }
 
 cli_step *cli_trace_path(const cli_timeline *trace, int *count_out)
 {
-    size_t peers = (size_t)trace->peer_count;
-    struct path path = {.trace = trace,
-                        .work = cli_alloc(peers, sizeof *path.work),
-                        .waits = cli_alloc(peers, sizeof *path.waits),
-                        .arrived = cli_alloc(peers, sizeof *path.arrived),
-                        .arrivals = cli_alloc(peers, sizeof *path.arrivals)};
+    struct path path = {.trace = trace, .known = cli_alloc((size_t)trace->peer_count, sizeof *path.known)};
     const cli_event *last = NULL;
     for (int p = 0; p < trace->peer_count; p++) {
-        path.work[p] = select_events(&trace->peer[p], CLI_COMPUTES, CLI_PREPARES);
-        path.waits[p] = select_events(&trace->peer[p], CLI_WAITS, CLI_WAITS);
-        collect_arrivals(&path, p);
-        const cli_event *own = last_work(&path.work[p], INT64_MAX);
+        const cli_peer *peer = &trace->peer[p];
+        path.known[p] = (struct known){.work = select_events(peer, CLI_COMPUTES, CLI_PREPARES),
+                                       .waits = select_events(peer, CLI_WAITS, CLI_WAITS),
+                                       .ended = collect(peer, is_ended, compare_ends),
+                                       .arrived = collect(peer, is_arrival, compare_ends),
+                                       .causes = collect(peer, is_cause, compare_causes)};
+        const cli_event *own = last_ended(&path.known[p].ended, INT64_MAX);
         if (own != NULL && (last == NULL || own->end > last->end))
             last = own;
     }
     if (last != NULL)
-        walk(&path, last->peer, last->end);
+        walk(&path, last);
     for (int p = 0; p < trace->peer_count; p++) {
-        free(path.work[p].at);
-        free(path.waits[p].at);
-        free(path.arrived[p]);
+        free(path.known[p].work.at);
+        free(path.known[p].waits.at);
+        free(path.known[p].ended.at);
+        free(path.known[p].arrived.at);
+        free(path.known[p].causes.at);
     }
-    free(path.work);
-    free(path.waits);
-    free(path.arrived);
-    free(path.arrivals);
+    free(path.known);
     *count_out = path.count;
     return path.step;
 }

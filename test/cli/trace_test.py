@@ -176,6 +176,68 @@ class Trace(unittest.TestCase):
                                ("node 0", "kernels", 20, 50)])
         self.assertRegex(shown, r"node 0, wire from node 1\n")
 
+    def test_the_critical_path(self):
+        first = {"operation": 1, "batch": 0}
+        chunk = [{"operation": 1, "chunk": 3, "peer": f"node {n}", "written": True} for n in range(2)]
+        other = {**chunk[0], "chunk": 4}
+        to, by, program = {"peer": "node 0"}, {"peer": "node 1"}, "the program"
+        exchange = [("node 1", "kernels", 0, 40), ("node 1", "pack", 50, 60, chunk[0]),
+                    ("node 0", "wire", 60, 70, chunk[1]), ("node 0", "kernels", 70, 300), ("node 0", "wait", 0, 70, by),
+                    (program, "wait", 0, 300, to)]
+        exchanged = ["230 us node 0, kernels", "40 us node 1, kernels", "10 us node 0, wire from node 1",
+                     "10 us node 1, nothing recorded", "10 us node 1, pack"]
+        for what, events, expected in [
+                ("own work; a launch is still going on when its kernels begin",
+                 [("node 0", "plan", 0, 10), ("node 0", "launch", 10, 30, first), ("node 0", "kernels", 25, 100, first)],
+                 ["75 us node 0, kernels", "15 us node 0, launch", "10 us node 0, plan"]),
+                ("a message",
+                 [("node 0", "kernels", 0, 5), ("node 1", "kernels", 0, 10), ("node 1", "pack", 10, 12, to),
+                  ("node 0", "wire", 12, 20, by), ("node 0", "kernels", 20, 50), (program, "wait", 0, 50, to)],
+                 ["30 us node 0, kernels", "10 us node 1, kernels", "2 us node 1, pack", "8 us node 0, wire from node 1"]),
+                ("a wait",
+                 [("node 1", "kernels", 0, 60), ("node 0", "kernels", 0, 20), ("node 0", "wait", 20, 62, by),
+                  ("node 0", "kernels", 65, 100)],
+                 ["60 us node 1, kernels", "35 us node 0, kernels", "3 us node 0, nothing recorded",
+                  "2 us the program, nothing recorded"]),
+                ("a wait of the program",
+                 [("node 1", "kernels", 0, 48), (program, "wait", 0, 50, by), ("node 0", "kernels", 55, 100)],
+                 ["48 us node 1, kernels", "45 us node 0, kernels", "5 us the program, nothing recorded",
+                  "2 us node 1, nothing recorded"]),
+                ("a kernel that runs while a chunk is packed and sent",
+                 exchange + [("node 1", "kernels", 45, 195)], exchanged),
+                ("a kernel that runs from the begin",
+                 exchange + [("node 1", "kernels", 0, 195)], exchanged),
+                ("work that ends after the chunk was packed",
+                 exchange + [("node 1", "pack", 55, 60, other), ("node 1", "commit", 52, 59.5)], exchanged),
+                ("the receiver plans while the chunk arrives",
+                 [("node 0", "kernels", 0, 5), ("node 1", "kernels", 0, 90), ("node 0", "wire", 90, 98, by),
+                  ("node 0", "wait", 5, 97, by), ("node 0", "plan", 97, 98.5), ("node 0", "kernels", 98.5, 100)],
+                 ["90 us node 1, kernels", "7 us node 0, wire from node 1", "1.5 us node 0, kernels",
+                  "1.5 us node 0, plan"]),
+                ("nothing but work that goes on",
+                 [("node 1", "kernels", 0, 90), ("node 0", "wait", 0, 60, by), ("node 0", "kernels", 60, 100)],
+                 ["60 us node 1, kernels", "40 us node 0, kernels"]),
+                ("equal times, and events without a duration",
+                 [("node 0", "kernels", 0, 50), ("node 0", "pass", 40, 50), ("node 0", "plan", 50, 50),
+                  ("node 0", "kernels", 50, 100)],
+                 ["100 us node 0, kernels, 2 times, at most 50 us"]),
+                ("two nodes that wait for each other",
+                 [("node 0", "kernels", 0, 10), ("node 0", "wait", 10, 50, by), ("node 0", "kernels", 50, 100),
+                  ("node 1", "kernels", 0, 20), ("node 1", "wait", 20, 50, to)],
+                 ["50 us node 0, kernels", "30 us node 1, nothing recorded", "20 us node 1, kernels"])]:
+            with self.subTest(what):
+                self.assertEqual(self.path_of(events), sorted(expected))
+        # by another clock, work may seem to end after what depended on it
+        events = [("node 1", "kernels", 0, 10), ("node 1", "kernels", 10, 63), ("node 0", "wait", 0, 60, by),
+                  ("node 0", "kernels", 60, 100)]
+        self.assertEqual(self.path_of(events, clock_error_us=5),
+                         ["40 us node 0, kernels", "60 us node 1, kernels, 2 times, at most 50 us"])
+
+    def path_of(self, events, **peer):
+        shown = self.trace_of(events, **peer)
+        path = shown[shown.index("Critical path"):shown.index("Timeline")]
+        return sorted(f"{time} {what}" for time, what in re.findall(r"(?m)^ +[0-9.]+ %  +(\S+ \S+)  ([^:\n]+)", path))
+
     def test_an_empty_trace_and_other_writers_of_json_are_read(self):
         path = self.evaluate()
         trace = json.loads(path.read_text())
