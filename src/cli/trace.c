@@ -31,25 +31,20 @@ static const cli_option options[] = {
 
 /* ---- where the time went -------------------------------------------------------------------------------------------- */
 
-static double percent(const cli_timeline *trace, int64_t ns)
+static double percent(const cli_timeline *trace, double ns)
 {
-    return trace->end > trace->begin ? 100.0 * (double)ns / (double)(trace->end - trace->begin) : 0;
+    return trace->end > trace->begin ? 100.0 * ns / (double)(trace->end - trace->begin) : 0;
 }
 
-/* For whom a process waited, the longest first; at most three. */
 static void print_waits(const cli_timeline *trace, const cli_spent *spent)
 {
-    enum { MOST = 3 };
-    for (int n = 0; n < MOST; n++) {
-        int longest = 0;
-        for (int p = 1; p <= trace->peer_count; p++)
-            if (spent->waits_for[p] > spent->waits_for[longest])
-                longest = p;
-        if (percent(trace, spent->waits_for[longest]) < 0.05)
+    for (int n = 0; n < CLI_MOST_AWAITED; n++) {
+        const cli_awaited *awaited = &spent->awaited[n];
+        if (percent(trace, awaited->ns) < 0.05)
             break;
-        printf("%s%s %.1f %%", n > 0 ? ", " : "", longest < trace->peer_count ? trace->peer[longest].name : "elements",
-               percent(trace, spent->waits_for[longest]));
-        spent->waits_for[longest] = 0;
+        printf("%s%s %.1f %%", n > 0 ? ", " : "",
+               awaited->peer < trace->peer_count ? trace->peer[awaited->peer].name : "elements",
+               percent(trace, awaited->ns));
     }
 }
 
@@ -69,12 +64,12 @@ static void print_spent(const cli_timeline *trace)
     for (int p = 0; p < trace->peer_count; p++) {
         printf("%-*s", width, trace->peer[p].name);
         for (int a = 0; a < CLI_ACTIVITIES; a++)
-            printf("  %7.1f %%", percent(trace, spent[p].ns[a]));
+            printf("  %7.1f %%", percent(trace, (double)spent[p].ns[a]));
         printf("  ");
         print_waits(trace, &spent[p]);
         printf("\n");
     }
-    cli_spent_free(trace, spent);
+    free(spent);
 }
 
 /* ---- the critical path --------------------------------------------------------------------------------------------- */
@@ -93,26 +88,51 @@ static int compare_sums(const void *left, const void *right)
     return a->ns != b->ns ? (a->ns > b->ns ? -1 : 1) : 0;
 }
 
+static const char *kind_of(const cli_step *step) { return step->event != NULL ? step->event->kind : NULL; }
+
+/* The sender of a chunk; of other steps -1. */
+static int other_of(const cli_step *step)
+{
+    return step->event != NULL && strcmp(step->event->kind, "wire") == 0 ? step->event->other : -1;
+}
+
+/* Order steps by what they are added to, the longest first. */
+static int compare_steps(const void *left, const void *right)
+{
+    const cli_step *a = left, *b = right;
+    const char *kind_a = a->event != NULL ? a->event->kind : "", *kind_b = b->event != NULL ? b->event->kind : "";
+    int64_t length_a = a->end - a->begin, length_b = b->end - b->begin;
+    if (a->peer != b->peer)
+        return a->peer < b->peer ? -1 : 1;
+    if (strcmp(kind_a, kind_b) != 0)
+        return strcmp(kind_a, kind_b);
+    if (other_of(a) != other_of(b))
+        return other_of(a) < other_of(b) ? -1 : 1;
+    return length_a != length_b ? (length_a > length_b ? -1 : 1) : 0;
+}
+
+/* @param step  in the order of compare_steps(). */
 static void add_to_sum(struct sum *sums, int *count, const cli_step *step)
 {
-    const char *kind = step->event != NULL ? step->event->kind : NULL;
-    int other = kind != NULL && strcmp(kind, "wire") == 0 ? step->event->other : -1, n = 0;
-    while (n < *count && (sums[n].peer != step->peer || sums[n].kind != kind || sums[n].other != other))
-        n++;
-    if (n == *count)
-        sums[(*count)++] = (struct sum){.kind = kind, .peer = step->peer, .other = other};
-    sums[n].ns += step->end - step->begin;
-    sums[n].count++;
-    if (step->end - step->begin > sums[n].longest) {
-        sums[n].longest = step->end - step->begin;
-        sums[n].name = step->event != NULL ? step->event->name : "";
+    const char *kind = kind_of(step);
+    struct sum *last = *count > 0 ? &sums[*count - 1] : NULL;
+    if (last == NULL || last->peer != step->peer || last->kind != kind || last->other != other_of(step)) {
+        last = &sums[(*count)++];
+        *last = (struct sum){.kind = kind,
+                             .name = step->event != NULL ? step->event->name : "",
+                             .peer = step->peer,
+                             .other = other_of(step),
+                             .longest = step->end - step->begin};
     }
+    last->ns += step->end - step->begin;
+    last->count++;
 }
 
 static void print_sum(const cli_timeline *trace, const struct sum *sum)
 {
     char all[CLI_TIME_BYTES], longest[CLI_TIME_BYTES];
-    printf("  %5.1f %%  %9s  %s, ", percent(trace, sum->ns), cli_time(sum->ns, all), trace->peer[sum->peer].name);
+    printf("  %5.1f %%  %9s  %s, ", percent(trace, (double)sum->ns), cli_time(sum->ns, all),
+           trace->peer[sum->peer].name);
     if (sum->kind == NULL)
         printf("nothing recorded");
     else if (sum->other >= 0)
@@ -134,6 +154,8 @@ static void print_path(const cli_timeline *trace)
     cli_step *step = cli_trace_path(trace, &steps);
     struct sum *sums = cli_alloc((size_t)steps + 1, sizeof *sums);
     int64_t all = 0;
+    if (steps > 0)
+        qsort(step, (size_t)steps, sizeof *step, compare_steps);
     for (int n = 0; n < steps; n++) {
         add_to_sum(sums, &count, &step[n]);
         all += step[n].end - step[n].begin;

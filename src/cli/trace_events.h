@@ -54,15 +54,22 @@ typedef enum cli_activity { CLI_COMPUTES, CLI_MOVES, CLI_PREPARES, CLI_WAITS, CL
 /** CLI_IDLES: the event says nothing about what its process does (a chunk that is on the wire). */
 cli_activity cli_activity_of(const cli_event *event);
 
+/** For whom a process waited. */
+typedef struct cli_awaited {
+    int peer;  /* peer_count: nobody in particular */
+    double ns; /* 0: this one and those after it are not used */
+} cli_awaited;
+
+enum { CLI_MOST_AWAITED = 3 };
+
 /** Where a process's time went. */
 typedef struct cli_spent {
-    int64_t ns[CLI_ACTIVITIES]; /* together the time from trace.begin to trace.end */
-    int64_t *waits_for;         /* [peer_count + 1] parts of CLI_WAITS; the last: for nobody in particular */
+    int64_t ns[CLI_ACTIVITIES];            /* together the time from trace.begin to trace.end */
+    cli_awaited awaited[CLI_MOST_AWAITED]; /* parts of CLI_WAITS, the longest first */
 } cli_spent;
 
-/** @return [peer_count]; end it with cli_spent_free(). */
+/** @return [peer_count]; free() it. */
 cli_spent *cli_spent_make(const cli_timeline *trace);
-void cli_spent_free(const cli_timeline *trace, cli_spent *spent);
 
 /** A stretch of the critical path. */
 typedef struct cli_step {

@@ -108,12 +108,37 @@ static void spend(const cli_timeline *trace, int p, cli_spent *spent)
         free(moments.at);
     }
     spent->ns[CLI_IDLES] = rest;
+}
+
+/* Keep the longest waits. */
+static void add_awaited(cli_spent *spent, cli_awaited awaited)
+{
+    for (int n = 0; n < CLI_MOST_AWAITED; n++)
+        if (awaited.ns > spent->awaited[n].ns) {
+            cli_awaited shorter = spent->awaited[n];
+            spent->awaited[n] = awaited;
+            awaited = shorter;
+        }
+}
+
+/* Find for whom a process waited. @param sum  [peer_count + 1] zeros before and after. A list for each process would
+ * need the square of their number. */
+static void spend_waiting(const cli_timeline *trace, int p, double sum[], cli_spent *spent)
+{
+    const cli_peer *peer = &trace->peer[p];
     struct moments busy = select_events(peer, CLI_COMPUTES, CLI_PREPARES);
     for (int64_t n = 0; n < peer->count; n++) {
         const cli_event *event = &peer->event[n];
         if (event->track == CLI_WAITING)
-            spent->waits_for[event->other >= 0 ? event->other : trace->peer_count] +=
-                uncovered(&busy, event->begin, event->end);
+            sum[event->other >= 0 ? event->other : trace->peer_count] +=
+                (double)uncovered(&busy, event->begin, event->end);
+    }
+    for (int64_t n = 0; n < peer->count; n++) {
+        int other = peer->event[n].other >= 0 ? peer->event[n].other : trace->peer_count;
+        if (peer->event[n].track == CLI_WAITING) {
+            add_awaited(spent, (cli_awaited){other, sum[other]});
+            sum[other] = 0;
+        }
     }
     free(busy.at);
 }
@@ -121,18 +146,13 @@ static void spend(const cli_timeline *trace, int p, cli_spent *spent)
 cli_spent *cli_spent_make(const cli_timeline *trace)
 {
     cli_spent *spent = cli_alloc((size_t)trace->peer_count, sizeof *spent);
+    double *sum = cli_alloc((size_t)trace->peer_count + 1, sizeof *sum);
     for (int p = 0; p < trace->peer_count; p++) {
-        spent[p].waits_for = cli_alloc((size_t)trace->peer_count + 1, sizeof(int64_t));
         spend(trace, p, &spent[p]);
+        spend_waiting(trace, p, sum, &spent[p]);
     }
+    free(sum);
     return spent;
-}
-
-void cli_spent_free(const cli_timeline *trace, cli_spent *spent)
-{
-    for (int p = 0; p < trace->peer_count; p++)
-        free(spent[p].waits_for);
-    free(spent);
 }
 
 /* Where one of equal columns of the trace's time begins. The time itself times the column may be more than an int64_t. */

@@ -171,6 +171,31 @@ class Trace(unittest.TestCase):
                                             + metadata.replace('"pid":2', '"pid":1') + "]}")
         self.assertEqual(run("trace", "x.json", folder=self.folder).returncode, 0)
 
+    def test_memory_is_bounded_by_the_file(self):
+        def limited(*arguments):
+            return subprocess.run(["sh", "-c", 'ulimit -v 1500000; exec "$0" "$@"', DCL, *arguments], cwd=self.folder,
+                                  env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=120)
+
+        if limited("help").returncode != 0:
+            self.skipTest("the command does not run in 1.5 GB of addresses (address sanitizer)")
+        (self.folder / "x.json").write_text(
+            '{"dcl_trace":1,"dcl_peers":[' + ",".join(["{}"] * 65536) + '],"traceEvents":[' + ",".join(
+                '{"ph":"X","pid":%d,"ts":1,"dur":9,"cat":"wait","name":"","args":{"peer":%d}}' % (n % 3 + 2, n % 5 + 1)
+                for n in range(100)) + "]}")
+        done = limited("trace", "x.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("65535 nodes, 9 us, 100 events", done.stdout)
+        done = limited("trace", "x.json", "--svg", "x.svg")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_for_whom_nodes_wait(self):
+        waits = [("node 0", "wait", 0, 40, {"peer": "node 1"}), ("node 0", "wait", 40, 50, {"peer": "node 2"}),
+                 ("node 0", "wait", 50, 55), ("node 0", "wait", 55, 75, {"peer": "node 2"}),
+                 ("node 0", "wait", 75, 77, {"peer": "the program"}), ("node 1", "kernels", 0, 100)]
+        shown = self.trace_of(waits, nodes=3)
+        self.assertRegex(shown, r"(?m)^node 0 .* 77.0 %     23.0 %  node 1 40.0 %, node 2 30.0 %, elements 5.0 %$")
+
     def test_arguments_may_come_first(self):
         shown = self.trace_of([("node 1", "kernels", 0, 12), ("node 0", "wire", 12, 20, {"peer": "node 1"}),
                                ("node 0", "kernels", 20, 50)])
