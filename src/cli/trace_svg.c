@@ -87,37 +87,60 @@ static void draw_row(cli_svg *svg, const double share[], cli_track track, double
     }
 }
 
-/* Write the names of kernels on those that are long enough. */
+/* Write the names of kernels on those that are long enough, if no other name is there. */
 static void name_kernels(cli_svg *svg, const cli_timeline *trace, int p, double y)
 {
     static const cli_font font = {10, "#ffffff", true, false, CLI_LEFT};
     const cli_peer *peer = &trace->peer[p];
+    double named = 0;
     for (int64_t n = 0; n < peer->count && peer->event[n].track == CLI_COMPUTE; n++) {
         const cli_event *event = &peer->event[n];
         double x = x_of(trace, event->begin), width = x_of(trace, event->end) - x;
-        if (cli_svg_width(&font, strlen(event->name)) + 6 < width)
-            cli_svg_text(svg, x + 3, y + BAR - 4, &font, event->name);
+        double needed = cli_svg_width(&font, strlen(event->name)) + 6;
+        if (event->name[0] == '\0' || x < named || needed >= width)
+            continue;
+        cli_svg_text(svg, x + 3, y + BAR - 4, &font, event->name);
+        named = x + needed;
     }
 }
 
 /* ---- the critical path --------------------------------------------------------------------------------------------- */
 
-static void draw_path(cli_svg *svg, const cli_timeline *trace, double *const row_y[])
+/* The part of a row's line that is not drawn yet. */
+struct stretch {
+    double begin, end; /* pixels; both are 0 before the path comes to the row */
+};
+
+static void draw_stretch(cli_svg *svg, const struct stretch *stretch, double row_y)
+{
+    double y = row_y + BAR + 1.5, length = stretch->end - stretch->begin;
+    if (stretch->end > 0)
+        cli_svg_line(svg, stretch->begin, y, length < 0.5 ? stretch->begin + 0.5 : stretch->end, y, 2, "#000000");
+}
+
+/* Draw a line below each row where the path passes it. Steps of a row that a viewer cannot tell apart are one line, also
+ * if the path was in other rows in between, so that a row has at most two lines per pixel. */
+static void draw_path(cli_svg *svg, const cli_timeline *trace, double (*row_y)[CLI_TRACKS])
 {
     int count;
     cli_step *step = cli_trace_path(trace, &count);
+    struct stretch(*row)[CLI_TRACKS] = cli_alloc((size_t)trace->peer_count, sizeof *row);
     for (int n = 0; n < count; n++) {
-        double x = x_of(trace, step[n].begin), end = x_of(trace, step[n].end);
-        int p = step[n].peer, first = n;
         if (step[n].event == NULL)
             continue;
-        /* steps of one row that a viewer cannot tell apart are one line; the path goes backwards */
-        while (n + 1 < count && step[n + 1].event != NULL && step[n + 1].peer == p &&
-               step[n + 1].event->track == step[first].event->track && x - x_of(trace, step[n + 1].end) < 0.5)
-            x = x_of(trace, step[++n].begin);
-        double y = row_y[p][step[first].event->track] + BAR + 1.5;
-        cli_svg_line(svg, x, y, end - x < 0.5 ? x + 0.5 : end, y, 2, "#000000");
+        cli_track track = step[n].event->track;
+        struct stretch *stretch = &row[step[n].peer][track];
+        double begin = x_of(trace, step[n].begin), end = x_of(trace, step[n].end);
+        if (stretch->begin - end >= 0.5 || stretch->end == 0) { /* the path goes backwards */
+            draw_stretch(svg, stretch, row_y[step[n].peer][track]);
+            stretch->end = end;
+        }
+        stretch->begin = begin;
     }
+    for (int p = 0; p < trace->peer_count; p++)
+        for (int t = 0; t < CLI_TRACKS; t++)
+            draw_stretch(svg, &row[p][t], row_y[p][t]);
+    free(row);
     free(step);
 }
 
@@ -173,7 +196,7 @@ int cli_trace_draw(const cli_timeline *trace, const char *path)
     cli_svg svg;
     char title[256], text[CLI_TIME_BYTES];
     double(*row_y)[CLI_TRACKS] = cli_alloc((size_t)trace->peer_count, sizeof *row_y);
-    double **rows = cli_alloc((size_t)trace->peer_count, sizeof *rows), y = TOP;
+    double y = TOP;
     cli_svg_begin(&svg);
     FILE *body = svg.body;
     char *peers = NULL;
@@ -183,11 +206,9 @@ int cli_trace_draw(const cli_timeline *trace, const char *path)
         cli_fail("no memory is left for the picture");
         exit(CLI_FAILURE);
     }
-    for (int p = 0; p < trace->peer_count; p++) {
-        rows[p] = row_y[p];
+    for (int p = 0; p < trace->peer_count; p++)
         y = draw_peer(&svg, trace, p, y, row_y[p]);
-    }
-    draw_path(&svg, trace, rows);
+    draw_path(&svg, trace, row_y);
     fclose(svg.body);
     svg.body = body;
     snprintf(title, sizeof title, "%.150s: %d nodes, %s", trace->path, trace->peer_count - 1,
@@ -198,7 +219,6 @@ int cli_trace_draw(const cli_timeline *trace, const char *path)
     free(peers);
     draw_legend(&svg, y + 8);
     cli_svg_reach(&svg, LEFT + WIDTH + 24, y + 32);
-    free(rows);
     free(row_y);
     return cli_svg_end(&svg, title, path);
 }

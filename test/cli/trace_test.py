@@ -97,6 +97,18 @@ class Trace(unittest.TestCase):
             self.assertIn(text, texts)
         self.assertTrue(any(text.startswith("time, ") for text in texts))
 
+    def test_a_picture_has_a_bounded_size(self):
+        events = [event for n in range(20000) for event in [
+            ("node 0", "launch", 10 * n, 10 * n + 4), ("node 0", "kernels", 10 * n + 4, 10 * n + 10)]]
+        events += [("node 1", "kernels", n / 10, 200000, {"name": "one text for all"}) for n in range(10000)]
+        self.trace_of(events, "--svg", "made.svg")
+        self.assertLess((self.folder / "made.svg").stat().st_size, 300000)
+        root = xml.etree.ElementTree.parse(self.folder / "made.svg").getroot()
+        lines = [node.get("d") for node in root.iter() if node.get("stroke") == "#000000"]
+        # below both rows that the path passes, one line all along, and the one of the legend
+        self.assertEqual(len(lines), 3)
+        self.assertEqual(sum(node.text == "one text for all" for node in root.iter()), 1)  # not one over the other
+
     def test_a_million_events(self):
         path = self.folder / "many.json"
         subprocess.run([MANY, path, "1333336"], check=True, timeout=120)
