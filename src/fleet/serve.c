@@ -322,7 +322,8 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
         enum { SHARE = 16 }; /* of the session's memory, most for its events */
         int64_t bytes = dcli_min(setup->trace_bytes, serving->quota_bytes / SHARE);
         if ((serving->trace = dcli_trace_open((size_t)bytes)) == NULL)
-            return DCL_ERR_NOMEM;
+            DCLI_LOG(&serving->log, DCLI_LOG_WARN, "node %d records no events: %" PRId64 " bytes are not available",
+                     serving->self, bytes);
     }
     serving->tree_nodes = setup->tree_nodes;
     snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);

@@ -42,10 +42,11 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_CHUNK = 1 << 30 /* bytes of a chunk; DCL_CHUNK_BYTES has the same limit */
 };
 #define DCLI_MOST_OPERATION \
-    ((int64_t)1 << 62)                    /* largest operation number; at one per microsecond it takes 146,000
+    ((int64_t)1 << 62)                     /* largest operation number; at one per microsecond it takes 146,000
                                                   years */
-#define DCLI_MOST_NS ((int64_t)1 << 61)   /* limit of times, and of durations, in nanoseconds */
-#define DCLI_MOST_POOL ((int64_t)1 << 50) /* limit of sizes that a session sets, in bytes */
+#define DCLI_MOST_NS ((int64_t)1 << 61)    /* limit of times, and of durations, in nanoseconds */
+#define DCLI_MOST_EXACT ((int64_t)1 << 53) /* limit of numbers that a trace's readers must not round */
+#define DCLI_MOST_POOL ((int64_t)1 << 50)  /* limit of sizes that a session sets, in bytes */
 
 typedef enum dcli_message_kind {
     DCLI_MSG_KERNEL = 1, /* host -> worker: a body to parse and build */
@@ -346,6 +347,7 @@ typedef struct dcli_msg_traced {
     dcli_msg_event *event; /* [event_count] oldest first */
     int name_count;
     dcli_msg_name *name; /* [name_count] part 0: the names of the events, from number 1 on */
+    bool unrecorded;     /* the node had no memory to record events */
 } dcli_msg_traced;
 
 typedef struct dcli_msg_hello {

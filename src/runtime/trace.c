@@ -2,6 +2,7 @@
 #include "runtime/trace.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,9 +116,11 @@ int64_t dcli_traced_time(const dcli_traced_peer *peer, int64_t time_ns)
         return time_ns;
     if (begin->at_ns == 0 || end->at_ns <= begin->at_ns)
         return time_ns + (end->at_ns != 0 ? end->offset_ns : begin->offset_ns);
-    /* Clocks of two hosts differ in rate, too. */
+    /* Clocks of two hosts differ in rate, too. Those of a node that lies may differ by anything. */
+    const double most = (double)DCLI_MOST_NS;
     double share = (double)(time_ns - begin->at_ns) / (double)(end->at_ns - begin->at_ns);
-    return time_ns + begin->offset_ns + (int64_t)((double)(end->offset_ns - begin->offset_ns) * share);
+    double more = (double)(end->offset_ns - begin->offset_ns) * share;
+    return time_ns + begin->offset_ns + (int64_t)(more < -most ? -most : more > most ? most : more);
 }
 
 /* Use a node's answer as a comparison of its clock, if it is better than the last one: the node has read its clock
@@ -135,25 +138,64 @@ static void compare_clock(dcli_traced_peer *peer, bool at_begin, const dcli_msg_
 
 /* ---- nodes that are processes ------------------------------------------------------------------------------------- */
 
-static void add_events(dcli_traced_peer *peer, const dcli_msg_traced *traced)
+/* Whether an event is of the session, by the program's clock. */
+static bool is_within(const dcli_traced_peer *peer, const dcli_trace_event *event, int64_t from_ns, int64_t until_ns)
 {
+    const int64_t second = 1000000000;
+    int64_t error_ns = second + dcli_max(peer->begin.error_ns, peer->end.error_ns);
+    int64_t begin_ns = dcli_traced_time(peer, event->begin_ns), end_ns = dcli_traced_time(peer, event->end_ns);
+    return begin_ns >= from_ns - error_ns && begin_ns <= end_ns && end_ns <= until_ns + error_ns;
+}
+
+void dcli_traced_add(dcli_traced_peer *peer, const dcli_msg_traced *traced, int64_t room, int64_t from_ns,
+                     int64_t until_ns)
+{
+    if (traced->part == 0) {
+        peer->kept = dcli_min(traced->kept, room);
+        peer->unrecorded = traced->unrecorded;
+        if (!traced->unrecorded)
+            peer->ring = dcli_trace_open((size_t)dcli_max(peer->kept, 1) * sizeof(dcli_trace_event));
+        if (peer->ring != NULL)
+            dcli_trace_add_dropped(peer->ring, traced->dropped);
+    }
+    if (peer->ring == NULL)
+        return;
     for (int n = 0; n < traced->name_count; n++) /* the same numbers as there: names differ */
         dcli_trace_name(peer->ring, traced->name[n].text);
-    for (int n = 0; n < traced->event_count; n++) {
-        const dcli_msg_event *event = &traced->event[n];
-        dcli_trace_add(peer->ring, &(dcli_trace_event){.begin_ns = event->begin_ns,
-                                                       .end_ns = event->begin_ns + event->duration_ns,
-                                                       .operation = event->operation,
-                                                       .part = event->part,
-                                                       .bytes = event->bytes,
-                                                       .peer = event->peer,
-                                                       .tasks = event->tasks,
-                                                       .launches = event->launches,
-                                                       .name = (int16_t)event->name,
-                                                       .kind = (uint8_t)event->kind,
-                                                       .clock = (uint8_t)event->clock,
-                                                       .written = event->written});
+    for (int n = 0; n < traced->event_count && peer->taken < peer->kept; n++, peer->taken++) {
+        const dcli_msg_event *from = &traced->event[n];
+        dcli_trace_event event = {.begin_ns = from->begin_ns,
+                                  .end_ns = dcli_min(from->begin_ns + from->duration_ns, DCLI_MOST_NS),
+                                  .operation = from->operation,
+                                  .part = from->part,
+                                  .bytes = from->bytes,
+                                  .peer = from->peer,
+                                  .tasks = from->tasks,
+                                  .launches = from->launches,
+                                  .name = (int16_t)from->name,
+                                  .kind = (uint8_t)from->kind,
+                                  .clock = (uint8_t)from->clock,
+                                  .written = from->written};
+        if (is_within(peer, &event, from_ns, until_ns))
+            dcli_trace_add(peer->ring, &event);
+        else
+            dcli_trace_add_dropped(peer->ring, 1); /* the node lies */
     }
+}
+
+void dcli_traced_missing(const dcli_traced_peer *peer, bool is_lost, char text_out[DCLI_TRACE_MISSING])
+{
+    const char *lost = is_lost ? "the node was lost: " : "";
+    text_out[0] = '\0';
+    if (peer->ring != NULL && peer->taken < peer->kept)
+        snprintf(text_out, DCLI_TRACE_MISSING, "%sonly the oldest %" PRId64 " of %" PRId64 " events have come", lost,
+                 peer->taken, peer->kept);
+    else if (peer->ring == NULL)
+        snprintf(text_out, DCLI_TRACE_MISSING, "%s",
+                 peer->unrecorded ? "the node had no memory to record events"
+                 : peer->kept > 0 ? "the program had no memory for the node's events"
+                 : is_lost        ? "the node was lost, and its events with it"
+                                  : "the node has not sent its events");
 }
 
 void dcli_cluster_on_traced(void *user, int node, const dcli_msg_traced *traced, int64_t received_ns)
@@ -164,65 +206,74 @@ void dcli_cluster_on_traced(void *user, int node, const dcli_msg_traced *traced,
         return; /* nobody has asked */
     pthread_mutex_lock(&trace->lock);
     dcli_traced_peer *peer = &trace->peer[node];
-    if (!peer->told && traced->part == trace->asked_part && traced->asked_ns <= received_ns) {
+    if (!peer->told && traced->part == trace->asked_part && traced->asked_ns >= trace->asked_ns &&
+        traced->asked_ns <= received_ns) {
         peer->told = true;
-        peer->is_same_clock = traced->clock_id != 0 && traced->clock_id == dcli_trace_clock_id();
-        compare_clock(peer, trace->at_begin, traced, received_ns);
-        int64_t kept = dcli_min(traced->kept, dcli_trace_capacity(cluster->config.trace_bytes));
-        if (traced->part == 0) {
-            peer->ring = dcli_trace_open((size_t)dcli_max(kept, 1) * sizeof(dcli_trace_event));
-            if (peer->ring != NULL)
-                dcli_trace_add_dropped(peer->ring, traced->dropped);
+        if (traced->part <= 0) { /* then events come, whose times must all be converted alike */
+            peer->is_same_clock = traced->clock_id != 0 && traced->clock_id == dcli_trace_clock_id();
+            compare_clock(peer, trace->at_begin, traced, received_ns);
         }
-        if (peer->ring != NULL)
-            add_events(peer, traced);
-        trace->most_kept = dcli_max(trace->most_kept, kept);
+        if (traced->part >= 0)
+            dcli_traced_add(peer, traced, dcli_trace_capacity(cluster->config.trace_bytes), trace->opened_ns,
+                            received_ns);
+        trace->most_kept = dcli_max(trace->most_kept, peer->kept);
     }
     pthread_mutex_unlock(&trace->lock);
 }
 
-/* Ask all nodes one question. @return whether all that are there have answered. */
-static bool ask(dcl_cluster *cluster, int64_t part, bool at_begin)
+/* Ask one question of all nodes that are not silent. @return whether it makes sense to ask again. */
+static bool ask(dcl_cluster *cluster, int64_t part, bool at_begin, bool silent[])
 {
     struct dcli_cluster_trace *trace = cluster->trace;
     pthread_mutex_lock(&trace->lock);
     trace->asked_part = part;
+    trace->asked_ns = dcli_monotonic_ns();
     trace->at_begin = at_begin;
     for (int p = 0; p < cluster->host; p++)
         trace->peer[p].told = false;
     pthread_mutex_unlock(&trace->lock);
-    return dcli_host_trace(cluster->worker[cluster->host], part) == DCL_OK;
+    return dcli_host_trace(cluster->worker[cluster->host], part, silent);
 }
 
 enum { COMPARISONS = 8 };
 
-void dcli_cluster_trace_begin(dcl_cluster *cluster)
+static bool compare_clocks(dcl_cluster *cluster, bool at_begin, bool silent[])
 {
-    bool goes_on = cluster->trace != NULL && cluster->pool != NULL;
-    for (int n = 0; n < COMPARISONS && goes_on; n++)
-        goes_on = ask(cluster, -1, true);
-}
-
-/* Get all events of the nodes. A node that does not answer, or is lost meanwhile, is left out. */
-static void gather(dcl_cluster *cluster)
-{
-    struct dcli_cluster_trace *trace = cluster->trace;
     bool goes_on = true;
     for (int n = 0; n < COMPARISONS && goes_on; n++)
-        goes_on = ask(cluster, -1, false);
-    trace->most_kept = 1; /* no answers come between questions */
-    for (int64_t part = 0; goes_on && part * DCLI_MOST_EVENTS < trace->most_kept; part++)
-        goes_on = ask(cluster, part, false);
+        goes_on = ask(cluster, -1, at_begin, silent);
+    return goes_on;
+}
+
+void dcli_cluster_trace_begin(dcl_cluster *cluster)
+{
+    bool silent[DCLI_MOST_NODES] = {false};
+    if (cluster->trace != NULL && cluster->pool != NULL)
+        compare_clocks(cluster, true, silent);
+}
+
+static int64_t most_kept(struct dcli_cluster_trace *trace)
+{
+    pthread_mutex_lock(&trace->lock);
+    int64_t most = trace->most_kept;
+    pthread_mutex_unlock(&trace->lock);
+    return most;
+}
+
+/* Get all events of the nodes. A node that does not answer a question is not asked again; the others are. */
+static void gather(dcl_cluster *cluster)
+{
+    bool silent[DCLI_MOST_NODES] = {false};
+    bool goes_on = compare_clocks(cluster, false, silent);
+    for (int64_t part = 0; goes_on && part * DCLI_MOST_EVENTS < dcli_max(1, most_kept(cluster->trace)); part++)
+        goes_on = ask(cluster, part, false, silent);
+    for (int n = 0; n < cluster->host; n++)
+        if (silent[n])
+            DCLI_LOG(&cluster->log, DCLI_LOG_WARN, "node %d has not answered in time: its events are not in the trace",
+                     n);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
-
-static const char *why_missing(const dcl_cluster *cluster, int peer)
-{
-    if (cluster->trace->peer[peer].ring != NULL)
-        return "";
-    return cluster->lost[peer] ? "the node was lost, and its events with it" : "the node has not sent its events";
-}
 
 static dcl_status write_to(dcl_cluster *cluster, FILE *stream)
 {
@@ -230,10 +281,11 @@ static dcl_status write_to(dcl_cluster *cluster, FILE *stream)
     dcli_trace_source *source = dcli_calloc((size_t)count, sizeof *source);
     if (source == NULL)
         return DCL_ERR_NOMEM;
-    for (int n = 0; n < cluster->node_count; n++)
-        source[n] = (dcli_trace_source){
-            .device = dcl_node_name(cluster, n), .missing = why_missing(cluster, n), .peer = &cluster->trace->peer[n]};
-    source[count - 1] = (dcli_trace_source){.device = "", .missing = "", .peer = &cluster->trace->peer[cluster->host]};
+    for (int n = 0; n < cluster->node_count; n++) {
+        source[n] = (dcli_trace_source){.device = dcl_node_name(cluster, n), .peer = &cluster->trace->peer[n]};
+        dcli_traced_missing(source[n].peer, cluster->lost[n], source[n].missing);
+    }
+    source[count - 1] = (dcli_trace_source){.device = "", .peer = &cluster->trace->peer[cluster->host]};
     dcl_status status = dcli_trace_write(stream, count, source, cluster->host, cluster->trace->opened_ns);
     dcli_free(source);
     return status;

@@ -16,9 +16,11 @@ typedef struct dcli_clock_match {
 
 /** What a trace has of a node or of the program. */
 typedef struct dcli_traced_peer {
-    dcli_trace *ring;   /* of a process: a copy of its ring, made when the trace is gathered; NULL: there is none */
-    bool told;          /* of a process: it has answered the current question */
-    bool is_same_clock; /* it reads the same clock as the program */
+    dcli_trace *ring;    /* of a process: a copy of its ring, made when the trace is gathered; NULL: there is none */
+    int64_t kept, taken; /* of a process: number of events that it has, as it says, and of those that have come */
+    bool unrecorded;     /* of a process: it had no memory for a ring */
+    bool told;           /* of a process: it has answered the current question */
+    bool is_same_clock;  /* it reads the same clock as the program */
     dcli_clock_match begin, end; /* else: the comparisons at the session's begin (or none), and at its end */
 } dcli_traced_peer;
 
@@ -27,7 +29,9 @@ struct dcli_cluster_trace {
     int64_t opened_ns;  /* the program's clock when the cluster was opened: the file's time 0 */
     int peer_count;     /* peers of `peer`, the program's is the last one that is in use */
     int completed_by;   /* peer whose watermarks completed the last operation; guarded by the cluster's lock */
-    int64_t asked_part; /* of the current question to the nodes; guarded, as all that follows, by `lock` */
+    int64_t asked_part; /* of the current question to the nodes; guarded, as all that follows, by `lock`, until the
+                           workers have ended */
+    int64_t asked_ns;   /* the program's clock before the current question */
     bool at_begin;      /* the question belongs to the session's begin */
     int64_t most_kept;  /* most events of a node */
     pthread_mutex_t lock;
@@ -37,10 +41,19 @@ struct dcli_cluster_trace {
 /** Convert a time of a peer's clock to one of the program's. */
 int64_t dcli_traced_time(const dcli_traced_peer *peer, int64_t time_ns);
 
+/** Take the events of a node's answer. Those outside the session, which ends at `until_ns` by the program's clock, are
+ *  counted as dropped: the node's clock or the node is wrong. @param room  most events of a node. */
+void dcli_traced_add(dcli_traced_peer *peer, const dcli_msg_traced *traced, int64_t room, int64_t from_ns,
+                     int64_t until_ns);
+
+enum { DCLI_TRACE_MISSING = 128 }; /* bytes of the sentence below */
+/** Say why a peer has no events, or not all; "": it has all that it recorded. */
+void dcli_traced_missing(const dcli_traced_peer *peer, bool is_lost, char text_out[DCLI_TRACE_MISSING]);
+
 /** One peer of a trace file. */
 typedef struct dcli_trace_source {
-    const char *device;  /* name of its device; "": the program */
-    const char *missing; /* why it has no events; "": it has all that it recorded */
+    const char *device; /* name of its device; "": the program */
+    char missing[DCLI_TRACE_MISSING];
     const dcli_traced_peer *peer;
 } dcli_trace_source;
 

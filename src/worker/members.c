@@ -186,8 +186,9 @@ dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees)
 enum { ANSWER_SECONDS = 10 };
 
 /* Ask all nodes a question and wait for the answers; called by a thread of the program, while the host's worker
- * receives them. */
-static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool *all_yes_out)
+ * receives them. @param silent  [node_count] nodes not to wait for; others that do not answer are added. NULL: there are
+ * none. */
+static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *number, bool silent[], bool *all_yes_out)
 {
     struct dcli_question *question = &host->as_host->question;
     pthread_mutex_lock(&question->lock);
@@ -202,12 +203,17 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
     *number = ++question->number;
     question->asking = question->all = true;
     question->answers = 0;
-    memset(question->answered, 0, (size_t)host->terms.node_count * sizeof(bool));
+    for (int p = 0; p < host->terms.node_count; p++) {
+        question->answered[p] = silent != NULL && silent[p];
+        question->answers += question->answered[p];
+    }
     dcl_status status = dcli_host_message(host, DCL_ALL_NODES, message, -1);
     while (status == DCL_OK && question->answers < host->terms.node_count && question->all)
         if (pthread_cond_timedwait(&question->changed, &question->lock, &until) == ETIMEDOUT)
             status = DCL_ERR_TIMEOUT; /* without an error text: the caller knows the meaning */
     *all_yes_out = status == DCL_OK && question->all;
+    for (int p = 0; p < host->terms.node_count && silent != NULL && status == DCL_ERR_TIMEOUT; p++)
+        silent[p] |= !question->answered[p];
     question->asking = false;
     pthread_cond_broadcast(&question->changed);
     pthread_mutex_unlock(&question->lock);
@@ -235,14 +241,14 @@ dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[
 {
     dcli_message message = {.kind = DCLI_MSG_SEES,
                             .sees = {.path = path, .token = token, .device = id->device, .inode = id->inode}};
-    return ask_all(host, &message, &message.sees.number, all_see_out);
+    return ask_all(host, &message, &message.sees.number, NULL, all_see_out);
 }
 
 dcl_status dcli_host_count(dcli_worker *host)
 {
     bool all;
     dcli_message message = {.kind = DCLI_MSG_COUNT};
-    dcl_status status = ask_all(host, &message, &message.count.number, &all);
+    dcl_status status = ask_all(host, &message, &message.count.number, NULL, &all);
     if (status == DCL_ERR_TIMEOUT || (status == DCL_OK && !all))
         status = DCLI_FAIL(DCL_ERR_TIMEOUT,
                            "not all of %d nodes have told their counters after %d seconds; expected all; ask again, or "
@@ -251,17 +257,12 @@ dcl_status dcli_host_count(dcli_worker *host)
     return status;
 }
 
-dcl_status dcli_host_trace(dcli_worker *host, int64_t part)
+bool dcli_host_trace(dcli_worker *host, int64_t part, bool silent[])
 {
     bool all;
     dcli_message message = {.kind = DCLI_MSG_TRACE, .trace.part = part};
-    dcl_status status = ask_all(host, &message, &message.trace.number, &all);
-    if (status == DCL_ERR_TIMEOUT || (status == DCL_OK && !all))
-        status = DCLI_FAIL(DCL_ERR_TIMEOUT,
-                           "not all of %d nodes have sent their events after %d seconds; expected all; the trace has "
-                           "those that were sent",
-                           host->terms.node_count, ANSWER_SECONDS);
-    return status;
+    dcl_status status = ask_all(host, &message, &message.trace.number, silent, &all);
+    return status == DCL_ERR_TIMEOUT || (status == DCL_OK && all);
 }
 
 void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *counts)
@@ -290,4 +291,13 @@ void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool ye
         pthread_cond_broadcast(&question->changed);
     }
     pthread_mutex_unlock(&question->lock);
+}
+
+bool dcli_question_awaits(dcli_worker *worker, int from, int64_t number)
+{
+    struct dcli_question *question = &worker->as_host->question;
+    pthread_mutex_lock(&question->lock);
+    bool awaits = question->asking && number == question->number && !question->answered[from];
+    pthread_mutex_unlock(&question->lock);
+    return awaits;
 }

@@ -24,6 +24,8 @@ void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *coun
  *  to earlier questions are dropped. */
 enum { DCLI_ANY_QUESTION = 0 };
 void dcli_question_answer(dcli_worker *worker, int from, int64_t number, bool yes);
+/** Whether question `number` waits for a node's answer. */
+bool dcli_question_awaits(dcli_worker *worker, int from, int64_t number);
 
 /* Nodes: handle LOST, JOINED, COUNT and SEES of the host. */
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost);

@@ -202,7 +202,8 @@ dcl_status dcli_take_trace(dcli_worker *worker, const dcli_msg_trace *trace)
                                        .part = trace->part,
                                        .asked_ns = trace->asked_ns,
                                        .now_ns = dcli_monotonic_ns(),
-                                       .clock_id = dcli_trace_clock_id()}};
+                                       .clock_id = dcli_trace_clock_id(),
+                                       .unrecorded = worker->terms.trace == NULL}};
     dcli_msg_traced *traced = &message.traced;
     if (worker->terms.trace != NULL && trace->part >= 0) {
         traced->event = dcli_calloc(DCLI_MOST_EVENTS, sizeof *traced->event);
@@ -222,6 +223,8 @@ dcl_status dcli_take_trace(dcli_worker *worker, const dcli_msg_trace *trace)
 
 void dcli_host_traced(dcli_worker *worker, int from, const dcli_msg_traced *traced)
 {
+    if (!dcli_question_awaits(worker, from, traced->number))
+        return; /* it comes too late, or nobody has asked */
     worker->terms.hooks->traced(worker->terms.hooks->user, from, traced, dcli_monotonic_ns());
     dcli_question_answer(worker, from, traced->number, true);
 }

@@ -175,10 +175,11 @@ dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[
  *  sentence. */
 dcl_status dcli_host_count(dcli_worker *host);
 /** Have all nodes send part `part` of their events to the hook; -1: only the time of their clocks. Waits as
- *  dcli_host_sees(). */
-dcl_status dcli_host_trace(dcli_worker *host, int64_t part);
+ *  dcli_host_sees(). @param silent  [node_count] nodes not to wait for; those that do not answer within 10 s are added.
+ *  @return false: it makes no sense to ask again: there is no memory, or dcli_host_stop_asking() was called. */
+bool dcli_host_trace(dcli_worker *host, int64_t part, bool silent[]);
 /** End all waits in dcli_host_sees(), dcli_host_count() and dcli_host_trace(), also of later calls: not all see the
- *  file; the others return DCL_ERR_TIMEOUT. */
+ *  file; dcli_host_count() returns DCL_ERR_TIMEOUT, dcli_host_trace() false. */
 void dcli_host_stop_asking(dcli_worker *host);
 /** Undo dcli_host_stop_asking(). */
 void dcli_host_ask_again(dcli_worker *host);

@@ -204,15 +204,24 @@ Test(message, the_largest_part_of_a_trace_is_within_the_limits)
     static char text[DCLI_TRACE_NAME_BYTES];
     memset(text, 'n', sizeof text - 1);
     for (int n = 0; n < DCLI_MOST_EVENTS; n++)
-        event[n] = (dcli_msg_event){DCLI_MOST_NS,    DCLI_MOST_NS, DCLI_TRACE_KINDS - 1,  INT64_MAX, INT64_MAX,
-                                    DCLI_MOST_PEERS, INT64_MAX,    DCLI_MOST_EVENT_NAMES, 2,         true,
-                                    INT_MAX,         INT_MAX};
+        event[n] = (dcli_msg_event){DCLI_MOST_NS,
+                                    DCLI_MOST_NS,
+                                    DCLI_TRACE_KINDS - 1,
+                                    DCLI_MOST_EXACT,
+                                    DCLI_MOST_EXACT,
+                                    DCLI_MOST_PEERS,
+                                    DCLI_MOST_EXACT,
+                                    DCLI_MOST_EVENT_NAMES,
+                                    2,
+                                    true,
+                                    INT_MAX,
+                                    INT_MAX};
     for (int n = 0; n < DCLI_MOST_EVENT_NAMES; n++)
         name[n].text = text;
     dcli_message largest = {.kind = DCLI_MSG_TRACED, .epoch = UINT64_MAX}, received;
-    largest.traced = (dcli_msg_traced){INT64_MAX, 0,         DCLI_MOST_NS,     DCLI_MOST_NS, UINT64_MAX,
-                                       INT64_MAX, INT64_MAX, DCLI_MOST_EVENTS, event,        DCLI_MOST_EVENT_NAMES,
-                                       name};
+    largest.traced = (dcli_msg_traced){
+        INT64_MAX,        0,     DCLI_MOST_NS,          DCLI_MOST_NS, UINT64_MAX, DCLI_MOST_TRACE, DCLI_MOST_EXACT,
+        DCLI_MOST_EVENTS, event, DCLI_MOST_EVENT_NAMES, name,         true};
     dcli_arena arena = {0};
     void *bytes;
     size_t length;
@@ -481,6 +490,12 @@ static const struct {
     {"[2,32,0,0,0,0,0,-1]", "clock_id of a message TRACED is -1"},
     {"[2,32,0,0,0,0,0,0,-1]", "kept of a message TRACED is -1"},
     {"[2,32,0,0,0,0,0,0,0,-1]", "dropped of a message TRACED is -1"},
+    {"[2,32,0,0,0,0,0,0,1073741825]", "kept of a message TRACED is 1073741825"},
+    {"[2,32,0,0,0,0,0,0,0,9007199254740993]", "dropped of a message TRACED is 9007199254740993"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,9007199254740993]]]", "event[0].operation of a message TRACED is 9007199254740993"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,0,9007199254740993]]]", "event[0].part of a message TRACED is 9007199254740993"},
+    {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1,0,0,0,9007199254740993]]]",
+     "event[0].bytes of a message TRACED is 9007199254740993"},
     {"[2,32,0,0,0,0,0,0,0,0,[[0,0,1]]*2049]", "event of a message TRACED has 2049 items; expected 0..2048"},
     {"[2,32,0,0,0,0,0,0,0,0,[[-1,0,1]]]", "event[0].begin_ns of a message TRACED is -1"},
     {"[2,32,0,0,0,0,0,0,0,0,[[0,-1,1]]]", "event[0].duration_ns of a message TRACED is -1"},

@@ -354,10 +354,10 @@ static dcli_msg_event random_event(test_random *random)
                             .kind = 1 + test_random_below(random, DCLI_TRACE_KINDS - 1)};
     if (!flag(random))
         return event;
-    event.operation = natural(random);
-    event.part = flag(random) ? natural(random) : -1;
+    event.operation = up_to(random, DCLI_MOST_EXACT);
+    event.part = flag(random) ? up_to(random, DCLI_MOST_EXACT) : -1;
     event.peer = test_random_below(random, DCLI_MOST_PEERS + 2) - 1;
-    event.bytes = natural(random);
+    event.bytes = up_to(random, DCLI_MOST_EXACT);
     event.name = test_random_below(random, DCLI_MOST_EVENT_NAMES + 1);
     event.clock = test_random_below(random, DCLI_TRACE_CLOCKS);
     event.written = flag(random);
@@ -373,12 +373,13 @@ static dcli_msg_traced random_traced(test_random *random)
                               .asked_ns = up_to(random, DCLI_MOST_NS),
                               .now_ns = up_to(random, DCLI_MOST_NS),
                               .clock_id = bits(random),
-                              .kept = natural(random),
-                              .dropped = natural(random),
+                              .kept = up_to(random, DCLI_MOST_TRACE),
+                              .dropped = up_to(random, DCLI_MOST_EXACT),
                               .event_count = few(random, DCLI_MOST_EVENTS),
                               .event = pool.event,
                               .name_count = few(random, 64),
-                              .name = pool.name};
+                              .name = pool.name,
+                              .unrecorded = flag(random)};
     for (int n = 0; n < traced.event_count; n++)
         pool.event[n] = random_event(random);
     for (int n = 0; n < traced.name_count; n++)

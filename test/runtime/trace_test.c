@@ -308,6 +308,69 @@ Test(trace, file_joins_sent_and_arrived_and_divides_overlapping_events)
         dcli_trace_close(peer[p].ring);
 }
 
+/* ---- answers of nodes -------------------------------------------------------------------------------------------------- */
+
+static void expect_peer(dcli_traced_peer *peer, bool is_lost, int64_t events, int64_t dropped, const char *missing)
+{
+    char text[DCLI_TRACE_MISSING];
+    int64_t was_dropped = 0, kept = 0;
+    if (peer->ring != NULL)
+        dcli_trace_count(peer->ring, &was_dropped, &kept);
+    cr_expect_eq(kept, events);
+    cr_expect_eq(was_dropped, dropped);
+    dcli_traced_missing(peer, is_lost, text);
+    cr_expect_str_eq(text, missing);
+}
+
+Test(trace, says_how_many_events_of_a_node_have_come)
+{
+    dcli_traced_peer peer = {.is_same_clock = true};
+    dcli_msg_event event[2] = {{.begin_ns = 10, .kind = 1}, {.begin_ns = 20, .kind = 1}};
+    dcli_msg_traced traced = {.kept = 3, .dropped = 5, .event_count = 2, .event = event};
+    expect_peer(&peer, false, 0, 0, "the node has not sent its events");
+    expect_peer(&peer, true, 0, 0, "the node was lost, and its events with it");
+    dcli_traced_add(&peer, &traced, 100, 0, 100);
+    expect_peer(&peer, false, 2, 5, "only the oldest 2 of 3 events have come");
+    expect_peer(&peer, true, 2, 5, "the node was lost: only the oldest 2 of 3 events have come");
+    traced.part = 1; /* it says that there is one, and sends two */
+    dcli_traced_add(&peer, &traced, 100, 0, 100);
+    expect_peer(&peer, false, 3, 5, "");
+    dcli_trace_close(peer.ring);
+    peer = (dcli_traced_peer){.is_same_clock = true};
+    dcli_traced_add(&peer, &(dcli_msg_traced){.unrecorded = true}, 100, 0, 100);
+    expect_peer(&peer, false, 0, 0, "the node had no memory to record events");
+}
+
+/* Whatever a node says of its clock and events: no arithmetic overflows, and what is written is of the session. */
+Test(trace, events_outside_the_session_count_as_dropped)
+{
+    const int64_t second = 1000000000, most = DCLI_MOST_NS;
+    static const struct row {
+        int64_t begin_at, end_at, begin_ns, duration_ns;
+        bool is_same_clock, is_taken;
+    } rows[] = {{0, 0, 105000000000, 1000, true, true},
+                {0, 0, 98000000000, 1000, true, false},        /* before the session */
+                {0, 0, 105000000000, 9000000000, true, false}, /* after it */
+                {0, 0, DCLI_MOST_NS, DCLI_MOST_NS, true, false},
+                {DCLI_MOST_NS - 1, DCLI_MOST_NS, 0, DCLI_MOST_NS, false, false},
+                {1, 2, DCLI_MOST_NS, DCLI_MOST_NS, false, false},
+                {1, DCLI_MOST_NS, DCLI_MOST_NS / 2, 1, false, true}};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        const struct row *row = &rows[r];
+        dcli_traced_peer peer = {.is_same_clock = row->is_same_clock,
+                                 .begin = {.at_ns = row->begin_at, .offset_ns = 100 * second - row->begin_at},
+                                 .end = {.at_ns = row->end_at, .offset_ns = 110 * second - row->end_at}};
+        dcli_msg_event event = {.begin_ns = row->begin_ns, .duration_ns = row->duration_ns, .kind = 1, .peer = -1};
+        dcli_msg_traced traced = {.kept = 1, .dropped = DCLI_MOST_EXACT, .event_count = 1, .event = &event};
+        dcli_traced_add(&peer, &traced, 100, 100 * second, 110 * second);
+        expect_peer(&peer, false, row->is_taken, DCLI_MOST_EXACT + !row->is_taken, "");
+        dcli_trace_close(peer.ring);
+        peer.begin.offset_ns = -most; /* whatever it is, there is no overflow */
+        peer.end.offset_ns = most;
+        dcli_traced_time(&peer, most);
+    }
+}
+
 /* ---- the program's locale --------------------------------------------------------------------------------------------- */
 
 /* Make a locale that writes a decimal comma, and use it. @return whether there is one. */
