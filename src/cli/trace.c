@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/trace_events.h"
+#include "cli/utf8.h"
 
 struct request {
     const char *path, *svg;
@@ -142,7 +143,7 @@ static void print_sum(const cli_timeline *trace, const struct sum *sum)
     if (sum->count > 1)
         printf(", %d times, at most %s", sum->count, cli_time(sum->longest, longest));
     if (sum->kind != NULL && strcmp(sum->kind, "kernels") == 0)
-        printf(": %.60s", sum->name);
+        printf(": %.*s", cli_utf8_fit(sum->name, 60), sum->name);
     printf("\n");
 }
 

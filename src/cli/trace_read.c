@@ -8,6 +8,7 @@
 
 #include "cli/report.h"
 #include "cli/trace_events.h"
+#include "cli/utf8.h"
 
 const char *const cli_track_names[CLI_TRACKS] = {"compute", "in", "out", "wire", "waiting", "preparing"};
 
@@ -20,7 +21,13 @@ static const struct {
              {"sent", CLI_WIRE},        {"wait", CLI_WAITING},      {"plan", CLI_PREPARING}, {"compile", CLI_PREPARING},
              {"launch", CLI_PREPARING}, {"allocate", CLI_PREPARING}};
 
-enum { KINDS = sizeof kinds / sizeof kinds[0], MOST_PEERS = 1 << 16, MOST_DEPTH = 32 };
+enum {
+    KINDS = sizeof kinds / sizeof kinds[0],
+    MOST_PEERS = 1 << 16,
+    MOST_DEPTH = 32,
+    MOST_NAME = 32,  /* bytes of the name of a process, which is in every line that is printed */
+    MOST_TEXT = 4096 /* bytes of other texts */
+};
 
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
 
@@ -81,8 +88,9 @@ static bool has_next(struct reader *reader, char end, bool *first)
     return !reader->failed;
 }
 
-/* A string, decoded in place. Characters beyond ASCII in \u escapes become question marks: DCL writes none. */
-static const char *take_string(struct reader *reader)
+/* A string, decoded in place, cut to so many bytes, and without characters that terminals obey. Those in \u escapes become
+ * question marks: DCL writes none. */
+static const char *take_text(struct reader *reader, int most)
 {
     take(reader, '"', "a string");
     char *begin = reader->at, *to = begin;
@@ -110,8 +118,12 @@ static const char *take_string(struct reader *reader)
         return "";
     reader->at++;
     *to = '\0';
+    cli_utf8_clean(begin);
+    begin[cli_utf8_fit(begin, most)] = '\0';
     return begin;
 }
+
+static const char *take_string(struct reader *reader) { return take_text(reader, MOST_TEXT); }
 
 static double take_number(struct reader *reader)
 {
@@ -209,7 +221,7 @@ static void take_peer(struct reader *reader, cli_peer *peer)
     take(reader, '{', "a peer: {");
     for (const char *field; (field = next_field(reader, &first)) != NULL;) {
         if (strcmp(field, "name") == 0)
-            peer->name = take_string(reader);
+            peer->name = take_text(reader, MOST_NAME);
         else if (strcmp(field, "device") == 0)
             peer->device = take_string(reader);
         else if (strcmp(field, "missing") == 0)

@@ -201,6 +201,23 @@ class Trace(unittest.TestCase):
         done = limited("trace", "x.json", "--svg", "x.svg")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_text_of_the_file_does_not_command_the_terminal(self):
+        odd = "\x1b[2Ja\x9b2Jb\u202ec\x7fd\u200be\ufefff\U000e0041g\nh"
+        text = json.dumps({"dcl_trace": 1, "dcl_peers": [{"name": "node 0 " + odd + 100 * "n", "missing": odd},
+                                                         {"name": "the program"}],
+                           "traceEvents": [{"ph": "X", "pid": 2, "ts": 0, "dur": 1, "cat": "kernels",
+                                            "name": "\u00e4" + odd + "x" + 40 * "\u00e4"}]}, ensure_ascii=False)
+        (self.folder / "x.json").write_bytes(text.encode().replace(b"\\nh", b"\xff\xc3h"))
+        for arguments in [], ["--svg", "-"]:
+            done = subprocess.run([DCL, "trace", "x.json", *arguments], cwd=self.folder, env=environment(),
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            shown = done.stdout.decode()  # is UTF-8, also where names are cut
+            self.assertEqual([c for c in shown if not c.isprintable() and c != "\n"], [])
+            self.assertIn("?[2Ja?2Jb?c?d?e?f?g??h", shown)
+            self.assertIn("node 0 ?[2Ja?2Jb?c?d?e?f?g??hnnn", shown)
+            self.assertNotIn(10 * "n", shown)
+
     def test_for_whom_nodes_wait(self):
         waits = [("node 0", "wait", 0, 40, {"peer": "node 1"}), ("node 0", "wait", 40, 50, {"peer": "node 2"}),
                  ("node 0", "wait", 50, 55), ("node 0", "wait", 55, 75, {"peer": "node 2"}),
