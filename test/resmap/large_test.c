@@ -195,6 +195,7 @@ Test(large, every_node_has_its_share)
             elements += owned;
         }
         cr_expect_eq(elements, dcl_grid_count(&grid), "%s: %" PRId64 " elements", large_maps[m], elements);
+        dcli_node_list_free(&owners);
     }
 }
 
