@@ -105,6 +105,9 @@ void dcli_trace_add(dcli_trace *trace, const dcli_trace_event *event)
 int16_t dcli_trace_name(dcli_trace *trace, const char *text)
 {
     char line[DCLI_TRACE_NAME_BYTES];
+    text += strspn(text, " \t\r\n");
+    if (text[0] == '\0')
+        return 0;
     size_t length = strcspn(text, "\n");
     length = length < sizeof line ? length : sizeof line - 1;
     while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80)

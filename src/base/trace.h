@@ -85,8 +85,8 @@ void dcli_trace_close(dcli_trace *trace);
 int64_t dcli_trace_capacity(size_t bytes);
 /** Record an event; the oldest one is dropped if there is no room. */
 void dcli_trace_add(dcli_trace *trace, const dcli_trace_event *event);
-/** The number of a name, which is the first line of a text, cut after 95 bytes. The first thousand names get a number.
- *  @return 0: there are too many names, or there is no memory. */
+/** The number of a name, which is the first line of a text that is not blank, without leading blanks, cut after 95 bytes.
+ *  The first thousand names get a number. @return 0: there are too many names, or the text is blank. */
 int16_t dcli_trace_name(dcli_trace *trace, const char *text);
 /** The text of a name; "" for 0 and for numbers that are not in use. Valid until dcli_trace_close(). */
 const char *dcli_trace_text(dcli_trace *trace, int name);

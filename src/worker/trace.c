@@ -15,9 +15,11 @@ static int16_t name_of(dcli_worker *worker, const dcli_entry *entry)
     dcli_kernel *kernel = entry != NULL ? entry->kernel : NULL;
     if (kernel == NULL)
         return 0;
-    if (kernel->trace_name == 0)
-        kernel->trace_name = dcli_trace_name(worker->terms.trace, kernel->body->text);
-    return kernel->trace_name;
+    if (kernel->trace_name == 0) {
+        int16_t name = dcli_trace_name(worker->terms.trace, kernel->body->text);
+        kernel->trace_name = (int16_t)(name > 0 ? name : -1);
+    }
+    return (int16_t)dcli_max(kernel->trace_name, 0);
 }
 
 void dcli_trace_add_ended(dcli_worker *worker, dcli_trace_kind kind, int64_t began_ns, const dcli_entry *entry,

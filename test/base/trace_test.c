@@ -103,4 +103,16 @@ Test(trace, numbers_names_once)
     dcli_trace_close(trace);
 }
 
+Test(trace, takes_the_first_line_that_is_not_blank)
+{
+    dcli_trace *trace = open_ring();
+    cr_expect_eq(dcli_trace_name(trace, "\n \t\r\n  B(i) = 1;\n"), 1);
+    cr_expect_str_eq(dcli_trace_text(trace, 1), "B(i) = 1;");
+    cr_expect_eq(dcli_trace_name(trace, " \n "), 0);
+    cr_expect_eq(dcli_trace_name(trace, ""), 0);
+    cr_expect_eq(dcli_trace_name(trace, "x"), 2);
+    cr_expect_str_eq(dcli_trace_text(trace, 2), "x");
+    dcli_trace_close(trace);
+}
+
 Test(trace, knows_the_clock) { cr_expect_eq(dcli_trace_clock_id(), dcli_trace_clock_id()); }

@@ -77,7 +77,7 @@ static void run(dcl_cluster *cluster, dcl_counters counters_out[3])
     dcl_array *C = test_array(cluster, "block,*", grid);
     static int32_t got[64][64];
     TEST_OK(dcl_forall(cluster, "A(i,j) = i;", DCL_OUT(A)));
-    TEST_OK(dcl_forall(cluster, "B(i,j) = 100*j;", DCL_OUT(B)));
+    TEST_OK(dcl_forall(cluster, "\n  B(i,j) = 100*j;\n", DCL_OUT(B)));
     for (int n = 0; n < 3; n++)
         TEST_OK(dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B)));
     TEST_OK(dcl_read(C, NULL, got, NULL));
@@ -127,6 +127,7 @@ static void trace_with(const char *workers)
     TEST_OK(dcl_close(cluster));
     char *text = read_all();
     expect_counted(text, counters);
+    cr_expect_not_null(strstr(text, "\"name\":\"B(i,j) = 100*j;\""));
     cr_expect_not_null(strstr(text, "\"name\":\"C(i,j) = A(i,j) + B(j,i);\""));
     cr_expect_not_null(strstr(text, "{\"name\":\"preparing\"}"));
     free(text);
