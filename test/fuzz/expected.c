@@ -13,13 +13,13 @@ struct choice {
 };
 
 /* Chunks of a peer's output, the next one of each stream. */
-static int add_written(const dcli_node *node, const struct dcli_open_op *op, struct choice choices[], int count)
+static int add_written(const struct dcli_open_op *op, struct choice choices[], int count)
 {
-    for (int q = 0; op->exchange != NULL && q < node->peers && count < MOST; q++) {
-        const struct dcli_exchange *exchange = &op->exchange[q];
+    for (int64_t n = 0; n < op->exchange_count && count < MOST; n++) {
+        const struct dcli_exchange *exchange = &op->exchange[n];
         if (exchange->receive.granted < exchange->receive.total)
             choices[count++] = (struct choice){
-                op, q, true, &exchange->plan->chunk[exchange->receive.chunk[exchange->receive.granted]]};
+                op, exchange->peer, true, &exchange->plan->chunk[exchange->receive.chunk[exchange->receive.granted]]};
     }
     return count;
 }
@@ -27,9 +27,10 @@ static int add_written(const dcli_node *node, const struct dcli_open_op *op, str
 /* Chunks that were granted and have not come. */
 static int add_read(const struct dcli_open_op *op, struct choice choices[], int count)
 {
-    for (int64_t c = 0; op->exchange != NULL && c < op->own->chunk_count && count < MOST; c++) {
+    for (int64_t c = 0; c < op->own->chunk_count && count < MOST; c++) {
         const dcli_chunk *chunk = &op->own->chunk[c];
-        if (!chunk->written && !op->arrived[c] && chunk->number < op->exchange[chunk->peer].grant_told)
+        const struct dcli_exchange *exchange = dcli_exchange_of(op, chunk->peer);
+        if (!chunk->written && !op->arrived[c] && exchange != NULL && chunk->number < exchange->grant_told)
             choices[count++] = (struct choice){op, chunk->peer, false, chunk};
     }
     return count;
@@ -41,7 +42,7 @@ bool fuzz_expected_chunk(const dcli_node *node, fuzz_input *input, int *from_out
     struct choice choices[MOST];
     int count = 0;
     for (int64_t n = node != NULL ? node->first : 1; node != NULL && n <= node->seen; n++) {
-        count = add_written(node, dcli_op_find(node, n), choices, count);
+        count = add_written(dcli_op_find(node, n), choices, count);
         count = add_read(dcli_op_find(node, n), choices, count);
     }
     if (count == 0)
@@ -60,14 +61,14 @@ bool fuzz_expected_grant(const dcli_node *node, fuzz_input *input, int *from_out
     int count = 0;
     for (int64_t n = node != NULL ? node->first : 1; node != NULL && n <= node->seen; n++) {
         const struct dcli_open_op *op = dcli_op_find(node, n);
-        for (int q = 0; op->exchange != NULL && q < node->peers && count < MOST; q++)
-            if (op->exchange[q].send.granted < op->exchange[q].send.total)
-                choices[count++] = (struct choice){.op = op, .peer = q};
+        for (int64_t x = 0; x < op->exchange_count && count < MOST; x++)
+            if (op->exchange[x].send.granted < op->exchange[x].send.total)
+                choices[count++] = (struct choice){.op = op, .peer = op->exchange[x].peer};
     }
     if (count == 0)
         return false;
     const struct choice *choice = &choices[fuzz_below(input, count)];
-    const struct dcli_stream *send = &choice->op->exchange[choice->peer].send;
+    const struct dcli_stream *send = &dcli_exchange_of(choice->op, choice->peer)->send;
     *from_out = choice->peer;
     *grant_out = (dcli_msg_grant){.operation = choice->op->number,
                                   .chunks = send->granted + 1 + fuzz_byte(input) % (send->total - send->granted)};
