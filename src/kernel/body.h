@@ -136,7 +136,8 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *      in its place, `long rows`: any number of work-items share them; dcl_gathered and dcl_straight: what kernel/gather.h says;
  *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value; `__global const long *table` of dcli_row_own() longs
  *      per row, `uint first, rows, each`: where `each` is 0 the row is run, else `rows` rows that have their own numbers in
- *      the table, from number `first` on, by `each` work-items along dimension 2 each; dcl_one: the row only;
+ *      the table, from number `first` on, by `each` work-items along dimension 2 each. dcl_one has the row only, and then
+ *      dcl_unit needs `each` > 0;
  *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access number,
  *      [2..] the subscripts of the first read outside.
  *

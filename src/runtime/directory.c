@@ -36,8 +36,8 @@ dcl_status dcl_keep(dcl_array *array, bool keep)
 
 void dcli_cluster_replicas_fail(dcl_cluster *cluster) { cluster->replicas.generation++; }
 
-/* Apply one noted operation. If its plan is refused, it runs nowhere and makes no replicas; if there is no memory to
- * plan it, none are recorded. In both cases all earlier replicas are treated as invalid. */
+/* Apply one noted operation. A node whose plan is refused makes no replicas; if there is no memory to plan the operation,
+ * none are recorded. In both cases all replicas are treated as invalid, also those that other nodes make. */
 static dcl_status settle_one(dcl_cluster *cluster, const dcli_operation *operation)
 {
     dcl_status status = DCL_OK;

@@ -454,9 +454,11 @@ static int awaited_by_batch(const dcli_node *node, const struct dcli_open_op *op
     for (int64_t c = batch->first_chunk; c < batch->first_chunk + batch->chunk_count; c++)
         if (!op->arrived[c])
             return op->own->chunk[c].peer;
-    for (int64_t n = 0; n < op->need_count; n++)
-        if (op->need[n].kind != DCLI_NEED_PACK && !dcli_need_is_met(node, &op->need[n]))
+    for (int64_t n = 0; n < op->need_count; n++) {
+        bool waits = op->need[n].kind != DCLI_NEED_PACK && (op->need[n].kind != DCLI_NEED_READY || batch->reads_parts);
+        if (waits && !dcli_need_is_met(node, &op->need[n]))
             return op->need[n].peer;
+    }
     return -1;
 }
 

@@ -172,8 +172,7 @@ typedef struct dcli_plan {
  *  With terms->pair, too, it has only the chunks that self and peer terms->with exchange, with the same numbers, bytes
  *  and items, and `reads` names no other peer; live_bytes and status are not found. Chunks that others exchange cost
  *  nothing then.
- *  @return DCL_OK (also if plan->status is an error: it is the same on every node), or DCL_ERR_NOMEM for the plan's own
- *          memory. */
+ *  @return DCL_OK (also if plan->status is an error), or DCL_ERR_NOMEM for the plan's own memory. */
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
                           dcli_plan **plan_out);
 void dcli_plan_free(dcli_plan *plan);

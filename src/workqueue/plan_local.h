@@ -4,7 +4,8 @@
 
 #include "workqueue/builder.h"
 
-/** Join the batches of a planned FORALL that use own parts only, and put them first: see dcli_plan_terms.local_bytes. */
+/** Join the batches of a planned FORALL that use own parts only, and put them, or half of them, first: see
+ *  dcli_plan_terms.local_bytes. */
 dcl_status dcli_plan_local_first(dcli_builder *builder);
 
 #endif

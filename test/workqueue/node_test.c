@@ -273,6 +273,43 @@ Test(node, reads_in_place)
     bench_close(bench);
 }
 
+/* Of four batches only the last one reads the other's part. */
+Test(node, batches_that_read_no_parts_wait_for_no_peer)
+{
+    struct bench *bench = bench_open(0, true);
+    bench->terms.plan.batch_bytes = 8;
+    bench_reopen(bench);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
+    bench_sees(bench, bench_reads(bench, 4, "C(i) = A(i+1);", 1, 2));
+    int64_t operation = 0;
+    int peer = -1;
+    bench_expect(bench, "the other is not ready", "run 3; run 4; run 4; run 4; marks to 1 2/2");
+    cr_expect(dcli_node_awaits(bench->node, &operation, &peer) && operation == 4 && peer == 1);
+    cr_expect_eq(dcli_node_marks(bench->node, 1, 3, 3), DCL_OK);
+    bench_expect(bench, "it is", "run 4");
+    bench_close(bench);
+}
+
+Test(node, the_peer_that_is_awaited_is_the_one_that_hinders)
+{
+    struct bench *bench = bench_open(0, true);
+    bench->terms.plan.batch_bytes = 8;
+    bench_reopen(bench);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
+    bench_sees(bench, test_operation(4, DCLI_OP_WRITE, 1, bench->halves));
+    bench_sees(bench, TEST_FORALL(5, "C(i) = A(i+1);", {DCL_ACCESS_IN, "A", 2, bench->halves},
+                                  {DCL_ACCESS_OUT, "C", 1, bench->halves}));
+    bench_expect(bench, "the host has not written C, and node 1 has not filled A", "run 3; marks to 1 2/2");
+    int64_t operation = 0;
+    int peer = -1;
+    cr_expect(dcli_node_awaits(bench->node, &operation, &peer) && peer == HOST, "peer %d", peer);
+    bench_close(bench);
+}
+
 Test(node, is_read_in_place)
 {
     struct bench *bench = bench_open(1, true);
