@@ -87,7 +87,7 @@ static int64_t made_bytes(const struct dcli_open_op *op, const dcli_batch *batch
 
 static bool may_start(const dcli_node *node, struct dcli_open_op *op)
 {
-    const dcli_batch *batch = &op->own->batch[op->started];
+    const dcli_batch *batch = &op->own->batch[op->next];
     if (!chunks_arrived(op, batch) || !dcli_writes_allowed(node, op))
         return false;
     if (batch->reads_parts && !dcli_reads_allowed(node, op))
@@ -312,7 +312,7 @@ static bool next_credit(dcli_node *node, dcli_action *action)
 static void advance_cursor(dcli_node *node)
 {
     struct dcli_open_op *op;
-    while ((op = dcli_op_find(node, node->cursor)) != NULL && op->started == op->own->batch_count)
+    while ((op = dcli_op_find(node, node->cursor)) != NULL && op->waiting == 0)
         node->cursor++;
 }
 
@@ -321,11 +321,10 @@ static bool next_batch(dcli_node *node, dcli_action *action)
     struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->cursor);
     if (op == NULL || !may_start(node, op))
         return false;
-    int64_t b = op->started;
+    int64_t b = op->next;
     if (queue_made(node, op, b) != DCL_OK)
         return false; /* no memory: the action is tried again after the next event */
-    op->started++;
-    op->batch_arrived = 0;
+    dcli_start_batch(op, b);
     if (op->skip == DCL_OK)
         op->skip = dcli_op_inputs(node, op);
     *action = (dcli_action){.kind = op->skip == DCL_OK ? DCLI_DO_RUN : DCLI_DO_SKIP,
@@ -385,9 +384,9 @@ static bool next_marks(dcli_node *node, dcli_action *action)
 static bool next_work(dcli_node *node, dcli_action *action)
 {
     const struct dcli_open_op *op = dcli_op_find(node, node->cursor);
-    bool more = op != NULL && op->started < op->own->batch_count;
-    bool idle = more && op->started == op->ended && node->ready == op->number - 1 && !node->fed_idle;
-    bool batch_first = idle || (more && node->packed > 0 && node->packed >= op->own->batch[op->started].chunk_count);
+    bool more = op != NULL && op->waiting > 0;
+    bool idle = more && op->running == 0 && node->ready == op->number - 1 && !node->fed_idle;
+    bool batch_first = idle || (more && node->packed > 0 && node->packed >= op->own->batch[op->next].chunk_count);
     if (batch_first && next_batch(node, action)) {
         node->packed = 0;
         node->fed_idle = idle;
@@ -450,7 +449,7 @@ bool dcli_node_is_awaited(const dcli_node *node)
 /* The peer that the next batch of an operation waits for. @return -1: none. */
 static int awaited_by_batch(const dcli_node *node, const struct dcli_open_op *op)
 {
-    const dcli_batch *batch = &op->own->batch[op->started];
+    const dcli_batch *batch = &op->own->batch[op->next];
     for (int64_t c = batch->first_chunk; c < batch->first_chunk + batch->chunk_count; c++)
         if (!op->arrived[c])
             return op->own->chunk[c].peer;
@@ -474,7 +473,7 @@ static int awaited_output(const struct dcli_open_op *op)
 bool dcli_node_awaits(const dcli_node *node, int64_t *operation_out, int *peer_out)
 {
     const struct dcli_open_op *next = dcli_op_find(node, node->cursor), *oldest = dcli_op_find(node, node->ready + 1);
-    int peer = next != NULL && next->started < next->own->batch_count ? awaited_by_batch(node, next) : -1;
+    int peer = next != NULL && next->waiting > 0 ? awaited_by_batch(node, next) : -1;
     *operation_out = next != NULL ? next->number : 0;
     if (peer < 0 && oldest != NULL) {
         peer = awaited_output(oldest);
@@ -499,9 +498,9 @@ static void explain_op(const dcli_node *node, const struct dcli_open_op *op, dcl
                                   " output of peer %d in %" PRId64 " not committed;",
                                   " peer %d not ready at %" PRId64 ";", " not all packed for peer %d in %" PRId64 ";"};
     dcli_text_put(text,
-                  "operation %" PRId64 " kind %d: started %" PRId64 ", ended %" PRId64 " of %" PRId64
+                  "operation %" PRId64 " kind %d: waiting %" PRId64 ", ended %" PRId64 " of %" PRId64
                   " batches, %" PRId64 " transfers open;",
-                  op->number, op->operation->kind, op->started, op->ended, op->own->batch_count, op->transfers);
+                  op->number, op->operation->kind, op->waiting, op->ended, op->own->batch_count, op->transfers);
     for (int64_t n = 0; n < op->need_count; n++)
         if (!dcli_need_is_met(node, &op->need[n]))
             dcli_text_put(text, texts[op->need[n].kind], op->need[n].peer, op->need[n].operation);

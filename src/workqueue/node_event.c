@@ -234,18 +234,37 @@ static void mark_made(dcli_node *node, const struct dcli_open_op *op, int64_t b,
     }
 }
 
-/* Record that a batch has finished reading peers' parts. Has no effect if this was recorded before. */
+/* Record that a running batch has finished reading peers' parts. Has no effect if this was recorded before. */
 static void note_read(struct dcli_open_op *op, int64_t b)
 {
-    op->read += !op->batch_read[b];
-    op->batch_read[b] = true;
+    op->read += op->batch[b] == DCLI_BATCH_RUNS;
+    op->batch[b] = DCLI_BATCH_HAS_READ;
+}
+
+static bool is_running(const struct dcli_open_op *op, int64_t b)
+{
+    return b >= 0 && b < op->own->batch_count &&
+           (op->batch[b] == DCLI_BATCH_RUNS || op->batch[b] == DCLI_BATCH_HAS_READ);
+}
+
+void dcli_start_batch(struct dcli_open_op *op, int64_t b)
+{
+    assert(b == op->next && op->batch[b] == DCLI_BATCH_WAITS);
+    op->batch[b] = DCLI_BATCH_RUNS;
+    op->waiting--;
+    op->running++;
+    op->batch_arrived = 0;
+    while (op->next < op->own->batch_count && op->batch[op->next] != DCLI_BATCH_WAITS)
+        op->next++;
 }
 
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status)
 {
-    op->batch_ended[b] = true;
+    assert(is_running(op, b));
     note_read(op, b);
-    while (op->ended < op->own->batch_count && op->batch_ended[op->ended])
+    op->batch[b] = DCLI_BATCH_ENDED;
+    op->running--;
+    while (op->ended < op->own->batch_count && op->batch[op->ended] == DCLI_BATCH_ENDED)
         op->ended++;
     mark_made(node, op, b, status);
     dcli_advance_marks(node);
@@ -254,7 +273,7 @@ void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_sta
 dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batch)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    if (op == NULL || batch < 0 || batch >= op->started || op->batch_ended[batch])
+    if (op == NULL || !is_running(op, batch))
         return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " has read but does not run",
                          batch, operation);
     note_read(op, batch);
@@ -265,7 +284,7 @@ dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batc
 dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    if (op == NULL || batch < 0 || batch >= op->started || op->batch_ended[batch])
+    if (op == NULL || !is_running(op, batch))
         return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " ended but does not run", batch,
                          operation);
     bool cause = status != DCL_OK;

@@ -52,6 +52,13 @@ struct dcli_need {
     int64_t operation;
 };
 
+enum dcli_batch_state {
+    DCLI_BATCH_WAITS,
+    DCLI_BATCH_RUNS,
+    DCLI_BATCH_HAS_READ, /* runs, and has finished reading peers' parts */
+    DCLI_BATCH_ENDED
+};
+
 struct dcli_open_op {
     const dcli_operation *operation;
     int64_t number;
@@ -64,20 +71,20 @@ struct dcli_open_op {
     dcli_node_list to_pack;   /* the same of peers with T chunks that may be packed, as far as their grants allow */
     dcli_node_list to_commit; /* the same of peers with U chunks that have arrived */
     int64_t uncommitted;      /* number of U chunks that are not committed */
-    int64_t batch_arrived;    /* T chunks of batch `started` that have arrived, as far as they are the first ones */
+    int64_t batch_arrived;    /* T chunks of batch `next` that have arrived, as far as they are the first ones */
     struct dcli_need *need;   /* conditions that were not met when last looked at */
     int64_t need_count, need_capacity;
-    int64_t started, ended; /* batches with lower numbers than `started` have started; all lower than `ended` have
-                               ended */
-    int64_t read;           /* number of batches that have finished reading peers' parts; includes the ended ones */
-    bool *batch_ended, *batch_read; /* [batches] whether each batch has ended; whether it has read all that it reads
-                                       of peers' parts */
-    bool *arrived, *dropped;        /* [own chunks] whether each T chunk has arrived; whether it was dropped */
-    int64_t drop_from;              /* own T chunks with lower numbers are dropped */
-    int64_t transfers;              /* chunks of both directions that are not yet packed, sent, committed or dropped */
-    dcl_status skip;                /* DCL_OK: compute; else all further batches are skipped with this status */
-    bool lost;                      /* an absent node has a part of an operand, so it fails even if all its data
-                                       arrives */
+    uint8_t *batch;           /* [batches] enum dcli_batch_state of each batch */
+    int64_t next;             /* the first batch that waits; if none does, the number of batches */
+    int64_t waiting, running; /* number of batches in these states; `running` includes those that have read */
+    int64_t ended;            /* all batches with lower numbers have ended */
+    int64_t read;             /* number of batches that have finished reading peers' parts; includes the ended ones */
+    bool *arrived, *dropped;  /* [own chunks] whether each T chunk has arrived; whether it was dropped */
+    int64_t drop_from;        /* own T chunks with lower numbers are dropped */
+    int64_t transfers;        /* chunks of both directions that are not yet packed, sent, committed or dropped */
+    dcl_status skip;          /* DCL_OK: compute; else all further batches are skipped with this status */
+    bool lost;                /* an absent node has a part of an operand, so it fails even if all its data
+                                 arrives */
     bool told_failed;
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node */
 };
@@ -240,7 +247,9 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);
 /** Record that a peer needs to hear when our watermarks reach an operation. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_be_heard(dcli_node *node, int peer, int64_t operation);
-/** Record that a batch has ended, or was skipped. */
+/** Record that a batch starts. */
+void dcli_start_batch(struct dcli_open_op *op, int64_t b);
+/** Record that a batch that was started has ended, or was skipped. */
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status);
 
 #endif

@@ -316,15 +316,15 @@ static struct dcli_open_op *new_op(const dcli_node *node, const dcli_operation *
     if (own == NULL)
         return NULL;
     size_t batches = (size_t)own->batch_count, chunks = (size_t)own->chunk_count;
-    struct dcli_open_op *op = dcli_calloc(1, sizeof *op + 2 * (batches + chunks) * sizeof(bool));
+    struct dcli_open_op *op = dcli_calloc(1, sizeof *op + batches + 2 * chunks * sizeof(bool));
     if (op == NULL)
         return NULL;
     op->operation = operation;
     op->number = operation->number;
     op->own = own;
-    op->batch_ended = (bool *)(op + 1);
-    op->batch_read = op->batch_ended + batches;
-    op->arrived = op->batch_read + batches;
+    op->waiting = own->batch_count;
+    op->batch = (uint8_t *)(op + 1);
+    op->arrived = (bool *)(op->batch + batches);
     op->dropped = op->arrived + chunks;
     for (size_t c = 0; c < chunks; c++)
         op->dropped[c] = own->chunk[c].written;
