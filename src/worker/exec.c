@@ -243,7 +243,8 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel)
 void dcli_exec_watch(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
-    const dcli_entry *entry = own->running_first < own->running_count ? own->running[own->running_first].entry : NULL;
+    const dcli_entry *entry =
+        own->running_first < own->running_count ? own->running[own->running_first].job.entry : NULL;
     const char *copies = own->moving_count > 0 ? "copies between the device and the host" : NULL;
     dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : copies);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING,
@@ -270,7 +271,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
     dcl_status status = DCL_OK;
     while (own->running_first < own->running_count && status == DCL_OK) {
         dcli_running *running = &own->running[own->running_first];
-        if (running->ticket > retired || !dcli_exec_has_fetched(worker, running))
+        if (running->ticket > retired || !dcli_exec_has_fetched(running))
             break;
         if (__builtin_expect(running->traced != NULL, 0))
             dcli_trace_batch(worker, running);

@@ -139,11 +139,11 @@ dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int6
                                                          : start_packing(worker, entry, peer, number, routes, slot_out);
 }
 
-dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,
-                             dcli_stored_chunk **kept_out, const char **payload_out)
+dcl_status dcli_exec_payload(const dcli_job *job, const dcli_chunk *chunk, dcli_stored_chunk **kept_out,
+                             const char **payload_out)
 {
     dcli_stored_chunk *cached = *kept_out =
-        dcli_chunks_find(&worker->received, chunk->peer, entry->operation.number, false, chunk->number);
+        dcli_chunks_find(job->received, chunk->peer, job->entry->operation.number, false, chunk->number);
     if (cached != NULL && cached->problem != NULL)
         return DCLI_FAIL(DCL_ERR_NOMEM, "%s", cached->problem);
     *payload_out =

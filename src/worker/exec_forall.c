@@ -116,13 +116,13 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
 
 /* ---- chunks for other nodes --------------------------------------------------------------------------------------- */
 
-static dcl_status make_chunks(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                              const dcli_batch *batch)
+static dcl_status make_chunks(dcli_worker *worker, const dcli_job *job)
 {
+    const dcli_batch *batch = job->batch;
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
-        dcli_stored_chunk *made = dcli_chunks_add(&worker->made, plan->chunk[c].peer, entry->operation.number, true, c);
-        if (made == NULL ||
-            (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)plan->chunk[c].bytes)) == NULL)
+        const dcli_chunk *chunk = &job->plan->chunk[c];
+        dcli_stored_chunk *made = dcli_chunks_add(job->made, chunk->peer, job->entry->operation.number, true, c);
+        if (made == NULL || (made->bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes)) == NULL)
             return DCL_ERR_NOMEM;
     }
     return DCL_OK;
@@ -215,11 +215,11 @@ static void set_scalar(dcl_type type, dcli_scalar value, union scalar *scalar, d
 }
 
 /* Set the kernel arguments in the order of kernel/body.h, without the row or table. */
-static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
-                                dcli_memory *arena, union scalar scalars[], dcli_argument arguments[], int *count_out)
+static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const dcli_launch *launch, dcli_memory *arena,
+                                union scalar scalars[], dcli_argument arguments[], int *count_out)
 {
+    const dcli_entry *entry = job->entry;
     const dcli_body *body = entry->operation.body;
-    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
     int count = 0;
     for (int a = 0; a < body->access_count; a++) {
         dcli_known_storage *held = entry->held[body->access[a].param];
@@ -230,7 +230,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_entry *entry, co
         if (launch->space[a].kind == DCLI_SPACE_PEER)
             status = dcli_exec_peer_memory(worker, held, launch->space[a].number, &memory);
         else if (launch->space[a].kind == DCLI_SPACE_REPLICA)
-            status = dcli_exec_copy(worker, entry, &plan->stage[launch->space[a].number], &memory);
+            status = dcli_exec_copy(worker, entry, &job->plan->stage[launch->space[a].number], &memory);
         if (status != DCL_OK)
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
@@ -344,10 +344,10 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
     return status;
 }
 
-static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared,
-                             dcli_running *running)
+static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
 {
     dcli_as_node *own = worker->as_node;
+    dcli_entry *entry = running->job.entry;
     union scalar scalars[DCLI_MAX_PARAMS];
     dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 6];
     dcl_status status = DCL_OK;
@@ -356,7 +356,7 @@ static dcl_status launch_all(dcli_worker *worker, dcli_entry *entry, const dcli_
     for (int64_t l = 0; l < prepared->lowered.launch_count && status == DCL_OK; l++) {
         const dcli_launch *launch = &prepared->lowered.launch[l];
         int count;
-        status = set_arguments(worker, entry, launch, running->arena, scalars, arguments, &count);
+        status = set_arguments(worker, &running->job, launch, running->arena, scalars, arguments, &count);
         if (status != DCL_OK)
             break;
         dcli_argument none = in_place ? no_memory() : (dcli_argument){.memory = own->nothing};
@@ -394,7 +394,7 @@ static bool is_in_use(const dcli_worker *worker, const dcli_cached_plan *cached,
 {
     const dcli_as_node *own = worker->as_node;
     for (int64_t r = own->running_first; r < own->running_count; r++)
-        if (own->running[r].batch == batch && own->running[r].entry->plan[worker->terms.self] == cached)
+        if (own->running[r].job.batch == &cached->plan->batch[batch])
             return true;
     return false;
 }
@@ -461,12 +461,11 @@ static dcl_status fetch_report(dcli_as_node *own, dcli_running *running)
 
 /* Copy what the batch wrote to stages on to parts and chunks. A device with memory of its own does this after the
  * kernels; otherwise the host does it when they have ended. */
-static dcl_status pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, const dcli_batch *batch,
-                       const dcli_lowered *lowered, dcli_running *running)
+static dcl_status pass(dcli_worker *worker, const dcli_lowered *lowered, dcli_running *running)
 {
     if (!dcli_device_in_place(worker->as_node->device))
-        return dcli_routes_pass(worker, entry, plan, batch, lowered, running->arena);
-    running->passes = batch->made_count > 0 ? lowered : NULL;
+        return dcli_routes_pass(worker, &running->job, lowered, running->arena);
+    running->passes = running->job.batch->made_count > 0 ? lowered : NULL;
     for (int64_t r = 0; r < lowered->routes.count; r++)
         if (lowered->routes.route[r].from.kind == DCLI_SPACE_STAGE) {
             running->passes = lowered;
@@ -475,35 +474,36 @@ static dcl_status pass(dcli_worker *worker, const dcli_entry *entry, const dcli_
     return DCL_OK;
 }
 
-static dcl_status start(dcli_worker *worker, dcli_entry *entry, const dcli_prepared *prepared, int64_t batch,
-                        dcli_running *running)
+static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
 {
-    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
-    const dcli_batch *in = &plan->batch[batch];
+    const dcli_job *job = &running->job;
+    const dcli_entry *entry = job->entry;
     const dcli_lowered *lowered = &prepared->lowered;
     dcl_status status = take_arena(worker, lowered, &running->arena);
     if (status == DCL_OK && may_report(entry->operation.body, lowered))
         status = dcli_exec_take_report(worker->as_node, &running->report);
-    int64_t copied = worker->counters.bytes_copied, began_ns = in->stage_count > 0 ? dcli_trace_begin(worker) : 0;
+    int64_t copied = worker->counters.bytes_copied,
+            began_ns = job->batch->stage_count > 0 ? dcli_trace_begin(worker) : 0;
     if (status == DCL_OK)
-        status = dcli_exec_fill_stages(worker, entry, plan, in, lowered->stage_at, &lowered->routes, running->arena);
-    dcli_trace_end(worker, DCLI_TRACE_STAGE, began_ns, entry, batch, DCLI_TRACE_NOBODY,
+        status = dcli_exec_fill_stages(worker, job, lowered->stage_at, &lowered->routes, running->arena);
+    dcli_trace_end(worker, DCLI_TRACE_STAGE, began_ns, entry, running->batch, DCLI_TRACE_NOBODY,
                    worker->counters.bytes_copied - copied);
     if (status == DCL_OK)
         status = dcli_gather_start(worker, entry, lowered, running->arena);
     running->traced = worker->terms.trace != NULL ? dcli_trace_launch(worker) : NULL;
     if (status == DCL_OK)
-        status = launch_all(worker, entry, prepared, running);
+        status = launch_all(worker, prepared, running);
     if (__builtin_expect(running->traced != NULL, 0)) {
         running->traced->launches = worker->counters.launches - running->traced->launches;
-        dcli_trace_end(worker, DCLI_TRACE_LAUNCH, running->traced->launched_ns, entry, batch, DCLI_TRACE_NOBODY, 0);
+        dcli_trace_end(worker, DCLI_TRACE_LAUNCH, running->traced->launched_ns, entry, running->batch,
+                       DCLI_TRACE_NOBODY, 0);
     }
     if (status == DCL_OK)
         status = fetch_report(worker->as_node, running);
     if (status == DCL_OK)
-        status = make_chunks(worker, entry, plan, in);
+        status = make_chunks(worker, job);
     if (status == DCL_OK)
-        status = pass(worker, entry, plan, in, lowered, running);
+        status = pass(worker, lowered, running);
     return status;
 }
 
@@ -511,8 +511,10 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
 {
     dcli_as_node *own = worker->as_node;
     dcli_prepared *prepared;
-    dcli_running running = {
-        .entry = entry, .operation = entry->operation.number, .batch = batch, .kernel = entry->kernel->number};
+    dcli_running running = {.job = dcli_own_job(worker, entry, batch),
+                            .operation = entry->operation.number,
+                            .batch = batch,
+                            .kernel = entry->kernel->number};
     dcl_status status = dcli_exec_build(worker, entry->kernel);
     if (status == DCL_OK)
         status = get_prepared(worker, entry, batch, &prepared);
@@ -521,9 +523,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
-    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
-    if (prepared == NULL ||
-        dcli_pending_batch_must_wait(worker, entry, plan, &plan->batch[batch], &prepared->lowered)) {
+    if (prepared == NULL || dcli_pending_batch_must_wait(worker, &running.job, &prepared->lowered)) {
         *start_out = DCLI_START_NOT_YET;
         return DCL_OK;
     }
@@ -534,7 +534,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     bool first = own->running_first == own->running_count;
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running.kernel));
-    running.status = start(worker, entry, prepared, batch, &running);
+    running.status = start(worker, prepared, &running);
     if (running.status != DCL_OK) { /* the batch counts as running: some of its kernels may have been started */
         dcli_keep_problem(entry);
         running.ticket = dcli_device_launched(own->device);
@@ -553,24 +553,19 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
 
 /* ---- ends --------------------------------------------------------------------------------------------------------- */
 
-static dcli_stored_chunk *find_made(const dcli_worker *worker, const dcli_running *running, int64_t number)
+static dcli_stored_chunk *find_made(const dcli_running *running, int64_t number)
 {
-    const dcli_plan *plan = running->entry->plan[worker->terms.self]->plan;
-    return dcli_chunks_find(&worker->made, plan->chunk[number].peer, running->operation, true, number);
+    const dcli_job *job = &running->job;
+    return dcli_chunks_find(job->made, job->plan->chunk[number].peer, running->operation, true, number);
 }
 
-static const dcli_batch *batch_of(const dcli_worker *worker, const dcli_running *running)
-{
-    return &running->entry->plan[worker->terms.self]->plan->batch[running->batch];
-}
-
-bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running)
+bool dcli_exec_has_fetched(const dcli_running *running)
 {
     dcl_status status;
-    const dcli_batch *batch = batch_of(worker, running);
+    const dcli_batch *batch = running->job.batch;
     bool all = running->report_slot == NULL || dcli_slot_is_complete(running->report_slot, &status);
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && all; c++) {
-        const dcli_stored_chunk *made = find_made(worker, running, c);
+        const dcli_stored_chunk *made = find_made(running, c);
         all = made == NULL || made->slot == NULL || dcli_slot_is_complete(made->slot, &status);
     }
     return all;
@@ -580,10 +575,10 @@ bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running)
  * chunks. If the batch has failed, the chunks are sent without data. */
 static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dcl_status status)
 {
-    const dcli_batch *batch = batch_of(worker, running);
-    const dcli_plan *plan = running->entry->plan[worker->terms.self]->plan;
+    const dcli_batch *batch = running->job.batch;
+    const dcli_plan *plan = running->job.plan;
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
-        dcli_stored_chunk *made = find_made(worker, running, c);
+        dcli_stored_chunk *made = find_made(running, c);
         if (made == NULL || made->slot == NULL)
             continue;
         if (status == DCL_OK)
@@ -612,12 +607,11 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
         status = taken;
     int64_t copied = worker->counters.bytes_copied, began_ns = running->passes != NULL ? dcli_trace_begin(worker) : 0;
     if (status == DCL_OK && running->passes != NULL)
-        status = dcli_routes_pass(worker, running->entry, running->entry->plan[worker->terms.self]->plan,
-                                  batch_of(worker, running), running->passes, running->arena);
-    dcli_trace_end(worker, DCLI_TRACE_PASS, began_ns, running->entry, running->batch, DCLI_TRACE_NOBODY,
+        status = dcli_routes_pass(worker, &running->job, running->passes, running->arena);
+    dcli_trace_end(worker, DCLI_TRACE_PASS, began_ns, running->job.entry, running->batch, DCLI_TRACE_NOBODY,
                    worker->counters.bytes_copied - copied);
     if (status != DCL_OK)
-        dcli_keep_problem(running->entry);
+        dcli_keep_problem(running->job.entry);
     running->status = running->status != DCL_OK ? running->status : status;
     dcli_exec_end_report(worker, running);
     worker->as_node->passing -= running->passes != NULL && running->passes_to_parts;

@@ -151,7 +151,7 @@ void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running)
     }
     bool found = status == DCL_OK && (int32_t)report[0] != 0;
     if (found)
-        send_report(worker, running->entry, report);
+        send_report(worker, running->job.entry, report);
     if (found || status != DCL_OK || running->status != DCL_OK || own->report_count == DCLI_MOST_REPORTS)
         dcli_memory_release(running->report);
     else

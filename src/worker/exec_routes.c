@@ -221,10 +221,10 @@ dcl_status dcli_routes_give(dcli_worker *worker, const dcli_entry *entry, const 
 /* ---- of a batch --------------------------------------------------------------------------------------------------- */
 
 /* Address in host memory of a peer's part, or of a received chunk. */
-static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                              const dcli_route *route, dcli_stored_chunk **chunk_out, const char **source_out)
+static dcl_status find_source(dcli_worker *worker, const dcli_job *job, const dcli_route *route,
+                              dcli_stored_chunk **chunk_out, const char **source_out)
 {
-    const dcli_known_storage *held = entry->held[route->operand];
+    const dcli_known_storage *held = job->entry->held[route->operand];
     bool in_place = route->from.kind == DCLI_SPACE_PEER;
     int number = route->from.number;
     if (in_place) {
@@ -233,34 +233,34 @@ static dcl_status find_source(dcli_worker *worker, const dcli_entry *entry, cons
                                &place);
         *source_out = place.host;
     } else {
-        dcl_status status = dcli_exec_payload(worker, entry, &plan->chunk[number], chunk_out, source_out);
+        dcl_status status = dcli_exec_payload(job, &job->plan->chunk[number], chunk_out, source_out);
         if (status != DCL_OK)
             return status;
     }
     if (*source_out != NULL)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_NOMEM, "elements of operation %" PRId64 " are not there, %s %d: " DCLI_NO_ROOM,
-                     entry->operation.number, in_place ? "the part of node" : "chunk", number);
+                     job->entry->operation.number, in_place ? "the part of node" : "chunk", number);
 }
 
 /* Get the device memory of a space. */
-static dcl_status find_memory(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int operand,
-                              dcli_space space, dcli_memory *arena, dcli_memory **memory_out)
+static dcl_status find_memory(dcli_worker *worker, const dcli_job *job, int operand, dcli_space space,
+                              dcli_memory *arena, dcli_memory **memory_out)
 {
     if (space.kind == DCLI_SPACE_REPLICA)
-        return dcli_exec_copy(worker, entry, &plan->stage[space.number], memory_out);
-    *memory_out = space.kind == DCLI_SPACE_STAGE ? arena : entry->held[operand]->memory;
+        return dcli_exec_copy(worker, job->entry, &job->plan->stage[space.number], memory_out);
+    *memory_out = space.kind == DCLI_SPACE_STAGE ? arena : job->entry->held[operand]->memory;
     return DCL_OK;
 }
 
 /* Carry out a route, except one to an outgoing chunk. */
-static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                            const dcli_route *route, dcli_memory *arena)
+static dcl_status run_route(dcli_worker *worker, const dcli_job *job, const dcli_route *route, dcli_memory *arena)
 {
+    const dcli_entry *entry = job->entry;
     dcli_memory *to, *from;
     const char *source;
     dcli_stored_chunk *chunk = NULL;
-    dcl_status status = find_memory(worker, entry, plan, route->operand, route->to, arena, &to);
+    dcl_status status = find_memory(worker, job, route->operand, route->to, arena, &to);
     if (status != DCL_OK)
         return status;
     if (route->from.kind == DCLI_SPACE_PEER && route->via == DCLI_VIA_KERNEL) {
@@ -268,10 +268,10 @@ static dcl_status run_route(dcli_worker *worker, const dcli_entry *entry, const 
         return status == DCL_OK ? copy_on_device(worker->as_node->device, entry, route, to, from, 0) : status;
     }
     if (route->from.kind == DCLI_SPACE_PEER || route->from.kind == DCLI_SPACE_CHUNK) {
-        status = find_source(worker, entry, plan, route, &chunk, &source);
+        status = find_source(worker, job, route, &chunk, &source);
         return status == DCL_OK ? dcli_routes_take(worker, entry, route, to, source, chunk) : status;
     }
-    status = find_memory(worker, entry, plan, route->operand, route->from, arena, &from);
+    status = find_memory(worker, job, route->operand, route->from, arena, &from);
     return status == DCL_OK ? copy_on_device(worker->as_node->device, entry, route, to, from, 0) : status;
 }
 
@@ -280,27 +280,27 @@ static void count_bytes(dcli_worker *worker, const dcli_entry *entry, const dcli
     worker->counters.bytes_copied += route->elements * (int64_t)dcli_element_bytes(&entry->operation, route->operand);
 }
 
-dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                           const dcli_routes *routes, dcli_memory *arena)
+dcl_status dcli_routes_run(dcli_worker *worker, const dcli_job *job, const dcli_routes *routes, dcli_memory *arena)
 {
     dcl_status status = DCL_OK;
     for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
         const dcli_route *route = &routes->route[r];
         if (route->from.kind == DCLI_SPACE_STAGE)
             continue;
-        count_bytes(worker, entry, route);
-        status = run_route(worker, entry, plan, route, arena);
+        count_bytes(worker, job->entry, route);
+        status = run_route(worker, job, route, arena);
     }
     return status;
 }
 
 /* Copy what a batch computed for another node out of its stages into a chunk: the device copies into a slot, or the
  * host into a buffer. */
-static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t number,
-                            const dcli_routes *routes, dcli_memory *arena)
+static dcl_status pass_made(dcli_worker *worker, const dcli_job *job, int64_t number, const dcli_routes *routes,
+                            dcli_memory *arena)
 {
-    const dcli_chunk *chunk = &plan->chunk[number];
-    dcli_stored_chunk *made = dcli_chunks_find(&worker->made, chunk->peer, entry->operation.number, true, number);
+    const dcli_entry *entry = job->entry;
+    const dcli_chunk *chunk = &job->plan->chunk[number];
+    dcli_stored_chunk *made = dcli_chunks_find(job->made, chunk->peer, entry->operation.number, true, number);
     if (dcli_device_in_place(worker->as_node->device))
         return dcli_routes_give(worker, entry, routes, (int)number, arena, made->bytes);
     size_t bytes = (size_t)chunk->bytes;
@@ -316,20 +316,20 @@ static dcl_status pass_made(dcli_worker *worker, const dcli_entry *entry, const 
     return status;
 }
 
-dcl_status dcli_routes_pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                            const dcli_batch *batch, const dcli_lowered *lowered, dcli_memory *arena)
+dcl_status dcli_routes_pass(dcli_worker *worker, const dcli_job *job, const dcli_lowered *lowered, dcli_memory *arena)
 {
     const dcli_routes *routes = &lowered->routes;
+    const dcli_batch *batch = job->batch;
     dcl_status status = DCL_OK;
     for (int64_t r = 0; r < routes->count && status == DCL_OK; r++) {
         const dcli_route *route = &routes->route[r];
         if (route->from.kind != DCLI_SPACE_STAGE)
             continue;
-        count_bytes(worker, entry, route);
+        count_bytes(worker, job->entry, route);
         if (route->to.kind != DCLI_SPACE_CHUNK)
-            status = run_route(worker, entry, plan, route, arena);
+            status = run_route(worker, job, route, arena);
     }
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count && status == DCL_OK; c++)
-        status = pass_made(worker, entry, plan, c, routes, arena);
+        status = pass_made(worker, job, c, routes, arena);
     return status;
 }

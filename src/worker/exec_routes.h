@@ -20,10 +20,8 @@ dcl_status dcli_routes_fetch(dcli_worker *worker, const dcli_entry *entry, const
                              dcli_memory *from, dcli_slot *slot, size_t count);
 
 /** Carry out the routes that fill stages and replicas. @param arena  memory of the batch's stages. */
-dcl_status dcli_routes_run(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                           const dcli_routes *routes, dcli_memory *arena);
+dcl_status dcli_routes_run(dcli_worker *worker, const dcli_job *job, const dcli_routes *routes, dcli_memory *arena);
 /** Carry out the routes that empty stages, after the chunks of the batch have memory. */
-dcl_status dcli_routes_pass(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                            const dcli_batch *batch, const dcli_lowered *lowered, dcli_memory *arena);
+dcl_status dcli_routes_pass(dcli_worker *worker, const dcli_job *job, const dcli_lowered *lowered, dcli_memory *arena);
 
 #endif

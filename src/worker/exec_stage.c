@@ -33,33 +33,32 @@ static dcl_status fill_not_stored(dcli_device *device, const dcli_entry *entry, 
 }
 
 /* Allocate the new replicas, and write the fill value where stages and replicas have elements that are not stored. */
-static dcl_status begin_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                               const dcli_batch *batch, const int64_t stage_at[], dcli_memory *arena)
+static dcl_status begin_stages(dcli_worker *worker, const dcli_job *job, const int64_t stage_at[], dcli_memory *arena)
 {
     dcl_status status = DCL_OK;
-    for (int64_t s = 0; s < batch->stage_count && status == DCL_OK; s++) {
-        const dcli_stage *stage = &plan->stage[batch->first_stage + s];
+    for (int64_t s = 0; s < job->batch->stage_count && status == DCL_OK; s++) {
+        const dcli_stage *stage = &job->plan->stage[job->batch->first_stage + s];
         int64_t at = stage_at != NULL ? stage_at[s] : 0;
         dcli_memory *target = arena;
         if (stage->kind == DCLI_STAGE_NEW_REPLICA)
-            status = dcli_exec_copy(worker, entry, stage, &target);
+            status = dcli_exec_copy(worker, job->entry, stage, &target);
         if (stage->fill_first && at >= 0 && status == DCL_OK)
-            status = fill_not_stored(worker->as_node->device, entry, stage, at, target);
+            status = fill_not_stored(worker->as_node->device, job->entry, stage, at, target);
     }
     return status;
 }
 
-dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                                 const dcli_batch *batch, const int64_t stage_at[], const dcli_routes *routes,
-                                 dcli_memory *arena)
+dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_job *job, const int64_t stage_at[],
+                                 const dcli_routes *routes, dcli_memory *arena)
 {
-    dcl_status status = begin_stages(worker, entry, plan, batch, stage_at, arena);
+    const dcli_batch *batch = job->batch;
+    dcl_status status = begin_stages(worker, job, stage_at, arena);
     if (status == DCL_OK)
-        status = dcli_routes_run(worker, entry, plan, routes, arena);
+        status = dcli_routes_run(worker, job, routes, arena);
     for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count && status == DCL_OK; s++) {
-        const dcli_stage *stage = &plan->stage[s];
+        const dcli_stage *stage = &job->plan->stage[s];
         if (stage->kind == DCLI_STAGE_NEW_REPLICA && !stage->unfinished)
-            dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box)->filled =
+            dcli_replicas_find(&worker->catalog.replicas, &job->entry->operation, stage->operand, &stage->box)->filled =
                 true;
     }
     return status;
@@ -67,14 +66,14 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, c
 
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch)
 {
-    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    const dcli_job job = dcli_own_job(worker, entry, batch);
     const dcli_traits traits = dcli_exec_traits(worker);
     dcli_routes routes = {0};
     int64_t copied = worker->counters.bytes_copied, began_ns = dcli_trace_begin(worker);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, "copies of other nodes' elements");
-    dcl_status status = dcli_routes_of_batch(&entry->operation, plan, &plan->batch[batch], &traits, NULL, &routes);
+    dcl_status status = dcli_routes_of_batch(&entry->operation, job.plan, job.batch, &traits, NULL, &routes);
     if (status == DCL_OK)
-        status = dcli_exec_fill_stages(worker, entry, plan, &plan->batch[batch], NULL, &routes, NULL);
+        status = dcli_exec_fill_stages(worker, &job, NULL, &routes, NULL);
     dcli_routes_free(&routes);
     dcli_watch_activity(worker->terms.watch, DCLI_MOVING, NULL);
     dcli_trace_end(worker, DCLI_TRACE_MOVE, began_ns, entry, batch, DCLI_TRACE_NOBODY,

@@ -44,9 +44,17 @@ typedef struct dcli_traced_batch {
     int64_t launches;         /* number of its launches; until it is launched, the counter before them */
 } dcli_traced_batch;
 
+/** What a batch is run from. */
+typedef struct dcli_job {
+    dcli_entry *entry;
+    const dcli_plan *plan;
+    const dcli_batch *batch;      /* in `plan` */
+    dcli_chunks *received, *made; /* the chunks that it reads, and those that it makes */
+} dcli_job;
+
 /** A batch whose kernels were launched and are not known to have ended. */
 typedef struct dcli_running {
-    dcli_entry *entry;
+    dcli_job job;
     int64_t operation, batch;
     int64_t kernel;              /* number of the body */
     uint64_t ticket;             /* ticket of its last command: it has ended when that has */
@@ -293,8 +301,7 @@ bool dcli_pending_must_wait(dcli_worker *worker, const dcli_action *action);
 /** Whether a batch of a loop body cannot be started now: the stages of running batches take too much memory; or slots
  *  are short; or, on a device that works in host memory, running batches use what the host would copy before this one.
  *  @param lowered  of this batch. */
-bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                                  const dcli_batch *batch, const dcli_lowered *lowered);
+bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_job *job, const dcli_lowered *lowered);
 /** Store an action until it can be started. */
 void dcli_pending_hold(dcli_worker *worker, const dcli_action *action);
 /** Tell the state machine whether actions may touch memory: not while an action is held, or outputs of running batches
@@ -306,7 +313,7 @@ void dcli_pending_free(dcli_as_node *own);
 /** Start a batch of a FORALL; DCLI_START_NOT_YET: it would have to wait. exec_forall.c. */
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
 /** Whether everything that a batch copies to the host has arrived, once its kernels have ended. */
-bool dcli_exec_has_fetched(dcli_worker *worker, const dcli_running *running);
+bool dcli_exec_has_fetched(const dcli_running *running);
 /** End a batch: release what it held, pass on its report and its outputs. @return its result. */
 dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running);
 /** Take memory for the report of a batch; it contains zeros. exec_report.c. @return DCL_OK, DCL_ERR_NOMEM or
@@ -325,8 +332,8 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
 /** Get the elements of a received chunk that a batch reads; NULL, with DCL_OK: there are none. exec_chunk.c. @return
  *  DCL_ERR_NOMEM: why they were not stored. */
-dcl_status dcli_exec_payload(const dcli_worker *worker, const dcli_entry *entry, const dcli_chunk *chunk,
-                             dcli_stored_chunk **kept_out, const char **payload_out);
+dcl_status dcli_exec_payload(const dcli_job *job, const dcli_chunk *chunk, dcli_stored_chunk **kept_out,
+                             const char **payload_out);
 /** Launch a variant of a kernel, as dcli_device_launch(). A launch that has returned counts as progress. */
 dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_variant variant, int count,
                             const dcli_argument arguments[], int dimensions, const size_t global[],
@@ -334,9 +341,8 @@ dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
 
 /** Fill the stages and replicas of a batch before it runs. exec_stage.c. @param stage_at  [batch->stage_count] offsets
  *  in the arena, bytes; NULL: all are replicas. */
-dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                                 const dcli_batch *batch, const int64_t stage_at[], const dcli_routes *routes,
-                                 dcli_memory *arena);
+dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_job *job, const int64_t stage_at[],
+                                 const dcli_routes *routes, dcli_memory *arena);
 /** Get another node's part of a storage as memory for kernels: host memory used in place, or imported memory of another
  *  GPU. */
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, int node, dcli_memory **memory_out);
@@ -346,6 +352,16 @@ dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dc
 /** Release the memory of the stages of running batches, unless the host must still copy from it. On devices that work
  *  in host memory this waits for their kernels. The results are taken when the batches are collected. */
 void dcli_exec_await_arenas(dcli_as_node *own);
+/** What a batch of this node's own plan is run from. */
+static inline dcli_job dcli_own_job(dcli_worker *worker, dcli_entry *entry, int64_t batch)
+{
+    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    return (dcli_job){.entry = entry,
+                      .plan = plan,
+                      .batch = &plan->batch[batch],
+                      .received = &worker->received,
+                      .made = &worker->made};
+}
 /** Run a batch of a MOVE: complete on return or, on devices with memory of their own, queued before all later
  *  commands. */
 dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch);

@@ -224,10 +224,10 @@ static bool route_is_settled(const dcli_worker *worker, const dcli_entry *entry,
     return settled;
 }
 
-bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,
-                                  const dcli_batch *batch, const dcli_lowered *lowered)
+bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_job *job, const dcli_lowered *lowered)
 {
     dcli_as_node *own = worker->as_node;
+    const dcli_batch *batch = job->batch;
     if (arenas_are_full(worker, lowered))
         return true;
     if (!dcli_device_in_place(own->device))
@@ -235,7 +235,7 @@ bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_entry *entry, 
     bool settled = true, busy = own->running_first < own->running_count;
     for (int64_t r = 0; busy && r < lowered->routes.count && settled; r++)
         if (lowered->routes.route[r].from.kind != DCLI_SPACE_STAGE)
-            settled = route_is_settled(worker, entry, plan, &lowered->routes.route[r]);
+            settled = route_is_settled(worker, job->entry, job->plan, &lowered->routes.route[r]);
     return !settled;
 }
 

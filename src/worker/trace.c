@@ -110,17 +110,17 @@ void dcli_trace_batch(dcli_worker *worker, dcli_running *running)
     int64_t end_ns = timed ? dcli_min(traced->end_ns, seen_ns) : seen_ns;
     begin_ns = dcli_min(dcli_max(begin_ns, traced->launched_ns), end_ns); /* clocks are compared, not the same */
     own->computed_ns = end_ns;
-    const dcli_batch *batch = &running->entry->plan[worker->terms.self]->plan->batch[running->batch];
-    dcli_trace_add(worker->terms.trace, &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
-                                                            .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
-                                                            .begin_ns = begin_ns,
-                                                            .end_ns = end_ns,
-                                                            .operation = running->operation,
-                                                            .part = running->batch,
-                                                            .peer = DCLI_TRACE_NOBODY,
-                                                            .tasks = (int32_t)dcli_min(batch->tile_count, INT32_MAX),
-                                                            .launches = (int32_t)dcli_min(traced->launches, INT32_MAX),
-                                                            .name = name_of(worker, running->entry)});
+    dcli_trace_add(worker->terms.trace,
+                   &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
+                                       .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
+                                       .begin_ns = begin_ns,
+                                       .end_ns = end_ns,
+                                       .operation = running->operation,
+                                       .part = running->batch,
+                                       .peer = DCLI_TRACE_NOBODY,
+                                       .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
+                                       .launches = (int32_t)dcli_min(traced->launches, INT32_MAX),
+                                       .name = name_of(worker, running->job.entry)});
     dcli_free(traced);
     running->traced = NULL;
 }
