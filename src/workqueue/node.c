@@ -11,6 +11,28 @@
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
+static int page_count(const dcli_node *node) { return (int)dcli_ceil_div(node->peers, DCLI_PEERS_IN_PAGE); }
+
+struct dcli_peer *dcli_peer_record(dcli_node *node, int peer)
+{
+    struct dcli_peer **page = &node->page[peer / DCLI_PEERS_IN_PAGE];
+    if (*page == NULL) {
+        *page = dcli_malloc(DCLI_PEERS_IN_PAGE * sizeof **page);
+        for (int q = 0; *page != NULL && q < DCLI_PEERS_IN_PAGE; q++)
+            (*page)[q] = node->unknown;
+    }
+    return *page != NULL ? dcli_peer_made(node, peer) : NULL;
+}
+
+static dcl_status be_absent(dcli_node *node, int q)
+{
+    struct dcli_peer *peer = dcli_peer_record(node, q);
+    if (peer == NULL)
+        return DCL_ERR_NOMEM;
+    *peer = (struct dcli_peer){.presence = DCLI_ABSENT, .done = INT64_MAX, .ready = INT64_MAX};
+    return dcli_node_list_add(&node->absent, q);
+}
+
 dcli_node *dcli_node_open(const dcli_node_terms *terms)
 {
     dcli_node *node = dcli_calloc(1, sizeof *node);
@@ -23,21 +45,13 @@ dcli_node *dcli_node_open(const dcli_node_terms *terms)
     node->base = node->first = node->cursor = node->grant_op = node->terms.first_operation;
     node->seen = node->done = node->ready = node->terms.first_operation - 1;
     node->moving_end = &node->moving;
-    node->peer = dcli_calloc((size_t)node->peers, sizeof *node->peer);
-    node->outbox = dcli_calloc((size_t)node->peers, sizeof *node->outbox);
-    if (node->peer == NULL || node->outbox == NULL) {
-        dcli_node_close(node);
-        return NULL;
-    }
-    dcl_status status = DCL_OK;
-    for (int q = 0; q < node->peers && status == DCL_OK; q++) {
-        struct dcli_peer *peer = &node->peer[q];
-        peer->done = peer->ready = peer->told_done = peer->told_ready = node->seen;
-        if (dcli_is_node(node, q) && terms->absent != NULL && terms->absent[q]) {
-            *peer = (struct dcli_peer){.presence = DCLI_ABSENT, .done = INT64_MAX, .ready = INT64_MAX};
-            status = dcli_node_list_add(&node->absent, q);
-        }
-    }
+    node->unknown =
+        (struct dcli_peer){.done = node->seen, .ready = node->seen, .told_done = node->seen, .told_ready = node->seen};
+    node->page = dcli_calloc((size_t)page_count(node), sizeof *node->page);
+    dcl_status status = node->page != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    for (int q = 0; terms->absent != NULL && q < terms->plan.node_count && status == DCL_OK; q++)
+        if (terms->absent[q])
+            status = be_absent(node, q);
     node->terms.absent = NULL;
     if (status == DCL_OK && terms->self != terms->plan.node_count) /* the host waits for completion */
         status = dcli_be_heard(node, terms->plan.node_count, INT64_MAX);
@@ -53,11 +67,13 @@ void dcli_node_close(dcli_node *node)
         return;
     for (int64_t n = node->first; n <= node->seen; n++)
         dcli_op_free(dcli_op_find(node, n));
-    for (int q = 0; node->outbox != NULL && q < node->peers; q++)
-        dcli_free(node->outbox[q].made);
+    for (int p = 0; node->page != NULL && p < page_count(node); p++) {
+        for (int q = 0; node->page[p] != NULL && q < DCLI_PEERS_IN_PAGE; q++)
+            dcli_free(node->page[p][q].outbox.made);
+        dcli_free(node->page[p]);
+    }
     dcli_free(node->op);
-    dcli_free(node->peer);
-    dcli_free(node->outbox);
+    dcli_free(node->page);
     dcli_free(node->early);
     dcli_free(node->notice);
     dcli_node_list_free(&node->absent);
@@ -100,7 +116,7 @@ static dcl_status queue_made(dcli_node *node, const struct dcli_open_op *op, int
 {
     const dcli_batch *batch = &op->own->batch[b];
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
-        struct dcli_outbox *outbox = &node->outbox[op->own->chunk[c].peer];
+        struct dcli_outbox *outbox = &dcli_peer_made(node, op->own->chunk[c].peer)->outbox;
         while (outbox->capacity < outbox->count + batch->made_count)
             if (dcli_grow(&outbox->made, outbox->capacity, &outbox->capacity, sizeof *outbox->made) != 0)
                 return DCL_ERR_NOMEM;
@@ -108,7 +124,7 @@ static dcl_status queue_made(dcli_node *node, const struct dcli_open_op *op, int
             return DCL_ERR_NOMEM;
     }
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
-        struct dcli_outbox *outbox = &node->outbox[op->own->chunk[c].peer];
+        struct dcli_outbox *outbox = &dcli_peer_made(node, op->own->chunk[c].peer)->outbox;
         node->sender = 0;
         if (outbox->first == outbox->count)
             outbox->first = outbox->count = 0;
@@ -136,7 +152,7 @@ static bool next_send(dcli_node *node, dcli_action *action)
 {
     for (; node->sender < node->senders.count; node->sender++) {
         int q = node->senders.node[node->sender];
-        struct dcli_outbox *outbox = &node->outbox[q];
+        struct dcli_outbox *outbox = &dcli_peer_made(node, q)->outbox;
         struct dcli_made *made = outbox->first < outbox->count ? &outbox->made[outbox->first] : NULL;
         bool there = dcli_is_there(node, q);
         if (made == NULL)
@@ -295,16 +311,14 @@ static bool next_exchange(dcli_node *node, dcli_action *action)
 
 static bool next_credit(dcli_node *node, dcli_action *action)
 {
-    for (int64_t n = 0; n < node->creditors.count && node->credits_due > 0; n++) {
-        int q = node->creditors.node[n];
-        if (node->peer[q].credit_due > 0) {
-            *action = (dcli_action){.kind = DCLI_DO_CREDIT, .peer = q, .index = node->peer[q].credit_due};
-            node->peer[q].credit_due = 0;
-            node->credits_due--;
-            return true;
-        }
-    }
-    return false;
+    if (node->creditors.count == 0)
+        return false;
+    int q = node->creditors.node[0];
+    struct dcli_peer *peer = dcli_peer_made(node, q);
+    *action = (dcli_action){.kind = DCLI_DO_CREDIT, .peer = q, .index = peer->credit_due};
+    peer->credit_due = 0;
+    dcli_node_list_take(&node->creditors, 0);
+    return true;
 }
 
 /* Move the cursor past operations whose batches have all been started. Call it before granting, which starts at the
@@ -349,9 +363,7 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     if (op == NULL || !is_finished(node, op) || node->notice_count > 0)
         return false;
     *action = (dcli_action){.kind = DCLI_DO_RETIRE, .operation = op->operation};
-    node->exchanging -= op->exchange_count > 0;
-    if (node->exchanging == 0)
-        node->creditors.count = 0; /* next_credit() has just given them all credit */
+    node->writers -= op->writers;
     if (op->operation->kind == DCLI_OP_RELEASE)
         dcli_storages_drop(&node->storages, op->operation->operand[0].storage);
     assert(node->moving != op); /* next_exchange() has just removed it from the list */
@@ -364,7 +376,7 @@ static bool next_marks(dcli_node *node, dcli_action *action)
 {
     for (; node->listener < node->listeners.count; node->listener++) {
         int q = node->listeners.node[node->listener];
-        struct dcli_peer *peer = &node->peer[q];
+        struct dcli_peer *peer = dcli_peer_made(node, q);
         bool news = peer->told_ready < node->ready || peer->told_done < peer->owed_done;
         if (peer->told_ready >= peer->interest)
             dcli_node_list_take(&node->listeners, node->listener--);
@@ -440,7 +452,8 @@ bool dcli_node_is_awaited(const dcli_node *node)
 {
     for (int64_t n = 0; n < node->listeners.count; n++) {
         int q = node->listeners.node[n];
-        if (dcli_is_node(node, q) && node->peer[q].told_ready < node->peer[q].interest)
+        const struct dcli_peer *peer = dcli_peer_seen(node, q);
+        if (dcli_is_node(node, q) && peer->told_ready < peer->interest)
             return true;
     }
     return false;

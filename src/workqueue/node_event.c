@@ -31,7 +31,7 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
 /* The newest stored grant of a peer, if it is for this operation; else NULL. */
 static struct dcli_early *find_grant(const dcli_node *node, int from, int64_t operation)
 {
-    int64_t e = node->peer[from].early_grants > 0 ? node->early_count - 1 : -1;
+    int64_t e = dcli_peer_seen(node, from)->early_grants > 0 ? node->early_count - 1 : -1;
     while (e >= 0 && !(node->early[e].is_grant && node->early[e].from == from))
         e--;
     return e >= 0 && node->early[e].operation == operation ? &node->early[e] : NULL;
@@ -41,7 +41,9 @@ static struct dcli_early *find_grant(const dcli_node *node, int from, int64_t op
  * written chunks by the window, that of grants by DCLI_GRANTS_AHEAD. */
 static dcl_status keep_early(dcli_node *node, const struct dcli_early *early)
 {
-    struct dcli_peer *peer = &node->peer[early->from];
+    struct dcli_peer *peer = dcli_peer_record(node, early->from);
+    if (peer == NULL)
+        return DCL_ERR_NOMEM;
     struct dcli_early *grant = early->is_grant ? find_grant(node, early->from, early->operation) : NULL;
     if (grant != NULL && early->number >= grant->number) { /* a grant covers all chunks up to its number */
         grant->number = early->number;
@@ -70,7 +72,7 @@ static dcl_status refuse(int from, const char *what, int64_t operation, int64_t 
 
 dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t chunks)
 {
-    if (node->peer[from].presence == DCLI_LOST)
+    if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
         return DCL_OK;
     struct dcli_open_op *op = dcli_op_find(node, operation);
     if (op == NULL)
@@ -137,7 +139,9 @@ static dcl_status take_chunk(dcli_node *node, int from, int64_t operation, bool 
 dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
                            dcl_status status)
 {
-    struct dcli_peer *peer = &node->peer[from];
+    struct dcli_peer *peer = dcli_peer_record(node, from);
+    if (peer == NULL)
+        return DCL_ERR_NOMEM;
     if (peer->presence == DCLI_LOST)
         return DCL_OK;
     if (written && peer->uncommitted >= node->terms.window_chunks)
@@ -160,9 +164,9 @@ dcl_status dcli_replay_early(dcli_node *node, int64_t number)
             node->early[kept++] = early;
             continue;
         }
-        node->peer[early.from].early_grants -= early.is_grant;
+        dcli_peer_made(node, early.from)->early_grants -= early.is_grant;
         dcl_status this = early.is_grant ? dcli_node_grant(node, early.from, number, early.number)
-                          : node->peer[early.from].presence == DCLI_LOST
+                          : dcli_peer_seen(node, early.from)->presence == DCLI_LOST
                               ? DCL_OK
                               : take_chunk(node, early.from, number, early.written, early.number, early.status);
         if (status == DCL_OK)
@@ -174,19 +178,22 @@ dcl_status dcli_replay_early(dcli_node *node, int64_t number)
 
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks)
 {
-    if (node->peer[from].presence == DCLI_LOST)
+    if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
         return DCL_OK;
-    if (chunks < 1 || chunks > node->outbox[from].outstanding)
+    int64_t outstanding = dcli_peer_seen(node, from)->outbox.outstanding;
+    if (chunks < 1 || chunks > outstanding)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d gives credit for %" PRId64 " chunks; %" PRId64 " are outstanding",
-                         from, chunks, node->outbox[from].outstanding);
-    node->outbox[from].outstanding -= chunks;
+                         from, chunks, outstanding);
+    dcli_peer_made(node, from)->outbox.outstanding -= chunks;
     node->sender = 0;
     return DCL_OK;
 }
 
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready)
 {
-    struct dcli_peer *peer = &node->peer[from];
+    struct dcli_peer *peer = dcli_peer_record(node, from);
+    if (peer == NULL)
+        return DCL_ERR_NOMEM;
     if (peer->presence == DCLI_LOST)
         return DCL_OK;
     int64_t *last_done = peer->presence == DCLI_ABSENT ? &peer->early_done : &peer->done;
@@ -223,7 +230,7 @@ static void mark_made(dcli_node *node, const struct dcli_open_op *op, int64_t b,
         return;
     node->sender = 0;
     for (int64_t s = 0; s < node->senders.count; s++) {
-        struct dcli_outbox *outbox = &node->outbox[node->senders.node[s]];
+        struct dcli_outbox *outbox = &dcli_peer_made(node, node->senders.node[s])->outbox;
         for (int64_t n = outbox->first; n < outbox->count; n++) {
             struct dcli_made *made = &outbox->made[n];
             if (made->operation == op->number && made->batch == b) {
@@ -316,9 +323,14 @@ dcl_status dcli_node_chunk_done(dcli_node *node, int64_t operation, int peer, bo
     dcl_status told = status != DCL_OK ? dcli_tell_failed(node, op, status, true) : DCL_OK;
     exchange->receive.ended++;
     op->uncommitted--;
-    node->credits_due += dcli_is_there(node, peer) && node->peer[peer].credit_due == 0;
-    node->peer[peer].credit_due += dcli_is_there(node, peer);
-    node->peer[peer].uncommitted -= dcli_is_there(node, peer);
+    if (dcli_is_there(node, peer)) {
+        struct dcli_peer *sender = dcli_peer_made(node, peer);
+        dcl_status due = dcli_node_list_add(&node->creditors, peer); /* with room for all peers that write */
+        assert(due == DCL_OK);
+        (void)due;
+        sender->credit_due++;
+        sender->uncommitted--;
+    }
     dcli_advance_marks(node);
     return told;
 }

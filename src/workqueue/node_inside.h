@@ -70,6 +70,7 @@ struct dcli_open_op {
     dcli_node_list to_grant;  /* indices in `exchange`: peers with more granted than told */
     dcli_node_list to_pack;   /* the same of peers with T chunks that may be packed, as far as their grants allow */
     dcli_node_list to_commit; /* the same of peers with U chunks that have arrived */
+    int64_t writers;          /* number of peers that send U chunks */
     int64_t uncommitted;      /* number of U chunks that are not committed */
     int64_t batch_arrived;    /* T chunks of batch `next` that have arrived, as far as they are the first ones */
     struct dcli_need *need;   /* conditions that were not met when last looked at */
@@ -129,7 +130,11 @@ struct dcli_peer {
     int64_t credit_due;
     int64_t early_grants; /* early grants for operations not seen here: at most DCLI_GRANTS_AHEAD */
     int64_t uncommitted;  /* received U chunks that are not committed: at most the window */
+    struct dcli_outbox outbox;
 };
+
+/* Peers with consecutive numbers whose records are made together. */
+enum { DCLI_PEERS_IN_PAGE = 16 };
 
 struct dcli_node {
     dcli_node_terms terms;
@@ -142,20 +147,19 @@ struct dcli_node {
     int64_t cursor;   /* the operation whose batches are being started */
     int64_t done, ready;
     int64_t grant_op, grant_chunk, pool_used;
-    int64_t exchanging; /* number of open operations that exchange something */
+    int64_t writers; /* sum over the open operations: peers that write to our parts */
     int64_t made_unsent;
     dcli_node_list absent;    /* nodes that are lost or have not joined */
     dcli_node_list senders;   /* peers with waiting chunks in `outbox` */
-    dcli_node_list creditors; /* peers that write to our parts in open operations */
+    dcli_node_list creditors; /* peers to which credit is due; with room for all that write in open operations */
     dcli_node_list listeners; /* peers that need to hear our watermarks */
     int64_t listener;         /* index of the next listener that may have to be told something */
     int64_t sender;           /* index of the next sender that may have something to send */
-    int64_t credits_due;      /* number of peers to which credit is due */
     bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
     int64_t packed; /* number of packs since the last batch */
     bool fed_idle;  /* the last batch came before packs because nothing ran */
-    struct dcli_peer *peer;
-    struct dcli_outbox *outbox;
+    struct dcli_peer **page;  /* of DCLI_PEERS_IN_PAGE peers each; NULL: nothing was heard of any of them */
+    struct dcli_peer unknown; /* the record of a peer of which nothing was heard */
     struct dcli_early *early;
     int64_t early_count, early_capacity;
     struct dcli_notice *notice;
@@ -195,7 +199,24 @@ static inline void dcli_be_due(dcli_node_list *list, const struct dcli_open_op *
 
 static inline bool dcli_is_node(const dcli_node *node, int peer) { return peer < node->terms.plan.node_count; }
 
-static inline bool dcli_is_there(const dcli_node *node, int peer) { return node->peer[peer].presence == DCLI_THERE; }
+/** What is known of a peer. */
+static inline const struct dcli_peer *dcli_peer_seen(const dcli_node *node, int peer)
+{
+    const struct dcli_peer *page = node->page[peer / DCLI_PEERS_IN_PAGE];
+    return page != NULL ? &page[peer % DCLI_PEERS_IN_PAGE] : &node->unknown;
+}
+
+/** The record of a peer that has one: it was returned by dcli_peer_record() before. */
+static inline struct dcli_peer *dcli_peer_made(dcli_node *node, int peer)
+{
+    assert(node->page[peer / DCLI_PEERS_IN_PAGE] != NULL);
+    return &node->page[peer / DCLI_PEERS_IN_PAGE][peer % DCLI_PEERS_IN_PAGE];
+}
+
+static inline bool dcli_is_there(const dcli_node *node, int peer)
+{
+    return dcli_peer_seen(node, peer)->presence == DCLI_THERE;
+}
 
 /** Whether a peer reads this one's parts in place. */
 static inline bool dcli_reads_in_place(const dcli_node *node, int peer)
@@ -205,6 +226,12 @@ static inline bool dcli_reads_in_place(const dcli_node *node, int peer)
     return dcli_is_node(node, peer) && dcli_is_node(node, self) &&
            dcli_way_between(&ways[peer], &ways[self]) == DCLI_WAY_PLACE;
 }
+
+/* ---- node.c: the peers */
+
+/** The record of a peer, made if there is none. All peers with which an open operation exchanges something, and those
+ *  whose parts it reads in place, have one. NULL: DCL_ERR_NOMEM. */
+struct dcli_peer *dcli_peer_record(dcli_node *node, int peer);
 
 /* ---- node_open.c: a new operation */
 

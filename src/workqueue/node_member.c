@@ -87,13 +87,16 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
 {
     if (peer < 0 || peer >= node->terms.plan.node_count || peer == node->terms.self)
         return refuse_peer(node, peer, "been lost");
-    if (node->peer[peer].presence == DCLI_LOST)
+    struct dcli_peer *lost = dcli_peer_record(node, peer);
+    if (lost == NULL)
+        return DCL_ERR_NOMEM;
+    if (lost->presence == DCLI_LOST)
         return DCL_OK;
     if (dcli_node_list_add(&node->absent, peer) != DCL_OK)
         return DCL_ERR_NOMEM;
     node->sender = 0; /* what waits for the peer is discarded */
-    node->credits_due -= node->peer[peer].credit_due > 0;
-    node->peer[peer] = (struct dcli_peer){.presence = DCLI_LOST, .done = INT64_MAX, .ready = INT64_MAX};
+    dcli_node_list_drop(&node->creditors, peer);
+    *lost = (struct dcli_peer){.presence = DCLI_LOST, .done = INT64_MAX, .ready = INT64_MAX, .outbox = lost->outbox};
     dcl_status status = DCL_OK;
     for (int64_t n = node->first; n <= node->seen; n++) {
         struct dcli_open_op *op = dcli_op_find(node, n);
@@ -116,8 +119,8 @@ static dcl_status check_all_over(const dcli_node *node, int64_t last)
 {
     int64_t ready = node->ready;
     for (int q = 0; q < node->terms.plan.node_count; q++)
-        if (dcli_is_there(node, q) && node->peer[q].ready < ready)
-            ready = node->peer[q].ready;
+        if (dcli_is_there(node, q) && dcli_peer_seen(node, q)->ready < ready)
+            ready = dcli_peer_seen(node, q)->ready;
     if (dcli_is_node(node, node->terms.self) || ready >= last)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_PROTOCOL,
@@ -131,7 +134,9 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
 {
     if (peer < 0 || peer >= node->terms.plan.node_count || peer == node->terms.self)
         return refuse_peer(node, peer, "joined");
-    struct dcli_peer *joined = &node->peer[peer];
+    struct dcli_peer *joined = dcli_peer_record(node, peer);
+    if (joined == NULL)
+        return DCL_ERR_NOMEM;
     if (joined->presence == DCLI_LOST)
         return DCL_OK;
     if (joined->presence == DCLI_THERE || first_operation <= node->seen)
@@ -149,7 +154,8 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
                                  .told_done = over,
                                  .told_ready = over,
                                  .early_grants = joined->early_grants,
-                                 .uncommitted = joined->uncommitted};
+                                 .uncommitted = joined->uncommitted,
+                                 .outbox = joined->outbox};
     return DCL_OK;
 }
 

@@ -75,7 +75,8 @@ static dcl_status meet_partner(dcli_node *node, struct dcli_open_op *op, struct 
         return DCL_ERR_NOMEM;
     op->transfers += exchange->send.total + exchange->receive.total;
     op->uncommitted += exchange->receive.total;
-    return exchange->receive.total > 0 ? dcli_node_list_add(&node->creditors, exchange->peer) : DCL_OK;
+    op->writers += exchange->receive.total > 0;
+    return DCL_OK;
 }
 
 /* Sort the T chunks of the own plan by peer. */
@@ -100,14 +101,19 @@ static dcl_status sort_own(struct dcli_open_op *op)
     return DCL_OK;
 }
 
-/* Make room for all peers in the lists of an operation, so that no event needs memory for them. */
-static dcl_status make_lists(struct dcli_open_op *op)
+/* Make room for all peers in the lists of an operation, and for those that write in the list of creditors, so that no
+ * event needs memory for them. */
+static dcl_status make_lists(dcli_node *node, struct dcli_open_op *op)
 {
+    int64_t writers = node->writers + op->writers; /* of all open operations */
     dcli_node_list *lists[] = {&op->to_grant, &op->to_pack, &op->to_commit};
     dcl_status status = DCL_OK;
     for (int l = 0; l < 3 && status == DCL_OK && op->exchange_count > 0; l++)
         if (dcli_reserve(&lists[l]->node, 0, op->exchange_count, &lists[l]->capacity, sizeof *lists[l]->node) != 0)
             status = DCL_ERR_NOMEM;
+    if (status == DCL_OK &&
+        dcli_reserve(&node->creditors.node, 0, writers, &node->creditors.capacity, sizeof *node->creditors.node) != 0)
+        status = DCL_ERR_NOMEM;
     return status;
 }
 
@@ -122,22 +128,29 @@ static dcl_status meet_peers(dcli_node *node, struct dcli_open_op *op)
     for (int64_t n = 0; n < peers.count && status == DCL_OK; n++) {
         struct dcli_exchange *exchange = &op->exchange[op->exchange_count++];
         exchange->peer = peers.node[n];
-        if (dcli_node_list_has(&op->own->partners, exchange->peer) && exchanges_with(node, op, exchange->peer))
+        status = dcli_peer_record(node, exchange->peer) != NULL ? DCL_OK : DCL_ERR_NOMEM;
+        if (status == DCL_OK && dcli_node_list_has(&op->own->partners, exchange->peer) &&
+            exchanges_with(node, op, exchange->peer))
             status = meet_partner(node, op, exchange);
     }
+    for (int64_t n = 0; n < op->own->reads.count && status == DCL_OK; n++)
+        status = dcli_peer_record(node, op->own->reads.node[n]) != NULL ? DCL_OK : DCL_ERR_NOMEM;
     if (status == DCL_OK)
         status = sort_own(op);
     if (status == DCL_OK)
-        status = make_lists(op);
+        status = make_lists(node, op);
     dcli_node_list_free(&peers);
     return status;
 }
 
 dcl_status dcli_be_heard(dcli_node *node, int peer, int64_t operation)
 {
-    if (node->peer[peer].interest >= operation)
+    struct dcli_peer *hears = dcli_peer_record(node, peer);
+    if (hears == NULL)
+        return DCL_ERR_NOMEM;
+    if (hears->interest >= operation)
         return DCL_OK;
-    node->peer[peer].interest = operation;
+    hears->interest = operation;
     node->listener = 0;
     return dcli_node_list_add(&node->listeners, peer);
 }
@@ -302,7 +315,7 @@ static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
     assert(op->number == node->seen + 1); /* numbers have no gaps */
     node->op[++node->seen - node->base] = op;
     if (op->exchange_count > 0) {
-        node->exchanging++;
+        node->writers += op->writers;
         *node->moving_end = op;
         node->moving_end = &op->next_moving;
     }

@@ -9,7 +9,7 @@ static bool has_read(const dcli_node *node, int q, int64_t m)
     if (m < 1)
         return true;
     if (dcli_reads_in_place(node, q))
-        return node->peer[q].done >= m;
+        return dcli_peer_seen(node, q)->done >= m;
     const struct dcli_open_op *op = dcli_op_find(node, m);
     const struct dcli_exchange *exchange = op != NULL ? dcli_exchange_of(op, q) : NULL;
     return exchange == NULL || exchange->send.passed == exchange->send.total;
@@ -29,7 +29,7 @@ bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need)
     case DCLI_NEED_COMMIT:
         return has_committed(node, need->peer, need->operation);
     case DCLI_NEED_READY:
-        return need->peer == node->terms.self || need->operation <= node->peer[need->peer].ready;
+        return need->peer == node->terms.self || need->operation <= dcli_peer_seen(node, need->peer)->ready;
     default:
         return has_read(node, need->peer, need->operation);
     }
@@ -94,7 +94,7 @@ static bool has_outputs(const struct dcli_open_op *op)
 static void owe_done(dcli_node *node, const struct dcli_open_op *op)
 {
     for (int64_t n = 0; n < op->own->reads.count; n++)
-        node->peer[op->own->reads.node[n]].owed_done = op->number;
+        dcli_peer_made(node, op->own->reads.node[n])->owed_done = op->number;
     node->listener = 0;
 }
 

@@ -80,10 +80,11 @@ bool fuzz_expected_credit(const dcli_node *node, fuzz_input *input, int *from_ou
     int start = node != NULL ? fuzz_below(input, node->peers) : 0;
     for (int n = 0; node != NULL && n < node->peers; n++) {
         int q = (start + n) % node->peers;
-        if (node->outbox[q].outstanding < 1)
+        int64_t outstanding = dcli_peer_seen(node, q)->outbox.outstanding;
+        if (outstanding < 1)
             continue;
         *from_out = q;
-        credit_out->chunks = 1 + fuzz_byte(input) % node->outbox[q].outstanding;
+        credit_out->chunks = 1 + fuzz_byte(input) % outstanding;
         return true;
     }
     return false;
