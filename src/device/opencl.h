@@ -111,7 +111,8 @@ typedef struct dcli_mark {
     cl_event event;
     const char *call; /* name of the OpenCL function that enqueued the command */
     bool timed;       /* the time that the command takes is measured */
-    int64_t added_ns; /* when the command was enqueued, if its begin and end are reported; 0: they are not */
+    bool told;        /* its begin and end are reported */
+    int64_t added_ns; /* when the command was enqueued; 0: not known, because clocks need not be compared */
 } dcli_mark;
 
 typedef struct dcli_queue {
@@ -158,9 +159,11 @@ struct dcli_device {
     int64_t measured_ns;     /* total time of timed launches that are complete */
     dcli_timed_fn *timed_fn; /* NULL: nobody is told the times of launches */
     void *timed_user;
-    int64_t clock_offset_ns, clock_compared_ns; /* an upper bound of the host's clock less
-                                                      the device's, at that time of the host; 0, 0: none */
-    cl_int failure;                             /* error code of the first failed command; 0: none */
+    int64_t clock_offset_ns;   /* an upper bound of the host's clock less the device's, */
+    int64_t clock_compared_ns; /* at that time of the host; 0: they were not compared */
+    int64_t clock_ended_ns;    /* end of the command by which they were last compared, by the device's clock */
+    int comparisons_left;      /* launches by which the clocks are to be compared next */
+    cl_int failure;            /* error code of the first failed command; 0: none */
     uint64_t failed_ticket;
     const char *failed_call; /* static storage */
     bool lost;               /* not even waiting succeeded: kernels may still run, so its memory is never freed */

@@ -24,7 +24,12 @@ enum {
     UNMARKABLE_NS = 1000000000,
     LARGE_ITEMS = 1 << 16, /* a launch of this size runs longer than its event costs */
     MOST_UNMARKED = 15,    /* most consecutive launches without an event */
-    RECENT = 64            /* number of the last commands that count as recent */
+    RECENT = 64,           /* number of the last commands that count as recent */
+    /* Comparing the device's clock with the host's takes about as long as recording a launch. Therefore clocks are compared by
+     * the first launches, and after each COMPARE_NS by a few more: the first of them may have been queued long before. */
+    FIRST_COMPARISONS = 32,
+    LATER_COMPARISONS = 4,
+    COMPARE_NS = 1000000
 };
 
 static dcli_mark *mark_at(dcli_queue *queue, int n) { return &queue->marks[(queue->first_mark + n) % DCLI_MOST_MARKS]; }
@@ -77,23 +82,37 @@ static bool has_time(const dcli_mark *mark, cl_profiling_info which, int64_t *ns
     return has;
 }
 
-/* Report the begin and end of a complete command by the host's clock, which is the device's plus an offset. A command is
- * queued before the host notes that it was, possibly long before: PoCL compiles in between. It ends before the host sees
- * that it has ended. Both bound the offset from above, and the least bound so far is taken as the offset. The clocks run
- * at slightly different rates (PoCL's does not follow the corrections of CLOCK_MONOTONIC), so bounds expire. */
-static void tell_times(dcli_device *device, const dcli_mark *mark)
+/* Compare the clocks by a complete command. The host's is the device's plus an offset. A command is queued before the host
+ * notes that it was, possibly long before: PoCL compiles in between. It ends before the host sees that it has ended. Both
+ * bound the offset from above, and the least bound so far is taken as the offset. The clocks run at slightly different
+ * rates (PoCL's does not follow the corrections of CLOCK_MONOTONIC), so bounds expire. */
+static void compare_clocks(dcli_device *device, const dcli_mark *mark, int64_t end)
 {
     enum { DRIFT = 2000 }; /* a clock is corrected by 1/2000 at most: adjtimex(2) */
-    int64_t queued, begin, end, now = dcli_monotonic_ns();
-    if (!has_time(mark, CL_PROFILING_COMMAND_QUEUED, &queued) || !has_time(mark, CL_PROFILING_COMMAND_START, &begin) ||
-        !has_time(mark, CL_PROFILING_COMMAND_END, &end) || end < begin)
-        return;
-    int64_t offset = dcli_min(mark->added_ns - queued, now - end);
+    int64_t queued, now = dcli_monotonic_ns(), offset = now - end;
+    if (mark->added_ns != 0 && has_time(mark, CL_PROFILING_COMMAND_QUEUED, &queued))
+        offset = dcli_min(offset, mark->added_ns - queued);
     if (device->clock_compared_ns != 0)
         offset = dcli_min(offset, device->clock_offset_ns + (now - device->clock_compared_ns) / DRIFT);
     device->clock_offset_ns = offset;
     device->clock_compared_ns = now;
-    device->timed_fn(device->timed_user, mark->ticket, begin + offset, end + offset);
+    device->clock_ended_ns = end;
+}
+
+/* Report the begin and end of a complete command by the host's clock. */
+static void tell_times(dcli_device *device, const dcli_mark *mark)
+{
+    int64_t begin, end;
+    if (!has_time(mark, CL_PROFILING_COMMAND_START, &begin) || !has_time(mark, CL_PROFILING_COMMAND_END, &end) ||
+        end < begin)
+        return;
+    if (device->comparisons_left == 0 && end - device->clock_ended_ns > COMPARE_NS)
+        device->comparisons_left = LATER_COMPARISONS;
+    if (device->comparisons_left > 0) {
+        device->comparisons_left--;
+        compare_clocks(device, mark, end);
+    }
+    device->timed_fn(device->timed_user, mark->ticket, begin + device->clock_offset_ns, end + device->clock_offset_ns);
 }
 
 /* Drop the oldest `count` marks, whose commands are complete; the last one ended with `state`. */
@@ -106,7 +125,7 @@ static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int sta
             note_failure(device, mark->ticket, mark->call, own);
         else if (mark->timed)
             add_time(device, mark->event);
-        if (mark->added_ns != 0 && own >= 0 && device->timed_fn != NULL)
+        if (mark->told && own >= 0 && device->timed_fn != NULL)
             tell_times(device, mark);
         queue->retired = mark->ticket;
         clReleaseEvent(mark->event);
@@ -151,13 +170,14 @@ static void make_room(dcli_device *device, dcli_queue *queue)
 static void add_mark(dcli_device *device, dcli_queue *queue, cl_event event)
 {
     make_room(device, queue);
-    bool computes = queue == &device->queue[DCLI_COMPUTE];
+    bool computes = queue == &device->queue[DCLI_COMPUTE], told = computes && device->timed_fn != NULL;
     *mark_at(queue, queue->mark_count++) =
         (dcli_mark){.ticket = queue->last,
                     .event = event,
                     .call = queue->last_call,
                     .timed = device->measures && computes,
-                    .added_ns = device->timed_fn != NULL && computes ? dcli_monotonic_ns() : 0};
+                    .told = told,
+                    .added_ns = told && device->comparisons_left > 0 ? dcli_monotonic_ns() : 0};
     queue->unmarked = 0;
 }
 
@@ -259,6 +279,7 @@ void dcli_device_on_timed(dcli_device *device, dcli_timed_fn *fn, void *user)
 {
     device->timed_fn = device->is_gpu ? NULL : fn;
     device->timed_user = user;
+    device->comparisons_left = FIRST_COMPARISONS;
 }
 
 dcl_status dcli_device_flush(dcli_device *device)

@@ -42,6 +42,7 @@ typedef struct dcli_traced_batch {
     int64_t begin_ns, end_ns; /* of its kernels so far, as the device has timed them; 0: it does not, or not yet */
     uint64_t first_ticket;    /* ticket of its first command */
     int64_t launches;         /* number of its launches; until it is launched, the counter before them */
+    struct dcli_traced_batch *next; /* the next one that is not in use */
 } dcli_traced_batch;
 
 /** What a batch is run from. */
@@ -221,6 +222,8 @@ typedef struct dcli_as_node {
     int64_t told_notices;  /* sum of the counts of notices in that report */
     dcli_trace_event wait; /* traced: what the node waits for now; .begin_ns 0: for nothing */
     int64_t computed_ns;   /* traced: when the last batch was seen to have ended */
+    int64_t timed;         /* traced: index in `running` of the batch whose launch was seen last to be complete */
+    dcli_traced_batch *traced_spare; /* notes that are not in use, linked by `next` */
 } dcli_as_node;
 
 /** A worker: a peer of the session. Either `as_host` or `as_node` is set. */

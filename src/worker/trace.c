@@ -70,7 +70,12 @@ void dcli_trace_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, int64
 
 dcli_traced_batch *dcli_trace_launch(dcli_worker *worker)
 {
-    dcli_traced_batch *traced = worker->terms.trace != NULL ? dcli_calloc(1, sizeof *traced) : NULL;
+    dcli_traced_batch **spare = &worker->as_node->traced_spare;
+    dcli_traced_batch *traced = *spare;
+    if (traced != NULL)
+        *spare = traced->next;
+    else
+        traced = dcli_malloc(sizeof *traced);
     if (traced != NULL)
         *traced = (dcli_traced_batch){.launched_ns = dcli_monotonic_ns(),
                                       .first_ticket = dcli_device_launched(worker->as_node->device) + 1,
@@ -82,14 +87,12 @@ dcli_traced_batch *dcli_trace_launch(dcli_worker *worker)
 static void note_times(void *user, uint64_t ticket, int64_t begin_ns, int64_t end_ns)
 {
     dcli_as_node *own = ((dcli_worker *)user)->as_node;
-    int64_t r = own->running_first, end = own->running_count;
-    while (r < end) { /* there may be a thousand; their tickets ascend */
-        int64_t middle = r + (end - r) / 2;
-        if (own->running[middle].ticket < ticket)
-            r = middle + 1;
-        else
-            end = middle;
-    }
+    int64_t r = own->running_first, last = own->timed;
+    if (last > r && last < own->running_count && own->running[last].ticket <= ticket)
+        r = last; /* tickets ascend, and launches complete in their order */
+    while (r < own->running_count && own->running[r].ticket < ticket)
+        r++;
+    own->timed = r;
     dcli_traced_batch *traced = r < own->running_count ? own->running[r].traced : NULL;
     if (traced == NULL || ticket < traced->first_ticket)
         return;
@@ -103,11 +106,10 @@ void dcli_trace_batch(dcli_worker *worker, dcli_running *running)
 {
     dcli_as_node *own = worker->as_node;
     dcli_traced_batch *traced = running->traced;
-    int64_t seen_ns = dcli_monotonic_ns();
     bool timed = traced->begin_ns != 0;
     /* Without the device's times: its queue is in order, so this batch cannot have begun before the last one ended. */
     int64_t begin_ns = timed ? traced->begin_ns : dcli_max(traced->launched_ns, own->computed_ns);
-    int64_t end_ns = timed ? dcli_min(traced->end_ns, seen_ns) : seen_ns;
+    int64_t end_ns = timed ? traced->end_ns : dcli_monotonic_ns();
     begin_ns = dcli_min(dcli_max(begin_ns, traced->launched_ns), end_ns); /* clocks are compared, not the same */
     own->computed_ns = end_ns;
     dcli_trace_add(worker->terms.trace,
@@ -121,7 +123,8 @@ void dcli_trace_batch(dcli_worker *worker, dcli_running *running)
                                        .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
                                        .launches = (int32_t)dcli_min(traced->launches, INT32_MAX),
                                        .name = name_of(worker, running->job.entry)});
-    dcli_free(traced);
+    traced->next = own->traced_spare;
+    own->traced_spare = traced;
     running->traced = NULL;
 }
 

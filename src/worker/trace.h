@@ -35,10 +35,9 @@ static inline void dcli_trace_moved(dcli_worker *worker, const dcli_moving *movi
 void dcli_trace_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, int64_t operation, bool written,
                       int64_t chunk, int64_t bytes);
 
-/** Begin the notes on a batch that is about to be launched. @return NULL: the node is not traced, or there is no
- *  memory. */
+/** Begin the notes on a batch that is about to be launched. Traced nodes only. @return NULL: there is no memory. */
 dcli_traced_batch *dcli_trace_launch(dcli_worker *worker);
-/** Record a batch that has ended, and free the notes on it. */
+/** Record a batch that has ended, and take back the notes on it. */
 void dcli_trace_batch(dcli_worker *worker, dcli_running *running);
 
 /** The node has nothing to do: begin to record for whom it waits, if it does not yet; end it if it waits for somebody

@@ -453,6 +453,10 @@ static void drop_begun(dcli_as_node *own)
         dcli_free(own->running[r].traced);
     }
     dcli_free(own->running);
+    for (dcli_traced_batch *traced = own->traced_spare, *next; traced != NULL; traced = next) {
+        next = traced->next;
+        dcli_free(traced);
+    }
     dcli_pending_free(own);
     for (int64_t n = 0; n < own->waiting_count; n++)
         dcli_received_free(&own->waiting[n]);
