@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/search.h"
 #include "resmap/parts.h"
 
 bool dcli_map_rule_has_room(const dcli_map_rule *rule, int first)
@@ -146,18 +147,12 @@ int dcli_nodes_end(const dcli_map_rule *rule)
 
 /* ---- lists of nodes ---------------------------------------------------------------------------------------------- */
 
+static bool is_smaller(const void *nodes, int64_t i, int64_t node) { return ((const int *)nodes)[i] < node; }
+
 /* The index in the list of the first node that is not smaller. */
 static int64_t find_node(const dcli_node_list *list, int node)
 {
-    int64_t low = 0, high = list->count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (list->node[middle] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return dcli_lower_bound(list->node, list->count, node, is_smaller);
 }
 
 bool dcli_node_list_has(const dcli_node_list *list, int node)

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/search.h"
 
 /* A box of indices counted from 0, as the file has them: lo inclusive, hi exclusive. */
 struct span {
@@ -85,27 +86,22 @@ static dcl_status sort_regions(dcli_npy_walk *walk, int64_t count)
     return DCL_OK;
 }
 
+static bool ends_before(const void *walk, int64_t i, int64_t index)
+{
+    return ((const dcli_npy_walk *)walk)->reach[i] < index;
+}
+
+static bool begins_until(const void *user, int64_t i, int64_t index)
+{
+    const dcli_npy_walk *walk = user;
+    return walk->region[walk->order[i]].box.start[walk->axis[0]] <= index;
+}
+
 /* Find the regions that may contain indices first..last of the slowest axis. */
 static void find_regions(const dcli_npy_walk *walk, int64_t first, int64_t last, dcli_npy_slab *slab)
 {
-    int64_t low = 0, high = walk->count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (walk->reach[middle] < first)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    slab->first_region = low;
-    high = walk->count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (walk->region[walk->order[middle]].box.start[walk->axis[0]] <= last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    slab->end_region = low;
+    slab->first_region = dcli_lower_bound(walk, walk->count, first, ends_before);
+    slab->end_region = dcli_lower_bound(walk, walk->count, last, begins_until);
 }
 
 bool dcli_npy_next_piece(const dcli_npy_slab *slab, int64_t *at, dcli_region *part_out, dcli_region *file_out)

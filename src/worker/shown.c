@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 /* ---- showing ------------------------------------------------------------------------------------------------------ */
 
@@ -23,18 +24,15 @@ struct dcli_shown {
     bool *to;       /* [node_count] nodes that know it */
 };
 
+static bool has_smaller_memfd(const void *shown, int64_t i, int64_t memfd)
+{
+    return ((const struct dcli_shown *)shown)[i].memfd < memfd;
+}
+
 /* Position of a memfd in the sorted list. Numbers increase, so a new one is last. */
 static int64_t place_of(const dcli_as_node *own, int64_t memfd)
 {
-    int64_t low = 0, high = own->shown_count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (own->shown[middle].memfd < memfd)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return dcli_lower_bound(own->shown, own->shown_count, memfd, has_smaller_memfd);
 }
 
 static struct dcli_shown *find_shown(const dcli_worker *worker, int64_t memfd)

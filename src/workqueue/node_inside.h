@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "base/search.h"
 #include "workqueue/node.h"
 #include "workqueue/storages.h"
 
@@ -172,20 +173,16 @@ static inline struct dcli_open_op *dcli_op_find(const dcli_node *node, int64_t n
     return number >= node->first && number <= node->seen ? node->op[number - node->base] : NULL;
 }
 
+static inline bool dcli_exchange_is_before(const void *exchanges, int64_t i, int64_t peer)
+{
+    return ((const struct dcli_exchange *)exchanges)[i].peer < peer;
+}
+
 /** What an operation exchanges with a peer; NULL: nothing. */
 static inline struct dcli_exchange *dcli_exchange_of(const struct dcli_open_op *op, int peer)
 {
-    int64_t low = 0, high = op->exchange_count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (op->exchange[middle].peer == peer)
-            return &op->exchange[middle];
-        if (op->exchange[middle].peer < peer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    int64_t at = dcli_lower_bound(op->exchange, op->exchange_count, peer, dcli_exchange_is_before);
+    return at < op->exchange_count && op->exchange[at].peer == peer ? &op->exchange[at] : NULL;
 }
 
 /** Add a peer to a list of an operation: `to_grant`, `to_pack` or `to_commit`. There is room for all. */

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/search.h"
 #include "segment/declared.h"
 #include "workqueue/plan_detail.h"
 #include "workqueue/plan_view.h"
@@ -22,17 +23,15 @@ void dcli_count_blocks(dcli_builder *builder)
             builder->plan->counters.blocks_moved += builder->seen[k].blocks[n].set.count;
 }
 
-/* The blocks of an owner that were touched so far; it is added if there are none. NULL: DCL_ERR_NOMEM. */
+static bool has_smaller_owner(const void *blocks, int64_t i, int64_t owner)
+{
+    return ((const struct dcli_owner_blocks *)blocks)[i].owner < owner;
+}
+
+/* The blocks of an owner that were touched so far; an empty set is added if there are none. NULL: DCL_ERR_NOMEM. */
 static dcli_block_set *blocks_of(dcli_seen *seen, int owner)
 {
-    int64_t low = 0, high = seen->blocks_count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (seen->blocks[middle].owner < owner)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    int64_t low = dcli_lower_bound(seen->blocks, seen->blocks_count, owner, has_smaller_owner);
     if (low < seen->blocks_count && seen->blocks[low].owner == owner)
         return &seen->blocks[low].set;
     if (dcli_grow(&seen->blocks, seen->blocks_count, &seen->blocks_capacity, sizeof *seen->blocks) != 0)

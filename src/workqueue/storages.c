@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/search.h"
 
 static int64_t start_of(const dcli_storages *table, int64_t id)
 {
@@ -91,18 +92,14 @@ void dcli_storages_free(dcli_storages *table)
     *table = (dcli_storages){0};
 }
 
-/* The index of the first entry whose peer is not smaller. */
+static bool has_smaller_peer(const void *touches, int64_t i, int64_t peer)
+{
+    return ((const dcli_touch *)touches)[i].peer < peer;
+}
+
 static int64_t find_touch(const dcli_storage *storage, int peer)
 {
-    int64_t low = 0, high = storage->touch_count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (storage->touch[middle].peer < peer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return dcli_lower_bound(storage->touch, storage->touch_count, peer, has_smaller_peer);
 }
 
 dcli_touch *dcli_storage_touch(dcli_storage *storage, int peer)
