@@ -71,7 +71,7 @@ def use_names(dcl, programs, base):
     os.mkdir(f"{base}/local")
     with open_place("tcp:2", dcl, f"{base}/local") as place:
         named = place.variables["DCL_WORKERS"].replace("127.0.0.1", "localhost")
-        program = Program([f"{programs}/routes"], {"DCL_WORKERS": named}, f"{base}/work/errors")
+        program = Program([f"{programs}/routes"], {"DCL_WORKERS": named}, f"{base}/local/errors")
         try:
             for word in ("ready", "lost", "end"):
                 program.expect(word, 60 * SLOW)
