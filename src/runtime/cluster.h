@@ -236,7 +236,7 @@ dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char
  *  closed. @return status */
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
 /** dcli_cluster_failed_call() for a call that has ended: its error is not the result of a later call. Takes the lock. */
-void dcli_cluster_refused(dcl_cluster *cluster);
+void dcli_cluster_record_refusal(dcl_cluster *cluster);
 /** The functions by which maps query a cluster. */
 extern const dcli_map_host dcli_cluster_for_maps;
 /** The function dcli_map_host.live of a cluster. */

@@ -133,14 +133,14 @@ static void keep_cause(void)
     if (cluster == NULL)
         return;
     DCLI_FAIL_NULL("an argument is NULL"); /* makes the constructor's error the current one */
-    dcli_cluster_refused(cluster);
+    dcli_cluster_record_refusal(cluster);
     dcli_front_leave(handle);
 }
 
 dcl_status dcli_call_end(dcli_call *call, dcl_status status)
 {
     if (call->operates && call->status != DCL_OK && call->cluster != NULL)
-        dcli_cluster_refused(dcli_handle_object(call->cluster));
+        dcli_cluster_record_refusal(dcli_handle_object(call->cluster));
     if (call->operates && call->cluster == NULL && status != DCL_OK && dcli_error_is_cause())
         keep_cause();
     for (int p = call->count - 1; p >= 0; p--)

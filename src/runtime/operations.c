@@ -103,7 +103,7 @@ dcl_status dcli_array_check(const dcl_array *array)
         return DCL_OK;
     dcl_status status =
         DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
-    dcli_cluster_refused(array->cluster);
+    dcli_cluster_record_refusal(array->cluster);
     return status;
 }
 

@@ -31,7 +31,7 @@ dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status)
     return dcli_cluster_keep(cluster, status, dcl_error());
 }
 
-void dcli_cluster_refused(dcl_cluster *cluster)
+void dcli_cluster_record_refusal(dcl_cluster *cluster)
 {
     pthread_mutex_lock(&cluster->lock);
     dcli_cluster_failed_call(cluster, dcli_error_status());

@@ -334,7 +334,7 @@ dcl_status dcl_measure_shares(dcl_cluster *cluster, const char *body, int capaci
         status = measure_alive(cluster, body != NULL ? body : usual, nodes, &measured);
     dcli_free(nodes);
     if (status != DCL_OK) {
-        dcli_cluster_refused(cluster);
+        dcli_cluster_record_refusal(cluster);
         return status;
     }
     *count_out = measured->count;

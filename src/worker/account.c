@@ -9,7 +9,7 @@
 #include "worker/plans.h"
 
 static const char *const names[DCLI_USES] = {[DCLI_USE_ARRAYS] = "arrays",
-                                             [DCLI_USE_COPIES] = "copies",
+                                             [DCLI_USE_REPLICAS] = "copies",
                                              [DCLI_USE_STAGES] = "stages and tables",
                                              [DCLI_USE_SPARE] = "memory kept for reuse",
                                              [DCLI_USE_SENT] = "data to send",
@@ -37,9 +37,9 @@ void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
 {
     const dcli_as_node *own = worker->as_node;
     bytes_out[DCLI_USE_ARRAYS] = worker->counters.storage_bytes;
-    bytes_out[DCLI_USE_COPIES] = (int64_t)dcli_replicas_bytes(&worker->catalog.replicas);
+    bytes_out[DCLI_USE_REPLICAS] = (int64_t)dcli_replicas_bytes(&worker->catalog.replicas);
     bytes_out[DCLI_USE_STAGES] =
-        (int64_t)dcli_device_taken_bytes(own->device) - bytes_out[DCLI_USE_ARRAYS] - bytes_out[DCLI_USE_COPIES];
+        (int64_t)dcli_device_taken_bytes(own->device) - bytes_out[DCLI_USE_ARRAYS] - bytes_out[DCLI_USE_REPLICAS];
     bytes_out[DCLI_USE_SPARE] = (int64_t)dcli_device_spare_bytes(own->device);
     bytes_out[DCLI_USE_SENT] = (int64_t)dcli_buffers_bytes(worker->terms.buffers);
     bytes_out[DCLI_USE_RECEIVED] = worker->received.bytes;
@@ -49,7 +49,7 @@ void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
 
 static void give_back(dcli_worker *worker)
 {
-    dcli_exec_await_arenas(worker->as_node); /* wait for the memory of ended batches before deciding, so that the
+    dcli_exec_release_arenas(worker->as_node); /* wait for the memory of ended batches before deciding, so that the
                                                 refusal does not depend on the speed of the device */
     dcli_plans_trim(&worker->catalog.plans, 0);
     dcli_storage_table_trim(&worker->catalog.storage_table);

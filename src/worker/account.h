@@ -13,9 +13,9 @@
 typedef enum dcli_use {
     /* uses that last; the quota limits them */
     DCLI_USE_ARRAYS,
-    DCLI_USE_COPIES, /* replicas */
-    DCLI_USE_STAGES, /* stages, tables of kernels, and losses by rounding to pages */
-    DCLI_USE_SPARE,  /* memory of the device retained for reuse */
+    DCLI_USE_REPLICAS, /* replicas */
+    DCLI_USE_STAGES,   /* stages, tables of kernels, and losses by rounding to pages */
+    DCLI_USE_SPARE,    /* memory of the device retained for reuse */
     DCLI_USE_PLANS,
     /* uses of data in transit */
     DCLI_USE_SENT,     /* data packed for others, and its buffer pool. Counted, never checked */
@@ -25,7 +25,7 @@ typedef enum dcli_use {
 } dcli_use;
 
 /** Check whether a node may allocate `bytes` more for a use other than DCLI_USE_SENT. If a lasting use does
- *  not fit, first everything is freed that can be made again: stages of running batches (dcli_exec_await_arenas()),
+ *  not fit, first everything is freed that can be made again: stages of running batches (dcli_exec_release_arenas()),
  *  plans without open operations, unused layouts, spare memory.
  *  @param what  the purpose, for the error text.
  *  @return DCL_OK, or DCL_ERR_NOMEM: for a lasting use, the sentence lists each kind with its bytes. Cost: a few loads

@@ -168,7 +168,7 @@ static dcl_status run_batch(dcli_worker *worker, dcli_entry *entry, const dcli_a
     else if (start == DCLI_START_NOT_YET)
         dcli_pending_hold(worker, action);
     else if (start == DCLI_START_RUNS && !worker->is_host)
-        dcli_pending_set_hold(worker);
+        dcli_pending_update_hold(worker);
     if (status == DCL_OK && start != DCLI_START_ENDED)
         return DCL_OK;
     if (status == DCL_OK && peers_must_wait(worker, entry)) {

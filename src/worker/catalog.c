@@ -335,7 +335,7 @@ dcli_cached_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, in
     return entry->plan[node];
 }
 
-dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry)
+dcl_status dcli_catalog_record_replicas(dcli_catalog *catalog, dcli_entry *entry)
 {
     const dcli_operation *operation = &entry->operation;
     dcl_status status = DCL_OK;

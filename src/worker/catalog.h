@@ -36,7 +36,7 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
 dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);
 /** Record the replicas that nodes retain from this operation on, and drop those of what it writes; after it is planned
  *  for all nodes concerned. @return DCL_OK or DCL_ERR_NOMEM. */
-dcl_status dcli_catalog_enter_copies(dcli_catalog *catalog, dcli_entry *entry);
+dcl_status dcli_catalog_record_replicas(dcli_catalog *catalog, dcli_entry *entry);
 /** Remove an operation that is complete everywhere. */
 void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);
 

@@ -230,7 +230,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
         if (launch->space[a].kind == DCLI_SPACE_PEER)
             status = dcli_exec_peer_memory(worker, held, launch->space[a].number, &memory);
         else if (launch->space[a].kind == DCLI_SPACE_REPLICA)
-            status = dcli_exec_copy(worker, entry, &job->plan->stage[launch->space[a].number], &memory);
+            status = dcli_exec_replica(worker, entry, &job->plan->stage[launch->space[a].number], &memory);
         if (status != DCL_OK)
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
@@ -430,7 +430,7 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     return status;
 }
 
-void dcli_exec_await_arenas(dcli_as_node *own)
+void dcli_exec_release_arenas(dcli_as_node *own)
 {
     for (int64_t r = own->running_first; r < own->running_count; r++) {
         if (own->running[r].passes != NULL)
@@ -616,7 +616,7 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
     dcli_exec_end_report(worker, running);
     worker->as_node->passing -= running->passes != NULL && running->passes_to_parts;
     assert(worker->as_node->passing >= 0);
-    dcli_pending_set_hold(worker);
+    dcli_pending_update_hold(worker);
     dcli_slot_give(running->report_slot);
     dcli_memory_release(running->arena);
     return running->status;

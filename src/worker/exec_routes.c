@@ -248,7 +248,7 @@ static dcl_status find_memory(dcli_worker *worker, const dcli_job *job, int oper
                               dcli_memory *arena, dcli_memory **memory_out)
 {
     if (space.kind == DCLI_SPACE_REPLICA)
-        return dcli_exec_copy(worker, job->entry, &job->plan->stage[space.number], memory_out);
+        return dcli_exec_replica(worker, job->entry, &job->plan->stage[space.number], memory_out);
     *memory_out = space.kind == DCLI_SPACE_STAGE ? arena : job->entry->held[operand]->memory;
     return DCL_OK;
 }

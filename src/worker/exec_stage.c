@@ -4,7 +4,7 @@
 #include "worker/exec_routes.h"
 #include "worker/trace.h"
 
-dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
+dcl_status dcli_exec_replica(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out)
 {
     dcli_replica_memory *copy =
         dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
@@ -41,7 +41,7 @@ static dcl_status begin_stages(dcli_worker *worker, const dcli_job *job, const i
         int64_t at = stage_at != NULL ? stage_at[s] : 0;
         dcli_memory *target = arena;
         if (stage->kind == DCLI_STAGE_NEW_REPLICA)
-            status = dcli_exec_copy(worker, job->entry, stage, &target);
+            status = dcli_exec_replica(worker, job->entry, stage, &target);
         if (stage->fill_first && at >= 0 && status == DCL_OK)
             status = fill_not_stored(worker->as_node->device, job->entry, stage, at, target);
     }

@@ -42,7 +42,7 @@ dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *de
     dcli_replicas_begin(&worker->catalog.replicas, &entry->operation);
     status = dcli_node_operation(worker->node, &entry->operation);
     if (status == DCL_OK)
-        status = dcli_catalog_enter_copies(&worker->catalog, entry);
+        status = dcli_catalog_record_replicas(&worker->catalog, entry);
     if (status == DCL_OK)
         count_planned(worker, entry);
     return status;

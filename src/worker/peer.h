@@ -309,7 +309,7 @@ bool dcli_pending_batch_must_wait(dcli_worker *worker, const dcli_job *job, cons
 void dcli_pending_hold(dcli_worker *worker, const dcli_action *action);
 /** Tell the state machine whether actions may touch memory: not while an action is held, or outputs of running batches
  *  must still be copied to own parts. */
-void dcli_pending_set_hold(dcli_worker *worker);
+void dcli_pending_update_hold(dcli_worker *worker);
 /** Forget all started actions: release the slots of packs. */
 void dcli_pending_free(dcli_as_node *own);
 
@@ -351,10 +351,10 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_job *job, const
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, int node, dcli_memory **memory_out);
 /** Get this node's replica behind a stage; a new replica is allocated first. @return DCL_OK; DCL_ERR_INVALID: there is
  *  none, because the operation that should have filled it has failed; or an error of dcli_exec_create(). */
-dcl_status dcli_exec_copy(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
+dcl_status dcli_exec_replica(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
 /** Release the memory of the stages of running batches, unless the host must still copy from it. On devices that work
  *  in host memory this waits for their kernels. The results are taken when the batches are collected. */
-void dcli_exec_await_arenas(dcli_as_node *own);
+void dcli_exec_release_arenas(dcli_as_node *own);
 /** What a batch of this node's own plan is run from. */
 static inline dcli_job dcli_own_job(dcli_worker *worker, dcli_entry *entry, int64_t batch)
 {

@@ -154,7 +154,7 @@ void dcli_pending_free(dcli_as_node *own)
 
 /* ---- what cannot be started yet ------------------------------------------------------------------------------------ */
 
-void dcli_pending_set_hold(dcli_worker *worker)
+void dcli_pending_update_hold(dcli_worker *worker)
 {
     dcli_node_hold(worker->node, worker->as_node->held.operation != NULL || worker->as_node->passing > 0);
 }
@@ -162,7 +162,7 @@ void dcli_pending_set_hold(dcli_worker *worker)
 void dcli_pending_hold(dcli_worker *worker, const dcli_action *action)
 {
     worker->as_node->held = *action;
-    dcli_pending_set_hold(worker);
+    dcli_pending_update_hold(worker);
 }
 
 static bool is_settled(const dcli_known_storage *held, bool for_writing)

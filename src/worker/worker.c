@@ -146,7 +146,7 @@ static dcl_status retry_held(dcli_worker *worker)
     if (action.operation == NULL)
         return DCL_OK;
     worker->as_node->held.operation = NULL;
-    dcli_pending_set_hold(worker);
+    dcli_pending_update_hold(worker);
     return dcli_perform(worker, &action);
 }
 
