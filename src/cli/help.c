@@ -136,7 +136,7 @@ static const char worker[] =
     "  --devices S         which devices: all, cpu, gpu, or numbers of dcl devices; over DCL_DEVICES\n"
     "  --keys DIR          folder with the keys of this worker and of those who may come\n"
     "  --token FILE        file for the token where there are no keys; by default where programs look for it\n"
-    "  --quota BYTES       most bytes of arrays, copies, stages and plans per program and device, such as 4G; 0: a "
+    "  --quota BYTES       most bytes of arrays, replicas, stages and plans per program and device, such as 4G; 0: a "
     "share\n"
     "  --sessions N        programs served at once\n"
     "  --sessions-per-key N   of them those with one key; three quarters of --sessions without it\n"

@@ -9,13 +9,13 @@
 #include "worker/plans.h"
 
 static const char *const names[DCLI_USES] = {[DCLI_USE_ARRAYS] = "arrays",
-                                             [DCLI_USE_REPLICAS] = "copies",
+                                             [DCLI_USE_REPLICAS] = "replicas",
                                              [DCLI_USE_STAGES] = "stages and tables",
-                                             [DCLI_USE_SPARE] = "memory kept for reuse",
+                                             [DCLI_USE_SPARE] = "spare memory",
                                              [DCLI_USE_SENT] = "data to send",
-                                             [DCLI_USE_RECEIVED] = "data that has come",
+                                             [DCLI_USE_RECEIVED] = "received data",
                                              [DCLI_USE_PLANS] = "plans",
-                                             [DCLI_USE_WAITING] = "messages that wait"};
+                                             [DCLI_USE_WAITING] = "waiting messages"};
 
 /* Bytes of lasting uses. Plans are in host memory, which counts if the device works in it. */
 static int64_t lasting_bytes(const dcli_worker *worker)
@@ -69,7 +69,7 @@ static dcl_status refuse(const dcli_worker *worker, size_t bytes, const char *wh
                                        names[use], of_kind[use]);
     return DCLI_FAIL(DCL_ERR_NOMEM,
                      "%zu bytes for %s exceed the quota of this session: %" PRId64 " of %" PRId64
-                     " bytes are in use on this node (%s); release arrays, drop copies by dcl_keep(array, false), use "
+                     " bytes are in use on this node (%s); release arrays, drop replicas by dcl_keep(array, false), use "
                      "more nodes, or raise DCL_QUOTA_BYTES or the worker's --quota",
                      bytes, what, taken, limit, list);
 }

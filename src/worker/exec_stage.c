@@ -10,15 +10,15 @@ dcl_status dcli_exec_replica(dcli_worker *worker, const dcli_entry *entry, const
         dcli_replicas_find(&worker->catalog.replicas, &entry->operation, stage->operand, &stage->box);
     if (copy != NULL && copy->memory == NULL && stage->kind == DCLI_STAGE_NEW_REPLICA) {
         size_t bytes = (size_t)stage->elements * dcli_element_bytes(&entry->operation, stage->operand);
-        dcl_status status = dcli_exec_create(worker, bytes, "a copy of other nodes' elements",
+        dcl_status status = dcli_exec_create(worker, bytes, "a replica of other nodes' elements",
                                              dcli_memory_create_private, &copy->memory);
         if (status != DCL_OK)
             return status;
     }
     if (copy == NULL || copy->memory == NULL || (stage->kind == DCLI_STAGE_REPLICA && !copy->filled))
         return DCLI_FAIL(DCL_ERR_INVALID,
-                         "a kept copy of %s is not there: the operation that should have made it failed; call again "
-                         "once that error is known",
+                         "there is no replica of %s, because the operation that should have made it failed; call again "
+                         "after that error was reported",
                          entry->kernel != NULL ? entry->kernel->body->params[stage->operand].name : "the array");
     *out = copy->memory;
     return DCL_OK;
@@ -70,7 +70,7 @@ dcl_status dcli_exec_move(dcli_worker *worker, dcli_entry *entry, int64_t batch)
     const dcli_traits traits = dcli_exec_traits(worker);
     dcli_routes routes = {0};
     int64_t copied = worker->counters.bytes_copied, began_ns = dcli_trace_begin(worker);
-    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, "copies of other nodes' elements");
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, "replicas of other nodes' elements");
     dcl_status status = dcli_routes_of_batch(&entry->operation, job.plan, job.batch, &traits, NULL, &routes);
     if (status == DCL_OK)
         status = dcli_exec_fill_stages(worker, &job, NULL, &routes, NULL);

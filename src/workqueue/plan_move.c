@@ -66,15 +66,15 @@ static void check_budget(dcli_builder *builder, const dcli_box_list *copies)
     bool counted = dcli_policy_counts(dcli_policy_of(&builder->operation->operand[0], builder->self, false));
     if (counted && bytes > builder->terms->kept_bytes - taken)
         snprintf(plan->problem, sizeof plan->problem,
-                 "copies of the box take %" PRId64 " bytes; expected at most %" PRId64 ": copies may take %" PRId64
+                 "replicas of the box take %" PRId64 " bytes; expected at most %" PRId64 ": replicas may take %" PRId64
                  " (DCL_KEPT_BYTES), %" PRId64
                  " of which are taken; drop some by dcl_keep(array, false), move less, or "
                  "allow more",
                  bytes, builder->terms->kept_bytes - taken, builder->terms->kept_bytes, taken);
     else if (copies->count > 0 && builder->source_count + copies->count > MOST_COPIES)
         snprintf(plan->problem, sizeof plan->problem,
-                 "there are copies of %" PRId64 " boxes of the array; expected at most %d with what is moved; move "
-                 "larger boxes, or drop the copies by dcl_keep(array, false)",
+                 "node has %" PRId64 " replicas of the array; expected at most %d with those of this move; move "
+                 "larger boxes, or drop replicas by dcl_keep(array, false)",
                  builder->source_count, MOST_COPIES);
     else
         return;

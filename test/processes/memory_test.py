@@ -15,7 +15,7 @@ SLOW = float(os.environ.get("TEST_SLOW") or 1)
 DCL, PROGRAMS = sys.argv[1:3]
 BODY = "T(i) = i;"
 KINDS = {"staged": ["node 1", "for what a batch of a loop body stages exceed the quota", f"arrays {18 << 20}",
-                    "data that has come 4"],
+                    "received data 4"],
          "spare": []}
 READERS = {"readers": 4, "reversed": 6, "all": 4}  # of one node's part, and the nodes there are
 

@@ -1,7 +1,7 @@
 /* processes/remap.c - arrays that are remapped and copied by worker processes: remap chains SEED COUNT | quota | lost | chunks N
  *
  * chains: COUNT arrays, each taken through random maps; what is read back has to be what was written. Prints `right N`.
- * quota: with DCL_QUOTA_BYTES=19000000, parts of 10000000 bytes have no second ones beside them, and copies of other nodes'
+ * quota: with DCL_QUOTA_BYTES=19000000, parts of 10000000 bytes have no second ones beside them, and replicas of other nodes'
  *        elements count like parts. Prints `right 3`, `counted`.
  * chunks: what one node copies from another arrives in N messages, as explained before. Prints `right 1`.
  * lost: a worker process is killed while an array is remapped again and again. Prints `lost N`, `right 3`; or `WRONG ...`. */
@@ -163,14 +163,14 @@ static void run_with_copies(dcl_cluster *cluster)
     dcl_array *B = dcl_agile(dcl_grid_1d(DCL_INT32, 4000000), first);
     expect(dcl_wait(cluster), DCL_ERR_NOMEM, "8000000 bytes for a new array exceed the quota of this session",
            "another array");
-    expect(DCL_ERR_NOMEM, DCL_ERR_NOMEM, "(arrays 4000000, copies 8000000", "another array");
+    expect(DCL_ERR_NOMEM, DCL_ERR_NOMEM, "(arrays 4000000, replicas 8000000", "another array");
     dcl_clear_error(cluster);
     check(dcl_keep(A, false), "dcl_keep");
     check(dcl_wait(cluster), "the copy is dropped"); /* calls after it may begin before its memory is given back */
     check(dcl_fill(B, &one), "dcl_fill");
     check(dcl_wait(cluster), "another array once the copy is dropped");
     check(dcl_move(B, NULL, 0), "dcl_move");
-    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "16000000 bytes for a copy of other nodes' elements exceed the quota",
+    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "16000000 bytes for a replica of other nodes' elements exceed the quota",
            "a copy beside two arrays");
     dcl_clear_error(cluster);
     expect_counted_up(A, "the array whose copy was dropped");

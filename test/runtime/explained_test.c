@@ -231,7 +231,7 @@ Test(explained, a_move_that_does_not_fit)
     dcl_cluster *cluster = test_open(&config);
     dcl_array *A = square(cluster, "block,*");
     expect_refused(dcl_call_report(DCL_CALL_MOVE(A, NULL, 1), DCL_ALL_NODES),
-                   "node 1: copies of the box take 256 bytes");
+                   "node 1: replicas of the box take 256 bytes");
     cr_expect_eq(dcl_status_of(NULL), DCL_ERR_NOMEM);
     dcl_clear_error(cluster);
     TEST_OK(dcl_close(cluster));

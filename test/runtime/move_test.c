@@ -258,16 +258,16 @@ Test(move_on_device, what_does_not_fit_is_refused)
     move(e.cluster, e.B, &one, 2);
     int64_t before = moved(e.cluster);
     TEST_REFUSED(dcl_move(e.B, &two, 2), DCL_ERR_NOMEM,
-                 "dcl_move: node 2: copies of the box take 384 bytes; expected at most 192: copies may take 384 "
+                 "dcl_move: node 2: replicas of the box take 384 bytes; expected at most 192: replicas may take 384 "
                  "(DCL_KEPT_BYTES), "
                  "192 of which are taken; drop some by dcl_keep(array, false)");
     dcl_counters counters;
     TEST_REFUSED(dcl_call_explain(DCL_CALL_MOVE(e.B, &two, 2), DCL_ALL_NODES, &counters), DCL_ERR_NOMEM,
-                 "expected at most 192: copies may take 384");
+                 "expected at most 192: replicas may take 384");
     cr_expect_eq(moved(e.cluster), before);
     move(e.cluster, e.B, &next, 2);
     move(e.cluster, e.B, &one, 1); /* every node has a budget of its own */
-    TEST_REFUSED(dcl_move(e.A, &one, 2), DCL_ERR_NOMEM, "expected at most 0: copies may take 384");
+    TEST_REFUSED(dcl_move(e.A, &one, 2), DCL_ERR_NOMEM, "expected at most 0: replicas may take 384");
     TEST_OK(dcl_keep(e.B, false));
     move(e.cluster, e.B, &two, 2);
     dcl_clear_error(e.cluster);
@@ -398,7 +398,7 @@ Test(move_on_device, replicated_arrays)
     cr_expect_eq(move(cluster, A, NULL, 1), ALL);
     cr_expect_eq(move(cluster, A, NULL, 1), 0);
     TEST_REFUSED(dcl_move(A, NULL, 2), DCL_ERR_NOMEM,
-                 "node 2: copies of the box take 9216 bytes; expected at most 0: copies may take 0 (DCL_KEPT_BYTES)");
+                 "node 2: replicas of the box take 9216 bytes; expected at most 0: replicas may take 0 (DCL_KEPT_BYTES)");
     dcl_clear_error(cluster);
     int64_t before = moved(cluster);
     TEST_OK(dcl_forall(cluster, "C(i,j) = A(j,i);", DCL_OUT(C), DCL_IN(A)));
@@ -445,11 +445,11 @@ Test(move_on_device, a_node_without_memory)
     TEST_OK(dcl_move(B, NULL, 1));
     TEST_OK(dcl_forall(cluster, add, DCL_OUT(C), DCL_IN(A), DCL_IN(B)));
     TEST_REFUSED(dcl_wait(cluster), DCL_ERR_NOMEM,
-                 "node 1: allocation 4 of storage (9216 bytes for a copy of other nodes'");
+                 "node 1: allocation 4 of storage (9216 bytes for a replica of other nodes'");
     int32_t one;
     dcl_box first = dcl_box_nd(2, (int64_t[]){12, 0}, (int64_t[]){1, 1});
     if (dcl_read(C, &first, &one, NULL) != DCL_OK) /* else the failure was known when the body was called */
-        cr_expect_not_null(strstr(dcl_error(), "a kept copy of B is not there"), "%s", dcl_error());
+        cr_expect_not_null(strstr(dcl_error(), "there is no replica of B"), "%s", dcl_error());
     TEST_OK(dcl_read(B, &first, &one, NULL));
     cr_expect_eq(one, 7 + 3 * 12 * SIDE);
     dcl_clear_error(cluster);

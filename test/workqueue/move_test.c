@@ -173,9 +173,9 @@ Test(move, within_the_budget)
     terms.kept_bytes = 48;
     expect_problem(move_of(halves, &other, 1), &terms, NULL);
     expect_problem(move_of(halves, &all, 1), &terms,
-                   "copies of the box take 96 bytes; expected at most 48: copies may take 48");
+                   "replicas of the box take 96 bytes; expected at most 48: replicas may take 48");
     terms.kept_bytes = 47;
-    expect_problem(move_of(halves, &other, 1), &terms, "take 48 bytes; expected at most 47: copies may take 47");
+    expect_problem(move_of(halves, &other, 1), &terms, "take 48 bytes; expected at most 47: replicas may take 47");
     expect_problem(move_of(shared, &all, 1), &terms, NULL); /* the map asks for this copy */
     expect_problem(move_of(shared, &all, 2), &terms, "take 96 bytes");
     test_ops_free();
