@@ -152,7 +152,7 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers (#line).
  *  @return the text, freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
-/** Whether the program for a GPU has dcl_one. */
+/** Whether the program for a GPU has dcl_one, unless it is watched: then only dcl_checked is launched. */
 bool dcli_body_has_one(const dcli_body *body);
 /** Name of the kernel of a variant. */
 const char *dcli_variant_kernel(dcli_form form, dcli_variant variant);

@@ -335,7 +335,7 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched)
     if (body->tile_kernel)
         return watched ? DCLI_VARIANT_COUNT : DCLI_VARIANT_CHECKED;
     if (form == DCLI_FORM_GPU)
-        return dcli_body_has_one(body) ? DCLI_VARIANT_ONE + 1 : DCLI_VARIANT_COUNT;
+        return !watched && dcli_body_has_one(body) ? DCLI_VARIANT_ONE + 1 : DCLI_VARIANT_COUNT;
     if (watched || !dcli_gathers(body))
         return DCLI_VARIANT_COUNT;
     return dcli_transposed_axis(body) >= 0 ? DCLI_VARIANT_MOST : DCLI_VARIANT_STRAIGHT;

@@ -303,7 +303,7 @@ void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     emit_kernel(out, body, checked);
-    if (dcli_body_has_one(body))
+    if (checked != DCLI_VARIANT_WATCHED && dcli_body_has_one(body))
         emit_kernel(out, body, DCLI_VARIANT_ONE);
 }
 

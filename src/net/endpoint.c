@@ -256,10 +256,11 @@ static dcl_status check_address(const dcli_endpoint *endpoint, int to, const dcl
                          endpoint->peer_count - 1);
     const dcli_record *record = &dcli_message_table[message->kind];
     if (has_payload && !record->payload)
-        return DCLI_FAIL(DCL_ERR_INVALID, "a message %s has a payload; expected none; only a message CHUNK may have one",
-                         record->name);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "a message %s has a payload; expected none; only a message CHUNK may have one", record->name);
     if (has_descriptor && !dcli_may_have_descriptor(message->kind))
-        return DCLI_FAIL(DCL_ERR_INVALID, "a message %s has a file descriptor; expected none; only PART and JOINED may have one",
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "a message %s has a file descriptor; expected none; only PART and JOINED may have one",
                          record->name);
     if (endpoint->lost[to])
         return DCLI_FAIL(DCL_ERR_NETWORK, "peer %d is lost; expected one that is there; send nothing to it", to);

@@ -8,14 +8,10 @@
 #include "base/error.h"
 #include "worker/plans.h"
 
-static const char *const names[DCLI_USES] = {[DCLI_USE_ARRAYS] = "arrays",
-                                             [DCLI_USE_REPLICAS] = "replicas",
-                                             [DCLI_USE_STAGES] = "stages and tables",
-                                             [DCLI_USE_SPARE] = "spare memory",
-                                             [DCLI_USE_SENT] = "data to send",
-                                             [DCLI_USE_RECEIVED] = "received data",
-                                             [DCLI_USE_PLANS] = "plans",
-                                             [DCLI_USE_WAITING] = "waiting messages"};
+static const char *const names[DCLI_USES] = {
+    [DCLI_USE_ARRAYS] = "arrays",      [DCLI_USE_REPLICAS] = "replicas",       [DCLI_USE_STAGES] = "stages and tables",
+    [DCLI_USE_SPARE] = "spare memory", [DCLI_USE_SENT] = "data to send",       [DCLI_USE_RECEIVED] = "received data",
+    [DCLI_USE_PLANS] = "plans",        [DCLI_USE_WAITING] = "waiting messages"};
 
 /* Bytes of lasting uses. Plans are in host memory, which counts if the device works in it. */
 static int64_t lasting_bytes(const dcli_worker *worker)
@@ -67,11 +63,12 @@ static dcl_status refuse(const dcli_worker *worker, size_t bytes, const char *wh
         if (of_kind[use] > 0)
             length += (size_t)snprintf(list + length, sizeof list - length, "%s%s %" PRId64, length > 0 ? ", " : "",
                                        names[use], of_kind[use]);
-    return DCLI_FAIL(DCL_ERR_NOMEM,
-                     "%zu bytes for %s exceed the quota of this session: %" PRId64 " of %" PRId64
-                     " bytes are in use on this node (%s); release arrays, drop replicas by dcl_keep(array, false), use "
-                     "more nodes, or raise DCL_QUOTA_BYTES or the worker's --quota",
-                     bytes, what, taken, limit, list);
+    return DCLI_FAIL(
+        DCL_ERR_NOMEM,
+        "%zu bytes for %s exceed the quota of this session: %" PRId64 " of %" PRId64
+        " bytes are in use on this node (%s); release arrays, drop replicas by dcl_keep(array, false), use "
+        "more nodes, or raise DCL_QUOTA_BYTES or the worker's --quota",
+        bytes, what, taken, limit, list);
 }
 
 static dcl_status check_transit(const dcli_worker *worker, dcli_use use, size_t bytes, const char *what)

@@ -94,7 +94,8 @@ test_program *test_program_build(test_device *device, const dcli_body *body, dcl
         return NULL;
     }
     dcli_free(source);
-    program.kernel_count = DCLI_VARIANT_COUNT + (form == DCLI_FORM_GPU && dcli_body_has_one(body));
+    program.kernel_count =
+        form == DCLI_FORM_GPU ? dcli_body_kernel_count(body, form, device->watched) : DCLI_VARIANT_COUNT;
     for (int v = 0; v < program.kernel_count; v++) {
         program.kernel[v] = clCreateKernel(program.program, dcli_variant_kernel(form, (dcli_variant)v), &code);
         must(code, "clCreateKernel");
@@ -307,7 +308,7 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     for (size_t r = 0; r < rows && variant == DCLI_VARIANT_UNIT; r++)
         cr_assert(dcli_row_is_unit(body, table + r * (size_t)dcli_row_length(body)), "row %zu is not unit", r);
 
-    bool one = program->form == DCLI_FORM_GPU && variant == DCLI_VARIANT_UNIT && rows == 1 && dcli_body_has_one(body);
+    bool one = program->kernel_count > DCLI_VARIANT_ONE && variant == DCLI_VARIANT_UNIT && rows == 1;
     cl_kernel kernel = program->kernel[one ? DCLI_VARIANT_ONE : variant];
     cl_mem buffer[DCLI_MAX_PARAMS] = {NULL};
     for (int p = 0; p < count; p++)

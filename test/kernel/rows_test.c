@@ -378,12 +378,17 @@ Test(kernel_rows, logs_without_parts)
     dcli_body_free(body);
 }
 
-static bool contains(const dcli_body *body, dcli_form form, const char *words)
+static bool contains_if(const dcli_body *body, dcli_form form, bool watched, const char *words)
 {
-    char *text = dcli_body_source(body, form, false);
+    char *text = dcli_body_source(body, form, watched);
     bool found = strstr(text, words) != NULL;
     dcli_free(text);
     return found;
+}
+
+static bool contains(const dcli_body *body, dcli_form form, const char *words)
+{
+    return contains_if(body, form, false, words);
 }
 
 Test(kernel_rows, texts)
@@ -406,6 +411,8 @@ Test(kernel_rows, texts)
     body = parse("out C 2 half, in A 2 half", "C(i,j) = 2 * A(i,j);");
     cr_expect(contains(body, DCLI_FORM_GPU, "__kernel void dcl_one("));
     cr_expect_not(contains(body, DCLI_FORM_CPU, "dcl_one"));
+    cr_expect_not(contains_if(body, DCLI_FORM_GPU, true, "dcl_one"), "only dcl_checked is launched");
+    cr_expect_eq(dcli_body_kernel_count(body, DCLI_FORM_GPU, true), DCLI_VARIANT_COUNT);
     dcli_body_free(body);
 }
 

@@ -397,8 +397,9 @@ Test(move_on_device, replicated_arrays)
     cr_expect_eq(move(cluster, A, NULL, 0), 0, "its owner");
     cr_expect_eq(move(cluster, A, NULL, 1), ALL);
     cr_expect_eq(move(cluster, A, NULL, 1), 0);
-    TEST_REFUSED(dcl_move(A, NULL, 2), DCL_ERR_NOMEM,
-                 "node 2: replicas of the box take 9216 bytes; expected at most 0: replicas may take 0 (DCL_KEPT_BYTES)");
+    TEST_REFUSED(
+        dcl_move(A, NULL, 2), DCL_ERR_NOMEM,
+        "node 2: replicas of the box take 9216 bytes; expected at most 0: replicas may take 0 (DCL_KEPT_BYTES)");
     dcl_clear_error(cluster);
     int64_t before = moved(cluster);
     TEST_OK(dcl_forall(cluster, "C(i,j) = A(j,i);", DCL_OUT(C), DCL_IN(A)));
