@@ -153,7 +153,7 @@ static dcli_chunk *open_chunk(dcli_builder *builder, int peer, bool written)
     return chunk;
 }
 
-/* Record for which stage the next item of the plan is requested (-1: none, or several). */
+/* Record for which stage the next item of the plan is requested (-1: for none, or for several). */
 static dcl_status note_stage(dcli_builder *builder, int64_t stage)
 {
     int64_t number = builder->plan->item_count;
@@ -319,7 +319,7 @@ static dcl_status place_all_points(dcli_builder *builder)
     return status;
 }
 
-/* The sort key of a need or a chunk. */
+/* A need or a chunk, with the key by which it is sorted. */
 struct by_stream {
     int written, peer;
     int64_t at; /* its index */

@@ -62,7 +62,8 @@ typedef struct dcli_seen {
 typedef struct dcli_source {
     int operand;
     dcl_box box;      /* box of the whole replica */
-    dcli_image image; /* elements of the replica in the grid: all of the box, or the part that wraps around to there */
+    dcli_image image; /* elements of the replica whose box lies in the grid, and the shift from there to the
+                         replica's own indices */
 } dcli_source;
 
 typedef struct dcli_builder {
@@ -93,7 +94,8 @@ typedef struct dcli_builder {
     int64_t source_count, source_capacity;
     int64_t kept_bytes;            /* bytes of the replicas that this plan makes */
     dcli_node_list owners;         /* a list that functions reuse */
-    struct dcli_early_read *early; /* reads in place of the current batch, while there are few (plan_early.c) */
+    struct dcli_early_read *early; /* reads in place of the current batch; no more are recorded once they are too
+                                      many to copy early (plan_early.c) */
     int64_t early_count, early_capacity, early_bytes;
 } dcli_builder;
 
@@ -105,7 +107,7 @@ dcli_binding *dcli_builder_bindings(dcli_builder *builder, int count);
 dcli_stage *dcli_builder_stage(dcli_builder *builder);
 dcli_piece *dcli_builder_piece(dcli_builder *builder);
 dcli_piece *dcli_builder_pieces(dcli_builder *builder, int64_t count);
-/** Reserve memory for so many more works of a FORALL and their bindings: lists that grow by doubling are copied, and
+/** Reserve memory for `works` more works of a FORALL and their bindings. Growing by doubling would copy the lists, and
  *  touch twice the memory. */
 dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
 /** Allocate the limits of a binding, not filled in. The pointer stays valid as long as the plan. NULL:

@@ -390,9 +390,10 @@ static bool next_marks(dcli_node *node, dcli_action *action)
     return false;
 }
 
-/* Packs and batches take turns: other nodes wait for packs, but a node that serves many in a row lets its own device
- * wait. Before a batch come as many packs as it has chunks, so that the node sends as much as it takes. A batch of a
- * node on which nothing runs comes before them; the next one does not. */
+/* Choose between a pack and a batch, which take turns: other nodes wait for packs, this node's device for batches.
+ * Before each batch come at least as many packs as it has T chunks, so that the node sends as much as it takes, or all
+ * packs that are possible. If nothing runs here, one batch is started before the packs; the next one waits for its
+ * packs again. */
 static bool next_work(dcli_node *node, dcli_action *action)
 {
     const struct dcli_open_op *op = dcli_op_find(node, node->cursor);

@@ -68,9 +68,10 @@ struct dcli_open_op {
                                        peers with chunks of the own plan */
     int64_t exchange_count;
     int64_t *own_chunk;       /* the T chunks of the own plan, peer by peer, by their numbers in the stream */
-    dcli_node_list to_grant;  /* indices in `exchange`: peers with more granted than told */
-    dcli_node_list to_pack;   /* the same of peers with T chunks that may be packed, as far as their grants allow */
-    dcli_node_list to_commit; /* the same of peers with U chunks that have arrived */
+    dcli_node_list to_grant;  /* indices in `exchange`: peers for which grant_due > grant_told */
+    dcli_node_list to_pack;   /* indices in `exchange`: peers with T chunks that may be packed, as far as their
+                                 grants allow */
+    dcli_node_list to_commit; /* indices in `exchange`: peers with U chunks that have arrived */
     int64_t writers;          /* number of peers that send U chunks */
     int64_t uncommitted;      /* number of U chunks that are not committed */
     int64_t batch_arrived;    /* T chunks of batch `next` that have arrived, as far as they are the first ones */
@@ -91,7 +92,7 @@ struct dcli_open_op {
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node */
 };
 
-/* A message about an operation whose descriptor has not arrived. */
+/* A message stored because the descriptor of its operation has not arrived. */
 struct dcli_early {
     int from;
     bool is_grant, written;

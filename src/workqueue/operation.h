@@ -36,7 +36,8 @@ typedef struct dcli_operand {
 } dcli_operand;
 
 /** A descriptor, ready to be planned. FORALL: operand k is parameter k of the body; otherwise operand 0 is the array,
- *  without a view. What it points to outlives it. The lists are last: most of them is not used, and need not be set. */
+ *  without a view. What it points to outlives it. The lists come last, because most of their entries are not used, and
+ *  need not be set. */
 typedef struct dcli_operation {
     int64_t number; /* 1, 2, ... in the program's order */
     dcli_op_kind kind;

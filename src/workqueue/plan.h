@@ -24,9 +24,9 @@ typedef struct dcli_plan_terms {
     int64_t pool_bytes;         /* most bytes of received chunks at a node */
     int64_t kept_bytes;         /* most bytes of replicas at a node, without padding */
     int64_t early_bytes;        /* most bytes of peers' parts that a batch copies when it starts: dcli_stage.early */
-    int64_t local_bytes;        /* batches that use own parts only are joined up to so many bytes of the first
-                                   output, and batch_bytes of stages, and put before the others (half of them, if
-                                   the others only read peers' parts in place); 0: they are not */
+    int64_t local_bytes;        /* batches that use own parts only are joined up to this many bytes of the first
+                                   output, and batch_bytes of stages, and put before the others (half of them, if the
+                                   others only read peers' parts in place); 0: neither */
     const dcli_directory *directory; /* the record of replicas before this operation; NULL: there are none */
     bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;                  /* for tests: do not use plan_points.c */
@@ -84,7 +84,8 @@ typedef struct dcli_stage {
     bool fill_first;  /* elements that are not stored are read: fill it with the layout's fill value before the
                          pieces */
     int64_t first_in, in_count;   /* pieces copied in before the launch */
-    int64_t first_out, out_count; /* outputs: pieces copied out after the launch (OWN; CHUNK: into U chunks) */
+    int64_t first_out, out_count; /* output stages: pieces copied out after the launch (to OWN, or to a CHUNK, which
+                                     is then a U chunk) */
     dcli_stage_kind kind;
     dcli_policy policy; /* NEW_REPLICA: why it is made */
     bool unfinished;    /* NEW_REPLICA: a later batch copies more into it */
@@ -176,7 +177,7 @@ typedef struct dcli_plan {
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
                           dcli_plan **plan_out);
 void dcli_plan_free(dcli_plan *plan);
-/** Bytes of memory of a plan, without its detail. */
+/** Bytes of a plan's memory, without its detail. */
 int64_t dcli_plan_bytes(const dcli_plan *plan);
 
 /** Item number i of a plan. */

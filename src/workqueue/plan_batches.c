@@ -22,7 +22,8 @@ struct batching {
     dcli_builder *builder;
     int64_t first, count; /* number of the first tile, and number of tiles */
     int64_t most;         /* elements of a batch */
-    int64_t planned;      /* elements of the batch being planned; 0: there is none */
+    int64_t planned;      /* elements of the first output in the batch that is being planned; 0: there is no batch
+                             yet */
 };
 
 static bool makes_or_has_copies(const dcli_builder *builder)

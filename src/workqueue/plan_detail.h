@@ -10,7 +10,7 @@ typedef struct dcli_plan_pair {
     int64_t blocks, bytes, messages, bytes_read, bytes_written;
 } dcli_plan_pair;
 
-/** For one access: how much larger its footprints are than what it reads; 0 if dcli_access_is_wide() is false. */
+/** For one access: how much its footprints exceed what it reads; all 0 if dcli_access_is_wide() is false. */
 typedef struct dcli_plan_excess {
     int64_t elements;     /* elements of the footprints of all works */
     int64_t read_at_most; /* an upper bound on how many of these are read */

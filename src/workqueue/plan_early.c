@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "workqueue/plan_view.h"
 
-/* A batch with more small footprints than this copies none early: each stage is filled and bound separately, so many
- * small ones cost more than their bytes. */
+/* Maximum number of small footprints that a batch copies early; with more it copies none, because each stage is filled
+ * and bound separately, which costs more than its bytes. */
 enum { MOST_STAGES = 64 };
 
 static int64_t bytes_of(const dcli_builder *builder, int k, const dcl_box *box)
@@ -16,8 +16,7 @@ static int64_t bytes_of(const dcli_builder *builder, int k, const dcl_box *box)
     return dcli_padded_elements(box, dcli_builder_bytes(builder, k)) * dcli_builder_bytes(builder, k);
 }
 
-/* Most bytes that a batch copies early. Only a node whose device uses host memory in place does; a GPU makes its copies
- * in the order of its kernels. */
+/* Maximum bytes that a batch copies early: 0 on GPUs, where the copies would wait for earlier kernels. */
 static int64_t most_bytes(const dcli_builder *builder)
 {
     return (builder->terms->ways[builder->self].can & DCLI_CAN_READ) != 0 ? builder->terms->early_bytes : 0;

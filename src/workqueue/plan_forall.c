@@ -67,7 +67,7 @@ static dcli_limits make_limits(const dcli_subscripts *subscripts, const dcl_box 
             limits.width[d] = subscripts->declared.number[d];
         else if (reach == DCLI_REACH_BOX || reach == DCLI_REACH_FUNCTION)
             limits.width[d] = seen->stride[d];
-        else if (reach == DCLI_REACH_AFFINE && seen->count[d] > 0) /* all indices from the first to the last are
+        else if (reach == DCLI_REACH_AFFINE && seen->count[d] > 0) /* all indices from the first to the last one are
                                                                       valid */
             limits.count[d] = (seen->count[d] - 1) * seen->stride[d] + 1;
     return limits;
@@ -120,8 +120,9 @@ static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const s
                                          : DCL_OK;
 }
 
-/* Bind accesses that read nothing as another access of the same array that is bound to the own part. Then works at
- * opposite edges of a grid, whose reads leave it in different accesses, have the same arguments and need one launch. */
+/* Bind an access that reads nothing like another access of the same array that is bound to the own part, if there is
+ * one. Then works at opposite edges of a grid, where different accesses leave the grid, have equal arguments and need
+ * one launch. */
 static void bind_empty(const dcli_builder *builder, const struct dcli_view views[], dcli_binding bindings[])
 {
     const dcli_body *body = builder->operation->body;
@@ -215,7 +216,7 @@ static dcl_status only_owner(dcli_builder *builder, int a, const dcl_box *foot, 
     return status;
 }
 
-/* For an operand of which this node keeps replicas: set view->policy: why the footprint becomes one, or NONE. */
+/* For an operand of which this node keeps replicas, set view->policy: why the footprint becomes a replica, or NONE. */
 static dcl_status look_for_replica(dcli_builder *builder, int a, struct dcli_view *view)
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);

@@ -1,9 +1,9 @@
-/* workqueue/plan_local.c - batches that use own parts only: joined, and put before those that wait for other nodes.
+/* workqueue/plan_local.c - joins batches that use own parts only, and puts them before those that wait for other nodes.
  *
- * A batch is small for the sake of what it stages. One that stages little may be large, which saves launches; and what
- * is computed first needs nothing from others, so that their elements arrive meanwhile. If other batches only read
- * peers' parts in place, half of the local ones follow them: peers that will write these parts then learn early that
- * they have been read, and this node computes meanwhile. The chunks of a plan keep their order. */
+ * Batches are small because stages take memory. A batch with few stages may be large, which saves launches. Batches
+ * that need nothing from others come first, so that remote elements arrive meanwhile. If other batches only read peers'
+ * parts in place, half of the local ones follow them: peers that will write these parts then learn early that they have
+ * been read. The chunks of a plan keep their order. */
 #include "workqueue/plan_local.h"
 
 #include "base/alloc.h"
@@ -38,7 +38,7 @@ static bool is_local(const dcli_builder *builder, const dcli_batch *batch)
     return local;
 }
 
-/* Bytes of a batch: of the first output, and of its stages. */
+/* Bytes of a batch: of its part of the first output, and of its stages. */
 typedef struct sizes {
     int64_t output, stages;
 } sizes;

@@ -180,8 +180,8 @@ static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, 
     bool approximate = false;
     dcl_grid grid = dcli_access_grid(builder->operation, a);
     int count = dcli_declared_parts(&builder->own[a], view->space, &grid, parts_out, &approximate);
-    if (view->kind == DCLI_SPACE_REPLICA) { /* a replica is filled as a whole, because later operations may read all
-                                               of it */
+    if (view->kind == DCLI_SPACE_REPLICA) { /* a replica is filled as a whole, because later operations may read any
+                                               of its elements */
         approximate |= count > 1 || dcli_box_elements(&parts_out[0]) < dcli_box_elements(&view->foot);
         parts_out[0] = view->foot;
     }

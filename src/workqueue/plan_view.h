@@ -9,14 +9,15 @@ struct dcli_view {
     bool content; /* its old contents are needed: it is read, or not certainly overwritten */
     bool written;
     bool empty; /* touches nothing inside the grid */
-    /* Where kernels find the elements, decided once. look() decides on the own part, or on one peer's part that is read
-     * in place, if `region` contains all of them; otherwise dcli_stage_views() decides on a replica or a stage. Whether
-     * kernels bind a stage or gather in its place depends on the device and is decided later (lower/gather.c). */
+    /* Where kernels find the elements; decided once. look() chooses the own part, or one peer's part that is read in
+     * place, if `region` contains all of them; otherwise dcli_stage_views() chooses a replica or a stage. Whether
+     * kernels are bound to the stage, or gather the elements themselves, depends on the device and is decided later
+     * (lower/gather.c). */
     dcli_space_kind kind;
     int node;             /* OWN, PEER: whose part */
     int64_t stage;        /* STAGE, REPLICA: index in plan->stage; -1: none yet, or there are no elements */
     dcli_policy policy;   /* why it becomes a replica, if the budget allows it; NONE: it does not */
-    bool leaves;          /* it reads beyond the end of a periodic axis */
+    bool leaves;          /* it reads beyond the edges of a periodic axis */
     dcl_box foot;         /* box of the array around the elements that it accesses */
     dcl_box seen;         /* box of the view around them, as indexed in the body; equal to `foot` if there is no view */
     const dcl_box *space; /* the loop indices of the work */

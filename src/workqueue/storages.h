@@ -11,7 +11,7 @@ typedef struct dcli_numbers {
     int64_t count, capacity;
 } dcli_numbers;
 
-/** The last operations seen in which a peer reads our part, and writes to it; 0: none. */
+/** For one peer: the last operation seen in which it reads our part, and the last in which it writes to it; 0: none. */
 typedef struct dcli_touch {
     int peer;
     int64_t read, write;
@@ -40,7 +40,7 @@ dcli_storage *dcli_storages_find(const dcli_storages *table, int64_t id);
 void dcli_storages_drop(dcli_storages *table, int64_t id);
 void dcli_storages_free(dcli_storages *table);
 
-/** The entry of a peer; it is added if there is none. NULL: DCL_ERR_NOMEM. Others may move. */
+/** The entry of a peer; it is added if there is none. NULL: DCL_ERR_NOMEM. Pointers to other entries become invalid. */
 dcli_touch *dcli_storage_touch(dcli_storage *storage, int peer);
 /** The entry of a peer; an empty one if there is none. */
 dcli_touch dcli_storage_touched(const dcli_storage *storage, int peer);
@@ -49,7 +49,8 @@ dcli_touch dcli_storage_touched(const dcli_storage *storage, int peer);
 bool dcli_storage_failed(const dcli_storage *storage, int64_t reader);
 dcl_status dcli_storage_fail(dcli_storage *storage, int64_t operation);
 dcl_status dcli_storage_overwrite(dcli_storage *storage, int64_t operation);
-/** Occasionally remove what only operations before `first` need: constant cost per operation on average. */
+/** Remove what only operations before `first` need, if the lists have grown enough: constant cost per operation on
+ *  average. */
 void dcli_storage_prune(dcli_storage *storage, int64_t first);
 
 #endif
