@@ -13,7 +13,7 @@ static const char *const names[DCLI_USES] = {
     [DCLI_USE_SPARE] = "spare memory", [DCLI_USE_SENT] = "data to send",       [DCLI_USE_RECEIVED] = "received data",
     [DCLI_USE_PLANS] = "plans",        [DCLI_USE_WAITING] = "waiting messages"};
 
-/* Bytes of lasting uses. Plans are in host memory, which counts if the device works in it. */
+/* Bytes of lasting uses. Plans are in host memory; they count only if the device works in host memory, too. */
 static int64_t lasting_bytes(const dcli_worker *worker)
 {
     const dcli_as_node *own = worker->as_node;
@@ -45,8 +45,8 @@ void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
 
 static void give_back(dcli_worker *worker)
 {
-    dcli_exec_release_arenas(worker->as_node); /* wait for the memory of ended batches before deciding, so that the
-                                                refusal does not depend on the speed of the device */
+    dcli_exec_release_arenas(worker->as_node); /* first, so that the decision does not depend on how far the running
+                                                  batches have got */
     dcli_plans_trim(&worker->catalog.plans, 0);
     dcli_storage_table_trim(&worker->catalog.storage_table);
     dcli_exec_drop_reports(worker->as_node);

@@ -135,8 +135,9 @@ void dcli_break_down(dcli_worker *worker, dcl_status status)
 
 /* ---- actions ------------------------------------------------------------------------------------------------------ */
 
-/* On GPUs that read each other's memory: whether peers must not yet be told that an operation is done. The device still
- * writes to parts that peers read in place, or it is a move, which may still read parts of peers. */
+/* On GPUs that read each other's memory: whether peers must not yet be told that an operation is done, because the
+ * device still writes to parts that peers read in place, or because it is a move, which may still read parts of
+ * peers. */
 static bool peers_must_wait(const dcli_worker *worker, const dcli_entry *entry)
 {
     bool settled = true;

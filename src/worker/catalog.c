@@ -227,7 +227,8 @@ static bool names_twice(const dcli_operation *operation)
 
 static const bool *shapes_of(const dcli_entry *entry) { return entry->kernel != NULL ? entry->kernel->shapes : NULL; }
 
-/* @param plan_out  the operation's plan, if it is certain already; else NULL. */
+/* Fill an entry from its descriptor: find storages, body, views and plan. @param plan_out  the operation's plan, if it
+ * is certain already; else NULL. */
 static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry *entry,
                              dcli_cached_plan **plan_out)
 {

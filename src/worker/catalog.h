@@ -34,8 +34,8 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
 /** Record a storage that was made before this node joined: a CREATE that is not an operation here. @return as
  *  dcli_storage_table_create(); DCL_ERR_PROTOCOL also if it is no CREATE. */
 dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);
-/** Record the replicas that nodes retain from this operation on, and drop those of what it writes; after it is planned
- *  for all nodes concerned. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Record the replicas that nodes retain from this operation on, and drop those that contain elements which it writes.
+ *  Call it after the operation is planned for all nodes that may make replicas. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_record_replicas(dcli_catalog *catalog, dcli_entry *entry);
 /** Remove an operation that is complete everywhere. */
 void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);

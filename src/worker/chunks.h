@@ -37,7 +37,7 @@ dcli_stored_chunk *dcli_chunks_find(const dcli_chunks *chunks, int peer, int64_t
 void dcli_chunks_drop(dcli_chunks *chunks, dcli_stored_chunk *chunk);
 /** Drop a chunk whose payload the device still reads: dcli_chunks_sweep() will free it. */
 void dcli_chunks_leave(dcli_chunks *chunks, dcli_stored_chunk *chunk);
-/** Free those of these chunks for which `is_over` returns true. */
+/** Free the chunks that were passed to dcli_chunks_leave() and for which `is_over` returns true. */
 void dcli_chunks_sweep(dcli_chunks *chunks, bool (*is_over)(void *user, const dcli_stored_chunk *chunk), void *user);
 /** Free the chunks of a peer for operations after `operation`. */
 void dcli_chunks_drop_after(dcli_chunks *chunks, int peer, int64_t operation);

@@ -294,8 +294,8 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     const dcli_row_set *set = &launch->set[s];
     dcl_status status = DCL_OK;
     for (int64_t done = 0; done < set->count && status == DCL_OK;) {
-        bool alone =
-            set->count == 1; /* runs from `row`, not from the table: `first` is unused, and 0 is not set again */
+        bool alone = set->count == 1; /* a set of one row runs from `row`, not from the table; `first` is then always 0,
+                                because setting an argument to the same value costs nothing */
         dcli_launch_size size = dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0),
                                                       set->count - done, !alone);
         uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
@@ -543,7 +543,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     own->passing += running.passes != NULL && running.passes_to_parts;
     own->running[own->running_count++] = running;
     own->measuring |= running.elements > 0;
-    if (first) /* only after start(), so that a driver that hangs while it starts a kernel counts as silent */
+    if (first) /* after start(), so that a driver that hangs in starting a kernel counts as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     *start_out = DCLI_START_RUNS;
     if (running.status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
@@ -586,7 +586,7 @@ static dcl_status take_made(dcli_worker *worker, const dcli_running *running, dc
         if (status == DCL_OK && dcli_peer_sees_slots(worker, made->peer) && dcli_slot_lend(made->slot)) {
             dcli_buffers_give(made->bytes);
             made->bytes = NULL;
-            continue; /* sent from the slot, without a copy */
+            continue; /* the data is sent from the slot, without a copy */
         }
         if (made->bytes == NULL)
             made->bytes = dcli_slot_leave(made->slot); /* the device has written directly into the message's memory */

@@ -22,8 +22,8 @@
     "no memory, or no descriptor, was left for it; expected a descriptor for every large array; raise the limit of " \
     "open files (`ulimit -n`), or use fewer arrays"
 
-/** Most uncommitted chunks that a node writes to another one: as many as make 16 MB, so that a link is kept busy, but 4
- *  to 16. */
+/** Maximum number of uncommitted chunks from one node to another: as many as take 16 MB, to keep a link busy; at least
+ *  4, at most 16. */
 static inline int64_t dcli_window_chunks(const dcl_config *config)
 {
     const size_t least = 4, most = 16, bytes = 16 << 20;
@@ -36,16 +36,18 @@ static inline int64_t dcli_window_bytes(const dcl_config *config)
     return dcli_window_chunks(config) * (int64_t)config->chunk_bytes;
 }
 
-/** What is noted of a batch while it runs, if its node is traced. */
+/** Times of a running batch; kept only if its node is traced. */
 typedef struct dcli_traced_batch {
-    int64_t launched_ns;      /* when its launch began */
-    int64_t begin_ns, end_ns; /* of its kernels so far, as the device has timed them; 0: it does not, or not yet */
-    uint64_t first_ticket;    /* ticket of its first command */
-    int64_t launches;         /* number of its launches; until it is launched, the counter before them */
+    int64_t launched_ns;            /* when its launch began */
+    int64_t begin_ns, end_ns;       /* begin of its first and end of its last timed kernel so far, by the device's clock
+                                 converted to ours; 0: none is timed yet */
+    uint64_t first_ticket;          /* ticket of its first command */
+    int64_t launches;               /* number of its launches; while it is being launched, the counter before its first
+                                 launch */
     struct dcli_traced_batch *next; /* the next one that is not in use */
 } dcli_traced_batch;
 
-/** What a batch is run from. */
+/** What is needed to run a batch: its plan, and the chunks that it uses. */
 typedef struct dcli_job {
     dcli_entry *entry;
     const dcli_plan *plan;
@@ -60,13 +62,14 @@ typedef struct dcli_running {
     int64_t kernel;              /* number of the body */
     uint64_t ticket;             /* ticket of its last command: it has ended when that has */
     dcl_status status;           /* not DCL_OK: starting it failed; some of its kernels may run */
-    dcli_memory *arena, *report; /* memory of its stages, and of its report of stray accesses; given back when it has
+    dcli_memory *arena, *report; /* memory of its stages, and of its report of stray accesses; released when it has
                                     ended; NULL: none */
     dcli_slot *report_slot;      /* slot that receives the report, on devices with memory of their own */
     const dcli_lowered *passes;  /* the lowered batch whose outputs the host copies out of the arena when the kernels
                                     have ended; NULL: there is nothing to copy */
     bool passes_to_parts;        /* some of these outputs go to own parts, which nothing may access until then */
-    int64_t elements, units;     /* if it is timed: its elements and compute units; 0: it is not */
+    int64_t elements, units;     /* if it is timed: its elements, and the compute units that it used; 0: it is not
+                                    timed */
     dcli_traced_batch *traced;   /* NULL: the node is not traced */
 } dcli_running;
 
@@ -129,7 +132,7 @@ typedef struct dcli_doubt {
     char seen[255];  /* how that was noticed */
     bool is_accused; /* some node cannot reach it */
     char told[255];  /* the error text of the report about it, or of its own report that it cannot reach another node */
-    int parties;     /* nodes with which there were complaints since the session began */
+    int parties;     /* number of nodes with which there were complaints since the session began */
 } dcli_doubt;
 
 /** Host: a copy that helpers make; see copying.c. */
@@ -152,7 +155,7 @@ typedef struct dcli_outbox {
     struct dcli_posted *first, *last;
     bool stop;   /* dcli_host_stop() was called */
     bool asleep; /* the host's worker sleeps, or is about to: whoever queues an item wakes it */
-    bool held;   /* more items are being queued that must be taken together */
+    bool held;   /* more items are being queued, and all must be taken together */
 } dcli_outbox;
 
 /** Host: the current question to all nodes; one at a time. */
@@ -201,10 +204,10 @@ typedef struct dcli_as_node {
     bool measuring;      /* a running batch is timed */
     dcli_moving *moving; /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;
-    dcli_action held;    /* the action that cannot be started yet; .operation NULL: none */
-    int64_t spin_end_ns; /* time until which the loop polls the device instead of sleeping; 0: it does not poll */
-    int64_t
-        asked_since_ns; /* time since when the device, a GPU, is polled and nothing has ended; 0: it is not polled */
+    dcli_action held;         /* the action that cannot be started yet; .operation NULL: none */
+    int64_t spin_end_ns;      /* time until which the loop polls the device instead of sleeping; 0: it does not poll */
+    int64_t asked_since_ns;   /* the device, a GPU, is being polled, and nothing has ended since this time; 0: it is not
+                           polled */
     struct dcli_shown *shown; /* [shown_count] memory that others know, sorted by number; shown.c */
     int64_t shown_count, shown_capacity;
     dcli_memory **kept_back; /* [kept_back_count] parts of released arrays, not freed because the hanging thread of a
@@ -215,7 +218,7 @@ typedef struct dcli_as_node {
     int64_t waiting_count, waiting_capacity, waiting_bytes;
     dcli_msg_marks host_marks; /* watermarks to be sent to the host next */
     bool host_due;
-    int64_t busy_steps;    /* turns of the loop that received messages before they slept */
+    int64_t busy_steps;    /* turns of the loop in which messages were received */
     int64_t notices;       /* number of FAILED and REPORT that were sent to the host */
     int64_t *notices_of;   /* [node_count] the same for nodes below, as reported by children; NULL: none yet */
     dcli_risen told_risen; /* watermarks in the last report to the parent; .done -1: report even if nothing changed */
@@ -240,9 +243,9 @@ struct dcli_worker {
     dcli_node *node;
     dcli_chunks received, made; /* chunks that were received and not used yet; made and not sent yet */
     dcl_counters counters;      /* except messages_sent and bytes_sent, which the endpoint counts */
-    int64_t count_messages;     /* messages that ask for counters or traces, or carry them: not counted in
+    int64_t count_messages;     /* messages that request counters or traces, or contain them: not counted in
                                    messages_sent */
-    int64_t planning_ns;        /* traced: since when it plans; 0: it does not */
+    int64_t planning_ns;        /* if it is traced: when the current planning began; 0: it does not plan */
     bool started;               /* it has a thread of its own */
     bool stopping;              /* the loop ends after this turn */
     dcl_status broken;          /* DCL_OK, or why this worker cannot continue */
@@ -327,7 +330,8 @@ void dcli_exec_drop_reports(dcli_as_node *own);
 /** Send the report of an ended batch to the host if it found a stray access. Its memory is retained for another batch
  *  if it certainly contains zeros and fewer than DCLI_MOST_REPORTS are retained; otherwise it is released. */
 void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running);
-/** `kernel`, if all running kernels are of the body with this number; 0: others run, too. */
+/** `kernel`, if all running batches are of the body with this number, or none runs; 0: batches of other bodies run,
+ *  too. */
 int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
 /** Compile the kernel for this worker's device, if not done yet. If the device then has many programs, those of other
  *  bodies that were not used for longest are released. @return DCL_OK; DCL_ERR_BODY, also at every later call; or
@@ -378,7 +382,7 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
  *  nodes that read it in place. */
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_known_storage *held);
 
-/** RUN at the host: READ, WRITE. @param start_out  comes as DCLI_START_ENDED; set to DCLI_START_RUNS if helpers
+/** RUN at the host: READ, WRITE. @param start_out  DCLI_START_ENDED at the call; set to DCLI_START_RUNS if helpers
  *  copy. */
 dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
 /** Process what the program has queued. *stop_out: nothing more will come. */

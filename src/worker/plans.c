@@ -162,8 +162,9 @@ void dcli_plans_free(dcli_plans *plans)
 static dcl_status describe(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node,
                            dcli_plan_wanted *wanted_out)
 {
-    /* A peer alone in its process plans only what it exchanges with the other. Several peers share the plan of all that
-     * the other exchanges, which takes less time than a plan for each of them. New replicas are in such a plan, too. */
+    /* If no other peer of this process shares the plans of that node, only what this peer exchanges with it is planned.
+     * Several peers share one plan of all that the node exchanges, which takes less time than a plan for each of them.
+     * New replicas are in such a plan, too. */
     bool streams = node != plans->self, alone = plans->sharers == 1 && !dcli_makes_replicas(operation);
     *wanted_out = (dcli_plan_wanted){.operation = operation,
                                      .shapes = shapes,

@@ -53,8 +53,8 @@ typedef struct dcli_plans {
                               added */
     int self;
     dcli_plan_cache *cache;
-    int sharers; /* number of peers of this process; each counts an equal part of the bytes of plans of other nodes'
-                    tasks, which they share */
+    int sharers; /* number of peers of this process that share the plan of another node's tasks: all but that node
+                    and the host, at least 1; each counts an equal part of its bytes */
     dcli_cached_plan *bucket[DCLI_PLAN_BUCKETS];
     dcli_cached_plan *oldest, *newest; /* ends of the list in the order of last use */
     dcli_naming *naming[DCLI_PLAN_BUCKETS];

@@ -1,5 +1,5 @@
-/* worker/suspects.c - decide which nodes are given up: those whose connection to the host has ended, and, among nodes
- * that cannot reach each other, few: those first that the most others cannot reach. */
+/* worker/suspects.c - decide which nodes are declared lost: those whose connection to the host has ended; and of nodes
+ * that report that they cannot reach each other, few: first the one whose loss settles the most reports. */
 #include "worker/suspects.h"
 
 #include <stdio.h>

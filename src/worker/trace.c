@@ -1,4 +1,4 @@
-/* worker/trace.c - what a peer records while it is traced, and how a node sends it to the program. */
+/* worker/trace.c - record what a peer does while it is traced, and send a node's events to the program. */
 #include "worker/trace.h"
 
 #include <string.h>
@@ -83,7 +83,7 @@ dcli_traced_batch *dcli_trace_launch(dcli_worker *worker)
     return traced;
 }
 
-/* A launch is complete: find its batch, among those that run. Tickets of other commands belong to none. */
+/* A launch is complete: find its batch, among those that run. Tickets of other commands belong to no batch. */
 static void note_times(void *user, uint64_t ticket, int64_t begin_ns, int64_t end_ns)
 {
     dcli_as_node *own = ((dcli_worker *)user)->as_node;
@@ -110,7 +110,7 @@ void dcli_trace_batch(dcli_worker *worker, dcli_running *running)
     /* Without the device's times: its queue is in order, so this batch cannot have begun before the last one ended. */
     int64_t begin_ns = timed ? traced->begin_ns : dcli_max(traced->launched_ns, own->computed_ns);
     int64_t end_ns = timed ? traced->end_ns : dcli_monotonic_ns();
-    begin_ns = dcli_min(dcli_max(begin_ns, traced->launched_ns), end_ns); /* clocks are compared, not the same */
+    begin_ns = dcli_min(dcli_max(begin_ns, traced->launched_ns), end_ns); /* the two clocks agree only approximately */
     own->computed_ns = end_ns;
     dcli_trace_add(worker->terms.trace,
                    &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,

@@ -1,4 +1,5 @@
-/* worker/trace.h - what a peer records while it is traced. Without tracing each of these costs one branch. */
+/* worker/trace.h - record what a peer does while it is traced. Without tracing each of these functions costs one
+ * branch. */
 #ifndef DCLI_WORKER_TRACE_H
 #define DCLI_WORKER_TRACE_H
 
@@ -6,7 +7,7 @@
 #include "base/trace.h"
 #include "worker/peer.h"
 
-/** The time at which something begins; 0: it is not traced. */
+/** The time at which something begins; 0: this peer is not traced. */
 static inline int64_t dcli_trace_begin(const dcli_worker *worker)
 {
     return __builtin_expect(worker->terms.trace != NULL, 0) ? dcli_monotonic_ns() : 0;
@@ -40,8 +41,8 @@ dcli_traced_batch *dcli_trace_launch(dcli_worker *worker);
 /** Record a batch that has ended, and take back the notes on it. */
 void dcli_trace_batch(dcli_worker *worker, dcli_running *running);
 
-/** The node has nothing to do: begin to record for whom it waits, if it does not yet; end it if it waits for somebody
- *  else now. Traced nodes only. */
+/** The node has nothing to do: record for which peer it waits. If it waits for another peer than before, the wait
+ *  before ends. Traced nodes only. */
 void dcli_trace_idle(dcli_worker *worker);
 /** The node has something to do: end what dcli_trace_idle() has begun. */
 void dcli_trace_busy(dcli_worker *worker);
@@ -51,7 +52,7 @@ dcl_status dcli_take_trace(dcli_worker *worker, const dcli_msg_trace *trace);
 /** Host: handle TRACED of a node. */
 void dcli_host_traced(dcli_worker *worker, int from, const dcli_msg_traced *traced);
 
-/** Take the device's times of launches from now on. */
+/** From now on, note the device's times of launches with the batches that run. */
 void dcli_trace_device(dcli_worker *worker);
 
 #endif

@@ -152,7 +152,7 @@ static void drop_first(dcli_worker *worker)
     dcli_free(said);
 }
 
-/* Drop messages that have arrived everywhere: bodies before a complete operation have arrived, too. */
+/* Drop messages that have arrived everywhere: those up to a complete operation, with the bodies before it. */
 static void forget_said(dcli_worker *worker, int64_t complete)
 {
     const dcli_said *until = NULL;
@@ -271,8 +271,8 @@ static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_ri
     return status;
 }
 
-/* Whether all FAILED and REPORT messages have arrived that a RISEN message counts. Those of a lost node may never
- * arrive. */
+/* Whether all FAILED and REPORT messages that a RISEN message counts have arrived. Those of a lost node may never
+ * arrive; they are not waited for. */
 static bool have_come(const dcli_worker *worker, const dcli_msg_risen *risen)
 {
     for (int n = 0; n < risen->notice_count; n += 2)
@@ -347,7 +347,7 @@ dcl_status dcli_tree_take_notice(dcli_worker *worker, int from)
     if (status != DCL_OK)
         return status;
     worker->as_host->rising[from].notices++;
-    return take_all_held(worker); /* of all children: after a loss, another one may have counted this notice */
+    return take_all_held(worker); /* of all children: after a loss, another child may have counted this notice */
 }
 
 static dcl_status check_risen(const dcli_worker *worker, int from, const dcli_msg_risen *risen)

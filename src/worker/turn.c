@@ -7,7 +7,7 @@
 #include "worker/peer.h"
 
 enum {
-    LINGER_NS = 300000, /* after another thread has served, the worker's own thread waits so long before it serves
+    LINGER_NS = 300000, /* how long the worker's own thread waits after another thread has served, before it serves
                            again */
     AT_ONCE_NS = 50000  /* if a thread waits within this time after its call, it is expected to do so again, and
                            serves the worker itself */
@@ -59,7 +59,7 @@ void dcli_turn_await(dcli_worker *host)
         pthread_mutex_lock(&turn->serving);
         pthread_mutex_lock(&turn->lock);
         taken = turn->taken;
-        if (!taken) /* another thread may have served and left since this one began to wait */
+        if (!taken) /* another thread may have served since this one began to wait */
             turn->lingers = turn->summoned = false;
         pthread_mutex_unlock(&turn->lock);
         if (taken)

@@ -82,7 +82,7 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
 
 static void wake(void *user) { dcli_endpoint_wake(user); }
 
-/* Ticket of the batch that was launched first; without batches, of all launches. */
+/* Ticket after which the oldest running batch has ended; without running batches, that of the last launch. */
 static uint64_t oldest_ticket(const dcli_as_node *own)
 {
     return own->running_first < own->running_count ? own->running[own->running_first].ticket
@@ -152,8 +152,8 @@ static dcl_status retry_held(dcli_worker *worker)
 
 /* Carry out actions that are due, with a limit on copies in a row: peers wait for grants and credits, and the watchdog
  * for progress. On a device with memory of its own an action costs tens of microseconds in the driver, so there the
- * limit is a time: meanwhile its first transfers end, and what they were for can go on. *more_out: more actions are
- * due. */
+ * limit is a time; by then its first transfers may have ended, and what waits for them can follow. *more_out: more
+ * actions are due. */
 static dcl_status act(dcli_worker *worker, bool *more_out)
 {
     enum { MOST_NS = 50000 };
@@ -383,9 +383,9 @@ static bool fills_slots(const dcli_worker *worker)
     return fills;
 }
 
-/* For dcli_node_terms.ahead_bytes. What a device with memory of its own receives passes two queues, and is used only
- * when kernels launched before have ended: more of it must be under way to keep both directions of the link busy.
- * Between threads it lies in slots of its owners, which lend 48 MB. */
+/* For dcli_node_terms.ahead_bytes. A device with memory of its own passes received chunks through two queues, and uses
+ * them only when kernels launched before have ended. So more of them must be under way to keep both directions of the
+ * link busy. Between threads these chunks are in slots of their owners, which lend 48 MB. */
 static int64_t ahead_bytes(const dcli_worker *worker)
 {
     enum { AHEAD_OF_THREAD = 48 << 20, AHEAD_OF_PROCESS = 64 << 20 };
@@ -406,8 +406,8 @@ static int64_t most_local_bytes(const dcli_worker *worker)
 
 dcl_status dcli_worker_prepare(dcli_worker *worker)
 {
-    /* Most bytes of made chunks that are not sent yet, so that together with those in transit they fit the buffer pool,
-     * or the slots that can be borrowed. Beyond that each chunk would take fresh pages. */
+    /* Maximum bytes of made chunks that are not sent yet. With those in transit they then fit the buffer pool, or the
+     * slots that can be borrowed; chunks beyond that would each take fresh pages. */
     enum { MOST_MADE = 48 << 20, MOST_MADE_IN_SLOTS = 16 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,

@@ -149,7 +149,7 @@ void dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
  *  is also for the host's worker; a KERNEL or JOINED for the host's own number is for it alone.
  *  @param descriptor  -1, or one to send along (local nodes); taken over, also on failure. */
 dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor);
-/** Begin or end a hold: items queued during it are taken together when it ends. By one thread. */
+/** Begin or end a hold: items queued during it are taken together when it ends. Only one thread may use holds. */
 void dcli_host_hold(dcli_worker *host, bool hold);
 /** Queue: connect to a process that will become a node: by a link, which is taken over, or (NULL) an address. */
 dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *link, const char *address,
