@@ -56,7 +56,7 @@ static void draw_arrow(cli_svg *svg, const cli_moves *moves, const struct circle
     write_head(svg, end, tip, weight / 2 + 4.5, fill);
 }
 
-/* Put the label nearer to the arrow's start: in the middle, labels of crossing arrows would overlap. */
+/* Put the label near the arrow's start: in the middle, labels of crossing arrows would overlap. */
 static void label_arrow(cli_svg *svg, const struct circle *circle, const cli_move *move)
 {
     struct point a = node_at(circle, move->from), b = node_at(circle, move->to);

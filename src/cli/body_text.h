@@ -9,8 +9,8 @@
 /** Whether the name occurs as a word: not in a comment, and not as part of a number such as 1.0f. */
 bool cli_body_mentions(const char *body, const char *name);
 
-/** Find the next name followed by a parenthesis: an array or a function. Names that do not fit are skipped. @return the
- *  text after the name, to continue from; NULL: there is none. */
+/** Find the next name followed by a parenthesis: an array or a function. Names longer than name_out are skipped.
+ *  @return the text after the name, to continue from; NULL: there is none. */
 const char *cli_body_next_call(const char *text, char name_out[CLI_NAME_BYTES]);
 
 #endif

@@ -36,7 +36,8 @@ static const cli_cell *cell_at(const struct cells *cells, int64_t row, int64_t c
     return &cells->plane->cell[row * cells->plane->columns + column];
 }
 
-/* Whether a cell may share a rectangle with another: same node, and at most a block line between them. */
+/* Whether a cell may share a rectangle with another: they have the same node, and no line between them is heavier than
+ * that of a block. */
 static bool belongs(const struct cells *cells, const cli_cell *first, int64_t row, int64_t column)
 {
     const cli_cell *cell = cell_at(cells, row, column);
@@ -60,7 +61,7 @@ struct rectangle {
     int64_t top, left, bottom, right;
 };
 
-/* The largest rectangle that grows from a cell to the right, then down. */
+/* The rectangle that grows from a cell first to the right as far as possible, then down. */
 static struct rectangle rectangle_from(struct cells *cells, int64_t row, int64_t column)
 {
     const cli_plane *plane = cells->plane;

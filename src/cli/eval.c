@@ -308,7 +308,8 @@ static int evaluate(cli_request *request)
         print(&evaluation);
     dcl_report_release(evaluation.report);
     if (dcl_close(evaluation.cluster) != DCL_OK && status == CLI_OK)
-        status = cli_library_failed(); /* the trace cannot be written */
+        status = cli_library_failed(); /* an error of closing: for example, the trace cannot be written, or a node
+                                          was lost after everything was saved */
     free(evaluation.figures.node);
     free(evaluation.names);
     return status;

@@ -4,8 +4,8 @@
 
 #include <dcl.h>
 
-/** Parse the value of --explain=. @param text  NULL: there is none, and *json_out is unchanged. @return CLI_OK, or
- *  CLI_USAGE after a sentence. */
+/** Parse the value of --explain=. @param text  NULL: the option has no value, and *json_out is unchanged. @return
+ *  CLI_OK, or CLI_USAGE after a sentence. */
 int cli_explain_parse(const char *command, const char *text, bool *json_out);
 
 /** Print a report to stdout. */

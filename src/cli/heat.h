@@ -13,7 +13,7 @@ typedef struct cli_heat {
     int64_t largest;
 } cli_heat;
 
-/** Make a heat map. @param most  rows, at most CLI_MOST_HEAT. */
+/** Make a heat map. @param most  maximum number of rows, at most CLI_MOST_HEAT. */
 void cli_heat_make(const cli_moves *moves, int most, cli_heat *heat_out);
 
 #endif

@@ -20,8 +20,8 @@ static const cli_map_array *named(const cli_map_request *request, const char *na
     return NULL;
 }
 
-/* Whether a name is an array. From the body alone only written arrays are certain: the subscripts of another name may
- * be invalid, and are checked when all arrays are known. */
+/* Whether a name is an array. From the body alone only written arrays are certain; for any other name the subscripts
+ * may be invalid (it may be a function), and are checked when all arrays are known. */
 static bool is_array(const cli_map_request *request, const char *name)
 {
     dcl_use use = {0};
@@ -75,7 +75,7 @@ static int sort_out(cli_moves *moves)
         if (dcl_body_use(moves->body, moves->array_count, names, names[a], &use) != DCL_OK)
             return cli_library_failed();
         moves->array[a].access = !use.written ? DCL_ACCESS_IN : use.read ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
-        moves->array[a].grid.rank = use.rank; /* used until its shape is known */
+        moves->array[a].grid.rank = use.rank; /* for unknown_like_first(), until the shape is known */
     }
     cli_moved_array sorted[CLI_MAP_MOST];
     int count = 0;
@@ -91,7 +91,8 @@ static int sort_out(cli_moves *moves)
 
 /* ---- shapes ---- */
 
-/* Among arrays without a shape, the one that the library's error names, if it can have the first output's shape. */
+/* The index of an array without a shape: the one that the library's error names, if it can have the first output's
+ * shape. */
 static int unknown_like_first(const cli_moves *moves, const dcl_grid grids[])
 {
     for (int a = 0; a < moves->array_count; a++) {

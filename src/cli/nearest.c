@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MOST = 32 }; /* letters compared; no option is longer */
+enum { MOST = 32 }; /* number of letters that are compared; no option is longer */
 
 static int smallest(int a, int b, int c)
 {

@@ -14,8 +14,9 @@ typedef struct cli_canvas {
 cli_canvas cli_canvas_of_stdout(void);
 
 /** Draw the owners of a non-empty grid to stdout: a row of nodes for rank 1, a plane for rank 2, the first planes for
- *  more. If a grid is larger than the canvas, a cell stands for several elements; if that would hide a pattern finer
- *  than a cell, only the first corner is drawn. @return CLI_OK, or CLI_FAILURE after a sentence. */
+ *  more. If a grid is larger than the canvas, a cell stands for several elements; if runs of one owner are shorter than
+ *  such a cell, the pattern would be hidden, and only the first corner is drawn. @return CLI_OK, or CLI_FAILURE after a
+ *  sentence. */
 int cli_picture_draw(const dcl_map *map, const dcl_grid *grid, const cli_survey *survey, const cli_canvas *canvas);
 
 /** Print what each node owns and stores to stdout. */

@@ -1,7 +1,8 @@
 /* cli/scale.c - choose how many elements a drawn cell stands for. */
 #include "cli/scale.h"
 
-/* Elements per cell: as few as fit, preferably a divisor of the border, so that borders lie between cells. */
+/* Elements per cell: the least divisor of the border in least .. 4 * least - 1, so that borders lie between cells; if
+ * there is none, `least`. */
 static int64_t step_for(int64_t least, int64_t border)
 {
     for (int64_t step = least; step <= border && step < 4 * least; step++)

@@ -9,7 +9,7 @@ static const char ink[] = "#222222";
 static const cli_font text_font = {12, ink, false, false, CLI_LEFT};
 static const cli_font note_font = {12, "#555555", false, false, CLI_LEFT};
 
-/* The colour of a share, from white to dark blue: light to dark for every viewer. */
+/* The colour of a share, from white to dark blue. */
 static void shade(double share, char text_out[8])
 {
     static const int stops[3][3] = {{0xf7, 0xfb, 0xff}, {0x6b, 0xae, 0xd6}, {0x08, 0x30, 0x6b}};

@@ -200,7 +200,7 @@ static void count_pairs(const cli_sheet *sheet, struct tally *down, struct tally
 }
 
 /* Whether drawing this many lines along an axis is useful: if cells stand for several elements, lines between nearly
- * all cells only show that there are more than can be drawn. */
+ * all cells would only show that there are more lines than can be drawn. */
 static bool is_telling(const cli_scale *scale, int64_t edges, const struct tally *tally)
 {
     return scale->step == 1 || 2 * edges < tally->pairs;

@@ -75,9 +75,9 @@ static void print_spent(const cli_timeline *trace)
 
 /* ---- the critical path --------------------------------------------------------------------------------------------- */
 
-/* What all steps of one kind on one process take. */
+/* All steps of one process, kind and sender, added. */
 struct sum {
-    const char *kind, *name; /* NULL: nothing is recorded of the time; of the longest step */
+    const char *kind, *name; /* of the longest step; kind NULL: nothing is recorded of the time */
     int peer, other;
     int64_t ns, longest;
     int count;
@@ -97,7 +97,7 @@ static int other_of(const cli_step *step)
     return step->event != NULL && strcmp(step->event->kind, "wire") == 0 ? step->event->other : -1;
 }
 
-/* Order steps by what they are added to, the longest first. */
+/* Order steps by process, kind and sender, so that those of one sum are neighbours, the longest of them first. */
 static int compare_steps(const void *left, const void *right)
 {
     const cli_step *a = left, *b = right;
@@ -112,7 +112,8 @@ static int compare_steps(const void *left, const void *right)
     return length_a != length_b ? (length_a > length_b ? -1 : 1) : 0;
 }
 
-/* @param step  in the order of compare_steps(). */
+/* Add a step to the sum of its process, kind and sender. @param step  in the order of compare_steps(): only the last
+ * sum is compared. */
 static void add_to_sum(struct sum *sums, int *count, const cli_step *step)
 {
     const char *kind = kind_of(step);

@@ -19,7 +19,7 @@ typedef struct cli_event {
     const char *kind; /* its `cat` */
     const char *name;
     bool written;    /* a chunk: the sender computed the elements */
-    bool sent_known; /* a chunk on the wire: when and by whom it was sent is known */
+    bool sent_known; /* a chunk on the wire: the trace says when it was sent, and by which process */
 } cli_event;
 
 /** A process of the trace: the program or a node. */
@@ -44,12 +44,12 @@ typedef struct cli_timeline {
 
 extern const char *const cli_track_names[CLI_TRACKS];
 
-/** Read a trace that DCL has written. @return CLI_OK, or CLI_FAILURE after a sentence that says where the file is not
- *  one. */
+/** Read a trace that DCL has written. @return CLI_OK, or CLI_FAILURE after a sentence that says at which line and
+ *  column the file is invalid. */
 int cli_trace_read(const char *path, cli_timeline *trace_out);
 void cli_trace_free(cli_timeline *trace);
 
-/** What a process does at a time. If it does several things, the first of these counts. */
+/** What a process does at a time. If it does several things at once, the first of these in this order counts. */
 typedef enum cli_activity { CLI_COMPUTES, CLI_MOVES, CLI_PREPARES, CLI_WAITS, CLI_IDLES, CLI_ACTIVITIES } cli_activity;
 /** CLI_IDLES: the event says nothing about what its process does (a chunk that is on the wire). */
 cli_activity cli_activity_of(const cli_event *event);
@@ -78,9 +78,10 @@ typedef struct cli_step {
     int64_t begin, end;
 } cli_step;
 
-/** Find what determined the total time: from the last event back, always the work on which it depended: of a message the
- *  packing of its elements, of kernels their launch if that was still going on, and else the work that had ended last,
- *  on the same process, or on the one from which a message came or that was waited for.
+/** Find what determined the total time. The path goes back from the last event, always to the work on which the present
+ *  one depended: from a message to the packing of its elements; from kernels to their launch, if the launch had not
+ *  ended before them; otherwise to the work that ended last, on the same process or on the one from which a message
+ *  came or that was waited for.
  *  @return [*count_out] the last step first; free() it. */
 cli_step *cli_trace_path(const cli_timeline *trace, int *count_out);
 

@@ -1,5 +1,6 @@
-/* cli/trace_read.c - read a trace file: JSON, of which the order of fields and lines does not matter, with two
- * exceptions: it begins as traces of DCL do, and dcl_peers comes before traceEvents. Source: RFC 8259; Trace Event Format, Google, 2016. */
+/* cli/trace_read.c - read a trace file: JSON in which fields and lines may have any order, with two exceptions: it
+ * begins as traces of DCL do, and dcl_peers comes before traceEvents. Source: RFC 8259; Trace Event Format, Google,
+ * 2016. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ enum {
 
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
 
-/* A text that is being read. After a failure, of which the first is printed, all functions do nothing. */
+/* A text that is being read. The first failure is printed; after it all functions do nothing. */
 struct reader {
     const char *path;
     char *start, *at;
@@ -73,7 +74,7 @@ static void take(struct reader *reader, char sign, const char *expected)
         reader->at++;
 }
 
-/* Whether an array or object has another item; takes the comma before it, or the sign that ends it. */
+/* Whether an array or object has another item. Skips the comma before it, or the bracket that ends the list. */
 static bool has_next(struct reader *reader, char end, bool *first)
 {
     if (reader->failed)
@@ -88,8 +89,8 @@ static bool has_next(struct reader *reader, char end, bool *first)
     return !reader->failed;
 }
 
-/* A string, decoded in place, cut to so many bytes, and without characters that terminals obey. Those in \u escapes become
- * question marks: DCL writes none. */
+/* Read a string and decode it in place. It is cut to `most` bytes. Characters that control terminals are replaced;
+ * those written as \u escapes become question marks, because DCL writes no such escapes. */
 static const char *take_text(struct reader *reader, int most)
 {
     take(reader, '"', "a string");
@@ -244,7 +245,8 @@ static void take_peers(struct reader *reader, cli_timeline *trace)
             refuse(reader, "fewer peers");
             return;
         }
-        if ((trace->peer_count & (trace->peer_count - 1)) == 0) { /* the room is used up at powers of two */
+        if ((trace->peer_count & (trace->peer_count - 1)) == 0) { /* the list is full at powers of two, and is then
+                                                                     doubled */
             cli_peer *more = cli_alloc((size_t)(trace->peer_count > 0 ? 2 * trace->peer_count : 1), sizeof *more);
             if (trace->peer_count > 0)
                 memcpy(more, trace->peer, (size_t)trace->peer_count * sizeof *more);

@@ -39,7 +39,7 @@ static double x_of(const cli_timeline *trace, int64_t time)
     return LEFT + WIDTH * (double)(time - trace->begin) / span;
 }
 
-/* A round number of ns of which 5 to 12 fit. */
+/* A round number of ns, such that 5 to 12 ticks fit the axis. */
 static int64_t tick_of(const cli_timeline *trace)
 {
     double span = trace->end > trace->begin ? (double)(trace->end - trace->begin) : 1;
@@ -58,7 +58,8 @@ static void draw_axis(cli_svg *svg, const cli_timeline *trace, double bottom)
     int u = 0;
     while (u < 3 && (double)tick * 5 < units[u].ns)
         u++;
-    int64_t first = trace->begin / tick * tick; /* whole numbers: a double may be too coarse to be moved by a tick */
+    int64_t first = trace->begin / tick * tick; /* whole numbers, because a double may be too coarse to be increased
+                                                   by a tick */
     for (int64_t at = first < trace->begin ? first + tick : first; at <= trace->end; at += tick) {
         double x = x_of(trace, at);
         cli_svg_line(svg, x, TOP - 6, x, bottom, 1, "#dddddd");
@@ -69,7 +70,7 @@ static void draw_axis(cli_svg *svg, const cli_timeline *trace, double bottom)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */
 
-/* Draw a row as bars: what is done for a part of a pixel has a part of the height. */
+/* Draw a row as a bar per pixel. A bar's height is the share of the pixel's time in which the track was active. */
 static void draw_row(cli_svg *svg, const double share[], cli_track track, double opacity, double y)
 {
     for (int c = 0, end; c < WIDTH; c = end) {
@@ -87,7 +88,7 @@ static void draw_row(cli_svg *svg, const double share[], cli_track track, double
     }
 }
 
-/* Write the names of kernels on those that are long enough, if no other name is there. */
+/* Write the names of kernels on those bars that are long enough, where no other name is. */
 static void name_kernels(cli_svg *svg, const cli_timeline *trace, int p, double y)
 {
     static const cli_font font = {10, "#ffffff", true, false, CLI_LEFT};
@@ -106,7 +107,7 @@ static void name_kernels(cli_svg *svg, const cli_timeline *trace, int p, double 
 
 /* ---- the critical path --------------------------------------------------------------------------------------------- */
 
-/* The part of a row's line that is not drawn yet. */
+/* The part of a row's line that is collected and not drawn yet. */
 struct stretch {
     double begin, end; /* pixels; both are 0 before the path comes to the row */
 };
@@ -167,7 +168,7 @@ static double draw_peer(cli_svg *svg, const cli_timeline *trace, int p, double y
                 "<rect x=\"%d\" y=\"%g\" width=\"%d\" height=\"%d\" fill=\"#000000\" fill-opacity=\"0.04\"/>\n", LEFT,
                 y, WIDTH, BAR);
         cli_svg_text(svg, LEFT - 10, y + BAR - 3, &row_font, cli_track_names[track]);
-        /* that the program waits for its nodes is what it should do, and attracts no attention */
+        /* pale: the program normally waits for its nodes, so this must not attract attention */
         draw_row(svg, share, track, track == CLI_WAITING && p == trace->peer_count - 1 ? 0.3 : 1, y);
         if (track == CLI_COMPUTE)
             name_kernels(svg, trace, p, y);
@@ -201,7 +202,8 @@ int cli_trace_draw(const cli_timeline *trace, const char *path)
     FILE *body = svg.body;
     char *peers = NULL;
     size_t length = 0;
-    svg.body = open_memstream(&peers, &length); /* drawn over the lines of the axis, whose length is known afterwards */
+    svg.body = open_memstream(&peers, &length); /* drawn into a file of their own, and copied over the lines of the
+                                                   axis, whose length is known only afterwards */
     if (svg.body == NULL) {
         cli_fail("no memory is left for the picture");
         exit(CLI_FAILURE);

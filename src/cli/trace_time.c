@@ -37,7 +37,7 @@ cli_activity cli_activity_of(const cli_event *event)
 /* An event of a process, in a list by begin. */
 struct moment {
     const cli_event *event;
-    const cli_event *latest; /* of this event and those before it, the one that ends last */
+    const cli_event *latest; /* the event that ends last, of this one and those before it */
 };
 
 struct moments {
@@ -155,7 +155,7 @@ cli_spent *cli_spent_make(const cli_timeline *trace)
     return spent;
 }
 
-/* Where one of equal columns of the trace's time begins. The time itself times the column may be more than an int64_t. */
+/* The begin of a column, if the trace's time is divided into equal columns. Time times columns may exceed int64_t. */
 static int64_t begin_of(const cli_timeline *trace, int column, int columns)
 {
     int64_t span = trace->end - trace->begin;
@@ -207,7 +207,7 @@ bool cli_trace_shares(const cli_timeline *trace, int p, cli_track track, int col
         covered = greatest(covered, event->end);
         int column = each > 0 ? (int)((double)(event->begin - trace->begin) / each) : 0;
         if (column < columns && share_out[column] == 0)
-            share_out[column] = 1e-9; /* it has no duration, and is seen nevertheless */
+            share_out[column] = 1e-9; /* an event without a duration, which is to be visible */
     }
     return any;
 }
@@ -235,10 +235,10 @@ struct path {
     int count, capacity;
 };
 
-/* Where the search is: everything from `time` on is explained. */
+/* Where the search is: the path from `time` to the end is known. */
 struct place {
     int peer;
-    int jumps; /* along waits, since the search last went back in time */
+    int jumps; /* number of changes of process by waits since the search last went back in time */
     int64_t time;
     int64_t slack;          /* by how much the clocks of this process and of the one before may differ, ns */
     const cli_event *cause; /* work on which the last step depended; NULL: not known */
@@ -327,15 +327,15 @@ static const cli_event *last_ended(const struct list *list, int64_t time)
     return n > 0 ? list->at[n - 1] : NULL;
 }
 
-/* The last chunk that arrived up to a time, but after another. */
+/* The last chunk that arrived up to `until`; NULL if it arrived not later than `after`. */
 static const cli_event *last_arrival(const struct path *path, int p, int64_t after, int64_t until)
 {
     const cli_event *arrival = last_ended(&path->known[p].arrived, until);
     return arrival != NULL && arrival->end > after && arrival->begin < until ? arrival : NULL;
 }
 
-/* A chunk that was on its way at the end of the wait for its sender. It is soon taken from the transport, so only the
- * next few arrivals are looked at. */
+/* Find a chunk from the awaited process that was on its way when the wait ended. It is taken from the transport soon
+ * after, so only the next few arrivals are looked at. */
 static const cli_event *awaited_chunk(const struct path *path, const cli_event *wait, int64_t time)
 {
     enum { MOST = 16 };
@@ -350,7 +350,7 @@ static const cli_event *awaited_chunk(const struct path *path, const cli_event *
     return NULL;
 }
 
-/* The last work or wait that begins before a time; of several that go on then, or have ended, the one that ends last. */
+/* Of the work or waits that begin before a time, the one that ends last. */
 static const cli_event *last_begun(const struct moments *moments, int64_t time)
 {
     int64_t n = before(moments, time);
@@ -380,7 +380,7 @@ static void go_back(struct place *place, int64_t time, const cli_event *cause)
     *place = (struct place){.peer = place->peer, .time = time, .cause = cause};
 }
 
-/* Go to another process at the same time or an earlier one. */
+/* Continue with another process, at the same time or an earlier one. */
 static void go_to(const struct path *path, struct place *place, int p, int64_t time, const cli_event *cause)
 {
     double error_us = path->trace->peer[place->peer].clock_error_us + path->trace->peer[p].clock_error_us;
@@ -391,8 +391,9 @@ static void go_to(const struct path *path, struct place *place, int p, int64_t t
                             .cause = cause};
 }
 
-/* The work that ended last. Work that still goes on is not meant, because nothing depends on it, except for a launch
- * whose first kernels run, and work that only seems to end later, because clocks differ. */
+/* The work that ended last before a place. Work that still runs there is not the cause, because nothing depends on it
+ * yet, with two exceptions: a launch whose first kernels already run; and work that seems to end later because clocks
+ * differ. */
 static const cli_event *previous_work(const struct path *path, const struct place *place)
 {
     const struct list *ended = &path->known[place->peer].ended;
@@ -405,7 +406,8 @@ static const cli_event *previous_work(const struct path *path, const struct plac
     return launches || is_kind(cause, "pack") ? cause : work;
 }
 
-/* Explain the time between the end of work, or the begin of the trace, and the place, when nothing that mattered ran. */
+/* Explain the time before a place in which nothing ran on which it depended, back to the end of `work` or the trace's
+ * begin. */
 static void explain_gap(struct path *path, struct place *place, const cli_event *work)
 {
     enum { MOST_JUMPS = 1000 };
@@ -413,7 +415,7 @@ static void explain_gap(struct path *path, struct place *place, const cli_event 
     int64_t time = place->time, end = work != NULL ? work->end : path->trace->begin;
     const cli_event *arrival = last_arrival(path, p, end, time), *wait = last_begun(&path->known[p].waits, time);
     bool own = wait != NULL && wait->end > end && wait->other >= 0;
-    if (!own) /* perhaps the program gave it nothing to do before it had waited for another */
+    if (!own) /* perhaps the program had to wait for another process before it gave this one something to do */
         wait = last_begun(&path->known[program].waits, time);
     bool waits = wait != NULL && wait->end > end, matters = own || (waits && wait->end <= time);
     const cli_event *running = work == NULL ? last_begun(&path->known[p].work, time) : NULL;
@@ -429,7 +431,7 @@ static void explain_gap(struct path *path, struct place *place, const cli_event 
         add_step(path, wait->peer, NULL, until, time);
         add_step(path, wait->peer, chunk, begin, until);
         go_to(path, place, wait->other, begin, chunk != NULL ? cause_of(path, chunk) : NULL);
-    } else if (running != NULL) { /* no work has ended before: rather this than nothing */
+    } else if (running != NULL) { /* no work has ended before: take what runs */
         add_step(path, p, running, running->begin, time);
         go_back(place, running->begin, NULL);
     } else { /* without a wait, the program was busy with code of its own */
@@ -449,7 +451,8 @@ static void walk(struct path *path, const cli_event *last)
             continue;
         }
         int64_t end = least(work->end, place.time);
-        add_step(path, place.peer, NULL, end, place.time); /* from the packing of elements until they were sent */
+        add_step(path, place.peer, NULL, end, place.time); /* the time between the packing of elements and their
+                                                              sending */
         add_step(path, place.peer, work, work->begin, end);
         go_back(&place, work->begin, cause_of(path, work));
     }

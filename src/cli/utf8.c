@@ -1,4 +1,4 @@
-/* cli/utf8.c - recognise UTF-8 characters beyond ASCII, and clean text that is printed. */
+/* cli/utf8.c - recognise UTF-8 characters beyond ASCII, and remove from text what controls a terminal. */
 #include "cli/utf8.h"
 
 #include <stdbool.h>

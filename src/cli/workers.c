@@ -14,7 +14,7 @@
 
 struct request {
     const char *workers, *keys; /* NULL: those of the environment */
-    int wait_seconds;           /* repeat until all answer, at most this long; 0: ask once */
+    int wait_seconds;           /* repeat until all workers answer, at most for this time; 0: ask once */
     bool json;
 };
 
