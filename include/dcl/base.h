@@ -81,11 +81,11 @@ typedef enum dcl_status {
 /** The name of a status, such as "DCL_ERR_RANGE"; "DCL_ERR_?" for an unknown number. Never NULL; static storage. */
 DCL_API const char *dcl_status_name(dcl_status status);
 
-/** Describe this thread's last error: which call failed, which value it found, what it expected, and how to mend it.
+/** The sentence of this thread's last error: which call failed, what it found, what it expected, and what to do.
  *
- *  A call that returns a status fails if a cluster, map or array that it needs is NULL. It then repeats the status and
- *  error text of this thread's last failed constructor (a call that should have made a cluster, map, array or view and
- *  returned NULL), because that is usually where the NULL comes from.
+ *  A call that is given NULL for a cluster, map or array that it needs fails with the status and sentence of this
+ *  thread's last failed constructor (a function that should have made a cluster, map, array or view, and returned NULL),
+ *  because that is usually where the NULL comes from.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

@@ -330,9 +330,9 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *  @param offset_out  elements (not bytes) from the first that the owner stores; -1 if the map does not store the element.
  *  @return DCL_OK; DCL_ERR_RANGE when some index is outside, DCL_ERR_INVALID when map and grid do not fit; outputs then
  *          untouched.
- *  Cost: O(rank), no message; lists (split points, owners, boxes) are searched. The first call with a grid prepares the
- *  map for that grid. A map stores what it has prepared for the first eight grids; for any other grid, every call
- *  prepares again. Complete when it returns.
+ *  Cost: O(rank), no message; lists (split points, owners, boxes) are searched. A map remembers its layout of
+ *  the first eight grids that it is asked about; for any further grid, every call computes the layout again.
+ *  Complete when it returns.
  *  Source: block-cyclic distribution, ScaLAPACK Users' Guide (SIAM, 1997), chapter 4. */
 DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                   int64_t *offset_out);

@@ -132,10 +132,11 @@ int dcli_worker_pool_count_remote(dcli_worker_pool *pool, const char *workers);
 void dcli_worker_pool_forget_contacts(dcli_worker_pool *pool, int from);
 /** Tell the listeners to start processes, and connect to these. */
 dcl_status dcli_worker_pool_open_remote(dcli_worker_pool *pool, int count);
-/** Open a control connection to a listener, or to a worker that will be asked what it offers; dcli_contact_greet() then
- *  sends HELLO. The worker's host name is resolved once. */
+/** Open a control connection to the listener of a worker, to start processes there or to ask what it offers. The host
+ *  name is resolved once. */
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
                              dcli_resolved *resolved_out, dcli_control **call_out);
+/** Send HELLO, the first message of a control connection. */
 dcl_status dcli_contact_greet(dcli_control *call);
 /** Wait for a message of a given kind. Others are ignored, except REFUSED, which becomes the error. */
 dcl_status dcli_contact_hear(dcli_control *call, const char *address, dcli_message_kind kind,

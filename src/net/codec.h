@@ -11,7 +11,7 @@ typedef struct dcli_pack_buffer {
     bool failed; /* out of memory; the error is recorded */
 } dcli_pack_buffer;
 
-/** Pack a message into a buffer, replacing the buffer's contents. */
+/** Pack a message into a buffer, replacing the buffer's contents. @return as dcli_message_pack(). */
 dcl_status dcli_message_pack_into(const dcli_message *message, dcli_pack_buffer *buffer);
 
 /** Check the structure of a message: one array that ends with the last byte, within the limits of message.h, consisting

@@ -151,7 +151,7 @@ static void close_inproc(dcli_endpoint *endpoint)
     if (inproc->router != NULL) {
         char name[64];
         name_of(inproc->session, endpoint->self, name);
-        zmq_unbind(inproc->router, name); /* closing the socket frees the name only after some time */
+        zmq_unbind(inproc->router, name); /* closing the socket alone frees the name only after some time */
         zmq_close(inproc->router);
     }
     if (inproc->session != NULL)

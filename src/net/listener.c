@@ -353,8 +353,8 @@ static void cut_who_is_due(dcli_listener *listener)
         refuse(listener, "some address", "nothing was said for too long");
 }
 
-/** Report an ended client to the caller. @return DCL_ERR_NODE_LOST, or DCL_ERR_TIMEOUT: the caller knows none of those
- *  that ended. */
+/** Report an ended client to the caller. @return DCL_ERR_NODE_LOST: *client_out is set; DCL_ERR_TIMEOUT: the caller
+ *  knows none of the clients that ended. */
 static dcl_status tell_ended(dcli_listener *listener, uint32_t *client_out)
 {
     for (int64_t i = listener->count - 1; i >= 0; i--) {

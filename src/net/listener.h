@@ -67,9 +67,9 @@ void dcli_listener_hang_up(dcli_listener *listener, uint32_t client);
 
 enum { DCLI_LISTENER_DESCRIPTORS = 3 };
 
-/** Descriptors for poll(), for a caller that waits for other events, too. They are edge-triggered: poll only after
- *  dcli_listener_receive() with 0 ms has returned DCL_ERR_TIMEOUT, and no longer than *milliseconds_out, when the
- *  listener has work to do. */
+/** Get the descriptors for poll(), for a caller that waits for other events, too. They are edge-triggered: poll only
+ *  after dcli_listener_receive() with 0 ms has returned DCL_ERR_TIMEOUT, and for at most *milliseconds_out: then the
+ *  listener has work to do. @return their number. */
 int dcli_listener_descriptors(const dcli_listener *listener, int descriptors_out[DCLI_LISTENER_DESCRIPTORS],
                               int *milliseconds_out);
 /** Description of a client for log lines: its address and the fingerprint of its key. "" for unknown clients.

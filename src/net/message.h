@@ -10,13 +10,13 @@
 /** Protocol version, first field of every message. */
 #define DCLI_PROTOCOL 2
 
-enum {                              /* limits; nearly all are checked before any byte of a received message is used */
+enum {                              /* limits; nearly all are checked before any field of a received message is used */
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message without its payload */
        DCLI_MOST_DEPTH = 8,         /* nesting of arrays; operands of operations need 5 */
        DCLI_MOST_ITEMS =
            1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views and 4,096 numbers of
                      declarations, have 32,197 */
-       DCLI_MOST_OPERATIONS = 64, /* descriptors in one message */
+       DCLI_MOST_OPERATIONS = 64, /* descriptors of operations in one message */
        DCLI_MOST_OPERATION_KIND = 10,
        DCLI_MOST_OPERANDS = 64,
        DCLI_MOST_VIEWS = 128, /* most views that a sender puts into one message */
@@ -35,7 +35,7 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_NODES = 256,     /* nodes of a session with worker processes */
        DCLI_MOST_MS = 1000000000, /* limit of times in milliseconds */
        DCLI_MSG_COUNTERS = 11,    /* of dcl_counters */
-       DCLI_MOST_EVENTS = 2048,   /* events in one TRACED: of 13 items each, with the names they are below
+       DCLI_MOST_EVENTS = 2048,   /* events in one TRACED: 13 items each, so that with their names they stay below
                                      DCLI_MOST_ITEMS */
        DCLI_MOST_TRACE = 1 << 30, /* bytes of recorded events per node; DCL_TRACE_BYTES has the same limit */
        DCLI_MOST_EVENT_NAMES = DCLI_TRACE_NAMES,
@@ -45,14 +45,14 @@ enum {                              /* limits; nearly all are checked before any
     ((int64_t)1 << 62)                     /* largest operation number; at one per microsecond it takes 146,000
                                                   years */
 #define DCLI_MOST_NS ((int64_t)1 << 61)    /* limit of times, and of durations, in nanoseconds */
-#define DCLI_MOST_EXACT ((int64_t)1 << 53) /* limit of numbers that a trace's readers must not round */
+#define DCLI_MOST_EXACT ((int64_t)1 << 53) /* limit of numbers in a trace file: larger ones may be rounded */
 #define DCLI_MOST_POOL ((int64_t)1 << 50)  /* limit of sizes that a session sets, in bytes */
 
 typedef enum dcli_message_kind {
-    DCLI_MSG_KERNEL = 1, /* host -> worker: a body to parse and build */
-    DCLI_MSG_BUILT,      /* worker -> host: result of KERNEL */
-    DCLI_MSG_OPERATIONS, /* host -> worker: descriptors, in order */
-    DCLI_MSG_GRANT,      /* reader -> owner: chunks of one operation may be sent */
+    DCLI_MSG_KERNEL = 1, /* host -> worker: a body to parse; the workers that it names also compile it */
+    DCLI_MSG_BUILT,      /* worker -> host: the result of compiling the body of a KERNEL */
+    DCLI_MSG_OPERATIONS, /* host -> worker: descriptors of operations, in order */
+    DCLI_MSG_GRANT,      /* reader -> owner: the first so many chunks of an operation may be sent */
     DCLI_MSG_CHUNK,      /* owner -> reader, or writer -> owner: packed data, as payload */
     DCLI_MSG_CREDIT,     /* owner -> writer: chunks were committed */
     DCLI_MSG_MARKS,      /* node -> peers and host: watermarks (and counters, for the host) */
@@ -61,8 +61,8 @@ typedef enum dcli_message_kind {
     DCLI_MSG_STOP,       /* host -> worker: the session ends */
     DCLI_MSG_DEVICE,     /* worker -> host, its first message: its device */
     DCLI_MSG_SETUP,      /* host -> worker, its first: the session */
-    DCLI_MSG_PART,       /* node -> nodes of its host: location of a part; the first part in a memory comes with the
-                      memory's descriptor */
+    DCLI_MSG_PART,       /* node -> nodes of its host: location of a part; with the first part in a memory the
+                            memory's file descriptor is sent */
     DCLI_MSG_LOST,       /* node -> host: cannot reach a peer; host -> nodes: a peer is gone */
     DCLI_MSG_JOINED,     /* host -> nodes: a peer takes part from now on */
     DCLI_MSG_SEES,       /* host -> worker: can you see this file? */
@@ -209,7 +209,8 @@ typedef struct dcli_msg_failed {
     int64_t operation;
     int node; /* where it failed first */
     int status;
-    bool cause; /* found by this node; false: skipped because of another failure */
+    bool cause; /* true: the failure was found by this node; false: the operation was skipped because of another
+                   failure */
     int storage_count;
     int64_t *storage; /* [storage_count], <= DCLI_MOST_OPERANDS: storages whose contents are now undefined */
     const char *sentence;
@@ -317,7 +318,7 @@ typedef struct dcli_msg_counts {
 
 typedef struct dcli_msg_trace {
     int64_t number;
-    int64_t part;     /* which events; -1: none, only the time */
+    int64_t part;     /* number of the part of the events that is requested; -1: none, only the time of the clock */
     int64_t asked_ns; /* time of the host's clock when it was sent */
 } dcli_msg_trace;
 

@@ -1,5 +1,5 @@
 /* net/net.h - peers that exchange messages: one endpoint per worker and one for the host. The only room that uses
- * ZeroMQ and msgpack. */
+ * ZeroMQ and msgpack. Here a *descriptor* is a file descriptor, unless it is called the descriptor of an operation. */
 #ifndef DCLI_NET_NET_H
 #define DCLI_NET_NET_H
 
@@ -97,8 +97,9 @@ dcl_status dcli_endpoint_send(dcli_endpoint *endpoint, int to, const dcli_messag
 /** Send a message without payload, with a copy of a descriptor (between processes of one host only); the caller may
  *  close its own. Only PART and JOINED may have one. @return as dcli_endpoint_send(). */
 dcl_status dcli_endpoint_send_descriptor(dcli_endpoint *endpoint, int to, const dcli_message *message, int descriptor);
-/** A lent descriptor: it stays its owner's while a message waits to be sent, because so many messages can wait that
- *  copies would be too many. The endpoint's thread calls `find`, until the endpoint is closed; `find` must not send. */
+/** A lent file descriptor: the message waits without a duplicate of it, because many messages may wait, and duplicates
+ *  could exceed the process's limit. The endpoint's thread calls `find` when it sends the message, but not after the
+ *  endpoint is closed; `find` must not send. */
 typedef struct dcli_loan {
     int (*find)(void *user, int64_t number); /* @return the descriptor; -1: it was closed, and the message need not
                                                         be sent */
@@ -137,8 +138,9 @@ typedef struct dcli_turns {
     void (*take)(void *user); /* called after waking: returns when it is this thread's turn again */
 } dcli_turns;
 /** Let several threads use an endpoint in turns. A thread that sleeps in dcli_endpoint_receive() gives its turn up
- *  meanwhile. Another one that receives then takes its place: what comes no longer wakes the first one, whose receive
- *  returns DCL_ERR_TIMEOUT when something else does. At most two threads are in dcli_endpoint_receive() at a time.
+ *  meanwhile. If another thread receives then, it takes the place of the first: arriving messages do not wake the first
+ *  thread any more, and when something else wakes it, its receive returns DCL_ERR_TIMEOUT. At most two threads are in
+ *  dcli_endpoint_receive() at a time.
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns);
 /** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
@@ -147,7 +149,8 @@ void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
 /** Pause between two polls. Yields unless there are about two processors for each peer, because the peer that is waited
  *  for may need this one. */
 void dcli_endpoint_pause(const dcli_endpoint *endpoint);
-/** Have the thread that sleeps in a receive look for messages, because this one, whose turn it is, stops serving.
+/** Make the thread that sleeps in a receive look for messages, because the calling thread, whose turn it is, stops
+ *  serving.
  *  @param polls  that thread may be in poll(). */
 void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls);
 /** Bytes of memory that a received message occupies. */
@@ -191,7 +194,7 @@ typedef struct dcli_wire_terms {
     int self, peer_count;
     const char *bind;          /* tcp://HOST:PORT, "*" for a port of the range below; NULL: do not listen */
     int first_port, last_port; /* 0, 0: any free one */
-    struct dcli_authenticator *authenticator; /* NULL if nothing is bound */
+    struct dcli_authenticator *authenticator; /* needed to listen; NULL if nothing is bound */
     const char *domain;             /* domain of the authenticator, made by the caller with the password or the keys
                                        of the session */
     const struct dcli_keypair *own; /* this peer's key pair in the session; NULL: no keys */

@@ -132,9 +132,9 @@ int dcli_link_take_descriptor(dcli_link *link)
     return descriptor;
 }
 
-/* Check the packet after an early descriptor. One descriptor may arrive before its record is seen. Until then nothing
- * can follow it but the end of the other side. So any other packet stays in the socket, and the record must have
- * arrived by now. */
+/* Process the packet that follows an early descriptor. One descriptor may arrive before its record is seen. Until then
+ * only the end of the other side can follow it. So any other packet stays in the socket: then the record has arrived by
+ * now. */
 static void look_behind_early(dcli_link *link)
 {
     char type;

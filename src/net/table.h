@@ -68,10 +68,12 @@ typedef struct dcli_fault {
     } trail[DCLI_MOST_DEPTH];
 } dcli_fault;
 
-/** Record what is wrong with a message: the first function in words, the second a value out of range, the third the
- *  name of the field that contains the fault. @return false. */
+/** Record in words what is wrong with a field. @return false. */
 bool dcli_fault_what(dcli_fault *fault, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+/** Record that the value of a field is out of its range. @return false. */
 bool dcli_fault_range(dcli_fault *fault, int64_t value, const dcli_field *field) __attribute__((cold));
+/** Add the name of the field that contains the fault, with its index in an array (-1: it is not in one); from the inside
+ *  out. @return false. */
 bool dcli_fault_where(dcli_fault *fault, const char *name, int64_t index) __attribute__((cold));
 /** Record the error: "operation[3].kind of a message OPERATIONS is 9; expected 1..8; remedy". @return status. */
 dcl_status dcli_fault_record(const dcli_fault *fault, dcl_status status, const char *message, const char *remedy)

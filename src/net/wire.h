@@ -127,9 +127,9 @@ void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending);
 /** Lose a peer with this sentence; nothing more is accepted from it. @return false. */
 bool dcli_wire_break_off(dcli_endpoint *endpoint, int peer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** Count a taken message of a peer. The second function ends the connections of peers that have sent too far ahead of
- *  what was taken. */
+/** Count a taken message of a peer. */
 void dcli_wire_note_taken(dcli_wire_peer *peer, const dcli_incoming *incoming);
+/** End the connections of peers that have sent too many bytes beyond the messages taken from them. */
 void dcli_wire_look_ahead(dcli_endpoint *endpoint);
 /** End the connection to a peer, and free everything stored for it, in either direction. */
 void dcli_wire_forget(dcli_endpoint *endpoint, int peer);

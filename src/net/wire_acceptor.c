@@ -273,9 +273,10 @@ static void look_at_bytes(const dcli_acceptor *acceptor, dcli_connection *connec
     connection->let_in = connection->let_in || acknowledged > most_told(acceptor);
 }
 
-/** Watch a descriptor with epoll. A descriptor that has ended meanwhile is not of this listener, or belongs to a later
- *  connection, which is watched, too. Earlier arrivals are not reported. Arrivals are reported only while there is
- *  something to process; if libzmq has already read everything, only writability is. */
+/** Report arriving bytes of a connection by epoll, from now on: earlier arrivals are not reported. If the connection
+ *  has ended meanwhile, its descriptor is not this listener's, or belongs to a later connection, which is watched, too.
+ *  Arrivals are reported only while there is something to process; if libzmq has already read everything, only
+ *  writability is. */
 static void watch(dcli_acceptor *acceptor, dcli_connection *connection)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = connection->fd};

@@ -206,8 +206,8 @@ static dcl_status lost(dcli_endpoint *endpoint, int peer, dcli_incoming *incomin
 }
 
 /* Find an ended peer all of whose messages were taken; -1: none. They were taken if all sockets were found empty after
- * its end was seen. If sockets are never empty, they take turns between connections; so a peer that had no turn for
- * long enough has nothing left. */
+ * its end was seen. If sockets are never empty: connections take turns, so a peer from which nothing came for long
+ * enough has nothing left. */
 static int over(const dcli_endpoint *endpoint, bool empty)
 {
     const dcli_wire *wire = endpoint->link;

@@ -214,7 +214,7 @@ static void forget_many(dcl_cluster *cluster)
     }
 }
 
-/* The oldest incomplete operation after which a body becomes idle; 0: none. */
+/* The oldest incomplete operation whose end makes a body idle; 0: none. */
 static int64_t operation_in_the_way(const dcl_cluster *cluster)
 {
     int64_t first = 0;
@@ -266,7 +266,7 @@ static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text
     for (int k = 0; k < body->param_count; k++)
         known->scalars_in_subscripts |= dcli_body_subscripts_use(body, k);
     for (int c = 0; c < storages; c++)
-        known->checked[c] = INT64_MIN; /* no storage, and no scalar */
+        known->checked[c] = INT64_MIN; /* matches no storage and no scalar */
     bodies->known[hash % DCLI_BODY_BUCKETS] = known;
     bodies->bytes += known->bytes;
     *known_out = known;

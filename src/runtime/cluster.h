@@ -22,14 +22,14 @@ typedef struct dcli_storage_state {
     int64_t id;
     int64_t last_use;       /* last operation that touches it */
     int64_t overwritten_at; /* last operation that overwrites all of it */
-    int64_t failed_at;      /* operation after which its contents are undefined; failed while >= overwritten_at and >
-                               0 */
+    int64_t failed_at;      /* operation after which its contents are undefined; it has failed while this is >=
+                               overwritten_at and > 0 */
     bool lost;              /* a part of it was on a lost node: failed for good */
     bool had_replicas;      /* nodes may have replicas of it */
     dcl_status status;
     char *text;         /* error text of the failure; NULL: one of the cluster's `causes` has it */
-    int64_t strayed_at; /* last operation that wrote it and accessed elements outside; valid while >= overwritten_at
-                           and > 0 */
+    int64_t strayed_at; /* last operation that wrote it and accessed elements outside its grid; valid while >=
+                           overwritten_at and > 0 */
     char *stray;        /* text of the report on that access; NULL: unknown */
 } dcli_storage_state;
 
@@ -179,7 +179,8 @@ struct dcl_cluster {
     dcl_counters *counters;        /* [host + 1] */
     int64_t complete;              /* all operations up to this one are complete */
     int64_t printing, printed;     /* last operation that may print; last one whose printed lines have been shown */
-    int64_t awaited, awaited_host; /* first operation that a sleeping thread waits for: on all peers; at the host */
+    int64_t awaited, awaited_host; /* first operation that a sleeping thread waits for: until all peers have
+                                      completed it; until the host's side has */
     dcl_array *arrays, *views;
     dcli_bodies bodies;
     dcli_replica_notes replicas;
@@ -203,17 +204,18 @@ dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int hos
 /** Resize a cluster before its workers are opened; resets the watermarks. @param capacity  count of node numbers, at
  *  most `host` of dcli_cluster_make(); the host has the next number. */
 void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity);
-/** Free a cluster; its threads have ended. If a node's thread hangs, what it may use stays allocated. */
+/** Free a cluster after its threads have ended. If a node's thread hangs, what the thread may still use is not
+ *  freed. */
 void dcli_cluster_free(dcl_cluster *cluster);
-/** Determine how nodes get elements of others: in the ways that their devices have and DCL_TRANSFER allows. @return
- *  DCL_OK, DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
+/** Determine in which way each node gets elements from each other one: by the ways that their devices support and
+ *  DCL_TRANSFER allows. @return DCL_OK, DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster);
 /** Open a cluster whose nodes are the processes that config->workers names. @return NULL (recorded). */
 dcl_cluster *dcli_open_processes(const dcl_config *config);
 
-/** Two steps of dcl_close(). After the first, calls of other threads return an error, also those that wait. When they
- *  have returned, the second lets the operations that were started before complete. */
+/** First step of dcl_close(): from now on calls of other threads return an error, also those that wait. */
 void dcli_cluster_interrupt(dcl_cluster *cluster);
+/** Second step, after those calls have returned: let the operations that were started before complete. */
 void dcli_cluster_resume(dcl_cluster *cluster);
 
 /* ---- nodes (nodes.c) ---- */
@@ -235,7 +237,8 @@ dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char
 /** dcli_cluster_keep() with this thread's error, for a call that fails. Nothing is recorded while the cluster is being
  *  closed. @return status */
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
-/** dcli_cluster_failed_call() for a call that has ended: its error is not the result of a later call. Takes the lock. */
+/** dcli_cluster_failed_call() for a call that ends with this error: it is not the result of a later call. Takes the
+ *  lock. */
 void dcli_cluster_record_refusal(dcl_cluster *cluster);
 /** The functions by which maps query a cluster. */
 extern const dcli_map_host dcli_cluster_for_maps;
@@ -245,7 +248,7 @@ int dcli_cluster_live(const dcl_cluster *cluster, int capacity, dcli_node_range 
  *  show what kernels have printed. The lock is released meanwhile.
  *  @param seconds  negative: as DCL_WAIT_MS says. @return DCL_OK, DCL_ERR_TIMEOUT, or what broke the cluster. */
 dcl_status dcli_cluster_wait(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds);
-/** dcli_cluster_wait() for all peers, as long as DCL_WAIT_MS says, without showing printed lines: for calls that use no
+/** dcli_cluster_wait() for all peers, with the limit DCL_WAIT_MS, without showing printed lines: for calls that use no
  *  results. */
 dcl_status dcli_cluster_wait_silently(dcl_cluster *cluster, int64_t operation);
 /** Sleep until the cluster's state changes. After 10 seconds return, too, and log that `operation` is still awaited. */
@@ -254,7 +257,7 @@ void dcli_cluster_sleep(dcl_cluster *cluster, int64_t operation);
  *  nobody accesses the memory of a READ or WRITE, complete or not. */
 dcl_status dcli_cluster_outcome(dcl_cluster *cluster, int64_t operation);
 void dcli_outcomes_free(dcli_outcome **first);
-/** Wait for an operation, as long as DCL_WAIT_MS says, then take its outcome. */
+/** Wait for an operation, with the limit DCL_WAIT_MS, then take its outcome. */
 dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool host_only);
 
 /* ---- traces (trace.c); without the lock. All do nothing if the cluster is not traced ---- */
@@ -264,9 +267,9 @@ dcl_status dcli_cluster_end_of(dcl_cluster *cluster, int64_t operation, bool hos
 dcl_status dcli_cluster_trace_open(dcl_cluster *cluster, int peers);
 /** The ring for a peer of this process; NULL: it is not traced, or (recorded) there is no memory. */
 struct dcli_trace *dcli_cluster_ring(dcl_cluster *cluster, int peer);
-/** At the session's begin: compare the clocks of nodes that are processes with the program's. */
+/** When the session begins: compare the clocks of nodes that are processes with the program's. */
 void dcli_cluster_trace_begin(dcl_cluster *cluster);
-/** At its end, before the nodes are told to stop: get what nodes that are processes have recorded. */
+/** Before the nodes are told to stop: get what nodes that are processes have recorded. */
 void dcli_cluster_trace_gather(dcl_cluster *cluster);
 /** Write the file, when the cluster is closed: the peers of this process record nothing from now on. @return DCL_OK, DCL_ERR_FILE, DCL_ERR_NOMEM. */
 dcl_status dcli_cluster_trace_write(dcl_cluster *cluster);
@@ -410,7 +413,8 @@ void dcli_cluster_forget_files(dcl_cluster *cluster);
  *  dcli_npy_begin() has begun. Complete on return. */
 dcl_status dcli_stream_load(dcl_array *array, int fd, const char *path, const dcl_npy_info *info);
 dcl_status dcli_stream_save(dcl_array *array, int fd, const char *path, const dcl_npy_info *info);
-/** Begin and end an exclusive call: other calls wait although the lock is released. */
+/** Begin an exclusive call: calls of other threads wait, even while the lock is released, until
+ *  dcli_cluster_end_turn(). */
 void dcli_cluster_begin_turn(dcl_cluster *cluster);
 void dcli_cluster_end_turn(dcl_cluster *cluster);
 /** Wait while another thread is in an exclusive call: for calls that use or exchange arrays. */

@@ -195,8 +195,8 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
     return DCL_OK;
 }
 
-/* Where the storages of this call are, or will be, among the calls of its body that were checked before; NULL: the check
- * depends on more than the storages. */
+/* Get the place in known->checked where the storages of this call are recorded once the check has succeeded; NULL: the
+ * check depends on more than the storages. *checked_out: a call with the same storages was recorded before. */
 static int64_t *find_checked(struct call *call, const dcl_box *box, bool *checked_out)
 {
     dcli_known_body *known = call->known;

@@ -68,9 +68,9 @@ static dcl_status random_session(uint64_t *session_out)
     return DCLI_FAIL(DCL_ERR_INTERNAL, "getrandom: the system has no random numbers");
 }
 
-/* Over tcp a chunk is packed, encrypted, sent, decrypted and unpacked as a whole, one step after the other, while other
- * chunks are in other steps. With smaller chunks the first step of the first one and the last step of the last one, during
- * which nothing is on the link, are shorter; and a chunk stays in the processor's cache from step to step. */
+/* Limit the chunks, because over tcp the link is idle while the first chunk is packed and encrypted, and while the last
+ * one is decrypted and unpacked. With smaller chunks these times are shorter; and a chunk stays in the processor's
+ * cache from step to step. */
 static void limit_chunks(dcl_config *config)
 {
     const size_t most_bytes = 1 << 20;

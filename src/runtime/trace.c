@@ -123,8 +123,8 @@ int64_t dcli_traced_time(const dcli_traced_peer *peer, int64_t time_ns)
     return time_ns + begin->offset_ns + (int64_t)(more < -most ? -most : more > most ? most : more);
 }
 
-/* Use a node's answer as a comparison of its clock, if it is better than the last one: the node has read its clock
- * between the two times of the program.
+/* Use a node's answer as a comparison of its clock with the program's, if it is more exact than the best one so far:
+ * the node has read its clock between the two times of the program.
  * Source: D. L. Mills, Internet Time Synchronization: the Network Time Protocol, IEEE Trans. Comm. 39, 1991. */
 static void compare_clock(dcli_traced_peer *peer, bool at_begin, const dcli_msg_traced *traced, int64_t received_ns)
 {
@@ -209,7 +209,7 @@ void dcli_cluster_on_traced(void *user, int node, const dcli_msg_traced *traced,
     if (!peer->told && traced->part == trace->asked_part && traced->asked_ns >= trace->asked_ns &&
         traced->asked_ns <= received_ns) {
         peer->told = true;
-        if (traced->part <= 0) { /* then events come, whose times must all be converted alike */
+        if (traced->part <= 0) { /* the events come next; their times must all be converted alike */
             peer->is_same_clock = traced->clock_id != 0 && traced->clock_id == dcli_trace_clock_id();
             compare_clock(peer, trace->at_begin, traced, received_ns);
         }

@@ -14,25 +14,26 @@ typedef struct dcli_clock_match {
     int64_t error_ns;  /* the offset may be wrong by this: half of the time that the messages took */
 } dcli_clock_match;
 
-/** What a trace has of a node or of the program. */
+/** What a trace contains of a node, or of the program. */
 typedef struct dcli_traced_peer {
     dcli_trace *ring;    /* of a process: a copy of its ring, made when the trace is gathered; NULL: there is none */
-    int64_t kept, taken; /* of a process: number of events that it has, as it says, and of those that have come */
+    int64_t kept, taken; /* of a process: number of events that it says it has, and number of events received */
     bool unrecorded;     /* of a process: it had no memory for a ring */
     bool told;           /* of a process: it has answered the current question */
     bool is_same_clock;  /* it reads the same clock as the program */
-    dcli_clock_match begin, end; /* else: the comparisons at the session's begin (or none), and at its end */
+    dcli_clock_match begin, end; /* of another clock: the comparisons when the session began (or none), and when it
+                                    ended */
 } dcli_traced_peer;
 
 struct dcli_cluster_trace {
     char *path;         /* absolute */
     int64_t opened_ns;  /* the program's clock when the cluster was opened: the file's time 0 */
     int peer_count;     /* peers of `peer`, the program's is the last one that is in use */
-    int completed_by;   /* peer whose watermarks completed the last operation; guarded by the cluster's lock */
-    int64_t asked_part; /* of the current question to the nodes; guarded, as all that follows, by `lock`, until the
-                           workers have ended */
+    int completed_by;   /* the peer whose watermarks completed the last operation; guarded by the cluster's lock */
+    int64_t asked_part; /* part that the current question to the nodes is about. This and all following fields are
+                           guarded by `lock` until the workers have ended */
     int64_t asked_ns;   /* the program's clock before the current question */
-    bool at_begin;      /* the question belongs to the session's begin */
+    bool at_begin;      /* the question belongs to the begin of the session */
     int64_t most_kept;  /* most events of a node */
     pthread_mutex_t lock;
     dcli_traced_peer peer[]; /* [peer_count] */
@@ -47,7 +48,7 @@ void dcli_traced_add(dcli_traced_peer *peer, const dcli_msg_traced *traced, int6
                      int64_t until_ns);
 
 enum { DCLI_TRACE_MISSING = 128 }; /* bytes of the sentence below */
-/** Say why a peer has no events, or not all; "": it has all that it recorded. */
+/** Write why a peer has no events, or not all of them; "": the trace has all that it recorded. */
 void dcli_traced_missing(const dcli_traced_peer *peer, bool is_lost, char text_out[DCLI_TRACE_MISSING]);
 
 /** One peer of a trace file. */

@@ -1,9 +1,9 @@
-/* runtime/trace_file.c - a trace as JSON that Chrome and Perfetto show.
+/* runtime/trace_file.c - write a trace as JSON that Chrome and Perfetto show.
  *
- * A peer is a process of the format, and each of its tracks a thread. Viewers expect the events of a thread to lie one
- * after the other or one within another; events of a track that overlap otherwise are divided among several threads, its
- * lanes. Every event has a line of its own. The times that a chunk was sent and arrived are joined to one event of the
- * receiver's wire.
+ * A peer is a process of the format, and each of its tracks a thread. Viewers expect that two events of a thread do not
+ * overlap, unless one lies within the other; events of a track that overlap otherwise are divided among several
+ * threads, its lanes. Every event has a line of its own. The sending and the arrival of a chunk are joined to one
+ * event, of the receiver's wire.
  * Source: Trace Event Format, Google, 2016: the JSON object format, complete events and metadata events. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,18 +32,18 @@ static const char *const clock_names[DCLI_TRACE_CLOCKS] = {"host", "device", "se
 struct timed {
     dcli_trace_event event;
     int owner;    /* the peer that recorded it */
-    bool matched; /* SENT: it is shown by the receiver. ARRIVED: the time of sending is known */
+    bool matched; /* SENT: the receiver's event shows it. ARRIVED: the time of sending is known */
 };
 
 struct writer {
     FILE *file;
-    int count;   /* of peers; the last one is the program */
+    int count;   /* number of peers; the last one is the program */
     int program; /* the program's number in events */
     const dcli_trace_source *source;
     int64_t zero_ns;
     struct timed *sent; /* [sent_count] the SENT events of all peers, in the order of compare_chunks() */
     int64_t sent_count;
-    bool follows; /* an event was written before */
+    bool follows; /* whether an event was written before */
 };
 
 /* ---- text --------------------------------------------------------------------------------------------------------- */
@@ -62,8 +62,8 @@ static void put_string(FILE *file, const char *text)
     fputc('"', file);
 }
 
-/* Times are in microseconds; three digits behind the point are nanoseconds. They are written as two whole numbers, because
- * "%f" writes the point of the program's locale. */
+/* Write a time in microseconds, with three decimal places: as two whole numbers, because "%f" writes the decimal point
+ * of the program's locale. */
 static void put_time(FILE *file, const char *name, int64_t ns)
 {
     fprintf(file, ",\"%s\":%s%" PRId64 ".%03d", name, ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
@@ -138,7 +138,7 @@ static void put_lane(struct writer *writer, int peer, dcli_track track, int lane
             process_of(writer, peer), thread, thread);
 }
 
-/* What `dcl trace` needs to know of the peers. */
+/* Write what `dcl trace` needs to know of the peers. */
 static void put_peers(const struct writer *writer)
 {
     fprintf(writer->file, "{\"dcl_trace\":1,\"displayTimeUnit\":\"ns\",\"dcl_peers\":[");
@@ -227,7 +227,7 @@ static void put_event(struct writer *writer, const struct timed *timed, int lane
     fputc('}', writer->file);
 }
 
-/* Order by track, then by begin; of two that begin together the longer one first. */
+/* Order by track, then by begin; of two events that begin together the longer one comes first. */
 static int compare_times(const void *left, const void *right)
 {
     const dcli_trace_event *a = &((const struct timed *)left)->event, *b = &((const struct timed *)right)->event;
@@ -321,7 +321,7 @@ static struct timed *find_sent(const struct writer *writer, const struct timed *
     return bsearch(chunk, writer->sent, (size_t)writer->sent_count, sizeof *chunk, compare_chunks);
 }
 
-/* Collect the SENT events, and mark those whose ARRIVED is there. */
+/* Collect the SENT events, and mark those for which there is an ARRIVED event. */
 static dcl_status collect_sent(struct writer *writer)
 {
     int64_t all = 0, most = 1;
@@ -348,8 +348,8 @@ static dcl_status collect_sent(struct writer *writer)
     return DCL_OK;
 }
 
-/* Let an arrival begin when the chunk was sent. Clocks that are compared by messages may show it as sent later than it
- * arrived; it then has no duration. */
+/* Let an arrival begin when the chunk was sent. If clocks are compared by messages, the chunk may seem to be sent after
+ * it arrived; the event then has no duration. */
 static void join_sent(const struct writer *writer, struct timed *arrived)
 {
     struct timed *sent = find_sent(writer, arrived);
