@@ -181,7 +181,8 @@ bool dcli_box_intersect(const dcl_box *a, const dcl_box *b, dcl_box *out)
     return true;
 }
 
-/* Keep only elements first, first + step, ... of one axis, counted within the box. */
+/* Keep only the elements first, first + step, ..., `count` of them, of one axis; positions are counted within the
+ * box. */
 static void cut_axis(dcl_box *box, int d, int64_t first, int64_t count, int64_t step)
 {
     box->start[d] += first * box->stride[d];
@@ -226,7 +227,7 @@ dcl_status dcli_box_subtract(const dcl_box *a, const dcl_box *b, dcli_box_list *
         return DCL_OK;
     if (!dcli_box_intersect(a, b, &common))
         return dcli_box_list_add(out, &rest);
-    /* Axis by axis: append the elements outside b, and continue with those inside. */
+    /* Axis by axis: append the elements outside b, and continue with those inside it. */
     for (int d = 0; d < rest.rank; d++) {
         int64_t lo = (int64_t)(((dcli_wide)common.start[d] - rest.start[d]) / rest.stride[d]);
         int64_t step = common.count[d] > 1 ? common.stride[d] / rest.stride[d] : 1;

@@ -55,8 +55,8 @@ static void copy_rows(const loop *rows, const loop *line, char *target, const ch
     }
 }
 
-/* Fill with one element. The filled beginning is copied onto what follows, so that it doubles each time, but no more
- * than its first 4096 bytes: these stay in the first-level cache. */
+/* Fill with one element. The part that is filled is copied behind itself, so that it doubles each time; but at most its
+ * first 4096 bytes are copied, which stay in the first-level cache. */
 static void repeat(char *target, const char *source, int64_t count, size_t bytes)
 {
     size_t total = (size_t)count * bytes, most = bytes < 4096 ? 4096 / bytes * bytes : bytes;
@@ -348,7 +348,8 @@ static void walk(const nest *nest, int level, inner_fn *inner, char *target, con
         walk(nest, level + 1, inner, target + i * axis->target, source + i * axis->source);
 }
 
-/* Copy elements to a region. @param source_step  [rank] in elements; NULL: all of the region gets one element. */
+/* Copy elements to a region. @param source_step  [rank] in elements; NULL: every element of the region becomes
+ * *source. */
 static void run(const dcli_region *target_region, void *target, const void *source, int64_t source_offset,
                 const int64_t source_step[], size_t bytes)
 {

@@ -62,8 +62,8 @@ typedef struct span {
     dcli_wide low, high, stride;
 } span;
 
-/* Limit of the numbers of a span, in 128 bits: their differences from 64-bit indices do not overflow. A constant and
- * one term never exceed it; if a sum of several terms does, span_of() fails. */
+/* Limit of the numbers of a span, in 128 bits: differences between them and 64-bit indices do not overflow. A constant
+ * plus one term is always below it; if a sum of several terms is not, span_of() fails. */
 #define SPAN_LIMIT (((dcli_wide)1 << 126) + ((dcli_wide)1 << 64))
 
 /* Find the least and the greatest value of a subscript over the loop indices of a box, and the distance of which all
@@ -215,8 +215,8 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
     return read;
 }
 
-/* The numbers of a span that lie on axis d of a box. Only consecutive ones are found, from number `first_out` of the
- * span on.
+/* The numbers of a span that lie on axis d of a box. Only consecutive ones are found: those from number *first_out of
+ * the span on.
  * @return how many; 0: none. */
 static int64_t span_inside(const span *whole, const dcl_box *target, int d, int64_t *first_out)
 {

@@ -61,9 +61,9 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
 
 /** Compute the sub-range of `space`, in its own counting, whose reads lie inside `target` (a strided box of the array).
  *  For exact subscripts: all t with lo[m] <= t[m] < lo[m] + count[m] read only elements of target, and no larger range
- *  does. If only single indices lie inside but not their neighbours (because of target's stride), the first of them in
- *  target's order. For subscripts that are not exact: the whole range or nothing, decided by the bounding box. For a
- *  declared reach: nothing; compare dcli_footprint() with the target instead.
+ *  does. If target's stride lets single indices read inside but not their neighbours, the range is the first of these
+ *  indices, in target's order. For subscripts that are not exact: the whole range or nothing, decided by the bounding
+ *  box. For a declared reach: nothing; compare dcli_footprint() with the target instead.
  *  @return false if the range is empty. */
 bool dcli_footprint_inside(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *target,
                            int64_t lo_out[], int64_t count_out[]);

@@ -14,7 +14,7 @@ bool dcli_box_leaves(const dcl_box *box, const dcl_grid *grid)
 }
 
 /* Intersect axis d of a box with the grid (where = 0), or with the grid moved by one extent down (1) or up (2). Stores
- * the part, which is not moved into the grid yet, and the shift. @return false: the part is empty. */
+ * the common part, with indices as in the box, and the shift. @return false: the part is empty. */
 static bool cut_axis(const dcl_box *box, const dcl_grid *grid, int d, int where, dcli_image *image)
 {
     dcli_wide first = grid->origin[d];

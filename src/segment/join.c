@@ -56,8 +56,8 @@ static void fold(const patterns *p, int64_t record[])
         }
 }
 
-/* The best unused axis (of one index) for merging records at this distance. An axis that a place prefers (`near`) gains
- * if the distance of this place is 1, and loses otherwise. @return -1: there is none. */
+/* The best unused axis (of one index) for merging records at this distance. If the distance in a place is 1, the axis
+ * that this place prefers (`near`) is better; otherwise it is worse. @return -1: there is none. */
 static int free_axis(const patterns *p, int64_t record[], const int64_t apart[])
 {
     int best = -1, most = 0;

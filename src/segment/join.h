@@ -15,8 +15,8 @@ typedef struct dcli_patterns {
     int count;         /* position of count[rank] in a record, all at least 1 */
     const int *at;     /* [places] position of an offset in a record, followed by step[rank] */
     int leading;       /* the place by whose offset records are sorted: none of its elements occurs twice */
-    bool by_all;       /* sort by the offsets of the other places, too, one after the other: what alternates in one may
-                      be contiguous in another */
+    bool by_all;       /* sort by the offsets of each other place, too, one after the other: elements that alternate
+                          in one place may be contiguous in another */
     bool pairs;        /* two records may form an axis; otherwise three are needed, since two may be neighbours by
                       accident */
     const bool *still; /* [places * rank] steps that must stay 0 along an axis; NULL: none */

@@ -31,7 +31,7 @@ dcli_region dcli_region_packed(const dcl_box *box, int64_t offset)
     return region;
 }
 
-/* Elements from one row of a stage to the next. A single row needs no padding. */
+/* Distance between two rows of a stage, in elements. A single row needs no padding. */
 static int64_t pitch_of(const dcl_box *box, int64_t bytes)
 {
     int64_t row = box->count[box->rank - 1];

@@ -60,7 +60,7 @@ void dcli_transfers_free(dcli_transfers *list);
 
 /** How transfers are joined; see segment/join.h. */
 typedef enum dcli_join_flags {
-    DCLI_JOIN_BY_FROM = 1, /* no element of `from` occurs twice; without this flag, none of `to` does */
+    DCLI_JOIN_BY_FROM = 1, /* no element of `from` occurs twice; without this flag, no element of `to` occurs twice */
     DCLI_JOIN_BY_BOTH = 2, /* look for patterns in the order of both sides: what alternates in one may be contiguous in
                             the other */
     DCLI_JOIN_PAIRS = 4,   /* two transfers may form an axis; otherwise three are needed, since two may be neighbours
