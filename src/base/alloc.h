@@ -23,8 +23,8 @@ int dcli_grow(void *items_in_out, int64_t count, int64_t *capacity_in_out, size_
 /** Make room for `more` objects after the first `count`, at least doubling the capacity. @return as dcli_grow(). */
 int dcli_reserve(void *items_in_out, int64_t count, int64_t more, int64_t *capacity_in_out, size_t bytes);
 
-/** For tests: let the n-th allocation of this thread from now on fail (1 = the next); 0 turns it off. Those for the work of
- *  another thread do not count: dcli_error_set_aside(). */
+/** For tests: let the n-th allocation of this thread from now on fail (1 = the next); 0 turns it off. Allocations for
+ *  the work of another thread (dcli_error_set_aside()) do not count. */
 void dcli_alloc_fail_after(int n);
 
 #endif

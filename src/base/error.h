@@ -34,7 +34,8 @@ dcl_status dcli_error_record(dcl_status status, const char *format, ...) __attri
  *  becomes the current one again; otherwise record DCL_ERR_INVALID with this sentence. @return the status. */
 dcl_status dcli_error_record_null(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** Record an error that already is a whole sentence with its prefix (it came from another thread or node). */
+/** Record an error with a text that is a whole sentence with its prefix, because it came from another thread or
+ *  node. */
 dcl_status dcli_error_adopt(dcl_status status, const char *text);
 
 /** Between the two calls this thread does the work of another one: errors that it records then are not its own, and are

@@ -94,7 +94,7 @@ bool dcli_handle_await_looks(void);
 
 /** Count another reference that the program holds on a map. The handle is pinned. */
 void dcli_handle_retain(const void *handle);
-/** Drop a reference. @return how many references there were before. */
+/** Drop a reference that the program holds on a map. @return how many references there were before. */
 int dcli_handle_drop(const void *handle);
 
 dcli_kind dcli_handle_kind(const void *handle);

@@ -17,7 +17,7 @@ struct dcli_helpers {
     int count; /* number of threads to start; fewer may run, see `started` */
     pthread_t thread[MOST_HELPERS];
     atomic_int waiting;      /* number of parts in the queue that no thread has begun; changed with the lock held,
-                                read without it */
+                                but also read without it */
     pthread_mutex_t lock;    /* guards the following fields, and the links and `begun` of tasks */
     pthread_cond_t changed;  /* signalled if a task was added, or if the pool is closed */
     pthread_cond_t settled;  /* nobody is busy */

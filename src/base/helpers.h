@@ -18,8 +18,8 @@ typedef struct dcli_task {
     void *user;
     int parts; /* number of parts, at least 1 */
     void (*over)(
-        void *told); /* called by some thread after the last part has ended; may only signal, as the task may no
-                        longer exist then */
+        void *told); /* called by some thread after the last part has ended. It may only signal somebody, because the
+                        task may not exist any more */
     void *told;
     /* The fields below are used by the helpers only. */
     struct dcli_task *next;
@@ -40,8 +40,8 @@ void dcli_helpers_close(dcli_helpers *helpers);
 /** Number of threads that the pool was opened with, whether they have been started or not. */
 int dcli_helpers_count(const dcli_helpers *helpers);
 
-/** Queue a task. Helpers begin tasks in the order of these calls. If no thread could be started, the task runs here and has
- *  ended when this returns. From any thread. */
+/** Queue a task. Helpers begin tasks in the order of these calls. If no thread could be started, the task runs in this
+ *  call and has ended when it returns. From any thread. */
 void dcli_helpers_start(dcli_helpers *helpers, dcli_task *task);
 /** Whether all parts have ended. Then this thread sees everything that they have written. */
 bool dcli_task_is_over(const dcli_task *task);

@@ -111,7 +111,7 @@ int16_t dcli_trace_name(dcli_trace *trace, const char *text)
     size_t length = strcspn(text, "\n");
     length = length < sizeof line ? length : sizeof line - 1;
     while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80)
-        length--; /* do not cut inside a character of UTF-8 */
+        length--; /* do not cut within a UTF-8 character */
     memcpy(line, text, length);
     line[length] = '\0';
     pthread_mutex_lock(&trace->lock);

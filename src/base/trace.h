@@ -14,12 +14,12 @@ typedef enum dcli_trace_kind {
     DCLI_TRACE_KERNELS = 1, /* compute: a batch of a loop body or tile kernel on the device */
     DCLI_TRACE_FILL,        /* compute: a part is filled */
     DCLI_TRACE_STAGE,       /* in: the inputs of a batch are copied to where its kernels read them */
-    DCLI_TRACE_COMMIT,      /* in: what a peer computed is written to this node's part */
+    DCLI_TRACE_COMMIT,      /* in: elements that a peer computed for this node's part are written to it */
     DCLI_TRACE_MOVE,        /* in: dcl_move() */
     DCLI_TRACE_LOAD,        /* in: a node reads its part from a file */
     DCLI_TRACE_READ,        /* in: the program unpacks elements that it reads */
     DCLI_TRACE_PACK,        /* out: elements that a peer reads are packed */
-    DCLI_TRACE_PASS,        /* out: what a batch computed is copied out of its stages */
+    DCLI_TRACE_PASS,        /* out: elements that a batch computed are copied out of its stages */
     DCLI_TRACE_SAVE,        /* out: a node writes its part to a file */
     DCLI_TRACE_WRITE,       /* out: the program packs elements that it writes */
     DCLI_TRACE_SENT,        /* wire: a chunk is given to the transport, for `peer` */
@@ -46,7 +46,7 @@ typedef enum dcli_track {
 typedef enum dcli_trace_clock {
     DCLI_CLOCK_HOST,   /* by the thread that did it, at its begin and end */
     DCLI_CLOCK_DEVICE, /* by the device (OpenCL's profiling), mapped to the host's clock */
-    DCLI_CLOCK_SEEN,   /* by the thread that started it: when it was launched, and when it was seen to be complete */
+    DCLI_CLOCK_SEEN,   /* by the thread that started it: from its launch until it was seen to be complete */
     DCLI_TRACE_CLOCKS
 } dcli_trace_clock;
 
@@ -62,31 +62,32 @@ typedef struct dcli_trace_event {
     int64_t part;      /* number of the batch (KERNELS, STAGE, PASS, FILL, ...) or of the chunk; -1: none */
     int64_t bytes;
     int32_t peer;            /* the other peer; DCLI_TRACE_NOBODY: none, or several */
-    int32_t tasks, launches; /* KERNELS: tiles, and kernels started */
-    int16_t name;            /* dcli_trace_name(); 0: the kind says all */
+    int32_t tasks, launches; /* KERNELS: number of tiles, and of kernels that were started */
+    int16_t name;            /* number of the name, by dcli_trace_name(); 0: none, the kind is enough */
     uint8_t kind, clock;
-    bool written; /* chunks: the sender computed the elements; false: the receiver reads them */
+    bool written; /* of chunks: true: the sender computed the elements; false: the receiver reads them */
 } dcli_trace_event;
 
 dcli_track dcli_trace_track_of(dcli_trace_kind kind);
 
-/** Identifies CLOCK_MONOTONIC: processes with the same number read the same clock. 0: not known. It is the first call's
- *  result for good, so that it can be got before a process is confined. */
+/** The number of the clock behind CLOCK_MONOTONIC: processes with the same number read the same clock. 0: not known. It
+ *  is determined by the first call and then remembered, so that a process can call it before it is confined. */
 uint64_t dcli_trace_clock_id(void);
 
 /** A ring. Used by several threads. */
 typedef struct dcli_trace dcli_trace;
 
-/** Open a ring. @param bytes  memory for events; it is taken as it is used. @return NULL: DCL_ERR_NOMEM. */
+/** Open a ring. @param bytes  memory for events; pages of it are allocated as they are first written. @return NULL:
+ *  DCL_ERR_NOMEM. */
 dcli_trace *dcli_trace_open(size_t bytes);
 /** NULL is accepted. */
 void dcli_trace_close(dcli_trace *trace);
-/** Number of events that so much memory holds. */
+/** Number of events for which this much memory has room. */
 int64_t dcli_trace_capacity(size_t bytes);
 /** Record an event; the oldest one is dropped if there is no room. */
 void dcli_trace_add(dcli_trace *trace, const dcli_trace_event *event);
-/** The number of a name, which is the first line of a text that is not blank, without leading blanks, cut after 95 bytes.
- *  The first thousand names get a number. @return 0: there are too many names, or the text is blank. */
+/** The number of a name: the first line of a text that is not blank, without leading blanks, cut after 95 bytes. Only
+ *  the first thousand names get a number. @return 0: there are more names, or the text is blank. */
 int16_t dcli_trace_name(dcli_trace *trace, const char *text);
 /** The text of a name; "" for 0 and for numbers that are not in use. Valid until dcli_trace_close(). */
 const char *dcli_trace_text(dcli_trace *trace, int name);
