@@ -64,8 +64,8 @@ dcl_status dcli_files_identify(int fd, const char *path, dcli_file_id *id_out);
 bool dcli_files_make_token(const char *path, char *token_path_out, char *token_out, dcli_file_id *id_out);
 
 /** Whether this process sees the file at token_path that another process made with `token`, and may use it. If so,
- *  remember the device number of its file system. Opens only files whose names are those of token files. Any error that
- *  it records may be ignored.
+ *  remember the device number of its file system. Opens only files whose names are those of token files. It may record
+ *  an error, which is to be ignored.
  *  @param id  the file's identity in the other process; the inode number must be the same here. */
 bool dcli_files_sees(dcli_files *files, const char *token_path, const char *token, const dcli_file_id *id);
 

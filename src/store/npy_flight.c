@@ -1,7 +1,7 @@
-/* store/npy_flight.c - several stretches of a file are read at a time, each by several threads, straight into slots.
+/* store/npy_flight.c - read several stretches of a file at a time, each by several threads, directly into slots.
  *
- * A slot gets either the whole stretch or, where little of it is needed, the needed runs one behind the other. The device
- * takes its pieces out of the slot. */
+ * A slot gets either the whole stretch or, if little of it is needed, only the needed runs, one after the other. The
+ * device copies its pieces out of the slot. */
 #include "store/npy_flight.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct dcli_npy_flight {
     dcli_npy_slab slab;
     bool sparse; /* the slot gets only the needed runs, not the whole stretch */
     dcli_slot *slot;
-    atomic_int failed; /* DCL_OK; the first part that fails sets it and says why */
+    atomic_int failed; /* DCL_OK, or the status of the first part that has failed; `problem` is its sentence */
     char problem[DCLI_ERROR_BYTES];
 };
 
@@ -30,7 +30,7 @@ static int64_t elements_of(const struct dcli_npy_flight *flight)
 
 /* ---- reading, by helpers ------------------------------------------------------------------------------------------ */
 
-/* Read `count` elements of the file, from number `from` of the stretch on, to number `to` of the slot. */
+/* Read `count` elements of the file: number `from` of the stretch becomes number `to` of the slot, and so on. */
 static dcl_status read_elements(const struct dcli_npy_flight *flight, int64_t to, int64_t from, int64_t count)
 {
     const dcli_npy_flights *flights = flight->flights;

@@ -1,5 +1,4 @@
-/* store/npy_flight.h - stretches of a file on their way to a device with memory of its own: helpers read them into
- * slots. */
+/* store/npy_flight.h - stretches of a file that helpers read into slots, for a device with memory of its own. */
 #ifndef DCLI_STORE_NPY_FLIGHT_H
 #define DCLI_STORE_NPY_FLIGHT_H
 
@@ -21,7 +20,7 @@ typedef struct dcli_npy_flights {
     int first, count;
 } dcli_npy_flights;
 
-/** Start to read what the part needs of a stretch. Waits for the oldest flight when all are under way. */
+/** Start to read what the part needs of a stretch. If all flights are in use, waits for the oldest. */
 dcl_status dcli_npy_take_off(dcli_npy_flights *flights, const dcli_npy_slab *slab);
 /** Wait until everything is read. What was read is copied to the device's memory, in order with launches, unless
  *  `status` is an error.
