@@ -64,7 +64,7 @@ static bool lie_alike(const dcli_work *work, const dcli_binding *x, const dcli_b
 }
 
 /* Find the accesses of a work that are gathered, as a set of bits; 0: the work does not gather, because some stage
- * cannot be gathered, or nothing needs it. */
+ * cannot be gathered, or no access needs to be. */
 static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
 {
     const dcli_body *body = body_of(gather);

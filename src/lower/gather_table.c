@@ -33,8 +33,8 @@ void dcli_gather_place(const dcli_traits *traits, dcli_lowered *lowered)
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
 
-/* The shapes of a launch's pieces, each stored once; rarely twice, because a new shape is compared only with the last
- * one of the same hash. */
+/* The shapes of a launch's pieces, without most duplicates: a shape is compared only with the last one of the same
+ * hash. */
 struct shapes {
     int64_t *shape, count; /* [count][DCLI_SHAPE_LONGS] */
     int64_t *of;           /* [pieces] number of each piece's shape */

@@ -78,8 +78,9 @@ bool dcli_group_is_dense(const dcli_gather *gather)
     return find_span(gather).elements <= gather->elements + gather->elements / 4 + 64;
 }
 
-/* Find the steps of a part's input that is packed without gaps, in the order of the loop axes or of the array's axes.
- * @param step_out  per loop axis; 0 on axes that the access does not depend on. @return number of elements. */
+/* Find the steps of a part's input that is packed without gaps, in the order of the loop axes (`by_loop`) or of the
+ * array's axes. @param step_out  per loop axis; 0 on axes that the access does not depend on. @return number of
+ * elements. */
 static int64_t pack_alone(const dcli_gather *gather, const dcli_gather_part *part, int a, bool by_loop,
                           int64_t step_out[])
 {

@@ -11,7 +11,7 @@ enum {
 }; /* how inputs are packed: in the order of the input's array,
                                                           or of the output */
 
-/** The product of counts: number of elements of a box. */
+/** Number of elements of a box: the product of its counts. */
 int64_t dcli_volume(int rank, const int64_t count[]);
 
 /* ---- properties that a part has from its work */
@@ -53,10 +53,10 @@ int dcli_group_orders(const dcli_gather *gather, const dcli_gather_part *part);
 
 /** Add a part to the current group. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_group_add(dcli_gather *gather, const dcli_gather_part *part);
-/** Whether the stretch of storage that contains the group's output has few elements of others between. */
+/** Whether few elements in the stretch of storage that contains the group's output are not of the group. */
 bool dcli_group_is_dense(const dcli_gather *gather);
 /** End the current group: compute its pieces and rows in gather->order, add it to a launch, and begin the next group.
- *  All its parts must bind alike.
+ *  All parts of the group must have the same bindings.
  *  @param slow_out  set to true if most elements would be copied one by one; then the group is dropped. NULL: add it in
  *                   any case. */
 dcl_status dcli_group_end(dcli_gather *gather, bool *slow_out);

@@ -18,8 +18,8 @@ static int64_t stage_offset(const dcli_plan *plan, const dcli_batch *batch, cons
            (int64_t)dcli_element_bytes(operation, plan->stage[stage].operand);
 }
 
-/* Find the stages that some work reads or writes which does not gather. @param wanted_out  [batch->stage_count] false
- * before */
+/* Find the stages that are read or written by some work that does not gather. @param wanted_out  [batch->stage_count]
+ * all false before the call. */
 static void find_wanted(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch, int accesses,
                         bool wanted_out[])
 {

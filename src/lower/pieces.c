@@ -106,8 +106,8 @@ static dcl_box footprint(const dcli_gather *gather, const dcli_gather_part *part
     return foot;
 }
 
-/* Add the elements of a stage's piece that a part reads. @param from  the piece of the stage. @param cut  those of its
- * elements, as a region of the node's part. @param first, by  as from footprint(). */
+/* Add the elements of a stage's piece that a part reads. @param from  the piece of the stage. @param cut  the elements
+ * of that piece which the part reads, as a region of the node's part. @param first, by  as from footprint(). */
 static dcl_status add_cut(dcli_gather *gather, const dcli_gather_part *part, int a, const dcli_piece *from,
                           const dcli_region *cut, const int64_t first[], const int64_t by[], const dcli_packed *packed)
 {

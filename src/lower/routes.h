@@ -10,8 +10,8 @@ dcli_route *dcli_routes_find(dcli_routes *routes, const dcli_traits *traits, con
                              const dcli_route *like);
 /** Add the transfer of a box to a route, given by its regions in both spaces. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_route_add(dcli_route *route, const dcli_region *to, const dcli_region *from);
-/** Join the transfers of each route into fewer ones of the same elements. On a device with memory of its own, each
- *  transfer costs a launch, so there even two alike are joined. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Join the transfers of each route into fewer ones of the same elements. On a device with memory of its own each
+ *  transfer costs a launch, so there even pairs of transfers are joined. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_routes_join(dcli_routes *routes, const dcli_traits *traits);
 void dcli_routes_free(dcli_routes *routes);
 /** Bytes of host memory that the routes take. */

@@ -117,8 +117,7 @@ static dcl_status put_row(dcli_launch *launch, int length, const int64_t row[])
     return DCL_OK;
 }
 
-/* The axis along which `next` follows a row; -1: none, or more than one, or the rows differ otherwise. All accesses and
- * indices of `next` then are those that the row would have if it were longer. */
+/* The axis along which `next` continues a row, so that one longer row can replace both; -1: there is none. */
 static int follows_along(const dcli_body *body, const int64_t row[], const int64_t next[])
 {
     int start = dcli_row_at(body, DCLI_ROW_START, 0), count = dcli_row_at(body, DCLI_ROW_COUNT, 0),
@@ -142,9 +141,9 @@ static int follows_along(const dcli_body *body, const int64_t row[], const int64
     return memcmp(expected, next, (size_t)length * sizeof next[0]) == 0 ? axis : -1;
 }
 
-/* Lengthen one of the launch's last rows by `next` if that follows it, as do the works of consecutive tiles: one row
- * takes no table of rows, and the borders of all tiles take one launch. The kernel must suit the longer row, too.
- * @return whether it does. */
+/* Lengthen one of the launch's last rows by `next`, if `next` continues it, as works of consecutive tiles do. Then a
+ * launch may need no table of rows, and the borders of all tiles take one launch. The kernel must suit the longer row,
+ * too. @return whether a row was lengthened. */
 static bool lengthen_row(const dcli_body *body, dcli_launch *launch, const int64_t next[])
 {
     enum { MOST_TRIED = 4 }; /* a tile has few borders */
