@@ -10,6 +10,7 @@
 #include <dcl/forall.h>
 #include <dcl/grain.h>
 #include <dcl/grid.h>
+#include <dcl/image.h>
 #include <dcl/local.h>
 #include <dcl/map.h>
 #include <dcl/remap.h>

@@ -17,7 +17,7 @@
     X(map_node_count) X(map_node) X(map_print) X(map_equal) X(map_locate) X(map_storage) X(map_describe_sized) \
     X(map_boxes) X(map_grains) X(map_tiles) \
     X(agile) X(array_release) X(grid_of) X(map_of) X(cluster_of) X(fill) X(write) X(read) X(swap) X(keep) \
-    X(wait_for) X(load_npy) X(save_npy) X(save_npy_order) \
+    X(wait_for) X(load_npy) X(save_npy) X(save_npy_order) X(save_image) \
     X(transpose) X(permute) X(slice) X(sub) X(shift) X(broadcast) X(reshape) X(flatten) X(reshape_copy) X(take) \
     X(remap) X(remap_with) X(copy) \
     X(call_run) X(forall_n) X(call_explain_sized) X(call_report) X(stats_sized) X(tiles) X(move)

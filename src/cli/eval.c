@@ -201,6 +201,16 @@ static char *waiting_path(const char *path)
     return waiting;
 }
 
+static dcl_status save_as(dcl_array *array, const cli_operand *operand, const cli_request *request, const char *path,
+                          bool fortran)
+{
+    if (!operand->image)
+        return dcl_save_npy_order(array, path, fortran);
+    dcl_image image = request->image;
+    image.format = strcmp(strrchr(operand->path, '.'), ".png") == 0 ? DCL_IMAGE_PNG : DCL_IMAGE_PGM;
+    return dcl_save_image(array, path, &image);
+}
+
 static int save_waiting(struct evaluation *evaluation, char *waiting[])
 {
     bool fortran = saves_fortran(evaluation->request);
@@ -210,7 +220,7 @@ static int save_waiting(struct evaluation *evaluation, char *waiting[])
             continue;
         cli_progress_say("saving %s", operand->name);
         waiting[n] = waiting_path(operand->path);
-        if (dcl_save_npy_order(evaluation->array[n], waiting[n], fortran) != DCL_OK)
+        if (save_as(evaluation->array[n], operand, evaluation->request, waiting[n], fortran) != DCL_OK)
             return cli_library_failed();
     }
     return CLI_OK;

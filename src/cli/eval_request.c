@@ -1,6 +1,8 @@
 /* cli/eval_request.c - parse the command line of eval. */
 #include "cli/eval_request.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/explained.h"
@@ -95,6 +97,33 @@ static int take_order(void *target, char *text)
     return CLI_OK;
 }
 
+static int take_bits(void *target, char *text)
+{
+    cli_request *request = target;
+    if (strcmp(text, "8") != 0 && strcmp(text, "16") != 0)
+        return cli_usage("eval", "--bits is '%s'; expected 8 or 16, the bits of a pixel", text);
+    request->image.bits = atoi(text);
+    request->image_given = true;
+    return CLI_OK;
+}
+
+static int take_grey(void *target, char *text)
+{
+    cli_request *request = target;
+    char *end, *last;
+    double black = strtod(text, &end), white = *end == ':' ? strtod(end + 1, &last) : NAN;
+    if (end == text || *end != ':' || last == end + 1 || *last != '\0' || !isfinite(black) || !isfinite(white) ||
+        black == white)
+        return cli_usage("eval",
+                         "--grey is '%s'; expected two different numbers BLACK:WHITE, the elements that are black and "
+                         "white, such as 0:1",
+                         text);
+    request->image.black = black;
+    request->image.white = white;
+    request->image_given = true;
+    return CLI_OK;
+}
+
 static int take_explain(void *target, char *text)
 {
     cli_request *request = target;
@@ -111,6 +140,8 @@ static const cli_option options[] = {
     {"json", NULL, CLI_FLAG, FIELD(json)},
     {"repeat", "N", CLI_INT, FIELD(repeat), 1, 1000000},
     {"order", "C|F", .take = take_order},
+    {"bits", "8|16", .take = take_bits},
+    {"grey", "BLACK:WHITE", .take = take_grey},
     {"workers", "W", CLI_TEXT, FIELD(workers)},
     {"keys", "DIR", CLI_TEXT, FIELD(keys)},
     {"trace", "FILE", CLI_TEXT, FIELD(trace)},

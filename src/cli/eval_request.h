@@ -19,6 +19,8 @@ typedef struct cli_request {
     bool explain, stats, json;
     int repeat;
     cli_file_order order;
+    bool image_given; /* --bits or --grey */
+    dcl_image image;
     /* Options --map, which are assigned to operands at the end: */
     const char *map; /* of all arrays without one of their own; NULL: the default */
     int map_count;

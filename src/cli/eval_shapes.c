@@ -43,6 +43,33 @@ static int use(const cli_request *request, const char *const names[], cli_operan
     return CLI_OK;
 }
 
+static int check_image_is_output(const cli_operand *operand)
+{
+    if (!operand->image || operand->access == DCL_ACCESS_OUT)
+        return CLI_OK;
+    return cli_fail(
+        "the body reads %s, but %s is a picture; pictures can only be written: expected a .npy file, or a body "
+        "that only assigns to %s",
+        operand->name, operand->path, operand->name);
+}
+
+/* Check that the outputs that are pictures can be ones, before the work is done. */
+static int check_images(const cli_request *request)
+{
+    bool any = false;
+    for (int n = 0; n < request->operand_count; n++) {
+        const cli_operand *operand = &request->operand[n];
+        any |= operand->image;
+        if (operand->image && dcl_image_check(&operand->grid, operand->path, &request->image) != DCL_OK)
+            return cli_library_failed();
+    }
+    if (request->image_given && !any)
+        return cli_fail(
+            "--bits and --grey are for pictures, but no array is saved as one; expected a file that ends in "
+            ".png or .pgm");
+    return CLI_OK;
+}
+
 static int check_values(const cli_request *request)
 {
     for (int n = 0; n < request->value_count; n++)
@@ -178,8 +205,11 @@ int cli_request_resolve(cli_request *request)
     for (int n = 0; n < request->operand_count; n++)
         names[n] = request->operand[n].name;
     int status = CLI_OK;
-    for (int n = 0; n < request->operand_count && status == CLI_OK; n++)
+    for (int n = 0; n < request->operand_count && status == CLI_OK; n++) {
         status = use(request, names, &request->operand[n]);
+        if (status == CLI_OK)
+            status = check_image_is_output(&request->operand[n]);
+    }
     if (status == CLI_OK)
         status = check_values(request);
     for (int n = 0; n < request->operand_count && status == CLI_OK; n++)
@@ -187,5 +217,7 @@ int cli_request_resolve(cli_request *request)
             status = inspect(&request->operand[n]);
     if (status == CLI_OK)
         status = check_outputs(request);
-    return status == CLI_OK ? infer(request, names) : status;
+    if (status == CLI_OK)
+        status = infer(request, names);
+    return status == CLI_OK ? check_images(request) : status;
 }

@@ -85,6 +85,7 @@ int cli_operand_parse(char *text, cli_operand *operand_out)
         return status;
     if (operand.path[0] == '\0')
         return cli_usage("eval", "%s has no file; expected %s=FILE.npy", operand.name, operand.name);
+    operand.image = ends_with(operand.path, ".png") || ends_with(operand.path, ".pgm");
     *operand_out = operand;
     return CLI_OK;
 }

@@ -15,6 +15,7 @@ typedef struct cli_operand {
     dcl_access access; /* found in the body */
     bool load;         /* the file is read before the body runs */
     bool fortran;      /* order of the input file */
+    bool image;        /* the file is a picture: its name ends in .png or .pgm */
 } cli_operand;
 
 /** Split "NAME=REST". @return REST, or NULL if the text does not begin with a name and "=". */

@@ -7,12 +7,14 @@
 
 #include <dcl/array.h>
 #include <dcl/forall.h>
+#include <dcl/image.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "fleet/guard.h"
 #include "fleet/worker_pool.h"
 #include "resmap/layout.h"
+#include "store/new_file.h"
 #include "worker/worker.h"
 #include "workqueue/operation.h"
 #include "workqueue/plan.h"
@@ -299,6 +301,9 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
  *  index is read: dcli_view_repeat(). */
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[]);
+/** Read a box as dcl_read() does, after its checks.
+ *  @param box  not empty. @param strides  steps in `target` along each axis. */
+dcl_status dcli_array_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]);
 /** Check that an array's contents have not failed.
  *  @param use  what the call is to do: "read".
  *  @return DCL_OK, or the array's error, recorded for this thread. */
@@ -413,6 +418,10 @@ void dcli_cluster_forget_files(dcl_cluster *cluster);
  *  dcli_npy_begin() has begun. Complete on return. */
 dcl_status dcli_stream_load(dcl_array *array, int fd, const char *path, const dcl_npy_info *info);
 dcl_status dcli_stream_save(dcl_array *array, int fd, const char *path, const dcl_npy_info *info);
+/** DCL_OK, or DCL_ERR_INVALID or DCL_ERR_FILE: the path is NULL or too long. @param expected  such as "a .npy file". */
+dcl_status dcli_file_check_path(const char *path, const char *expected);
+/** dcli_new_file_end() without the lock, so that other threads continue while the disk is written. */
+dcl_status dcli_file_end(dcl_cluster *cluster, dcli_new_file *file, int64_t bytes, dcl_status status);
 /** Begin an exclusive call: calls of other threads wait, even while the lock is released, until
  *  dcli_cluster_end_turn(). */
 void dcli_cluster_begin_turn(dcl_cluster *cluster);

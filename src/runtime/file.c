@@ -59,10 +59,10 @@ static dcl_status issue_and_wait(dcl_array *array, dcli_msg_operation *descripto
     return status == DCL_OK ? dcli_cluster_end_of(array->cluster, descriptor->number, false) : status;
 }
 
-static dcl_status check_path(const char *path)
+dcl_status dcli_file_check_path(const char *path, const char *expected)
 {
     if (path == NULL)
-        return DCLI_FAIL(DCL_ERR_INVALID, "path is NULL; expected the name of a .npy file");
+        return DCLI_FAIL(DCL_ERR_INVALID, "path is NULL; expected the name of %s", expected);
     if (strlen(path) + BESIDE_BYTES > DCLI_MOST_PATH)
         return DCLI_FAIL(DCL_ERR_FILE, "path has %zu bytes; expected at most %d; use a shorter name", strlen(path),
                          DCLI_MOST_PATH - BESIDE_BYTES);
@@ -119,7 +119,7 @@ static dcl_status load_file(dcl_array *array, int fd, const char *path)
 
 static dcl_status load(dcl_array *array, const char *path)
 {
-    dcl_status status = check_path(path);
+    dcl_status status = dcli_file_check_path(path, "a .npy file");
     int fd = status == DCL_OK ? dcli_files_open(&dcli_files_everywhere, path, false, NULL) : -1;
     if (fd < 0)
         return status == DCL_OK ? DCL_ERR_FILE : status;
@@ -161,8 +161,7 @@ static dcl_status choose_way(dcl_array *array, const char *absolute, bool fortra
     return status;
 }
 
-/* Finish a new file without the lock, so that other threads continue while the disk is written. */
-static dcl_status end_new_file(dcl_cluster *cluster, dcli_new_file *file, int64_t bytes, dcl_status status)
+dcl_status dcli_file_end(dcl_cluster *cluster, dcli_new_file *file, int64_t bytes, dcl_status status)
 {
     pthread_mutex_unlock(&cluster->lock);
     status = dcli_new_file_end(file, bytes, status);
@@ -211,7 +210,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
     bool direct = false;
     int64_t bytes = 0;
     dcli_new_file file;
-    dcl_status status = check_path(path);
+    dcl_status status = dcli_file_check_path(path, "a .npy file");
     if (status == DCL_OK)
         status = make_absolute(path, absolute);
     if (status == DCL_OK)
@@ -228,7 +227,7 @@ static dcl_status save(dcl_array *array, const char *path, bool fortran_order)
     status = save_beside(array, &file, fortran_order, direct, &bytes);
     if (status == DCL_OK)
         status = dcli_array_whole(array, "save"); /* the remaining nodes have saved their parts, a lost node has not */
-    status = end_new_file(array->cluster, &file, bytes, status);
+    status = dcli_file_end(array->cluster, &file, bytes, status);
     return status == DCL_OK ? dcli_storage_state_strayed(dcli_array_state(array), "the file was written") : status;
 }
 

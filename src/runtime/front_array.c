@@ -80,6 +80,8 @@ STATUS(load_npy, OPERATES, ARRAY(array), (dcl_array *array, const char *path), (
 STATUS(save_npy, OPERATES, ARRAY(array), (dcl_array *array, const char *path), (array, path))
 STATUS(save_npy_order, OPERATES, ARRAY(array), (dcl_array *array, const char *path, bool fortran_order),
        (array, path, fortran_order))
+STATUS(save_image, OPERATES, ARRAY(array), (dcl_array *array, const char *path, const dcl_image *image),
+       (array, path, image))
 /* clang-format on */
 
 /* ---- views -------------------------------------------------------------------------------------------------------- */

@@ -43,9 +43,9 @@ static dcl_status write_box(dcl_array *array, const dcl_box *box, const void *so
     return status == DCL_OK ? issue_transfer(array, DCLI_OP_WRITE, box, (void *)source, strides) : status;
 }
 
-/* Read a box. The elements are valid only if no node has failed to write them; such news may still be on its way, so it
- * is waited for. */
-static dcl_status read_box(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
+/* The elements are valid only if no node has failed to write them; such news may still be on its way, so it is waited
+ * for. */
+dcl_status dcli_array_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[])
 {
     dcl_status status = dcli_cluster_await_room(array->cluster);
     if (status != DCL_OK)
@@ -88,7 +88,7 @@ dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const in
     if (status == DCL_OK)
         status = dcli_array_usable(array, "read");
     if (status == DCL_OK && !dcli_box_is_empty(&checked))
-        status = read_box(array, &checked, target, steps);
+        status = dcli_array_read(array, &checked, target, steps);
     if (dcli_storage_state_failed(dcli_array_state(array)))
         status = dcli_array_usable(array, "read"); /* the array's error, with its cause */
     if (status == DCL_OK)

@@ -13,11 +13,13 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 import numpy
 
@@ -238,6 +240,29 @@ class Folder(unittest.TestCase):
         self.assertEqual(found.tobytes(), expected.tobytes(), name)
 
 
+def picture(bytes):
+    """The pixels and the comment of a PNG file in shades of grey. Source: ISO/IEC 15948."""
+    assert bytes[:8] == b"\x89PNG\r\n\x1a\n"
+    at, chunks = 8, {}
+    while at < len(bytes):
+        length, kind = struct.unpack(">I4s", bytes[at:at + 8])
+        assert struct.unpack(">I", bytes[at + 8 + length:at + 12 + length])[0] == zlib.crc32(bytes[at + 4:at + 8 + length])
+        chunks[kind] = chunks.get(kind, b"") + bytes[at + 8:at + 8 + length]
+        at += 12 + length
+    columns, rows, bits, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert colour == 0
+    data, step, pitch = zlib.decompress(chunks[b"IDAT"]), bits // 8, columns * bits // 8
+    image = numpy.zeros((rows + 1, pitch + step), numpy.uint8)  # with a row above and a pixel left of it
+    for r in range(rows):
+        how, line = data[r * (pitch + 1)], data[r * (pitch + 1) + 1:(r + 1) * (pitch + 1)]
+        for n in range(pitch):
+            left, up, corner = (int(v) for v in (image[r + 1, n], image[r, n + step], image[r, n]))
+            paeth = min((left, up, corner), key=lambda v: abs(left + up - corner - v))
+            add = (0, left, up, (left + up) // 2, paeth)[how]
+            image[r + 1, n + step] = (line[n] + add) & 255
+    return image[1:, step:].copy().view(">u%d" % step), chunks.get(b"tEXt", b"")
+
+
 SUM_TRANSPOSED = "C(i,j) = A(i,j) + B(j,i);"
 SCALED_SUM = "Y(i) = a*X(i) + Y(i);"
 
@@ -256,6 +281,24 @@ class Eval(Folder):
     def test_shape_and_type_are_given(self):
         self.good("C(i,j) = 10*i + j;", "C=c.npy:3x4:int16")
         self.same("c.npy", (10 * numpy.arange(3)[:, None] + numpy.arange(4)).astype(numpy.int16))
+
+    def test_pictures(self):
+        rows, columns = numpy.arange(30)[:, None], numpy.arange(41)
+        for arguments, name, expected, comment in (
+                ([], "c.png:30x41:uint8", 7 * rows + columns, b"black is 0, white is 255"),
+                ([], "c.png:30x41:uint16", 7 * rows + columns, b"black is 0, white is 65535"),
+                (["--bits", "16", "--grey", "1:-1.5"], "c.png:30x41:float",
+                 numpy.floor((1 - (7 * rows + columns)) / 2.5 * 65535 + 0.5), b"black is 1, white is -1.5"),
+                (["--workers", "local:2"], "c.png:30x41:int32",
+                 numpy.floor((7 * rows + columns) / 243 * 255 + 0.5), b"black is 0, white is 243")):
+            done = self.eval(*arguments, "C(i,j) = 7*i + j;", "C=" + name)
+            if "without libpng" in done.stderr:
+                self.skipTest(done.stderr)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            pixels, text = picture(pathlib.Path(self.path("c.png")).read_bytes())
+            self.assertTrue((pixels == numpy.clip(expected, 0, numpy.iinfo(pixels.dtype).max)).all(), name)
+            self.assertEqual(text, b"Comment\0" + comment)
+            self.assertEqual([name for name in os.listdir(self.folder) if not name.endswith((".npy", ".png"))], [])
 
     def test_type_alone_is_given(self):
         self.good("C(i) = A(i);", "A=n.npy", "C=c.npy:double")
@@ -587,6 +630,14 @@ WRONG = [
     # what, arguments, exit status, words of the message
     ("form of explaining", ["eval", "C(i) = 1;", "C=c.npy:10", "--explain=xml"], 2, ["--explain is 'xml'", "=json"]),
     ("no command", [], 2, ["no command"]),
+    ("picture as input", ["eval", COPY, "A=x.png", "C=c.npy"], 1, ["reads A", "x.png is a picture", "expected a .npy file"]),
+    ("picture read and written", ["eval", "C(i,j) = C(i,j) + 1;", "C=c.pgm:3x3"], 1, ["the body reads C"]),
+    ("picture of one axis", ["eval", "C(i) = 1;", "C=c.pgm:10"], 1, ["rank 1; expected 2"]),
+    ("grey of no picture", ["eval", COPY, *FILES, "--grey", "0:1"], 1, ["no array is saved as one"]),
+    ("grey that is none", ["eval", COPY, *FILES, "--grey", "1:1"], 2, ["--grey is '1:1'", "BLACK:WHITE"]),
+    ("grey without white", ["eval", COPY, *FILES, "--grey", "1"], 2, ["--grey is '1'"]),
+    ("grey not finite", ["eval", COPY, *FILES, "--grey", "0:inf"], 2, ["--grey is '0:inf'"]),
+    ("bits that are none", ["eval", COPY, *FILES, "--bits", "32"], 2, ["--bits is '32'; expected 8 or 16"]),
     ("unknown command", ["evaluate"], 2, ["'evaluate'", "nearest is eval"]),
     ("unknown help", ["help", "mps"], 2, ["'mps'", "maps"]),
     ("unknown option", ["eval", COPY, *FILES, "--stat"], 2, ["--stat is not known", "--stats"]),
