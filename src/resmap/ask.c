@@ -107,7 +107,7 @@ static dcl_status locate_anew(const dcl_map *map, const dcl_grid *grid, bool com
     return status;
 }
 
-/* Whether an index lies in the grid. For an index before the origin the unsigned difference wraps around, and exceeds every
+/* Whether an index lies in the grid. If it is before the origin, the unsigned difference wraps around and exceeds every
  * extent. */
 static bool is_inside(const dcl_grid *grid, const int64_t index[])
 {

@@ -68,7 +68,7 @@ static struct grain grain_of(const dcli_layout *layout, int d)
     return grain;
 }
 
-/* The block of an index along the axis: its number. @param end_out  the first index after that block. */
+/* The number along this axis of the block that contains an index. @param end_out  the first index after that block. */
 static int64_t block_at(const struct grain *grain, int64_t index, int64_t *end_out)
 {
     int64_t longer = grain->more * (grain->run + 1), number, start, length = grain->run;

@@ -77,8 +77,8 @@ void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *no
 struct dealing {
     const dcli_layout *layout;
     int node;
-    const int64_t *lo, *hi; /* per axis, only pieces with lo[d] <= p[d] < hi[d] are visited; p is a piece's position
-                               in the grid of pieces */
+    const int64_t *lo, *hi; /* per axis, only pieces with lo[d] <= p[d] < hi[d] are visited, where p is a piece's
+                               position in the grid of pieces */
     dcli_walk *walk;        /* receives the regions; NULL: only `elements` is counted */
     int64_t elements;
     int64_t box_lo[DCL_MAX_RANK], box_hi[DCL_MAX_RANK];        /* the box of pieces that is being dealt, as positions */
@@ -233,8 +233,8 @@ static bool deal_looked_at(struct dealing *dealing, int level, int64_t number, i
     return true;
 }
 
-/* Emit hashed pieces of a single element in slots first .. last - 1. There are many, so they are emitted without
- * lanes. */
+/* Emit pieces of a single element that are dealt by hash, in slots first .. last - 1. There are many, so they are
+ * emitted without lanes. */
 static void deal_hashed_elements(struct dealing *dealing, int64_t first, int64_t last)
 {
     const dcli_layout *layout = dealing->layout;

@@ -212,7 +212,8 @@ dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box,
     return status;
 }
 
-/* Number of consecutive indices along axis d that belong to one place; of runs of different lengths the average. */
+/* Number of consecutive indices along axis d that belong to one place; if runs have different lengths, their
+ * average. */
 static int64_t together(const dcli_layout *layout, int d)
 {
     const dcli_division *division = &layout->division[d];

@@ -50,7 +50,7 @@ typedef struct dcli_map_rule {
     int block_rank, tile_rank;
     int64_t block[DCL_MAX_RANK], tile[DCL_MAX_RANK];
     int64_t tile_bytes, block_bytes; /* bytes of a tile and of a block if no grain is given */
-    int64_t small_bytes;             /* a grid with fewer bytes is stored completely at place 0; 0: never */
+    int64_t small_bytes;             /* a grid with fewer bytes is stored completely at place 0; 0: no grid is */
     /* Strided maps: along each axis only every every[d]-th index, from the origin on, is stored; all fields above then
      * describe the grid of stored elements. every_rank 0: all indices are stored. Not with BOXES. */
     int every_rank;
@@ -109,7 +109,7 @@ struct dcl_map {
     int references; /* number of references; atomic */
     dcl_cluster *cluster;
     dcli_map_rule rule;
-    dcli_bound_layout *bound; /* atomic: list of cached layouts, of a few grids for which the map was queried */
+    dcli_bound_layout *bound; /* atomic: list of the layouts of a few grids for which the map was queried */
 };
 
 /** How one axis is divided in a per-axis layout, in elements from the grid's origin. In a regular division, run k
@@ -118,8 +118,8 @@ struct dcl_map {
 typedef struct dcli_division {
     int64_t run;  /* elements of a run, >= 1 (the last may be cut by the grid) */
     int64_t more; /* number of runs with one element more; 0: all runs are alike */
-    int64_t even; /* all runs alike: `even`: elements of each coordinate in complete rounds of runs; `fill_value`:
-                     elements of the last, incomplete round */
+    int64_t even; /* if all runs are alike: `even`: elements that each coordinate has in complete rounds of runs;
+                     `remainder`: elements of the last, incomplete round */
     int64_t remainder;
     int nodes;                               /* number of coordinates along the axis */
     int used;                                /* number of coordinates that own something: the first ones */
@@ -215,7 +215,7 @@ bool dcli_map_rule_lists(const dcli_map_rule *rule, int first, int count);
 void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes);
 /** The node at a place; 0 <= place < node_count. */
 int dcli_map_rule_node(const dcli_map_rule *rule, int place);
-/** The place of a node; -1: it is not in the list. Any number is accepted. */
+/** The place of a node; -1: the map does not list it. Any number is accepted for the node. */
 int dcli_map_rule_place(const dcli_map_rule *rule, int node);
 
 /** Arrange nodes: choose how many coordinates each axis gets. Divided axes get numbers as equal as possible, larger
@@ -234,17 +234,17 @@ void dcli_layout_release(const dcli_layout *layout);
  *  grains may differ. */
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b);
 
-/** Average number of a node's elements that are contiguous in a file of the whole grid. It is a lower bound, except
- *  that runs which the edge of the grid cuts count as whole. @param fortran_order  the file has the first axis
- *  fastest. */
+/** Number of a node's elements that are contiguous in a file of the whole grid, on average. It is a lower bound,
+ *  except that runs which the edge of the grid cuts count as whole. @param fortran_order  the file has the first
+ *  axis fastest. */
 int64_t dcli_layout_run(const dcli_layout *layout, bool fortran_order);
 
 /** Reshape: the layout of a grid with another shape and as many elements of the same type, in which element n in
  *  row-major order has the same node and offset as element n of this one.
  *  @param layout_out  as of dcli_layout_bind().
  *  @return DCL_OK; DCL_ERR_INVALID (the grid, another number of elements); DCL_ERR_UNSUPPORTED, with the
- *          reason: elements would have to move, over these nodes or over another number of them, or the map is a list or
- *          has copies; DCL_ERR_NOMEM. */
+ *          reason: elements would have to move, over these nodes or over another number of them, or the map lists
+ *          owners or boxes, or is replicated; DCL_ERR_NOMEM. */
 dcl_status dcli_layout_reshape(const dcli_layout *layout, const dcl_grid *grid, dcli_layout *layout_out);
 
 /** The node at a place of a layout's map: dcli_map_rule_node(). */
@@ -259,7 +259,7 @@ static inline int dcli_layout_place(const dcli_layout *layout, int node)
     return dcli_map_rule_place(&layout->rule, node);
 }
 
-/** Whether a node keeps the elements of arrays with this map that it has read, as replicas. */
+/** Whether a node retains, as replicas, the elements of arrays with this map that it has read. */
 static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
 {
     int place = layout->rule.copies > 0 ? dcli_layout_place(layout, node) : -1;
@@ -297,13 +297,14 @@ dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_bo
  *  times that if an element is found. */
 dcl_status dcli_layout_first_hole(const dcli_layout *layout, const dcl_box *box, bool *found_out, int64_t index_out[]);
 
-/** A growing set of node numbers, ascending. Start with {0}; free with dcli_node_list_free(). */
+/** A growing set of node numbers, or of other small numbers, ascending. Start with {0}; free with
+ *  dcli_node_list_free(). */
 typedef struct dcli_node_list {
     int *node; /* [count] */
     int64_t count, capacity;
 } dcli_node_list;
 
-/** Add a node; nothing changes if it is listed already. Cost: O(log count), and a copy of the larger numbers. @return
+/** Add a node; nothing changes if it is listed already. Cost: O(log count), and moving the larger numbers. @return
  *  DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_node_list_add(dcli_node_list *list, int node);
 /** Remove the entry at an index; remove a node, if it is listed. */
@@ -314,7 +315,8 @@ void dcli_node_list_free(dcli_node_list *list);
 
 /** Find the nodes that own elements of `query`; they replace the contents of the list. @return DCL_OK or DCL_ERR_NOMEM.
  *  Cost: per-axis maps: the number of owners, or of runs on irregular axes; maps of boxes: of boxes that the query
- *  meets; dealt maps: of pieces that it meets, and not more than a multiple of the number of nodes. */
+ *  meets; dealt maps: of pieces that it meets, and not more than a multiple of the number of nodes. If owners are not
+ *  found in ascending order (hashed maps, boxes, irregular axes), each is inserted as by dcli_node_list_add(). */
 dcl_status dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *owners_out);
 
 /** Whether no box of a node's elements has a stride along axis d, however the elements are grouped into boxes. A "no"

@@ -148,7 +148,7 @@ static dcl_status fill_values(const dcli_layout *from, const dcli_layout *to, in
     return status;
 }
 
-/* Shift all values right if their sums could overflow. The lost bits change the assignment only slightly. */
+/* Shift all values to the right if their sums could overflow. The lost bits can make the assignment slightly worse. */
 static void limit_values(size_t count, int64_t value[])
 {
     int64_t most = 0;
@@ -169,7 +169,7 @@ static bool is_better(int n, const int64_t value[], const int job[])
     return gain > 0;
 }
 
-/* Put the nodes of the rule into the assigned order. If that takes too many ranges, the rule stays as it is. */
+/* Put the nodes of the rule into the assigned order. If that needs too many ranges, the rule stays as it is. */
 static void reorder(const dcli_layout *to, const int job[], dcli_map_rule *rule)
 {
     dcli_map_rule ordered = *rule;

@@ -339,7 +339,8 @@ dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
     return status != DCL_OK ? status : check_grains(rule);
 }
 
-/* The smallest divisor of n above `after`; 0: none. Divisors above the square root are found by their cofactors. */
+/* The smallest divisor of n that is larger than `after`; 0: none. Divisors above the square root are found by their
+ * cofactors. */
 static int next_divisor(int n, int after)
 {
     int64_t d = after + 1;
