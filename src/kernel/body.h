@@ -71,8 +71,7 @@ typedef struct dcli_body {
     bool blind; /* indices are used in affine subscripts only, so what is computed does not depend on the index */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
-    bool tile_kernel; /* this is not a loop body but a tile kernel: its text is what a work-item runs; see
-                         kernel/tile_kernel.h */
+    bool tile_kernel; /* a tile kernel, not a loop body: its text is what a work-item runs; see kernel/tile_kernel.h */
     dcli_items items; /* tile kernels: the work-items that run it */
     struct dcli_body_inside *inside; /* tokens and subscript expressions, for the kernel room only */
 } dcli_body;
@@ -130,26 +129,29 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
 /** Generate the program: complete OpenCL C with these kernels.
  *
  *  Kernel arguments, in this order:
- *    - one `__global T *` per access, in the order of body->access (already includes no offset: the row has it);
+ *    - one `__global T *` per access, in the order of body->access, without an offset: the row has it;
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
- *    - CPU: `__global const long *table` of rows of dcli_row_length() longs, `ulong at`: if not 0, the address of that table
- *      in its place, `long rows`: any number of work-items share them; dcl_gathered and dcl_straight: what kernel/gather.h says;
- *      GPU: `dcl_row row`, a struct of dcli_row_length() longs by value; `__global const long *table` of dcli_row_own() longs
- *      per row, `uint first, rows, each`: where `each` is 0 the row is run, else `rows` rows that have their own numbers in
- *      the table, from number `first` on, by `each` work-items along dimension 2 each. dcl_one has the row only, and then
- *      dcl_unit needs `each` > 0;
- *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access number,
- *      [2..] the subscripts of the first read outside.
+ *    - CPU: `__global const long *table` of rows of dcli_row_length() longs; `ulong at`: if not 0, the table is at this
+ *      address instead; `long rows`: their number; any number of work-items share them; dcl_gathered and dcl_straight:
+ *      as in kernel/gather.h;
+ *    - GPU: `dcl_row row`, a struct of dcli_row_length() longs by value; dcl_one has no more arguments for rows, the
+ *      others: `__global const long *table` of dcli_row_own() longs per row, and `uint first, rows, each`. If `each` is 0,
+ *      `row` is run; otherwise `rows` rows whose own numbers are in the table, from number `first` on, each by `each`
+ *      work-items along dimension 2. If there is a dcl_one, `each` of dcl_unit must not be 0;
+ *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access
+ *      number, [2..] the subscripts of the first access outside.
  *
  *  A row consists of fields (dcli_row_field). Where an element of an access lies:
  *    AFFINE: element t of the box at offset + sum t[m] * step[m];
- *    others: element e (indices) at offset + sum (e[d] - low[d]) * step[d] when 0 <= e[d] - low[d] < extent[d], else it is
- *            reported and 0; HALO, CROSS: e lies within width[d] of the same index, else it is reported and 0;
- *            BOX, FUNCTION: read e[d] - low[d] above as divided by width[d], without a rest;
- *            ROWS, COLUMNS: the index that counts is that of the loop, else it is reported and 0.
+ *    others: element e (indices) at offset + sum (e[d] - low[d]) * step[d] when 0 <= e[d] - low[d] < extent[d], else the
+ *            access is reported and reads 0; HALO, CROSS: also if e lies farther than width[d] from the loop's index;
+ *            CROSS: also if more than one index differs from the loop's;
+ *            BOX, FUNCTION: e[d] - low[d] above is divided by width[d], and also reported if there is a remainder;
+ *            ROWS, COLUMNS: also if the index that the declaration fixes is not that of the loop.
  *
  *  @param watched  dcl_checked also checks where outputs are written; a write outside is reported and lost.
- *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers (#line).
+ *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers
+ *  (#line).
  *  @return the text, freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
 /** Whether the program for a GPU has dcl_one, unless it is watched: then only dcl_checked is launched. */
@@ -239,7 +241,7 @@ typedef struct dcli_launch_size {
     int dimensions; /* number of dimensions of the launch, 1..3 */
     size_t global[3], local[3];
     int64_t rows;  /* rows that the launch runs: fewer than asked for if no launch can have so many */
-    uint32_t each; /* the kernel's argument of this name */
+    uint32_t each; /* the kernel's argument `each` */
 } dcli_launch_size;
 
 /** GPU: find the size of a launch for rows of one shape; it may run fewer rows than given. @param count  [space_rank]

@@ -121,8 +121,8 @@ static void emit_checker_arguments(dcli_text *out, const dcli_body *body, int a)
     emit_each(out, rank, "const long dcl_e");
 }
 
-/* Emit dcl_q<d>: the position of an index in a range of indices that may have gaps. Few have, so that the division is
- * mostly avoided. */
+/* Emit dcl_q<d>: the position of an index in a range of indices that may have gaps. The division is avoided if there
+ * are none, the usual case. */
 static void emit_places(dcli_text *out, int rank)
 {
     for (int d = 0; d < rank; d++)

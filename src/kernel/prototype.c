@@ -12,7 +12,7 @@
 
 enum { DEEPEST = 300, MOST_DECLARED = 1000 };
 
-/* The state of the statement that is being read at one level of braces; each { opens a new level. */
+/* The state of the statement that is being parsed at one level of braces; each { opens a new level. */
 struct level {
     int64_t first;    /* index of the statement's first word */
     bool starts;      /* the statement has not begun: the next word is its first */

@@ -250,9 +250,9 @@ static void find_row(dcli_text *out, bool barriers, int count)
                   count);
 }
 
-/* Emit a work-item's row: its own numbers, as dcl_o<index in the row>, and where in dimension 2 the work-item begins and
- * how far its next step is. In dcl_one the row is an argument; if there is a dcl_one, dcl_unit has it in the table;
- * other kernels have either. */
+/* Emit a work-item's row: its own numbers, as dcl_o<index in the row>, and where in dimension 2 the work-item begins
+ * and how far its next step is. In dcl_one the row is an argument; if there is a dcl_one, dcl_unit reads own numbers
+ * from the table only; other kernels can do either. */
 static void open_row(dcli_text *out, const dcli_body *body, dcli_variant variant, bool barriers)
 {
     int at[dcli_row_length(body)], count = dcli_row_own(body, at);
