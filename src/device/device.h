@@ -95,15 +95,15 @@ typedef struct dcli_memory_place {
  *  dcli_device_reads_peers() is false. */
 bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_out);
 /** Import memory of another GPU, so that kernels of this device read it over the link between the two GPUs. The object
- *  keeps that memory in existence, even if its owner frees it meanwhile. Commands of the two devices are not ordered with
- *  each other. All pieces are imported once for all places in them, and stay imported until dcli_device_end_imports() was
- *  called and the last such object was released. @param place  of the other
- *  device; the descriptors are borrowed.
+ *  keeps that memory allocated, even if its owner frees it meanwhile. Commands of the two devices are not ordered with
+ *  each other. All pieces are imported once for all places in them, and stay imported until dcli_device_end_imports()
+ *  was called and the last such object was released.
+ *  @param place  of the other device; the descriptors are borrowed.
  *  @return DCL_OK, DCL_ERR_NOMEM, DCL_ERR_DEVICE, DCL_ERR_UNSUPPORTED; DCL_ERR_PROTOCOL: the place does not lie in the
  *          memory that was imported with this number. */
 dcl_status dcli_memory_import(dcli_device *device, const dcli_memory_place *place, size_t bytes,
                               dcli_memory **memory_out);
-/** End the import of memory that the other device has freed; if objects still use it, with the last of them.
+/** End the import of memory that the other device has freed. If objects still use it, it ends with the last of them.
  *  @param number  number of its first allocation; 0: all memory of this owner. */
 void dcli_device_end_imports(dcli_device *device, int owner, int64_t number);
 /** Whether a memory was imported from this place. The descriptor is not compared: numbers are never used twice. */
@@ -146,16 +146,17 @@ dcli_memory *dcli_slot_memory(dcli_slot *slot);
 /** Start copying the first `bytes` of the slot's host memory to memory of the device (which may be the slot's), or in
  *  the other direction. In order with launches, copies and fills that use that memory. */
 dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes);
-/** Rows of equal length in a memory and in host memory, in bytes: where the first one begins, and how far the next. */
+/** Rows of equal length, in a memory and in host memory: on each side the position of the first one and the distance to
+ *  the next, in bytes. */
 typedef struct dcli_crossing_rows {
     size_t rows, row_bytes, memory_at, memory_pitch, host_at, host_pitch;
 } dcli_crossing_rows;
 /** Whether such rows can cross between a memory and the host in one command, without scratch memory. */
 bool dcli_slot_takes_rows(const dcli_memory *memory, const dcli_crossing_rows *crossing);
-/** Start rows on their way from host memory, such as the slot's, into a memory. For dcli_slot_takes_rows() only. */
+/** Start copying rows from host memory, such as the slot's, to a memory. For dcli_slot_takes_rows() only. */
 dcl_status dcli_slot_send_rows(dcli_slot *slot, const void *host, dcli_memory *target,
                                const dcli_crossing_rows *crossing);
-/** Start rows on their way from a memory to the slot. For dcli_slot_takes_rows() only. */
+/** Start copying rows from a memory to the slot. For dcli_slot_takes_rows() only. */
 dcl_status dcli_slot_fetch_rows(dcli_slot *slot, dcli_memory *source, const dcli_crossing_rows *crossing);
 /** As dcli_slot_send(), but from other host memory, such as a slot of another device: it must not change until the slot
  *  is complete. */
@@ -168,7 +169,7 @@ bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out);
 /** Wait until all commands that use the slot are complete. @return their result. */
 dcl_status dcli_slot_finish(dcli_slot *slot);
 /** Whether so much of the ring is in use that nothing should be started that needs slots. False if no command runs and
- *  no slot is held, except lent ones. */
+ *  no slot is held, apart from lent ones. */
 bool dcli_slots_are_short(dcli_device *device);
 /** Wait until dcli_slots_are_short() is false. Does not wait for slots that are held. */
 void dcli_slots_await(dcli_device *device);
@@ -257,16 +258,17 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
 void dcli_device_reads(dcli_memory *memory);
 /** Submit the launches to the device. Does not wait. */
 dcl_status dcli_device_flush(dcli_device *device);
-/** The first: ticket of the last command (launch, copy, fill or transfer). The second: the ticket up to which all
- *  launches, fills and copies that do not touch slots are known to be complete (asks the driver; does not wait). */
+/** Ticket of the last command (launch, copy, fill or transfer). */
 uint64_t dcli_device_launched(const dcli_device *device);
+/** Ticket up to which all launches, fills and copies that do not touch slots are known to be complete. Asks the driver;
+ *  does not wait. */
 uint64_t dcli_device_retired(dcli_device *device);
 /** Whether all commands up to `ticket` that change the device's memory are complete; *status_out then tells their
  *  result. Asks the driver; does not wait. */
 bool dcli_device_is_complete(dcli_device *device, uint64_t ticket, dcl_status *status_out);
-/** The first: as above, but only for transfers from host memory. The second: for these and for the copies out of slots'
- *  scratch memory. */
+/** As dcli_device_is_complete(), but only for transfers from host memory. */
 bool dcli_device_has_taken(dcli_device *device, uint64_t ticket, dcl_status *status_out);
+/** As dcli_device_has_taken(), and also for copies out of slots' scratch memory. */
 bool dcli_device_has_unpacked(dcli_device *device, uint64_t ticket, dcl_status *status_out);
 /** Result of the commands up to `ticket`, which are complete. */
 dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket);

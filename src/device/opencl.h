@@ -159,10 +159,10 @@ struct dcli_device {
     int64_t measured_ns;     /* total time of timed launches that are complete */
     dcli_timed_fn *timed_fn; /* NULL: nobody is told the times of launches */
     void *timed_user;
-    int64_t clock_offset_ns;   /* an upper bound of the host's clock less the device's, */
-    int64_t clock_compared_ns; /* at that time of the host; 0: they were not compared */
-    int64_t clock_ended_ns;    /* end of the command by which they were last compared, by the device's clock */
-    int comparisons_left;      /* launches by which the clocks are to be compared next */
+    int64_t clock_offset_ns; /* least known upper bound of the host's clock minus the device's, at clock_compared_ns */
+    int64_t clock_compared_ns; /* the host's time of the last comparison; 0: there was none */
+    int64_t clock_ended_ns;    /* end of the command by which the clocks were last compared, by the device's clock */
+    int comparisons_left;      /* number of launches by which the clocks are still to be compared */
     cl_int failure;            /* error code of the first failed command; 0: none */
     uint64_t failed_ticket;
     const char *failed_call; /* static storage */

@@ -401,7 +401,7 @@ static dcl_status begin_crossing(dcli_direction direction, const dcli_memory *me
     return dcli_after_find(memory->device, direction, after_out);
 }
 
-/* Record a command of a slot that moved elements between `host` and a memory, or did not begin. */
+/* Record a command that copies elements between `host` and a memory for a slot, or that could not be enqueued. */
 static dcl_status end_crossing(dcli_slot *slot, const void *host, dcli_direction direction, dcli_memory *memory,
                                const char *call, cl_int code, cl_event event)
 {
@@ -416,7 +416,7 @@ static dcl_status end_crossing(dcli_slot *slot, const void *host, dcli_direction
     return DCL_OK;
 }
 
-/* Start bytes at `host` on their way into one buffer of `memory`, or out of it. */
+/* Start copying bytes between `host` and one buffer of `memory`. */
 static dcl_status cross_buffer(dcli_slot *slot, char *host, dcli_direction direction, dcli_memory *memory,
                                cl_mem buffer, size_t at, size_t bytes)
 {
@@ -435,8 +435,7 @@ static dcl_status cross_buffer(dcli_slot *slot, char *host, dcli_direction direc
                         event);
 }
 
-/* Start bytes at `host` on their way into a memory, or out of it, with a command for each of its buffers that the range
- * touches. */
+/* Start copying bytes between `host` and a memory, by a command for each of its buffers that the range touches. */
 static dcl_status cross(dcli_slot *slot, dcli_direction direction, char *host, dcli_memory *memory, size_t offset_bytes,
                         size_t bytes)
 {

@@ -193,8 +193,8 @@ uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const ch
     return queue->last;
 }
 
-/* Whether elements have left the device not long ago: then they probably will again, and what takes them will have to wait for
- * the last launch that wrote them, not for one behind it that happens to have an event. */
+/* Whether elements have left the device recently. Then they probably will again, and the commands that copy them out
+ * must wait for the event of a launch: without an event of the launch that wrote them, for that of a later one. */
 static bool exports(const dcli_device *device)
 {
     const dcli_queue *pack = &device->queue[DCLI_PACK], *out = &device->queue[DCLI_OUT];
