@@ -33,7 +33,8 @@ struct dcli_printer {
     int64_t dropped;
     int64_t put, done;                     /* number of lines queued, and of lines shown */
     int64_t stuck_at;                      /* value of `done` when a flush timed out; -1: none has */
-    bool has_thread, ended, stop, is_left; /* is_left: the printer was abandoned to its thread */
+    bool has_thread, ended, stop, is_left; /* is_left: the printer was closed while its thread hung, and the thread
+                                              frees it */
 };
 
 static void free_printer(dcli_printer *printer)

@@ -39,8 +39,8 @@ dcl_status dcli_process_prepare(dcli_process *process_out);
 
 /** Whether the process has ended; does not wait. */
 bool dcli_process_has_ended(dcli_process *process);
-/** Look at the process's beats: whether they have not changed for `silence_ms`. A new process has at least 10 s. One
- *  look counts for at most half a second, so that time in which everything was stopped does not count. */
+/** Check whether the process's beats have not changed for `silence_ms`. A new process has at least 10 s. One check
+ *  counts for at most half a second, so that time in which everything was stopped does not count. */
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms);
 /** Describe how it ended, as part of a sentence: "was killed by signal 11 (SIGSEGV) while it ran `C(i,j) = ...`". */
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity);

@@ -25,7 +25,7 @@ typedef struct dcli_child {
     int control; /* our end of the socket to it; -1: closed */
     dcli_output output;
     dcli_token_bucket log_bytes; /* rate limit of its lines in the worker's log */
-    int64_t due;                 /* bytes of its output to send before the client's `flush` is answered */
+    int64_t due;                 /* bytes of its output that must be sent before the client's `flush` is answered */
     bool answered, gone;
     dcli_wire_answer answer;
 } dcli_child;
@@ -98,7 +98,7 @@ void dcli_supervisor_drop_cache(dcli_supervisor *supervisor);
 
 /* ---- supervisor_output.c */
 
-/** Read what the processes have printed, and send some of it if the client has taken the last message. */
+/** Read what the processes have printed, and send some of it if the client has acknowledged the last message. */
 void dcli_supervisor_pass_output(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms);
 /** Handle SHOWN. @return DCL_ERR_PROTOCOL, without a sentence: it names a message that was not sent. */
 dcl_status dcli_supervisor_shown(const dcli_supervisor *supervisor, dcli_supervised *session,

@@ -64,7 +64,7 @@ bool dcli_worker_pool_show_printed(dcli_worker_pool *pool, int milliseconds);
 
 /** Start or call more workers. They get the numbers from dcli_worker_pool_nodes() on. The host's worker receives their
  *  device descriptions.
- *  @param first_out, count_out  their numbers; on failure the numbers that were used up, 0 if nothing was started.
+ *  @param first_out, count_out  their numbers; on failure the numbers that were used up; count 0: nothing was started.
  *  @return as dcli_worker_pool_open(). One thread at a time. */
 dcl_status dcli_worker_pool_add(dcli_worker_pool *pool, dcli_worker *host, const char *workers, int *first_out,
                                 int *count_out);

@@ -37,7 +37,8 @@ typedef struct dcli_member {
     bool heard, lost;
     uint8_t can;                    /* dcli_ability; once heard */
     bool introduced;                /* the others know of it */
-    bool dismissed;                 /* lost and reported: its process must end; then the member can be forgotten */
+    bool dismissed;                 /* it was lost, which was reported: its process must end; then the member can be
+                                       forgotten */
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */
     dcl_status refusal_status;
     dcli_process process; /* local: its process */
@@ -46,7 +47,7 @@ typedef struct dcli_member {
     int *introduction; /* local node that joins late: [capacity] sockets of the links to it, to be sent to the other
                           nodes; NULL: none */
     int call, place;   /* tcp: number of its listener, and of the process there */
-    bool kill_due;     /* tcp: the listener has to be told to end it */
+    bool kill_due;     /* tcp: its listener has still to be told to end it */
     char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
     char word_key[DCLI_KEY_HEX]; /* tcp: key by which the node verifies the program's messages that other nodes
                                     forward to it */
