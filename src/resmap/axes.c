@@ -215,7 +215,7 @@ static dcl_status list_places(const dcli_layout *layout, const dcl_box *query, i
                               dcli_node_list *places)
 {
     if (d == layout->grid.rank)
-        return dcli_node_list_add(places, (int)place);
+        return dcli_places_append(places, (int)place);
     const dcli_division *division = &layout->division[d];
     if (division->runs > 0)
         return list_runs(layout, query, d, place, places);

@@ -165,7 +165,7 @@ static bool list_owner(void *user, int64_t number)
     struct listing *listing = user;
     dcl_box box = dcli_boxes_box(listing->layout, number), common;
     if (dcli_box_intersect(&box, listing->query, &common))
-        listing->status = dcli_node_list_add(listing->places, (int)listing->layout->boxes.place[number]);
+        listing->status = dcli_places_append(listing->places, (int)listing->layout->boxes.place[number]);
     return listing->status == DCL_OK;
 }
 

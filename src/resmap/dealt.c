@@ -368,7 +368,7 @@ static dcl_status list_pieces(const dcli_layout *layout, const dcl_box *query, i
     if (d == layout->grid.rank) {
         int64_t slot;
         int owner = dcli_piece_owner(layout, number, &slot);
-        return owner >= 0 ? dcli_node_list_add(places, owner) : DCL_OK;
+        return owner >= 0 ? dcli_places_append(places, owner) : DCL_OK;
     }
     int64_t piece = layout->rule.piece[d], stride = query->stride[d];
     int64_t last = query->start[d] + (query->count[d] - 1) * stride;
@@ -397,7 +397,7 @@ dcl_status dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, dc
         dcli_walk walk = {.layout = layout, .query = *query};
         dcli_dealt_walk(&walk, place, 0, dcli_dealt_slots(layout, place));
         if (walk.found)
-            status = dcli_node_list_add(places_out, place);
+            status = dcli_places_append(places_out, place);
     }
     return status;
 }

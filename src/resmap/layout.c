@@ -149,6 +149,7 @@ dcl_status dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, d
     dcl_status status = layout->kind == DCLI_MAP_AXES    ? dcli_axes_owners(layout, &moved, owners_out)
                         : layout->kind == DCLI_MAP_DEALT ? dcli_dealt_owners(layout, &moved, owners_out)
                                                          : dcli_boxes_owners(layout, &moved, owners_out);
+    dcli_places_sort(owners_out);
     dcli_nodes_convert(&layout->rule, owners_out);
     return status;
 }

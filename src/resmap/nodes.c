@@ -202,6 +202,35 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void dcli_places_sort(dcli_node_list *list)
+{
+    bool rising = true;
+    int64_t kept = 0;
+    for (int64_t n = 1; n < list->count && rising; n++)
+        rising = list->node[n] > list->node[n - 1];
+    if (rising)
+        return;
+    qsort(list->node, (size_t)list->count, sizeof *list->node, by_number);
+    for (int64_t n = 0; n < list->count; n++)
+        if (kept == 0 || list->node[n] != list->node[kept - 1])
+            list->node[kept++] = list->node[n];
+    list->count = kept;
+}
+
+dcl_status dcli_places_append(dcli_node_list *list, int place)
+{
+    if (list->count > 0 && list->node[list->count - 1] == place)
+        return DCL_OK;
+    if (list->count == list->capacity) {
+        dcli_places_sort(list);
+        if (list->count >= list->capacity / 2 && /* else enough is free until the next time */
+            dcli_reserve(&list->node, list->capacity, 1, &list->capacity, sizeof *list->node) != 0)
+            return DCL_ERR_NOMEM;
+    }
+    list->node[list->count++] = place;
+    return DCL_OK;
+}
+
 void dcli_nodes_convert(const dcli_map_rule *rule, dcli_node_list *list)
 {
     bool rising = true;
