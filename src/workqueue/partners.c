@@ -7,6 +7,7 @@
 #include "resmap/elements.h"
 #include "segment/image.h"
 #include "segment/preimage.h"
+#include "segment/wide.h"
 #include "workqueue/plan.h"
 
 /* The search for the partners of one node in a loop body. */
@@ -58,6 +59,21 @@ struct touched {
     bool wraps; /* reads beyond a periodic axis */
 };
 
+/* Move a box along axis d; indices of more than 64 bits are left out. @return false: none is left. */
+static bool moved(const dcl_box *box, int d, dcli_wide by, dcl_box *out)
+{
+    dcli_wide start = box->start[d] + by, last = dcli_run_last(box->start[d], box->count[d], box->stride[d]) + by;
+    int64_t stride = box->stride[d];
+    if (start < INT64_MIN)
+        start += ((dcli_wide)INT64_MIN - start + stride - 1) / stride * stride;
+    if (last > INT64_MAX)
+        last -= (last - INT64_MAX + stride - 1) / stride * stride;
+    *out = *box;
+    out->start[d] = (int64_t)start;
+    out->count[d] = start <= last ? (int64_t)((last - start) / stride) + 1 : 0;
+    return start <= last;
+}
+
 /* As add_touching(), also for the places of a box beyond the edges of periodic axes, from axis d on. */
 static dcl_status add_images(struct search *search, const struct touched *touched, const dcl_box *part, int d)
 {
@@ -65,12 +81,11 @@ static dcl_status add_images(struct search *search, const struct touched *touche
     if (!touched->wraps || d == layout->grid.rank)
         return add_touching(search, touched->base, part);
     dcl_status status = add_images(search, touched, part, d + 1);
-    for (int side = -1; side <= 1 && status == DCL_OK; side += 2)
-        if (dcli_layout_wraps(layout, d)) {
-            dcl_box image = *part;
-            image.start[d] += side * layout->grid.extent[d];
+    for (int side = -1; side <= 1 && status == DCL_OK; side += 2) {
+        dcl_box image;
+        if (dcli_layout_wraps(layout, d) && moved(part, d, (dcli_wide)side * layout->grid.extent[d], &image))
             status = add_images(search, touched, &image, d + 1);
-        }
+    }
     return status;
 }
 

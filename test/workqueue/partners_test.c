@@ -1,0 +1,105 @@
+/* test/workqueue/partners_test.c - partners and plans of pairs, compared with full plans: random programs are planned,
+ * not run, so that there are many of them. TEST_SEED is the first seed. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "support/simplan.h"
+#include "support/simprogram.h"
+#include "support/ways.h"
+#include "workqueue/ops.h"
+#include "workqueue/partners.h"
+
+enum { PROGRAMS = 60, STEPS = 20, MOST_NODES = 16 };
+
+/* Compare all pairs of an operation. */
+static void compare(const sim_program *program, dcli_operation *operation, const dcli_plan_terms *terms, uint64_t seed)
+{
+    for (int q = 0; q <= terms->node_count; q++) {
+        dcli_plan *plan = NULL;
+        cr_assert_eq(dcli_plan_make(operation, q, terms, &plan), DCL_OK, "%s", dcl_error());
+        for (int p = 0; p <= terms->node_count; p++) {
+            const char *differs = p != q ? sim_pair_differs(plan, operation, q, p, terms) : NULL;
+            dcli_text text = {0};
+            if (differs != NULL)
+                sim_program_print(program, &text);
+            cr_assert_null(differs, "seed %" PRIu64 ": operation %" PRId64 ", plan of %d for the pair with %d: %s\n%s",
+                           seed, operation->number, q, p, differs, text.bytes);
+        }
+        dcli_plan_free(plan);
+    }
+}
+
+/* Without replicas: then not all nodes are partners. */
+static void keep_nothing(dcli_operation *operation)
+{
+    for (int k = 0; k < operation->operand_count; k++) {
+        operation->operand[k].generation = 0;
+        operation->operand[k].keeps = false;
+    }
+}
+
+static void compare_program(uint64_t seed)
+{
+    test_random random = seed;
+    dcli_node_ways ways[MOST_NODES] = {{0}};
+    int nodes = (int)test_between(&random, 2, MOST_NODES);
+    sim_program *program = sim_program_make(&random, nodes, 0, STEPS);
+    bool mixed = test_between(&random, 0, 1) == 0, some = test_between(&random, 0, 1) == 0;
+    for (int n = 0; n < nodes; n++)
+        ways[n].can = (mixed ? test_between(&random, 0, 1) == 0 : some) ? DCLI_CAN_ALL : 0;
+    dcli_plan_terms terms = {.node_count = nodes,
+                             .ways = ways,
+                             .batch_bytes = INT64_C(8) << test_between(&random, 0, 9),
+                             .chunk_bytes = INT64_C(8) << test_between(&random, 0, 9),
+                             .pool_bytes = INT64_C(8) << test_between(&random, 2, 14),
+                             .early_bytes = 64,
+                             .kept_bytes = 1000,
+                             .local_bytes = test_between(&random, 0, 1) == 0 ? 0 : 1 << 14};
+    bool kept = test_between(&random, 0, 3) == 0;
+    for (int s = 0; s < program->step_count; s++) {
+        dcli_operation *operation = &program->step[s].operation;
+        if (operation->kind != DCLI_OP_FORALL && operation->kind != DCLI_OP_READ && operation->kind != DCLI_OP_WRITE)
+            continue;
+        if (!kept)
+            keep_nothing(operation);
+        compare(program, operation, &terms, seed);
+    }
+    sim_program_free(program);
+}
+
+Test(partners, pairs_of_random_programs_have_the_chunks_of_full_plans)
+{
+    const char *text = getenv("TEST_SEED");
+    uint64_t first = text != NULL ? strtoull(text, NULL, 10) : 1;
+    for (uint64_t seed = first; seed < first + PROGRAMS; seed++)
+        compare_program(seed);
+}
+
+/* Node 0 reads beyond both ends of a periodic axis that ends near the last index of 64 bits. */
+Test(partners, images_near_the_ends_of_64_bits)
+{
+    const int64_t origin[] = {INT64_MAX - 60, INT64_MIN + 10};
+    for (int end = 0; end < 2; end++) {
+        dcl_grid grid = dcl_grid_nd(DCL_FLOAT, 1, (int64_t[]){48}, &origin[end]);
+        const dcli_layout *layout = test_layout("block;halo=1;periodic=0", 4, &grid);
+        dcli_operation *operation = TEST_FORALL(3, "C(i) = A(i-1) + A(i+1);", {DCL_ACCESS_OUT, "C", 1, layout},
+                                                {DCL_ACCESS_IN, "A", 2, layout});
+        dcli_plan_terms terms = {.node_count = 4,
+                                 .ways = test_ways(false),
+                                 .batch_bytes = 1 << 20,
+                                 .chunk_bytes = 4096,
+                                 .pool_bytes = 1 << 20,
+                                 .kept_bytes = 1 << 20};
+        for (int n = 0; n < 4; n++) {
+            dcli_plan *plan = NULL;
+            int before = (n + 3) % 4, after = (n + 1) % 4;
+            cr_assert_eq(dcli_plan_make(operation, n, &terms, &plan), DCL_OK, "%s", dcl_error());
+            cr_expect(plan->partners.count == 2 && dcli_node_list_has(&plan->partners, before) &&
+                          dcli_node_list_has(&plan->partners, after),
+                      "origin %d, node %d: %" PRId64 " partners", end, n, plan->partners.count);
+            dcli_plan_free(plan);
+        }
+    }
+    test_ops_free();
+}
