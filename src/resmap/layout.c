@@ -164,6 +164,22 @@ bool dcli_layout_is_dense(const dcli_layout *layout, int d)
     return division->runs > 0 || division->used == 1 || division->even == 0; /* not cyclic: each has one run */
 }
 
+dcl_status dcli_layout_one_region(const dcli_layout *layout, int node, bool *one_out, dcli_region *region_out)
+{
+    dcli_region_list list = {0};
+    dcl_status status = DCL_OK;
+    *one_out = layout->kind == DCLI_MAP_AXES;
+    for (int d = 0; d < layout->grid.rank && *one_out; d++)
+        *one_out = layout->division[d].runs == 0 && dcli_layout_is_dense(layout, d);
+    if (*one_out)
+        status = dcli_layout_regions(layout, node, NULL, &list);
+    *one_out = list.count == 1;
+    if (*one_out)
+        *region_out = list.region[0];
+    dcli_region_list_free(&list);
+    return status;
+}
+
 /* ---- elements that are stored nowhere --------------------------------------------------------------------------- */
 
 /* Find out whether some element of a box is stored nowhere. @return DCL_OK or DCL_ERR_NOMEM. */

@@ -292,6 +292,10 @@ int64_t dcli_layout_owned(const dcli_layout *layout, int node);
  *  or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_regions(const dcli_layout *layout, int node, const dcl_box *query, dcli_region_list *out);
 
+/** Find out whether the map's rule gives a node one region without strides; if so, it is *region_out. Then a query of
+ *  this node gives the region cut by the query, or nothing. A "no" may be wrong. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_layout_one_region(const dcli_layout *layout, int node, bool *one_out, dcli_region *region_out);
+
 /** Find the first element of a box, in row-major order, that is not stored. @param box  in the grid. @param found_out
  *  false: all are stored. @return DCL_OK or DCL_ERR_NOMEM. Cost: as finding the box's regions on all nodes; several
  *  times that if an element is found. */

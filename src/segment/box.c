@@ -171,12 +171,23 @@ bool dcli_box_intersect(const dcl_box *a, const dcl_box *b, dcl_box *out)
         return false;
     }
     dcl_box common = {.rank = rank}; /* out may be a or b */
-    for (int d = 0; d < rank; d++)
-        if (!dcli_run_intersect(a->start[d], a->count[d], a->stride[d], b->start[d], b->count[d], b->stride[d],
-                                &common.start[d], &common.count[d], &common.stride[d])) {
+    for (int d = 0; d < rank; d++) {
+        bool some;
+        if (a->stride[d] == 1 && b->stride[d] == 1) { /* the frequent case */
+            dcli_wide end = dcli_wide_min((dcli_wide)a->start[d] + a->count[d], (dcli_wide)b->start[d] + b->count[d]);
+            common.start[d] = dcli_max(a->start[d], b->start[d]);
+            some = end > common.start[d];
+            common.count[d] = some ? (int64_t)(end - common.start[d]) : 0;
+            common.stride[d] = 1;
+        } else {
+            some = dcli_run_intersect(a->start[d], a->count[d], a->stride[d], b->start[d], b->count[d], b->stride[d],
+                                      &common.start[d], &common.count[d], &common.stride[d]);
+        }
+        if (!some) {
             make_empty(out, rank);
             return false;
         }
+    }
     *out = common;
     return true;
 }

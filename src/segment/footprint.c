@@ -183,10 +183,61 @@ static bool footprint_of_element(const int64_t index[], const dcl_grid *grid, dc
     return inside;
 }
 
+/* The one index that a subscript uses, with coefficient 1; -1: none; -2: other subscripts. */
+static int plain_index(const dcli_subscript *subscript, int space_rank)
+{
+    int only = -1;
+    for (int m = 0; m < space_rank; m++)
+        if (subscript->coef[m] != 0)
+            only = subscript->coef[m] == 1 && only == -1 ? m : -2;
+    return only;
+}
+
+/* As dcli_footprint(), for the most frequent case, with 64 bits: a box without strides, and subscripts that are a
+ * constant, or an index and a constant. @return false: it is another case. */
+static bool plain_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
+                            dcl_box *footprint_out, bool *cut_out, bool *read_out)
+{
+    dcl_box footprint = {.rank = subscripts->rank};
+    bool cut = false, read = true;
+    if (subscripts->reach != DCLI_REACH_AFFINE)
+        return false;
+    for (int m = 0; m < space->rank; m++)
+        if (space->stride[m] != 1 || space->count[m] < 1)
+            return false;
+    for (int d = 0; d < subscripts->rank; d++) {
+        const dcli_subscript *subscript = &subscripts->axis[d];
+        int m = plain_index(subscript, space->rank);
+        int64_t low = subscript->constant, more = 0, high, first = grid->origin[d], last;
+        if (m == -2 || (m >= 0 && __builtin_add_overflow(low, space->start[m], &low)))
+            return false;
+        if (m >= 0)
+            more = space->count[m] - 1;
+        if (__builtin_add_overflow(low, more, &high) || __builtin_add_overflow(first, grid->extent[d] - 1, &last))
+            return false;
+        cut |= low < first || high > last;
+        low = dcli_max(low, first);
+        high = dcli_min(high, last);
+        read &= low <= high;
+        footprint.start[d] = low;
+        footprint.count[d] = high - low + 1;
+        footprint.stride[d] = 1;
+    }
+    for (int d = 0; d < subscripts->rank && !read; d++)
+        footprint.start[d] = footprint.count[d] = 0;
+    *footprint_out = footprint;
+    *cut_out = cut;
+    *read_out = read;
+    return true;
+}
+
 bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
                     dcl_box *footprint_out, bool *cut_out)
 {
     int64_t index[DCL_MAX_RANK];
+    bool some_read;
+    if (plain_footprint(subscripts, space, grid, footprint_out, cut_out, &some_read))
+        return some_read;
     if (find_element(subscripts, space, index))
         return footprint_of_element(index, grid, footprint_out, cut_out);
     dcl_box footprint = {.rank = subscripts->rank}, empty = footprint, box = footprint;

@@ -55,19 +55,25 @@ int64_t dcli_padded_elements(const dcl_box *box, int64_t bytes)
     return elements > row ? elements / row * pitch_of(box, bytes) : elements;
 }
 
-/* Intersect boxes without strides, the frequent case: there may be one call for every element of an array.
- * @return false: a box has strides or indices of more than 64 bits, or the intersection is empty. */
+/* Whether two boxes have no strides, and no index after them needs more than 64 bits: the frequent case. */
+static bool are_plain(const dcl_box *a, const dcl_box *b)
+{
+    bool plain = true;
+    int64_t end;
+    for (int d = 0; d < a->rank && plain; d++)
+        plain = a->stride[d] == 1 && b->stride[d] == 1 && !__builtin_add_overflow(a->start[d], a->count[d], &end) &&
+                !__builtin_add_overflow(b->start[d], b->count[d], &end);
+    return plain;
+}
+
+/* As dcli_region_cut(), for plain boxes. A path of its own, because there may be one call for every element of an
+ * array. */
 static bool cut_plain(const dcli_region *region, const dcl_box *box, dcli_region *out)
 {
     dcli_region cut = {.box = {.rank = region->box.rank}, .offset = region->offset};
     for (int d = 0; d < cut.box.rank; d++) {
-        int64_t start = region->box.start[d], from = box->start[d], end, to;
-        if (region->box.stride[d] != 1 || box->stride[d] != 1 ||
-            __builtin_add_overflow(start, region->box.count[d], &end) ||
-            __builtin_add_overflow(from, box->count[d], &to))
-            return false;
-        from = dcli_max(from, start);
-        to = dcli_min(to, end);
+        int64_t start = region->box.start[d], from = dcli_max(box->start[d], start);
+        int64_t to = dcli_min(box->start[d] + box->count[d], start + region->box.count[d]);
         if (from >= to)
             return false;
         cut.box.start[d] = from;
@@ -82,7 +88,7 @@ static bool cut_plain(const dcli_region *region, const dcl_box *box, dcli_region
 
 bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out)
 {
-    if (cut_plain(region, box, out))
+    if (are_plain(&region->box, box) && cut_plain(region, box, out))
         return true;
     dcli_region cut = *region; /* out may be region */
     bool some = dcli_box_intersect(&region->box, box, &cut.box);
@@ -110,10 +116,16 @@ bool dcli_region_covers(const dcli_region *region, const dcl_box *box)
     if (dcli_box_is_empty(box))
         return true;
     dcl_box common;
+    bool covers = true;
+    if (are_plain(&region->box, box)) {
+        for (int d = 0; d < box->rank && covers; d++)
+            covers = box->start[d] >= region->box.start[d] &&
+                     box->start[d] + box->count[d] <= region->box.start[d] + region->box.count[d];
+        return covers;
+    }
     if (!dcli_box_intersect(&region->box, box, &common))
         return false;
-    for (int d = 0; d < box->rank; d++)
-        if (common.count[d] != box->count[d])
-            return false;
-    return true;
+    for (int d = 0; d < box->rank && covers; d++)
+        covers = common.count[d] == box->count[d];
+    return covers;
 }

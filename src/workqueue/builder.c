@@ -137,6 +137,38 @@ dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want)
     return DCL_OK;
 }
 
+static dcl_status look_up(const dcli_layout *layout, int node, struct dcli_home *home)
+{
+    dcl_status status = home->known ? DCL_OK : dcli_layout_one_region(layout, node, &home->one, &home->region);
+    home->known = status == DCL_OK;
+    return status;
+}
+
+dcl_status dcli_builder_home(dcli_builder *builder, int k, bool *one_out)
+{
+    struct dcli_home *home = &builder->seen[k].own;
+    dcl_status status = look_up(builder->operation->operand[k].layout, builder->self, home);
+    *one_out = home->one;
+    return status;
+}
+
+dcl_status dcli_builder_regions(dcli_builder *builder, int k, int node, const dcl_box *box)
+{
+    const dcli_layout *layout = builder->operation->operand[k].layout;
+    dcli_seen *seen = &builder->seen[k];
+    struct dcli_home *home = node == builder->self                                  ? &seen->own
+                             : builder->terms->pair && node == builder->terms->with ? &seen->with
+                                                                                    : NULL;
+    dcli_region region;
+    builder->regions.count = 0;
+    dcl_status status = home != NULL ? look_up(layout, node, home) : DCL_OK;
+    if (status != DCL_OK)
+        return status;
+    if (home == NULL || !home->one)
+        return dcli_layout_regions(layout, node, box, &builder->regions);
+    return dcli_region_cut(&home->region, box, &region) ? dcli_region_list_add(&builder->regions, &region) : DCL_OK;
+}
+
 enum { ITEM_ALIGN = 8 }; /* bytes: items of a chunk are aligned to the largest element */
 
 static dcli_chunk *open_chunk(dcli_builder *builder, int peer, bool written)

@@ -41,6 +41,12 @@ struct dcli_owner_blocks {
     dcli_block_set set;
 };
 
+/** The part of an array on a node whose regions are looked up for every work. */
+struct dcli_home {
+    bool known, one;    /* whether it was looked up; whether it is one region: dcli_layout_one_region() */
+    dcli_region region; /* if `one` */
+};
+
 /** State of one array operand while a FORALL is planned. */
 typedef struct dcli_seen {
     bool keeps;                   /* received elements may become replicas at this node */
@@ -56,6 +62,7 @@ typedef struct dcli_seen {
         *blocks; /* [blocks_count] by owner, ascending: the blocks that were touched so far, so that
                                          each counts once */
     int64_t blocks_count, blocks_capacity;
+    struct dcli_home own, with; /* the parts of the planned node and, in a plan for a pair, of the other node */
 } dcli_seen;
 
 /** A replica as a source for stages; if its box extends beyond a periodic axis, one of its images. */
@@ -79,16 +86,9 @@ typedef struct dcli_builder {
     int64_t want_count, want_capacity;
     int64_t *item_stage; /* per item of the plan: its stage, or -1 */
     int64_t item_stage_capacity;
-    int64_t items_noted; /* number of items already entered into the `arrived` set of their operand */
-    dcli_seen seen[DCLI_MAX_PARAMS];
-    bool local;                                    /* FORALL: dcli_operation_is_local() */
-    bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
-    bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid */
-    dcl_grid grid[DCLI_MAX_ACCESSES];              /* grid of each access: dcli_access_grid() */
-    dcli_subscripts own[DCLI_MAX_ACCESSES];        /* subscripts of each access as in the body, for the view's grid */
-    dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* subscripts of each access for the array's grid: equal to `own`
-                                                      if there is no view */
-    dcli_region_list regions, tiles;               /* lists that functions reuse */
+    int64_t items_noted;             /* number of items already entered into the `arrived` set of their operand */
+    bool local;                      /* FORALL: dcli_operation_is_local() */
+    dcli_region_list regions, tiles; /* lists that functions reuse */
     dcli_box_list fresh;
     dcli_source *source; /* replicas: existing ones, and those that this plan makes */
     int64_t source_count, source_capacity;
@@ -97,6 +97,15 @@ typedef struct dcli_builder {
     struct dcli_early_read *early; /* reads in place of the current batch; no more are recorded once they are too
                                       many to copy early (plan_early.c) */
     int64_t early_count, early_capacity, early_bytes;
+    /* What follows is large, so dcli_plan_make() clears only the entries that are used. */
+    dcli_seen seen[DCLI_MAX_PARAMS];               /* [operands] */
+    bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
+    bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid */
+    bool at_home[DCLI_MAX_ACCESSES];               /* only accesses the node's own part, which is one region */
+    dcl_grid grid[DCLI_MAX_ACCESSES];              /* grid of each access: dcli_access_grid() */
+    dcli_subscripts own[DCLI_MAX_ACCESSES];        /* subscripts of each access as in the body, for the view's grid */
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* subscripts of each access for the array's grid: equal to `own`
+                                                      if there is no view */
 } dcli_builder;
 
 /* Append a zeroed entry, or `count` of them, to a list of the plan; a new batch refers to the ends of the other lists.
@@ -118,6 +127,11 @@ dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
 /** Append a point. A plan uses either points or needs, never both. */
 dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
+
+/** Find out whether this node's part of an operand is one region, see dcli_home. */
+dcl_status dcli_builder_home(dcli_builder *builder, int k, bool *one_out);
+/** Find the regions of a box that a node owns: they replace the contents of builder->regions. */
+dcl_status dcli_builder_regions(dcli_builder *builder, int k, int node, const dcl_box *box);
 
 /** Put the needs or points of the current (last) batch into chunks, peer by peer, first those that are read; clear
  *  their lists. */

@@ -3,6 +3,7 @@
 #include "workqueue/plan.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -242,7 +243,12 @@ static bool reads_parts(const dcli_operation *operation, const dcli_plan *plan, 
 
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan **plan_out)
 {
-    dcli_builder builder = {.operation = operation, .terms = terms, .self = self};
+    dcli_builder builder;
+    memset(&builder, 0, offsetof(dcli_builder, seen));
+    memset(builder.seen, 0, (size_t)operation->operand_count * sizeof *builder.seen);
+    builder.operation = operation;
+    builder.terms = terms;
+    builder.self = self;
     dcli_plan *plan = builder.plan = dcli_calloc(1, sizeof *plan);
     if (plan == NULL)
         return DCL_ERR_NOMEM;

@@ -5,6 +5,7 @@
  * kernels read the part itself. All remaining reads use one peer's part in place, a replica, or a stage. */
 #include "workqueue/plan_forall.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -182,15 +183,14 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
                           dcli_region *largest_out)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
-    builder->regions.count = 0;
-    dcl_status status = DCL_OK;
+    const dcl_box *box = &view->foot;
+    dcl_box inside, whole;
     if (view->leaves) {
-        dcl_box inside, whole = dcl_box_of(&layout->grid);
-        if (dcli_box_intersect(&view->foot, &whole, &inside))
-            status = dcli_layout_regions(layout, node, &inside, &builder->regions);
-    } else {
-        status = dcli_layout_regions(layout, node, &view->foot, &builder->regions);
+        whole = dcl_box_of(&layout->grid);
+        dcli_box_intersect(box, &whole, &inside);
+        box = &inside;
     }
+    dcl_status status = dcli_builder_regions(builder, dcli_param_of(builder, a), node, box);
     const dcli_region *largest = NULL;
     for (int64_t r = 0; r < builder->regions.count; r++) {
         const dcli_region *region = &builder->regions.region[r];
@@ -244,13 +244,18 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     const dcli_body_access *access = &builder->operation->body->access[a];
     const dcli_layout *layout = dcli_layout_of(builder, a);
     bool covers;
-    *view = (struct dcli_view){.content = dcli_needs_content(access),
-                               .written = access->written,
-                               .kind = DCLI_SPACE_STAGE,
-                               .node = -1,
-                               .stage = -1,
-                               .space = box};
+    memset(view, 0, offsetof(struct dcli_view, foot)); /* the boxes behind it are large, and set below */
+    view->content = dcli_needs_content(access);
+    view->written = access->written;
+    view->kind = DCLI_SPACE_STAGE;
+    view->node = -1;
+    view->stage = -1;
+    view->space = box;
     largest_out->box.rank = 0;
+    if (builder->at_home[a] && builder->terms->streams) { /* nothing binds it, and it needs nothing of others */
+        view->kind = DCLI_SPACE_OWN;
+        return DCL_OK;
+    }
     view->empty = !find_footprint(builder, a, box, view);
     if (view->empty)
         return DCL_OK;
@@ -357,15 +362,17 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
     builder->regions.count = builder->fresh.count = 0;
     dcl_status status = dcli_layout_owners(layout, foot, &builder->owners);
     bool sent = false, read = false;
-    for (int64_t n = 0; n < builder->owners.count && status == DCL_OK && builder->regions.count <= MOST; n++) {
-        int p = builder->owners.node[n];
-        *(dcli_reads_part(builder, p) ? &read : &sent) |= p != builder->self;
-        status = dcli_layout_regions(layout, p, foot, &builder->regions);
-    }
+    for (int64_t n = 0; n < builder->owners.count && status == DCL_OK; n++)
+        *(dcli_reads_part(builder, builder->owners.node[n]) ? &read : &sent) |=
+            builder->owners.node[n] != builder->self;
+    if (sent && !read)
+        return status;
+    for (int64_t n = 0; n < builder->owners.count && status == DCL_OK && builder->regions.count <= MOST; n++)
+        status = dcli_layout_regions(layout, builder->owners.node[n], foot, &builder->regions);
     int64_t count = builder->regions.count, elements = 0;
     for (int64_t r = 0; r < count; r++)
         elements += dcli_box_elements(&builder->regions.region[r].box);
-    if (count < 2 || (sent && !read) || count > MOST || elements < dcli_box_elements(foot) || elements / count < least)
+    if (count < 2 || count > MOST || elements < dcli_box_elements(foot) || elements / count < least)
         return status;
     for (int64_t r = 0; r < count && status == DCL_OK; r++) {
         const dcl_box *box = &builder->regions.region[r].box;
@@ -593,6 +600,7 @@ static dcl_status look_at_accesses(dcli_builder *builder)
         dcl_box around = dcl_box_of(&builder->grid[a]), foot;
         dcli_footprint(&builder->own[a], &operation->box, &builder->grid[a], &foot, &builder->leaves[a]);
         builder->wraps[a] = dcl_grid_count(&edge) > 0 && dcli_box_leaves(&around, &edge);
+        builder->at_home[a] = false;
         if (!dcli_needs_content(&body->access[a]))
             continue;
         if (subscripts->reach == DCLI_REACH_AFFINE ? !dcli_subscripts_exact(&builder->own[a])
@@ -665,8 +673,12 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     if (status == DCL_OK)
         status = look_at_accesses(builder);
     builder->local = status == DCL_OK;
-    for (int a = 0; a < operation->body->access_count && builder->local; a++)
-        builder->local = dcli_access_is_home(operation, builder->subscripts, a);
+    for (int a = 0; a < operation->body->access_count && status == DCL_OK; a++) {
+        bool home = dcli_access_is_home(operation, builder->subscripts, a);
+        builder->local = builder->local && home;
+        if (home)
+            status = dcli_builder_home(builder, operation->body->access[a].param, &builder->at_home[a]);
+    }
     if (status != DCL_OK || dcli_layout_place(layout, builder->self) < 0 || dcli_box_is_empty(&operation->box))
         return status;
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);

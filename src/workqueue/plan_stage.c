@@ -76,8 +76,7 @@ struct move {
 static dcl_status move_from(dcli_builder *builder, int k, int peer, const dcl_box *box, const struct move *move)
 {
     bool sent = move->written || !dcli_reads_part(builder, peer);
-    builder->regions.count = 0;
-    dcl_status status = dcli_layout_regions(layout_of(builder, k), peer, box, &builder->regions);
+    dcl_status status = dcli_builder_regions(builder, k, peer, box);
     if (status == DCL_OK && !sent && builder->regions.count > 0)
         status = dcli_node_list_add(&builder->plan->reads, peer);
     for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++) {
