@@ -28,7 +28,7 @@ typedef struct dcl_counters {
     int64_t bytes_copied; /**< bytes copied on a node: packing, unpacking, staging */
     int64_t messages_sent; /**< messages of every kind, except those of dcl_stats() itself */
     int64_t kernels_built; /**< OpenCL programs compiled: each node counts those that its device's cache did not have */
-    int64_t launches;      /**< kernels started */
+    int64_t launches;      /**< kernels started; on a CPU, short operations that follow each other may share one */
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
 } dcl_counters;
 

@@ -225,6 +225,18 @@ dcl_status dcli_program_build_own(dcli_device *device, const char *source, int k
                                   const char *const kernels[], dcli_program **program_out, bool *fresh_out,
                                   char **log_out);
 void dcli_program_release(dcli_program *program);
+
+/** A program that is being compiled while the device goes on working. */
+typedef struct dcli_compiling dcli_compiling;
+/** Begin to compile a program of one kernel in a thread of its own, and to launch the kernel there once, with a work-item
+ *  and zeros as arguments, so that no later launch has to generate code.
+ *  @param count  number of arguments of the kernel, all longs. @return NULL: there is no memory, or no thread. */
+dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, const char *kernel, int count);
+/** Whether it has ended. */
+bool dcli_program_is_compiled(const dcli_compiling *compiling);
+/** Take the program, which the caller releases, and end the compilation; waits for it. @return NULL: it has failed. NULL
+ *  is accepted. */
+dcli_program *dcli_program_take(dcli_compiling *compiling);
 /** Whether a device has more programs, including referenced ones, than the memory limit allows: release some. */
 bool dcli_programs_are_many(const dcli_device *device);
 
@@ -256,6 +268,8 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
                               const size_t local[], uint64_t *ticket_out);
 /** Declare that the last launch reads memory that is not one of its arguments. */
 void dcli_device_reads(dcli_memory *memory);
+/** Declare that it writes such memory. */
+void dcli_device_writes(dcli_memory *memory);
 /** Submit the launches to the device. Does not wait. */
 dcl_status dcli_device_flush(dcli_device *device);
 /** Ticket of the last command (launch, copy, fill or transfer). */

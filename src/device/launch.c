@@ -132,6 +132,11 @@ void dcli_device_reads(dcli_memory *memory)
     dcli_memory_touch(memory, DCLI_COMPUTE, memory->device->queue[DCLI_COMPUTE].last, false);
 }
 
+void dcli_device_writes(dcli_memory *memory)
+{
+    dcli_memory_touch(memory, DCLI_COMPUTE, memory->device->queue[DCLI_COMPUTE].last, true);
+}
+
 static dcl_status check_sizes(const dcli_device *device, const int64_t group[3])
 {
     size_t most[3];

@@ -110,7 +110,7 @@ static void free_kernel(dcli_kernel *kernel)
     dcli_free(kernel->name);
 }
 
-static void free_program(dcli_program *program)
+void dcli_program_unmake(dcli_program *program)
 {
     for (int n = 0; program->kernels != NULL && n < program->kernel_count; n++)
         free_kernel(&program->kernels[n]);
@@ -141,8 +141,8 @@ static dcl_status make_kernel(dcli_program *program, const char *name, dcli_kern
     return DCL_OK;
 }
 
-static dcl_status make_program(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
-                               dcli_program **program_out, char **log_out)
+dcl_status dcli_program_make(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
+                             dcli_program **program_out, char **log_out)
 {
     dcli_program *program = dcli_calloc(1, sizeof *program);
     if (program == NULL)
@@ -157,7 +157,7 @@ static dcl_status make_program(dcli_device *device, const char *source, int kern
     for (int n = 0; n < kernel_count && status == DCL_OK; n++)
         status = make_kernel(program, kernels[n], &program->kernels[n]);
     if (status != DCL_OK) {
-        free_program(program);
+        dcli_program_unmake(program);
         return status;
     }
     *program_out = program;
@@ -206,7 +206,7 @@ static bool drop_oldest(dcli_device *device)
     dcli_program *program = *oldest;
     *oldest = program->next;
     device->program_bytes -= program->bytes;
-    free_program(program);
+    dcli_program_unmake(program);
     return true;
 }
 
@@ -214,6 +214,30 @@ static void drop_many(dcli_device *device)
 {
     while (dcli_programs_are_many(device) && drop_oldest(device))
         ;
+}
+
+/* Enter a new program in the device's cache. */
+static void enter(dcli_program *program)
+{
+    dcli_device *device = program->device;
+    program->next = device->programs;
+    device->programs = program;
+    program->bytes = estimate_bytes(program->source);
+    device->program_bytes += program->bytes;
+}
+
+static void hold(dcli_program *program)
+{
+    program->holds++;
+    program->used = ++program->device->program_clock;
+    drop_many(program->device);
+}
+
+void dcli_program_enter(dcli_program *program)
+{
+    program->hash = dcli_hash_bytes(DCLI_HASH_START, program->source, strlen(program->source));
+    enter(program);
+    hold(program);
 }
 
 dcl_status dcli_program_build(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
@@ -225,18 +249,13 @@ dcl_status dcli_program_build(dcli_device *device, const char *source, int kerne
     dcli_program *program = find_program(device, hash, source, kernel_count, kernels);
     bool fresh = program == NULL;
     if (fresh) {
-        dcl_status status = make_program(device, source, kernel_count, kernels, &program, log_out);
+        dcl_status status = dcli_program_make(device, source, kernel_count, kernels, &program, log_out);
         if (status != DCL_OK)
             return status;
         program->hash = hash;
-        program->next = device->programs;
-        device->programs = program;
-        program->bytes = estimate_bytes(source);
-        device->program_bytes += program->bytes;
+        enter(program);
     }
-    program->holds++;
-    program->used = ++device->program_clock;
-    drop_many(device);
+    hold(program);
     *program_out = program;
     if (fresh_out != NULL)
         *fresh_out = fresh;
@@ -273,6 +292,6 @@ void dcli_programs_free(dcli_device *device)
     while (device->programs != NULL) {
         dcli_program *program = device->programs;
         device->programs = program->next;
-        free_program(program);
+        dcli_program_unmake(program);
     }
 }

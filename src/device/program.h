@@ -30,6 +30,14 @@ struct dcli_program {
     dcli_program *next;
 };
 
+/** Compile a program that is in no cache; any thread may do so. Parameters as dcli_program_build(). */
+dcl_status dcli_program_make(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
+                             dcli_program **program_out, char **log_out);
+/** Free a program that is in no cache. */
+void dcli_program_unmake(dcli_program *program);
+/** Enter such a program in the cache of its device, with a reference for the caller. */
+void dcli_program_enter(dcli_program *program);
+
 /** OpenCL C: the files src/device/NAME.cl, embedded by the build. */
 extern const char dcli_cl_address[], dcli_cl_copy[], dcli_cl_probe[];
 

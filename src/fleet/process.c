@@ -227,6 +227,13 @@ static void clean(char *text_out, const char *text, size_t capacity)
     dcli_blame_nobody(text_out);
 }
 
+/* The text of the body that an activity compiles or runs. */
+static const char *body_text(const dcli_process *process, int activity)
+{
+    bool in_step = activity == DCLI_COMPUTING && atomic_load(&process->page->step.kernel) != 0;
+    return in_step ? process->page->step.text : process->page->activity[activity].text;
+}
+
 static void add_activity(const dcli_process *process, char *text_out, size_t capacity)
 {
     static const char *const names[DCLI_ACTIVITIES] = {"built", "ran", "moved the elements of", "opened", "planned"};
@@ -234,7 +241,7 @@ static void add_activity(const dcli_process *process, char *text_out, size_t cap
         if (atomic_load(&process->page->activity[a].since_ns) == 0)
             continue;
         char body[sizeof process->page->activity[a].text];
-        clean(body, process->page->activity[a].text, sizeof body);
+        clean(body, body_text(process, a), sizeof body);
         size_t length = strlen(text_out);
         snprintf(text_out + length, capacity - length, " while it %s `%s`", names[a], body);
         return;
@@ -242,7 +249,7 @@ static void add_activity(const dcli_process *process, char *text_out, size_t cap
     if (process->wait_code != CLD_KILLED && process->wait_code != CLD_DUMPED)
         return;
     char body[sizeof process->page->activity[DCLI_COMPUTING].text];
-    clean(body, process->page->activity[DCLI_COMPUTING].text, sizeof body);
+    clean(body, body_text(process, DCLI_COMPUTING), sizeof body);
     size_t length = strlen(text_out);
     if (body[0] != '\0')
         snprintf(text_out + length, capacity - length, "; what it ran last was `%s`", body);
@@ -291,7 +298,9 @@ static int64_t blamed_body(const dcli_process *process)
 {
     int exceeded = atomic_load(&process->page->exceeded);
     int64_t building = atomic_load(&process->page->activity[DCLI_BUILDING].kernel);
-    int64_t computing = atomic_load(&process->page->activity[DCLI_COMPUTING].kernel);
+    int64_t computing = atomic_load(&process->page->step.kernel);
+    if (computing == 0)
+        computing = atomic_load(&process->page->activity[DCLI_COMPUTING].kernel);
     if (exceeded == 1 + DCLI_BUILDING)
         return building;
     if (exceeded == 1 + DCLI_COMPUTING)

@@ -211,6 +211,17 @@ static void emit_names(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "#undef %s\n", dcli_index_name(body->index_of_axis[m]));
 }
 
+void dcli_emit_hidden_names(dcli_text *out, const dcli_body *body, bool hide)
+{
+    const char *what = hide ? "push" : "pop";
+    for (int p = 0; p < body->param_count; p++)
+        dcli_text_put(out, "#pragma %s_macro(\"%s\")\n", what, body->params[p].name);
+    for (int m = 0; m < body->space_rank; m++)
+        dcli_text_put(out, "#pragma %s_macro(\"%s\")\n", what, dcli_index_name(body->index_of_axis[m]));
+    if (hide)
+        emit_names(out, body);
+}
+
 void dcli_emit_opening(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "#pragma OPENCL FP_CONTRACT OFF\n");
@@ -240,6 +251,11 @@ static void emit_head(dcli_text *out, const dcli_body *body, dcli_variant checke
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant)
 {
     dcli_text_put(out, "__kernel void %s(", dcli_variant_kernel(form, variant));
+    dcli_emit_parameters(out, body);
+}
+
+void dcli_emit_parameters(dcli_text *out, const dcli_body *body)
+{
     for (int a = 0; a < body->access_count; a++)
         dcli_text_put(out, "__global %s%s *restrict dcl_p%d, ", body->access[a].written ? "" : "const ",
                       dcli_kernel_type(body->params[body->access[a].param].type), a);

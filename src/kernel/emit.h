@@ -18,6 +18,12 @@ void dcli_emit_opening(dcli_text *out, const dcli_body *body);
  *  comma. */
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant);
 
+/** Emit these parameters alone. */
+void dcli_emit_parameters(dcli_text *out, const dcli_body *body);
+/** Where a text contains several bodies: hide macros that have the names of a body's parameters and indices, or (hide
+ *  false) restore them after it. For compilers that know `#pragma push_macro`: Clang, GCC. */
+void dcli_emit_hidden_names(dcli_text *out, const dcli_body *body, bool hide);
+
 /** Whether the kernel of a variant reads access a (an output: writes it) through a checking function. */
 bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 

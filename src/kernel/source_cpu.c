@@ -55,7 +55,7 @@ static void emit_plain_line(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
-static void emit_plain_kernel(dcli_nest *nest)
+void dcli_emit_plain_nest(dcli_nest *nest)
 {
     for (int m = 0; m < nest->innermost; m++)
         open_loop(nest, m);
@@ -177,7 +177,7 @@ static void emit_unit_kernel(dcli_nest *nest)
     int across = nest->straight ? -1 : dcli_transposed_axis(nest->body);
     int width = across >= 0 ? dcli_block_width(nest->body) : LINE_ELEMENTS;
     if (across < 0 && dcli_first_streamed(nest->body) < 0) {
-        emit_plain_kernel(nest);
+        dcli_emit_plain_nest(nest);
         return;
     }
     emit_buffers(nest, across, width);
@@ -213,7 +213,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     if (variant == DCLI_VARIANT_UNIT)
         emit_unit_kernel(&nest);
     else
-        emit_plain_kernel(&nest);
+        dcli_emit_plain_nest(&nest);
     dcli_text_put(out, "    }\n}\n");
 }
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "worker/peer.h"
+#include "worker/series.h"
 #include "worker/trace.h"
 #include "worker/tree.h"
 
@@ -324,10 +325,27 @@ static void retire(dcli_worker *worker, dcli_entry *entry)
         dcli_address_table_drop(worker->terms.addresses, storage, -1);
 }
 
+/* Whether an action may use the device, or memory that it uses. Loop bodies are left out: dcli_exec_forall() decides. */
+static bool uses_device(const dcli_action *action)
+{
+    switch (action->kind) {
+    case DCLI_DO_RUN:
+        return action->operation->kind != DCLI_OP_FORALL;
+    case DCLI_DO_PACK:
+    case DCLI_DO_SEND:
+    case DCLI_DO_COMMIT:
+        return true;
+    default:
+        return false;
+    }
+}
+
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
 {
     dcli_entry *entry = (dcli_entry *)action->operation;
     dcli_message message = {0};
+    if (!worker->is_host && uses_device(action))
+        dcli_series_launch(worker);
     if (dcli_pending_must_wait(worker, action)) {
         dcli_pending_hold(worker, action);
         return DCL_OK;

@@ -2,10 +2,10 @@
  * batches. */
 #include "worker/cost.h"
 
-bool dcli_cost_due(dcli_cost *cost)
+bool dcli_cost_due(dcli_cost *cost, bool joins)
 {
-    enum { EVERY = 16 };
-    return cost->samples < DCLI_COST_SAMPLES || ++cost->runs % EVERY == 0;
+    enum { EVERY = 16, EVERY_JOINED = 256 };
+    return cost->samples < DCLI_COST_SAMPLES || ++cost->runs % (joins ? EVERY_JOINED : EVERY) == 0;
 }
 
 void dcli_cost_add(dcli_cost *cost, int64_t ns, int64_t elements, int64_t units)
@@ -21,4 +21,12 @@ double dcli_cost_ns(const dcli_cost *cost)
     if (cost->samples < DCLI_COST_SAMPLES)
         return cost->samples < 2 ? 0 : low;
     return c < low ? low : c > high ? high : c;
+}
+
+double dcli_cost_least_ns(const dcli_cost *cost)
+{
+    double least = 0;
+    for (int n = 0; n < DCLI_COST_SAMPLES && n < cost->samples && cost->samples >= 2; n++)
+        least = n == 0 || cost->sample[n] < least ? cost->sample[n] : least;
+    return least;
 }

@@ -11,6 +11,7 @@
 #include "worker/account.h"
 #include "worker/peer.h"
 #include "worker/process_data.h"
+#include "worker/series.h"
 #include "worker/shown.h"
 #include "worker/trace.h"
 
@@ -278,6 +279,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         dcl_status ended = dcli_exec_end_forall(worker, running);
         if (running->elements > 0)
             note_cost(worker, running);
+        dcli_series_give(own, running->steps);
         own->running_first++;
         status = dcli_node_batch_done(worker->node, running->operation, running->batch, ended);
     }

@@ -14,6 +14,8 @@
 #include "worker/peer.h"
 #include "worker/plans.h"
 #include "worker/process_data.h"
+#include "worker/scalar.h"
+#include "worker/series.h"
 #include "worker/trace.h"
 #include <assert.h>
 
@@ -179,44 +181,9 @@ dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
     return status;
 }
 
-/* A scalar in its own type. */
-union scalar {
-    int8_t i8;
-    int16_t i16;
-    int32_t i32;
-    int64_t i64;
-    float f32;
-    double f64;
-};
-
-static void set_scalar(dcl_type type, dcli_scalar value, union scalar *scalar, dcli_argument *argument)
-{
-    switch (type) {
-    case DCL_INT8:
-    case DCL_UINT8:
-        scalar->i8 = (int8_t)value.u;
-        break;
-    case DCL_INT16:
-    case DCL_UINT16:
-        scalar->i16 = (int16_t)value.u;
-        break;
-    case DCL_INT32:
-    case DCL_UINT32:
-        scalar->i32 = (int32_t)value.u;
-        break;
-    case DCL_FLOAT:
-        scalar->f32 = (float)value.f;
-        break;
-    default:
-        scalar->i64 = value.i; /* a double is copied, too: all members share their bits */
-        break;
-    }
-    *argument = (dcli_argument){.value = scalar, .bytes = dcl_type_bytes(type)};
-}
-
 /* Set the kernel arguments in the order of kernel/body.h, without the row or table. */
 static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const dcli_launch *launch, dcli_memory *arena,
-                                union scalar scalars[], dcli_argument arguments[], int *count_out)
+                                dcli_own_scalar scalars[], dcli_argument arguments[], int *count_out)
 {
     const dcli_entry *entry = job->entry;
     const dcli_body *body = entry->operation.body;
@@ -237,8 +204,8 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
     }
     for (int k = 0; k < body->param_count; k++)
         if (body->params[k].access == DCL_ACCESS_VALUE) {
-            set_scalar(body->params[k].type, entry->operation.value[k], &scalars[k], &arguments[count]);
-            count++;
+            dcli_scalar_narrow(body->params[k].type, entry->operation.value[k], &scalars[k]);
+            arguments[count++] = (dcli_argument){.value = &scalars[k], .bytes = dcl_type_bytes(body->params[k].type)};
         }
     *count_out = count;
     return DCL_OK;
@@ -348,7 +315,7 @@ static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared,
 {
     dcli_as_node *own = worker->as_node;
     dcli_entry *entry = running->job.entry;
-    union scalar scalars[DCLI_MAX_PARAMS];
+    dcli_own_scalar scalars[DCLI_MAX_PARAMS];
     dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 6];
     dcl_status status = DCL_OK;
     bool in_place = dcli_device_in_place(own->device);
@@ -507,6 +474,16 @@ static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli
     return status;
 }
 
+/* A batch counts as running. If it reads nothing of peers, they need not wait for its end. */
+static dcl_status note_started(dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared,
+                               dcli_start *start_out)
+{
+    *start_out = DCLI_START_RUNS;
+    if (running->status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
+        return dcli_node_batch_read(worker->node, running->operation, running->batch);
+    return DCL_OK;
+}
+
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
 {
     dcli_as_node *own = worker->as_node;
@@ -523,11 +500,19 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
+    bool joins = prepared != NULL && dcli_series_joins(worker, &running, prepared);
+    bool timed =
+        prepared != NULL && prepared->elements > 0 && !own->measuring && dcli_cost_due(&entry->kernel->cost, joins);
+    if (joins && !timed && dcli_series_add(worker, &running, prepared)) {
+        own->running[own->running_count++] = running;
+        return note_started(worker, &running, prepared, start_out);
+    }
+    dcli_series_launch(worker);
     if (prepared == NULL || dcli_pending_batch_must_wait(worker, &running.job, &prepared->lowered)) {
         *start_out = DCLI_START_NOT_YET;
         return DCL_OK;
     }
-    if (prepared->elements > 0 && !own->measuring && dcli_cost_due(&entry->kernel->cost)) {
+    if (timed) {
         running.elements = prepared->elements;
         running.units = prepared->units;
     }
@@ -545,10 +530,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     own->measuring |= running.elements > 0;
     if (first) /* after start(), so that a driver that hangs in starting a kernel counts as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
-    *start_out = DCLI_START_RUNS;
-    if (running.status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
-        return dcli_node_batch_read(worker->node, running.operation, batch);
-    return DCL_OK;
+    return note_started(worker, &running, prepared, start_out);
 }
 
 /* ---- ends --------------------------------------------------------------------------------------------------------- */

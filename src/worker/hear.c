@@ -7,6 +7,7 @@
 #include "worker/account.h"
 #include "worker/members.h"
 #include "worker/peer.h"
+#include "worker/series.h"
 #include "worker/shown.h"
 #include "worker/trace.h"
 #include "worker/tree.h"
@@ -59,6 +60,7 @@ static bool is_builder(const dcli_worker *worker, const dcli_msg_kernel *message
 static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *message)
 {
     dcli_kernel *kernel;
+    dcli_series_forget(worker, message->forgotten_count, message->forgotten);
     dcli_kernels_forget(&worker->catalog.kernels, message);
     if (dcli_kernels_find(&worker->catalog.kernels, message->kernel) != NULL)
         return DCL_OK; /* received again: by a joining node, or over another path of the tree */

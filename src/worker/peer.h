@@ -55,12 +55,15 @@ typedef struct dcli_job {
     dcli_chunks *received, *made; /* the chunks that it reads, and those that it makes */
 } dcli_job;
 
+#define DCLI_NOT_LAUNCHED UINT64_MAX
+
 /** A batch whose kernels were launched and are not known to have ended. */
 typedef struct dcli_running {
     dcli_job job;
     int64_t operation, batch;
     int64_t kernel;              /* number of the body */
-    uint64_t ticket;             /* ticket of its last command: it has ended when that has */
+    uint64_t ticket;             /* ticket of its last command: it has ended when that has. DCLI_NOT_LAUNCHED: it waits
+                                    in a series */
     dcl_status status;           /* not DCL_OK: starting it failed; some of its kernels may run */
     dcli_memory *arena, *report; /* memory of its stages, and of its report of stray accesses; released when it has
                                     ended; NULL: none */
@@ -70,6 +73,7 @@ typedef struct dcli_running {
     bool passes_to_parts;        /* some of these outputs go to own parts, which nothing may access until then */
     int64_t elements, units;     /* if it is timed: its elements, and the compute units that it used; 0: it is not
                                     timed */
+    struct dcli_steps *steps;    /* last batch of a series: the table of its steps; else NULL */
     dcli_traced_batch *traced;   /* NULL: the node is not traced */
 } dcli_running;
 
@@ -200,9 +204,10 @@ typedef struct dcli_as_node {
     int64_t running_first, running_count, running_capacity;
     dcli_memory *report[DCLI_MOST_REPORTS]; /* [report_count] memory for reports that contains zeros */
     int report_count;
-    int64_t passing;     /* number of running batches that still have to copy to own parts */
-    bool measuring;      /* a running batch is timed */
-    dcli_moving *moving; /* [moving_count] in the order of their start */
+    int64_t passing;            /* number of running batches that still have to copy to own parts */
+    bool measuring;             /* a running batch is timed */
+    struct dcli_series *series; /* series.h; NULL: this device runs none */
+    dcli_moving *moving;        /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;
     dcli_action held;         /* the action that cannot be started yet; .operation NULL: none */
     int64_t spin_end_ns;      /* time until which the loop polls the device instead of sleeping; 0: it does not poll */

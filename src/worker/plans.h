@@ -22,7 +22,12 @@ typedef struct dcli_prepared {
     double element_ns;   /* element cost that the rows were cut by; 0: unknown */
     int64_t elements;    /* indices that it runs; 0: its time does not measure the cost of one */
     int64_t units;       /* compute units that its rows keep busy */
-    int cuts;            /* times that it was prepared again because the measured costs had changed */
+    enum {
+        DCLI_JOINS_UNKNOWN,
+        DCLI_JOINS_NEVER,
+        DCLI_JOINS_IF_SHORT
+    } joins;  /* whether it can be part of a series: see series.h */
+    int cuts; /* times that it was prepared again because the measured costs had changed */
 } dcli_prepared;
 
 /** A reference from a plan to a layout or body, by whose address the plan is found when that is freed. */

@@ -30,6 +30,11 @@ typedef struct dcli_status_page {
         char text[256];           /* beginning of the text of the body that is compiled or run */
         _Atomic int64_t kernel;   /* number of that body; 0: none, or several are running */
     } activity[DCLI_ACTIVITIES];
+    struct {
+        _Atomic int64_t kernel;   /* number of the body that the present step of a series runs; 0: no series runs, or it
+                                   is between two steps */
+        char text[256];           /* beginning of its text */
+    } step;                       /* written by the kernel itself: DCLI_SERIES_NOW_LONGS longs of kernel/series.h */
     char farewell[256];           /* why the process ends by itself; "": no reason given */
     atomic_bool rests;            /* all operations had ended when the serving loop last found nothing to do; a
                                      compilation may be going on: see `activity` */

@@ -102,6 +102,31 @@ static void note_times(void *user, uint64_t ticket, int64_t begin_ns, int64_t en
 
 void dcli_trace_device(dcli_worker *worker) { dcli_device_on_timed(worker->as_node->device, note_times, worker); }
 
+static void add_batch(dcli_worker *worker, const dcli_running *running, bool timed, int64_t begin_ns, int64_t end_ns,
+                      int64_t launches)
+{
+    dcli_trace_add(worker->terms.trace,
+                   &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
+                                       .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
+                                       .begin_ns = begin_ns,
+                                       .end_ns = end_ns,
+                                       .operation = running->operation,
+                                       .part = running->batch,
+                                       .peer = DCLI_TRACE_NOBODY,
+                                       .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
+                                       .launches = (int32_t)dcli_min(launches, INT32_MAX),
+                                       .name = name_of(worker, running->job.entry)});
+}
+
+/* Number of batches in the series that begins with this one: they have the same ticket, and only the first has notes. */
+static int64_t count_series(const dcli_as_node *own, const dcli_running *first)
+{
+    const dcli_running *end = own->running + own->running_count, *next = first + 1;
+    while (next < end && next->ticket == first->ticket && next->traced == NULL)
+        next++;
+    return next - first;
+}
+
 void dcli_trace_batch(dcli_worker *worker, dcli_running *running)
 {
     dcli_as_node *own = worker->as_node;
@@ -112,17 +137,10 @@ void dcli_trace_batch(dcli_worker *worker, dcli_running *running)
     int64_t end_ns = timed ? traced->end_ns : dcli_monotonic_ns();
     begin_ns = dcli_min(dcli_max(begin_ns, traced->launched_ns), end_ns); /* the two clocks agree only approximately */
     own->computed_ns = end_ns;
-    dcli_trace_add(worker->terms.trace,
-                   &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
-                                       .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
-                                       .begin_ns = begin_ns,
-                                       .end_ns = end_ns,
-                                       .operation = running->operation,
-                                       .part = running->batch,
-                                       .peer = DCLI_TRACE_NOBODY,
-                                       .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
-                                       .launches = (int32_t)dcli_min(traced->launches, INT32_MAX),
-                                       .name = name_of(worker, running->job.entry)});
+    int64_t count = count_series(own, running), spent_ns = end_ns - begin_ns;
+    for (int64_t n = 0; n < count; n++)
+        add_batch(worker, running + n, timed, begin_ns + spent_ns * n / count, begin_ns + spent_ns * (n + 1) / count,
+                  n == 0 ? traced->launches : 0);
     traced->next = own->traced_spare;
     own->traced_spare = traced;
     running->traced = NULL;

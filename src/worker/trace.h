@@ -38,7 +38,7 @@ void dcli_trace_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, int64
 
 /** Begin the notes on a batch that is about to be launched. Traced nodes only. @return NULL: there is no memory. */
 dcli_traced_batch *dcli_trace_launch(dcli_worker *worker);
-/** Record a batch that has ended, and take back the notes on it. */
+/** Record a batch that has ended, and those of its series that follow it, which share its time evenly. Take back the notes. */
 void dcli_trace_batch(dcli_worker *worker, dcli_running *running);
 
 /** The node has nothing to do: record for which peer it waits. If it waits for another peer than before, the wait

@@ -19,6 +19,7 @@
 #include "worker/peer.h"
 #include "worker/pinned.h"
 #include "worker/process_data.h"
+#include "worker/series.h"
 #include "worker/shown.h"
 #include "worker/suspects.h"
 #include "worker/trace.h"
@@ -171,8 +172,10 @@ static dcl_status act(dcli_worker *worker, bool *more_out)
             own->spin_end_ns = 0;
         *more_out = worker->counters.bytes_copied - copied >= most_bytes || (separate && dcli_monotonic_ns() >= end_ns);
     }
-    if (status == DCL_OK && own != NULL)
+    if (status == DCL_OK && own != NULL) {
+        dcli_series_offer(worker, false);
         status = dcli_device_flush(own->device);
+    }
     return status;
 }
 
@@ -229,9 +232,13 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
         return status;
     if (__builtin_expect(worker->terms.trace != NULL, 0) && !worker->is_host)
         dcli_trace_idle(worker);
+    if (!worker->is_host) {
+        dcli_series_offer(worker, true);
+        status = dcli_device_flush(worker->as_node->device);
+    }
     *idle_out = idle_time(worker);
     dcli_watch_rest(worker->terms.watch, dcli_node_idle(worker->node));
-    return DCL_OK;
+    return status;
 }
 
 static dcl_status sleep_for(dcli_worker *worker, int milliseconds)
@@ -326,8 +333,10 @@ static void serve(dcli_worker *worker)
     for (int node = 0; worker->is_host && node < worker->terms.node_count; node++)
         dcli_peer_send(worker, node, &stop, NULL);
     /* kernels may read peers' parts, so nobody closes before all threads have ended */
-    if (!worker->is_host && !dcli_watch_is_given_up(worker->terms.watch))
+    if (!worker->is_host && !dcli_watch_is_given_up(worker->terms.watch)) {
         dcli_device_finish(worker->as_node->device, dcli_device_launched(worker->as_node->device));
+        dcli_series_stop(worker->as_node);
+    }
 }
 
 static void *serve_in_thread(void *argument)
@@ -447,6 +456,7 @@ static void drop_begun(dcli_as_node *own)
     if (own->device != NULL)
         dcli_device_on_timed(own->device, NULL, NULL);
     for (int64_t r = own->running_first; r < own->running_count; r++) {
+        dcli_series_give(own, own->running[r].steps);
         dcli_slot_give(own->running[r].report_slot);
         dcli_memory_release(own->running[r].report);
         dcli_memory_release(own->running[r].arena);
@@ -474,7 +484,9 @@ static void close_as_node(dcli_worker *worker)
     dcli_free(own->kept_back);
     dcli_memory_release(own->nothing);
     dcli_exec_drop_reports(own);
-    dcli_device_close(own->device); /* waits for callbacks, which wake the endpoint */
+    dcli_series_stop(own);
+    dcli_device_close(own->device); /* waits for launches, and for callbacks, which wake the endpoint */
+    dcli_series_free(own);
     dcli_free(own);
 }
 
@@ -522,6 +534,8 @@ static dcl_status open_as_node(dcli_worker *worker)
             dcli_device_open_as(terms->device, terms->log, may_read_gpus(terms) ? DCLI_OPEN_PEERS : 0, &own->device);
     if (status == DCL_OK)
         status = dcli_memory_create_private(own->device, 256, &own->nothing);
+    if (status == DCL_OK)
+        status = dcli_series_open(worker);
     if (status == DCL_OK && terms->trace != NULL)
         dcli_trace_device(worker);
     if (status == DCL_OK)

@@ -561,6 +561,25 @@ bool dcli_programs_are_many(const dcli_device *device)
 }
 
 void dcli_device_reads(dcli_memory *memory) { demand(memory->device == open_device); }
+void dcli_device_writes(dcli_memory *memory) { demand(memory->device == open_device); }
+
+/* The fuzzed session has no threads. */
+dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, const char *kernel, int count)
+{
+    (void)device;
+    (void)source;
+    (void)kernel;
+    (void)count;
+    return NULL;
+}
+
+bool dcli_program_is_compiled(const dcli_compiling *compiling) { return compiling == NULL; }
+
+dcli_program *dcli_program_take(dcli_compiling *compiling)
+{
+    (void)compiling;
+    return NULL;
+}
 
 size_t dcli_device_shares(const dcli_device *device) { return (size_t)device->info.compute_units; }
 

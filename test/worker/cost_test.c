@@ -32,10 +32,10 @@ Test(worker_cost, is_asked_for_at_first_and_then_now_and_then)
     dcli_cost cost = {.samples = 0};
     int due = 0;
     for (int n = 0; n < 3; n++) {
-        cr_expect(dcli_cost_due(&cost));
+        cr_expect(dcli_cost_due(&cost, false));
         dcli_cost_add(&cost, 10, 10, 1);
     }
     for (int n = 0; n < 160; n++)
-        due += dcli_cost_due(&cost);
+        due += dcli_cost_due(&cost, false);
     cr_expect_eq(due, 10);
 }
