@@ -11,7 +11,15 @@
  * same pattern and nodes; the granularity is the time of a step, since there are as many columns as cores. METG is the least
  * granularity with an efficiency of at least 50 %.
  *
- * Every run is repeated, and the fastest counts. Compiling, and measuring the cost of elements, is done before. */
+ * Beside them: what a step cannot do without. A round trip of ZeroMQ: a message of 64 bytes over tcp on loopback, there and back,
+ * between two processes. A launch: clEnqueueNDRangeKernel of an empty kernel with a work-item, and clFinish, on the device of
+ * node 0. Over tcp, METG is compared with three round trips, a launch and a finish.
+ *
+ *     dcl worker --listen tcp://127.0.0.1:7101 & dcl worker --listen tcp://127.0.0.1:7102 &
+ *     metg tcp://127.0.0.1:7101,tcp://127.0.0.1:7102
+ *
+ * Every run is repeated, and the fastest counts; of round trips and launches it is the median. Compiling, and measuring the cost
+ * of elements, is done before. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +27,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <zmq.h>
 
 #include <dcl.h>
 
@@ -40,6 +53,118 @@ static double now_us(void)
     clock_gettime(CLOCK_MONOTONIC, &time);
     return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
 }
+
+/* ---- what a step cannot do without ------------------------------------------------------------------------------------ */
+
+enum { TRIPS = 2000, MESSAGE_BYTES = 64 };
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double values[TRIPS])
+{
+    qsort(values, TRIPS, sizeof values[0], by_value);
+    return values[TRIPS / 2];
+}
+
+/* Send back all that comes, until an empty message. */
+static void echo(int port_out)
+{
+    char message[MESSAGE_BYTES], address[64];
+    size_t length = sizeof address;
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
+    check(zmq_bind(socket, "tcp://127.0.0.1:*") == 0 &&
+              zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, address, &length) == 0 &&
+              write(port_out, address, sizeof address) == sizeof address,
+          "zmq_bind");
+    for (int n; (n = zmq_recv(socket, message, sizeof message, 0)) > 0;)
+        zmq_send(socket, message, (size_t)n, 0);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+}
+
+/* @return us of a round trip. Called before any thread is started: it forks. */
+static double measure_trip(void)
+{
+    double us[TRIPS];
+    char message[MESSAGE_BYTES] = "", address[64];
+    int ends[2];
+    check(pipe(ends) == 0, "pipe");
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        echo(ends[1]);
+        _exit(0);
+    }
+    check(child > 0 && read(ends[0], address, sizeof address) == sizeof address, "fork");
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
+    check(zmq_connect(socket, address) == 0, "zmq_connect");
+    for (int n = -TRIPS / 4; n < TRIPS; n++) {
+        double start = now_us();
+        check(zmq_send(socket, message, sizeof message, 0) >= 0 && zmq_recv(socket, message, sizeof message, 0) >= 0,
+              "zmq_send");
+        us[n < 0 ? 0 : n] = now_us() - start;
+    }
+    zmq_send(socket, "", 0, 0);
+    waitpid(child, NULL, 0);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+    return median(us);
+}
+
+/* The device by its name: that of a node on this host. */
+static cl_device_id find_device(const char *name)
+{
+    cl_platform_id platforms[16];
+    cl_uint platform_count = 0;
+    clGetPlatformIDs(16, platforms, &platform_count);
+    for (cl_uint p = 0; p < platform_count && p < 16; p++) {
+        cl_device_id devices[16];
+        cl_uint count = 0;
+        clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, devices, &count);
+        for (cl_uint d = 0; d < count && d < 16; d++) {
+            char found[128] = "";
+            clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof found, found, NULL);
+            if (strcmp(found, name) == 0)
+                return devices[d];
+        }
+    }
+    check(false, "the device of node 0 was not found");
+    return NULL;
+}
+
+/* @return us of a launch and its finish. */
+static double measure_launch(const char *name)
+{
+    static const char *text = "__kernel void nothing(long n) {}";
+    double us[TRIPS];
+    const size_t one = 1;
+    const cl_long n = 0;
+    cl_device_id device = find_device(name);
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, NULL);
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, NULL);
+    check(clBuildProgram(program, 1, &device, "", NULL, NULL) == CL_SUCCESS, "clBuildProgram");
+    cl_kernel kernel = clCreateKernel(program, "nothing", NULL);
+    clSetKernelArg(kernel, 0, sizeof n, &n);
+    for (int k = -TRIPS / 4; k < TRIPS; k++) {
+        double start = now_us();
+        check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL) == CL_SUCCESS &&
+                  clFinish(queue) == CL_SUCCESS,
+              "clEnqueueNDRangeKernel");
+        us[k < 0 ? 0 : k] = now_us() - start;
+    }
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+    clReleaseCommandQueue(queue);
+    clReleaseContext(context);
+    return median(us);
+}
+
+/* ---- patterns --------------------------------------------------------------------------------------------------------- */
 
 static const struct pattern {
     const char *name, *body;
@@ -91,7 +216,8 @@ static struct point measure(const struct nodes *nodes, const struct pattern *pat
     return (struct point){.rate = rounds * (double)nodes->columns / best, .us = best};
 }
 
-static void sweep(const struct nodes *nodes, const struct pattern *pattern, const char *where)
+/* @param least_us  three round trips, a launch and a finish; 0: there are no messages over tcp. */
+static void sweep(const struct nodes *nodes, const struct pattern *pattern, const char *where, double least_us)
 {
     enum { MOST_POINTS = 128 };
     struct point point[MOST_POINTS];
@@ -108,9 +234,12 @@ static void sweep(const struct nodes *nodes, const struct pattern *pattern, cons
     for (int p = 0; p < count; p++)
         if (point[p].rate >= 0.5 * peak && point[p].us < least.us)
             least = point[p];
-    printf("METG of %s, %d columns, %s: %.1f us at %.0f %% of the peak (a step without work %.1f us; least of %d)\n",
+    printf("METG of %s, %d columns, %s: %.1f us at %.0f %% of the peak (a step without work %.1f us; least of %d)",
            pattern->name, nodes->columns, where, least.us, 100 * least.rate / peak, measure(nodes, pattern, 0).us,
            REPEATS);
+    if (least_us > 0)
+        printf("; %.2f of three round trips, a launch and a finish", least.us / least_us);
+    printf("\n");
 }
 
 static int measure_on(const char *devices, const char *workers)
@@ -119,15 +248,23 @@ static int measure_on(const char *devices, const char *workers)
     check(dcl_config_read(&config) == DCL_OK, "dcl_config_read");
     config.devices = devices != NULL ? devices : config.devices;
     config.workers = workers;
+    bool over_tcp = workers != NULL && strncmp(workers, "tcp:", 4) == 0;
+    double trip_us = over_tcp ? measure_trip() : 0;
     struct nodes nodes = {.cluster = dcl_open(&config), .columns = (int)sysconf(_SC_NPROCESSORS_ONLN)};
     check(nodes.cluster != NULL, "dcl_open");
+    double launch_us = measure_launch(dcl_node_name(nodes.cluster, 0));
+    if (over_tcp)
+        printf("round trip of ZeroMQ over tcp on loopback, %d bytes: %.1f us (median of %d)\n", MESSAGE_BYTES, trip_us,
+               TRIPS);
+    printf("launch of an empty kernel and finish: %.1f us (median of %d)\n", launch_us, TRIPS);
     dcl_map *map = dcl_map_block(nodes.cluster);
     for (int k = 0; k < ARRAYS; k++) {
         nodes.array[k] = dcl_agile(dcl_grid_1d(DCL_FLOAT, nodes.columns), map);
         check(nodes.array[k] != NULL, "dcl_agile");
     }
     for (size_t p = 0; p < sizeof patterns / sizeof patterns[0]; p++)
-        sweep(&nodes, &patterns[p], workers != NULL ? workers : "one embedded node");
+        sweep(&nodes, &patterns[p], workers != NULL ? workers : "one embedded node",
+              over_tcp ? 3 * trip_us + launch_us : 0);
     for (int k = 0; k < ARRAYS; k++)
         dcl_release(nodes.array[k]);
     dcl_release(map);
