@@ -141,8 +141,8 @@ siege: build ## strangers, other users, bad networks and slips against workers o
 	        $$(ls /usr/bin/python3 2>/dev/null || echo python3) $$test; \
 	    code=$$?; [ $$code -eq 0 ] || [ $$code -eq 77 ] || failed=1; done; exit $$failed
 
-simulate: build ## run N (2000) random programs on simulated clusters, from SEED (1)
-	@TEST_SEEDS=$(or $(N),2000) TEST_SEED=$(or $(SEED),1) TEST_SECONDS=0 build/test/test-workqueue --filter 'simulation/*'
+simulate: build ## run N (10000) random programs on simulated clusters, from SEED (1); LENDING=3: nodes lend all they may
+	@TEST_SEEDS=$(or $(N),10000) TEST_LENDING=$(or $(LENDING),0) TEST_SEED=$(or $(SEED),1) TEST_SECONDS=0 build/test/test-workqueue --filter 'simulation/*'
 
 chroot-test: ## make demo and make test in a fresh Debian 12 (root; needs the network and some minutes)
 	@scripts/install-deps --chroot

@@ -448,3 +448,26 @@ dcl_status dcli_builder_number_chunks(dcli_builder *builder)
     dcli_free(order);
     return DCL_OK;
 }
+
+void dcli_builder_free(dcli_builder *builder)
+{
+    for (int k = 0; k < builder->operation->operand_count; k++) {
+        dcli_seen *seen = &builder->seen[k];
+        dcli_box_set_free(&seen->set);
+        dcli_box_set_free(&seen->arrived);
+        dcli_free(seen->item);
+        for (int64_t n = 0; n < seen->blocks_count; n++)
+            dcli_block_set_free(&seen->blocks[n].set);
+        dcli_free(seen->blocks);
+    }
+    dcli_free(builder->need);
+    dcli_free(builder->point);
+    dcli_free(builder->want);
+    dcli_free(builder->source);
+    dcli_free(builder->early);
+    dcli_free(builder->item_stage);
+    dcli_node_list_free(&builder->owners);
+    dcli_region_list_free(&builder->regions);
+    dcli_region_list_free(&builder->tiles);
+    dcli_box_list_free(&builder->fresh);
+}

@@ -139,6 +139,9 @@ dcl_status dcli_builder_chunks(dcli_builder *builder);
 /** At the end: number the chunks of each stream in the order of the plan. */
 dcl_status dcli_builder_number_chunks(dcli_builder *builder);
 
+/** Free all but the plan. */
+void dcli_builder_free(dcli_builder *builder);
+
 /** Whether the plan contains what the planned node exchanges with a peer. */
 static inline bool dcli_plans_with(const dcli_builder *builder, int peer)
 {

@@ -52,6 +52,8 @@ dcli_node *dcli_node_open(const dcli_node_terms *terms)
     for (int q = 0; terms->absent != NULL && q < terms->plan.node_count && status == DCL_OK; q++)
         if (terms->absent[q])
             status = be_absent(node, q);
+    if (status == DCL_OK)
+        status = dcli_lending_open(node);
     node->terms.absent = NULL;
     if (status == DCL_OK && terms->self != terms->plan.node_count) /* the host waits for completion */
         status = dcli_be_heard(node, terms->plan.node_count, INT64_MAX);
@@ -81,6 +83,7 @@ void dcli_node_close(dcli_node *node)
     dcli_node_list_free(&node->creditors);
     dcli_node_list_free(&node->listeners);
     dcli_storages_free(&node->storages);
+    dcli_lending_close(node);
     dcli_free(node);
 }
 
@@ -321,24 +324,24 @@ static bool next_credit(dcli_node *node, dcli_action *action)
     return true;
 }
 
-/* Move the cursor past operations whose batches have all been started. Call it before granting, which starts at the
- * cursor. */
+/* Move the cursor past operations whose batches have all been started; a lent batch counts when its result is here. Call
+ * it before granting, which starts at the cursor. */
 static void advance_cursor(dcli_node *node)
 {
     struct dcli_open_op *op;
-    while ((op = dcli_op_find(node, node->cursor)) != NULL && op->waiting == 0)
+    while ((op = dcli_op_find(node, node->cursor)) != NULL && op->waiting == 0 && op->lent == 0)
         node->cursor++;
 }
 
 static bool next_batch(dcli_node *node, dcli_action *action)
 {
     struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->cursor);
-    if (op == NULL || !may_start(node, op))
+    if (op == NULL || op->waiting == 0 || !may_start(node, op))
         return false;
     int64_t b = op->next;
     if (queue_made(node, op, b) != DCL_OK)
         return false; /* no memory: the action is tried again after the next event */
-    dcli_start_batch(op, b);
+    dcli_leave_waiting(op, b, DCLI_BATCH_RUNS);
     if (op->skip == DCL_OK)
         op->skip = dcli_op_inputs(node, op);
     *action = (dcli_action){.kind = op->skip == DCL_OK ? DCLI_DO_RUN : DCLI_DO_SKIP,
@@ -360,8 +363,10 @@ static bool is_finished(const dcli_node *node, const struct dcli_open_op *op)
 static bool next_retired(dcli_node *node, dcli_action *action)
 {
     struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->first);
-    if (op == NULL || !is_finished(node, op) || node->notice_count > 0)
+    if (op == NULL || !is_finished(node, op) || node->notice_count > 0 ||
+        (node->lending != NULL && !dcli_lending_releases(node, op)))
         return false;
+    assert(op->lent == 0);
     *action = (dcli_action){.kind = DCLI_DO_RETIRE, .operation = op->operation};
     node->writers -= op->writers;
     if (op->operation->kind == DCLI_OP_RELEASE)
@@ -419,8 +424,11 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out)
     advance_cursor(node);
     grant_ahead(node);
     dcli_advance_marks(node);
-    return next_notice(node, action_out) || next_send(node, action_out) || next_work(node, action_out) ||
-           next_credit(node, action_out) || next_retired(node, action_out) || next_marks(node, action_out);
+    bool lends = node->lending != NULL;
+    return next_notice(node, action_out) || next_send(node, action_out) ||
+           (lends && dcli_lending_next(node, action_out)) || next_work(node, action_out) ||
+           (lends && dcli_lending_run(node, action_out)) || next_credit(node, action_out) ||
+           next_retired(node, action_out) || next_marks(node, action_out);
 }
 
 void dcli_node_hold(dcli_node *node, bool hold) { node->held = hold; }
@@ -435,7 +443,13 @@ void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *rea
 
 int64_t dcli_node_granted_bytes(const dcli_node *node) { return node->pool_used; }
 
-bool dcli_node_idle(const dcli_node *node) { return node->first > node->seen; }
+bool dcli_node_idle(const dcli_node *node)
+{
+    bool idle = node->first > node->seen || node->lending != NULL; /* then finished operations may be kept */
+    for (int64_t n = node->seen; n >= node->first && idle; n--)
+        idle = node->notice_count == 0 && is_finished(node, dcli_op_find(node, n));
+    return idle;
+}
 
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation)
 {
@@ -489,6 +503,8 @@ bool dcli_node_awaits(const dcli_node *node, int64_t *operation_out, int *peer_o
     const struct dcli_open_op *next = dcli_op_find(node, node->cursor), *oldest = dcli_op_find(node, node->ready + 1);
     int peer = next != NULL && next->waiting > 0 ? awaited_by_batch(node, next) : -1;
     *operation_out = next != NULL ? next->number : 0;
+    if (peer < 0 && next != NULL)
+        peer = dcli_lending_awaited(node, next);
     if (peer < 0 && oldest != NULL) {
         peer = awaited_output(oldest);
         *operation_out = oldest->number;
@@ -518,6 +534,8 @@ static void explain_op(const dcli_node *node, const struct dcli_open_op *op, dcl
     for (int64_t n = 0; n < op->need_count; n++)
         if (!dcli_need_is_met(node, &op->need[n]))
             dcli_text_put(text, texts[op->need[n].kind], op->need[n].peer, op->need[n].operation);
+    if (op->lent > 0)
+        dcli_text_put(text, " %" PRId64 " lent;", op->lent);
     dcli_text_put(text, "%s\n", op->lost ? " needs a lost node;" : "");
 }
 
@@ -531,5 +549,6 @@ char *dcli_node_explain(const dcli_node *node)
                   node->made_unsent);
     for (int64_t n = node->first; n <= node->seen; n++)
         explain_op(node, dcli_op_find(node, n), &text);
+    dcli_lending_explain(node, &text);
     return dcli_text_take(&text);
 }

@@ -32,6 +32,14 @@
 
 typedef struct dcli_node dcli_node;
 
+/** What a loan needs, by its plan (workqueue/plan_loan.h). */
+typedef struct dcli_loan_size {
+    int64_t bytes;        /* at the thief: inputs that are sent, stages and results */
+    int64_t result_bytes; /* at the victim: results that arrive and are not written yet */
+    int64_t chunks;       /* number of input chunks that the victim sends */
+    bool in_place;        /* the thief reads parts of others in place */
+} dcli_loan_size;
+
 typedef struct dcli_node_terms {
     dcli_plan_terms plan;  /* the pointers in it are borrowed and outlive the node */
     int self;              /* 0..node_count-1, or node_count: the host */
@@ -41,27 +49,51 @@ typedef struct dcli_node_terms {
     /** Returns plan(operation, node), valid at least until the operation is retired. NULL: DCL_ERR_NOMEM. */
     const dcli_plan *(*plan_of)(void *user, const dcli_operation *operation, int node);
     void *user;
+    /** Lending (workqueue/loan.h); NULL: this peer neither lends nor asks. Finds what the loan of a batch of the victim's
+     *  plan to a thief needs; victim and thief find the same. @return DCL_OK; DCL_ERR_INVALID: there is no such batch, or
+     *  it cannot be lent; DCL_ERR_NOMEM. */
+    dcl_status (*loan_of)(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
+                          dcli_loan_size *size_out);
+    int64_t loan_bytes;      /* memory of this node for what it asks for and borrows; not part of the pool */
+    int64_t result_bytes;    /* memory of this node for results of batches that it lends */
+    int64_t kept_operations; /* finished operations with loop bodies that are not retired, so that a node that is
+                                ahead can borrow batches of slower ones */
     int64_t first_operation; /* the first operation that this peer gets; 0 means 1. Earlier ones are complete. */
     const bool *absent;      /* [node_count] nodes that are lost or have not joined; copied. NULL: none */
 } dcli_node_terms;
 
 typedef enum dcli_action_kind {
-    DCLI_DO_RUN,    /* start batch `index` of `operation`; dcli_node_batch_done() follows */
-    DCLI_DO_SKIP,   /* as RUN, but nothing is computed, because an input has failed. No dcli_node_batch_done()
+    DCLI_DO_RUN,     /* start batch `index` of `operation`; dcli_node_batch_done() follows */
+    DCLI_DO_SKIP,    /* as RUN, but nothing is computed, because an input has failed. No dcli_node_batch_done()
                        follows */
-    DCLI_DO_PACK,   /* pack T chunk `chunk` of the plan of `peer` from own storage and send it; if `status` is an
+    DCLI_DO_PACK,    /* pack T chunk `chunk` of the plan of `peer` from own storage and send it; if `status` is an
                        error, send it empty. dcli_node_chunk_done() follows */
-    DCLI_DO_SEND,   /* send U chunk `chunk` of the own plan to `peer`; if `status` is an error, send it empty */
-    DCLI_DO_COMMIT, /* write U chunk `chunk` of the plan of `peer` to own storage (if `status` is an error, it is
+    DCLI_DO_SEND,    /* send U chunk `chunk` of the own plan to `peer`; if `status` is an error, send it empty */
+    DCLI_DO_COMMIT,  /* write U chunk `chunk` of the plan of `peer` to own storage (if `status` is an error, it is
                        empty), and free it. dcli_node_chunk_done() follows */
-    DCLI_DO_DROP,   /* free T chunk `chunk` of the own plan, from `peer`: it is not needed any more */
-    DCLI_DO_GRANT,  /* tell `peer` that the first `index` T chunks of `operation` may be sent */
-    DCLI_DO_CREDIT, /* tell `peer` that `index` U chunks were committed */
-    DCLI_DO_FAILED, /* tell all present peers that `operation` failed here with `status`; the contents of its outputs
+    DCLI_DO_DROP,    /* free T chunk `chunk` of the own plan, from `peer`: it is not needed any more */
+    DCLI_DO_GRANT,   /* tell `peer` that the first `index` T chunks of `operation` may be sent */
+    DCLI_DO_CREDIT,  /* tell `peer` that `index` U chunks were committed */
+    DCLI_DO_FAILED,  /* tell all present peers that `operation` failed here with `status`; the contents of its outputs
                        are undefined */
-    DCLI_DO_MARKS,  /* tell `peer` the watermarks of this peer */
-    DCLI_DO_RETIRE, /* `operation` is complete; nothing more will be asked about it */
-    DCLI_DO_DISCARD /* free U chunk `chunk` of the own plan, for `peer`, which is lost, if it was made */
+    DCLI_DO_MARKS,   /* tell `peer` the watermarks of this peer */
+    DCLI_DO_RETIRE,  /* `operation` is complete; nothing more will be asked about it */
+    DCLI_DO_DISCARD, /* free U chunk `chunk` of the own plan, for `peer`, which is lost, if it was made */
+
+    /* Lending. An attempt is named by the thief, `question` and the batch `index`. Thief: */
+    DCLI_DO_ASK,      /* send HUNGRY: `question`, `first`, `upto`, `bytes`, to `peer` */
+    DCLI_DO_RUN_LOAN, /* start batch `index` of the plan of `peer` for `operation`; dcli_node_loan_done() follows */
+    DCLI_DO_RESULT,   /* send the result chunks of a batch that was run, then RESULT, then free all of it */
+    DCLI_DO_RETURNED, /* send RETURNED, and free what has arrived for the batch */
+    DCLI_DO_FORGET,   /* free all of a batch of `peer`, which is lost; it does not run (any more) */
+    /* Victim: */
+    DCLI_DO_NOTHING, /* send NOTHING in answer to `question` of `peer` */
+    DCLI_DO_LEND,    /* send LENT: batches `index` .. `index` + `count` - 1 of `operation`, then their inputs, read in
+                            the order of the actions, as PACK does */
+    DCLI_DO_RECALL,  /* send RECALL; after the LENT of the same batch */
+    DCLI_DO_COMMIT_LOAN, /* write the result of a batch to own storage (if `status` is an error, do not), and free it.
+                            dcli_node_batch_done() follows, as after RUN */
+    DCLI_DO_DROP_LOAN    /* free the result of a batch that was taken back; `operation` is NULL */
 } dcli_action_kind;
 
 typedef struct dcli_action {
@@ -70,7 +102,16 @@ typedef struct dcli_action {
     int peer;
     int64_t index;
     int64_t chunk; /* number in plan->chunk of the plan named above */
-    int64_t done, ready;
+    union {
+        struct {
+            int64_t done, ready; /* MARKS */
+        };
+        struct {
+            int64_t question;           /* lending */
+            int64_t count;              /* LEND */
+            int64_t first, upto, bytes; /* ASK */
+        };
+    };
     dcl_status status;
     bool cause; /* FAILED: the failure was found here; false: it follows from that of an input, or of another peer */
 } dcli_action;
@@ -146,7 +187,7 @@ void dcli_node_hold(dcli_node *node, bool hold);
 void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *ready_out);
 /** Bytes of chunks that were granted to peers and have not been dropped. */
 int64_t dcli_node_granted_bytes(const dcli_node *node);
-/** Whether every operation seen is retired. */
+/** Whether every operation seen has ended here; all are retired then, but for those kept for lending. */
 bool dcli_node_idle(const dcli_node *node);
 /** Whether an input of an open operation is known to have failed. */
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);

@@ -254,12 +254,15 @@ static bool is_running(const struct dcli_open_op *op, int64_t b)
            (op->batch[b] == DCLI_BATCH_RUNS || op->batch[b] == DCLI_BATCH_HAS_READ);
 }
 
-void dcli_start_batch(struct dcli_open_op *op, int64_t b)
+void dcli_leave_waiting(struct dcli_open_op *op, int64_t b, enum dcli_batch_state state)
 {
-    assert(b == op->next && op->batch[b] == DCLI_BATCH_WAITS);
-    op->batch[b] = DCLI_BATCH_RUNS;
+    assert(op->batch[b] == DCLI_BATCH_WAITS && (b == op->next || state == DCLI_BATCH_LENT));
+    op->batch[b] = (uint8_t)state;
     op->waiting--;
-    op->running++;
+    op->running += state == DCLI_BATCH_RUNS;
+    op->lent += state == DCLI_BATCH_LENT;
+    if (b > op->next)
+        return;
     op->batch_arrived = 0;
     while (op->next < op->own->batch_count && op->batch[op->next] != DCLI_BATCH_WAITS)
         op->next++;
@@ -267,8 +270,9 @@ void dcli_start_batch(struct dcli_open_op *op, int64_t b)
 
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status)
 {
-    assert(is_running(op, b));
-    note_read(op, b);
+    assert(is_running(op, b) || op->batch[b] == DCLI_BATCH_COMMITS);
+    if (op->batch[b] != DCLI_BATCH_COMMITS)
+        note_read(op, b);
     op->batch[b] = DCLI_BATCH_ENDED;
     op->running--;
     while (op->ended < op->own->batch_count && op->batch[op->ended] == DCLI_BATCH_ENDED)
@@ -291,7 +295,7 @@ dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batc
 dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    if (op == NULL || !is_running(op, batch))
+    if (op == NULL || !(is_running(op, batch) || dcli_lending_committed(node, operation, batch)))
         return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " ended but does not run", batch,
                          operation);
     bool cause = status != DCL_OK;

@@ -5,7 +5,8 @@
 #include <assert.h>
 
 #include "base/search.h"
-#include "workqueue/node.h"
+#include "base/text.h"
+#include "workqueue/loan.h"
 #include "workqueue/storages.h"
 
 enum {
@@ -57,6 +58,8 @@ enum dcli_batch_state {
     DCLI_BATCH_WAITS,
     DCLI_BATCH_RUNS,
     DCLI_BATCH_HAS_READ, /* runs, and has finished reading peers' parts */
+    DCLI_BATCH_LENT,
+    DCLI_BATCH_COMMITS, /* was lent; its result is here and is being written, or will be */
     DCLI_BATCH_ENDED
 };
 
@@ -77,16 +80,18 @@ struct dcli_open_op {
     int64_t batch_arrived;    /* T chunks of batch `next` that have arrived, as far as they are the first ones */
     struct dcli_need *need;   /* conditions that were not met when last looked at */
     int64_t need_count, need_capacity;
-    uint8_t *batch;           /* [batches] enum dcli_batch_state of each batch */
-    int64_t next;             /* the first batch that waits; if none does, the number of batches */
-    int64_t waiting, running; /* number of batches in these states; `running` includes those that have read */
-    int64_t ended;            /* all batches with lower numbers have ended */
-    int64_t read;             /* number of batches that have finished reading peers' parts; includes the ended ones */
-    bool *arrived, *dropped;  /* [own chunks] whether each T chunk has arrived; whether it was dropped */
-    int64_t drop_from;        /* own T chunks with lower numbers are dropped */
-    int64_t transfers;        /* chunks of both directions that are not yet packed, sent, committed or dropped */
-    dcl_status skip;          /* DCL_OK: compute; else all further batches are skipped with this status */
-    bool lost;                /* an absent node has a part of an operand, so it fails even if all its data
+    uint8_t *batch;          /* [batches] enum dcli_batch_state of each batch */
+    int64_t next;            /* the first batch that waits; if none does, the number of batches */
+    int64_t waiting, lent;   /* number of batches that wait; that are lent */
+    int64_t running;         /* number of batches that run, have read, or commit */
+    int64_t ended;           /* all batches with lower numbers have ended */
+    int64_t read;            /* number of batches that have finished reading peers' parts; includes those that
+                                 commit, and the ended ones */
+    bool *arrived, *dropped; /* [own chunks] whether each T chunk has arrived; whether it was dropped */
+    int64_t drop_from;       /* own T chunks with lower numbers are dropped */
+    int64_t transfers;       /* chunks of both directions that are not yet packed, sent, committed or dropped */
+    dcl_status skip;         /* DCL_OK: compute; else all further batches are skipped with this status */
+    bool lost;               /* an absent node has a part of an operand, so it fails even if all its data
                                  arrives */
     bool told_failed;
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node */
@@ -167,6 +172,7 @@ struct dcli_node {
     struct dcli_notice *notice;
     int64_t notice_first, notice_count, notice_capacity;
     dcli_storages storages;
+    struct dcli_lending *lending; /* NULL: terms.loan_of is NULL */
 };
 
 static inline struct dcli_open_op *dcli_op_find(const dcli_node *node, int64_t number)
@@ -263,6 +269,24 @@ void dcli_op_part_from(dcli_node *node, struct dcli_open_op *op, int q);
 /** Fail an operation because a node is absent, unless it only frees memory (RELEASE, DROP). */
 dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);
 
+/* ---- loan.c, loan_victim.c: lending */
+
+/** Make node->lending, if terms.loan_of says that this peer lends. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_lending_open(dcli_node *node);
+void dcli_lending_close(dcli_node *node);
+/** The next action that is a message of lending, or writes a result. Only with node->lending, as the next two. */
+bool dcli_lending_next(dcli_node *node, dcli_action *action);
+/** The next borrowed batch to run. */
+bool dcli_lending_run(dcli_node *node, dcli_action *action);
+/** Whether COMMIT_LOAN was returned for a batch, which has not ended since. If so, the batch ends now: forget the loan. */
+bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t b);
+void dcli_lending_lost(dcli_node *node, int peer);
+/** Whether lending does not need a finished operation any more. */
+bool dcli_lending_releases(const dcli_node *node, const struct dcli_open_op *op);
+/** The node that has a lent batch of an operation; -1: none is lent. */
+int dcli_lending_awaited(const dcli_node *node, const struct dcli_open_op *op);
+void dcli_lending_explain(const dcli_node *node, dcli_text *text);
+
 /* ---- node_event.c: messages and ends */
 
 /** Queue a FAILED action, once per operation, and record that the contents of the operation's outputs are undefined.
@@ -272,8 +296,8 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);
 /** Record that a peer needs to hear when our watermarks reach an operation. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_be_heard(dcli_node *node, int peer, int64_t operation);
-/** Record that a batch starts. */
-void dcli_start_batch(struct dcli_open_op *op, int64_t b);
+/** Let a batch that waits leave the waiting ones. */
+void dcli_leave_waiting(struct dcli_open_op *op, int64_t b, enum dcli_batch_state state);
 /** Record that a batch that was started has ended, or was skipped. */
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status);
 

@@ -95,6 +95,7 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
     if (dcli_node_list_add(&node->absent, peer) != DCL_OK)
         return DCL_ERR_NOMEM;
     node->sender = 0; /* what waits for the peer is discarded */
+    dcli_lending_lost(node, peer);
     dcli_node_list_drop(&node->creditors, peer);
     *lost = (struct dcli_peer){.presence = DCLI_LOST, .done = INT64_MAX, .ready = INT64_MAX, .outbox = lost->outbox};
     dcl_status status = DCL_OK;

@@ -36,29 +36,6 @@ void dcli_plan_free(dcli_plan *plan)
     dcli_free(plan);
 }
 
-static void free_builder(dcli_builder *builder)
-{
-    for (int k = 0; k < builder->operation->operand_count; k++) {
-        dcli_seen *seen = &builder->seen[k];
-        dcli_box_set_free(&seen->set);
-        dcli_box_set_free(&seen->arrived);
-        dcli_free(seen->item);
-        for (int64_t n = 0; n < seen->blocks_count; n++)
-            dcli_block_set_free(&seen->blocks[n].set);
-        dcli_free(seen->blocks);
-    }
-    dcli_free(builder->need);
-    dcli_free(builder->point);
-    dcli_free(builder->want);
-    dcli_free(builder->source);
-    dcli_free(builder->early);
-    dcli_free(builder->item_stage);
-    dcli_node_list_free(&builder->owners);
-    dcli_region_list_free(&builder->regions);
-    dcli_region_list_free(&builder->tiles);
-    dcli_box_list_free(&builder->fresh);
-}
-
 /* Record the needs of a host transfer: the elements of the operation's box, one stream per owner. */
 static dcl_status need_all(dcli_builder *builder, bool written)
 {
@@ -266,7 +243,7 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
         status = check_pool(&builder);
     if (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE)
         plan->counters.messages_planned = plan->chunk_count;
-    free_builder(&builder);
+    dcli_builder_free(&builder);
     if (status != DCL_OK) {
         dcli_plan_free(plan);
         return status;

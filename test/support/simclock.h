@@ -23,7 +23,15 @@ typedef enum sim_event_kind {
     SIM_GRANT,
     SIM_CREDIT,
     SIM_FAILED,
-    SIM_MARKS
+    SIM_MARKS,
+    /* of lending; `question` names the attempt, with batch `number`: */
+    SIM_HUNGRY, /* operations `operation` .. `number`, `count` bytes */
+    SIM_NOTHING,
+    SIM_LENT, /* `count` batches from `number` on */
+    SIM_LOAN, /* chunk `chunk`, of the result if `written` */
+    SIM_RECALL,
+    SIM_RESULT,   /* status: DCL_OK, or it was not run */
+    SIM_LOAN_DONE /* no message: the batch that `to` borrowed from `from` has ended */
 } sim_event_kind;
 
 typedef struct sim_event {
@@ -32,6 +40,7 @@ typedef struct sim_event {
     int from, to;
     int64_t operation, number, chunk;
     int64_t done, ready;
+    int64_t question, count;
     bool written;
     dcl_status status;
 } sim_event;

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "support/simlend.h"
 #include "support/simstate.h"
 
 static const dcli_plan *plan_of(void *user, const dcli_operation *operation, int peer)
@@ -153,6 +154,7 @@ static void open_sim(struct sim *sim)
     sim->slow = (int)sim_pick(sim, 0, 2 * sim->host);
     pick_faults(sim);
     sim_pick_losses(sim);
+    sim_lend_open(sim);
     open_nodes(sim);
 }
 
@@ -166,6 +168,7 @@ static void close_sim(struct sim *sim)
         free(sim->node[p].retired);
         free(sim->node[p].ready_before);
     }
+    sim_lend_close(sim);
     free(sim->node);
     free(sim->channel);
     free(sim->descriptors);
@@ -230,6 +233,8 @@ static void check_end(struct sim *sim)
                 sim_wrong(&sim->data, "chunk %" PRId64 " of operation %d for peer %d was never given up", c,
                           n / sim->peers + 1, n % sim->peers);
     if (!sim_is_wrong(&sim->data))
+        sim_lend_check_end(sim);
+    if (!sim_is_wrong(&sim->data))
         check_told(sim);
     if (!sim_is_wrong(&sim->data))
         check_sent(sim);
@@ -241,9 +246,9 @@ static char *report(struct sim *sim)
     dcli_text_put(&text, "seed %" PRIu64 ", %d nodes: %s", sim->settings->seed, sim->host, sim->data.problem.bytes);
     dcli_text_put(&text,
                   "pool %" PRId64 ", chunks of %" PRId64 ", batches of %" PRId64 " bytes, window %" PRId64
-                  ", made %" PRId64 ", late effects %d\nabilities and groups:",
+                  ", made %" PRId64 ", late effects %d, lending %d\nabilities and groups:",
                   sim->terms.plan.pool_bytes, sim->data.terms.chunk_bytes, sim->data.terms.batch_bytes,
-                  sim->terms.window_chunks, sim->terms.made_bytes, sim->late_effects);
+                  sim->terms.window_chunks, sim->terms.made_bytes, sim->late_effects, (int)sim->lending);
     for (int p = 0; p < sim->host; p++)
         dcli_text_put(&text, " %d/%d", sim->ways[p].can, sim->ways[p].group);
     for (int p = 0; p < sim->peers; p++)

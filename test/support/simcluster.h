@@ -8,13 +8,23 @@
 
 #include "lower/lower.h"
 
+/** Policies of lending. */
+typedef enum sim_lending {
+    SIM_LEND_ANY, /* one of the others, by the seed */
+    SIM_LEND_NEVER,
+    SIM_LEND_RARELY,
+    SIM_LEND_ALWAYS, /* a node asks as soon as it has nothing to do, and lends what it may */
+    SIM_LEND_HOSTILE /* a node asks although it has work, lends everything, and takes much back at once */
+} sim_lending;
+
 typedef struct sim_settings {
     uint64_t seed;
-    int nodes;  /* 0: 8..64 at random */
-    int steps;  /* operations after the first ones, which fill some arrays */
-    bool lose;  /* lose nodes in every run */
-    bool alike; /* all devices are CPUs that see memory at the host's addresses */
-    bool trace; /* print every action and message to standard error */
+    int nodes;           /* 0: 8..64 at random */
+    int steps;           /* operations after the first ones, which fill some arrays */
+    bool lose;           /* lose nodes in every run */
+    bool alike;          /* all devices are CPUs that see memory at the host's addresses */
+    sim_lending lending; /* how nodes lend batches to each other */
+    bool trace;          /* print every action and message to standard error */
 } sim_settings;
 
 /** What happened in a run, to show that the simulation covers it. */
@@ -22,9 +32,12 @@ typedef struct sim_figures {
     int nodes, operations, foralls;
     int64_t batches, chunks, messages, bytes_moved, failures;
     int64_t early; /* batches that copied of peers' parts when they started, and read them no more */
-    int64_t lost, joined, losses_told; /* nodes lost and joined; operations that failed because of losses */
-    bool in_place, sent;               /* some nodes read in place; some are sent everything */
-    bool via[DCLI_VIA_COUNT];          /* the ways in which elements got to kernels or from them */
+    int64_t lost, joined, losses_told;  /* nodes lost and joined; operations that failed because of losses */
+    int64_t asked, lent, lent_in_place; /* questions; batches lent, and those of them that read in place */
+    int64_t returned, taken_back, late; /* batches that were not run; were taken back; results that were dropped */
+    int64_t won;                        /* results that were written */
+    bool in_place, sent;                /* some nodes read in place; some are sent everything */
+    bool via[DCLI_VIA_COUNT];           /* the ways in which elements got to kernels or from them */
 } sim_figures;
 
 /** Run one random program on one random cluster.

@@ -373,9 +373,8 @@ void sim_poison(sim_data *data, const sim_memory *target, const dcli_region *reg
 
 /* ---- actions ------------------------------------------------------------------------------------------------------ */
 
-void sim_make_chunks(sim_data *data, int p, const dcli_operation *operation, int64_t b)
+void sim_make_chunks(sim_data *data, sim_plan *plan, int64_t b)
 {
-    sim_plan *plan = sim_plan_of(data, operation, p);
     const dcli_batch *batch = &plan->plan->batch[b];
     for (int64_t c = batch->first_made; c < batch->first_made + batch->made_count; c++) {
         if (plan->payload[c].data != NULL)
@@ -460,7 +459,7 @@ static void run_transfer(sim_data *data, int p, const dcli_operation *operation,
     if (failed)
         return;
     if (!reads)
-        sim_make_chunks(data, p, operation, b);
+        sim_make_chunks(data, plan, b);
     for (int64_t i = moved->first_item; i < moved->first_item + moved->item_count && !sim_is_wrong(data); i++) {
         dcli_item item = dcli_plan_item(plan->plan, i);
         sim_memory chunk = sim_chunk_memory(data, plan, b, item.byte_offset);
@@ -485,7 +484,7 @@ void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t b, 
         break;
     case DCLI_OP_FORALL:
     case DCLI_OP_MOVE:
-        sim_kernel(data, p, operation, b, failed);
+        sim_kernel(data, p, operation, sim_plan_of(data, operation, p), b, failed);
         sim_drop_early(data, p, operation, b);
         break;
     case DCLI_OP_READ:
@@ -494,6 +493,55 @@ void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t b, 
         break;
     default:
         run_whole(data, p, operation, failed);
+    }
+}
+
+void sim_run_borrowed(sim_data *data, int p, const dcli_operation *operation, sim_plan *plan)
+{
+    sim_kernel(data, p, operation, plan, 0, false);
+}
+
+/* Where the victim finds an input of a loan. */
+static sim_memory memory_of_source(sim_data *data, int p, const dcli_operation *operation, int k,
+                                   const dcli_piece *source)
+{
+    sim_plan *plan = sim_plan_of(data, operation, p);
+    if (source->kind == DCLI_SPACE_CHUNK)
+        return sim_chunk_memory(data, plan, source->where, source->byte_offset);
+    if (source->kind == DCLI_SPACE_REPLICA) {
+        const dcli_stage *stage = &plan->plan->stage[source->where];
+        const sim_replica *copy = sim_replica_of(data, p, operation, stage);
+        return copy == NULL ? (sim_memory){0} : (sim_memory){.data = copy->data, .elements = stage->elements};
+    }
+    return sim_read_part(data, operation, k, source->kind == DCLI_SPACE_PEER ? source->where : p);
+}
+
+void sim_pack_loan(sim_data *data, int p, const dcli_operation *operation, const dcli_loan *loan, sim_payload payload[],
+                   int64_t c)
+{
+    const dcli_chunk *chunk = &loan->plan->chunk[c];
+    payload[c].data = sim_garbage(chunk->bytes / 8);
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && !sim_is_wrong(data); i++) {
+        const dcli_item *item = &loan->plan->item[i];
+        sim_memory source = memory_of_source(data, p, operation, item->operand, &loan->source[i]);
+        sim_memory target = {.data = payload[c].data + item->byte_offset / 8,
+                             .elements = (chunk->bytes - item->byte_offset) / 8};
+        dcli_region packed = dcli_region_packed(&item->region.box, 0);
+        sim_copy(data, &target, &packed, &source, &loan->source[i].region);
+    }
+}
+
+void sim_commit_loan(sim_data *data, int p, const dcli_operation *operation, const dcli_loan *loan,
+                     sim_payload payload[], int64_t c)
+{
+    const dcli_chunk *chunk = &loan->plan->chunk[c];
+    for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && !sim_is_wrong(data); i++) {
+        const dcli_item *item = &loan->plan->item[i];
+        sim_memory part = sim_written_part(data, operation, item->operand, p);
+        sim_memory source = {.data = payload[c].data + item->byte_offset / 8,
+                             .elements = (chunk->bytes - item->byte_offset) / 8};
+        dcli_region packed = dcli_region_packed(&item->region.box, 0);
+        sim_copy(data, &part, &item->region, &source, &packed);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "lower/lower.h"
 #include "support/simprogram.h"
+#include "workqueue/plan_loan.h"
 
 /** A chunk between two peers. */
 typedef struct sim_payload {
@@ -19,6 +20,7 @@ typedef struct sim_plan {
     dcli_plan *plan;
     sim_payload *payload; /* [plan->chunk_count]: each chunk of a plan has one sender and one receiver */
     int64_t most;         /* most bytes of received chunks at the same time */
+    bool borrowed;        /* it is that of a loan: nothing was copied when the batch started */
 } sim_plan;
 
 /** A node's part of a storage. */
@@ -85,6 +87,14 @@ void sim_fill_copies(sim_data *data, int p, const dcli_operation *operation, int
 /** A batch of p starts, and is run later: have it copy now what it reads of peers' parts.
  *  @return whether it reads no such part when it runs. */
 bool sim_reads_early(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
+
+/** Run a borrowed batch on node p. @param plan  of the loan; the result chunks are made. */
+void sim_run_borrowed(sim_data *data, int p, const dcli_operation *operation, sim_plan *plan);
+/** Pack an input chunk of a loan on the victim p; write a result chunk to its parts. @param payload  [chunks] */
+void sim_pack_loan(sim_data *data, int p, const dcli_operation *operation, const dcli_loan *loan, sim_payload payload[],
+                   int64_t chunk);
+void sim_commit_loan(sim_data *data, int p, const dcli_operation *operation, const dcli_loan *loan,
+                     sim_payload payload[], int64_t chunk);
 
 /* Carry out an action of peer p. `failed`: the inputs are invalid, so everything written becomes SIM_POISON. */
 void sim_run(sim_data *data, int p, const dcli_operation *operation, int64_t batch, bool failed);

@@ -48,9 +48,11 @@ static sim_memory piece_memory(struct run *run, const dcli_stage *stage, const d
     if (piece->kind == DCLI_SPACE_REPLICA)
         return (sim_memory){.data = run->stage[piece->where - run->batch->first_stage],
                             .elements = run->plan->plan->stage[piece->where].elements};
-    if (piece->kind == DCLI_SPACE_PEER)
+    if (piece->kind == DCLI_SPACE_PEER && !run->plan->borrowed)
         return sim_copied_part(run->data, run->operation, run->batch - run->plan->plan->batch, stage->operand, run->p,
                                piece->where);
+    if (piece->kind == DCLI_SPACE_PEER)
+        return sim_read_part(run->data, run->operation, stage->operand, piece->where);
     return in ? sim_read_part(run->data, run->operation, stage->operand, run->p)
               : sim_written_part(run->data, run->operation, stage->operand, run->p);
 }
@@ -306,19 +308,18 @@ void sim_drop_early(sim_data *data, int p, const dcli_operation *operation, int6
 
 /* ---- a batch ------------------------------------------------------------------------------------------------------ */
 
-void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t b, bool failed)
+void sim_kernel(sim_data *data, int p, const dcli_operation *operation, sim_plan *plan, int64_t b, bool failed)
 {
     if (!failed && sim_is_lowered(operation)) {
-        sim_lowered(data, p, operation, b);
+        sim_lowered(data, p, operation, plan, b);
         return;
     }
-    struct run run = {.data = data, .p = p, .operation = operation, .failed = failed};
-    run.plan = sim_plan_of(data, operation, p);
+    struct run run = {.data = data, .p = p, .operation = operation, .plan = plan, .failed = failed};
     run.batch = &run.plan->plan->batch[b];
     if (operation->kind == DCLI_OP_FORALL)
         sim_subscripts(operation, run.subscripts);
     if (!failed)
-        sim_make_chunks(data, p, operation, b);
+        sim_make_chunks(data, plan, b);
     open_stages(&run);
     for (int64_t w = 0; w < run.batch->work_count && !sim_is_wrong(data); w++)
         run_work(&run, &run.plan->plan->work[run.batch->first_work + w]);

@@ -26,13 +26,13 @@ void sim_copy(sim_data *data, const sim_memory *target, const dcli_region *to, c
               const dcli_region *from);
 void sim_poison(sim_data *data, const sim_memory *target, const dcli_region *region);
 /** Make memory for the U chunks of a batch. */
-void sim_make_chunks(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
+void sim_make_chunks(sim_data *data, sim_plan *plan, int64_t batch);
 
-/** Run a batch of a FORALL, or of a MOVE, on node p. */
-void sim_kernel(sim_data *data, int p, const dcli_operation *operation, int64_t batch, bool failed);
+/** Run a batch of a FORALL, or of a MOVE, on node p, by a plan. */
+void sim_kernel(sim_data *data, int p, const dcli_operation *operation, sim_plan *plan, int64_t batch, bool failed);
 
 /** Run a batch of a FORALL that has not failed, as it is lowered for the node's device of this operation. */
-void sim_lowered(sim_data *data, int p, const dcli_operation *operation, int64_t batch);
+void sim_lowered(sim_data *data, int p, const dcli_operation *operation, sim_plan *plan, int64_t batch);
 /** Whether a batch runs so, if it does not fail; else as it is planned. */
 bool sim_is_lowered(const dcli_operation *operation);
 /** Whether it reads peers' parts after it has been started, says the lowered batch. */

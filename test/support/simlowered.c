@@ -91,7 +91,7 @@ static void run_routes(struct run *run, bool out)
             sim_wrong(run->data, "a route counts other elements than it has");
         sim_memory to = memory_of(run, route->operand, route->to, true);
         sim_memory from = memory_of(run, route->operand, route->from, false);
-        if (route->from.kind == DCLI_SPACE_PEER)
+        if (route->from.kind == DCLI_SPACE_PEER && !run->plan->borrowed)
             from = sim_copied_part(run->data, run->operation, run->batch - run->plan->plan->batch, route->operand,
                                    run->p, route->from.number);
         for (int64_t n = 0; n < route->transfers.count; n++) {
@@ -305,13 +305,13 @@ static void run_groups(struct run *run, const dcli_launch *launch)
     dcli_free(table);
 }
 
-void sim_lowered(sim_data *data, int p, const dcli_operation *operation, int64_t b)
+void sim_lowered(sim_data *data, int p, const dcli_operation *operation, sim_plan *plan, int64_t b)
 {
     struct run run = {.data = data, .p = p, .operation = operation, .body = operation->body};
     const dcli_traits traits = find_traits(data, p, operation);
-    run.plan = sim_plan_of(data, operation, p);
+    run.plan = plan;
     run.batch = &run.plan->plan->batch[b];
-    sim_make_chunks(data, p, operation, b);
+    sim_make_chunks(data, plan, b);
     sim_subscripts(operation, run.subscripts);
     if (dcli_lower(operation, run.plan->plan, run.batch, &traits, &run.lowered) != DCL_OK)
         abort();

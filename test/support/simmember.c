@@ -39,6 +39,8 @@ static void open_node(struct sim *sim, int p, int64_t first_operation)
     terms.self = p;
     terms.absent = absent;
     terms.first_operation = first_operation;
+    if (p == sim->host)
+        terms.loan_of = NULL;
     sim->node[p].seen = sim->ready[p] = first_operation - 1;
     sim->node[p].node = dcli_node_open(&terms);
     if (sim->node[p].node == NULL)
@@ -197,6 +199,12 @@ bool sim_takes_place(struct sim *sim, const sim_event *event)
     case SIM_CREDIT:
     case SIM_FAILED:
     case SIM_MARKS:
+    case SIM_HUNGRY:
+    case SIM_NOTHING:
+    case SIM_LENT:
+    case SIM_LOAN:
+    case SIM_RECALL:
+    case SIM_RESULT:
         return there && event->time <= sim->channel[event->from * sim->peers + event->to].cut;
     default:
         return there;

@@ -1,4 +1,5 @@
 /* test/support/simnode.c - the nodes of a simulated cluster: messages, ordered actions, events. */
+#include "support/simlend.h"
 #include "support/simstate.h"
 
 #include <inttypes.h>
@@ -13,14 +14,33 @@
 
 static void trace_event(const struct sim *sim, const sim_event *event)
 {
-    static const char *names[] = {"issue", "descriptor", "step",  "effect", "done",   "die",  "lost",
-                                  "join",  "chunk",      "grant", "credit", "failed", "marks"};
+    static const char *names[] = {[SIM_ISSUE] = "issue",
+                                  [SIM_DESCRIPTOR] = "descriptor",
+                                  [SIM_EFFECT] = "effect",
+                                  [SIM_DONE] = "done",
+                                  [SIM_MOVED] = "moved",
+                                  [SIM_RESUME] = "resume",
+                                  [SIM_DIE] = "die",
+                                  [SIM_LOST] = "lost",
+                                  [SIM_JOIN] = "join",
+                                  [SIM_CHUNK] = "chunk",
+                                  [SIM_GRANT] = "grant",
+                                  [SIM_CREDIT] = "credit",
+                                  [SIM_FAILED] = "failed",
+                                  [SIM_MARKS] = "marks",
+                                  [SIM_HUNGRY] = "hungry",
+                                  [SIM_NOTHING] = "nothing",
+                                  [SIM_LENT] = "lent",
+                                  [SIM_LOAN] = "loan",
+                                  [SIM_RECALL] = "recall",
+                                  [SIM_RESULT] = "result",
+                                  [SIM_LOAN_DONE] = "loan done"};
     if (sim->settings->trace && event->kind != SIM_STEP)
         fprintf(stderr,
                 "%8" PRId64 " %d -> %d %s operation %" PRId64 " number %" PRId64 " written %d status %d done %" PRId64
-                " ready %" PRId64 "\n",
+                " ready %" PRId64 " question %" PRId64 "\n",
                 event->time, event->from, event->to, names[event->kind], event->operation, event->number,
-                event->written, event->status, event->done, event->ready);
+                event->written, event->status, event->done, event->ready, event->question);
 }
 
 sim_payload *sim_payload_of(struct sim *sim, const sim_event *event)
@@ -44,7 +64,9 @@ void sim_send(struct sim *sim, sim_event event)
     sim_post(&sim->clock, event, 0);
 }
 
-static void post_step(struct sim *sim, int p)
+int64_t sim_slack_of(const struct sim *sim, int p) { return p == sim->lame ? 20 * sim->slack : sim->slack; }
+
+void sim_wake(struct sim *sim, int p)
 {
     if (sim->node[p].dead)
         return;
@@ -52,7 +74,9 @@ static void post_step(struct sim *sim, int p)
     if (node->step_posted)
         return;
     node->step_posted = true;
-    sim_post(&sim->clock, (sim_event){.kind = SIM_STEP, .to = p}, sim_pick(sim, 0, sim->pause));
+    bool sleeps = p == sim->sleeper && sim->clock.now >= sim->sleep_from;
+    sim_post(&sim->clock, (sim_event){.kind = SIM_STEP, .to = p, .time = sleeps ? sim->sleep_to : 0},
+             sim_pick(sim, 0, sim->pause));
 }
 
 static void send_failed(struct sim *sim, int p, const dcli_action *action)
@@ -173,7 +197,7 @@ static void post_done(struct sim *sim, int p, const struct sim_task *task)
                              .to = p,
                              .operation = task->action.operation->number,
                              .number = task->action.index},
-                 sim_pick(sim, 0, sim->slack));
+                 sim_pick(sim, 0, sim_slack_of(sim, p)));
 }
 
 /* Tell the node later that a chunk was packed or committed. */
@@ -199,7 +223,8 @@ static bool do_task(struct sim *sim, int p, struct sim_task *task)
     case DCLI_DO_RUN:
         if (sim->late_effects && !sim->node[p].running) {
             sim->node[p].running = true;
-            sim_post(&sim->clock, (sim_event){.kind = SIM_EFFECT, .from = p, .to = p}, sim_pick(sim, 0, sim->slack));
+            sim_post(&sim->clock, (sim_event){.kind = SIM_EFFECT, .from = p, .to = p},
+                     sim_pick(sim, 0, sim_slack_of(sim, p)));
             return false;
         }
         sim->node[p].running = false;
@@ -219,6 +244,24 @@ static bool do_task(struct sim *sim, int p, struct sim_task *task)
         sim_commit(&sim->data, p, action->operation, action->peer, action->chunk,
                    task->failed || action->status != DCL_OK);
         post_moved(sim, p, task);
+        break;
+    case DCLI_DO_RUN_LOAN:
+        if (sim->late_effects && !sim->node[p].running) {
+            sim->node[p].running = true;
+            sim_lend_do(sim, p, action, true);
+            sim_post(&sim->clock, (sim_event){.kind = SIM_EFFECT, .from = p, .to = p},
+                     sim_pick(sim, 0, sim_slack_of(sim, p)));
+            return false;
+        }
+        sim->node[p].running = false;
+        sim_lend_do(sim, p, action, false);
+        break;
+    case DCLI_DO_LEND:
+        sim_lend_do(sim, p, action, false);
+        break;
+    case DCLI_DO_COMMIT_LOAN:
+        sim_lend_do(sim, p, action, false);
+        post_done(sim, p, task);
         break;
     case DCLI_DO_CREDIT:
         sim_send(sim, (sim_event){.kind = SIM_CREDIT, .from = p, .to = action->peer, .number = action->index});
@@ -245,8 +288,10 @@ static void do_tasks(struct sim *sim, int p)
 
 static void trace_action(const struct sim *sim, int p, const dcli_action *action)
 {
-    static const char *names[] = {"run",   "skip",   "pack",   "send",  "commit", "drop",
-                                  "grant", "credit", "failed", "marks", "retire", "discard"};
+    static const char *names[] = {"run",   "skip",     "pack",        "send",     "commit", "drop",
+                                  "grant", "credit",   "failed",      "marks",    "retire", "discard",
+                                  "ask",   "run loan", "result",      "returned", "forget", "nothing",
+                                  "lend",  "recall",   "commit loan", "drop loan"};
     if (sim->settings->trace)
         fprintf(stderr,
                 "%8" PRId64 " node %d: %s operation %" PRId64 " peer %d index %" PRId64 " chunk %" PRId64
@@ -264,6 +309,11 @@ void sim_expect(struct sim *sim, int p, dcl_status status)
 static void queue(struct sim *sim, int p, const dcli_action *action)
 {
     struct sim_node *node = &sim->node[p];
+    if (action->kind == DCLI_DO_RUN_LOAN && sim_pick(sim, 0, 15) == 0) { /* which fails nothing */
+        sim_expect(sim, p,
+                   dcli_node_loan_done(node->node, action->peer, action->question, action->index, DCL_ERR_DEVICE));
+        return;
+    }
     bool runs = action->kind == DCLI_DO_RUN, failed = strike(sim, p, action);
     if (runs && !failed && sim_lacks_copy(&sim->data, p, action->operation, action->index)) {
         failed = true;
@@ -282,7 +332,8 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
         sim_expect(sim, p, dcli_node_batch_done(node->node, action->operation->number, action->index, DCL_ERR_DEVICE));
     if (!node->running)
         do_tasks(sim, p);
-    bool touches = runs || action->kind == DCLI_DO_PACK || action->kind == DCLI_DO_COMMIT;
+    bool touches =
+        runs || action->kind == DCLI_DO_PACK || action->kind == DCLI_DO_COMMIT || sim_lend_is_task(action->kind);
     if (touches && sim->late_effects && sim_pick(sim, 0, 3) == 0) {
         dcli_node_hold(node->node, true);
         sim_post(&sim->clock, (sim_event){.kind = SIM_RESUME, .from = p, .to = p}, sim_pick(sim, 0, sim->slack));
@@ -292,8 +343,10 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
 /* Check an action's peer: none goes to an absent one, and nothing is dropped for others. */
 static void check_peer(struct sim *sim, int p, const dcli_action *action)
 {
-    static const bool speaks[] = {[DCLI_DO_PACK] = true,   [DCLI_DO_SEND] = true,  [DCLI_DO_GRANT] = true,
-                                  [DCLI_DO_CREDIT] = true, [DCLI_DO_MARKS] = true, [DCLI_DO_DISCARD] = false};
+    static const bool speaks[] = {
+        [DCLI_DO_PACK] = true,    [DCLI_DO_SEND] = true, [DCLI_DO_GRANT] = true,  [DCLI_DO_CREDIT] = true,
+        [DCLI_DO_MARKS] = true,   [DCLI_DO_ASK] = true,  [DCLI_DO_RESULT] = true, [DCLI_DO_RETURNED] = true,
+        [DCLI_DO_NOTHING] = true, [DCLI_DO_LEND] = true, [DCLI_DO_RECALL] = true, [DCLI_DO_DROP_LOAN] = false};
     if (speaks[action->kind] && !dcli_node_is_there(sim->node[p].node, action->peer))
         sim_wrong(&sim->data, "node %d speaks to %d, which is not there", p, action->peer);
     if (action->kind == DCLI_DO_DISCARD && !sim->node[p].missed[action->peer])
@@ -322,6 +375,12 @@ static void act(struct sim *sim, int p, const dcli_action *action)
     trace_action(sim, p, action);
     check_peer(sim, p, action);
     check_body(sim, p, action);
+    if (action->kind == DCLI_DO_RUN_LOAN)
+        sim_lend_check_run(sim, p, action);
+    if (sim_lend_is(action->kind) && !sim_lend_is_task(action->kind)) {
+        sim_lend_act(sim, p, action);
+        return;
+    }
     switch (action->kind) {
     case DCLI_DO_GRANT:
         send_grant(sim, p, action);
@@ -383,17 +442,27 @@ static void step_node(struct sim *sim, int p)
     int64_t most = sim_pick(sim, 0, 3) == 0 ? sim_pick(sim, 1, 3) : INT64_MAX;
     node->step_posted = false;
     dcli_action action;
+    if (sim->queues_little && node->running) { /* what is not started can be lent */
+        if (!sim_lend_decide(sim, p, false))
+            return;
+        most = 1;
+    }
     for (int64_t n = 0; n < most; n++) {
         if (sim_is_wrong(&sim->data))
             return;
         if (!dcli_node_next(node->node, &action)) {
             if (p == sim->host)
                 look_at_ends(sim);
-            return;
+            if (!sim_lend_decide(sim, p, true))
+                return;
+            continue;
         }
         act(sim, p, &action);
+        sim_lend_decide(sim, p, false);
+        if (sim->queues_little && node->running)
+            break;
     }
-    post_step(sim, p);
+    sim_wake(sim, p);
 }
 
 /* ---- what happens ------------------------------------------------------------------------------------------------ */
@@ -406,7 +475,7 @@ static void issue(struct sim *sim)
     const sim_step *step = &sim->program->step[sim->issued++];
     sim->node[sim->host].seen++;
     sim_expect(sim, sim->host, dcli_node_operation(sim->node[sim->host].node, &step->operation));
-    post_step(sim, sim->host);
+    sim_wake(sim, sim->host);
     sim_verdict_issued(&sim->verdict, &step->operation);
     if (sim_needs_lost(sim, &step->operation))
         sim_verdict_cause(&sim->verdict, &step->operation, sim->host, sim->host);
@@ -463,6 +532,7 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
     switch (event->kind) {
     case SIM_DESCRIPTOR:
         sim->node[event->to].seen = event->operation;
+        sim->node[event->to].asks_left = SIM_ASKS;
         return dcli_node_operation(node, sim_operation_of(sim, event->operation));
     case SIM_DONE:
         return dcli_node_batch_done(node, event->operation, event->number, DCL_OK);
@@ -481,6 +551,14 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
         return dcli_node_credit(node, event->from, event->number);
     case SIM_FAILED:
         return tell_failed(sim, event);
+    case SIM_HUNGRY:
+    case SIM_NOTHING:
+    case SIM_LENT:
+    case SIM_LOAN:
+    case SIM_RECALL:
+    case SIM_RESULT:
+    case SIM_LOAN_DONE:
+        return sim_lend_deliver(sim, event);
     default:
         if (event->to == sim->host)
             sim->ready[event->from] = event->ready;
@@ -505,19 +583,21 @@ void sim_happen(struct sim *sim, const sim_event *event)
         break;
     case SIM_EFFECT:
         do_tasks(sim, event->to);
+        if (sim->queues_little)
+            sim_wake(sim, event->to);
         break;
     case SIM_DIE:
         sim_die(sim, event->to);
         break;
     case SIM_LOST:
         sim_miss(sim, event);
-        post_step(sim, event->to);
+        sim_wake(sim, event->to);
         break;
     case SIM_JOIN:
         sim_hear_join(sim, event);
         break;
     default:
         sim_expect(sim, event->to, deliver(sim, event));
-        post_step(sim, event->to);
+        sim_wake(sim, event->to);
     }
 }

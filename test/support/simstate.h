@@ -7,7 +7,8 @@
 #include "support/simclock.h"
 #include "support/simcluster.h"
 #include "support/simdata.h"
-#include "workqueue/node.h"
+#include "workqueue/loan.h"
+#include "workqueue/plan_loan.h"
 
 /* An injected fault, which happens once: at the `after`-th action of a kind that `peer` gets for an operation. */
 struct sim_fault {
@@ -39,6 +40,7 @@ struct sim_node {
     int64_t made;        /* bytes made for others and not sent */
     int64_t *granted;    /* [steps * peers] chunks */
     bool *retired;       /* [steps] the operation has retired: its body may be evicted */
+    int asks_left;       /* questions until it sees the next operation, or is lent something */
 };
 
 /* The channel from one peer to another. */
@@ -49,13 +51,24 @@ struct sim_channel {
     int64_t cut;         /* the sender is dead: messages that would arrive after this time are lost */
 };
 
+/* A batch that is or was lent. */
+struct sim_attempt {
+    int victim, thief;
+    int64_t question, operation, batch;
+    const dcli_loan *loan;
+    sim_payload *payload; /* [chunks of the loan] */
+    int64_t **first;      /* [chunks of the loan] results computed from what was there when the batch started */
+    bool taken_back;      /* its answer does not matter */
+    bool answered;        /* the victim has got RESULT or RETURNED */
+};
+
 /* A node that will be lost, some time after a call of the program. */
 struct sim_loss {
     int node;
     int64_t operation, delay;
 };
 
-enum { SIM_MAX_FAULTS = 3, SIM_MAX_LOSSES = 3 };
+enum { SIM_MAX_FAULTS = 3, SIM_MAX_LOSSES = 3, SIM_ASKS = 6 };
 
 struct sim {
     const sim_settings *settings;
@@ -83,6 +96,14 @@ struct sim {
     struct sim_loss loss[SIM_MAX_LOSSES];
     int losses;
     sim_verdict verdict;
+    sim_lending lending;
+    struct sim_loan_entry **loans; /* by hash */
+    struct sim_attempt *attempt;
+    int64_t attempt_count, attempt_capacity;
+    bool no_memory_for_loans; /* plans of loans cannot be made now */
+    bool queues_little;       /* a node starts nothing while a batch runs */
+    int sleeper, lame;        /* nodes that sleep for a time, and whose batches take long; -1: none */
+    int64_t sleep_from, sleep_to;
 };
 
 static inline int64_t sim_pick(struct sim *sim, int64_t lo, int64_t hi) { return test_between(&sim->random, lo, hi); }
@@ -96,6 +117,10 @@ static inline const dcli_operation *sim_operation_of(const struct sim *sim, int6
 
 /** What an event does. */
 void sim_happen(struct sim *sim, const sim_event *event);
+/** Let a node look for something to do. */
+void sim_wake(struct sim *sim, int p);
+/** Most time that a batch takes on a node. */
+int64_t sim_slack_of(const struct sim *sim, int p);
 /** Send a message over the channel from event.from to event.to. */
 void sim_send(struct sim *sim, sim_event event);
 /** The chunk of a message. */

@@ -60,13 +60,50 @@ void bench_close(struct bench *bench)
     test_ops_free();
 }
 
+/* A batch of an operation; the first batch has no number. */
+static void put_batch(dcli_text *text, const dcli_action *action)
+{
+    dcli_text_put(text, " %" PRId64, action->operation != NULL ? action->operation->number : 0);
+    if (action->index > 0)
+        dcli_text_put(text, ".%" PRId64, action->index);
+}
+
+static void put_lending(dcli_text *text, const dcli_action *action)
+{
+    static const char *names[] = {
+        [DCLI_DO_RUN_LOAN] = "run loan", [DCLI_DO_RESULT] = "result",       [DCLI_DO_RETURNED] = "return",
+        [DCLI_DO_FORGET] = "forget",     [DCLI_DO_LEND] = "lend",           [DCLI_DO_RECALL] = "recall",
+        [DCLI_DO_COMMIT_LOAN] = "write", [DCLI_DO_DROP_LOAN] = "drop late", [DCLI_DO_NOTHING] = "nothing"};
+    if (text->length > 0)
+        dcli_text_put(text, "; ");
+    if (action->kind == DCLI_DO_ASK) {
+        dcli_text_put(text, "ask %d question %" PRId64 ", %" PRId64 "-%" PRId64 ", %" PRId64 " bytes", action->peer,
+                      action->question, action->first, action->upto, action->bytes);
+        return;
+    }
+    dcli_text_put(text, "%s", names[action->kind]);
+    if (action->kind != DCLI_DO_NOTHING)
+        put_batch(text, action);
+    if (action->kind == DCLI_DO_LEND)
+        dcli_text_put(text, " and %" PRId64 " more", action->count - 1);
+    dcli_text_put(text, " to %d question %" PRId64, action->peer, action->question);
+    if (action->status != DCL_OK)
+        dcli_text_put(text, " %s", dcl_status_name(action->status) + strlen("DCL_ERR_"));
+}
+
 static void put_action(dcli_text *text, const dcli_action *action)
 {
+    if (action->kind >= DCLI_DO_ASK) {
+        put_lending(text, action);
+        return;
+    }
     static const char *names[] = {"run",   "skip",   "pack",   "send",  "commit", "drop",
                                   "grant", "credit", "failed", "marks", "retire", "discard"};
     int64_t number = action->operation != NULL ? action->operation->number : 0;
     dcli_text_put(text, "%s%s", text->length > 0 ? "; " : "", names[action->kind]);
-    if (number > 0)
+    if (action->kind == DCLI_DO_RUN || action->kind == DCLI_DO_SKIP)
+        put_batch(text, action);
+    else if (number > 0)
         dcli_text_put(text, " %" PRId64, number);
     if (action->kind == DCLI_DO_PACK || action->kind == DCLI_DO_SEND || action->kind == DCLI_DO_GRANT ||
         action->kind == DCLI_DO_MARKS)
@@ -92,10 +129,15 @@ static void end_chunk(struct bench *bench, const dcli_action *action)
 
 void bench_expect(struct bench *bench, const char *when, const char *expected)
 {
+    bench_expect_some(bench, when, INT64_MAX, expected);
+}
+
+void bench_expect_some(struct bench *bench, const char *when, int64_t most, const char *expected)
+{
     dcli_text text = {0};
     dcli_action action;
     dcli_text_put(&text, "%s", "");
-    while (dcli_node_next(bench->node, &action)) {
+    for (int64_t n = 0; n < most && dcli_node_next(bench->node, &action); n++) {
         put_action(&text, &action);
         end_chunk(bench, &action);
     }
@@ -114,7 +156,12 @@ void bench_sees(struct bench *bench, const dcli_operation *operation)
 
 void bench_ends(struct bench *bench, int64_t operation, dcl_status status)
 {
-    cr_assert_eq(dcli_node_batch_done(bench->node, operation, 0, status), DCL_OK, "%s", dcl_error());
+    bench_ends_batch(bench, operation, 0, status);
+}
+
+void bench_ends_batch(struct bench *bench, int64_t operation, int64_t batch, dcl_status status)
+{
+    cr_assert_eq(dcli_node_batch_done(bench->node, operation, batch, status), DCL_OK, "%s", dcl_error());
 }
 
 void bench_create(struct bench *bench, int64_t operation, int64_t storage, const dcli_layout *layout)

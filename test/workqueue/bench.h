@@ -27,9 +27,13 @@ void bench_close(struct bench *bench);
 /** What the node does now, up to where it waits. */
 void bench_expect(struct bench *bench, const char *when, const char *expected);
 
+/** The same, but only its next `most` actions. */
+void bench_expect_some(struct bench *bench, const char *when, int64_t most, const char *expected);
+
 void bench_sees(struct bench *bench, const dcli_operation *operation);
 /** Batch 0 of an operation ends. */
 void bench_ends(struct bench *bench, int64_t operation, dcl_status status);
+void bench_ends_batch(struct bench *bench, int64_t operation, int64_t batch, dcl_status status);
 /** CREATE, from its descriptor to its end. */
 void bench_create(struct bench *bench, int64_t operation, int64_t storage, const dcli_layout *layout);
 /** The plan of an operation for a peer. */

@@ -1,7 +1,7 @@
 /* test/workqueue/sim_test.c - random programs on simulated clusters.
  *
  * TEST_SEED (the first seed), TEST_SEEDS (how many), TEST_SECONDS (at most, of wall time; 0: no limit), TEST_NODES and
- * TEST_STEPS change what is run; TEST_TRACE=1 shows every action and message. */
+ * TEST_STEPS, TEST_LENDING (a sim_lending) change what is run; TEST_TRACE=1 shows every action and message. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>
@@ -43,12 +43,20 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
     sum->lost += one->lost;
     sum->joined += one->joined;
     sum->losses_told += one->losses_told;
+    sum->asked += one->asked;
+    sum->lent += one->lent;
+    sum->lent_in_place += one->lent_in_place;
+    sum->returned += one->returned;
+    sum->taken_back += one->taken_back;
+    sum->late += one->late;
+    sum->won += one->won;
     sum->in_place |= one->in_place;
     sum->sent |= one->sent;
 }
 
 /* Runs seeds first, first + step, ... @return how many were run. */
-static int64_t run_seeds(uint64_t first, int64_t count, int64_t step, int nodes, bool lose, sim_figures *sum)
+static int64_t run_lending(uint64_t first, int64_t count, int64_t step, int nodes, bool lose, sim_lending lending,
+                           sim_figures *sum)
 {
     int64_t seconds = setting("TEST_SECONDS", SECONDS), run = 0;
     struct timespec start;
@@ -58,6 +66,7 @@ static int64_t run_seeds(uint64_t first, int64_t count, int64_t step, int nodes,
                                  .nodes = nodes,
                                  .steps = (int)setting("TEST_STEPS", 20),
                                  .lose = lose,
+                                 .lending = lending,
                                  .trace = setting("TEST_TRACE", 0) != 0};
         sim_figures figures;
         char *wrong = sim_cluster_run(&settings, &figures);
@@ -65,6 +74,11 @@ static int64_t run_seeds(uint64_t first, int64_t count, int64_t step, int nodes,
         add_figures(sum, &figures);
     }
     return run;
+}
+
+static int64_t run_seeds(uint64_t first, int64_t count, int64_t step, int nodes, bool lose, sim_figures *sum)
+{
+    return run_lending(first, count, step, nodes, lose, (sim_lending)setting("TEST_LENDING", SIM_LEND_ANY), sum);
 }
 
 /* Two runners share the seeds, so that two processors work on them. */
@@ -85,14 +99,18 @@ ParameterizedTest(int *runner, simulation, random_programs)
     fprintf(stderr,
             "simulation %d of %d: %" PRId64 " seeds from %" PRIu64 ", %d operations (%d bodies), %" PRId64
             " batches (%" PRId64 " copied early), %" PRId64 " chunks, %" PRId64 " messages, %" PRId64
-            " provoked failures, %" PRId64 " nodes lost (%" PRId64 " times told), %" PRId64 " joined\n",
+            " provoked failures, %" PRId64 " nodes lost (%" PRId64 " times told), %" PRId64 " joined; %" PRId64
+            " questions, %" PRId64 " batches lent (%" PRId64 " in place): %" PRId64 " won, %" PRId64
+            " returned, %" PRId64 " taken back, %" PRId64 " late\n",
             *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.early, sum.chunks,
-            sum.messages, sum.failures, sum.lost, sum.losses_told, sum.joined);
+            sum.messages, sum.failures, sum.lost, sum.losses_told, sum.joined, sum.asked, sum.lent, sum.lent_in_place,
+            sum.won, sum.returned, sum.taken_back, sum.late);
     cr_assert(run >= (count < LEAST_SEEDS ? count : LEAST_SEEDS), "only %" PRId64 " of %" PRId64 " seeds in the time",
               run, count);
     if (run >= 50) /* it does exercise all of it */
         cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.in_place && sum.sent &&
-                  sum.lost > 0 && sum.losses_told > 0 && sum.joined > 0 && sum.early > 0);
+                  sum.lost > 0 && sum.losses_told > 0 && sum.joined > 0 && sum.early > 0 && sum.lent > 0 &&
+                  sum.won > 0);
 }
 
 Test(simulation, few_nodes)
@@ -114,15 +132,32 @@ Test(simulation, losses)
     cr_assert(2 * sum.lost > run && sum.losses_told > sum.lost && sum.joined > 0);
 }
 
+/* Few nodes, with many batches each, that lend to each other, die and join. */
+Test(simulation, lending)
+{
+    static const int nodes[] = {2, 3, 4, 6};
+    static const sim_lending lending[] = {SIM_LEND_RARELY, SIM_LEND_ALWAYS, SIM_LEND_HOSTILE};
+    sim_figures sum = {0};
+    int64_t count = setting("TEST_LENT", 25);
+    for (size_t l = 0; l < sizeof lending / sizeof lending[0]; l++)
+        for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; n++)
+            run_lending(3000000, count, 1, nodes[n], n % 2 == 1, lending[l], &sum);
+    cr_assert(sum.lent > 40 * count && sum.won > 10 * count && sum.lent_in_place > count && sum.taken_back > count &&
+                  sum.returned > count && sum.late > 0,
+              "%" PRId64 " lent, %" PRId64 " in place, %" PRId64 " won, %" PRId64 " returned, %" PRId64
+              " taken back, %" PRId64 " late",
+              sum.lent, sum.lent_in_place, sum.won, sum.returned, sum.taken_back, sum.late);
+}
+
 /* The same seed is the same run. */
 Test(simulation, repeats)
 {
     sim_figures once, again;
-    sim_settings settings = {.seed = 7, .steps = 20};
+    sim_settings settings = {.seed = 7, .steps = 20, .lending = SIM_LEND_ALWAYS};
     char *wrong = sim_cluster_run(&settings, &once);
     cr_assert_null(wrong, "%s", wrong);
     wrong = sim_cluster_run(&settings, &again);
     cr_assert_null(wrong, "%s", wrong);
-    cr_assert(once.messages == again.messages && once.batches == again.batches &&
+    cr_assert(once.messages == again.messages && once.lent == again.lent && once.batches == again.batches &&
               once.bytes_moved == again.bytes_moved);
 }

@@ -1,0 +1,194 @@
+/* workqueue/loan.c - lending: questions, lent batches and their answers. The rules are in loan.h and docs/model.md.
+ *
+ * Why it cannot deadlock: a lent batch waits for nothing but the thief's device, on memory that the thief has reserved
+ * before it asked; a victim waits for no question, and a thief for no answer. What is lent could start here but for the
+ * order of batches, so the result can be written when it comes. */
+#include "workqueue/loan_inside.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+dcl_status dcli_lending_open(dcli_node *node)
+{
+    if (node->terms.loan_of == NULL)
+        return DCL_OK;
+    node->lending = dcli_calloc(1, sizeof *node->lending);
+    return node->lending != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+void dcli_lending_close(dcli_node *node)
+{
+    if (node->lending == NULL)
+        return;
+    dcli_node_list_free(&node->lending->hungry);
+    dcli_free(node->lending->peer);
+    dcli_free(node->lending->out);
+    dcli_free(node->lending->in);
+    dcli_free(node->lending->due);
+    dcli_free(node->lending);
+}
+
+/* ---- what both sides need ----------------------------------------------------------------------------------------- */
+
+static bool is_before(const void *list, int64_t n, int64_t peer)
+{
+    return ((const struct dcli_loan_peer *)list)[n].peer < peer;
+}
+
+/* The first entry of the list of peers with at least this number. */
+static int64_t entry_of(const struct dcli_lending *lending, int q)
+{
+    return dcli_lower_bound(lending->peer, lending->peer_count, q, is_before);
+}
+
+struct dcli_loan_peer *dcli_loan_peer_of(const struct dcli_lending *lending, int q)
+{
+    int64_t n = entry_of(lending, q);
+    return n < lending->peer_count && lending->peer[n].peer == q ? &lending->peer[n] : NULL;
+}
+
+struct dcli_loan_peer *dcli_loan_meet(struct dcli_lending *lending, int q)
+{
+    struct dcli_loan_peer *found = dcli_loan_peer_of(lending, q);
+    if (found != NULL ||
+        dcli_grow(&lending->peer, lending->peer_count, &lending->peer_capacity, sizeof *lending->peer) != 0)
+        return found;
+    int64_t n = entry_of(lending, q);
+    memmove(&lending->peer[n + 1], &lending->peer[n], (size_t)(lending->peer_count++ - n) * sizeof *lending->peer);
+    lending->peer[n] = (struct dcli_loan_peer){.peer = q};
+    return &lending->peer[n];
+}
+
+dcl_status dcli_loan_refuse(int from, const char *what, int64_t question)
+{
+    return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d sent %s for question %" PRId64 ", which was not expected", from, what,
+                     question);
+}
+
+void dcli_loan_check(const dcli_node *node)
+{
+#ifndef NDEBUG
+    const struct dcli_lending *lending = node->lending;
+    int64_t loan_bytes = 0, result_bytes = 0;
+    for (int64_t n = 0; n < lending->in_count; n++) {
+        const struct dcli_loan_in *in = &lending->in[n];
+        loan_bytes += in->bytes;
+        assert(in->state == DCLI_IN_DROPPED || in->state == DCLI_IN_FORGET || dcli_is_there(node, in->victim));
+        assert(dcli_op_find(node, in->operation) != NULL); /* it is not retired */
+    }
+    for (int64_t q = 0; lending->asking > 0 && q < lending->peer_count; q++)
+        loan_bytes += lending->peer[q].asking ? lending->peer[q].ask_bytes : 0;
+    for (int64_t n = 0; n < lending->out_count; n++) {
+        const struct dcli_loan_out *out = &lending->out[n];
+        const struct dcli_open_op *op = dcli_op_find(node, out->operation);
+        bool lent = out->state == DCLI_OUT_LENT || out->state == DCLI_OUT_RECALLED;
+        result_bytes += out->result_bytes;
+        assert(out->state >= DCLI_OUT_ARRIVED || dcli_is_there(node, out->thief));
+        assert(out->state != DCLI_OUT_VOID || !out->in_place);
+        assert(!lent || (op != NULL && op->batch[out->batch] == DCLI_BATCH_LENT && out->operation == node->cursor &&
+                         node->done < out->operation));
+    }
+    assert(loan_bytes == lending->loan_used && loan_bytes <= node->terms.loan_bytes);
+    assert(result_bytes == lending->result_used && result_bytes <= node->terms.result_bytes);
+#else
+    (void)node;
+#endif
+}
+
+dcl_status dcli_loan_make_due(struct dcli_lending *lending)
+{
+    return dcli_grow(&lending->due, lending->due_count, &lending->due_capacity, sizeof *lending->due) == 0
+               ? DCL_OK
+               : DCL_ERR_NOMEM;
+}
+
+void dcli_loan_be_due(struct dcli_lending *lending, const dcli_action *action)
+{
+    lending->due[lending->due_count++] = *action;
+}
+
+/* ---- for the state machine ---------------------------------------------------------------------------------------- */
+
+/* The next queued message. LEND reads memory, so it waits while the node is held, and RECALL, which must not overtake
+ * it, waits, too. */
+static bool next_due(dcli_node *node, dcli_action *action)
+{
+    struct dcli_lending *lending = node->lending;
+    for (int64_t n = 0; n < lending->due_count; n++) {
+        dcli_action_kind kind = lending->due[n].kind;
+        if (node->held && (kind == DCLI_DO_LEND || kind == DCLI_DO_RECALL))
+            continue;
+        *action = lending->due[n];
+        lending->due_count--;
+        memmove(&lending->due[n], &lending->due[n + 1], (size_t)(lending->due_count - n) * sizeof *lending->due);
+        return true;
+    }
+    return false;
+}
+
+bool dcli_lending_next(dcli_node *node, dcli_action *action)
+{
+    return next_due(node, action) || dcli_victim_next_nothing(node, action) || dcli_thief_next(node, action) ||
+           dcli_victim_next_result(node, action);
+}
+
+bool dcli_lending_releases(const dcli_node *node, const struct dcli_open_op *op)
+{
+    const struct dcli_lending *lending = node->lending;
+    if (op->operation->kind == DCLI_OP_FORALL && !lending->stopped &&
+        op->number + node->terms.kept_operations > node->seen)
+        return false;
+    for (int64_t n = 0; n < lending->in_count; n++)
+        if (lending->in[n].operation <= op->number)
+            return false;
+    for (int64_t q = 0; q < lending->peer_count && lending->asking > 0; q++)
+        if (lending->peer[q].asking && lending->peer[q].ask_first <= op->number)
+            return false;
+    return true;
+}
+
+void dcli_lending_lost(dcli_node *node, int peer)
+{
+    struct dcli_lending *lending = node->lending;
+    int64_t left = 0;
+    if (lending == NULL)
+        return;
+    dcli_victim_loses(node, peer);
+    dcli_thief_loses(lending, peer);
+    for (int64_t n = 0; n < lending->due_count; n++)
+        if (lending->due[n].peer != peer)
+            lending->due[left++] = lending->due[n];
+    lending->due_count = left;
+}
+
+int dcli_lending_awaited(const dcli_node *node, const struct dcli_open_op *op)
+{
+    for (int64_t n = 0; op->lent > 0 && n < node->lending->out_count; n++)
+        if (dcli_loan_is_out(&node->lending->out[n]) && node->lending->out[n].operation == op->number)
+            return node->lending->out[n].thief;
+    return -1;
+}
+
+void dcli_lending_explain(const dcli_node *node, dcli_text *text)
+{
+    static const char *outs[] = {"lent", "asked back", "taken back", "arrived", "is written", "late"};
+    static const char *ins[] = {"held", "runs", "runs for a lost node", "to be sent", "to be returned", "to be freed"};
+    const struct dcli_lending *lending = node->lending;
+    for (int64_t n = 0; lending != NULL && n < lending->peer_count; n++) {
+        const struct dcli_loan_peer *peer = &lending->peer[n];
+        if (peer->asking)
+            dcli_text_put(text, "question %" PRId64 " to %d is open\n", peer->asked, peer->peer);
+        if (dcli_loan_is_hungry(node, peer->peer))
+            dcli_text_put(text, "question %" PRId64 " of %d is open, for operations up to %" PRId64 "\n",
+                          peer->questions, peer->peer, peer->hungry_upto);
+    }
+    for (int64_t n = 0; lending != NULL && n < lending->out_count; n++)
+        dcli_text_put(text, "batch %" PRId64 " of %" PRId64 ", lent to %d: %s\n", lending->out[n].batch,
+                      lending->out[n].operation, lending->out[n].thief, outs[lending->out[n].state]);
+    for (int64_t n = 0; lending != NULL && n < lending->in_count; n++)
+        dcli_text_put(text, "batch %" PRId64 " of %" PRId64 ", lent by %d: %s\n", lending->in[n].batch,
+                      lending->in[n].operation, lending->in[n].victim, ins[lending->in[n].state]);
+}

@@ -1,0 +1,117 @@
+/* workqueue/loan_inside.h - shared by the files of lending, loan*.c only. */
+#ifndef DCLI_WORKQUEUE_LOAN_INSIDE_H
+#define DCLI_WORKQUEUE_LOAN_INSIDE_H
+
+#include "workqueue/node_inside.h"
+
+/* A batch that this node has lent. An answer is to come in the first three states. */
+enum dcli_loan_out_state {
+    DCLI_OUT_LENT,
+    DCLI_OUT_RECALLED, /* asked back; the answer decides */
+    DCLI_OUT_VOID,     /* taken back: the answer is dropped */
+    DCLI_OUT_ARRIVED,  /* the result is here; COMMIT_LOAN is due */
+    DCLI_OUT_COMMITS,  /* COMMIT_LOAN was returned */
+    DCLI_OUT_LATE      /* a result was dropped; DROP_LOAN is due */
+};
+
+struct dcli_loan_out {
+    enum dcli_loan_out_state state;
+    int thief;
+    int64_t question, operation, batch;
+    int64_t result_bytes; /* reserved for the result */
+    bool in_place;        /* the thief reads parts of others in place */
+};
+
+/* A batch that was lent to this node. */
+enum dcli_loan_in_state {
+    DCLI_IN_HELD,
+    DCLI_IN_RUNS,
+    DCLI_IN_DROPPED, /* runs, and its victim is lost */
+    DCLI_IN_RESULT,  /* RESULT is due */
+    DCLI_IN_RETURN,  /* RETURNED is due */
+    DCLI_IN_FORGET   /* FORGET is due */
+};
+
+struct dcli_loan_in {
+    enum dcli_loan_in_state state;
+    int victim;
+    int64_t question, operation, batch;
+    int64_t bytes;           /* reserved */
+    int64_t chunks, arrived; /* inputs: all; those that are here */
+};
+
+/* Questions between this node and another one. */
+struct dcli_loan_peer {
+    int peer;
+    bool asking;                            /* our question is open */
+    int64_t asked;                          /* number of our last question */
+    int64_t ask_first, ask_upto, ask_bytes; /* what it says */
+    int64_t questions;                      /* number of its last question; it is open while the peer is listed in
+                                                   `hungry` */
+    int64_t hungry_first, hungry_upto, hungry_bytes; /* what it says */
+};
+
+struct dcli_lending {
+    struct dcli_loan_peer *peer; /* by number, ascending: those that have asked, or were asked */
+    int64_t peer_count, peer_capacity;
+    dcli_node_list hungry; /* nodes with an open question to this one, also absent ones */
+    int64_t asking;        /* number of own open questions */
+    struct dcli_loan_out *out;
+    int64_t out_count, out_capacity;
+    struct dcli_loan_in *in; /* in the order in which they came */
+    int64_t in_count, in_capacity;
+    int64_t in_running; /* number of those that run */
+    dcli_action *due;   /* [due_count] ASK, NOTHING, LEND, RECALL: to be returned in this order */
+    int64_t due_count, due_capacity;
+    int64_t loan_used, result_used; /* bytes reserved of terms.loan_bytes and terms.result_bytes */
+    bool stopped;                   /* dcli_node_stop_lending() */
+};
+
+/** Whether a peer can ask or be asked; the host, and nodes without lending, cannot. */
+static inline bool dcli_loan_allows(const dcli_node *node, int peer)
+{
+    return node->lending != NULL && peer >= 0 && dcli_is_node(node, peer) && peer != node->terms.self;
+}
+
+static inline bool dcli_loan_is_hungry(const dcli_node *node, int peer)
+{
+    return dcli_node_list_has(&node->lending->hungry, peer);
+}
+
+/** Whether a batch is lent, and not taken back. */
+static inline bool dcli_loan_is_out(const struct dcli_loan_out *out)
+{
+    return out->state == DCLI_OUT_LENT || out->state == DCLI_OUT_RECALLED;
+}
+
+/* ---- loan.c */
+
+/** What was asked between this node and another one; NULL: nothing. */
+struct dcli_loan_peer *dcli_loan_peer_of(const struct dcli_lending *lending, int peer);
+/** The same, with an entry made if there is none. NULL: DCL_ERR_NOMEM. */
+struct dcli_loan_peer *dcli_loan_meet(struct dcli_lending *lending, int peer);
+/** Record that a peer sent what no correct peer sends. @return DCL_ERR_PROTOCOL */
+dcl_status dcli_loan_refuse(int from, const char *what, int64_t question);
+/** Make room for one more queued message; queue it. */
+dcl_status dcli_loan_make_due(struct dcli_lending *lending);
+void dcli_loan_be_due(struct dcli_lending *lending, const dcli_action *action);
+/** In debug builds: check the invariants of all loans. */
+void dcli_loan_check(const dcli_node *node);
+
+/* ---- loan_thief.c */
+
+/** The next answer to a victim, or batch to forget. */
+bool dcli_thief_next(dcli_node *node, dcli_action *action);
+/** A victim is lost. */
+void dcli_thief_loses(struct dcli_lending *lending, int peer);
+
+/* ---- loan_victim.c */
+
+/** The next question for which nothing can be lent any more. */
+bool dcli_victim_next_nothing(dcli_node *node, dcli_action *action);
+/** The next result to write or to drop. */
+bool dcli_victim_next_result(dcli_node *node, dcli_action *action);
+/** A thief is lost. */
+void dcli_victim_loses(dcli_node *node, int peer);
+
+#endif

@@ -1,0 +1,251 @@
+/* workqueue/loan_thief.c - lending, the thief's side: its questions, and the batches that it was lent. */
+#include "workqueue/loan_inside.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* Borrowed batches that are started before the first of them has ended: one runs, one waits in the device's queue. More
+ * could not be given back any more. */
+enum { LOANS_STARTED = 2 };
+
+/* Whether our question to a peer is open. */
+static bool is_asking(const struct dcli_lending *lending, int q)
+{
+    const struct dcli_loan_peer *peer = dcli_loan_peer_of(lending, q);
+    return peer != NULL && peer->asking;
+}
+
+/* Number of our last question to a peer. */
+static int64_t asked(const struct dcli_lending *lending, int q)
+{
+    const struct dcli_loan_peer *peer = dcli_loan_peer_of(lending, q);
+    return peer != NULL ? peer->asked : 0;
+}
+
+int64_t dcli_node_loan_room(const dcli_node *node)
+{
+    return node->lending == NULL ? 0 : node->terms.loan_bytes - node->lending->loan_used;
+}
+
+bool dcli_node_is_asking(const dcli_node *node, int victim)
+{
+    return dcli_loan_allows(node, victim) && is_asking(node->lending, victim);
+}
+
+bool dcli_node_ask(dcli_node *node, int victim, int64_t bytes)
+{
+    struct dcli_lending *lending = node->lending;
+    if (!dcli_loan_allows(node, victim) || !dcli_is_there(node, victim) || is_asking(lending, victim) ||
+        lending->stopped || node->first > node->seen || bytes < 1 || bytes > dcli_node_loan_room(node) ||
+        dcli_loan_make_due(lending) != DCL_OK)
+        return false;
+    struct dcli_loan_peer *peer = dcli_loan_meet(lending, victim);
+    if (peer == NULL)
+        return false;
+    peer->asking = true;
+    peer->asked++;
+    peer->ask_first = node->first;
+    peer->ask_upto = node->seen;
+    peer->ask_bytes = bytes;
+    lending->asking++;
+    lending->loan_used += bytes;
+    dcli_loan_be_due(lending, &(dcli_action){.kind = DCLI_DO_ASK,
+                                             .peer = victim,
+                                             .question = peer->asked,
+                                             .first = peer->ask_first,
+                                             .upto = peer->ask_upto,
+                                             .bytes = bytes});
+    dcli_loan_check(node);
+    return true;
+}
+
+/* Our open question to a peer has its answer. */
+static void close_own(struct dcli_lending *lending, struct dcli_loan_peer *peer)
+{
+    peer->asking = false;
+    lending->asking--;
+    lending->loan_used -= peer->ask_bytes;
+}
+
+static struct dcli_loan_in *find_in(const dcli_node *node, int victim, int64_t question, int64_t batch)
+{
+    struct dcli_lending *lending = node->lending;
+    for (int64_t n = 0; n < lending->in_count; n++) {
+        struct dcli_loan_in *in = &lending->in[n];
+        if (in->victim == victim && in->question == question && in->batch == batch)
+            return in;
+    }
+    return NULL;
+}
+
+static void remove_in(struct dcli_lending *lending, int64_t n)
+{
+    lending->loan_used -= lending->in[n].bytes;
+    lending->in_count--;
+    memmove(&lending->in[n], &lending->in[n + 1], (size_t)(lending->in_count - n) * sizeof *lending->in);
+}
+
+/* List the batches of a LENT after those that are here. Those for whose plans there is no memory are given back. */
+static dcl_status add_lent(dcli_node *node, int from, int64_t question, const struct dcli_open_op *op, int64_t first,
+                           int64_t count)
+{
+    struct dcli_lending *lending = node->lending;
+    int64_t before = lending->in_count, bytes = 0;
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n < count && status == DCL_OK; n++) {
+        dcli_loan_size size = {0};
+        dcl_status planned =
+            node->terms.loan_of(node->terms.user, op->operation, first + n, from, node->terms.self, &size);
+        if (planned == DCL_ERR_INVALID || size.bytes > dcli_loan_peer_of(lending, from)->ask_bytes - bytes)
+            status = dcli_loan_refuse(from, "LENT of a batch that cannot be lent", question);
+        else if (dcli_grow(&lending->in, lending->in_count, &lending->in_capacity, sizeof *lending->in) != 0)
+            status = DCL_ERR_NOMEM;
+        else
+            lending->in[lending->in_count++] =
+                (struct dcli_loan_in){.state = planned == DCL_OK ? DCLI_IN_HELD : DCLI_IN_RETURN,
+                                      .victim = from,
+                                      .question = question,
+                                      .operation = op->number,
+                                      .batch = first + n,
+                                      .bytes = size.bytes,
+                                      .chunks = size.chunks};
+        bytes += size.bytes;
+    }
+    if (status != DCL_OK)
+        lending->in_count = before;
+    else
+        lending->loan_used += bytes;
+    return status;
+}
+
+dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t operation, int64_t first, int64_t count)
+{
+    if (!dcli_loan_allows(node, from))
+        return dcli_loan_refuse(from, "LENT", question);
+    if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
+        return DCL_OK;
+    struct dcli_loan_peer *peer = dcli_loan_peer_of(node->lending, from);
+    if (peer == NULL || !peer->asking || question != peer->asked || operation < peer->ask_first ||
+        operation > peer->ask_upto || first < 0 || count < 1 || count > INT64_MAX - first)
+        return dcli_loan_refuse(from, "LENT", question);
+    const struct dcli_open_op *op = dcli_op_find(node, operation);
+    assert(op != NULL); /* an open question keeps operations */
+    dcl_status status = add_lent(node, from, question, op, first, count);
+    if (status == DCL_OK)
+        close_own(node->lending, peer);
+    dcli_loan_check(node);
+    return status;
+}
+
+dcl_status dcli_node_nothing(dcli_node *node, int from, int64_t question)
+{
+    if (!dcli_loan_allows(node, from))
+        return dcli_loan_refuse(from, "NOTHING", question);
+    if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
+        return DCL_OK;
+    struct dcli_loan_peer *peer = dcli_loan_peer_of(node->lending, from);
+    if (peer == NULL || !peer->asking || question != peer->asked)
+        return dcli_loan_refuse(from, "NOTHING", question);
+    close_own(node->lending, peer);
+    return DCL_OK;
+}
+
+dcl_status dcli_node_loan_chunk(dcli_node *node, int from, int64_t question, int64_t operation, int64_t batch,
+                                int64_t chunk, bool *wanted_out)
+{
+    *wanted_out = false;
+    if (!dcli_loan_allows(node, from))
+        return dcli_loan_refuse(from, "a chunk", question);
+    if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
+        return DCL_OK;
+    struct dcli_loan_in *in = find_in(node, from, question, batch);
+    int64_t last = asked(node->lending, from) - is_asking(node->lending, from);
+    bool answered = question >= 1 && question <= last; /* perhaps given back in the meantime */
+    if (!answered || (in != NULL && in->operation != operation) ||
+        (in != NULL && in->state != DCLI_IN_RETURN && (chunk != in->arrived || chunk >= in->chunks)))
+        return dcli_loan_refuse(from, "a chunk", question);
+    if (in == NULL || in->state == DCLI_IN_RETURN)
+        return DCL_OK;
+    in->arrived++;
+    *wanted_out = true;
+    return DCL_OK;
+}
+
+dcl_status dcli_node_recall(dcli_node *node, int from, int64_t question, int64_t operation, int64_t batch)
+{
+    if (!dcli_loan_allows(node, from))
+        return dcli_loan_refuse(from, "RECALL", question);
+    if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
+        return DCL_OK;
+    struct dcli_loan_in *in = find_in(node, from, question, batch);
+    if (question < 1 || question > asked(node->lending, from) || (in != NULL && in->operation != operation))
+        return dcli_loan_refuse(from, "RECALL", question);
+    if (in != NULL && in->state == DCLI_IN_HELD)
+        in->state = DCLI_IN_RETURN;
+    return DCL_OK; /* else it has begun, or its answer is under way */
+}
+
+dcl_status dcli_node_loan_done(dcli_node *node, int victim, int64_t question, int64_t batch, dcl_status status)
+{
+    struct dcli_loan_in *in = dcli_loan_allows(node, victim) ? find_in(node, victim, question, batch) : NULL;
+    if (in == NULL || (in->state != DCLI_IN_RUNS && in->state != DCLI_IN_DROPPED))
+        return DCLI_FAIL(DCL_ERR_INTERNAL,
+                         "batch %" PRId64 " of question %" PRId64 " to peer %d ended but does not run", batch, question,
+                         victim);
+    node->lending->in_running--;
+    in->state = in->state == DCLI_IN_DROPPED ? DCLI_IN_FORGET : status == DCL_OK ? DCLI_IN_RESULT : DCLI_IN_RETURN;
+    return DCL_OK;
+}
+
+/* The next answer for a victim. */
+bool dcli_thief_next(dcli_node *node, dcli_action *action)
+{
+    static const dcli_action_kind kinds[] = {
+        [DCLI_IN_RESULT] = DCLI_DO_RESULT, [DCLI_IN_RETURN] = DCLI_DO_RETURNED, [DCLI_IN_FORGET] = DCLI_DO_FORGET};
+    for (int64_t n = 0; n < node->lending->in_count; n++) {
+        const struct dcli_loan_in *in = &node->lending->in[n];
+        if (in->state < DCLI_IN_RESULT)
+            continue;
+        *action = (dcli_action){.kind = kinds[in->state],
+                                .operation = dcli_op_find(node, in->operation)->operation,
+                                .peer = in->victim,
+                                .index = in->batch,
+                                .question = in->question};
+        remove_in(node->lending, n);
+        return true;
+    }
+    return false;
+}
+
+bool dcli_lending_run(dcli_node *node, dcli_action *action)
+{
+    struct dcli_lending *lending = node->lending;
+    if (node->held || lending->in_running == LOANS_STARTED)
+        return false;
+    for (int64_t n = 0; n < lending->in_count; n++) {
+        struct dcli_loan_in *in = &lending->in[n];
+        if (in->state != DCLI_IN_HELD || in->arrived < in->chunks)
+            continue;
+        in->state = DCLI_IN_RUNS;
+        lending->in_running++;
+        *action = (dcli_action){.kind = DCLI_DO_RUN_LOAN,
+                                .operation = dcli_op_find(node, in->operation)->operation,
+                                .peer = in->victim,
+                                .index = in->batch,
+                                .question = in->question};
+        return true;
+    }
+    return false;
+}
+
+void dcli_thief_loses(struct dcli_lending *lending, int peer)
+{
+    for (int64_t n = 0; n < lending->in_count; n++)
+        if (lending->in[n].victim == peer)
+            lending->in[n].state = lending->in[n].state == DCLI_IN_RUNS ? DCLI_IN_DROPPED : DCLI_IN_FORGET;
+    if (is_asking(lending, peer))
+        close_own(lending, dcli_loan_peer_of(lending, peer));
+}

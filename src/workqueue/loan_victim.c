@@ -1,0 +1,343 @@
+/* workqueue/loan_victim.c - lending, the victim's side: questions of others, what is lent to them, and its results. */
+#include "workqueue/loan_inside.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* ---- the victim: questions ---------------------------------------------------------------------------------------- */
+
+dcl_status dcli_node_hungry(dcli_node *node, int from, int64_t question, int64_t first, int64_t upto, int64_t bytes)
+{
+    if (!dcli_loan_allows(node, from))
+        return dcli_loan_refuse(from, "HUNGRY", question);
+    if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
+        return DCL_OK;
+    struct dcli_loan_peer *peer = dcli_loan_meet(node->lending, from);
+    if (peer == NULL)
+        return DCL_ERR_NOMEM;
+    if (dcli_loan_is_hungry(node, from) || question != peer->questions + 1 || first < 1 || upto < first || bytes < 1)
+        return dcli_loan_refuse(from, "HUNGRY", question);
+    if (dcli_node_list_add(&node->lending->hungry, from) != DCL_OK)
+        return DCL_ERR_NOMEM;
+    peer->questions = question;
+    peer->hungry_first = first;
+    peer->hungry_upto = upto;
+    peer->hungry_bytes = bytes;
+    return DCL_OK;
+}
+
+int dcli_node_next_hungry(const dcli_node *node, int after)
+{
+    for (int64_t n = 0; node->lending != NULL && n < node->lending->hungry.count; n++) {
+        int q = node->lending->hungry.node[n];
+        if (q > after && dcli_is_there(node, q))
+            return q;
+    }
+    return -1;
+}
+
+/* Answer a question with NOTHING. */
+static dcli_action nothing_for(dcli_node *node, int thief)
+{
+    dcli_node_list_drop(&node->lending->hungry, thief);
+    return (dcli_action){
+        .kind = DCLI_DO_NOTHING, .peer = thief, .question = dcli_loan_peer_of(node->lending, thief)->questions};
+}
+
+bool dcli_node_refuse(dcli_node *node, int thief)
+{
+    if (!dcli_loan_allows(node, thief) || !dcli_is_there(node, thief) || !dcli_loan_is_hungry(node, thief) ||
+        dcli_loan_make_due(node->lending) != DCL_OK)
+        return false;
+    dcli_action nothing = nothing_for(node, thief);
+    dcli_loan_be_due(node->lending, &nothing);
+    return true;
+}
+
+void dcli_node_stop_lending(dcli_node *node)
+{
+    if (node->lending != NULL)
+        node->lending->stopped = true;
+}
+
+/* Answer a question for which nothing can be lent any more: the thief does not know the operations to come. */
+bool dcli_victim_next_nothing(dcli_node *node, dcli_action *action)
+{
+    const struct dcli_lending *lending = node->lending;
+    for (int64_t n = 0; n < lending->hungry.count; n++) {
+        int q = lending->hungry.node[n];
+        if (!dcli_is_there(node, q) ||
+            (node->cursor <= dcli_loan_peer_of(lending, q)->hungry_upto && !lending->stopped))
+            continue;
+        *action = nothing_for(node, q);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the victim: loans -------------------------------------------------------------------------------------------- */
+
+/* Whether batches of an operation can be lent at all now. What holds for the operation here holds when the result comes:
+ * conditions never become false again. Earlier batches must have ended, not only started: a thief reads memory, and does
+ * not wait for this node's command queue. */
+static bool may_lend_of(const dcli_node *node, struct dcli_open_op *op)
+{
+    return op->operation->kind == DCLI_OP_FORALL && op->waiting > 0 && node->ready >= op->number - 1 &&
+           op->own->status == DCL_OK && op->skip == DCL_OK && dcli_op_inputs(node, op) == DCL_OK &&
+           dcli_writes_allowed(node, op) && dcli_reads_allowed(node, op);
+}
+
+/* Whether all T chunks that a batch reads have arrived: also those that an earlier batch reads first, which may wait. */
+static bool inputs_arrived(const struct dcli_open_op *op, int64_t b)
+{
+    const dcli_plan *plan = op->own;
+    for (int64_t c = op->drop_from; c < plan->chunk_count && plan->chunk[c].first_batch <= b; c++)
+        if (!plan->chunk[c].written && plan->chunk[c].last_batch >= b && !op->arrived[c])
+            return false;
+    return true;
+}
+
+static bool may_lend_batch(const struct dcli_open_op *op, int64_t b)
+{
+    return op->batch[b] == DCLI_BATCH_WAITS && op->own->batch[b].made_count == 0 && inputs_arrived(op, b);
+}
+
+static bool find_size(const dcli_node *node, const struct dcli_open_op *op, int64_t b, int thief,
+                      dcli_loan_size *size_out)
+{
+    return node->terms.loan_of(node->terms.user, op->operation, b, node->terms.self, thief, size_out) == DCL_OK;
+}
+
+bool dcli_node_offer(dcli_node *node, int thief, int64_t most, dcli_offer *offer_out)
+{
+    const struct dcli_lending *lending = node->lending;
+    struct dcli_open_op *op = dcli_op_find(node, node->cursor);
+    if (!dcli_loan_allows(node, thief) || !dcli_is_there(node, thief) || !dcli_loan_is_hungry(node, thief) ||
+        lending->stopped || op == NULL)
+        return false;
+    const struct dcli_loan_peer *peer = dcli_loan_peer_of(lending, thief);
+    if (op->number < peer->hungry_first || op->number > peer->hungry_upto || !may_lend_of(node, op))
+        return false;
+    int64_t bytes = peer->hungry_bytes, results = node->terms.result_bytes - lending->result_used;
+    dcli_offer offer = {.operation = op->operation, .waiting = op->waiting};
+    for (int64_t b = op->own->batch_count - 1; b >= 0 && offer.end - offer.first < most; b--) {
+        dcli_loan_size size;
+        bool may = may_lend_batch(op, b) && find_size(node, op, b, thief, &size);
+        if (!may && offer.end > 0)
+            break;
+        if (!may)
+            continue;
+        bytes -= size.bytes;
+        results -= size.result_bytes;
+        if (bytes < 0 || results < 0)
+            break;
+        offer.first = b;
+        if (offer.end == 0)
+            offer.end = b + 1;
+    }
+    if (offer.end == 0)
+        return false;
+    *offer_out = offer;
+    return true;
+}
+
+/* Make room for a LEND of so many batches. */
+static dcl_status make_room(struct dcli_lending *lending, int64_t count)
+{
+    if (dcli_reserve(&lending->out, lending->out_count, count, &lending->out_capacity, sizeof *lending->out) != 0)
+        return DCL_ERR_NOMEM;
+    return dcli_loan_make_due(lending);
+}
+
+bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count)
+{
+    struct dcli_lending *lending = node->lending;
+    dcli_offer offer;
+    if (node->held || count < 1 || !dcli_node_offer(node, thief, count, &offer) ||
+        offer.operation->number != operation || offer.end - offer.first != count || make_room(lending, count) != DCL_OK)
+        return false;
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    struct dcli_loan_out *out = &lending->out[lending->out_count];
+    int64_t question = dcli_loan_peer_of(lending, thief)->questions;
+    for (int64_t n = 0; n < count; n++) {
+        dcli_loan_size size;
+        if (!find_size(node, op, offer.first + n, thief, &size))
+            return false; /* no memory to plan it once more */
+        out[n] = (struct dcli_loan_out){.state = DCLI_OUT_LENT,
+                                        .thief = thief,
+                                        .question = question,
+                                        .operation = operation,
+                                        .batch = offer.first + n,
+                                        .result_bytes = size.result_bytes,
+                                        .in_place = size.in_place};
+    }
+    for (int64_t n = 0; n < count; n++) {
+        dcli_leave_waiting(op, out[n].batch, DCLI_BATCH_LENT);
+        lending->result_used += out[n].result_bytes;
+    }
+    lending->out_count += count;
+    dcli_node_list_drop(&lending->hungry, thief);
+    dcli_loan_be_due(lending, &(dcli_action){.kind = DCLI_DO_LEND,
+                                             .operation = offer.operation,
+                                             .peer = thief,
+                                             .index = offer.first,
+                                             .question = question,
+                                             .count = count});
+    dcli_loan_check(node);
+    return true;
+}
+
+/* A lent batch waits again. */
+static void wait_again(struct dcli_open_op *op, int64_t b)
+{
+    assert(op->batch[b] == DCLI_BATCH_LENT);
+    op->batch[b] = DCLI_BATCH_WAITS;
+    op->lent--;
+    op->waiting++;
+    op->batch_arrived = 0; /* that of another batch */
+    if (b < op->next)
+        op->next = b;
+}
+
+static void remove_out(struct dcli_lending *lending, struct dcli_loan_out *out)
+{
+    lending->result_used -= out->result_bytes;
+    *out = lending->out[--lending->out_count];
+}
+
+bool dcli_node_lent_batch(const dcli_node *node, int64_t n, dcli_lent_batch *batch_out)
+{
+    for (int64_t o = 0; node->lending != NULL && o < node->lending->out_count; o++) {
+        const struct dcli_loan_out *out = &node->lending->out[o];
+        if (!dcli_loan_is_out(out) || n-- > 0)
+            continue;
+        *batch_out = (dcli_lent_batch){.operation = out->operation,
+                                       .batch = out->batch,
+                                       .question = out->question,
+                                       .thief = out->thief,
+                                       .recalled = out->state == DCLI_OUT_RECALLED};
+        return true;
+    }
+    return false;
+}
+
+bool dcli_node_take_back(dcli_node *node, int64_t operation, int64_t batch)
+{
+    struct dcli_lending *lending = node->lending;
+    struct dcli_loan_out *out = NULL;
+    for (int64_t n = 0; lending != NULL && n < lending->out_count; n++)
+        if (lending->out[n].state == DCLI_OUT_LENT && lending->out[n].operation == operation &&
+            lending->out[n].batch == batch)
+            out = &lending->out[n];
+    if (out == NULL || dcli_loan_make_due(lending) != DCL_OK)
+        return false;
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    dcli_loan_be_due(lending, &(dcli_action){.kind = DCLI_DO_RECALL,
+                                             .operation = op->operation,
+                                             .peer = out->thief,
+                                             .index = batch,
+                                             .question = out->question});
+    out->state = out->in_place ? DCLI_OUT_RECALLED : DCLI_OUT_VOID;
+    if (!out->in_place)
+        wait_again(op, batch);
+    dcli_loan_check(node);
+    return true;
+}
+
+dcl_status dcli_node_result(dcli_node *node, int from, int64_t question, int64_t operation, int64_t batch,
+                            bool computed)
+{
+    const char *what = computed ? "RESULT" : "RETURNED";
+    if (!dcli_loan_allows(node, from))
+        return dcli_loan_refuse(from, what, question);
+    if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
+        return DCL_OK;
+    struct dcli_loan_out *out = NULL;
+    for (int64_t n = 0; n < node->lending->out_count; n++) {
+        struct dcli_loan_out *entry = &node->lending->out[n];
+        if (entry->state <= DCLI_OUT_VOID && entry->thief == from && entry->question == question &&
+            entry->operation == operation && entry->batch == batch)
+            out = entry;
+    }
+    if (out == NULL)
+        return dcli_loan_refuse(from, what, question);
+    bool counts = dcli_loan_is_out(out);
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    if (counts && computed) {
+        op->batch[batch] = DCLI_BATCH_COMMITS;
+        op->lent--;
+        op->running++;
+        op->read++;
+        out->state = DCLI_OUT_ARRIVED;
+        dcli_advance_marks(node);
+    } else if (counts) {
+        wait_again(op, batch);
+        remove_out(node->lending, out);
+    } else if (computed) {
+        out->state = DCLI_OUT_LATE;
+    } else {
+        remove_out(node->lending, out);
+    }
+    dcli_loan_check(node);
+    return DCL_OK;
+}
+
+bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t b)
+{
+    for (int64_t n = 0; node->lending != NULL && n < node->lending->out_count; n++) {
+        struct dcli_loan_out *out = &node->lending->out[n];
+        if (out->state == DCLI_OUT_COMMITS && out->operation == operation && out->batch == b) {
+            remove_out(node->lending, out);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Write a result. If the operation has failed in the meantime, the result is only freed. */
+bool dcli_victim_next_result(dcli_node *node, dcli_action *action)
+{
+    for (int64_t n = 0; n < node->lending->out_count; n++) {
+        struct dcli_loan_out *out = &node->lending->out[n];
+        if (out->state == DCLI_OUT_LATE) {
+            *action = (dcli_action){
+                .kind = DCLI_DO_DROP_LOAN, .peer = out->thief, .index = out->batch, .question = out->question};
+            remove_out(node->lending, out);
+            return true;
+        }
+        if (out->state != DCLI_OUT_ARRIVED || node->held)
+            continue;
+        struct dcli_open_op *op = dcli_op_find(node, out->operation);
+        out->state = DCLI_OUT_COMMITS;
+        if (op->skip == DCL_OK)
+            op->skip = dcli_op_inputs(node, op);
+        if (op->skip != DCL_OK)
+            dcli_tell_failed(node, op, op->skip, false);
+        *action = (dcli_action){.kind = DCLI_DO_COMMIT_LOAN,
+                                .operation = op->operation,
+                                .peer = out->thief,
+                                .index = out->batch,
+                                .status = op->skip,
+                                .question = out->question};
+        return true;
+    }
+    return false;
+}
+
+/* The victim's side of a loss: what the thief had is this node's again. Results that are here are valid. */
+void dcli_victim_loses(dcli_node *node, int peer)
+{
+    struct dcli_lending *lending = node->lending;
+    for (int64_t n = lending->out_count - 1; n >= 0; n--) {
+        struct dcli_loan_out *out = &lending->out[n];
+        if (out->thief != peer || out->state > DCLI_OUT_VOID)
+            continue;
+        if (dcli_loan_is_out(out))
+            wait_again(dcli_op_find(node, out->operation), out->batch);
+        remove_out(lending, out);
+    }
+    dcli_node_list_drop(&lending->hungry, peer);
+}
