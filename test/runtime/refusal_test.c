@@ -795,3 +795,32 @@ Test(refusal_on_device, a_body_that_was_right_before)
     cr_expect_eq(dcl_forall(a.cluster, turned, DCL_OUT_AS("C", a.C), DCL_IN_AS("A", a.A)), DCL_OK, "%s", dcl_error());
     close_arrays(&a);
 }
+
+/* What was found right for views, or for a part of the grid, says nothing about other views and other parts: the storages are
+ * the same each time. */
+Test(refusal_on_device, views_and_parts_that_were_right_before)
+{
+    struct arrays a = open_arrays();
+    const char *copied = "C(i,j) = A(i,j);", *turned = "C(i,j) = A(7-i,j);";
+    const int64_t half[] = {ROWS / 2, COLUMNS}, ones[] = {1, 1};
+    dcl_array *top = dcl_slice(a.A, (int64_t[]){0, 0}, half, ones);
+    dcl_array *bottom = dcl_slice(a.A, (int64_t[]){ROWS / 2, 0}, half, ones);
+    dcl_array *middle = dcl_slice(a.A, (int64_t[]){ROWS / 4, 0}, half, ones);
+    dcl_box upper = dcl_box_nd(2, (int64_t[]){0, 0}, half);
+    const char *const words[MOST_WORDS] = {"the same array"};
+    for (int n = 0; n < 2; n++) {
+        cr_expect_eq(dcl_forall(a.cluster, copied, DCL_OUT_AS("C", top), DCL_IN_AS("A", bottom)), DCL_OK, "%s",
+                     dcl_error());
+        cr_expect_eq(dcl_forall_over(a.cluster, &upper, turned, DCL_OUT_AS("C", a.B), DCL_IN_AS("A", a.B)), DCL_OK,
+                     "%s", dcl_error());
+    }
+    expect_refused("another view", dcl_forall(a.cluster, copied, DCL_OUT_AS("C", top), DCL_IN_AS("A", middle)),
+                   DCL_ERR_BODY, words);
+    expect_refused("the whole grid", dcl_forall(a.cluster, turned, DCL_OUT_AS("C", a.B), DCL_IN_AS("A", a.B)),
+                   DCL_ERR_BODY, words);
+    dcl_clear_error(a.cluster);
+    dcl_release(top);
+    dcl_release(bottom);
+    dcl_release(middle);
+    close_arrays(&a);
+}

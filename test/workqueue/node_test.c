@@ -273,8 +273,8 @@ Test(node, reads_in_place)
     bench_close(bench);
 }
 
-/* Of four batches only the last one reads the other's part. */
-Test(node, batches_that_read_no_parts_wait_for_no_peer)
+/* Parts are read in place, batches have two elements, and operation 3 has filled A. */
+static struct bench *open_with_small_batches(void)
 {
     struct bench *bench = bench_open(0, true);
     bench->terms.plan.batch_bytes = 8;
@@ -282,6 +282,13 @@ Test(node, batches_that_read_no_parts_wait_for_no_peer)
     bench_create(bench, 1, 1, bench->halves);
     bench_create(bench, 2, 2, bench->halves);
     bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
+    return bench;
+}
+
+/* Of four batches only the last one reads the other's part. */
+Test(node, batches_that_read_no_parts_wait_for_no_peer)
+{
+    struct bench *bench = open_with_small_batches();
     bench_sees(bench, bench_reads(bench, 4, "C(i) = A(i+1);", 1, 2));
     int64_t operation = 0;
     int peer = -1;
@@ -294,12 +301,7 @@ Test(node, batches_that_read_no_parts_wait_for_no_peer)
 
 Test(node, the_peer_that_is_awaited_is_the_one_that_hinders)
 {
-    struct bench *bench = bench_open(0, true);
-    bench->terms.plan.batch_bytes = 8;
-    bench_reopen(bench);
-    bench_create(bench, 1, 1, bench->halves);
-    bench_create(bench, 2, 2, bench->halves);
-    bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
+    struct bench *bench = open_with_small_batches();
     bench_sees(bench, test_operation(4, DCLI_OP_WRITE, 1, bench->halves));
     bench_sees(bench, TEST_FORALL(5, "C(i) = A(i+1);", {DCL_ACCESS_IN, "A", 2, bench->halves},
                                   {DCL_ACCESS_OUT, "C", 1, bench->halves}));
