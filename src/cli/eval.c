@@ -63,14 +63,23 @@ static int make_arguments(struct evaluation *evaluation)
     return CLI_OK;
 }
 
+static double bytes_of(const cli_operand *operand)
+{
+    return (double)dcl_grid_count(&operand->grid) * (double)dcl_type_bytes(operand->grid.type);
+}
+
 static int load(struct evaluation *evaluation)
 {
-    double begin = now();
+    double begin = now(), loaded = 0, all = 0;
+    for (int n = 0; n < evaluation->request->operand_count; n++)
+        all += evaluation->request->operand[n].load ? bytes_of(&evaluation->request->operand[n]) : 0;
+    cli_progress_say("loading");
     for (int n = 0; n < evaluation->request->operand_count; n++) {
         const cli_operand *operand = &evaluation->request->operand[n];
-        cli_progress_say("loading %s", operand->name);
+        cli_progress_count(loaded, all, "B");
         if (operand->load && dcl_load_npy(evaluation->array[n], operand->path) != DCL_OK)
             return cli_library_failed();
+        loaded += operand->load ? bytes_of(operand) : 0;
     }
     if (dcl_wait(evaluation->cluster) != DCL_OK)
         return cli_library_failed();
@@ -146,9 +155,11 @@ static dcl_counters difference(const dcl_counters *after, const dcl_counters *be
 /* Run the body several times: all runs are timed, but only the first is counted. */
 static int run_counted(struct evaluation *evaluation, dcl_counters before[], dcl_counters after[], double seconds[])
 {
-    int status = count(evaluation, before);
-    for (int r = 0; r < evaluation->request->repeat && status == CLI_OK; r++) {
-        cli_progress_say("run %d of %d", r + 1, evaluation->request->repeat);
+    int status = count(evaluation, before), repeat = evaluation->request->repeat;
+    cli_progress_say("running");
+    for (int r = 0; r < repeat && status == CLI_OK; r++) {
+        if (repeat > 1)
+            cli_progress_count(r, repeat, "runs");
         status = run_once(evaluation, &seconds[r]);
         if (r == 0 && status == CLI_OK)
             status = count(evaluation, after);
@@ -214,14 +225,20 @@ static dcl_status save_as(dcl_array *array, const cli_operand *operand, const cl
 static int save_waiting(struct evaluation *evaluation, char *waiting[])
 {
     bool fortran = saves_fortran(evaluation->request);
+    double saved = 0, all = 0;
+    for (int n = 0; n < evaluation->request->operand_count; n++)
+        if (evaluation->request->operand[n].access != DCL_ACCESS_IN)
+            all += bytes_of(&evaluation->request->operand[n]);
+    cli_progress_say("saving");
     for (int n = 0; n < evaluation->request->operand_count; n++) {
         const cli_operand *operand = &evaluation->request->operand[n];
         if (operand->access == DCL_ACCESS_IN)
             continue;
-        cli_progress_say("saving %s", operand->name);
+        cli_progress_count(saved, all, "B");
         waiting[n] = waiting_path(operand->path);
         if (save_as(evaluation->array[n], operand, evaluation->request, waiting[n], fortran) != DCL_OK)
             return cli_library_failed();
+        saved += bytes_of(operand);
     }
     return CLI_OK;
 }
@@ -300,7 +317,7 @@ static int evaluate(cli_request *request)
         return status;
     if (request->trace != NULL)
         config.trace = request->trace;
-    cli_progress_begin();
+    cli_progress_begin(request->progress);
     cli_progress_say(config.workers != NULL ? "opening workers" : "opening devices");
     evaluation.cluster = dcl_open(&config);
     if (evaluation.cluster == NULL)

@@ -97,6 +97,18 @@ static int take_order(void *target, char *text)
     return CLI_OK;
 }
 
+static int take_progress(void *target, char *text)
+{
+    static const char *const words[] = {"auto", "always", "never"};
+    cli_request *request = target;
+    for (int w = 0; w < 3; w++)
+        if (strcmp(text, words[w]) == 0) {
+            request->progress = (cli_progress_when)w;
+            return CLI_OK;
+        }
+    return cli_usage("eval", "--progress is '%s'; expected auto, always or never", text);
+}
+
 static int take_bits(void *target, char *text)
 {
     cli_request *request = target;
@@ -133,19 +145,13 @@ static int take_explain(void *target, char *text)
 
 #define FIELD(name) .field = offsetof(cli_request, name)
 static const cli_option options[] = {
-    {"map", "[NAME=]MAP", .take = take_map},
-    {"set", "NAME=VALUE", .take = take_value},
-    {"explain", "=json", .take = take_explain},
-    {"stats", NULL, CLI_FLAG, FIELD(stats)},
-    {"json", NULL, CLI_FLAG, FIELD(json)},
-    {"repeat", "N", CLI_INT, FIELD(repeat), 1, 1000000},
-    {"order", "C|F", .take = take_order},
-    {"bits", "8|16", .take = take_bits},
-    {"grey", "BLACK:WHITE", .take = take_grey},
-    {"workers", "W", CLI_TEXT, FIELD(workers)},
-    {"keys", "DIR", CLI_TEXT, FIELD(keys)},
-    {"trace", "FILE", CLI_TEXT, FIELD(trace)},
-    {NULL},
+    {"map", "[NAME=]MAP", .take = take_map},     {"set", "NAME=VALUE", .take = take_value},
+    {"explain", "=json", .take = take_explain},  {"stats", NULL, CLI_FLAG, FIELD(stats)},
+    {"json", NULL, CLI_FLAG, FIELD(json)},       {"repeat", "N", CLI_INT, FIELD(repeat), 1, 1000000},
+    {"order", "C|F", .take = take_order},        {"bits", "8|16", .take = take_bits},
+    {"grey", "BLACK:WHITE", .take = take_grey},  {"workers", "W", CLI_TEXT, FIELD(workers)},
+    {"keys", "DIR", CLI_TEXT, FIELD(keys)},      {"trace", "FILE", CLI_TEXT, FIELD(trace)},
+    {"progress", "WHEN", .take = take_progress}, {NULL},
 };
 
 static int give_maps(cli_request *request)

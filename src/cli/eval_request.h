@@ -3,6 +3,7 @@
 #define CLI_EVAL_REQUEST_H
 
 #include "cli/operand.h"
+#include "cli/progress.h"
 
 enum { CLI_MAX_ARGUMENTS = 64 }; /* most arguments of a body, arrays and values together */
 
@@ -17,6 +18,7 @@ typedef struct cli_request {
     dcl_arg value[CLI_MAX_ARGUMENTS]; /* their names are in value_name */
     char value_name[CLI_MAX_ARGUMENTS][CLI_NAME_BYTES];
     bool explain, stats, json;
+    cli_progress_when progress;
     int repeat;
     cli_file_order order;
     bool image_given; /* --bits or --grey */

@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import select
 import shutil
 import signal
 import socket
@@ -240,6 +241,14 @@ class Folder(unittest.TestCase):
         self.assertEqual(found.tobytes(), expected.tobytes(), name)
 
 
+def rest(descriptor):
+    """What the ended other side of a pipe or terminal has left."""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # a terminal without another side
+        return b""
+
+
 def picture(bytes):
     """The pixels and the comment of a PNG file in shades of grey. Source: ISO/IEC 15948."""
     assert bytes[:8] == b"\x89PNG\r\n\x1a\n"
@@ -299,6 +308,33 @@ class Eval(Folder):
             self.assertTrue((pixels == numpy.clip(expected, 0, numpy.iinfo(pixels.dtype).max)).all(), name)
             self.assertEqual(text, b"Comment\0" + comment)
             self.assertEqual([name for name in os.listdir(self.folder) if not name.endswith((".npy", ".png"))], [])
+
+    def test_progress(self):
+        """Four evaluations that would take very long, side by side; each is killed when it has been heard."""
+        REPEATED = [DCL, "eval", "C(i) = 2*A(i);", "A=n.npy", "C=c.npy", "--repeat", "1000000"]
+        runs = {}
+        for how, terminal in ((None, True), ("always", False), (None, False), ("never", True)):
+            ours, theirs = pty.openpty() if terminal else os.pipe()
+            arguments = REPEATED + (["--progress", how] if how else [])
+            runs[how, terminal] = ours, subprocess.Popen(arguments, stderr=theirs, stdout=subprocess.DEVNULL,
+                                                         cwd=self.folder, env=environment())
+            os.close(theirs)
+        said = {}
+        for (how, terminal), (ours, _) in list(runs.items())[:2]:
+            said[how] = ""
+            while " left, " not in said[how]:
+                self.assertTrue(select.select([ours], [], [], 60)[0], said[how])
+                said[how] += os.read(ours, 4096).decode()
+        for ours, process in runs.values():
+            process.kill()
+            process.wait()
+        line = r"dcl: running, \d+ of 1000000 runs, [\d.]+ runs/s, [\dhmins ]+ left, \d+\.\d s"
+        self.assertRegex(said[None], r"\r\x1b\[K" + line)
+        self.assertRegex(said["always"], "^dcl: .*(\ndcl: .*)*\n$")
+        self.assertRegex(said["always"], line)
+        self.assertEqual((rest(runs[None, False][0]), rest(runs["never", True][0])), (b"", b""))
+        for ours, _ in runs.values():
+            os.close(ours)
 
     def test_type_alone_is_given(self):
         self.good("C(i) = A(i);", "A=n.npy", "C=c.npy:double")
@@ -638,6 +674,7 @@ WRONG = [
     ("grey without white", ["eval", COPY, *FILES, "--grey", "1"], 2, ["--grey is '1'"]),
     ("grey not finite", ["eval", COPY, *FILES, "--grey", "0:inf"], 2, ["--grey is '0:inf'"]),
     ("bits that are none", ["eval", COPY, *FILES, "--bits", "32"], 2, ["--bits is '32'; expected 8 or 16"]),
+    ("progress that is none", ["eval", COPY, *FILES, "--progress=maybe"], 2, ["'maybe'", "auto, always or never"]),
     ("unknown command", ["evaluate"], 2, ["'evaluate'", "nearest is eval"]),
     ("unknown help", ["help", "mps"], 2, ["'mps'", "maps"]),
     ("unknown option", ["eval", COPY, *FILES, "--stat"], 2, ["--stat is not known", "--stats"]),
