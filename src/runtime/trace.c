@@ -31,11 +31,11 @@ static dcl_status check_old(const char *path)
         fclose(file);
     if (length == sizeof first_bytes - 1 && memcmp(start, first_bytes, length) == 0)
         return DCL_OK;
-    return DCLI_FAIL(
-        DCL_ERR_FILE,
-        "DCL_TRACE is \"%s\", which exists and is no trace; expected a new file, or an old trace to replace; "
-        "give another name",
-        path);
+    return DCLI_FAIL(DCL_ERR_FILE,
+                     "the trace is to be written to \"%s\", which exists and is no trace; expected a new file, or an "
+                     "old trace to replace; "
+                     "give another name",
+                     path);
 }
 
 /* Check that the file can be written, by making a file beside it. */
@@ -48,7 +48,7 @@ static dcl_status check_path(const char *path)
         dcli_new_file_end(&file, 0, DCL_ERR_FILE); /* removes it */
     else if (status == DCL_OK) {
         snprintf(problem, sizeof problem, "%s", dcli_error_sentence());
-        status = DCLI_FAIL(DCL_ERR_FILE, "DCL_TRACE: %s", problem);
+        status = DCLI_FAIL(DCL_ERR_FILE, "the trace: %s", problem);
     }
     return status;
 }
