@@ -105,7 +105,7 @@ static const char map[] =
     "  dcl map --grid 600x600 --nodes 4 --map block --map 'B=*,block' --body 'C(i,j) = A(i,j) + B(j,i);'\n";
 
 static const char trace[] =
-    "dcl trace FILE [--svg FILE]\n"
+    "dcl trace FILE [--svg FILE] [--from TIME] [--to TIME]\n"
     "\n"
     "Reads what DCL_TRACE=FILE or eval --trace FILE has recorded, and prints for each node and the program what they\n"
     "did, and for whom they waited, in percent of the time; what the critical path consists of: the chain of work,\n"
@@ -113,6 +113,8 @@ static const char trace[] =
     "\n"
     "  --svg FILE          draw the timeline into FILE instead, with a row per node and track, and the critical path;\n"
     "                      - is the standard output\n"
+    "  --from TIME, --to TIME   only what lies between, by the times of the timeline, such as 1.25s, 300ms or 80us;\n"
+    "                      what lies partly outside is cut. The critical path is then that to the last event between\n"
     "\n"
     "https://ui.perfetto.dev and chrome://tracing show the same file, event by event.\n"
     "\n"

@@ -1,8 +1,10 @@
 /* cli/trace.c - `dcl trace`: where the time of a traced program went. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/amount.h"
 #include "cli/commands.h"
@@ -13,7 +15,32 @@
 
 struct request {
     const char *path, *svg;
+    int64_t from, to; /* ns */
 };
+
+/* Parse a time such as 1.5s, 250ms or 80us. */
+static int take_time(const char *option, const char *text, int64_t *ns_out)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    char *end;
+    double value = strtod(text, &end);
+    double ns = NAN;
+    for (int u = 0; u < 4; u++)
+        if (strcmp(end, units[u].name) == 0)
+            ns = value * units[u].ns;
+    if (end == text || !(ns >= 0 && ns < 1e18))
+        return cli_usage("trace", "--%s is '%s'; expected a time with its unit, s, ms, us or ns, such as 12.5ms",
+                         option, text);
+    *ns_out = llround(ns);
+    return CLI_OK;
+}
+
+static int take_from(void *request, char *text) { return take_time("from", text, &((struct request *)request)->from); }
+
+static int take_to(void *request, char *text) { return take_time("to", text, &((struct request *)request)->to); }
 
 static int take_plain(void *request, char *text)
 {
@@ -27,6 +54,8 @@ static int take_plain(void *request, char *text)
 #define FIELD(name) .field = offsetof(struct request, name)
 static const cli_option options[] = {
     {"svg", "FILE", CLI_TEXT, FIELD(svg)},
+    {"from", "TIME", .take = take_from},
+    {"to", "TIME", .take = take_to},
     {NULL},
 };
 
@@ -229,9 +258,19 @@ void cli_trace_print(const cli_timeline *trace)
     print_timeline(trace);
 }
 
+/* Check that the picture is not drawn into the trace. */
+static int check_svg(const struct request *request)
+{
+    struct stat trace, svg;
+    if (request->svg == NULL || stat(request->path, &trace) != 0 || stat(request->svg, &svg) != 0 ||
+        trace.st_dev != svg.st_dev || trace.st_ino != svg.st_ino)
+        return CLI_OK;
+    return cli_fail("--svg is %s, which is the trace itself; expected another file", request->svg);
+}
+
 int cli_trace(int count, char **list)
 {
-    struct request request = {0};
+    struct request request = {.to = INT64_MAX};
     cli_timeline trace;
     const cli_arguments arguments = {"trace", options, take_plain, count, list};
     int status = cli_parse(&arguments, &request);
@@ -239,13 +278,19 @@ int cli_trace(int count, char **list)
         return cli_help_about("trace");
     if (status == CLI_OK && request.path == NULL)
         status = cli_usage("trace", "no file was given; expected one that DCL_TRACE=FILE has written");
+    if (status == CLI_OK && request.from >= request.to)
+        status = cli_usage("trace", "--from is not before --to; expected a range of time");
+    if (status == CLI_OK)
+        status = check_svg(&request);
     if (status == CLI_OK)
         status = cli_trace_read(request.path, &trace);
     if (status != CLI_OK)
         return status;
-    if (request.svg != NULL)
+    if (request.from > 0 || request.to < INT64_MAX)
+        status = cli_trace_cut(&trace, request.from, request.to);
+    if (status == CLI_OK && request.svg != NULL)
         status = cli_trace_draw(&trace, request.svg);
-    else
+    else if (status == CLI_OK)
         cli_trace_print(&trace);
     cli_trace_free(&trace);
     return status;

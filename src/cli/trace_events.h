@@ -48,6 +48,9 @@ extern const char *const cli_track_names[CLI_TRACKS];
  *  column the file is invalid. */
 int cli_trace_read(const char *path, cli_timeline *trace_out);
 void cli_trace_free(cli_timeline *trace);
+/** Remove what lies outside of from..to, in ns, and cut what lies partly outside. @return CLI_OK, or CLI_FAILURE after a
+ *  sentence: that is no part of the trace's time. */
+int cli_trace_cut(cli_timeline *trace, int64_t from, int64_t to);
 
 /** What a process does at a time. If it does several things at once, the first of these in this order counts. */
 typedef enum cli_activity { CLI_COMPUTES, CLI_MOVES, CLI_PREPARES, CLI_WAITS, CLI_IDLES, CLI_ACTIVITIES } cli_activity;

@@ -305,6 +305,31 @@ class Trace(unittest.TestCase):
         self.assertIn("0 events", done.stdout)
         self.assertEqual(run("trace", "run.json", "--svg", "run.svg", folder=self.folder).returncode, 0)
 
+    def test_a_part_of_the_time(self):
+        events = [("node 0", "kernels", 0, 100), ("node 0", "kernels", 100, 300), ("node 1", "plan", 150, 150),
+                  ("node 1", "wait", 200, 400, {"peer": "node 0"}), ("node 1", "kernels", 400, 500)]
+        shown = self.trace_of(events, "--from", "0.15ms", "--to", "350us")
+        self.assertIn("made.json: 2 nodes, 200 us, 3 events", shown)
+        self.assertRegex(shown, r"(?m)^node 0 +75\.0 % +0\.0 % +0\.0 % +0\.0 % +25\.0 %")
+        self.assertRegex(shown, r"(?m)^node 1 +0\.0 % +0\.0 % +0\.0 % +75\.0 % +25\.0 %  node 0 75\.0 %")
+        self.assertRegex(shown, r"(?m)^ +150 us +350 us$")
+        self.assertIn("2 nodes, 100 us, 1 event", self.trace_of(events, "--from=400us"))
+        self.trace_of(events, "--from", "0.15ms", "--to", "350us", "--svg", "made.svg")
+        texts = [node.text for node in xml.etree.ElementTree.parse(self.folder / "made.svg").getroot().iter()]
+        self.assertIn("time, us", texts)
+        self.assertTrue({"200", "300"} <= set(texts) and "400" not in texts)
+        before = (self.folder / "made.json").read_bytes()
+        os.link(self.folder / "made.json", self.folder / "linked")
+        for arguments, status, words in [
+                (["--from", "1s"], 1, "nothing lies between 1 s and its end; expected a part of its time, 0 ns to 500 us"),
+                (["--from", "2us", "--to=1us"], 2, "--from is not before --to"), (["--from", "3"], 2, "'3'; expected a time"),
+                (["--to", "nan s"], 2, "'nan s'"), (["--to", "-1s"], 2, "'-1s'"),
+                (["--svg", "linked"], 1, "--svg is linked, which is the trace itself")]:
+            done = run("trace", "made.json", *arguments, folder=self.folder)
+            self.assertEqual((done.returncode, done.stdout), (status, ""))
+            self.assertIn(words, done.stderr)
+        self.assertEqual((self.folder / "made.json").read_bytes(), before)
+
     def test_a_file_that_is_no_trace_is_kept(self):
         numpy.save(self.folder / "a.npy", numpy.zeros(10))
         before = (self.folder / "a.npy").read_bytes()
