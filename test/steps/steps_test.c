@@ -1,0 +1,93 @@
+/* test/steps/steps_test.c - how many steps an operation costs a node of a large cluster: planning, and the state machine
+ * until the operation is retired. segment, resmap and workqueue are compiled for this runner so that every basic block
+ * calls a function, which counts. Each turn of a loop is a block at least, so a loop over all nodes would show; and
+ * unlike times, the counts are the same in every run. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "workqueue/large.h"
+
+void __sanitizer_cov_trace_pc(void); /* the name that compilers call */
+
+static int64_t steps;
+
+void __sanitizer_cov_trace_pc(void) { steps++; }
+
+struct steps_case {
+    char what[24], body[96], map[16];
+    double most; /* ratio between numbers of nodes, of steps per pair and per bit of a node's number */
+};
+
+struct figures {
+    int64_t pairs, first, again, messages; /* steps of a new operation, of a repeated one, and its messages */
+};
+
+/* An operation with its number. */
+static const dcli_operation *sum(const struct steps_case *c, int64_t number, const dcli_layout *layout)
+{
+    return TEST_FORALL(number, c->body, {DCL_ACCESS_OUT, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout},
+                       {DCL_ACCESS_IN, "B", 3, layout});
+}
+
+static int64_t run(large *large, const dcli_operation *operation, int64_t *steps_out)
+{
+    steps = 0;
+    large_begin(large, operation);
+    int64_t messages = large_finish(large, operation);
+    *steps_out = steps;
+    return messages;
+}
+
+static struct figures measure(const struct steps_case *c, int nodes)
+{
+    int64_t side = large_side(nodes), ignored;
+    struct figures figures;
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, side, side);
+    const dcli_layout *layout = test_layout(c->map, nodes, &grid);
+    large *large = large_open(nodes, large_inside(nodes, layout));
+    for (int64_t number = 1; number <= 3; number++)
+        run(large, test_operation(number, DCLI_OP_CREATE, number, layout), &ignored);
+    run(large, sum(c, 4, layout), &ignored); /* lists have grown: what follows is as in a long run */
+    large_forget_plans(large);
+    run(large, sum(c, 5, layout), &figures.first);
+    figures.pairs = large->pairs;
+    figures.messages = run(large, sum(c, 6, layout), &figures.again);
+    large_close(large);
+    test_ops_free();
+    return figures;
+}
+
+ParameterizedTestParameters(steps, of_an_operation)
+{
+    static struct steps_case cases[] = {
+        {"A + B", "C(i,j) = A(i,j) + B(i,j);", "block", 1},
+        {"5-point stencil", "C(i,j) = A(i,j) + B(i-1,j) + B(i+1,j) + B(i,j-1) + B(i,j+1);", "block", 1},
+        {"A + B^T", "C(i,j) = A(i,j) + B(j,i);", "block", 2}, /* pairs of different sizes */
+        {"A + B^T", "C(i,j) = A(i,j) + B(j,i);", "block,*", 1.5},
+    };
+    return cr_make_param_array(struct steps_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct steps_case *c, steps, of_an_operation)
+{
+    struct figures few = {0};
+    for (int nodes = 100; nodes <= LARGE_MOST_NODES; nodes *= 10) {
+        struct figures many = measure(c, nodes);
+        fprintf(stderr,
+                "%s, %s, %d nodes: %" PRId64 " pairs; steps: new %" PRId64 ", repeated %" PRId64 "; %" PRId64
+                " messages\n",
+                c->what, c->map, nodes, many.pairs, many.first, many.again, many.messages);
+        if (nodes == 100)
+            few = many;
+        double most = c->most * ((double)many.pairs + log2(nodes)) / ((double)few.pairs + log2(100));
+        cr_expect((double)many.first <= most * (double)few.first && (double)many.again <= most * (double)few.again,
+                  "%s, %s, %d nodes: %" PRId64 " and %" PRId64 " steps with %" PRId64 " pairs; %" PRId64 " and %" PRId64
+                  " with %" PRId64 " at 100 nodes",
+                  c->what, c->map, nodes, many.first, many.again, many.pairs, few.first, few.again, few.pairs);
+        cr_expect(many.messages <= 1 + 2 * many.pairs, "%s: %" PRId64 " messages to %" PRId64 " peers", c->what,
+                  many.messages, many.pairs);
+    }
+}
