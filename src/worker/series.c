@@ -20,9 +20,9 @@ enum {
     MOST_USES = 32,          /* most memories that it uses */
     MOST_STEP_NS = 10000,    /* a batch is short if it takes at most as long: a launch takes 2000 to 8000 */
     MOST_SERIES_NS = 500000, /* most time of a series */
-    RECENT = 256,            /* launches of short batches after which it is decided whether bodies recur */
+    RECENT = 256,            /* launches of batches after which it is decided which bodies recur */
     LEAST_RUNS = 16,         /* times that a body is among them if it recurs */
-    FEW_STEPS = 4 /* a series that ends with fewer, because a body of another set follows, was not worth it */
+    FEW_STEPS = 4 /* a series of fewer steps may have lacked a body: those that follow count as launched alone */
 };
 
 _Static_assert(sizeof(int64_t) * DCLI_SERIES_NOW_LONGS == sizeof(((dcli_status_page *)0)->step),
@@ -51,8 +51,9 @@ struct dcli_series {
     int64_t clock;
     dcli_compiling *compiling; /* the program of `wanted`; NULL: nothing is being compiled */
     dcli_series_set wanted;
-    int64_t recent[RECENT]; /* bodies of short batches that were launched alone, or could have been */
+    int64_t recent[RECENT]; /* bodies of batches that were launched alone, or could have been */
     int recent_count;
+    int last_steps; /* steps of the last series that was launched */
     dcli_steps *spare;
     /* The series that is not launched yet: */
     const dcli_series_set *open; /* NULL: there is none */
@@ -271,6 +272,8 @@ bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_pr
     if (prepared->joins == DCLI_JOINS_NEVER)
         return false;
     double element_ns = dcli_cost_least_ns(&kernel->cost);
+    if (element_ns == 0) /* probably short, too: bodies that recur together belong into one program */
+        note_alone(worker, kernel->number);
     return element_ns > 0 && element_ns * (double)prepared->elements <= MOST_STEP_NS;
 }
 
@@ -348,12 +351,11 @@ static int find_place(dcli_worker *worker, const dcli_running *running, const dc
     int place = series->open != NULL ? place_in(series->open, running->kernel) : -1;
     if (place >= 0 && has_room(series, body, prepared->lowered.launch_count, ns))
         return place;
-    bool short_lived = series->open != NULL && place < 0 && series->step_count < FEW_STEPS;
     dcli_series_launch(worker);
     if (series->compiling != NULL && dcli_program_is_compiled(series->compiling))
         take_compiled(worker);
     dcli_series_set *set = find_set(series, running->kernel);
-    if (set == NULL || short_lived)
+    if (set == NULL || series->last_steps < FEW_STEPS)
         note_alone(worker, running->kernel);
     return set != NULL && begin(series, set) ? place_in(set, running->kernel) : -1;
 }
@@ -421,6 +423,7 @@ void dcli_series_launch(dcli_worker *worker)
             dcli_keep_problem(own->running[r].job.entry);
     }
     own->running[own->running_count - 1].steps = series->steps;
+    series->last_steps = series->step_count;
     series->steps = NULL;
     series->open = NULL;
     series->step_count = series->batches = series->use_count = 0;
