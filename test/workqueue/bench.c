@@ -91,7 +91,7 @@ static void put_lending(dcli_text *text, const dcli_action *action)
         dcli_text_put(text, " %s", dcl_status_name(action->status) + strlen("DCL_ERR_"));
 }
 
-static void put_action(dcli_text *text, const dcli_action *action)
+static void put_action(const struct bench *bench, dcli_text *text, const dcli_action *action)
 {
     if (action->kind >= DCLI_DO_ASK) {
         put_lending(text, action);
@@ -101,8 +101,8 @@ static void put_action(dcli_text *text, const dcli_action *action)
                                   "grant", "credit", "failed", "marks", "retire", "discard"};
     int64_t number = action->operation != NULL ? action->operation->number : 0;
     dcli_text_put(text, "%s%s", text->length > 0 ? "; " : "", names[action->kind]);
-    if (action->kind == DCLI_DO_RUN || action->kind == DCLI_DO_SKIP)
-        put_batch(text, action);
+    if (bench->terms.loan_of != NULL && (action->kind == DCLI_DO_RUN || action->kind == DCLI_DO_SKIP))
+        put_batch(text, action); /* they may be lent one by one */
     else if (number > 0)
         dcli_text_put(text, " %" PRId64, number);
     if (action->kind == DCLI_DO_PACK || action->kind == DCLI_DO_SEND || action->kind == DCLI_DO_GRANT ||
@@ -138,7 +138,7 @@ void bench_expect_some(struct bench *bench, const char *when, int64_t most, cons
     dcli_action action;
     dcli_text_put(&text, "%s", "");
     for (int64_t n = 0; n < most && dcli_node_next(bench->node, &action); n++) {
-        put_action(&text, &action);
+        put_action(bench, &text, &action);
         end_chunk(bench, &action);
     }
     if (strcmp(text.bytes, expected) != 0) {
