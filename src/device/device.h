@@ -33,6 +33,7 @@ typedef enum dcli_open_flags {
 dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out);
 /** Close a device; its memory and programs must be released. Waits for launches. NULL is accepted. */
 void dcli_device_close(dcli_device *device);
+/** The description of a device; valid until it is closed. */
 const dcl_device_info *dcli_device_about(const dcli_device *device);
 /** Whether kernels have the form for GPUs (a work-item per index) instead of that for CPUs. */
 bool dcli_device_is_gpu(const dcli_device *device);
@@ -74,6 +75,7 @@ void dcli_memory_release(dcli_memory *memory);
 /** The host address of memory; NULL if the device does not work in host memory. Not synchronized: see
  *  dcli_memory_settle(). */
 void *dcli_memory_host(const dcli_memory *memory);
+/** Size of a memory, as asked for. */
 size_t dcli_memory_bytes(const dcli_memory *memory);
 /** The place of a memory, by which others access it: a range of bytes in a memfd, or in peer memory. Other processes
  *  map the memfd (PROT_READ, MAP_SHARED); other GPUs import the peer memory. The size of a memfd never changes and, if
@@ -140,11 +142,12 @@ void *dcli_slot_leave(dcli_slot *slot);
 /** Return a slot, even while commands use it: it becomes free when they are complete. A lent slot may be returned by
  *  any thread, also after the device was closed. NULL is accepted. */
 void dcli_slot_give(dcli_slot *slot);
+/** The host memory of a slot; NULL: it has none. */
 void *dcli_slot_host(const dcli_slot *slot);
 /** The scratch memory of a slot. Not released by the caller. */
 dcli_memory *dcli_slot_memory(dcli_slot *slot);
-/** Start copying the first `bytes` of the slot's host memory to memory of the device (which may be the slot's), or in
- *  the other direction. In order with launches, copies and fills that use that memory. */
+/** Start copying the first `bytes` of the slot's host memory to memory of the device (which may be the slot's). In
+ *  order with launches, copies and fills that use that memory. */
 dcl_status dcli_slot_send(dcli_slot *slot, dcli_memory *target, size_t offset_bytes, size_t bytes);
 /** Rows of equal length, in a memory and in host memory: on each side the position of the first one and the distance to
  *  the next, in bytes. */
@@ -162,6 +165,7 @@ dcl_status dcli_slot_fetch_rows(dcli_slot *slot, dcli_memory *source, const dcli
  *  is complete. */
 dcl_status dcli_slot_send_from(dcli_slot *slot, const void *host, dcli_memory *target, size_t offset_bytes,
                                size_t bytes);
+/** The other direction of dcli_slot_send(): from a memory to the slot's host memory. */
 dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_bytes, size_t bytes);
 /** Whether all commands that use the slot are complete; *status_out then tells their result. Asks the driver; does not
  *  wait. */

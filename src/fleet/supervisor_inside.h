@@ -94,6 +94,7 @@ dcl_status dcli_supervisor_find_cache(dcli_supervisor *supervisor);
 /** The cache folder of a client, made if necessary. @param path_out  "": none. @return DCL_OK, DCL_ERR_FILE. */
 dcl_status dcli_supervisor_cache_of(const dcli_supervisor *supervisor, uint32_t client, char *path_out,
                                     size_t capacity);
+/** Remove the folder of the cache folders, if it is a temporary one. */
 void dcli_supervisor_drop_cache(dcli_supervisor *supervisor);
 
 /* ---- supervisor_output.c */
@@ -121,6 +122,7 @@ void dcli_supervisor_reap(dcli_supervisor *supervisor);
 void dcli_supervisor_drain(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms);
 /** End a session with its processes. */
 void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, const char *why);
+/** The session of a client; NULL: it has none. */
 dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t client);
 /** Log the refusal and send REFUSED to a client; if that fails, disconnect it. */
 void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_status status, const char *sentence);

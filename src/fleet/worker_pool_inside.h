@@ -147,9 +147,11 @@ void dcli_device_note(const dcli_msg_device *device, dcl_device_info *info_out);
 /** Called by the process monitor: send a heartbeat, and process what the listener has sent. @return whether more may be
  *  waiting, since one call handles a limited number of messages. */
 bool dcli_worker_pool_attend(dcli_worker_pool *pool, int contact);
+/** Disconnect all contacts, and overwrite the secrets of the session. */
 void dcli_worker_pool_hang_up(dcli_worker_pool *pool);
 /** Descriptors of a contact for poll(). @return how many, at most 4. */
 int dcli_worker_pool_polled(dcli_worker_pool *pool, int contact, struct pollfd polled_out[]);
+/** Have the contacts that were counted last start processes for the nodes from `first` on: a running session grows. */
 dcl_status dcli_worker_pool_add_remote(dcli_worker_pool *pool, dcli_worker *host, int first, int count);
 
 /* ---- worker_pool_output.c: with the lock */

@@ -145,9 +145,9 @@ dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport,
 void dcli_release_payload(const dcli_payload *payload);
 /** Make a ZeroMQ frame that owns a payload without copying it. On failure the payload is released. */
 dcl_status dcli_wrap_payload(const dcli_payload *payload, zmq_msg_t *frame_out);
-/** Convert a peer's number to the routing id of its sockets, and back. @return -1: the id is of none of peer_count
- *  peers. */
+/** Convert a peer's number to the routing id of its sockets. */
 void dcli_routing_id(int peer, unsigned char id_out[DCLI_ROUTING_BYTES]);
+/** The peer with this routing id; -1: none of peer_count peers has it. */
 int dcli_peer_of(const void *id, size_t length, int peer_count);
 /** Make a frame with a copy of the bytes. */
 dcl_status dcli_frame_of(const void *bytes, size_t length, zmq_msg_t *frame_out);
@@ -163,6 +163,7 @@ int dcli_drop_rest(void *socket, bool more);
 void dcli_take_rest(void *socket, dcli_incoming *incoming);
 /** The `end` function of frames that hold ZeroMQ messages. */
 void dcli_frames_close(dcli_frames *frames);
+/** Whether a ZeroMQ socket has a message. Processes its pending events. */
 bool dcli_socket_has_input(void *socket);
 /** Whether a file descriptor may be sent with messages of a kind. */
 bool dcli_may_have_descriptor(dcli_message_kind kind);
@@ -176,11 +177,13 @@ dcl_status dcli_net_check_descriptors(void);
 void *dcli_net_socket(dcli_net *net, int type);
 /** Enter a session; the first endpoint makes it. @return NULL (recorded). */
 dcli_session *dcli_session_enter(dcli_net *net, uint64_t number, int peer_count);
+/** Leave a session; the last endpoint frees it. */
 void dcli_session_leave(dcli_net *net, dcli_session *session);
 
 dcli_frames_pool *dcli_frames_pool_new(void);
 /** Drop the endpoint's reference to the pool. */
 void dcli_frames_pool_close(dcli_frames_pool *pool);
+/** Take frames from the pool. @return NULL: DCL_ERR_NOMEM. */
 dcli_frames *dcli_frames_take(dcli_frames_pool *pool);
 /** Return frames to their pool; the payload has been released before. */
 void dcli_frames_return(dcli_frames *frames);

@@ -211,6 +211,7 @@ dcl_status dcli_shared_send(dcli_endpoint *endpoint, int to, const void *bytes, 
 dcl_status dcli_flight_begin(dcli_link *link, const dcli_payload *payload, dcli_shared_place *place_out);
 /** Release the payload of a ticket. @return false: this peer has no such payload. */
 bool dcli_flight_end(dcli_link *link, uint64_t ticket);
+/** Release all payloads that the peer of a link uses. */
 void dcli_flights_end_all(dcli_link *link);
 /** Tell the peer which regions will not be used again. */
 void dcli_link_forget_dropped(dcli_link *link);
@@ -219,6 +220,7 @@ void dcli_link_tell_again(dcli_link *link, uint64_t number);
 /** Map a peer's region. Takes over the descriptor. If there is no descriptor for it or it cannot be mapped, payloads in
  *  it are missing; any other failure ends the link. */
 void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descriptor);
+/** Find a region of a peer by its number; NULL: it is not mapped here. */
 dcli_view *dcli_view_find(const dcli_link *link, uint64_t number);
 /** Unmap a region of a peer. @return false: no such region. */
 bool dcli_view_forget(dcli_link *link, uint64_t number);

@@ -115,6 +115,7 @@ static inline bool dcli_wire_has_sums(const dcli_wire *wire) { return wire->own 
 int64_t dcli_wire_beat_ns(const dcli_wire *wire);
 /** Send heartbeats, with the number of the last message, to all connected peers, if it is time. */
 void dcli_wire_beat(dcli_endpoint *endpoint);
+/** Time of the next action: see dcli_transport.due_ns. */
 int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint);
 /** Seal a frame, which has room for the seal at its end, and send it to a connected peer. Takes over the frames. @param
  *  payload  NULL: none. @return DCL_OK, DCL_ERR_NETWORK (the connection has ended; the peer will be reported as

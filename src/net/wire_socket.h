@@ -14,6 +14,7 @@ bool dcli_wire_brought(int fd, uint64_t *received_out, uint64_t *acknowledged_ou
 /** Set limits and times of a socket before it is bound or connected. @param most_bytes  of a frame: libzmq ends a
  *  connection that sends a longer one. @return DCL_OK or DCL_ERR_NETWORK. */
 dcl_status dcli_wire_dress(void *socket, int64_t silence_ms, int64_t most_bytes);
+/** Set an option of type int. @return DCL_OK or DCL_ERR_NETWORK. */
 dcl_status dcli_wire_option(void *socket, int option, int value);
 /** Set small buffers on a socket without keys, which is on this host only: so what the sender's system call has copied
  *  is still in the cache when the receiver copies it. @return DCL_OK or DCL_ERR_NETWORK. */

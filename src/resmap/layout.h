@@ -176,8 +176,9 @@ struct dcli_bound_layout {
     dcli_bound_layout *next;
 };
 
-/** Add, and drop, a reference to each table of a rule. */
+/** Add a reference to each table of a rule. */
 void dcli_map_rule_retain(const dcli_map_rule *rule);
+/** Drop a reference to each table of a rule. */
 void dcli_map_rule_release(const dcli_map_rule *rule);
 /** Set the points (split points or shares) of axis d. They are copied; the rule holds a reference. @return DCL_OK or
  *  DCL_ERR_NOMEM. */
@@ -311,9 +312,11 @@ typedef struct dcli_node_list {
 /** Add a node; nothing changes if it is listed already. Cost: O(log count), and moving the larger numbers. @return
  *  DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_node_list_add(dcli_node_list *list, int node);
-/** Remove the entry at an index; remove a node, if it is listed. */
+/** Remove the entry at an index. */
 void dcli_node_list_take(dcli_node_list *list, int64_t index);
+/** Remove a node, if it is listed. */
 void dcli_node_list_drop(dcli_node_list *list, int node);
+/** Whether a node is listed. Cost: O(log count). */
 bool dcli_node_list_has(const dcli_node_list *list, int node);
 void dcli_node_list_free(dcli_node_list *list);
 

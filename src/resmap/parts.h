@@ -122,6 +122,7 @@ static inline int64_t dcli_run_of(const dcli_division *division, int64_t index)
 }
 /** The index of a coordinate's element number `local`, in an irregular division. */
 int64_t dcli_irregular_index(const dcli_division *division, int64_t coordinate, int64_t local);
+/** Whether two irregular divisions are equal. */
 bool dcli_irregular_same(const dcli_division *a, const dcli_division *b);
 
 /* ---- axes.c: the per-axis family */
@@ -136,6 +137,7 @@ int64_t dcli_row_pitch(const dcli_layout *layout, int64_t row);
 bool dcli_axes_local(const dcli_layout *layout, int node, int64_t coordinate_out[], int64_t extent_out[]);
 /** The index of a coordinate's element number `local`, in any division. */
 int64_t dcli_division_index(const dcli_division *division, int64_t coordinate, int64_t local);
+/** The functions of this family for dcli_layout_locate(), ..._storage(), ..._regions() and ..._owners(). */
 void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 int64_t dcli_axes_storage(const dcli_layout *layout, int node);
 void dcli_axes_walk(dcli_walk *walk, int node);
@@ -147,6 +149,7 @@ dcl_status dcli_axes_owners(const dcli_layout *layout, const dcl_box *query, dcl
 void dcli_every_settle(dcli_map_rule *rule);
 /** dcli_layout_bind() of a rule with `every`, whose rank is the grid's. */
 dcl_status dcli_every_bind(const dcli_map_rule *rule, const dcl_grid *grid, dcli_layout *layout_out);
+/** dcli_layout_locate() for a strided map. */
 void dcli_every_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 /** Find the stored elements of a box, as a box of the inner layout. @param box  NULL: the whole grid. @return false:
  *  none is stored. */
@@ -158,7 +161,9 @@ void dcli_every_outward(const dcli_layout *layout, dcli_region_list *list, int64
 
 /** Bring the halo of a rule into one form, as far as its rank is known, so that equal halos compare equal. */
 void dcli_halo_settle(dcli_map_rule *rule);
+/** Check the widths and periodic axes of a rule. @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_halo_check(const dcli_map_rule *rule);
+/** Whether two rules have the same halo and the same periodic axes. */
 bool dcli_halo_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 /** Set the halo's widths for every axis of the grid. @param rule  has the grid's rank. @return DCL_OK, or
  *  DCL_ERR_INVALID: widths for another rank, or larger than a periodic axis. */
@@ -173,6 +178,7 @@ dcl_status dcli_fill_value_element(double fill_value, dcl_type type, void *eleme
 void dcli_fill_value_print(double fill_value, char text_out[32]);
 /** Parse a fill value. @param end_out  the text after the number; `text` if there is none. */
 double dcli_fill_value_parse(const char *text, const char **end_out);
+/** Whether two fill values are the same; NaN equals NaN, and -0 differs from 0. */
 bool dcli_fill_value_equal(double a, double b);
 
 /* ---- scatter.c: the order of hashed pieces */
@@ -191,6 +197,7 @@ int64_t dcli_scatter_number(const dcli_scatter *scatter, int64_t position);
 dcl_status dcli_owned_bind(dcli_layout *layout);
 /** Find the owner of a piece and its slot there by the list. @return the owner; -1: the piece is not stored. */
 int dcli_owned_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out);
+/** The number of the piece in a slot of a place. */
 int64_t dcli_owned_piece(const dcli_layout *layout, int node, int64_t slot);
 /** Find the first run of a place that has slots at or after `slot`. @return its index in `of`. */
 int64_t dcli_owned_run_at(const dcli_layout *layout, int node, int64_t slot);
@@ -204,10 +211,12 @@ int64_t dcli_dealt_slots(const dcli_layout *layout, int node);
 int64_t dcli_slot_piece(const dcli_layout *layout, int node, int64_t slot);
 /** The owner of a piece; -1: it is not stored. @param slot_out  its slot at the owner. */
 int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_out);
+/** The functions of this family for dcli_layout_locate() and dcli_layout_owned(). */
 void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 int64_t dcli_dealt_owned(const dcli_layout *layout, int node);
 /** Emit the elements in slots first .. last - 1 of a node that lie in the walk's query. */
 void dcli_dealt_walk(dcli_walk *walk, int node, int64_t first, int64_t last);
+/** The function of this family for dcli_layout_owners(). */
 dcl_status dcli_dealt_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *places_out);
 
 /* ---- boxes.c, boxes_bind.c: the family of listed boxes */
@@ -225,6 +234,7 @@ typedef bool dcli_listed_fn(void *user, int64_t number);
 /** Visit the listed boxes that intersect the bounds of a query; its strides are ignored. @param query  with indices
  *  from the origin. @return false if `visit` ended the walk. */
 bool dcli_boxes_meet(const dcli_layout *layout, const dcl_box *query, dcli_listed_fn *visit, void *user);
+/** The functions of this family for dcli_layout_locate(), ..._regions() and ..._owners(). */
 void dcli_boxes_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 void dcli_boxes_walk(dcli_walk *walk, int node);
 dcl_status dcli_boxes_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *places_out);

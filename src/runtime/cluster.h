@@ -224,6 +224,7 @@ void dcli_cluster_resume(dcl_cluster *cluster);
 
 /** Description of a node's device. */
 const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node);
+/** The kind of a node's device: dcli_device_kind(). */
 const char *dcli_node_kind(const dcl_cluster *cluster, int node);
 /** Hook: a node is lost. Takes the lock. */
 void dcli_cluster_on_lost(void *user, int node, const char *sentence);
@@ -308,6 +309,7 @@ dcl_status dcli_array_read(dcl_array *array, const dcl_box *box, void *target, c
  *  @param use  what the call is to do: "read".
  *  @return DCL_OK, or the array's error, recorded for this thread. */
 dcl_status dcli_array_usable(const dcl_array *array, const char *use);
+/** Whether the contents of a storage are undefined, as far as the program knows. Records no error. */
 bool dcli_storage_state_failed(const dcli_storage_state *state);
 /** Record that a storage has failed, unless it was overwritten since or its first cause is known. @param text  NULL:
  *  because one of its inputs had failed. */

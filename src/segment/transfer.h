@@ -50,7 +50,9 @@ typedef struct dcli_transfers {
 
 /** Append a transfer of at most the list's rank. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_transfers_add(dcli_transfers *list, const dcli_transfer *transfer);
+/** Transfer number n of a list. */
 dcli_transfer dcli_transfers_get(const dcli_transfers *list, int64_t n);
+/** Replace transfer number n of a list. */
 void dcli_transfers_set(dcli_transfers *list, int64_t n, const dcli_transfer *transfer);
 /** Number of elements that all transfers of a list copy. */
 int64_t dcli_transfers_elements(const dcli_transfers *list);

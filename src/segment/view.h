@@ -20,6 +20,7 @@ dcli_transform dcli_transform_of(const dcl_grid *base);
 /** Check a view from elsewhere: ranks, a checked grid of the base's type, axes, steps; all elements lie in the base.
  *  @param base  a checked grid. @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_RANGE. */
 dcl_status dcli_transform_check(const dcli_transform *view, const dcl_grid *base);
+/** Whether two views show the same elements under the same indices. */
 bool dcli_transform_equal(const dcli_transform *a, const dcli_transform *b);
 
 /* Functions that make a view of a view: each changes `view`, or leaves it unchanged and returns DCL_ERR_INVALID or

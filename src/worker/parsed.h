@@ -22,6 +22,7 @@ const dcli_body *dcli_parsed_find(dcli_parsed *parsed, int64_t number);
 /** Share a parsed body and add a use. Takes it over; if another thread has shared the same body first, that one is
  *  returned. @return NULL: DCL_ERR_NOMEM. */
 const dcli_body *dcli_parsed_share(dcli_parsed *parsed, int64_t number, dcli_body *body);
+/** End a use of the body with this number; the last one frees it. */
 void dcli_parsed_end_use(dcli_parsed *parsed, int64_t number);
 
 #endif

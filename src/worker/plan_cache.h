@@ -71,6 +71,7 @@ bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *want
  *  wanted. @return NULL: DCL_ERR_NOMEM. */
 dcli_shared_plan *dcli_plan_cache_hold(dcli_plan_cache *cache, const dcli_plan_wanted *wanted,
                                        const dcli_plan_terms *terms);
+/** Release a plan that was held. */
 void dcli_plan_cache_let_go(dcli_plan_cache *cache, dcli_shared_plan *shared);
 /** Number of plans made so far. */
 int64_t dcli_plan_cache_made(dcli_plan_cache *cache);

@@ -80,6 +80,7 @@ void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms, 
  *  @param shapes  [operand_count] scalars that occur in subscripts: the others do not matter; NULL: none do.
  *  @return NULL: DCL_ERR_NOMEM. */
 dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node);
+/** Release a plan that was held; it stays cached. */
 void dcli_plans_let_go(dcli_cached_plan *cached);
 
 /** Find this node's plan of an operation if one of this shape was planned before; then it has also been checked. It is not

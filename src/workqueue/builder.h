@@ -123,9 +123,11 @@ dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
  *  DCL_ERR_NOMEM. */
 dcli_limits *dcli_builder_limits(dcli_builder *builder);
 void dcli_limits_free(dcli_limits_block *blocks);
+/** Append a need of the current batch. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
 /** Append a point. A plan uses either points or needs, never both. */
 dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
+/** Append a want of the current batch. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 
 /** Find out whether this node's part of an operand is one region, see dcli_home. */

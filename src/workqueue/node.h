@@ -131,7 +131,9 @@ dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t
  *  payload until DROP or COMMIT names it (peer and plan->chunk[].number). */
 dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,
                            dcl_status status);
+/** Peer `from` reports that it has committed `chunks` more of our U chunks. */
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
+/** Peer `from` reports its watermarks. */
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
 /** Another peer reports that the contents of storages are undefined for operations after `operation`. */
 dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], dcl_status status);

@@ -109,9 +109,8 @@ static dcl_status take_read(dcli_node *node, struct dcli_open_op *op, int from, 
     return dcli_tell_failed(node, op, status, false);
 }
 
-static dcl_status take_written(dcli_node *node, struct dcli_open_op *op, int from, int64_t number, dcl_status status)
+static dcl_status take_written(struct dcli_open_op *op, int from, int64_t number, dcl_status status)
 {
-    (void)node;
     struct dcli_exchange *exchange = dcli_exchange_of(op, from);
     struct dcli_stream *stream = exchange != NULL ? &exchange->receive : NULL;
     if (stream == NULL || number != stream->granted || number >= stream->total)
@@ -132,7 +131,7 @@ static dcl_status take_chunk(dcli_node *node, int from, int64_t operation, bool 
         return keep_early(
             node, &(struct dcli_early){
                       .from = from, .written = written, .operation = operation, .number = number, .status = status});
-    return written ? take_written(node, op, from, number, status) : take_read(node, op, from, number, status);
+    return written ? take_written(op, from, number, status) : take_read(node, op, from, number, status);
 }
 
 /* Peers send written chunks without a grant. The window limits how many may be uncommitted; more are refused. */

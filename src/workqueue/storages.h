@@ -37,6 +37,7 @@ typedef struct dcli_storages {
 dcli_storage *dcli_storages_get(dcli_storages *table, int64_t id);
 /** The storage, or NULL. */
 dcli_storage *dcli_storages_find(const dcli_storages *table, int64_t id);
+/** Remove a storage, if it is there. Pointers to others stay valid. */
 void dcli_storages_drop(dcli_storages *table, int64_t id);
 void dcli_storages_free(dcli_storages *table);
 
@@ -47,7 +48,9 @@ dcli_touch dcli_storage_touched(const dcli_storage *storage, int peer);
 
 /** Whether its contents are undefined for operation `reader`: the last failure before it was not overwritten. */
 bool dcli_storage_failed(const dcli_storage *storage, int64_t reader);
+/** Record that its contents are undefined after this operation. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_storage_fail(dcli_storage *storage, int64_t operation);
+/** Record that this operation overwrites all of it. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_storage_overwrite(dcli_storage *storage, int64_t operation);
 /** Remove what only operations before `first` need, if the lists have grown enough: constant cost per operation on
  *  average. */
