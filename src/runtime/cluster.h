@@ -274,6 +274,8 @@ struct dcli_trace *dcli_cluster_ring(dcl_cluster *cluster, int peer);
 void dcli_cluster_trace_begin(dcl_cluster *cluster);
 /** Before the nodes are told to stop: get what nodes that are processes have recorded. */
 void dcli_cluster_trace_gather(dcl_cluster *cluster);
+/** Do not write the file when the cluster is closed. */
+void dcli_cluster_trace_give_up(dcl_cluster *cluster);
 /** Write the file, when the cluster is closed: the peers of this process record nothing from now on. @return DCL_OK, DCL_ERR_FILE, DCL_ERR_NOMEM. */
 dcl_status dcli_cluster_trace_write(dcl_cluster *cluster);
 void dcli_cluster_trace_free(dcl_cluster *cluster);

@@ -180,6 +180,7 @@ static dcl_cluster *with_checked_map(dcl_cluster *cluster, const char *function)
     if (cluster->config.map != NULL && map == NULL) {
         char text[DCLI_ERROR_BYTES];
         strcpy(text, dcli_error_sentence());
+        dcli_cluster_trace_give_up(cluster);
         dcl_close(cluster);
         dcli_error_enter_constructor(function);
         DCLI_FAIL(DCL_ERR_INVALID, "DCL_MAP: %s", text);

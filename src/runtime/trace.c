@@ -26,6 +26,12 @@ static dcl_status check_old(const char *path)
     if (stat(path, &about) != 0 || (S_ISREG(about.st_mode) && about.st_size == 0))
         return DCL_OK;
     FILE *file = S_ISREG(about.st_mode) ? fopen(path, "re") : NULL;
+    if (file == NULL && S_ISREG(about.st_mode))
+        return DCLI_FAIL(
+            DCL_ERR_FILE,
+            "the trace is to be written to \"%s\", which cannot be read: %s; expected a new file, or an old "
+            "trace to replace",
+            path, strerror(errno));
     size_t length = file != NULL ? fread(start, 1, sizeof first_bytes - 1, file) : 0;
     if (file != NULL)
         fclose(file);
@@ -301,12 +307,21 @@ static dcl_status write_file(dcl_cluster *cluster)
         return status;
     int fd = dup(file.fd);
     FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
-    status = stream != NULL ? write_to(cluster, stream) : DCL_ERR_NOMEM;
-    int64_t bytes = stream != NULL ? ftello(stream) : 0;
-    bool failed = stream == NULL || ferror(stream) != 0;
-    if ((stream != NULL ? fclose(stream) != 0 : fd >= 0 && close(fd) != 0) || failed)
+    int code = stream == NULL ? errno : 0; /* why the file cannot be written; 0: it is */
+    if (stream == NULL && fd >= 0)
+        close(fd);
+    int64_t bytes = 0;
+    if (stream != NULL) {
+        status = write_to(cluster, stream);
+        if (fflush(stream) != 0 || ferror(stream))
+            code = errno != 0 ? errno : EIO;
+        bytes = ftello(stream);
+        if (fclose(stream) != 0 && code == 0)
+            code = errno;
+    }
+    if (code != 0)
         status = DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written: %s; expected a disk with room",
-                           cluster->trace->path, strerror(errno));
+                           cluster->trace->path, strerror(code));
     return dcli_new_file_end(&file, bytes, status);
 }
 
@@ -321,9 +336,15 @@ void dcli_cluster_trace_gather(dcl_cluster *cluster)
         gather(cluster);
 }
 
+void dcli_cluster_trace_give_up(dcl_cluster *cluster)
+{
+    if (cluster->trace != NULL)
+        cluster->trace->given_up = true;
+}
+
 dcl_status dcli_cluster_trace_write(dcl_cluster *cluster)
 {
-    if (cluster->trace == NULL)
+    if (cluster->trace == NULL || cluster->trace->given_up)
         return DCL_OK;
     dcl_status status = write_file(cluster);
     DCLI_LOG(&cluster->log, DCLI_LOG_INFO, "%s %s", status == DCL_OK ? "trace written to" : "no trace in",

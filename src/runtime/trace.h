@@ -27,6 +27,7 @@ typedef struct dcli_traced_peer {
 
 struct dcli_cluster_trace {
     char *path;         /* absolute */
+    bool given_up;      /* the file is not written */
     int64_t opened_ns;  /* the program's clock when the cluster was opened: the file's time 0 */
     int peer_count;     /* peers of `peer`, the program's is the last one that is in use */
     int completed_by;   /* the peer whose watermarks completed the last operation; guarded by the cluster's lock */

@@ -91,8 +91,8 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
         memcpy(&cluster->counters[peer], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
     int64_t complete = cluster->complete;
     dcli_cluster_note_marks(cluster);
-    if (cluster->trace != NULL && cluster->complete > complete)
-        cluster->trace->completed_by = peer;
+    if (cluster->trace != NULL && cluster->complete > complete) /* in a tree, `peer` speaks for all below it */
+        cluster->trace->completed_by = cluster->has_tree ? DCLI_TRACE_NOBODY : peer;
     pthread_mutex_unlock(&cluster->lock);
 }
 

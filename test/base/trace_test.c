@@ -1,7 +1,10 @@
 /* test/base/trace_test.c - the ring of recorded events. */
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/trace.h"
 
@@ -115,4 +118,34 @@ Test(trace, takes_the_first_line_that_is_not_blank)
     dcli_trace_close(trace);
 }
 
-Test(trace, knows_the_clock) { cr_expect_eq(dcli_trace_clock_id(), dcli_trace_clock_id()); }
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+/* Processes of one time namespace have one number, a process of another one has another. */
+Test(trace, knows_the_clock)
+{
+    uint64_t numbers[2] = {0, 0};
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    for (int child = 0; child < 2; child++) {
+        pid_t id = fork();
+        if (id == 0) { /* only children of the caller of unshare() are in the new namespace */
+            bool shifted = child == 0 || unshare(CLONE_NEWTIME) == 0;
+            if (child == 1 && shifted && (id = fork()) != 0) {
+                waitpid(id, NULL, 0);
+                _exit(0);
+            }
+            uint64_t number = shifted ? dcli_trace_clock_id() : 0;
+            _exit(write(ends[1], &number, sizeof number) != sizeof number);
+        }
+        cr_assert(id > 0);
+        waitpid(id, NULL, 0);
+        cr_assert_eq(read(ends[0], &numbers[child], sizeof numbers[child]), (ssize_t)sizeof numbers[child]);
+    }
+    cr_expect_neq(numbers[0], 0);
+    cr_expect_eq(numbers[0], dcli_trace_clock_id()); /* the children have asked before this process has */
+    if (numbers[1] == 0)
+        cr_skip_test("a time namespace cannot be made here");
+    cr_expect_neq(numbers[0], numbers[1]);
+}

@@ -203,6 +203,12 @@ Test(trace_on_device, refuses_a_file_that_is_no_trace_and_replaces_one)
     put("{\"dcl_trace\":1 of old");
     dcl_config config = test_config(1);
     config.trace = path;
+    config.map = "no map";
+    cr_expect_null(dcl_open(&config));
+    text = read_all();
+    cr_expect_str_eq(text, "{\"dcl_trace\":1 of old", "the call that failed has replaced it");
+    free(text);
+    config.map = NULL;
     TEST_OK(dcl_close(test_open(&config)));
     text = read_all();
     cr_expect_not_null(strstr(text, "traceEvents"));
