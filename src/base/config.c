@@ -19,7 +19,7 @@ enum kind { TEXT, CHOICE, SIZE, COUNT, SWITCH };
 struct row {
     const char *name; /* name of the variable without DCL_ */
     enum kind kind;
-    size_t field; /* offset in dcl_config */
+    size_t field; /* offset of the field in dcl_config */
     const char *standard;
     const char *choices; /* CHOICE: the allowed values, separated by '|' */
     size_t least, most;  /* SIZE, COUNT: the smallest and the largest allowed value */

@@ -20,7 +20,7 @@ struct dcli_helpers {
                                 but also read without it */
     pthread_mutex_t lock;    /* guards the following fields, and the links and `begun` of tasks */
     pthread_cond_t changed;  /* signalled if a task was added, or if the pool is closed */
-    pthread_cond_t settled;  /* nobody is busy */
+    pthread_cond_t settled;  /* signalled when no thread is in a callback any more */
     dcli_task *first, *last; /* queue of tasks with parts that no thread has begun */
     int started;             /* number of threads that were started */
     int busy;                /* threads that are running parts, or are in over() */

@@ -15,7 +15,7 @@ typedef enum dcli_trace_kind {
     DCLI_TRACE_FILL,        /* compute: a part is filled */
     DCLI_TRACE_STAGE,       /* in: the inputs of a batch are copied to where its kernels read them */
     DCLI_TRACE_COMMIT,      /* in: elements that a peer computed for this node's part are written to it */
-    DCLI_TRACE_MOVE,        /* in: dcl_move() */
+    DCLI_TRACE_MOVE,        /* in: a batch of dcl_move() copies elements into a replica */
     DCLI_TRACE_LOAD,        /* in: a node reads its part from a file */
     DCLI_TRACE_READ,        /* in: the program unpacks elements that it reads */
     DCLI_TRACE_PACK,        /* out: elements that a peer reads are packed */
@@ -51,8 +51,8 @@ typedef enum dcli_trace_clock {
 } dcli_trace_clock;
 
 enum {
-    DCLI_TRACE_NOBODY = -1,    /* as `peer` */
-    DCLI_TRACE_NAMES = 1000,   /* most names of a ring */
+    DCLI_TRACE_NOBODY = -1,    /* value of dcli_trace_event.peer: no other peer, or several */
+    DCLI_TRACE_NAMES = 1000,   /* maximum number of names in a ring */
     DCLI_TRACE_NAME_BYTES = 96 /* bytes of a name, with its '\0' */
 };
 

@@ -18,7 +18,7 @@
 #include "cli/report.h"
 #include "cli/settings.h"
 
-/* A request at work. */
+/* The state of an evaluation. */
 struct evaluation {
     cli_request *request;
     dcl_cluster *cluster;
@@ -26,7 +26,7 @@ struct evaluation {
     dcl_arg args[CLI_MAX_ARGUMENTS];
     int arg_count;
     cli_figures figures;
-    dcl_report *report; /* of --explain */
+    dcl_report *report; /* the report that --explain prints; NULL: none */
     const char **names;
 };
 

@@ -12,11 +12,11 @@ typedef struct cli_figures {
     double seconds;      /* time of one run of the body; the median of several */
     double load_seconds; /* time of reading files and making arrays */
     double save_seconds;
-    int repeat; /* runs */
+    int repeat; /* number of runs of the body */
     int nodes;
-    dcl_counters total;      /* of one run */
-    dcl_counters *node;      /* [nodes] */
-    const char *const *name; /* [nodes] devices */
+    dcl_counters total;      /* counters of one run, of all nodes together */
+    dcl_counters *node;      /* [nodes] counters of one run, by node */
+    const char *const *name; /* [nodes] names of the nodes' devices */
 } cli_figures;
 
 void cli_figures_lines(const cli_figures *figures, FILE *file);

@@ -9,7 +9,7 @@ enum { CLI_MOST_HEAT = 48 }; /* rows, and columns */
 typedef struct cli_heat {
     int size;                                    /* rows, and columns */
     int nodes;                                   /* nodes per row or column; the last may have fewer */
-    int64_t bytes[CLI_MOST_HEAT][CLI_MOST_HEAT]; /* [from][to] */
+    int64_t bytes[CLI_MOST_HEAT][CLI_MOST_HEAT]; /* [from][to] bytes that move between two groups of nodes */
     int64_t largest;
 } cli_heat;
 

@@ -11,7 +11,7 @@ typedef struct cli_moved_array {
     char name[CLI_NAME_BYTES];
     dcl_grid grid;
     dcl_map *map;
-    char *text; /* of the map */
+    char *text; /* text of the map, for the title */
     dcl_access access;
     dcl_array *array;
 } cli_moved_array;
@@ -24,7 +24,7 @@ typedef struct cli_move {
 
 typedef struct cli_moves {
     const char *body;
-    int nodes;       /* of the cluster */
+    int nodes;       /* number of nodes of the cluster */
     int array_count; /* outputs first */
     cli_moved_array array[CLI_MAP_MOST];
     int taking_part; /* number of nodes that compute or send something */
@@ -33,7 +33,7 @@ typedef struct cli_moves {
     cli_move *move;        /* [move_count] sorted by from, then to */
     int64_t bytes, blocks; /* planned totals; an element that is both read and written counts once */
     int64_t largest;       /* bytes of the largest move */
-    dcl_report *report;    /* what was asked */
+    dcl_report *report;    /* the library's report about the body */
 } cli_moves;
 
 /** Find the arrays of a request's body, and ask the library what moves. Arrays are: names with a capital letter before

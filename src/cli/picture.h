@@ -4,7 +4,7 @@
 
 #include "cli/survey.h"
 
-/** Where it is drawn. */
+/** The area in which a map is drawn. */
 typedef struct cli_canvas {
     int columns, lines; /* size of the drawing area in characters */
     bool colour;        /* a terminal that supports colours */

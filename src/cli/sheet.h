@@ -8,7 +8,7 @@
 /** A cell, represented by its first element. */
 typedef struct cli_cell {
     int node;                     /* -1: no node stores it */
-    int64_t segment, block, tile; /* numbers, compared only */
+    int64_t segment, block, tile; /* numbers of the segment, block and tile that contain it; only compared */
 } cli_cell;
 
 /** Kinds of lines between neighbouring cells, from light to heavy. */
@@ -28,7 +28,7 @@ typedef struct cli_sheet {
     cli_scale rows, columns;     /* scales of all planes; for rank 1 `rows` is one */
     int64_t depth[DCL_MAX_RANK]; /* number of planes that look like the one shown, per axis before the last two */
     int planes;
-    int64_t all_planes; /* with those left out */
+    int64_t all_planes; /* number of planes, including those that are not drawn */
     cli_plane plane[CLI_MOST_PLANES];
     bool shown[CLI_EDGES]; /* kinds of lines worth drawing: not tiles if each node has only one, ... */
     bool seen[CLI_EDGES];  /* kinds of lines that occur, not covered by heavier ones */
@@ -36,7 +36,7 @@ typedef struct cli_sheet {
     bool one_tile;         /* each visible node has one tile */
 } cli_sheet;
 
-/** How much is drawn. */
+/** Limits on how much is drawn. */
 typedef struct cli_limits {
     int64_t rows, columns; /* cells of a plane */
     int64_t across;        /* rank 1: elements of a stretch */

@@ -8,7 +8,7 @@
 
 enum {
     MOST_BOXES = 2000000, /* limit, because a map of single elements can have as many boxes as elements */
-    MOST_STEPS = 1 << 20, /* along a line */
+    MOST_STEPS = 1 << 20, /* limit on the steps along a line */
 };
 
 struct visit {

@@ -5,11 +5,11 @@
 #include <dcl.h>
 
 typedef struct cli_survey {
-    int nodes;                     /* that the map uses */
+    int nodes;                     /* number of nodes that the map uses */
     bool complete;                 /* false: the visit was ended because of too many boxes, and `owned` is too small */
     int *node;                     /* [nodes] their numbers, in the map's order */
-    int largest;                   /* of these numbers */
-    int64_t *owned;                /* [nodes] elements */
+    int largest;                   /* the largest of these numbers */
+    int64_t *owned;                /* [nodes] number of elements that each node owns */
     int64_t *storage;              /* [nodes] elements of storage that a node needs */
     int64_t grain[DCL_MAX_RANK];   /* every border between boxes is a multiple of this */
     int64_t border[DCL_MAX_RANK];  /* every border between owners on some lines along the axis is a multiple of this */

@@ -12,8 +12,8 @@ enum {
     LEFT = 96,    /* pixels: begin of the axis */
     WIDTH = 1000, /* length of the axis */
     TOP = 64,     /* top of the first process */
-    ROW = 18,     /* height of a row, of which */
-    BAR = 14,     /* is drawn on */
+    ROW = 18,     /* height of a row */
+    BAR = 14,     /* height of a bar in its row */
     HEADING = 22, /* height of a process's name */
     GAP = 8,      /* between processes */
     LEVELS = BAR  /* heights of a bar */

@@ -84,7 +84,7 @@ size_t dcli_memory_bytes(const dcli_memory *memory);
 typedef struct dcli_memory_place {
     int64_t memfd;  /* unique number of the memfd on this device, 1 or more */
     int descriptor; /* descriptor of the memfd or peer memory: borrowed, close-on-exec */
-    size_t offset;  /* bytes */
+    size_t offset;  /* in bytes */
     int owner;      /* peer memory: the number that its readers give to the node that owns it */
     void *host;     /* set by those who pass a place on: its address in this process; NULL: peer memory */
     /* Peer memory: its pieces (one or several allocations), which are numbered from `memfd` on; otherwise 0 and NULL. */

@@ -89,7 +89,7 @@ typedef struct dcli_import dcli_import;
 typedef struct dcli_mapping {
     void *host;          /* NULL: peer memory */
     dcli_pieces *pieces; /* NULL: host memory */
-    size_t bytes;        /* 0: none */
+    size_t bytes;        /* 0: there is no mapping */
     int descriptor;      /* the memfd it maps, or of the first piece; -1: private memory */
     int64_t number;      /* number of that memfd or allocation on its device, never used twice; 0: private memory */
     size_t offset;       /* offset in the memory that the descriptor names */
@@ -155,7 +155,7 @@ struct dcli_device {
 
     dcli_queue queue[DCLI_QUEUES];
     uint64_t launched;       /* ticket of the last command of any queue */
-    bool measures;           /* launches are timed */
+    bool measures;           /* whether launches are timed */
     int64_t measured_ns;     /* total time of timed launches that are complete */
     dcli_timed_fn *timed_fn; /* NULL: nobody is told the times of launches */
     void *timed_user;

@@ -14,7 +14,7 @@ struct dcli_import {
     int owner;
     int64_t number; /* number of its first piece */
     dcli_pieces *pieces;
-    size_t uses; /* memories in it */
+    size_t uses; /* number of memory objects that lie in it */
     bool ended;  /* its owner has freed it: end the import with its last use here */
     struct dcli_import *next;
 };

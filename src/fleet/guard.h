@@ -21,7 +21,7 @@ dcl_status dcli_guard_start(dcli_guard *guard, dcli_worker *host);
 /** The hooks by which workers call the guard. Valid as long as the guard. */
 const dcli_fleet_hooks *dcli_guard_hooks(dcli_guard *guard);
 
-/** Whether a node is lost. */
+/** Whether this node is lost. */
 bool dcli_guard_has_lost(dcli_guard *guard, int node);
 /** Stop checking. If a node is lost, the caller must not free the guard nor anything that the node's thread uses. */
 void dcli_guard_stop(dcli_guard *guard);

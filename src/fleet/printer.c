@@ -220,7 +220,7 @@ static bool await_end(dcli_printer *printer)
         } else if (pthread_cond_timedwait(&printer->changed, &printer->lock, &until) != 0) {
             if (printer->done == done || dcli_monotonic_ms() > end_ms)
                 return printer->ended;
-            done = printer->done; /* slow, but not stuck */
+            done = printer->done; /* lines are still being shown: wait for the next one */
             until = dcli_in_ms(CLOSE_MS);
         }
     }

@@ -65,7 +65,7 @@ dcl_status dcli_process_program(const char *program, char path_out[4096])
         if (is_program(path_out))
             return DCL_OK;
     }
-    snprintf(path_out, CAPACITY, "dcl"); /* looked for in PATH */
+    snprintf(path_out, CAPACITY, "dcl"); /* dcli_process_start() looks for it in PATH */
     return DCL_OK;
 }
 
@@ -100,8 +100,9 @@ static int prepare_actions(posix_spawn_file_actions_t *actions, int output, int 
         code = posix_spawn_file_actions_adddup2(actions, output, 2);
     if (code == 0)
         code = posix_spawn_file_actions_adddup2(actions, 2, 1);
+    /* a descriptor that is copied to itself stays open after exec() */
     for (int d = 0; d < count && code == 0; d++)
-        code = posix_spawn_file_actions_adddup2(actions, descriptors[d], descriptors[d]); /* keeps it open */
+        code = posix_spawn_file_actions_adddup2(actions, descriptors[d], descriptors[d]);
     return code;
 }
 
@@ -308,7 +309,7 @@ static int64_t blamed_body(const dcli_process *process)
     bool crashed =
         (process->wait_code == CLD_KILLED || process->wait_code == CLD_DUMPED) && is_own_fault(process->wait_status);
     bool gave_up = process->wait_code == CLD_EXITED && process->wait_status != 0 &&
-                   process->page->farewell[0] == '\0'; /* a sanitizer ends it so */
+                   process->page->farewell[0] == '\0'; /* as sanitizers end it */
     if (exceeded != 0 || !process->ended || !(crashed || gave_up) || (building != 0 && computing != 0))
         return 0;
     return computing != 0 ? computing

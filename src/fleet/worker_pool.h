@@ -9,8 +9,8 @@ typedef struct dcli_worker_pool dcli_worker_pool;
 
 /** What a worker pool needs; `config` and `log` outlive it. */
 typedef struct dcli_worker_pool_terms {
-    const dcl_config *config; /* workers is set */
-    const char *fault;        /* for tests; NULL: none */
+    const dcl_config *config; /* the configuration; its `workers` is set */
+    const char *fault;        /* for tests: the fault to inject; NULL: none */
     const dcli_log *log;
     uint64_t session;
     dcli_net **net;         /* opened by the worker pool; the cluster closes it after the worker pool */

@@ -36,7 +36,7 @@ typedef struct dcli_member {
     char name[320]; /* "process 123 of this host", "tcp://host:port, process 3" */
     bool heard, lost;
     uint8_t can;                    /* dcli_ability; once heard */
-    bool introduced;                /* the others know of it */
+    bool introduced;                /* JOINED was sent to the other nodes */
     bool dismissed;                 /* it was lost, which was reported: its process must end; then the member can be
                                        forgotten */
     char refusal[DCLI_ERROR_BYTES]; /* why it cannot serve; "": it has not said so */

@@ -141,7 +141,7 @@ static dcl_status hear(dcli_worker_pool *pool, dcli_control *call, const char *a
                              "the worker at %s has not answered within %d s; expected it to be idle "
                              "enough; look at its log",
                              address, DCLI_START_MS / 1000);
-        if (status == DCL_ERR_NODE_LOST) { /* the sentence is there */
+        if (status == DCL_ERR_NODE_LOST) { /* the error text already says why */
             return DCLI_FAIL(DCL_ERR_NETWORK, "%s", dcli_error_sentence());
         }
         if (status != DCL_OK || received_out->message.kind == kind)

@@ -13,7 +13,7 @@ enum {
 
 /** One term: factor * product of scalars * index. */
 typedef struct dcli_term {
-    int64_t factor; /* not 0 */
+    int64_t factor; /* factor of the term, not 0 */
     int index;      /* number of the index name (i = 0); -1: the term has none */
     int scalars;
     unsigned char scalar[DCLI_TERM_SCALARS]; /* numbers of the scalar parameters, ascending */

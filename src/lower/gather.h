@@ -39,7 +39,7 @@ typedef struct dcli_gather {
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* per access: the array's indices as functions of the loop's */
     dcli_near *near;     /* [batch->stage_count] index of each stage's pieces, made at first use */
     int output;          /* number of the first access that is written */
-    dcli_gathered *work; /* the works taken so far */
+    dcli_gathered *work; /* [work_count] the works taken so far */
     int64_t work_count, work_capacity;
     int64_t *row; /* rows of the works in `work`, [work_count][dcli_row_length()], as if all inputs were read in
                      place */

@@ -24,8 +24,8 @@ uint64_t dcli_message_version(const void *bytes, size_t length);
 
 /** First bytes of msgpack items. */
 enum {
-    DCLI_WIRE_ARRAY = 0x90,  /* + count, up to 15 */
-    DCLI_WIRE_STRING = 0xa0, /* + length, up to 31 */
+    DCLI_WIRE_ARRAY = 0x90,  /* an array of up to 15 items: this + their number */
+    DCLI_WIRE_STRING = 0xa0, /* a string of up to 31 bytes: this + its length */
     DCLI_WIRE_FALSE = 0xc2,
     DCLI_WIRE_TRUE,
     DCLI_WIRE_UINT8 = 0xcc,

@@ -111,7 +111,7 @@ typedef struct dcli_transport {
 
 struct dcli_endpoint {
     const dcli_transport *transport;
-    void *link; /* the transport's own */
+    void *link; /* the transport's data */
     dcli_net *net;
     int self, peer_count;
     int64_t spin_ns, usual_spin_ns; /* how long a receive polls before it sleeps: now, and unless it is set */
@@ -128,7 +128,7 @@ struct dcli_endpoint {
     dcli_turns turns;     /* how threads take turns; .give NULL: one thread alone uses this endpoint */
     dcli_frames_pool *pool;
     dcli_pack_buffer packed;         /* the message that is being sent; reused */
-    int64_t messages, payload_bytes; /* sent so far */
+    int64_t messages, payload_bytes; /* number of messages, and of bytes of payloads, sent so far */
     int64_t refused;                 /* as dcli_endpoint_refused() returns it */
     int64_t most_ahead;    /* tcp: bytes that a peer may have sent and this endpoint not taken; a peer that exceeds it
                               is lost; 0: no limit */

@@ -34,7 +34,7 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_KEY = 64,        /* bytes of a key or token as text */
        DCLI_MOST_NODES = 256,     /* nodes of a session with worker processes */
        DCLI_MOST_MS = 1000000000, /* limit of times in milliseconds */
-       DCLI_MSG_COUNTERS = 11,    /* of dcl_counters */
+       DCLI_MSG_COUNTERS = 11,    /* number of fields of dcl_counters */
        DCLI_MOST_EVENTS = 2048,   /* events in one TRACED: 13 items each, so that with their names they stay below
                                      DCLI_MOST_ITEMS */
        DCLI_MOST_TRACE = 1 << 30, /* bytes of recorded events per node; DCL_TRACE_BYTES has the same limit */
@@ -88,7 +88,7 @@ typedef enum dcli_message_kind {
 /** One operand, an array or scalar, of an operation. */
 typedef struct dcli_msg_operand {
     int64_t storage;    /* id of the storage; -1: a scalar or prelude */
-    uint64_t value;     /* bits of a scalar */
+    uint64_t value;     /* scalar: its bits */
     int64_t generation; /* generation of its replicas. Positive: use and make them; negative: only use them; 0:
                               neither */
 } dcli_msg_operand;
@@ -272,7 +272,7 @@ typedef struct dcli_msg_part {
 } dcli_msg_part;
 
 typedef struct dcli_msg_forget {
-    int64_t memfd; /* as in a PART */
+    int64_t memfd; /* number of the memory, as in a PART */
 } dcli_msg_forget;
 
 typedef struct dcli_msg_lost {
@@ -340,7 +340,7 @@ typedef struct dcli_msg_name {
 
 typedef struct dcli_msg_traced {
     int64_t number;
-    int64_t part;             /* as asked for */
+    int64_t part;             /* the part that was requested */
     int64_t asked_ns, now_ns; /* `asked_ns` of TRACE; the node's clock when it answered */
     uint64_t clock_id;        /* dcli_trace_clock_id() */
     int64_t kept, dropped;    /* number of events that the node has; number of those that it had to drop */
@@ -361,7 +361,7 @@ typedef struct dcli_msg_welcome {
     uint64_t capabilities;
     int device_count;
     dcli_msg_device *device;
-    int sessions, processes; /* running here now */
+    int sessions, processes; /* number of sessions and of processes on this worker now */
     int64_t load_percent;    /* average load of the host's processors over the last minute */
     bool files;
 } dcli_msg_welcome;

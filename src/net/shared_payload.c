@@ -77,7 +77,7 @@ void dcli_link_forget_dropped(dcli_link *link)
             continue;
         dcli_outgoing forget = {.kind = DCLI_SHARED_FORGET, .value = link->told[n], .descriptor = -1};
         if (dcli_link_send(link, &forget) != DCL_OK)
-            return; /* again next time */
+            return; /* tried again before the next payload */
         link->told[n] = link->told[--link->told_count];
     }
     link->dropped = dropped;

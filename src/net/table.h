@@ -21,7 +21,7 @@ typedef enum dcli_field_kind {
 typedef enum dcli_count_kind {
     DCLI_COUNT_OWN,  /* any length up to `most`; it is stored in a field of its own, which is not sent */
     DCLI_COUNT_SAME, /* the same length as the field before, whose count it shares */
-    DCLI_COUNT_FIXED /* always `most` */
+    DCLI_COUNT_FIXED /* always `most` items */
 } dcli_count_kind;
 
 typedef struct dcli_record dcli_record;

@@ -44,7 +44,7 @@ typedef enum dcli_wire_state {
     DCLI_WIRE_UNEXPECTED, /* it has connected, but is not expected yet */
     DCLI_WIRE_EXPECTED,
     DCLI_WIRE_MET,     /* dcli_endpoint_meet() was called; the connection is being established */
-    DCLI_WIRE_UP,      /* messages go both ways */
+    DCLI_WIRE_UP,      /* connected: messages go both ways */
     DCLI_WIRE_CLOSING, /* its connection has ended, but messages from it may still be queued */
     DCLI_WIRE_GONE
 } dcli_wire_state;

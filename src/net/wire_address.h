@@ -9,7 +9,7 @@
 #include "net/message.h"
 
 typedef enum dcli_address_use {
-    DCLI_TO_CALL,  /* a host and a port */
+    DCLI_TO_CALL,  /* to connect: needs a host and a port */
     DCLI_TO_LISTEN /* the port may be 0 or "*": any; the host may be "*": all addresses of this machine */
 } dcli_address_use;
 

@@ -44,7 +44,7 @@ dcl_status dcli_parcels_put(dcli_parcels *parcels, int from, zmq_msg_t *header, 
     zmq_msg_move(&parcel->header, header);
     if (payload != NULL)
         zmq_msg_move(&parcel->payload, payload);
-    drop_frames(header, payload, DCL_OK); /* empty by now */
+    drop_frames(header, payload, DCL_OK); /* the frames are empty by now */
     int64_t bytes = bytes_of(parcel);
     if (bytes > most - parcels->bytes) {
         dcli_parcel_free(parcel);

@@ -52,7 +52,7 @@ void dcli_monitor_close(dcli_monitor *monitor, void *socket);
 typedef enum dcli_ending {
     DCLI_NOT_ENDED,
     DCLI_END_LOST,    /* it was established, and ended */
-    DCLI_END_NOBODY,  /* it was never made */
+    DCLI_END_NOBODY,  /* the connection was never established */
     DCLI_END_REFUSED, /* the other side does not accept the credentials */
     DCLI_END_MISFIT,  /* it was made, but ended before the handshake succeeded: usually, the other side has another
                          mechanism or public key, or is not DCL */
@@ -90,7 +90,7 @@ typedef struct dcli_acceptor_terms {
                              connection over which no message came is ended, unauthenticated ones first */
     /* Limits on bytes of a connection beyond the messages taken from it; 0: no limit of this kind. */
     int64_t most_before; /* limit until the connection is authenticated; DCLI_ACCEPTOR_HANDSHAKE is enough */
-    int64_t most_ahead;  /* limit afterwards */
+    int64_t most_ahead;  /* limit after that */
     int64_t most_in_all; /* limit for all connections together; beyond it the connection with the most is ended */
     const unsigned char *own_id; /* [DCLI_ROUTING_BYTES]; NULL: none */
 } dcli_acceptor_terms;

@@ -399,7 +399,7 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_acce
         if (wire->peer[from].state == DCLI_WIRE_MET)
             dcli_wire_rise(endpoint, from);
     }
-    bool empty = incoming->length == 0 && incoming->extra_frames == 0; /* a greeting */
+    bool empty = incoming->length == 0 && incoming->extra_frames == 0; /* an empty message is a greeting */
     if (from < 0 || empty || endpoint->lost[from] || wire->peer[from].state == DCLI_WIRE_GONE ||
         wire->peer[from].malformed || wire->peer[from].foreign) {
         drop(incoming);

@@ -74,7 +74,7 @@ typedef struct dcli_known_body {
     int64_t number;  /* its number at the workers; 0: they do not have it */
     dcli_body *body; /* the parsed body; its texts and parameters are the key of this record */
     size_t bytes;    /* memory that this record takes, with the body */
-    bool prints;     /* it calls printf */
+    bool prints;     /* its kernels call printf */
     int answers_due; /* compilations that were not answered yet */
     dcl_status status;
     char *text;             /* error text if the compiler refused it */
@@ -130,8 +130,8 @@ typedef struct dcli_replica_notes {
 /** Who reads and writes the program's files. */
 typedef enum dcli_file_way {
     DCLI_FILES_AUTO,   /* the nodes, if all of them see the file's folder; else the host */
-    DCLI_FILES_DIRECT, /* the nodes */
-    DCLI_FILES_STREAM  /* the host */
+    DCLI_FILES_DIRECT, /* the nodes read and write files */
+    DCLI_FILES_STREAM  /* the host reads and writes files */
 } dcli_file_way;
 
 typedef struct dcli_file_use {
@@ -178,7 +178,7 @@ struct dcl_cluster {
     int64_t operations, storages;  /* number of the last operation, and of the last storage */
     int64_t *done, *ready;         /* [host + 1] watermarks; infinite for lost and absent nodes, and for those whose
                                       parent in the tree reports for them */
-    dcl_counters *counters;        /* [host + 1] */
+    dcl_counters *counters;        /* [host + 1] counters that arrived with the watermarks */
     int64_t complete;              /* all operations up to this one are complete */
     int64_t printing, printed;     /* last operation that may print; last one whose printed lines have been shown */
     int64_t awaited, awaited_host; /* first operation that a sleeping thread waits for: until all peers have
@@ -279,7 +279,7 @@ void dcli_cluster_trace_give_up(dcl_cluster *cluster);
 /** Write the file, when the cluster is closed: the peers of this process record nothing from now on. @return DCL_OK, DCL_ERR_FILE, DCL_ERR_NOMEM. */
 dcl_status dcli_cluster_trace_write(dcl_cluster *cluster);
 void dcli_cluster_trace_free(dcl_cluster *cluster);
-/** Hook: a node answers. */
+/** Hook: a node answers a question about its events. */
 void dcli_cluster_on_traced(void *user, int node, const dcli_msg_traced *traced, int64_t received_ns);
 
 /* ---- operations (operations.c); the lock is held ---- */

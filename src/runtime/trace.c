@@ -51,7 +51,7 @@ static dcl_status check_path(const char *path)
     char problem[DCLI_ERROR_BYTES];
     dcl_status status = check_old(path);
     if (status == DCL_OK && dcli_new_file_make(path, &file) == DCL_OK)
-        dcli_new_file_end(&file, 0, DCL_ERR_FILE); /* removes it */
+        dcli_new_file_end(&file, 0, DCL_ERR_FILE); /* removes the file */
     else if (status == DCL_OK) {
         snprintf(problem, sizeof problem, "%s", dcli_error_sentence());
         status = DCLI_FAIL(DCL_ERR_FILE, "the trace: %s", problem);
@@ -185,7 +185,7 @@ void dcli_traced_add(dcli_traced_peer *peer, const dcli_msg_traced *traced, int6
         if (is_within(peer, &event, from_ns, until_ns))
             dcli_trace_add(peer->ring, &event);
         else
-            dcli_trace_add_dropped(peer->ring, 1); /* the node lies */
+            dcli_trace_add_dropped(peer->ring, 1); /* the node's clock, or the node, is wrong */
     }
 }
 

@@ -109,7 +109,7 @@ dcl_status dcli_npy_begin(int fd, const char *path, const dcl_grid *grid, bool f
     info.data_start = (int64_t)header.length;
     int64_t total;
     if (!dcli_add(info.data_start, dcl_grid_count(&info.grid) * (int64_t)dcl_type_bytes(grid->type), &total))
-        total = INT64_MAX; /* more than any disk has */
+        total = INT64_MAX; /* so large that no disk has room */
     status = header.failed ? DCL_ERR_NOMEM : reserve(fd, path, total);
     if (status == DCL_OK)
         status = dcli_npy_pwrite(fd, path, header.bytes, header.length, 0);

@@ -209,7 +209,7 @@ static dcl_status unexpected(const dcli_received *received)
  * host's. */
 static bool is_expected(const dcli_worker *worker, const dcli_received *received, bool believed)
 {
-    bool from_host = received->from == worker->terms.node_count; /* never at the host */
+    bool from_host = received->from == worker->terms.node_count; /* never true at the host */
     switch (received->message.kind) {
     case DCLI_MSG_KERNEL:
     case DCLI_MSG_OPERATIONS:

@@ -51,7 +51,7 @@ typedef struct dcli_traced_batch {
 typedef struct dcli_job {
     dcli_entry *entry;
     const dcli_plan *plan;
-    const dcli_batch *batch;      /* in `plan` */
+    const dcli_batch *batch;      /* the batch, in `plan` */
     dcli_chunks *received, *made; /* the chunks that it reads, and those that it makes */
 } dcli_job;
 
@@ -107,7 +107,7 @@ typedef enum dcli_start {
 
 /** A node that was reported as lost to the host's worker. */
 typedef struct dcli_loss {
-    bool due;       /* it was not handled yet */
+    bool due;       /* the host's worker has not handled it yet */
     char seen[255]; /* how the loss was noticed */
 } dcli_loss;
 
@@ -167,7 +167,7 @@ struct dcli_question {
     pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     bool asking;  /* a thread waits for answers */
-    bool all;     /* no node has answered no */
+    bool all;     /* all answers so far were yes */
     bool stopped; /* dcli_host_stop_asking() was called: nobody waits any more */
     int64_t number;
     int answers;
@@ -343,7 +343,7 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
  *  another error, after which the next call tries again. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
 /** Get the elements of a received chunk that a batch reads; NULL, with DCL_OK: there are none. exec_chunk.c. @return
- *  DCL_ERR_NOMEM: why they were not stored. */
+ *  DCL_ERR_NOMEM: they were not stored; the sentence says why. */
 dcl_status dcli_exec_payload(const dcli_job *job, const dcli_chunk *chunk, dcli_stored_chunk **kept_out,
                              const char **payload_out);
 /** Launch a variant of a kernel, as dcli_device_launch(). A launch that has returned counts as progress. */

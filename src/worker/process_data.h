@@ -10,7 +10,7 @@
 #include "worker/worker.h"
 
 struct dcli_process_data {
-    int peers; /* of this process */
+    int peers; /* number of peers of this process */
     dcli_layouts layouts;
     dcli_parsed bodies;
     dcli_plan_cache plans;

@@ -72,7 +72,7 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
         else if (status == DCL_OK && received.message.kind == DCLI_MSG_STOP)
             worker->stopping = worker->stopping || received.from == worker->terms.node_count;
         if (received.has_descriptor)
-            close(received.descriptor); /* nobody took it over */
+            close(received.descriptor); /* no handler has taken the descriptor over */
         if (received.frames != NULL)
             dcli_received_free(&received);
         if (status != DCL_OK)

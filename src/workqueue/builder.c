@@ -354,7 +354,7 @@ static dcl_status place_all_points(dcli_builder *builder)
 /* A need or a chunk, with the key by which it is sorted. */
 struct by_stream {
     int written, peer;
-    int64_t at; /* its index */
+    int64_t at; /* index of the need or chunk in its list */
 };
 
 static int compare_streams(const void *a, const void *b)

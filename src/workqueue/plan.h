@@ -62,7 +62,7 @@ typedef struct dcli_work {
 
 /** A piece: elements that are copied into (or, for outputs, out of) a stage. */
 typedef struct dcli_piece {
-    dcli_space_kind kind; /* any but STAGE */
+    dcli_space_kind kind; /* where its elements are: any space but STAGE */
     int where;            /* number in the space: PEER: node; REPLICA: in plan->stage; CHUNK: in plan->chunk */
     dcli_region region;   /* in that space; CHUNK: offset in elements from byte_offset */
     int64_t byte_offset;  /* CHUNK: where the piece begins in the chunk, in bytes */
@@ -131,7 +131,7 @@ typedef struct dcli_batch {
     int64_t first_work, work_count;
     int64_t first_stage, stage_count;
     int64_t first_chunk, chunk_count; /* T chunks that this batch is the first to read */
-    int64_t first_made, made_count;   /* U chunks it makes */
+    int64_t first_made, made_count;   /* the U chunks that the batch makes */
     bool reads_parts;                 /* it reads parts of peers in place, so these must be ready */
 } dcli_batch;
 
@@ -158,7 +158,7 @@ typedef struct dcli_plan {
     bool local;               /* no peer exchanges anything: dcli_operation_is_local() */
     int64_t live_bytes;       /* most bytes of received chunks that are needed at the same time */
     int64_t space[8];         /* capacities of the lists above */
-    dcl_counters counters;    /* the planned ones */
+    dcl_counters counters;    /* the planned counters */
     dcli_plan_detail *detail; /* counts for a report; NULL unless dcli_plan_terms.detailed */
     dcl_status status;        /* DCL_OK; DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in
                                  `problem` */

@@ -21,7 +21,7 @@ static bool computes(const dcli_operation *operation, const dcli_region *region,
 struct batching {
     dcli_builder *builder;
     int64_t first, count; /* number of the first tile, and number of tiles */
-    int64_t most;         /* elements of a batch */
+    int64_t most;         /* maximum number of elements of a batch */
     int64_t planned;      /* elements of the first output in the batch that is being planned; 0: there is no batch
                              yet */
 };

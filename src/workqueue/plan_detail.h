@@ -17,7 +17,7 @@ typedef struct dcli_plan_excess {
 } dcli_plan_excess;
 
 struct dcli_plan_detail {
-    dcli_plan_pair *pair;           /* [node_count] by peer */
+    dcli_plan_pair *pair;           /* [node_count] counts by peer */
     int *peer, peer_count;          /* [node_count] peers with something to move, in the order found */
     int64_t moved[DCLI_MAX_PARAMS]; /* bytes of counters.bytes_moved, by operand */
     dcli_plan_excess excess[DCLI_MAX_ACCESSES];
