@@ -18,7 +18,7 @@ static void forget_body(void *plans, const dcli_body *body) { dcli_plans_forget_
 void dcli_catalog_init(dcli_catalog *catalog, int self, const dcli_plan_terms *terms, dcli_process_data *process_data,
                        int64_t most_plan_bytes)
 {
-    *catalog = (dcli_catalog){.self = self, .node_count = terms->node_count, .entries.peers = terms->node_count + 1};
+    *catalog = (dcli_catalog){.self = self, .node_count = terms->node_count};
     catalog->replicas.self = self;
     catalog->replicas.directory.node_count = terms->node_count;
     dcli_plans_init(&catalog->plans, self, terms, &process_data->plans, process_data->peers - 2, most_plan_bytes);
@@ -301,6 +301,8 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
         entry->descriptor = *descriptor;
         status = copy_strings(&entry->descriptor);
     }
+    if (status == DCL_OK)
+        status = dcli_entry_reserve_plan(entry); /* for that of this peer */
     if (status != DCL_OK) {
         give_entry(catalog, entry);
         return status;
@@ -309,7 +311,7 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
         entry->kernel->uses++;
     if (plan != NULL) {
         dcli_plans_use(&catalog->plans, plan);
-        entry->plan[catalog->self] = plan;
+        dcli_entry_add_plan(entry, catalog->self, plan);
     }
     dcli_entries_append(&catalog->entries, entry);
     *entry_out = entry;
@@ -319,9 +321,8 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
 void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
 {
     dcli_entries_remove(&catalog->entries, entry);
-    for (int q = 0; q < catalog->entries.peers; q++)
-        if (entry->plan[q] != NULL)
-            dcli_plans_let_go(entry->plan[q]);
+    for (int64_t n = 0; n < entry->plans.count; n++)
+        dcli_plans_let_go(entry->plans.of[n].plan);
     if (entry->kernel != NULL)
         dcli_kernels_end_use(&catalog->kernels, entry->kernel);
     give_entry(catalog, entry);
@@ -331,9 +332,13 @@ void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
 
 dcli_cached_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)
 {
-    if (entry->plan[node] == NULL)
-        entry->plan[node] = dcli_plans_hold(&catalog->plans, &entry->operation, shapes_of(entry), node);
-    return entry->plan[node];
+    dcli_cached_plan *plan = dcli_entry_plan(entry, node);
+    if (plan != NULL || dcli_entry_reserve_plan(entry) != DCL_OK)
+        return plan;
+    plan = dcli_plans_hold(&catalog->plans, &entry->operation, shapes_of(entry), node);
+    if (plan != NULL)
+        dcli_entry_add_plan(entry, node, plan);
+    return plan;
 }
 
 dcl_status dcli_catalog_record_replicas(dcli_catalog *catalog, dcli_entry *entry)
@@ -341,9 +346,10 @@ dcl_status dcli_catalog_record_replicas(dcli_catalog *catalog, dcli_entry *entry
     const dcli_operation *operation = &entry->operation;
     dcl_status status = DCL_OK;
     bool keeps = dcli_makes_replicas(operation);
-    for (int n = 0; keeps && n < catalog->node_count && status == DCL_OK; n++)
-        if (entry->plan[n] != NULL)
-            status = dcli_replicas_add(&catalog->replicas, n, operation, entry->plan[n]->plan);
+    for (int64_t n = 0; keeps && n < entry->plans.count && status == DCL_OK; n++)
+        if (entry->plans.of[n].peer < catalog->node_count)
+            status = dcli_replicas_add(&catalog->replicas, entry->plans.of[n].peer, operation,
+                                       entry->plans.of[n].plan->plan);
     dcli_replicas_write(&catalog->replicas, operation);
     return status;
 }

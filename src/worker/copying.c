@@ -116,7 +116,7 @@ dcl_status dcli_copying_start(dcli_worker *worker, dcli_entry *entry, int64_t ba
                        .lent = entry->lent,
                        .memory = dcli_lent_use(entry->lent),
                        .where = entry->region,
-                       .plan = entry->plan[worker->terms.self]->plan,
+                       .plan = dcli_entry_plan(entry, worker->terms.self)->plan,
                        .chunk = chunk,
                        .packed = packed,
                        .bytes = dcli_element_bytes(&entry->operation, 0),

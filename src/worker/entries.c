@@ -9,16 +9,8 @@
 dcli_entry *dcli_entries_take(dcli_entries *entries)
 {
     dcli_entry *entry = entries->spare;
-    if (entry == NULL) {
-        entry = dcli_calloc(1, sizeof *entry);
-        if (entry != NULL)
-            entry->plan = dcli_calloc((size_t)entries->peers, sizeof(dcli_cached_plan *));
-        if (entry != NULL && entry->plan == NULL) {
-            dcli_free(entry);
-            return NULL;
-        }
-        return entry;
-    }
+    if (entry == NULL)
+        return dcli_calloc(1, sizeof *entry);
     entries->spare = entry->next;
     entry->next = NULL;
     return entry;
@@ -37,11 +29,10 @@ static void zero_entry(dcli_entry *entry)
     memset(operation, 0, offsetof(dcli_operation, value) + operands * sizeof *operation->value);
 }
 
-/* Reset an entry for reuse; large allocations are retained. */
-static void clear_entry(const dcli_entries *entries, dcli_entry *entry)
+/* Reset an entry for reuse; the list of plans is retained. */
+static void clear_entry(dcli_entry *entry)
 {
-    dcli_cached_plan **plan = entry->plan;
-    memset(plan, 0, (size_t)entries->peers * sizeof(dcli_cached_plan *));
+    dcli_entry_plans plans = {.of = entry->plans.of, .capacity = entry->plans.capacity};
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
     dcli_lent_release(entry->lent);
@@ -49,14 +40,50 @@ static void clear_entry(const dcli_entries *entries, dcli_entry *entry)
     dcli_free(entry->views);
     dcli_free(entry->numbers);
     zero_entry(entry);
-    entry->plan = plan;
+    entry->plans = plans;
 }
 
 void dcli_entries_give(dcli_entries *entries, dcli_entry *entry)
 {
-    clear_entry(entries, entry);
+    clear_entry(entry);
     entry->next = entries->spare;
     entries->spare = entry;
+}
+
+/* The index of the first plan of a peer that is not smaller. */
+static int64_t find_plan(const dcli_entry_plans *plans, int peer)
+{
+    int64_t low = 0, high = plans->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (plans->of[middle].peer < peer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+dcli_cached_plan *dcli_entry_plan(const dcli_entry *entry, int peer)
+{
+    int64_t at = find_plan(&entry->plans, peer);
+    return at < entry->plans.count && entry->plans.of[at].peer == peer ? entry->plans.of[at].plan : NULL;
+}
+
+dcl_status dcli_entry_reserve_plan(dcli_entry *entry)
+{
+    dcli_entry_plans *plans = &entry->plans;
+    return dcli_grow(&plans->of, plans->count, &plans->capacity, sizeof *plans->of) == 0 ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+void dcli_entry_add_plan(dcli_entry *entry, int peer, dcli_cached_plan *plan)
+{
+    dcli_entry_plans *plans = &entry->plans;
+    int64_t at = find_plan(plans, peer);
+    assert(plans->count < plans->capacity && dcli_entry_plan(entry, peer) == NULL);
+    memmove(plans->of + at + 1, plans->of + at, (size_t)(plans->count - at) * sizeof *plans->of);
+    plans->of[at] = (struct dcli_peer_plan){.peer = peer, .plan = plan};
+    plans->count++;
 }
 
 void dcli_entries_append(dcli_entries *entries, dcli_entry *entry)
@@ -86,7 +113,7 @@ static void free_entry(dcli_entry *entry)
     dcli_free((char *)entry->descriptor.path);
     dcli_free(entry->problem);
     dcli_free(entry->numbers);
-    dcli_free(entry->plan);
+    dcli_free(entry->plans.of);
     dcli_free(entry);
 }
 

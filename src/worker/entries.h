@@ -11,6 +11,15 @@
 #include "worker/plans.h"
 #include "worker/storage_table.h"
 
+/** The plans of an operation that were looked up, of this peer and of its partners: by peer, ascending. */
+typedef struct dcli_entry_plans {
+    struct dcli_peer_plan {
+        int peer;
+        dcli_cached_plan *plan; /* held */
+    } * of;                     /* [count] */
+    int64_t count, capacity;
+} dcli_entry_plans;
+
 /** An operation that this peer has begun and not retired, with all that it uses. Programs may be a thousand operations
  *  ahead, so an entry of a loop body touches few lines of memory. Unless noted otherwise, what an operation does not use
  *  is zero. */
@@ -20,10 +29,10 @@ typedef struct dcli_entry {
     dcli_transform *views;       /* [view_count] views that operands point to */
     dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
-    int64_t *numbers;        /* the numbers of all declarations, to which operands point; NULL: none */
-    dcli_cached_plan **plan; /* [peers] held plans of this operation for the peers that were looked up; else NULL */
-    dcli_lent *lent;         /* host: memory of a READ or WRITE; else NULL */
-    char *problem;           /* error text of a failure on this node; NULL: none */
+    int64_t *numbers; /* the numbers of all declarations, to which operands point; NULL: none */
+    dcli_entry_plans plans;
+    dcli_lent *lent; /* host: memory of a READ or WRITE; else NULL */
+    char *problem;   /* error text of a failure on this node; NULL: none */
     struct dcli_entry *next;
     dcli_known_storage *held[DCLI_MAX_PARAMS]; /* [operand_count] the storage; NULL: a scalar */
     dcli_msg_operation descriptor; /* all but FORALL: its strings are copied, its operands are not; FORALL: zero */
@@ -33,7 +42,6 @@ typedef struct dcli_entry {
 static_assert(offsetof(dcli_entry, operation) == 0, "the address of an operation is that of its entry");
 
 typedef struct dcli_entries {
-    int peers;
     dcli_entry *first, *last;
     dcli_entry *spare;      /* ended entries for reuse */
     int64_t last_operation; /* number of the last operation added */
@@ -45,6 +53,12 @@ void dcli_entries_free(dcli_entries *entries);
 dcli_entry *dcli_entries_take(dcli_entries *entries);
 /** Return an entry that is in no list: frees what it owns, but not the layouts in `shapes`. */
 void dcli_entries_give(dcli_entries *entries, dcli_entry *entry);
+/** The plan of a peer; NULL: it was not looked up. */
+dcli_cached_plan *dcli_entry_plan(const dcli_entry *entry, int peer);
+/** Make room for one more plan. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_entry_reserve_plan(dcli_entry *entry);
+/** Add the plan of a peer that has none, with room made before. */
+void dcli_entry_add_plan(dcli_entry *entry, int peer, dcli_cached_plan *plan);
 /** Append an entry to the list. */
 void dcli_entries_append(dcli_entries *entries, dcli_entry *entry);
 /** Remove an entry from the list. */

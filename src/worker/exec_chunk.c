@@ -51,7 +51,7 @@ static bool is_shuffled(const dcli_worker *worker, const dcli_plan *plan)
 static dcl_status find_packing(dcli_worker *worker, const dcli_entry *entry, int peer, int64_t number,
                                const dcli_routes **routes_out)
 {
-    dcli_cached_plan *cached = entry->plan[peer];
+    dcli_cached_plan *cached = dcli_entry_plan(entry, peer);
     const dcli_chunk *chunk = &cached->plan->chunk[number];
     *routes_out = NULL;
     if (is_shuffled(worker, cached->plan))
@@ -112,7 +112,7 @@ static dcl_status take_slot(dcli_worker *worker, int peer, size_t bytes, dcli_sl
 static dcl_status start_packing(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
                                 const dcli_routes *routes, dcli_slot **slot_out)
 {
-    size_t bytes = (size_t)entry->plan[peer]->plan->chunk[number].bytes;
+    size_t bytes = (size_t)dcli_entry_plan(entry, peer)->plan->chunk[number].bytes;
     dcli_slot *slot = NULL;
     dcl_status status = take_slot(worker, peer, bytes, &slot);
     if (status == DCL_OK)
@@ -127,7 +127,7 @@ static dcl_status start_packing(dcli_worker *worker, dcli_entry *entry, int peer
 dcl_status dcli_exec_pack(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number, void **bytes_out,
                           dcli_slot **slot_out)
 {
-    const dcli_plan *plan = entry->plan[peer]->plan;
+    const dcli_plan *plan = dcli_entry_plan(entry, peer)->plan;
     const dcli_routes *routes;
     dcl_status status = allocate_parts(worker, entry, plan, &plan->chunk[number]);
     if (status == DCL_OK)
@@ -154,7 +154,7 @@ dcl_status dcli_exec_payload(const dcli_job *job, const dcli_chunk *chunk, dcli_
 dcl_status dcli_exec_commit(dcli_worker *worker, dcli_entry *entry, int peer, int64_t number,
                             dcli_stored_chunk *received)
 {
-    const dcli_plan *plan = entry->plan[peer]->plan;
+    const dcli_plan *plan = dcli_entry_plan(entry, peer)->plan;
     const dcli_chunk *chunk = &plan->chunk[number];
     const dcli_routes *routes;
     if (received != NULL && received->problem != NULL)

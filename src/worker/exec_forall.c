@@ -370,7 +370,7 @@ static bool is_in_use(const dcli_worker *worker, const dcli_cached_plan *cached,
  * old ones. */
 static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
 {
-    dcli_cached_plan *cached = entry->plan[worker->terms.self];
+    dcli_cached_plan *cached = dcli_entry_plan(entry, worker->terms.self);
     if (cached->prepared == NULL) {
         cached->prepared = dcli_calloc((size_t)cached->plan->batch_count, sizeof *cached->prepared);
         if (cached->prepared == NULL)

@@ -18,7 +18,7 @@ static void count_planned(dcli_worker *worker, const dcli_entry *entry)
 {
     if (worker->is_host)
         return;
-    const dcl_counters *planned = &entry->plan[worker->terms.self]->plan->counters;
+    const dcl_counters *planned = &dcli_entry_plan(entry, worker->terms.self)->plan->counters;
     worker->counters.tasks += planned->tasks;
     worker->counters.blocks_moved += planned->blocks_moved;
     worker->counters.bytes_moved += planned->bytes_moved;

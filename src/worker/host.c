@@ -476,7 +476,7 @@ static dcl_status pack_write(dcli_worker *worker, dcli_entry *entry, const dcli_
 
 dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
 {
-    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
     return entry->operation.kind == DCLI_OP_READ ? unpack_read(worker, entry, plan, batch, start_out)
                                                  : pack_write(worker, entry, plan, batch, start_out);
 }

@@ -367,7 +367,7 @@ void dcli_exec_release_arenas(dcli_as_node *own);
 /** What a batch of this node's own plan is run from. */
 static inline dcli_job dcli_own_job(dcli_worker *worker, dcli_entry *entry, int64_t batch)
 {
-    const dcli_plan *plan = entry->plan[worker->terms.self]->plan;
+    const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
     return (dcli_job){.entry = entry,
                       .plan = plan,
                       .batch = &plan->batch[batch],

@@ -113,7 +113,7 @@ static void end_first(scene *scene, peer *peer)
         return;
     const char *wanted = text_number(scene->text_of[entry->kernel->number]);
     cr_assert_str_eq(entry->operation.body->text, wanted, "operation %" PRId64, entry->operation.number);
-    cr_assert_eq(entry->plan[peer->catalog.self]->shared->body, entry->operation.body);
+    cr_assert_eq(dcli_entry_plan(entry, peer->catalog.self)->shared->body, entry->operation.body);
     peer->complete = entry->operation.number;
     dcli_catalog_retire(&peer->catalog, entry);
 }

@@ -5,7 +5,7 @@
 
 Test(entries, are_in_order_whichever_ends_first)
 {
-    dcli_entries entries = {.peers = 2};
+    dcli_entries entries = {0};
     dcli_entry *entry[3];
     cr_expect_eq(dcli_entries_first_open(&entries), 1);
     for (int n = 0; n < 3; n++) {
@@ -35,7 +35,7 @@ Test(entries, are_in_order_whichever_ends_first)
 Test(entries, are_empty_when_used_again)
 {
     static const int counts[] = {DCLI_MAX_PARAMS, 2, 1, 0};
-    dcli_entries entries = {.peers = 2};
+    dcli_entries entries = {0};
     for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++)
         for (int forall = 0; forall < 2; forall++) {
             dcli_entry *entry = dcli_entries_take(&entries);
@@ -52,16 +52,21 @@ Test(entries, are_empty_when_used_again)
             if (!forall)
                 entry->descriptor = (dcli_msg_operation){.number = 7, .element = 3};
             entry->view_count = 1;
-            entry->plan[1] = (dcli_cached_plan *)&entries;
+            for (int peer = 2; peer >= 0; peer -= 2) {
+                cr_assert_eq(dcli_entry_reserve_plan(entry), DCL_OK);
+                dcli_entry_add_plan(entry, peer, (dcli_cached_plan *)&entries);
+            }
+            cr_expect(dcli_entry_plan(entry, 0) != NULL && dcli_entry_plan(entry, 1) == NULL &&
+                      dcli_entry_plan(entry, 2) != NULL && dcli_entry_plan(entry, 3) == NULL);
             dcli_entries_give(&entries, entry);
             cr_assert_eq(dcli_entries_take(&entries), entry);
             const char *bytes = (const char *)entry;
-            cr_expect(entry->plan[0] == NULL && entry->plan[1] == NULL);
-            dcli_cached_plan **plan = entry->plan;
-            entry->plan = NULL;
+            cr_expect(dcli_entry_plan(entry, 0) == NULL && dcli_entry_plan(entry, 2) == NULL);
+            dcli_entry_plans plans = entry->plans;
+            entry->plans = (dcli_entry_plans){0};
             for (size_t b = 0; b < offsetof(dcli_entry, region); b++)
                 cr_assert_eq(bytes[b], 0, "byte %d of %d operands", (int)b, counts[n]);
-            entry->plan = plan;
+            entry->plans = plans;
             dcli_entries_give(&entries, entry);
         }
     dcli_entries_free(&entries);
