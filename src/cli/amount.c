@@ -1,8 +1,9 @@
-/* cli/amount.c - format numbers of bytes with a suitable unit. */
+/* cli/amount.c - format bytes and times with a suitable unit. */
 #include "cli/amount.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *cli_amount(int64_t bytes, char text_out[CLI_AMOUNT_BYTES])
 {
@@ -18,6 +19,21 @@ const char *cli_amount(int64_t bytes, char text_out[CLI_AMOUNT_BYTES])
         unit++;
     }
     snprintf(text_out, CLI_AMOUNT_BYTES, amount < 100 ? "%.3g %s" : "%.0f %s", amount, units[unit]);
+    return text_out;
+}
+
+const char *cli_time(int64_t ns, char text_out[CLI_TIME_BYTES])
+{
+    static const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+    int u = 0;
+    while (u < 3 && (double)(ns < 0 ? -ns : ns) < units[u].ns)
+        u++;
+    snprintf(text_out, CLI_TIME_BYTES, "%.3g %s", (double)ns / units[u].ns, units[u].unit);
+    if (strchr(text_out, 'e') != NULL) /* 1000 and more */
+        snprintf(text_out, CLI_TIME_BYTES, "%.0f %s", (double)ns / units[u].ns, units[u].unit);
     return text_out;
 }
 

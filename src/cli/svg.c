@@ -2,6 +2,7 @@
 #include "cli/svg.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,14 @@ void cli_svg_line(cli_svg *svg, double x0, double y0, double x1, double y1, doub
     fprintf(svg->body, "<path d=\"M%g %gL%g %g\" stroke=\"%s\" stroke-width=\"%g\"/>\n", x0, y0, x1, y1, stroke,
             weight);
     cli_svg_reach(svg, x0 > x1 ? x0 : x1, y0 > y1 ? y0 : y1);
+}
+
+double cli_svg_tick(double span)
+{
+    span = span > 0 ? span : 1;
+    double power = pow(10, floor(log10(span / 5)));
+    double steps = span / 5 / power;
+    return power * (steps >= 5 ? 5 : steps >= 2 ? 2 : 1);
 }
 
 void cli_svg_drop(cli_svg *svg)

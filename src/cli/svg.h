@@ -39,6 +39,9 @@ __attribute__((format(printf, 5, 6))) void cli_svg_textf(cli_svg *svg, double x,
 /** A line from one point to another. */
 void cli_svg_line(cli_svg *svg, double x0, double y0, double x1, double y1, double weight, const char *stroke);
 
+/** Distance of the marks on an axis of this length: a round number of which 5 to 12 fit. */
+double cli_svg_tick(double span);
+
 /** Write the picture to a file and free it. @param title  a description for those who cannot see it. @param path  a
  *  file; "-": stdout. @return CLI_OK, or CLI_FAILURE after a sentence: the file cannot be written. */
 int cli_svg_end(cli_svg *svg, const char *title, const char *path);

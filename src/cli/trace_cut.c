@@ -1,6 +1,7 @@
 /* cli/trace_cut.c - reduce a trace to a range of time. */
 #include "cli/trace_events.h"
 
+#include "cli/amount.h"
 #include "cli/report.h"
 
 /* Cut an event at the ends of the trace. @return whether anything is left of it. */

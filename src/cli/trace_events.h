@@ -92,10 +92,6 @@ cli_step *cli_trace_path(const cli_timeline *trace, int *count_out);
 void cli_trace_print(const cli_timeline *trace);
 /** Draw the timeline. @return CLI_OK, or CLI_FAILURE after a sentence. */
 int cli_trace_draw(const cli_timeline *trace, const char *path);
-
-/** Print a time with a unit: "1.25 ms". @return text_out */
-enum { CLI_TIME_BYTES = 24 };
-const char *cli_time(int64_t ns, char text_out[CLI_TIME_BYTES]);
 /** For each of `columns` equal parts of the trace's time: what a process does for most of it. */
 void cli_trace_mostly(const cli_timeline *trace, int peer, int columns, cli_activity mostly_out[]);
 /** For each of `columns` equal parts of the trace's time: the share of it that a track's events take, 0..1.

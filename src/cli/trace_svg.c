@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/amount.h"
 #include "cli/report.h"
 #include "cli/svg.h"
 #include "cli/trace_events.h"
@@ -39,22 +40,13 @@ static double x_of(const cli_timeline *trace, int64_t time)
     return LEFT + WIDTH * (double)(time - trace->begin) / span;
 }
 
-/* A round number of ns, such that 5 to 12 ticks fit the axis. */
-static int64_t tick_of(const cli_timeline *trace)
-{
-    double span = trace->end > trace->begin ? (double)(trace->end - trace->begin) : 1;
-    double power = pow(10, floor(log10(span / 5)));
-    double steps = span / 5 / power;
-    return (int64_t)fmax(1, round(power * (steps >= 5 ? 5 : steps >= 2 ? 2 : 1)));
-}
-
 static void draw_axis(cli_svg *svg, const cli_timeline *trace, double bottom)
 {
     static const struct {
         double ns;
         const char *unit;
     } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-    int64_t tick = tick_of(trace);
+    int64_t tick = (int64_t)fmax(1, round(cli_svg_tick((double)(trace->end - trace->begin))));
     int u = 0;
     while (u < 3 && (double)tick * 5 < units[u].ns)
         u++;

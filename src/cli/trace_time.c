@@ -9,21 +9,6 @@
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 
-const char *cli_time(int64_t ns, char text_out[CLI_TIME_BYTES])
-{
-    static const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-    int u = 0;
-    while (u < 3 && (double)(ns < 0 ? -ns : ns) < units[u].ns)
-        u++;
-    snprintf(text_out, CLI_TIME_BYTES, "%.3g %s", (double)ns / units[u].ns, units[u].unit);
-    if (strchr(text_out, 'e') != NULL) /* 1000 and more */
-        snprintf(text_out, CLI_TIME_BYTES, "%.0f %s", (double)ns / units[u].ns, units[u].unit);
-    return text_out;
-}
-
 cli_activity cli_activity_of(const cli_event *event)
 {
     static const cli_activity of[CLI_TRACKS] = {
