@@ -1,11 +1,11 @@
-/* test/support/simclock.h - a queue of events, ordered by virtual time. */
+/* test/support/simclock.h - the events of a simulated cluster, on the clock of the sim room. */
 #ifndef TEST_SUPPORT_SIMCLOCK_H
 #define TEST_SUPPORT_SIMCLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <dcl/base.h>
+#include "sim/clock.h"
 
 typedef enum sim_event_kind {
     SIM_ISSUE,      /* the program makes its next call */
@@ -35,7 +35,7 @@ typedef enum sim_event_kind {
 } sim_event_kind;
 
 typedef struct sim_event {
-    int64_t time, order; /* order: breaks ties of equal times */
+    int64_t time, order; /* a dcli_moment */
     sim_event_kind kind;
     int from, to;
     int64_t operation, number, chunk;
@@ -45,12 +45,8 @@ typedef struct sim_event {
     dcl_status status;
 } sim_event;
 
-/** A heap; start with {0}. */
-typedef struct sim_clock {
-    int64_t now, posted;
-    sim_event *event;
-    int64_t count, capacity;
-} sim_clock;
+/** Start with {.event_bytes = sizeof(sim_event)}. */
+typedef dcli_sim_clock sim_clock;
 
 /** Add an event, `delay` from now or at event->time, whichever is later. */
 void sim_post(sim_clock *clock, sim_event event, int64_t delay);

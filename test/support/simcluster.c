@@ -271,7 +271,7 @@ static char *report(struct sim *sim)
 
 char *sim_cluster_run(const sim_settings *settings, sim_figures *figures_out)
 {
-    struct sim sim = {.settings = settings};
+    struct sim sim = {.settings = settings, .clock = {.event_bytes = sizeof(sim_event)}};
     sim_event event;
     open_sim(&sim);
     sim_post(&sim.clock, (sim_event){.kind = SIM_ISSUE}, 0);
