@@ -13,6 +13,7 @@ static const char overview[] =
     "\n"
     "  dcl eval BODY NAME=FILE ...   run a loop body over arrays in .npy files\n"
     "  dcl map --grid SHAPE ...      draw who owns what, and what a body moves\n"
+    "  dcl sim --nodes LIST ...      simulate programs on clusters of up to 16384 nodes\n"
     "  dcl trace FILE                say where the time of a run went that was recorded by DCL_TRACE=FILE\n"
     "  dcl devices                   list the OpenCL devices\n"
     "  dcl worker --listen ADDRESS   offer the devices of this host to programs, also of other hosts\n"
@@ -103,6 +104,43 @@ static const char map[] =
     "  dcl map --grid 6144x6144 --nodes 4 --map 'block,cyclic(1024)@2x2' --svg map.svg\n"
     "  dcl map --grid 6x6 --nodes 3 --map 'rows:block' --owners\n"
     "  dcl map --grid 600x600 --nodes 4 --map block --map 'B=*,block' --body 'C(i,j) = A(i,j) + B(j,i);'\n";
+
+static const char sim[] =
+    "dcl sim [--nodes LIST] [--program LIST] [options]\n"
+    "\n"
+    "Simulates programs on clusters of many sizes: every node plans and speaks the protocol with the library's own "
+    "code,\n"
+    "and the messages are packed and counted; the computing of elements, the links and the clocks are a model. Prints\n"
+    "per number of nodes the time of a step; the bound, what the busiest device or link needs; what the devices need\n"
+    "if the work is distributed at will; messages and bytes; and the time of planning, measured on this machine.\n"
+    "docs/scaling.md has the model, figures, and comparisons with real runs.\n"
+    "\n"
+    "  --nodes LIST        numbers of nodes: 2,10,100; 4-64 is 4, 8, 16, 32, 64. 4-64 without it\n"
+    "  --program LIST      add (C = A + B), transpose (C = A + B^T), stencil (5 points), remap (a copy to another "
+    "map),\n"
+    "                      uneven (tiles of unequal cost); several separated by commas; stencil without it\n"
+    "  --scaling S         weak: --size is per node; strong: it is that of the array; weak without it\n"
+    "  --size ELEMENTS     of float; 4M per node or 64M without it. K, M, G, T are powers of 1000, also in rates\n"
+    "  --steps N           operations, each of which uses what the one before it has written; 10\n"
+    "  --map MAP           of the arrays; block. --to-map MAP: of remap's second array; block,*\n"
+    "  --tiles N           tiles per node of uneven; 16. --cost ramp: tile n costs n; zipf: 1, 1/2, 1/3, ..., "
+    "shuffled\n"
+    "  --slow NODE:FACTOR  the device of a node takes FACTOR times as long; may be repeated\n"
+    "  --jitter PERCENT    batches take up to so much longer, at random; 0. --seed N: of what is random; 1\n"
+    "  --element TIME      of a device per element; 0.1ns\n"
+    "  --bandwidth RATE    bytes per second of a link, each direction; 12.5G. --latency TIME: of a link; 5us\n"
+    "  --copy RATE         bytes per second of packing and unpacking; 50G\n"
+    "  --launch TIME       of a processor to start a batch; 10us. --message TIME: to send or receive a message; 1us;\n"
+    "                      --plan TIME: to make a plan for itself or a peer; 15us\n"
+    "  --fanout N          as DCL_FANOUT; 16\n"
+    "  --svg FILE          draw a chart into FILE instead; - is the standard output. --chart WHAT: time, speedup,\n"
+    "                      share (of the bound in the time), messages, bytes or planning; time without it\n"
+    "  --json              print all figures as one JSON object\n"
+    "\n"
+    "Examples:\n"
+    "  dcl sim --nodes 4-1024 --program stencil,transpose\n"
+    "  dcl sim --nodes 10,100,1000,10000 --program stencil --chart planning --svg planning.svg\n"
+    "  dcl sim --nodes 4 --program uneven --cost zipf --slow 3:2 --json\n";
 
 static const char trace[] =
     "dcl trace FILE [--svg FILE] [--from TIME] [--to TIME]\n"
@@ -243,8 +281,8 @@ static const char maps[] =
     "  block      cyclic(2048)      block,*      *,cyclic(64)      rows:cyclic(2048x2048);block=1024x1024\n"
     "  block;nodes=0-1      rows:cyclic(2x2);nodes=0-1,3      *;nodes=2\n";
 
-static const char *const subjects[] = {"",        "eval", "map",  "trace",     "devices", "worker",
-                                       "workers", "keys", "maps", "variables", "help"};
+static const char *const subjects[] = {"",       "eval",    "map",  "sim",  "trace",     "devices",
+                                       "worker", "workers", "keys", "maps", "variables", "help"};
 
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
@@ -259,8 +297,8 @@ static int variables(void)
 
 int cli_help_about(const char *subject)
 {
-    static const char *const texts[] = {overview, eval, map,  trace, devices, worker,
-                                        workers,  keys, maps, NULL,  overview};
+    static const char *const texts[] = {overview, eval,    map,  sim,  trace, devices,
+                                        worker,   workers, keys, maps, NULL,  overview};
     for (int s = 0; s < SUBJECTS; s++)
         if (strcmp(subject, subjects[s]) == 0) {
             if (texts[s] == NULL)
@@ -268,10 +306,11 @@ int cli_help_about(const char *subject)
             fputs(texts[s], stdout);
             return CLI_OK;
         }
-    return cli_usage("",
-                     "there is no help about '%s'; expected eval, map, trace, devices, worker, workers, keys, maps or "
-                     "variables; the nearest is %s",
-                     subject, subjects[1 + cli_nearest(subject, SUBJECTS - 1, subjects + 1)]);
+    return cli_usage(
+        "",
+        "there is no help about '%s'; expected eval, map, sim, trace, devices, worker, workers, keys, maps or "
+        "variables; the nearest is %s",
+        subject, subjects[1 + cli_nearest(subject, SUBJECTS - 1, subjects + 1)]);
 }
 
 int cli_help(int count, char **list)

@@ -156,7 +156,7 @@ for n, row in enumerate(OTHER_OWNERS):
 
 # ---- help, version, devices -----------------------------------------------------------------------------------------
 
-COMMANDS = ["eval", "map", "trace", "devices", "worker", "workers", "keys"]
+COMMANDS = ["eval", "map", "sim", "trace", "devices", "worker", "workers", "keys"]
 
 
 class Texts(unittest.TestCase):

@@ -1,0 +1,42 @@
+/* cli/sim.h - what `dcl sim` is asked for, and what it has found. */
+#ifndef CLI_SIM_H
+#define CLI_SIM_H
+
+#include <stdio.h>
+
+#include "cli/chart.h"
+#include "sim/sim.h"
+
+enum { CLI_MOST_SIZES = CLI_MOST_POINTS, CLI_SIM_LABEL = 16 };
+
+typedef struct cli_sim_request {
+    dcl_sim_settings settings; /* of all runs */
+    int program_count;
+    dcl_sim_program program[DCL_SIM_PROGRAMS];
+    int node_count;
+    int nodes[CLI_MOST_SIZES]; /* [node_count] ascending */
+    const char *scaling;       /* "weak" or "strong" */
+    double size;               /* elements: per node, or all */
+    const char *cost, *chart, *svg;
+    bool json;
+} cli_sim_request;
+
+/** A run. */
+typedef struct cli_sim_run {
+    dcl_sim_program program;
+    int nodes;
+    dcl_sim_figures figures;
+} cli_sim_run;
+
+extern const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1];
+
+/** Parse the command line. @return as cli_parse(). */
+int cli_sim_parse(int count, char **list, cli_sim_request *request_out);
+
+/** Print runs, [program_count * node_count] program by program and by number of nodes. */
+void cli_sim_table(const cli_sim_request *request, const cli_sim_run runs[]);
+void cli_sim_json(const cli_sim_request *request, const cli_sim_run runs[]);
+/** Draw the chart that is asked for. @return CLI_OK, or CLI_FAILURE after a sentence. */
+int cli_sim_draw(const cli_sim_request *request, const cli_sim_run runs[]);
+
+#endif

@@ -1,0 +1,273 @@
+/* cli/sim_request.c - parse the command line of sim. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/nearest.h"
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/sim.h"
+
+const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1] = {
+    [DCL_SIM_ADD] = "add",     [DCL_SIM_TRANSPOSE] = "transpose", [DCL_SIM_STENCIL] = "stencil",
+    [DCL_SIM_REMAP] = "remap", [DCL_SIM_UNEVEN] = "uneven",       [DCL_SIM_PROGRAMS] = NULL};
+
+/* ---- numbers with units -------------------------------------------------------------------------------------------- */
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+static const struct unit of_numbers[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {NULL, 0}};
+static const struct unit of_times[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {NULL, 0}};
+
+/* Read a number with one of the units. @return false: it is none, or not in least..most. */
+static bool read_number(const char *text, const struct unit units[], double least, double most, double *out)
+{
+    char *end;
+    errno = 0;
+    double value = isdigit((unsigned char)text[0]) || text[0] == '.' ? strtod(text, &end) : -1;
+    if (value < 0 || errno != 0)
+        return false;
+    for (; units->name != NULL; units++)
+        if (strcmp(end, units->name) == 0) {
+            *out = value * units->factor;
+            return *out >= least && *out <= most;
+        }
+    return false;
+}
+
+static int take_time(const char *name, const char *text, double most_ns, double *out)
+{
+    if (read_number(text, of_times, 0, most_ns, out))
+        return CLI_OK;
+    return cli_usage("sim", "--%s is '%s'; expected a time of at most %g s with its unit, such as 5us or 0.1ns", name,
+                     text, 1e-9 * most_ns);
+}
+
+static int take_whole_time(const char *name, const char *text, int64_t *out)
+{
+    double ns = 0;
+    int status = take_time(name, text, 1e12, &ns);
+    *out = (int64_t)ns;
+    return status;
+}
+
+static int take_rate(const char *name, const char *text, double *out)
+{
+    if (read_number(text, of_numbers, 1e3, 1e15, out))
+        return CLI_OK;
+    return cli_usage("sim", "--%s is '%s'; expected bytes per second from 1K to 1000T, such as 12.5G", name, text);
+}
+
+static int take_bandwidth(void *request, char *text)
+{
+    return take_rate("bandwidth", text, &((cli_sim_request *)request)->settings.bandwidth);
+}
+
+static int take_copy(void *request, char *text)
+{
+    return take_rate("copy", text, &((cli_sim_request *)request)->settings.copy_rate);
+}
+
+static int take_element(void *request, char *text)
+{
+    return take_time("element", text, 1e12, &((cli_sim_request *)request)->settings.element_ns);
+}
+
+static int take_latency(void *request, char *text)
+{
+    return take_whole_time("latency", text, &((cli_sim_request *)request)->settings.latency_ns);
+}
+
+static int take_message(void *request, char *text)
+{
+    return take_whole_time("message", text, &((cli_sim_request *)request)->settings.message_ns);
+}
+
+static int take_launch(void *request, char *text)
+{
+    return take_whole_time("launch", text, &((cli_sim_request *)request)->settings.launch_ns);
+}
+
+static int take_plan(void *request, char *text)
+{
+    return take_whole_time("plan", text, &((cli_sim_request *)request)->settings.plan_ns);
+}
+
+static int take_size(void *request, char *text)
+{
+    double *size = &((cli_sim_request *)request)->size;
+    if (read_number(text, of_numbers, 1, 1e15, size))
+        return CLI_OK;
+    return cli_usage("sim", "--size is '%s'; expected elements from 1 to 1000T, such as 4M", text);
+}
+
+static int take_jitter(void *request, char *text)
+{
+    double percent;
+    if (!read_number(text, of_numbers, 0, 10000, &percent))
+        return cli_usage("sim", "--jitter is '%s'; expected percent of a batch's time, 0 to 10000", text);
+    ((cli_sim_request *)request)->settings.jitter = percent / 100;
+    return CLI_OK;
+}
+
+static int take_seed(void *request, char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long seed = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0)
+        return cli_usage("sim", "--seed is '%s'; expected a whole number that is not negative", text);
+    ((cli_sim_request *)request)->settings.seed = seed;
+    return CLI_OK;
+}
+
+static int take_slow(void *request, char *text)
+{
+    dcl_sim_settings *settings = &((cli_sim_request *)request)->settings;
+    char *end;
+    double factor = 0;
+    errno = 0;
+    long node = strtol(text, &end, 10);
+    bool right = isdigit((unsigned char)text[0]) && *end == ':' && errno == 0 && node < DCL_SIM_MOST_NODES;
+    if (!right || !read_number(end + 1, of_numbers, 0.001, 1e6, &factor))
+        return cli_usage("sim",
+                         "--slow is '%s'; expected NODE:FACTOR, such as 0:2 for a node 0 that takes twice as long; "
+                         "factors are 0.001 to 1000000",
+                         text);
+    if (settings->slow_count == DCL_SIM_MOST_SLOW)
+        return cli_usage("sim", "--slow is given more than %d times; expected at most that many slow nodes",
+                         DCL_SIM_MOST_SLOW);
+    settings->slow[settings->slow_count++] = (dcl_sim_slow){(int)node, factor};
+    return CLI_OK;
+}
+
+/* ---- lists --------------------------------------------------------------------------------------------------------- */
+
+static int take_programs(void *target, char *text)
+{
+    cli_sim_request *request = target;
+    request->program_count = 0;
+    for (char *word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) {
+        int p = 0;
+        while (p < DCL_SIM_PROGRAMS && strcmp(word, cli_sim_programs[p]) != 0)
+            p++;
+        if (p == DCL_SIM_PROGRAMS)
+            return cli_usage("sim",
+                             "--program is '%s'; expected add, transpose, stencil, remap or uneven, several separated "
+                             "by commas; the nearest is %s",
+                             word, cli_sim_programs[cli_nearest(word, DCL_SIM_PROGRAMS, cli_sim_programs)]);
+        for (int n = 0; n < request->program_count; n++)
+            if (request->program[n] == (dcl_sim_program)p)
+                return cli_usage("sim", "--program names %s twice; expected each once", word);
+        request->program[request->program_count++] = (dcl_sim_program)p;
+    }
+    return request->program_count > 0
+               ? CLI_OK
+               : cli_usage("sim", "--program is empty; expected add, transpose, stencil, remap or uneven");
+}
+
+static int wrong_nodes(const char *word)
+{
+    return cli_usage("sim",
+                     "--nodes has '%s'; expected ascending numbers of nodes from 1 to %d, such as 2,10,100, or 4-64 "
+                     "for 4, 8, 16, 32, 64; at most %d of them",
+                     word, DCL_SIM_MOST_NODES, CLI_MOST_SIZES);
+}
+
+static bool add_nodes(cli_sim_request *request, long nodes)
+{
+    int before = request->node_count > 0 ? request->nodes[request->node_count - 1] : 0;
+    if (nodes <= before || nodes > DCL_SIM_MOST_NODES || request->node_count == CLI_MOST_SIZES)
+        return false;
+    request->nodes[request->node_count++] = (int)nodes;
+    return true;
+}
+
+static int take_nodes(void *target, char *text)
+{
+    cli_sim_request *request = target;
+    request->node_count = 0;
+    for (char *word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) {
+        char *end;
+        errno = 0;
+        long first = isdigit((unsigned char)word[0]) ? strtol(word, &end, 10) : 0, last = first;
+        if (first > 0 && *end == '-' && isdigit((unsigned char)end[1]))
+            last = strtol(end + 1, &end, 10);
+        if (first < 1 || *end != '\0' || errno != 0 || last < first || last > DCL_SIM_MOST_NODES)
+            return wrong_nodes(word);
+        for (long nodes = first; nodes <= last; nodes = nodes < last && 2 * nodes > last ? last : 2 * nodes)
+            if (!add_nodes(request, nodes))
+                return wrong_nodes(word);
+    }
+    return request->node_count > 0 ? CLI_OK : wrong_nodes(text);
+}
+
+/* ---- the command line ---------------------------------------------------------------------------------------------- */
+
+static int take_plain(void *request, char *text)
+{
+    (void)request;
+    return cli_usage("sim", "'%s' is not an option; expected only options", text);
+}
+
+static const char *const scalings[] = {"weak", "strong", NULL}, *const costs[] = {"ramp", "zipf", NULL},
+                         *const charts[] = {"time", "speedup", "share", "messages", "bytes", "planning", NULL};
+
+#define FIELD(name) .field = offsetof(cli_sim_request, name)
+#define SETTING(name) .field = offsetof(cli_sim_request, settings.name)
+static const cli_option options[] = {
+    {"nodes", "LIST", CLI_BY_FUNCTION, .take = take_nodes},
+    {"program", "LIST", CLI_BY_FUNCTION, .take = take_programs},
+    {"scaling", "weak|strong", CLI_WORD, FIELD(scaling), .words = scalings},
+    {"size", "ELEMENTS", CLI_BY_FUNCTION, .take = take_size},
+    {"steps", "N", CLI_INT, SETTING(steps), .least = 1, .most = DCL_SIM_MOST_STEPS},
+    {"map", "MAP", CLI_TEXT, SETTING(map)},
+    {"to-map", "MAP", CLI_TEXT, SETTING(other_map)},
+    {"tiles", "N", CLI_INT, SETTING(tiles), .least = 1, .most = 4096},
+    {"cost", "ramp|zipf", CLI_WORD, FIELD(cost), .words = costs},
+    {"slow", "NODE:FACTOR", CLI_BY_FUNCTION, .take = take_slow},
+    {"jitter", "PERCENT", CLI_BY_FUNCTION, .take = take_jitter},
+    {"seed", "N", CLI_BY_FUNCTION, .take = take_seed},
+    {"bandwidth", "RATE", CLI_BY_FUNCTION, .take = take_bandwidth},
+    {"latency", "TIME", CLI_BY_FUNCTION, .take = take_latency},
+    {"element", "TIME", CLI_BY_FUNCTION, .take = take_element},
+    {"launch", "TIME", CLI_BY_FUNCTION, .take = take_launch},
+    {"message", "TIME", CLI_BY_FUNCTION, .take = take_message},
+    {"plan", "TIME", CLI_BY_FUNCTION, .take = take_plan},
+    {"copy", "RATE", CLI_BY_FUNCTION, .take = take_copy},
+    {"fanout", "N", CLI_INT, SETTING(fanout), .least = 1, .most = 256},
+    {"chart", "WHAT", CLI_WORD, FIELD(chart), .words = charts},
+    {"svg", "FILE", CLI_TEXT, FIELD(svg)},
+    {"json", NULL, CLI_FLAG, FIELD(json)},
+    {NULL},
+};
+
+int cli_sim_parse(int count, char **list, cli_sim_request *request_out)
+{
+    const cli_arguments arguments = {"sim", options, take_plain, count, list};
+    *request_out = (cli_sim_request){.program_count = 1,
+                                     .program = {DCL_SIM_STENCIL},
+                                     .node_count = 5,
+                                     .nodes = {4, 8, 16, 32, 64},
+                                     .scaling = "weak",
+                                     .cost = "ramp"};
+    dcl_sim_defaults(&request_out->settings);
+    int status = cli_parse(&arguments, request_out);
+    if (status != CLI_OK)
+        return status;
+    if (request_out->size == 0)
+        request_out->size = strcmp(request_out->scaling, "weak") == 0 ? 4e6 : 64e6;
+    request_out->settings.cost = strcmp(request_out->cost, "ramp") == 0 ? DCL_SIM_RAMP : DCL_SIM_ZIPF;
+    if (request_out->chart != NULL && request_out->svg == NULL)
+        return cli_usage("sim", "--chart is given without --svg; expected --svg FILE, into which it is drawn");
+    if (request_out->svg != NULL && request_out->json)
+        return cli_usage("sim", "--svg and --json are given; expected one of them");
+    if (request_out->chart == NULL)
+        request_out->chart = "time";
+    return CLI_OK;
+}

@@ -1,0 +1,315 @@
+/* sim/node.c - a node of a simulated cluster: its state machine is the library's, what it does takes the time that the
+ * model says. */
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "sim/state.h"
+
+/* ---- plans -------------------------------------------------------------------------------------------------------- */
+
+/* Where a plan is in the list, or has to be inserted. */
+static int64_t place_of(const dcli_sim_node *node, int64_t shape, int peer)
+{
+    int64_t low = 0, high = node->known_count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        const dcli_sim_known *known = &node->known[middle];
+        if (known->shape < shape || (known->shape == shape && known->peer < peer))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int64_t shape_of(const dcli_sim *sim, const dcli_operation *operation)
+{
+    int64_t step = operation->number - sim->program.storage_count - 1;
+    return step < 0 ? -operation->number : step % sim->program.shapes;
+}
+
+const dcli_plan *dcli_sim_plan_of(void *user, const dcli_operation *operation, int peer)
+{
+    dcli_sim_node *node = user;
+    int64_t shape = shape_of(node->sim, operation), place = place_of(node, shape, peer);
+    dcli_sim_known *known = &node->known[place];
+    if (place < node->known_count && known->shape == shape && known->peer == peer)
+        return known->plan;
+    dcli_plan_terms terms = node->sim->terms.plan;
+    terms.streams = terms.pair = peer != node->self;
+    terms.with = node->self;
+    if (dcli_grow(&node->known, node->known_count, &node->known_capacity, sizeof *known) != 0)
+        return NULL;
+    dcli_plan *plan;
+    if (dcli_plan_make(operation, peer, &terms, &plan) != DCL_OK)
+        return NULL;
+    known = &node->known[place];
+    memmove(known + 1, known, (size_t)(node->known_count - place) * sizeof *known);
+    *known = (dcli_sim_known){shape, peer, plan};
+    node->known_count++;
+    node->plans++;
+    node->pairs += peer != node->self;
+    return plan;
+}
+
+/* Processor time of this thread. */
+static int64_t processor_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Begin an operation: the state machine plans it. This is measured; on the virtual processor it takes the time of the
+ * model. */
+static void begin_operation(dcli_sim *sim, int n, int64_t number)
+{
+    dcli_sim_node *node = &sim->node[n];
+    int64_t plans = node->plans;
+    node->pairs = 0;
+    int64_t begin = processor_ns();
+    dcli_sim_check(sim, dcli_node_operation(node->machine, dcli_sim_operation(sim, number)));
+    int64_t took = processor_ns() - begin;
+    plans = node->plans - plans;
+    node->clock += plans * sim->settings->plan_ns;
+    node->pairs_most = dcli_max(node->pairs_most, node->pairs);
+    if (n == sim->host || !sim->counts)
+        return;
+    *(plans > 0 ? &node->new_ns : &node->again_ns) += took;
+    *(plans > 0 ? &node->new_count : &node->again_count) += 1;
+    const dcli_plan *own = dcli_node_plan(node->machine, number, n);
+    if (own == NULL)
+        return;
+    if (own->status != DCL_OK)
+        dcli_sim_check(sim, DCLI_FAIL(own->status, "node %d: %s", n, own->problem));
+    node->counters.tasks += own->counters.tasks;
+    node->counters.blocks_moved += own->counters.blocks_moved;
+    node->counters.bytes_moved += own->counters.bytes_moved;
+    node->counters.messages_planned += own->counters.messages_planned;
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------------------ */
+
+/* Let a queue do something after all that it has to do already. @return when it ends. */
+static int64_t queue(const dcli_sim_node *node, int64_t *free_ns, double ns)
+{
+    *free_ns = dcli_max(node->clock, *free_ns) + (int64_t)ns;
+    return *free_ns;
+}
+
+static double copy_ns(const dcli_sim *sim, int64_t bytes) { return 1e9 * (double)bytes / sim->settings->copy_rate; }
+
+static void post(dcli_sim *sim, dcli_sim_event event, int64_t time)
+{
+    dcli_sim_check(sim, dcli_sim_clock_post(&sim->clock, &event, time));
+}
+
+/* Time of a batch on a device that is not slow: what has arrived for it is copied into its stages, then its elements are
+ * computed. */
+static double batch_ns(dcli_sim *sim, int n, const dcli_action *action)
+{
+    const dcli_plan *own = dcli_node_plan(sim->node[n].machine, action->operation->number, n);
+    const dcli_batch *batch = &own->batch[action->index];
+    double ns = 0;
+    for (int64_t c = batch->first_chunk; c < batch->first_chunk + batch->chunk_count; c++)
+        ns += copy_ns(sim, own->chunk[c].bytes);
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++)
+        ns += dcli_sim_cost_of(&sim->program, &own->work[w].box) * sim->settings->element_ns;
+    uint64_t which = (uint64_t)action->operation->number << 32 | (uint64_t)action->index;
+    return ns * (1 + sim->settings->jitter * dcli_sim_random(sim->settings->seed, (uint64_t)n + 1, which));
+}
+
+static void run(dcli_sim *sim, int n, const dcli_action *action)
+{
+    dcli_sim_node *node = &sim->node[n];
+    bool computes = action->operation->kind == DCLI_OP_FORALL && n != sim->host;
+    double ns = computes ? batch_ns(sim, n, action) : 0;
+    if (computes) {
+        node->clock += sim->settings->launch_ns;
+        node->counters.launches++;
+        node->work_ns += ns;
+        node->device_ns += ns * node->slowness;
+    }
+    post(sim,
+         (dcli_sim_event){
+             .kind = DCLI_SIM_DONE, .to = n, .operation = action->operation->number, .number = action->index},
+         queue(node, &node->device_free, ns * node->slowness));
+}
+
+/* A chunk of which state machine `n` speaks: of its own plan, or of that of the peer. */
+static const dcli_chunk *chunk_of(const dcli_sim *sim, int n, const dcli_action *action, int planned)
+{
+    return &dcli_node_plan(sim->node[n].machine, action->operation->number, planned)->chunk[action->chunk];
+}
+
+static void move_chunk(dcli_sim *sim, int n, const dcli_action *action)
+{
+    dcli_sim_node *node = &sim->node[n];
+    bool packs = action->kind == DCLI_DO_PACK;
+    int64_t bytes = chunk_of(sim, n, action, action->peer)->bytes;
+    post(sim,
+         (dcli_sim_event){.kind = packs ? DCLI_SIM_PACKED : DCLI_SIM_COMMITTED,
+                          .from = action->peer,
+                          .to = n,
+                          .operation = action->operation->number,
+                          .number = action->chunk},
+         queue(node, packs ? &node->pack_free : &node->commit_free, copy_ns(sim, bytes)));
+}
+
+static void send_chunk(dcli_sim *sim, int n, int to, int64_t operation, const dcli_chunk *chunk)
+{
+    dcli_sim_send(
+        sim, n, to,
+        (dcli_sim_event){
+            .message = DCLI_MSG_CHUNK, .operation = operation, .number = chunk->number, .written = chunk->written},
+        chunk->bytes);
+}
+
+static void act(dcli_sim *sim, int n, const dcli_action *action)
+{
+    int64_t operation = action->operation != NULL ? action->operation->number : 0;
+    switch (action->kind) {
+    case DCLI_DO_RUN:
+        run(sim, n, action);
+        break;
+    case DCLI_DO_PACK:
+    case DCLI_DO_COMMIT:
+        move_chunk(sim, n, action);
+        break;
+    case DCLI_DO_SEND:
+        send_chunk(sim, n, action->peer, operation, chunk_of(sim, n, action, n));
+        break;
+    case DCLI_DO_GRANT:
+        dcli_sim_send(sim, n, action->peer,
+                      (dcli_sim_event){.message = DCLI_MSG_GRANT, .operation = operation, .number = action->index}, 0);
+        break;
+    case DCLI_DO_CREDIT:
+        dcli_sim_send(sim, n, action->peer, (dcli_sim_event){.message = DCLI_MSG_CREDIT, .number = action->index}, 0);
+        break;
+    case DCLI_DO_MARKS:
+        if (action->peer == sim->host)
+            sim->node[n].host_due = true; /* told when there is nothing else to do: dcli_tell_host() */
+        else
+            dcli_sim_send(sim, n, action->peer,
+                          (dcli_sim_event){.message = DCLI_MSG_MARKS, .done = action->done, .ready = action->ready}, 0);
+        break;
+    case DCLI_DO_SKIP:
+    case DCLI_DO_FAILED:
+        dcli_sim_check(sim, DCLI_FAIL(DCL_ERR_INTERNAL, "node %d: operation %lld fails in a simulation without faults",
+                                      n, (long long)operation));
+        break;
+    default: /* memory is freed */
+        break;
+    }
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------- */
+
+static void call(dcli_sim *sim, int64_t operation)
+{
+    begin_operation(sim, sim->host, operation);
+    dcli_sim_send_down(sim, sim->host, operation);
+    if (operation < sim->last_call)
+        post(sim, (dcli_sim_event){.kind = DCLI_SIM_CALL, .to = sim->host, .operation = operation + 1},
+             sim->node[sim->host].clock);
+}
+
+static void hear(dcli_sim *sim, const dcli_sim_event *event)
+{
+    dcli_node *machine = sim->node[event->to].machine;
+    switch (event->message) {
+    case DCLI_MSG_OPERATIONS:
+        if (sim->host > sim->settings->fanout)
+            dcli_sim_send_down(sim, event->to, event->operation);
+        begin_operation(sim, event->to, event->operation);
+        return;
+    case DCLI_MSG_GRANT:
+        dcli_sim_check(sim, dcli_node_grant(machine, event->from, event->operation, event->number));
+        return;
+    case DCLI_MSG_CREDIT:
+        dcli_sim_check(sim, dcli_node_credit(machine, event->from, event->number));
+        return;
+    case DCLI_MSG_CHUNK:
+        dcli_sim_check(sim,
+                       dcli_node_chunk(machine, event->from, event->operation, event->written, event->number, DCL_OK));
+        return;
+    default: /* MARKS, RISEN */
+        if (event->to == sim->host || event->message == DCLI_MSG_RISEN)
+            dcli_sim_take_risen(sim, event);
+        else
+            dcli_sim_check(sim, dcli_node_marks(machine, event->from, event->done, event->ready));
+    }
+}
+
+static void deliver(dcli_sim *sim, const dcli_sim_event *event)
+{
+    dcli_node *machine = sim->node[event->to].machine;
+    int64_t operation = event->operation;
+    switch (event->kind) {
+    case DCLI_SIM_CALL:
+        call(sim, operation);
+        break;
+    case DCLI_SIM_ARRIVES:
+        sim->node[event->to].clock += sim->settings->message_ns;
+        hear(sim, event);
+        break;
+    case DCLI_SIM_DONE:
+        dcli_sim_check(sim, dcli_node_batch_done(machine, operation, event->number, DCL_OK));
+        break;
+    case DCLI_SIM_PACKED:
+        send_chunk(sim, event->to, event->from, operation,
+                   &dcli_node_plan(machine, operation, event->from)->chunk[event->number]);
+        dcli_sim_check(sim, dcli_node_chunk_done(machine, operation, event->from, false, DCL_OK));
+        break;
+    default:
+        dcli_sim_check(sim, dcli_node_chunk_done(machine, operation, event->from, true, DCL_OK));
+    }
+}
+
+static void forget_handled(dcli_sim_node *node)
+{
+    if (2 * node->first < node->count)
+        return;
+    node->count -= node->first;
+    memmove(node->inbox, node->inbox + node->first, (size_t)node->count * sizeof *node->inbox);
+    node->first = 0;
+}
+
+/* Let the processor handle the next event, with all that follows from it. */
+static void serve(dcli_sim *sim, int n)
+{
+    dcli_sim_node *node = &sim->node[n];
+    dcli_sim_event event = node->inbox[node->first++];
+    dcli_action action;
+    forget_handled(node);
+    node->busy = true;
+    node->clock = sim->clock.now;
+    deliver(sim, &event);
+    while (sim->status == DCL_OK && dcli_node_next(node->machine, &action))
+        act(sim, n, &action);
+    if (node->count == 0 && node->host_due)
+        dcli_sim_rise(sim, n);
+    post(sim, (dcli_sim_event){.kind = DCLI_SIM_FREE, .to = n}, node->clock);
+}
+
+void dcli_sim_happen(dcli_sim *sim, const dcli_sim_event *event)
+{
+    dcli_sim_node *node = &sim->node[event->to];
+    if (event->kind == DCLI_SIM_BEGINS) {
+        dcli_sim_receive(sim, event);
+        return;
+    }
+    if (event->kind == DCLI_SIM_FREE) {
+        node->busy = false;
+    } else if (dcli_grow(&node->inbox, node->count, &node->capacity, sizeof *event) != 0) {
+        dcli_sim_check(sim, DCL_ERR_NOMEM);
+        return;
+    } else {
+        node->inbox[node->count++] = *event;
+    }
+    if (!node->busy && node->first < node->count)
+        serve(sim, event->to);
+}
