@@ -38,9 +38,9 @@ static inline int64_t dcli_step_code(int place, dcli_variant variant)
     return 2 * place + (variant == DCLI_VARIANT_ANY);
 }
 
-/** Whether a body can be part of such a program: a loop body without a prelude, because the names of two preludes may
- *  be the same; without declared reaches, which are always checked; without printf(), whose output has a limit per
- *  launch. */
+/** Whether a body can be part of such a program: it is not a tile kernel; it has no loops, because its cost may then vary
+ *  with each call, and a work-item alone should not run what takes long; no prelude, because the names of two preludes may
+ *  be the same; no declared reaches, which are always checked; no printf(), whose output has a limit per launch. */
 bool dcli_series_takes(const dcli_body *body);
 
 /** Generate the program. Results are the same bits as those of dcl_unit and dcl_any.

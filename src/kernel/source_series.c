@@ -6,11 +6,12 @@
 
 #include "kernel/cl.h"
 #include "kernel/emit.h"
+#include "kernel/inside.h"
 #include "kernel/nest.h"
 
 bool dcli_series_takes(const dcli_body *body)
 {
-    if (body->tile_kernel || body->prelude[0] != '\0' || strstr(body->text, "printf") != NULL)
+    if (body->tile_kernel || body->inside->has_loop || body->prelude[0] != '\0' || strstr(body->text, "printf") != NULL)
         return false;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE)
