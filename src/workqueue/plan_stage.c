@@ -181,7 +181,7 @@ static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, 
     int count = dcli_declared_parts(&builder->own[a], view->space, &grid, parts_out, &approximate);
     if (view->kind == DCLI_SPACE_REPLICA) { /* a replica is filled as a whole, because later operations may read any
                                                of its elements */
-        approximate |= count > 1 || dcli_box_elements(&parts_out[0]) < dcli_box_elements(&view->foot);
+        approximate |= count > 1 || dcli_box_elements(&parts_out[0]) < dcli_box_elements(&view->seen);
         parts_out[0] = view->foot;
     }
     builder->plan->counters.approximate |= approximate;

@@ -161,3 +161,10 @@ Test(simulation, repeats)
     cr_assert(once.messages == again.messages && once.lent == again.lent && once.batches == again.batches &&
               once.bytes_moved == again.bytes_moved);
 }
+
+/* Programs that failed once: 100378 keeps a declared cross of a view that repeats its array. */
+Test(simulation, failed_before)
+{
+    sim_figures sum = {0};
+    run_lending(100378, 1, 1, 0, false, SIM_LEND_ALWAYS, &sum);
+}
