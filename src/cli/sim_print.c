@@ -212,8 +212,9 @@ static void set_labels(const cli_sim_request *request, const cli_sim_run runs[],
 static void add_curves(const cli_sim_request *request, const cli_sim_run runs[], double unit, cli_chart *chart)
 {
     bool is_time = strcmp(request->chart, "time") == 0, is_messages = strcmp(request->chart, "messages") == 0;
+    bool has_two = is_messages || strcmp(request->chart, "bytes") == 0; /* of a node and of the program */
     bool is_last = runs[0].program == request->program[request->program_count - 1];
-    const char *const what[MOST_OF_PROGRAM] = {is_messages ? ", a node" : "", is_time ? ", bound" : ", the program",
+    const char *const what[MOST_OF_PROGRAM] = {has_two ? ", a node" : "", is_time ? ", bound" : ", the program",
                                                ", work at will"};
     double value[MOST_OF_PROGRAM];
     for (int c = 0; c < MOST_OF_PROGRAM; c++) {
