@@ -223,14 +223,15 @@ typedef struct dcli_as_node {
     int64_t waiting_count, waiting_capacity, waiting_bytes;
     dcli_msg_marks host_marks; /* watermarks to be sent to the host next */
     bool host_due;
-    int64_t busy_steps;    /* turns of the loop in which messages were received */
-    int64_t notices;       /* number of FAILED and REPORT that were sent to the host */
-    int64_t *notices_of;   /* [node_count] the same for nodes below, as reported by children; NULL: none yet */
-    dcli_risen told_risen; /* watermarks in the last report to the parent; .done -1: report even if nothing changed */
-    int64_t told_notices;  /* sum of the counts of notices in that report */
-    dcli_trace_event wait; /* traced: what the node waits for now; .begin_ns 0: for nothing */
-    int64_t computed_ns;   /* traced: when the last batch was seen to have ended */
-    int64_t timed;         /* traced: index in `running` of the batch whose launch was seen last to be complete */
+    int64_t busy_steps;     /* turns of the loop in which messages were received */
+    int64_t notices;        /* number of FAILED and REPORT that were sent to the host */
+    int64_t *notices_of;    /* [node_count] the same for nodes below, as reported by children; NULL: none yet */
+    dcli_node_list noticed; /* the nodes for which that is not 0 */
+    dcli_risen told_risen;  /* watermarks in the last report to the parent; .done -1: report even if nothing changed */
+    int64_t told_notices;   /* sum of the counts of notices in that report */
+    dcli_trace_event wait;  /* traced: what the node waits for now; .begin_ns 0: for nothing */
+    int64_t computed_ns;    /* traced: when the last batch was seen to have ended */
+    int64_t timed;          /* traced: index in `running` of the batch whose launch was seen last to be complete */
     dcli_traced_batch *traced_spare; /* notes that are not in use, linked by `next` */
 } dcli_as_node;
 

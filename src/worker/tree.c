@@ -34,6 +34,24 @@ static bool is_child(const dcli_worker *worker, int node)
     return !worker->gone[node] && node != worker->terms.self && dcli_tree_parent(worker, node) == worker->terms.self;
 }
 
+/* The child of this peer with the next higher number; -1: none. Before the first: -1. A node's children follow from its
+ * number; so do the host's until a node was lost or has joined. */
+static int next_child(const dcli_worker *worker, int after)
+{
+    int nodes = worker->terms.node_count, end = nodes, node = after + 1;
+    if (!worker->is_host && !dcli_tree_is(worker))
+        return -1;
+    if (!worker->is_host) {
+        node = dcli_max(node, worker->terms.fanout * (worker->terms.self + 1));
+        end = dcli_min(worker->terms.fanout * (worker->terms.self + 2), worker->terms.tree_nodes);
+    } else if (dcli_tree_is(worker) && worker->epoch == 0) {
+        end = worker->terms.fanout;
+    }
+    while (node < end && !is_child(worker, node))
+        node++;
+    return node < end ? node : -1;
+}
+
 /* ---- down --------------------------------------------------------------------------------------------------------- */
 
 /* A message that may not have reached all nodes yet. */
@@ -195,8 +213,10 @@ void dcli_tree_free(dcli_worker *worker)
 {
     if (worker->as_host != NULL)
         free_of_host(worker);
-    if (worker->as_node != NULL)
+    if (worker->as_node != NULL) {
         dcli_free(worker->as_node->notices_of);
+        dcli_node_list_free(&worker->as_node->noticed);
+    }
     dcli_free(worker->risen);
 }
 
@@ -209,9 +229,8 @@ dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
     dcl_status status = first ? keep(worker, message) : DCL_OK;
     if (status == DCL_OK && first)
         status = prove(worker, worker->as_host->last_said->packed, worker->as_host->last_said->bytes, &whole, numbers);
-    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (is_child(worker, node))
-            status = send_word(worker, node, message, &whole);
+    for (int node = next_child(worker, -1); node >= 0 && status == DCL_OK; node = next_child(worker, node))
+        status = send_word(worker, node, message, &whole);
     *proof_of(message) = (dcli_msg_proof){0};
     return status;
 }
@@ -261,12 +280,16 @@ static int top_of(const dcli_worker *worker, int node)
 /* Host: record that all nodes of a child's subtree have reached at least these watermarks. */
 static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_risen *risen)
 {
+    int fanout = worker->terms.fanout, first = child, last = child;
     dcl_status status = DCL_OK;
-    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++) {
-        if (worker->gone[node])
-            continue;
-        if (top_of(worker, node) == child)
-            status = dcli_node_marks(worker->node, node, risen->done, risen->ready);
+    while (first <= last && status == DCL_OK) { /* a level of the subtree: numbers in a row */
+        for (int node = first; node <= last && status == DCL_OK; node++)
+            if (!worker->gone[node] && top_of(worker, node) == child)
+                status = dcli_node_marks(worker->node, node, risen->done, risen->ready);
+        if (!dcli_tree_is(worker) || first >= worker->terms.tree_nodes / fanout)
+            break;
+        first = fanout * (first + 1);
+        last = dcli_min(fanout * (last + 2), worker->terms.tree_nodes) - 1;
     }
     return status;
 }
@@ -291,9 +314,8 @@ static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_rise
     if (status != DCL_OK)
         return status;
     int64_t complete = INT64_MAX;
-    for (int node = 0; node < worker->terms.node_count; node++)
-        if (is_child(worker, node))
-            complete = dcli_min(complete, worker->risen[node].ready);
+    for (int node = next_child(worker, -1); node >= 0; node = next_child(worker, node))
+        complete = dcli_min(complete, worker->risen[node].ready);
     forget_said(worker, complete);
     return DCL_OK;
 }
@@ -316,9 +338,8 @@ static dcl_status take_held(dcli_worker *worker, int child)
 static dcl_status take_all_held(dcli_worker *worker)
 {
     dcl_status status = DCL_OK;
-    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (is_child(worker, node))
-            status = take_held(worker, node);
+    for (int node = next_child(worker, -1); node >= 0 && status == DCL_OK; node = next_child(worker, node))
+        status = take_held(worker, node);
     return status;
 }
 
@@ -365,6 +386,13 @@ static dcl_status check_risen(const dcli_worker *worker, int from, const dcli_ms
                            from, worker->terms.node_count - 1);
 }
 
+/* Node: record how many FAILED and REPORT a node has sent to the host. */
+static dcl_status note_notices(dcli_as_node *own, int node, int64_t count)
+{
+    own->notices_of[node] = count;
+    return count > 0 ? dcli_node_list_add(&own->noticed, node) : DCL_OK;
+}
+
 dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_risen *risen)
 {
     dcl_status status = check_risen(worker, from, risen);
@@ -377,10 +405,10 @@ dcl_status dcli_tree_take_risen(dcli_worker *worker, int from, const dcli_msg_ri
         return status == DCL_OK ? take_held(worker, from) : status;
     }
     worker->risen[from] = (dcli_risen){risen->done, risen->ready};
-    for (int n = 0; n < risen->notice_count && is_child(worker, from); n += 2)
+    for (int n = 0; n < risen->notice_count && is_child(worker, from) && status == DCL_OK; n += 2)
         if (risen->notice[n] < worker->terms.tree_nodes)
-            worker->as_node->notices_of[risen->notice[n]] = risen->notice[n + 1];
-    return DCL_OK;
+            status = note_notices(worker->as_node, (int)risen->notice[n], risen->notice[n + 1]);
+    return status;
 }
 
 dcl_status dcli_tree_rise(dcli_worker *worker)
@@ -392,14 +420,15 @@ dcl_status dcli_tree_rise(dcli_worker *worker)
     int64_t pairs[2 * DCLI_MOST_NODES], notices = 0;
     dcli_msg_risen least = {.notice = pairs};
     dcli_node_watermarks(worker->node, &least.done, &least.ready);
-    own->notices_of[worker->terms.self] = own->notices;
-    for (int node = 0; node < worker->terms.node_count; node++) {
-        if (is_child(worker, node)) {
-            least.done = dcli_min(least.done, worker->risen[node].done);
-            least.ready = dcli_min(least.ready, worker->risen[node].ready);
-        }
-        if (own->notices_of[node] == 0)
-            continue;
+    status = note_notices(own, worker->terms.self, own->notices);
+    if (status != DCL_OK)
+        return status;
+    for (int node = next_child(worker, -1); node >= 0; node = next_child(worker, node)) {
+        least.done = dcli_min(least.done, worker->risen[node].done);
+        least.ready = dcli_min(least.ready, worker->risen[node].ready);
+    }
+    for (int64_t n = 0; n < own->noticed.count; n++) {
+        int node = own->noticed.node[n];
         assert(least.notice_count < 2 * DCLI_MOST_NODES); /* all nodes below are in the tree, which has no more */
         pairs[least.notice_count++] = node;
         pairs[least.notice_count++] = own->notices_of[node];
