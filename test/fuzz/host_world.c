@@ -1,8 +1,13 @@
 /* fuzz/host_world.c - what the program does, and what its worker is opened with. */
 #include "fuzz/host_world.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "runtime/trace.h"
+#include "worker/peer.h"
 #include "workqueue/operation.h"
 
 const dcli_log fuzz_silent;
@@ -97,6 +102,14 @@ void fuzz_call_ask(fuzz_world *world, bool counts)
 {
     dcli_message sees = {.kind = DCLI_MSG_SEES, .sees = {.number = 1, .path = "/a", .token = "x"}},
                  count = {.kind = DCLI_MSG_COUNT, .count.number = 1};
+    struct dcli_question *question = &world->host->as_host->question; /* as if a thread waited for the answers */
+    pthread_mutex_lock(&question->lock);
+    question->asking = true;
+    question->number = 1;
+    memset(question->answered, 0, (size_t)world->session.nodes * sizeof *question->answered);
+    pthread_mutex_unlock(&question->lock);
+    for (int n = 0; n < world->session.nodes && world->cluster.trace != NULL; n++)
+        world->cluster.trace->peer[n].told = false;
     dcli_host_message(world->host, DCL_ALL_NODES, counts ? &count : &sees, -1);
 }
 
@@ -145,6 +158,35 @@ void fuzz_open_worker_pool(fuzz_world *world, int nodes, bool is_local)
     pthread_cond_init(&worker_pool->changed, NULL);
 }
 
+/* Nodes say what they have recorded in answer to any question. */
+static void open_trace(dcl_cluster *cluster)
+{
+    int peers = FUZZ_MOST_NODES + 1;
+    cluster->config.trace_bytes = 4096;
+    cluster->trace = dcli_calloc(1, sizeof *cluster->trace + (size_t)peers * sizeof(dcli_traced_peer));
+    if (cluster->trace == NULL)
+        return;
+    cluster->trace->peer_count = peers;
+    cluster->trace->opened_ns = dcli_monotonic_ns();
+    pthread_mutex_init(&cluster->trace->lock, NULL);
+}
+
+/* Write the events, as when the cluster is closed. */
+static void close_trace(dcl_cluster *cluster)
+{
+    dcli_trace_source source[FUZZ_MOST_NODES + 1];
+    FILE *file = fopen("/dev/null", "w");
+    for (int n = 0; n <= FUZZ_MOST_NODES && cluster->trace != NULL; n++) {
+        source[n] = (dcli_trace_source){.device = "device", .peer = &cluster->trace->peer[n]};
+        dcli_traced_missing(source[n].peer, false, source[n].missing);
+    }
+    if (file != NULL && cluster->trace != NULL)
+        dcli_trace_write(file, FUZZ_MOST_NODES + 1, source, cluster->host, cluster->trace->opened_ns);
+    if (file != NULL)
+        fclose(file);
+    dcli_cluster_trace_free(cluster);
+}
+
 void fuzz_open_cluster(fuzz_world *world, int nodes)
 {
     static dcli_node_ways ways[FUZZ_MOST_NODES];
@@ -171,11 +213,13 @@ void fuzz_open_cluster(fuzz_world *world, int nodes)
         done[n] = ready[n] = INT64_MAX;
     pthread_mutex_init(&cluster->lock, NULL);
     pthread_cond_init(&cluster->changed, NULL);
+    open_trace(cluster);
     dcli_cluster_hooks(cluster);
 }
 
 void fuzz_close_world(fuzz_world *world)
 {
+    close_trace(&world->cluster);
     dcli_outcomes_free(&world->cluster.causes);
     dcli_outcomes_free(&world->cluster.outcomes);
     pthread_mutex_destroy(&world->cluster.lock);

@@ -39,6 +39,7 @@ dcl_status fuzz_say_setup(fuzz_others *others, bool twisted, dcli_incoming *inco
                                       .kernel_ms = 1000,
                                       .plan_ms = 1000,
                                       .fanout = 1 + (bits & 1),
+                                      .trace_bytes = (bits & 8) != 0 ? 4096 : 0,
                                       .tree_nodes = (bits & 2) != 0 ? session->nodes : 0,
                                       .fault = (bits & 0x10) != 0 ? "alloc node=0 count=1" : ""}};
     if (twisted)

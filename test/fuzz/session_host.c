@@ -3,6 +3,8 @@
 #include "fuzz/session.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/trace.h"
 #include "fuzz/expected.h"
 #include "fuzz/host_world.h"
 #include "worker/peer.h"
@@ -68,6 +70,38 @@ static void tell_failed(fuzz_world *world, int from, dcli_message *message)
                                         .storage_count = count,
                                         .storage = storages,
                                         .sentence = "it failed"};
+}
+
+static void tell_traced(fuzz_world *world, dcli_message *message)
+{
+    static dcli_msg_event events[4];
+    static dcli_msg_name names[2] = {{"A(i) = 1;"}, {"B(i) = \"\xff\";"}};
+    fuzz_input *input = &world->session.input;
+    int64_t now = dcli_monotonic_ns();
+    int bits = fuzz_byte(input), count = fuzz_below(input, 5);
+    for (int e = 0; e < count; e++) {
+        int more = fuzz_byte(input);
+        events[e] = (dcli_msg_event){.begin_ns = now - more * (int64_t)1000,
+                                     .duration_ns = fuzz_byte(input) * (int64_t)500,
+                                     .kind = 1 + more % (DCLI_TRACE_KINDS - 1),
+                                     .operation = more / 4,
+                                     .part = more % 3 - 1,
+                                     .peer = more % (world->session.nodes + 1),
+                                     .name = more % 4,
+                                     .clock = more % DCLI_TRACE_CLOCKS};
+    }
+    message->kind = DCLI_MSG_TRACED;
+    message->traced = (dcli_msg_traced){.number = fuzz_below(input, 3),
+                                        .part = (bits & 3) - 1,
+                                        .asked_ns = (bits & 4) != 0 ? 0 : now,
+                                        .now_ns = now,
+                                        .clock_id = (bits & 8) != 0 ? dcli_trace_clock_id() : 1,
+                                        .kept = (bits & 16) != 0 ? count : 100,
+                                        .dropped = bits >> 5,
+                                        .event_count = count,
+                                        .event = events,
+                                        .name_count = (bits & 3) == 1 ? 2 : 0,
+                                        .name = names};
 }
 
 enum event {
@@ -176,6 +210,10 @@ static bool make_message(fuzz_world *world, enum event event, int *sender, dcli_
         message->built = (dcli_msg_built){.kernel = fuzz_below(input, FUZZ_KERNELS), .status = fuzz_below(input, 3)};
         break;
     case SEEN:
+        if (fuzz_flag(input)) {
+            tell_traced(world, message);
+            break;
+        }
         message->seen = (dcli_msg_seen){.number = fuzz_below(input, 2), .yes = true};
         break;
     default:
