@@ -75,6 +75,8 @@ typedef struct dcl_config {
                           are not. NULL: nothing is recorded */
     size_t trace_bytes; /**< DCL_TRACE_BYTES: memory per node for the recorded events; when it is full, the oldest ones
                            are dropped and counted */
+    bool pin; /**< DCL_PIN: each process of "local:N" runs on one processor of this program's, taken in turn; for
+                           measuring, and for nodes that must not disturb each other */
 } dcl_config;
 
 /** @param config_bytes  sizeof(dcl_config) in the program; becomes struct_size. */

@@ -78,6 +78,7 @@ static const struct row rows[] = {
      "file for a record of what every node did and when, in the format of Chrome and Perfetto; `dcl trace` reads it"},
     {"TRACE_BYTES", SIZE, FIELD(trace_bytes), "16M", NULL, 4096, (size_t)1 << 30,
      "memory per node for that record; when it is full, the oldest events are dropped"},
+    {"PIN", SWITCH, FIELD(pin), "0", NULL, 0, 0, "1: each process of local:N runs on one processor, taken in turn"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,21 @@ static bool may_read_gpus(const dcli_worker_pool *pool)
     return pool->capacity > 1 && (dcli_ways_allowed(pool->terms.config->transfer, true) & DCLI_CAN_READ_GPUS) != 0;
 }
 
+/* Restrict this thread, and with it what it starts, to one of its processors. @param before_out  its processors before.
+ * @return false: not known, and nothing is changed. */
+static bool pin(int number, cpu_set_t *before_out)
+{
+    if (sched_getaffinity(0, sizeof *before_out, before_out) != 0)
+        return false;
+    int left = number % CPU_COUNT(before_out), processor = 0;
+    while (!CPU_ISSET(processor, before_out) || left-- > 0)
+        processor++;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
 static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
 {
     dcli_process process;
@@ -154,8 +170,12 @@ static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
     char *text = dcli_text_take(&terms);
     if (text == NULL)
         status = DCL_ERR_NOMEM;
+    cpu_set_t processors;
+    bool pinned = pool->terms.config->pin && pin(node, &processors);
     if (status == DCL_OK)
         status = dcli_process_start(pool->program, text, NULL, output, count, descriptors, &process);
+    if (pinned)
+        sched_setaffinity(0, sizeof processors, &processors);
     dcli_free(text);
     if (output >= 0)
         close(output);

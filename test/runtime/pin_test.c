@@ -1,0 +1,70 @@
+/* test/runtime/pin_test.c - DCL_PIN: worker processes of this host that run on one processor each. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/nodes.h"
+
+TestSuite(pin, .timeout = TEST_SECONDS);
+
+#ifdef TEST_DCL
+static int parent_of(int pid)
+{
+    char path[64];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    if (file != NULL && fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1)
+        parent = 0;
+    if (file != NULL)
+        fclose(file);
+    return parent;
+}
+
+/* The processors of this process's children together. @param most_out  most processors of one of them. @return number of
+ * children. */
+static int look_at_children(cpu_set_t *all_out, int *most_out)
+{
+    int children = 0;
+    CPU_ZERO(all_out);
+    *most_out = 0;
+    DIR *processes = opendir("/proc");
+    cr_assert_not_null(processes);
+    for (const struct dirent *entry; (entry = readdir(processes)) != NULL;) {
+        cpu_set_t one;
+        int pid = atoi(entry->d_name);
+        if (pid <= 0 || parent_of(pid) != (int)getpid() || sched_getaffinity(pid, sizeof one, &one) != 0)
+            continue;
+        children++;
+        *most_out = CPU_COUNT(&one) > *most_out ? CPU_COUNT(&one) : *most_out;
+        CPU_OR(all_out, all_out, &one);
+    }
+    closedir(processes);
+    return children;
+}
+
+Test(pin, processes_share_no_processor)
+{
+    cpu_set_t before, after, used;
+    int most;
+    sched_getaffinity(0, sizeof before, &before);
+    if (CPU_COUNT(&before) < 2)
+        cr_skip("this host has one processor");
+    for (int pinned = 0; pinned < 2; pinned++) {
+        dcl_config config = test_config(2);
+        config.workers = "local:2";
+        config.program = TEST_DCL;
+        config.pin = pinned != 0;
+        dcl_cluster *cluster = test_open(&config);
+        cr_expect_eq(look_at_children(&used, &most), 2);
+        cr_expect_eq(most, pinned ? 1 : CPU_COUNT(&before));
+        cr_expect_eq(CPU_COUNT(&used), pinned ? 2 : CPU_COUNT(&before));
+        sched_getaffinity(0, sizeof after, &after);
+        cr_expect(CPU_EQUAL(&before, &after), "the program itself is not pinned");
+        TEST_OK(dcl_close(cluster));
+    }
+}
+#endif
