@@ -138,18 +138,21 @@ static void log_nodes(dcl_cluster *cluster)
     }
 }
 
-/* Check DCL_FAULT: "alloc node=N count=N" is the only fault. */
+/* Check DCL_FAULT. */
 static dcl_status check_fault(const char *fault)
 {
     int node;
     long long count;
     char rest;
-    if (fault == NULL ||
-        (sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 && node >= 0 && count > 0))
+    if (fault == NULL)
+        return DCL_OK;
+    bool known = sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 ||
+                 sscanf(fault, "slow node=%d times=%lld%c", &node, &count, &rest) == 2;
+    if (known && node >= 0 && count > 0)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID,
-                     "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", N from 0 and from 1; unset it "
-                     "unless you test failures",
+                     "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\" or \"slow node=N times=N\", N from 0 and "
+                     "from 1; unset it unless you test failures",
                      fault);
 }
 

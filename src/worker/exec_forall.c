@@ -311,6 +311,16 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
     return status;
 }
 
+/* How many times a batch is launched: once, unless a test makes this node slow. A body that reads what it writes cannot be
+ * repeated. */
+static int64_t times_to_launch(const dcli_as_node *own, const dcli_body *body)
+{
+    for (int a = 0; a < body->access_count && own->slow_times > 0; a++)
+        if (body->access[a].read && body->access[a].written)
+            return 1;
+    return dcli_max(own->slow_times, 1);
+}
+
 static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
 {
     dcli_as_node *own = worker->as_node;
@@ -319,8 +329,10 @@ static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared,
     dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 6];
     dcl_status status = DCL_OK;
     bool in_place = dcli_device_in_place(own->device);
+    int64_t launches = prepared->lowered.launch_count, all = launches * times_to_launch(own, entry->operation.body);
     dcli_device_measure(own->device, running->elements > 0);
-    for (int64_t l = 0; l < prepared->lowered.launch_count && status == DCL_OK; l++) {
+    for (int64_t n = 0; n < all && status == DCL_OK; n++) {
+        int64_t l = n % launches;
         const dcli_launch *launch = &prepared->lowered.launch[l];
         int count;
         status = set_arguments(worker, &running->job, launch, running->arena, scalars, arguments, &count);
@@ -500,7 +512,7 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
-    bool joins = prepared != NULL && dcli_series_joins(worker, &running, prepared);
+    bool joins = prepared != NULL && own->slow_times == 0 && dcli_series_joins(worker, &running, prepared);
     bool timed =
         prepared != NULL && prepared->elements > 0 && !own->measuring && dcli_cost_due(&entry->kernel->cost, joins);
     if (joins && !timed && dcli_series_add(worker, &running, prepared)) {

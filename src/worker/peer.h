@@ -219,6 +219,8 @@ typedef struct dcli_as_node {
                                 lost node may still read them */
     int64_t kept_back_count, kept_back_capacity;
     int64_t allocations, fault_at; /* for tests: allocations so far, and number of the one that fails; 0: none */
+    int64_t slow_times; /* for tests: how many times this node launches each batch, as a slower device would need that
+                           time; 0: once */
     dcli_received *waiting; /* [waiting_count] descriptors that wait until all their members are known, in order */
     int64_t waiting_count, waiting_capacity, waiting_bytes;
     dcli_msg_marks host_marks; /* watermarks to be sent to the host next */

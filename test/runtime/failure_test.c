@@ -322,3 +322,27 @@ Test(failure_on_device, of_a_save_leaves_nothing_behind)
     cr_expect_eq(dcl_close(cluster), DCL_ERR_FILE);
     test_remove_folder();
 }
+
+/* ---- a slow node --------------------------------------------------------------------------------------------------- */
+
+/* For measurements: a node does everything several times, where that changes nothing. */
+Test(failure_on_device, of_speed_repeats_what_can_be_repeated)
+{
+    dcl_config config = test_config(2);
+    test_fault("slow node=1 times=3");
+    dcl_cluster *cluster = test_open(&config);
+    dcl_map *map = dcl_map_parse(cluster, "block");
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, N), map);
+    test_count_up(A, 0, 1);
+    TEST_OK(dcl_wait(cluster));
+    int64_t before = test_counters(cluster, 0).launches, slow = test_counters(cluster, 1).launches;
+    TEST_OK(dcl_forall(cluster, "A(i) = 2 * i;", DCL_OUT(A)));
+    TEST_OK(dcl_forall(cluster, "A(i) = A(i) + 1;", DCL_INOUT(A)));
+    TEST_OK(dcl_wait(cluster));
+    cr_expect_eq(test_counters(cluster, 0).launches - before, 2);
+    cr_expect_eq(test_counters(cluster, 1).launches - slow, 3 + 1, "a body that reads what it writes runs once");
+    expect_ints(A, 1, 2);
+    dcl_release(A);
+    dcl_release(map);
+    TEST_OK(dcl_close(cluster));
+}
