@@ -42,7 +42,7 @@ static void keep_nothing(dcli_operation *operation)
 static void compare_program(uint64_t seed)
 {
     test_random random = seed;
-    dcli_node_ways ways[MOST_NODES] = {{0}};
+    dcli_node_ways ways[MOST_NODES + 1] = {{0}}; /* pairs with the host are made here, too */
     int nodes = (int)test_between(&random, 2, MOST_NODES);
     sim_program *program = sim_program_make(&random, nodes, 0, STEPS);
     bool mixed = test_between(&random, 0, 1) == 0, some = test_between(&random, 0, 1) == 0;
