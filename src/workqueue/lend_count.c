@@ -1,0 +1,32 @@
+/* workqueue/lend_count.c - the cost rule of lending. */
+#include "workqueue/lend_count.h"
+
+#include "base/check.h"
+
+static double scale_of(const dcli_lend_case *c) { return c->thief_times > 0 ? c->thief_times : 1; }
+
+/* The most batches whose results are back while the victim runs the others: the greatest n with
+ * fixed + n * each <= queued + (waiting - n) * victim. */
+static double most_that_pay(const dcli_lend_case *c)
+{
+    double victim_ns = c->victim_ns > 0 ? c->victim_ns : c->thief_ns / scale_of(c);
+    double thief_ns = c->thief_ns > 0 ? c->thief_ns : victim_ns * scale_of(c);
+    double each_ns = thief_ns + ((double)c->input_bytes + (double)c->result_bytes) * c->ns_per_byte;
+    double fixed_ns = 2 * c->message_ns + (double)c->thief_busy_ns; /* the loan, and its result */
+    double rest_ns = (double)c->queued_ns + (double)c->waiting * victim_ns;
+    if (victim_ns <= 0)
+        return 0;
+    double pays = (rest_ns - fixed_ns) / (each_ns + victim_ns), half = rest_ns / 2 / victim_ns;
+    return pays < half ? pays : half;
+}
+
+int64_t dcli_lend_count(const dcli_lend_case *c)
+{
+    int64_t most = dcli_min(c->offered, c->waiting);
+    if (c->policy == DCLI_LEND_NEVER || most < 1)
+        return 0;
+    if (c->policy == DCLI_LEND_ALWAYS)
+        return dcli_min(most, dcli_max(1, c->waiting / 2));
+    double pays = most_that_pay(c);
+    return pays < 1 ? 0 : pays < (double)most ? (int64_t)pays : most;
+}

@@ -1,0 +1,41 @@
+/* workqueue/lend_count.h - the cost rule of lending: how many batches a victim lends to a node that asks. A pure function
+ * of measured times. */
+#ifndef DCLI_WORKQUEUE_LEND_COUNT_H
+#define DCLI_WORKQUEUE_LEND_COUNT_H
+
+#include <stdint.h>
+
+/** When batches are lent. */
+typedef enum dcli_lend_policy {
+    DCLI_LEND_NEVER,
+    DCLI_LEND_PAYS,  /* if their results are expected back before the victim would have run the other batches */
+    DCLI_LEND_ALWAYS /* if there are any, whatever that costs: for tests */
+} dcli_lend_policy;
+
+/** What the rule compares. Times are ns, sizes bytes; a value that is not known is 0. */
+typedef struct dcli_lend_case {
+    dcli_lend_policy policy;
+    int64_t offered;       /* batches that can be lent: dcli_offer.end - dcli_offer.first */
+    int64_t waiting;       /* batches that the victim has not started, including those: dcli_offer.waiting */
+    int64_t queued_ns;     /* what the victim's device still has to do for the batches that it has started */
+    double victim_ns;      /* median time of a batch on the victim's device */
+    double thief_ns;       /* the same on the thief's device; unknown: thief_times times that of the victim */
+    double thief_times;    /* how many times as long the thief's device takes for the same work; unknown: 1 */
+    int64_t input_bytes;   /* inputs that are sent, per batch */
+    int64_t result_bytes;  /* results that are sent, per batch */
+    double ns_per_byte;    /* of a message between the two; 0 also if sending bytes costs nothing */
+    double message_ns;     /* time of a message without data between the two */
+    int64_t thief_busy_ns; /* what the thief has to do before it can begin */
+} dcli_lend_case;
+
+/** Find how many of the offered batches to lend.
+ *
+ *  With DCLI_LEND_PAYS, the most whose results are back before the victim has run all other waiting batches: sending
+ *  their inputs, computing and returning their results, one after the other, takes at most as long. In addition, the
+ *  batches lent are at most half of the victim's remaining work, by time. None is lent as long as no time of the batch is
+ *  known: after two batches, the victim has measured its own (worker/cost.h).
+ *  With DCLI_LEND_ALWAYS, half of the waiting batches, at least one.
+ *  @return 0 .. offered */
+int64_t dcli_lend_count(const dcli_lend_case *c);
+
+#endif
