@@ -14,6 +14,7 @@
 #include "worker/series.h"
 #include "worker/shown.h"
 #include "worker/trace.h"
+#include "worker/window.h"
 
 /* ---- storage ------------------------------------------------------------------------------------------------------ */
 
@@ -281,10 +282,12 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
             note_cost(worker, running);
         dcli_series_give(own, running->steps);
         own->running_first++;
-        status = dcli_node_batch_done(worker->node, running->operation, running->batch, ended);
+        for (int64_t n = 0; n <= running->more && status == DCL_OK; n++)
+            status = dcli_node_batch_done(worker->node, running->operation, running->batch + n, ended);
     }
     if (own->running_first > first) {
         own->asked_since_ns = 0;
+        dcli_window_moved(worker, true);
         dcli_exec_watch(worker);
     }
     if (own->running_first == own->running_count)

@@ -17,6 +17,7 @@
 #include "worker/scalar.h"
 #include "worker/series.h"
 #include "worker/trace.h"
+#include "worker/window.h"
 #include <assert.h>
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
@@ -360,9 +361,10 @@ static bool may_report(const dcli_body *body, const dcli_lowered *lowered)
     return false;
 }
 
-static void give_back_cut(dcli_worker *worker, dcli_cached_plan *cached, const dcli_body *body, dcli_prepared *prepared)
+static void give_back_cut(dcli_worker *worker, dcli_cached_plan *cached, const dcli_body *body, bool stale,
+                          dcli_prepared *prepared)
 {
-    int cuts = prepared->cuts + 1;
+    int cuts = prepared->cuts + stale;
     dcli_plans_add(&worker->catalog.plans, cached, -dcli_lowered_bytes(&prepared->lowered, body));
     dcli_prepared_clear(prepared);
     prepared->cuts = cuts;
@@ -373,13 +375,32 @@ static bool is_in_use(const dcli_worker *worker, const dcli_cached_plan *cached,
 {
     const dcli_as_node *own = worker->as_node;
     for (int64_t r = own->running_first; r < own->running_count; r++)
-        if (own->running[r].job.batch == &cached->plan->batch[batch])
+        if (own->running[r].job.plan == cached->plan && own->running[r].batch == batch)
             return true;
     return false;
 }
 
-/* Get the prepared tables of a batch. *prepared_out NULL: they must be made anew, but a running batch still uses the
- * old ones. */
+/* Whether what is prepared for a launch that begins with a batch can be used now: it has no more batches than can start,
+ * and about as many as wanted, unless it cannot be replaced now. */
+static bool suits(const dcli_prepared *prepared, int64_t wanted, int64_t possible, bool in_use)
+{
+    return prepared->count <= possible && (in_use || (2 * prepared->count >= wanted && prepared->count <= 2 * wanted));
+}
+
+/* Let a batch be launched together with those that follow it: their works follow each other in the plan, too. */
+static void join(const dcli_plan *plan, int64_t batch, int64_t count, dcli_prepared *prepared)
+{
+    prepared->first = batch;
+    prepared->count = count;
+    prepared->joined = plan->batch[batch];
+    for (int64_t n = 1; n < count; n++) {
+        prepared->joined.tile_count += plan->batch[batch + n].tile_count;
+        prepared->joined.work_count += plan->batch[batch + n].work_count;
+    }
+}
+
+/* Get the prepared tables of a batch, and of those that are launched with it. *prepared_out NULL: they must be made
+ * anew, but a running batch still uses the old ones. */
 static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
 {
     dcli_cached_plan *cached = dcli_entry_plan(entry, worker->terms.self);
@@ -390,17 +411,23 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
         dcli_plans_add(&worker->catalog.plans, cached, cached->plan->batch_count * (int64_t)sizeof *cached->prepared);
     }
     *prepared_out = &cached->prepared[batch];
-    if ((*prepared_out)->ready && !dcli_exec_cut_is_stale(worker, entry->kernel, *prepared_out))
+    bool ready = (*prepared_out)->ready, in_use = ready && is_in_use(worker, cached, batch);
+    bool stale = ready && dcli_exec_cut_is_stale(worker, entry->kernel, *prepared_out);
+    int64_t possible = 1, wanted = dcli_window_share(worker, entry, batch, &possible);
+    bool other = ready && !suits(*prepared_out, wanted, possible, in_use);
+    if (ready && !stale && !other)
         return DCL_OK;
-    if ((*prepared_out)->ready && is_in_use(worker, cached, batch)) {
+    if (in_use) {
         *prepared_out = NULL;
         return DCL_OK;
     }
-    if ((*prepared_out)->ready)
-        give_back_cut(worker, cached, entry->kernel->body, *prepared_out);
+    if (ready)
+        give_back_cut(worker, cached, entry->kernel->body, stale, *prepared_out);
+    join(cached->plan, batch, wanted, *prepared_out);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
     int64_t began_ns = dcli_trace_begin(worker);
-    dcl_status status = dcli_exec_prepare(worker, entry, cached->plan, &cached->plan->batch[batch], *prepared_out);
+    const dcli_batch *joined = wanted > 1 ? &(*prepared_out)->joined : &cached->plan->batch[batch];
+    dcl_status status = dcli_exec_prepare(worker, entry, cached->plan, joined, *prepared_out);
     dcli_trace_end(worker, DCLI_TRACE_PLAN, began_ns, entry, batch, DCLI_TRACE_NOBODY, 0);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
     if (status == DCL_OK)
@@ -486,14 +513,19 @@ static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli
     return status;
 }
 
-/* A batch counts as running. If it reads nothing of peers, they need not wait for its end. */
+/* A batch, and those that are launched with it, count as running. If it reads nothing of peers, they need not wait for
+ * its end. */
 static dcl_status note_started(dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared,
                                dcli_start *start_out)
 {
+    dcl_status status = DCL_OK;
     *start_out = DCLI_START_RUNS;
+    dcli_node_run_more(worker->node, running->operation, running->batch, running->more);
+    dcli_window_moved(worker, worker->as_node->running_count - worker->as_node->running_first == 1);
     if (running->status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
-        return dcli_node_batch_read(worker->node, running->operation, running->batch);
-    return DCL_OK;
+        for (int64_t n = 0; n <= running->more && status == DCL_OK; n++)
+            status = dcli_node_batch_read(worker->node, running->operation, running->batch + n);
+    return status;
 }
 
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
@@ -512,6 +544,12 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
+    if (prepared != NULL && prepared->count > 1) {
+        running.job.batch = &prepared->joined;
+        running.more = prepared->count - 1;
+    }
+    if (prepared != NULL && dcli_window_lends(worker))
+        running.expected_ns = (int64_t)dcli_exec_elements_ns(worker, entry->kernel, prepared->elements);
     bool joins = prepared != NULL && own->slow_times == 0 && dcli_series_joins(worker, &running, prepared);
     bool timed =
         prepared != NULL && prepared->elements > 0 && !own->measuring && dcli_cost_due(&entry->kernel->cost, joins);

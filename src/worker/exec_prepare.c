@@ -129,7 +129,7 @@ dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const
     traits.element_ns = dcli_cost_ns(&entry->kernel->cost);
     dcl_status status = dcli_lower(&entry->operation, plan, batch, &traits, &prepared->lowered);
     if (status == DCL_OK)
-        dcli_log_lowered(worker, &entry->operation, batch - plan->batch, &prepared->lowered);
+        dcli_log_lowered(worker, &entry->operation, prepared->first, &prepared->lowered);
     if (status == DCL_OK)
         note_size(&traits, entry->operation.body, plan, batch, prepared);
     if (status == DCL_OK)

@@ -61,6 +61,7 @@ typedef struct dcli_job {
 typedef struct dcli_running {
     dcli_job job;
     int64_t operation, batch;
+    int64_t more;                /* number of the batches after `batch` that are launched with it */
     int64_t kernel;              /* number of the body */
     uint64_t ticket;             /* ticket of its last command: it has ended when that has. DCLI_NOT_LAUNCHED: it waits
                                     in a series */
@@ -73,6 +74,7 @@ typedef struct dcli_running {
     bool passes_to_parts;        /* some of these outputs go to own parts, which nothing may access until then */
     int64_t elements, units;     /* if it is timed: its elements, and the compute units that it used; 0: it is not
                                     timed */
+    int64_t expected_ns;         /* predicted time on the device; 0: it is not known, or the session does not lend */
     struct dcli_steps *steps;    /* last batch of a series: the table of its steps; else NULL */
     dcli_traced_batch *traced;   /* NULL: the node is not traced */
 } dcli_running;
@@ -204,8 +206,10 @@ typedef struct dcli_as_node {
     int64_t running_first, running_count, running_capacity;
     dcli_memory *report[DCLI_MOST_REPORTS]; /* [report_count] memory for reports that contains zeros */
     int report_count;
-    int64_t passing;            /* number of running batches that still have to copy to own parts */
-    bool measuring;             /* a running batch is timed */
+    bool window_full;       /* enough batches that could be lent are in the device's queue: window.h */
+    int64_t front_since_ns; /* when the first of the running batches became the first, if the session lends; else 0 */
+    int64_t passing;        /* number of running batches that still have to copy to own parts */
+    bool measuring;         /* a running batch is timed */
     struct dcli_series *series; /* series.h; NULL: this device runs none */
     dcli_moving *moving;        /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;

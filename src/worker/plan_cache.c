@@ -34,7 +34,7 @@ uint64_t dcli_plan_hash(const dcli_plan_wanted *wanted)
     const dcli_operation *operation = wanted->operation;
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)wanted->node);
     hash = dcli_hash_word(hash, 2 * (uint64_t)operation->node + wanted->streams);
-    hash = dcli_hash_word(hash, (uint64_t)wanted->with);
+    hash = dcli_hash_word(hash, (uint64_t)wanted->with + (uint64_t)wanted->fine_elements);
     hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
@@ -75,8 +75,9 @@ bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *want
     const dcl_box *a = &shared->box, *b = &operation->box;
     size_t bytes = (size_t)a->rank * sizeof(int64_t);
     if (shared->hash != wanted->hash || shared->node != wanted->node || shared->with != wanted->with ||
-        shared->streams != wanted->streams || shared->kind != operation->kind || shared->target != operation->node ||
-        shared->body != operation->body || shared->operand_count != operation->operand_count || a->rank != b->rank ||
+        shared->streams != wanted->streams || shared->fine_elements != wanted->fine_elements ||
+        shared->kind != operation->kind || shared->target != operation->node || shared->body != operation->body ||
+        shared->operand_count != operation->operand_count || a->rank != b->rank ||
         !equal_states(&shared->state, wanted->state))
         return false;
     for (int k = 0; k < operation->operand_count; k++)
@@ -107,6 +108,7 @@ static dcli_shared_plan *make_record(const dcli_plan_wanted *wanted)
                                  .node = wanted->node,
                                  .with = wanted->with,
                                  .streams = wanted->streams,
+                                 .fine_elements = wanted->fine_elements,
                                  .kind = operation->kind,
                                  .target = operation->node,
                                  .body = operation->body,

@@ -18,6 +18,7 @@ typedef struct dcli_plan_wanted {
     int node;                          /* the planned node */
     int with;                          /* dcli_plan_terms.with, if the plan is of a pair; -1: it is not */
     bool streams;                      /* dcli_plan_terms.streams, with which the plan was made */
+    int64_t fine_elements;             /* dcli_plan_terms.fine_elements */
     uint64_t hash;                     /* hash of all this: dcli_plan_hash() */
 } dcli_plan_wanted;
 
@@ -39,6 +40,7 @@ typedef struct dcli_shared_plan {
     int64_t bytes; /* bytes of memory, including this record */
     int node, with;
     bool streams;
+    int64_t fine_elements;
     dcli_op_kind kind;
     int target; /* MOVE: dcli_operation.node, to which the elements move */
     const dcli_body *body;

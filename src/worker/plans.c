@@ -171,7 +171,8 @@ static dcl_status describe(dcli_plans *plans, const dcli_operation *operation, c
                                      .state = &plans->asked,
                                      .node = node,
                                      .with = streams && alone ? plans->self : -1,
-                                     .streams = streams};
+                                     .streams = streams,
+                                     .fine_elements = plans->terms.fine_elements};
     dcl_status status = dcli_directory_describe(plans->terms.directory, node, operation, &plans->asked);
     wanted_out->hash = dcli_plan_hash(wanted_out);
     return status;

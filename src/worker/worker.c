@@ -135,7 +135,8 @@ static int idle_time(dcli_worker *worker)
         return 0;
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
      * ended. Waking for each batch would cost more than small kernels. */
-    uint64_t ticket = dcli_node_is_awaited(worker->node) ? oldest_ticket(own) : dcli_device_launched(own->device);
+    bool for_oldest = own->window_full || dcli_node_is_awaited(worker->node);
+    uint64_t ticket = for_oldest ? oldest_ticket(own) : dcli_device_launched(own->device);
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 

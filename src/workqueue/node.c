@@ -336,7 +336,7 @@ static void advance_cursor(dcli_node *node)
 static bool next_batch(dcli_node *node, dcli_action *action)
 {
     struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->cursor);
-    if (op == NULL || op->waiting == 0 || !may_start(node, op))
+    if (op == NULL || op->waiting == 0 || (node->paused && op->own->fine) || !may_start(node, op))
         return false;
     int64_t b = op->next;
     if (queue_made(node, op, b) != DCL_OK)
@@ -432,6 +432,29 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out)
 }
 
 void dcli_node_hold(dcli_node *node, bool hold) { node->held = hold; }
+
+void dcli_node_pause(dcli_node *node, bool pause) { node->paused = pause; }
+
+int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    if (op == NULL || !op->own->fine || op->number != node->cursor || op->next != batch + 1 || op->waiting == 0 ||
+        op->skip != DCL_OK || dcli_op_inputs(node, op) != DCL_OK || !may_start(node, op))
+        return 0;
+    int64_t count = 0, end = op->own->batch_count;
+    while (count < most && op->next + count < end && op->batch[op->next + count] == DCLI_BATCH_WAITS)
+        count++; /* none of them has chunks or reads parts of peers, so they wait for the same as the next one */
+    return count;
+}
+
+void dcli_node_run_more(dcli_node *node, int64_t operation, int64_t batch, int64_t count)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    for (int64_t n = 1; n <= count; n++) {
+        assert(op->next == batch + n);
+        dcli_leave_waiting(op, batch + n, DCLI_BATCH_RUNS);
+    }
+}
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 

@@ -14,6 +14,13 @@
 /** The usual dcli_plan_terms.early_bytes, 64 KB: copying so much takes less time than a message between two nodes. */
 #define DCLI_EARLY_BYTES (INT64_C(64) << 10)
 
+/** The usual dcli_plan_terms.fine_elements of a session that lends: fewer elements of a body without loops are computed in
+ *  less time than a loan takes. */
+#define DCLI_FINE_ELEMENTS (INT64_C(1) << 16)
+
+/** About how many batches an operation gets on a node if it is cut so that some can be lent. */
+enum { DCLI_FINE_BATCHES = 64 };
+
 /** Parameters of planning besides the operation; the same on all nodes of a session, except local_bytes, on which no
  *  exchange depends. Peer number node_count is the host. */
 typedef struct dcli_plan_terms {
@@ -27,6 +34,9 @@ typedef struct dcli_plan_terms {
     int64_t local_bytes;        /* batches that use own parts only are joined up to this many bytes of the first
                                    output, and batch_bytes of stages, and put before the others (half of them, if the
                                    others only read peers' parts in place); 0: neither */
+    int64_t fine_elements;      /* more than 0, the nodes lend batches: a loop body that exchanges nothing is cut into
+                                   some DCLI_FINE_BATCHES batches, which have at least as many elements unless the body
+                                   has loops: plan->fine. 0: it is one batch */
     const dcli_directory *directory; /* the record of replicas before this operation; NULL: there are none */
     bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;                  /* for tests: do not use plan_points.c */
@@ -153,12 +163,14 @@ typedef struct dcli_plan {
     dcli_spot *spot;           /* instead of `item`, if all items are single elements */
     dcli_spot_grid *spot_grid; /* [operand_count] grids of the spots */
     dcli_limits_block *limits;
-    dcli_node_list reads;     /* peers whose parts are read in place */
-    dcli_node_list partners;  /* peers whose plans may name this node: dcli_find_partners(); none with `streams` */
-    bool local;               /* no peer exchanges anything: dcli_operation_is_local() */
-    int64_t live_bytes;       /* most bytes of received chunks that are needed at the same time */
-    int64_t space[8];         /* capacities of the lists above */
-    dcl_counters counters;    /* the planned counters */
+    dcli_node_list reads;    /* peers whose parts are read in place */
+    dcli_node_list partners; /* peers whose plans may name this node: dcli_find_partners(); none with `streams` */
+    bool fine;             /* it has several batches so that some can be lent: dcli_plan_terms.fine_elements. They have
+                                 no stages and no chunks, and can start in any order, also several in one launch */
+    bool local;            /* no peer exchanges anything: dcli_operation_is_local() */
+    int64_t live_bytes;    /* most bytes of received chunks that are needed at the same time */
+    int64_t space[8];      /* capacities of the lists above */
+    dcl_counters counters; /* the planned counters */
     dcli_plan_detail *detail; /* counts for a report; NULL unless dcli_plan_terms.detailed */
     dcl_status status;        /* DCL_OK; DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in
                                  `problem` */

@@ -68,6 +68,7 @@ static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
                                .kept_bytes = INT64_C(1) << sim_pick(sim, 6, 20),
                                .local_bytes = sim_pick(sim, 0, 1) == 0 ? 0 : INT64_C(1) << sim_pick(sim, 4, 14),
                                .early_bytes = sim_pick(sim, 0, 1) * (INT64_C(16) << sim_pick(sim, 0, 12)),
+                               .fine_elements = sim_pick(sim, 0, 1) * sim_pick(sim, 1, 8),
                                .detailed = true};
 }
 

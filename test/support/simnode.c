@@ -340,6 +340,29 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
     }
 }
 
+/* Start some batches together with one that was started, and then perhaps none for a while, so that they can be lent. */
+static void run_more(struct sim *sim, int p, const dcli_action *action)
+{
+    dcli_node *node = sim->node[p].node;
+    int64_t number = action->operation->number, possible = dcli_node_more(node, number, action->index, INT64_MAX);
+    if (action->kind != DCLI_DO_RUN || !sim_plan_of(&sim->data, action->operation, p)->plan->fine)
+        return;
+    int64_t count = possible > 0 ? sim_pick(sim, 0, possible) : 0;
+    dcli_node_run_more(node, number, action->index, count);
+    for (int64_t n = 1; n <= count; n++) {
+        dcli_action more = *action;
+        more.index += n;
+        sim->figures.batches++;
+        sim->figures.joined_batches++;
+        trace_action(sim, p, &more);
+        queue(sim, p, &more);
+    }
+    if (sim_pick(sim, 0, 1) == 0) {
+        dcli_node_pause(node, true);
+        sim_post(&sim->clock, (sim_event){.kind = SIM_RESUME, .from = p, .to = p}, sim_pick(sim, 0, sim->slack));
+    }
+}
+
 /* Check an action's peer: none goes to an absent one, and nothing is dropped for others. */
 static void check_peer(struct sim *sim, int p, const dcli_action *action)
 {
@@ -409,6 +432,7 @@ static void act(struct sim *sim, int p, const dcli_action *action)
         if (action->kind == DCLI_DO_SKIP && p == sim->host)
             sim_verdict_failed(&sim->verdict, operation);
         queue(sim, p, action);
+        run_more(sim, p, action);
         break;
     default:
         queue(sim, p, action);
@@ -540,6 +564,7 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
         return dcli_node_chunk_done(node, event->operation, (int)event->chunk, event->written, event->status);
     case SIM_RESUME:
         dcli_node_hold(node, false);
+        dcli_node_pause(node, false);
         return DCL_OK;
     case SIM_CHUNK:
         arrive(sim, event);

@@ -314,6 +314,68 @@ Test(loan, offers_the_last_batches)
     bench_close(bench);
 }
 
+/* Operation 3 exchanges nothing: it has four batches of an element, so that they can be lent. */
+static struct bench *fine_victim(void)
+{
+    struct bench *bench = lending_bench(VICTIM, false);
+    bench->terms.plan.fine_elements = 1;
+    bench_reopen(bench);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    const dcli_operation *operation = bench_reads(bench, LENT_OP, "C(i) = A(i);", 1, 2);
+    const dcli_plan *plan = bench_plan(bench, operation, VICTIM);
+    cr_assert(plan->fine && plan->batch_count == BATCHES);
+    bench_sees(bench, operation);
+    hears_hunger(bench, 1, LENT_OP);
+    bench_expect_some(bench, "it starts", 1, "run 3");
+    return bench;
+}
+
+Test(loan, several_batches_start_together)
+{
+    struct bench *bench = fine_victim();
+    cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 0, 10), 3);
+    cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 0, 2), 2);
+    cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 1, 10), 0, "batch 1 has not started");
+    cr_expect_eq(dcli_node_more(bench->node, LENT_OP + 1, 0, 10), 0);
+    dcli_node_run_more(bench->node, LENT_OP, 0, 1);
+    cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 1, 10), 2);
+    cr_assert(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 1, 10), 1, "one is lent");
+    bench_expect(bench, "the last but one is left", "lend 3.3 and 0 more to 1 question 1; run 3.2");
+    cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 2, 10), 0);
+    for (int64_t b = 0; b < 3; b++)
+        bench_ends_batch(bench, LENT_OP, b, DCL_OK);
+    expect_marks(bench, 2, 2);
+    hears_result(bench, 1, 3, true);
+    bench_expect(bench, "the result", "write 3.3 to 1 question 1");
+    bench_ends_batch(bench, LENT_OP, 3, DCL_OK);
+    expect_marks(bench, 3, 3);
+    bench_close(bench);
+}
+
+Test(loan, a_paused_node_starts_nothing_and_lends)
+{
+    struct bench *bench = fine_victim();
+    dcli_offer offer;
+    dcli_node_pause(bench->node, true);
+    bench_expect(bench, "it is paused", "");
+    cr_expect(dcli_node_offer(bench->node, THIEF, INT64_MAX, &offer) && offer.first == 1 && offer.waiting == 3);
+    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    bench_expect(bench, "it lends", "lend 3.3 and 0 more to 1 question 1");
+    dcli_node_pause(bench->node, false);
+    bench_expect(bench, "it goes on", "run 3.1; run 3.2");
+    bench_close(bench);
+}
+
+Test(loan, batches_do_not_start_together_after_a_failure)
+{
+    struct bench *bench = fine_victim();
+    bench_ends_batch(bench, LENT_OP, 0, DCL_ERR_DEVICE);
+    cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 0, 10), 0);
+    bench_close(bench);
+}
+
 Test(loan, offers_what_both_have_memory_for)
 {
     struct bench *bench = lending_bench(VICTIM, false);

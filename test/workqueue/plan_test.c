@@ -526,6 +526,69 @@ Test(plan, what_uses_own_parts_only_is_joined_and_comes_first)
     test_ops_free();
 }
 
+/* Plan for node 1 of 4 with batches that can be lent; describe their number, and the elements of the first and of the
+ * last. */
+static void expect_fine(const char *what, const dcli_operation *operation, int nodes, int64_t fine_elements,
+                        const char *expected)
+{
+    dcli_plan_terms terms = terms_of(nodes, true);
+    dcli_text text = {0};
+    int64_t all = 0, tiles = 0, elements[2] = {0};
+    terms.batch_bytes = 8; /* is not a limit */
+    terms.local_bytes = 1 << 20;
+    terms.fine_elements = fine_elements;
+    dcli_plan *plan = make(operation, nodes > 1, &terms);
+    for (int64_t b = 0; b < plan->batch_count; b++) {
+        const dcli_batch *batch = &plan->batch[b];
+        int64_t here = 0;
+        for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++)
+            here += dcli_box_elements(&plan->work[w].box);
+        cr_expect_eq(batch->first_work, b == 0 ? 0 : batch[-1].first_work + batch[-1].work_count, "%s", what);
+        cr_expect(!plan->fine || (batch->stage_count == 0 && batch->chunk_count == 0 && batch->made_count == 0));
+        elements[b > 0] = here;
+        all += here;
+        tiles += batch->tile_count;
+    }
+    dcli_text_put(&text, "%s %" PRId64 ": %" PRId64 " %" PRId64 " of %" PRId64, plan->fine ? "fine" : "not",
+                  plan->batch_count, elements[0], elements[1], all);
+    cr_expect(!plan->fine || tiles == plan->counters.tasks, "%s: %" PRId64 " tiles", what, tiles);
+    char *found = dcli_text_take(&text);
+    cr_expect_str_eq(found, expected, "%s: %s; expected: %s", what, found, expected);
+    dcli_free(found);
+    dcli_plan_free(plan);
+}
+
+#define LOOP "for (int k = 0; k < 9; k++) C(i,j) += A(i,j);"
+
+Test(plan, what_exchanges_nothing_is_cut_so_that_batches_can_be_lent)
+{
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 400, 20), small = dcl_grid_2d(DCL_INT64, 12, 20);
+    const dcli_layout *rows = test_layout("block,*", 4, &square), *few = test_layout("block,*", 4, &small),
+                      *tiles = test_layout("block,*;tile=10x20", 4, &square),
+                      *deal = test_layout("rows:cyclic(5x5)", 4, &square), *whole = test_layout("block,*", 1, &square);
+    dcli_operation *add =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
+    expect_fine("without lending", add, 4, 0, "not 1: 2000 0 of 2000");
+    expect_fine("some 64 batches: two rows each", add, 4, 1, "fine 100: 20 20 of 2000");
+    expect_fine("of at least so many elements", add, 4, 200, "fine 10: 200 200 of 2000");
+    expect_fine("too few elements", add, 4, 1001, "not 1: 2000 0 of 2000");
+    dcli_operation *loop = TEST_FORALL(1, LOOP, {DCL_ACCESS_INOUT, "C", 1, few}, {DCL_ACCESS_IN, "A", 2, few});
+    expect_fine("a loop may be costly", loop, 4, 1 << 16, "fine 60: 1 1 of 60");
+    dcli_operation *tiled =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, tiles}, {DCL_ACCESS_IN, "A", 2, tiles});
+    expect_fine("several tiles", tiled, 4, 600, "fine 4: 600 200 of 2000");
+    dcli_operation *dealt =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, deal}, {DCL_ACCESS_IN, "A", 2, deal});
+    expect_fine("dealt pieces", dealt, 4, 100, "fine 20: 100 100 of 2000");
+    dcli_operation *turned =
+        TEST_FORALL(1, "C(i,j) = A(399-i,j);", {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
+    expect_fine("parts of others are read", turned, 4, 1, "not 2000: 1 1 of 2000");
+    dcli_operation *alone =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, whole}, {DCL_ACCESS_IN, "A", 2, whole});
+    expect_fine("one node", alone, 1, 1, "not 1: 8000 0 of 8000");
+    test_ops_free();
+}
+
 /* ---- limits -------------------------------------------------------------------------------------------------------- */
 
 /* 40 elements of 8 bytes come from the other node. */

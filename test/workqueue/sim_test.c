@@ -36,6 +36,7 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
     sum->foralls += one->foralls;
     sum->batches += one->batches;
     sum->early += one->early;
+    sum->joined_batches += one->joined_batches;
     sum->chunks += one->chunks;
     sum->messages += one->messages;
     sum->bytes_moved += one->bytes_moved;
@@ -110,7 +111,7 @@ ParameterizedTest(int *runner, simulation, random_programs)
     if (run >= 50) /* it does exercise all of it */
         cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.in_place && sum.sent &&
                   sum.lost > 0 && sum.losses_told > 0 && sum.joined > 0 && sum.early > 0 && sum.lent > 0 &&
-                  sum.won > 0);
+                  sum.won > 0 && sum.joined_batches > 0);
 }
 
 Test(simulation, few_nodes)

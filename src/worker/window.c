@@ -1,0 +1,90 @@
+/* worker/window.c - predicts how long the device will work on batches. */
+#include "worker/window.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "worker/plans.h"
+
+enum {
+    WINDOW_NS = 500000,  /* time that the batches in the device's queue take */
+    WINDOW_LAUNCHES = 2, /* launches that are in it, even if they take longer: one that runs, one that follows it */
+    SHARES = 8           /* a launch takes at most this part of the batches that can start */
+};
+
+double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kernel, int64_t elements)
+{
+    double element_ns = dcli_cost_ns(&kernel->cost);
+    int units = dcli_device_about(worker->as_node->device)->compute_units;
+    if (element_ns <= 0 || elements <= 0)
+        return 0;
+    int64_t rows = dcli_body_rows(kernel->body, elements, units, element_ns);
+    return element_ns * (double)elements / (double)dcli_max(1, dcli_min(rows, units));
+}
+
+double dcli_exec_batch_ns(const dcli_worker *worker, const dcli_entry *entry, int64_t batch)
+{
+    const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
+    int64_t elements = 0;
+    for (int64_t w = 0; w < plan->batch[batch].work_count; w++)
+        elements += dcli_box_elements(&plan->work[plan->batch[batch].first_work + w].box);
+    return dcli_exec_elements_ns(worker, entry->kernel, elements);
+}
+
+int64_t dcli_exec_queued_ns(const dcli_worker *worker)
+{
+    const dcli_as_node *own = worker->as_node;
+    int64_t expected = 0;
+    if (own->running_first == own->running_count)
+        return 0;
+    for (int64_t r = own->running_first + 1; r < own->running_count; r++)
+        expected += own->running[r].expected_ns;
+    int64_t first = own->running[own->running_first].expected_ns;
+    if (first > 0 && own->front_since_ns > 0)
+        first = dcli_max(0, first - (dcli_monotonic_ns() - own->front_since_ns));
+    return expected + first;
+}
+
+int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t *possible_out)
+{
+    const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
+    *possible_out = 1;
+    if (!plan->fine)
+        return 1;
+    int64_t possible = 1 + dcli_node_more(worker->node, entry->operation.number, batch, plan->batch_count);
+    double batch_ns = dcli_exec_batch_ns(worker, entry, batch);
+    int64_t share = dcli_max(1, possible / SHARES);
+    *possible_out = possible;
+    if (batch_ns > 0 && batch_ns * (double)possible <= WINDOW_NS)
+        share = possible;
+    else if (batch_ns > 0)
+        share = dcli_max(share, (int64_t)(WINDOW_NS / WINDOW_LAUNCHES / batch_ns));
+    return share;
+}
+
+/* Whether the device has enough to do of what could have been lent. Batches that wait in a series do not count: they are
+ * short. A launch whose time is not known counts as long. */
+static bool is_full(const dcli_as_node *own)
+{
+    int64_t launches = 0, ns = 0;
+    uint64_t last = DCLI_NOT_LAUNCHED;
+    for (int64_t r = own->running_first; r < own->running_count; r++) {
+        const dcli_running *running = &own->running[r];
+        if (running->ticket == DCLI_NOT_LAUNCHED || !running->job.plan->fine)
+            continue;
+        launches += running->ticket != last;
+        ns += running->expected_ns > 0 ? running->expected_ns : WINDOW_NS;
+        last = running->ticket;
+    }
+    return launches >= WINDOW_LAUNCHES && ns >= WINDOW_NS;
+}
+
+void dcli_window_moved(dcli_worker *worker, bool front)
+{
+    dcli_as_node *own = worker->as_node;
+    if (!dcli_window_lends(worker))
+        return;
+    if (front)
+        own->front_since_ns = dcli_monotonic_ns();
+    own->window_full = is_full(own);
+    dcli_node_pause(worker->node, own->window_full);
+}

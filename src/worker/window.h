@@ -1,0 +1,25 @@
+/* worker/window.h - how much work a node keeps in its device's queue, by the measured costs of bodies. */
+#ifndef DCLI_WORKER_WINDOW_H
+#define DCLI_WORKER_WINDOW_H
+
+#include "worker/peer.h"
+
+/** Predicted time of so many elements of a body on this node's device, if nothing else runs there; 0: it is not known
+ *  (cost.h). */
+double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kernel, int64_t elements);
+/** Predicted time of a batch of this node's plan of a loop body on its device; 0: it is not known. */
+double dcli_exec_batch_ns(const dcli_worker *worker, const dcli_entry *entry, int64_t batch);
+/** Predicted time until the device has run the batches that were started. Those whose time is not known do not count. */
+int64_t dcli_exec_queued_ns(const dcli_worker *worker);
+
+/** Whether nodes of this session lend batches. */
+static inline bool dcli_window_lends(const dcli_worker *worker) { return worker->plan_terms.fine_elements > 0; }
+/** How many batches, from `batch` on, to launch together, if the plan has batches that can be lent; else 1. Few enough
+ *  that most of those that follow can still be lent; but many, if they are short, so that launches cost little beside
+ *  them. @param possible_out  how many could start now */
+int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t *possible_out);
+/** Batches were started, or have ended: start no more that could be lent while two launches are in the device's queue
+ *  which will take 500 us. @param front  another one is now the first of the running batches */
+void dcli_window_moved(dcli_worker *worker, bool front);
+
+#endif
