@@ -84,12 +84,11 @@ void dcli_loan_check(const dcli_node *node)
     for (int64_t n = 0; n < lending->out_count; n++) {
         const struct dcli_loan_out *out = &lending->out[n];
         const struct dcli_open_op *op = dcli_op_find(node, out->operation);
-        bool lent = out->state == DCLI_OUT_LENT || out->state == DCLI_OUT_RECALLED;
         result_bytes += out->result_bytes;
         assert(out->state >= DCLI_OUT_ARRIVED || dcli_is_there(node, out->thief));
         assert(out->state != DCLI_OUT_VOID || !out->in_place);
-        assert(!lent || (op != NULL && op->batch[out->batch] == DCLI_BATCH_LENT && out->operation == node->cursor &&
-                         node->done < out->operation));
+        assert(!dcli_loan_is_out(out) || (op != NULL && op->batch[out->batch] == DCLI_BATCH_LENT &&
+                                          out->operation == node->cursor && node->done < out->operation));
     }
     assert(loan_bytes == lending->loan_used && loan_bytes <= node->terms.loan_bytes);
     assert(result_bytes == lending->result_used && result_bytes <= node->terms.result_bytes);
@@ -144,10 +143,7 @@ bool dcli_lending_releases(const dcli_node *node, const struct dcli_open_op *op)
     for (int64_t n = 0; n < lending->in_count; n++)
         if (lending->in[n].operation <= op->number)
             return false;
-    for (int64_t q = 0; q < lending->peer_count && lending->asking > 0; q++)
-        if (lending->peer[q].asking && lending->peer[q].ask_first <= op->number)
-            return false;
-    return true;
+    return lending->asking == 0; /* an open question names all operations from the oldest open one on */
 }
 
 void dcli_lending_lost(dcli_node *node, int peer)
@@ -157,7 +153,7 @@ void dcli_lending_lost(dcli_node *node, int peer)
     if (lending == NULL)
         return;
     dcli_victim_loses(node, peer);
-    dcli_thief_loses(lending, peer);
+    dcli_thief_loses(node, peer);
     for (int64_t n = 0; n < lending->due_count; n++)
         if (lending->due[n].peer != peer)
             lending->due[left++] = lending->due[n];

@@ -102,8 +102,8 @@ void dcli_loan_check(const dcli_node *node);
 
 /** The next answer to a victim, or batch to forget. */
 bool dcli_thief_next(dcli_node *node, dcli_action *action);
-/** A victim is lost. */
-void dcli_thief_loses(struct dcli_lending *lending, int peer);
+/** A node is lost, which is listed as absent already: a victim, or one whose part a borrowed batch reads. */
+void dcli_thief_loses(dcli_node *node, int peer);
 
 /* ---- loan_victim.c */
 

@@ -18,11 +18,11 @@ static bool is_asking(const struct dcli_lending *lending, int q)
     return peer != NULL && peer->asking;
 }
 
-/* Number of our last question to a peer. */
-static int64_t asked(const struct dcli_lending *lending, int q)
+/* Whether a question to a peer has had its answer. */
+static bool is_answered(const struct dcli_lending *lending, int q, int64_t question)
 {
     const struct dcli_loan_peer *peer = dcli_loan_peer_of(lending, q);
-    return peer != NULL ? peer->asked : 0;
+    return peer != NULL && question >= 1 && question <= peer->asked - peer->asking;
 }
 
 int64_t dcli_node_loan_room(const dcli_node *node)
@@ -88,12 +88,14 @@ static void remove_in(struct dcli_lending *lending, int64_t n)
     memmove(&lending->in[n], &lending->in[n + 1], (size_t)(lending->in_count - n) * sizeof *lending->in);
 }
 
-/* List the batches of a LENT after those that are here. Those for whose plans there is no memory are given back. */
+/* List the batches of a LENT after those that are here. Given back are those for whose plans there is no memory, and
+ * those of an operation that needs a lost node: it fails, and the memory of that node may not be read any more. */
 static dcl_status add_lent(dcli_node *node, int from, int64_t question, const struct dcli_open_op *op, int64_t first,
                            int64_t count)
 {
     struct dcli_lending *lending = node->lending;
     int64_t before = lending->in_count, bytes = 0;
+    bool misses = dcli_op_misses_part(node, op->operation);
     dcl_status status = DCL_OK;
     for (int64_t n = 0; n < count && status == DCL_OK; n++) {
         dcli_loan_size size = {0};
@@ -105,7 +107,7 @@ static dcl_status add_lent(dcli_node *node, int from, int64_t question, const st
             status = DCL_ERR_NOMEM;
         else
             lending->in[lending->in_count++] =
-                (struct dcli_loan_in){.state = planned == DCL_OK ? DCLI_IN_HELD : DCLI_IN_RETURN,
+                (struct dcli_loan_in){.state = planned == DCL_OK && !misses ? DCLI_IN_HELD : DCLI_IN_RETURN,
                                       .victim = from,
                                       .question = question,
                                       .operation = op->number,
@@ -162,13 +164,11 @@ dcl_status dcli_node_loan_chunk(dcli_node *node, int from, int64_t question, int
     if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
         return DCL_OK;
     struct dcli_loan_in *in = find_in(node, from, question, batch);
-    int64_t last = asked(node->lending, from) - is_asking(node->lending, from);
-    bool answered = question >= 1 && question <= last; /* perhaps given back in the meantime */
-    if (!answered || (in != NULL && in->operation != operation) ||
+    if (!is_answered(node->lending, from, question) || (in != NULL && in->operation != operation) ||
         (in != NULL && in->state != DCLI_IN_RETURN && (chunk != in->arrived || chunk >= in->chunks)))
         return dcli_loan_refuse(from, "a chunk", question);
     if (in == NULL || in->state == DCLI_IN_RETURN)
-        return DCL_OK;
+        return DCL_OK; /* given back in the meantime */
     in->arrived++;
     *wanted_out = true;
     return DCL_OK;
@@ -181,7 +181,7 @@ dcl_status dcli_node_recall(dcli_node *node, int from, int64_t question, int64_t
     if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
         return DCL_OK;
     struct dcli_loan_in *in = find_in(node, from, question, batch);
-    if (question < 1 || question > asked(node->lending, from) || (in != NULL && in->operation != operation))
+    if (!is_answered(node->lending, from, question) || (in != NULL && in->operation != operation))
         return dcli_loan_refuse(from, "RECALL", question);
     if (in != NULL && in->state == DCLI_IN_HELD)
         in->state = DCLI_IN_RETURN;
@@ -241,11 +241,16 @@ bool dcli_lending_run(dcli_node *node, dcli_action *action)
     return false;
 }
 
-void dcli_thief_loses(struct dcli_lending *lending, int peer)
+void dcli_thief_loses(dcli_node *node, int peer)
 {
-    for (int64_t n = 0; n < lending->in_count; n++)
-        if (lending->in[n].victim == peer)
-            lending->in[n].state = lending->in[n].state == DCLI_IN_RUNS ? DCLI_IN_DROPPED : DCLI_IN_FORGET;
+    struct dcli_lending *lending = node->lending;
+    for (int64_t n = 0; n < lending->in_count; n++) {
+        struct dcli_loan_in *in = &lending->in[n];
+        if (in->victim == peer)
+            in->state = in->state == DCLI_IN_RUNS ? DCLI_IN_DROPPED : DCLI_IN_FORGET;
+        else if (in->state == DCLI_IN_HELD && dcli_op_misses_part(node, dcli_op_find(node, in->operation)->operation))
+            in->state = DCLI_IN_RETURN; /* it would read memory of the lost node; its operation fails anyway */
+    }
     if (is_asking(lending, peer))
         close_own(lending, dcli_loan_peer_of(lending, peer));
 }

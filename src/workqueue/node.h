@@ -157,9 +157,10 @@ dcl_status dcli_node_fail(dcli_node *node, int64_t operation, dcl_status status)
 /** Node `peer` is lost. If it could read memory of others in place, the caller has ensured that it no longer runs,
  *  because that memory will now be overwritten. Batches that start later do not read its memory, but running ones may:
  *  it stays mapped until they have ended.
- *  No further action names the peer except DROP, COMMIT and DISCARD, for chunks from it or for it. The executor frees
- *  all chunks of the peer for operations that the state machine has not been given yet. The functions above ignore
- *  later messages of the peer (DCL_OK); the executor frees their payload, too.
+ *  No further action names the peer except DROP, COMMIT and DISCARD, for chunks from it or for it, FORGET for batches
+ *  that it has lent to this node, and COMMIT_LOAN and DROP_LOAN for its results that are here. The executor frees all
+ *  chunks of the peer for operations that the state machine has not been given yet. The functions above, and those of
+ *  loan.h, ignore later messages of the peer (DCL_OK); the executor frees their payload, too.
  *  An operation that had ended here does not fail, though it may not have ended on the lost node: arrays that the node
  *  was to write are lost with it. But the host must check whether a save, which has its effect in a file, is complete.
  *  @return DCL_OK, also if the loss was known; DCL_ERR_PROTOCOL: there can be no such peer; DCL_ERR_NOMEM. */
@@ -180,8 +181,8 @@ bool dcli_node_is_there(const dcli_node *node, int peer);
 
 /** Get the next action. @return false if there is none until the next event. */
 bool dcli_node_next(dcli_node *node, dcli_action *action_out);
-/** Hold or release. While held, the state machine returns no action that touches memory (RUN, SKIP, PACK, COMMIT), and
- *  retires no operation; all other actions continue. The executor holds it while it has an action that it cannot start
+/** Hold or release. While held, the state machine returns no action that touches memory (RUN, SKIP, PACK, COMMIT, LEND,
+ *  RUN_LOAN, COMMIT_LOAN), no RECALL, and retires no operation; all other actions continue. The executor holds it while it has an action that it cannot start
  *  yet, or must still copy outputs of a batch to own parts. */
 void dcli_node_hold(dcli_node *node, bool hold);
 

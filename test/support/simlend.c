@@ -286,6 +286,12 @@ void sim_lend_act(struct sim *sim, int p, const dcli_action *action)
     struct sim_attempt *attempt = NULL;
     sim_event event;
     switch (action->kind) {
+    case DCLI_DO_LEND: /* a RECALL must not overtake it; the inputs follow when they are packed */
+        sim_send(sim, message_of(action, p, SIM_LENT));
+        return;
+    case DCLI_DO_RUN_LOAN:
+    case DCLI_DO_COMMIT_LOAN:
+        return;
     case DCLI_DO_ASK:
         send_hungry(sim, p, action);
         return;
@@ -324,9 +330,9 @@ void sim_lend_act(struct sim *sim, int p, const dcli_action *action)
     sim_send(sim, event);
 }
 
-static void lend(struct sim *sim, int p, const dcli_action *action)
+/* Pack and send the inputs of what is lent. */
+static void send_inputs(struct sim *sim, int p, const dcli_action *action)
 {
-    sim_send(sim, message_of(action, p, SIM_LENT));
     for (int64_t b = action->index; b < action->index + action->count && !sim_is_wrong(&sim->data); b++) {
         struct sim_attempt *attempt = find_attempt(sim, p, action->peer, action->question, b);
         if (attempt == NULL)
@@ -407,7 +413,7 @@ void sim_lend_do(struct sim *sim, int p, const dcli_action *action, bool begins)
 {
     switch (action->kind) {
     case DCLI_DO_LEND:
-        lend(sim, p, action);
+        send_inputs(sim, p, action);
         break;
     case DCLI_DO_RUN_LOAN:
         run(sim, p, action, begins);
@@ -425,6 +431,11 @@ void sim_lend_check_run(struct sim *sim, int p, const dcli_action *action)
     for (int64_t c = 0; c < attempt->loan->plan->chunk_count; c++)
         if (!attempt->loan->plan->chunk[c].written && !attempt->payload[c].arrived)
             sim_wrong(&sim->data, "node %d runs a borrowed batch before its inputs are here", p);
+    const dcli_node_list *reads = &attempt->loan->plan->reads;
+    for (int64_t n = 0; n < reads->count; n++)
+        if (sim->node[p].missed[reads->node[n]])
+            sim_wrong(&sim->data, "node %d starts a borrowed batch that reads memory of node %d, which is lost", p,
+                      reads->node[n]);
     if (!attempt->taken_back && !sim->node[action->peer].dead && action->operation->number <= sim_complete(sim))
         sim_wrong(&sim->data, "node %d runs a batch of operation %" PRId64 ", which the host takes for complete", p,
                   action->operation->number);

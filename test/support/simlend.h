@@ -19,7 +19,7 @@ bool sim_lend_decide(struct sim *sim, int p, bool idle);
 /** Whether an action belongs to lending; and whether it is one that is done in order, as a task. */
 bool sim_lend_is(dcli_action_kind kind);
 bool sim_lend_is_task(dcli_action_kind kind);
-/** Carry out an action that is no task. */
+/** Carry out an action that is no task; or what of a task is done at once. */
 void sim_lend_act(struct sim *sim, int p, const dcli_action *action);
 /** Carry out a task. `begins`: a borrowed batch starts, and ends by another call. */
 void sim_lend_do(struct sim *sim, int p, const dcli_action *action, bool begins);

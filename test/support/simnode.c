@@ -400,10 +400,10 @@ static void act(struct sim *sim, int p, const dcli_action *action)
     check_body(sim, p, action);
     if (action->kind == DCLI_DO_RUN_LOAN)
         sim_lend_check_run(sim, p, action);
-    if (sim_lend_is(action->kind) && !sim_lend_is_task(action->kind)) {
+    if (sim_lend_is(action->kind))
         sim_lend_act(sim, p, action);
+    if (sim_lend_is(action->kind) && !sim_lend_is_task(action->kind))
         return;
-    }
     switch (action->kind) {
     case DCLI_DO_GRANT:
         send_grant(sim, p, action);

@@ -238,6 +238,7 @@ Test(loan, refuses_illegal_answers)
     EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 1, INT64_MAX), "LENT");
     EXPECT_REFUSED(dcli_node_loan_chunk(bench->node, VICTIM, 1, LENT_OP, 3, 0, &wanted), "a chunk");
     EXPECT_REFUSED(dcli_node_recall(bench->node, VICTIM, 2, LENT_OP, 3), "RECALL");
+    EXPECT_REFUSED(dcli_node_recall(bench->node, VICTIM, 1, LENT_OP, 3), "RECALL"); /* nothing was lent yet */
     EXPECT_REFUSED(dcli_node_recall(bench->node, VICTIM, 0, LENT_OP, 3), "RECALL");
     cr_expect_eq(dcli_node_loan_done(bench->node, VICTIM, 1, 3, DCL_OK), DCL_ERR_INTERNAL);
     cr_expect_eq(dcli_node_nothing(bench->node, VICTIM, 1), DCL_OK);

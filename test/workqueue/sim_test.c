@@ -163,9 +163,11 @@ Test(simulation, repeats)
               once.bytes_moved == again.bytes_moved);
 }
 
-/* Programs that failed once: 100378 keeps a declared cross of a view that repeats its array. */
+/* Programs that failed once: 100378 keeps a declared cross of a view that repeats its array; in 2000213 a node loses the
+ * third one, whose part it would read in place for its victim. */
 Test(simulation, failed_before)
 {
     sim_figures sum = {0};
     run_lending(100378, 1, 1, 0, false, SIM_LEND_ALWAYS, &sum);
+    run_lending(2000213, 1, 1, 4, true, SIM_LEND_HOSTILE, &sum);
 }
