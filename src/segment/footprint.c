@@ -220,7 +220,7 @@ static bool plain_footprint(const dcli_subscripts *subscripts, const dcl_box *sp
         high = dcli_min(high, last);
         read &= low <= high;
         footprint.start[d] = low;
-        footprint.count[d] = high - low + 1;
+        footprint.count[d] = low <= high ? high - low + 1 : 0;
         footprint.stride[d] = 1;
     }
     for (int d = 0; d < subscripts->rank && !read; d++)

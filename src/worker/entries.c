@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 dcli_entry *dcli_entries_take(dcli_entries *entries)
 {
@@ -50,18 +51,15 @@ void dcli_entries_give(dcli_entries *entries, dcli_entry *entry)
     entries->spare = entry;
 }
 
+static bool is_of_smaller_peer(const void *plans, int64_t n, int64_t peer)
+{
+    return ((const struct dcli_peer_plan *)plans)[n].peer < peer;
+}
+
 /* The index of the first plan of a peer that is not smaller. */
 static int64_t find_plan(const dcli_entry_plans *plans, int peer)
 {
-    int64_t low = 0, high = plans->count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (plans->of[middle].peer < peer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return dcli_lower_bound(plans->of, plans->count, peer, is_of_smaller_peer);
 }
 
 dcli_cached_plan *dcli_entry_plan(const dcli_entry *entry, int peer)

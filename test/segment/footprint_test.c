@@ -60,6 +60,18 @@ ParameterizedTest(struct footprint_case *c, footprint, of_one_axis)
     cr_expect_eq(some, !dcli_box_is_empty(&footprint), "%s", c->what);
 }
 
+/* The distance between what is read and the grid needs more than 64 bits. */
+Test(footprint, far_outside)
+{
+    dcl_box space = {.rank = 1, .start = {0}, .count = {4}, .stride = {1}}, footprint;
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 10);
+    grid.origin[0] = 100;
+    dcli_subscripts subscripts = {.space_rank = 1, .rank = 1, .axis = {{.constant = INT64_MIN, .coef = {1}}}};
+    bool cut = false;
+    cr_expect_not(dcli_footprint(&subscripts, &space, &grid, &footprint, &cut));
+    cr_expect(cut && dcli_box_is_empty(&footprint));
+}
+
 Test(footprint, sums_that_exceed_128_bits_are_taken_for_everything)
 {
     dcl_box space = dcl_box_nd(4, (int64_t[]){0, 0, 0, 0}, (int64_t[]){1, 1, 1, 1}), footprint;
