@@ -16,7 +16,7 @@ static int run(const cli_sim_request *request, cli_sim_run *run)
     double elements = strcmp(request->scaling, "weak") == 0 ? request->size * run->nodes : request->size;
     settings.program = run->program;
     settings.nodes = run->nodes;
-    settings.elements = (int64_t)fmin(elements, 0x1p50);
+    settings.elements = (int64_t)fmin(elements, 0x1p60); /* dcl_sim_run() refuses more than 2^50 */
     cli_progress_say("simulating %s on %d nodes", cli_sim_programs[run->program], run->nodes);
     return dcl_sim_run(&settings, &run->figures) == DCL_OK ? CLI_OK : cli_library_failed();
 }

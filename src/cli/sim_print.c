@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/amount.h"
+#include "cli/json.h"
 #include "cli/report.h"
 #include "cli/sim.h"
 
@@ -106,16 +107,42 @@ static void json_run(const cli_sim_run *run)
            figures->plan_us, figures->plan_most_us, figures->again_us, figures->events);
 }
 
+/* @param map  NULL: the usual one of each program. */
+static void json_map(const char *name, const char *map)
+{
+    printf(", \"%s\": ", name);
+    if (map != NULL)
+        cli_json_string(stdout, map);
+    else
+        printf("null");
+}
+
+/* The settings that only some programs or nodes have. */
+static void json_special(const dcl_sim_settings *settings, const char *cost)
+{
+    printf(", \"jitter_percent\": %.17g, \"tiles\": %d, \"cost\": \"%s\"", 100 * settings->jitter, settings->tiles,
+           cost);
+    json_map("map", settings->map);
+    json_map("to_map", settings->other_map);
+    printf(", \"slow\": [");
+    for (int n = 0; n < settings->slow_count; n++)
+        printf("%s{\"node\": %d, \"factor\": %.17g}", n > 0 ? ", " : "", settings->slow[n].node,
+               settings->slow[n].factor);
+    printf("]");
+}
+
 void cli_sim_json(const cli_sim_request *request, const cli_sim_run runs[])
 {
     int count = request->program_count * request->node_count;
     const dcl_sim_settings *settings = &request->settings;
     printf("{\"scaling\": \"%s\", \"size\": %.17g, \"steps\": %d, \"element_ns\": %.17g, \"bandwidth\": %.17g, "
            "\"latency_ns\": %" PRId64 ", \"message_ns\": %" PRId64 ", \"launch_ns\": %" PRId64 ", \"plan_ns\": %" PRId64
-           ", \"copy_rate\": %.17g, \"fanout\": %d, \"seed\": %" PRIu64 ", \"runs\": [\n",
+           ", \"copy_rate\": %.17g, \"fanout\": %d, \"seed\": %" PRIu64,
            request->scaling, request->size, settings->steps, settings->element_ns, settings->bandwidth,
            settings->latency_ns, settings->message_ns, settings->launch_ns, settings->plan_ns, settings->copy_rate,
            settings->fanout, settings->seed);
+    json_special(settings, request->cost);
+    printf(", \"runs\": [\n");
     for (int n = 0; n < count; n++) {
         json_run(&runs[n]);
         printf("%s\n", n + 1 < count ? "," : "");

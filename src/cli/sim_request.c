@@ -247,6 +247,33 @@ static const cli_option options[] = {
     {NULL},
 };
 
+static bool simulates(const cli_sim_request *request, dcl_sim_program program)
+{
+    for (int p = 0; p < request->program_count; p++)
+        if (request->program[p] == program)
+            return true;
+    return false;
+}
+
+/* Refuse options that no program uses. */
+static int check_programs(const cli_sim_request *request)
+{
+    const struct {
+        const char *option;
+        bool given;
+        dcl_sim_program program;
+    } options_of[] = {{"to-map", request->settings.other_map != NULL, DCL_SIM_REMAP},
+                      {"tiles", request->settings.tiles != 0, DCL_SIM_UNEVEN},
+                      {"cost", request->cost != NULL, DCL_SIM_UNEVEN}};
+    for (size_t o = 0; o < sizeof options_of / sizeof options_of[0]; o++)
+        if (options_of[o].given && !simulates(request, options_of[o].program)) {
+            const char *program = cli_sim_programs[options_of[o].program];
+            return cli_usage("sim", "--%s is given, but it is for the program %s only; expected --program %s as well",
+                             options_of[o].option, program, program);
+        }
+    return CLI_OK;
+}
+
 int cli_sim_parse(int count, char **list, cli_sim_request *request_out)
 {
     const cli_arguments arguments = {"sim", options, take_plain, count, list};
@@ -254,12 +281,19 @@ int cli_sim_parse(int count, char **list, cli_sim_request *request_out)
                                      .program = {DCL_SIM_STENCIL},
                                      .node_count = 5,
                                      .nodes = {4, 8, 16, 32, 64},
-                                     .scaling = "weak",
-                                     .cost = "ramp"};
+                                     .scaling = "weak"};
     dcl_sim_defaults(&request_out->settings);
+    int usual_tiles = request_out->settings.tiles;
+    request_out->settings.tiles = 0;
     int status = cli_parse(&arguments, request_out);
+    if (status == CLI_OK)
+        status = check_programs(request_out);
     if (status != CLI_OK)
         return status;
+    if (request_out->settings.tiles == 0)
+        request_out->settings.tiles = usual_tiles;
+    if (request_out->cost == NULL)
+        request_out->cost = "ramp";
     if (request_out->size == 0)
         request_out->size = strcmp(request_out->scaling, "weak") == 0 ? 4e6 : 64e6;
     request_out->settings.cost = strcmp(request_out->cost, "ramp") == 0 ? DCL_SIM_RAMP : DCL_SIM_ZIPF;

@@ -172,6 +172,18 @@ static void close(dcli_sim *sim)
 
 /* ---- running ------------------------------------------------------------------------------------------------------ */
 
+int64_t dcli_sim_end(dcli_sim *sim, int64_t begin, double ns)
+{
+    if (begin < DCLI_SIM_MOST_NS && ns < (double)(DCLI_SIM_MOST_NS - begin))
+        return begin + (int64_t)ns;
+    dcli_sim_check(sim,
+                   DCLI_FAIL(DCL_ERR_INVALID,
+                             "the simulated time exceeds %.3g s; expected a program that ends before; choose fewer "
+                             "elements or steps, or faster devices and links",
+                             1e-9 * (double)DCLI_SIM_MOST_NS));
+    return DCLI_SIM_MOST_NS;
+}
+
 /* A cluster that stands still is a fault of the library: say which node waits, and for what. */
 static dcl_status check_end(const dcli_sim *sim)
 {

@@ -42,10 +42,7 @@ static int64_t packed_bytes(dcli_sim *sim, int from, const dcli_sim_event *event
 
 /* ---- links -------------------------------------------------------------------------------------------------------- */
 
-static int64_t wire_ns(const dcli_sim *sim, int64_t bytes)
-{
-    return (int64_t)(1e9 * (double)bytes / sim->settings->bandwidth);
-}
+static double wire_ns(const dcli_sim *sim, int64_t bytes) { return 1e9 * (double)bytes / sim->settings->bandwidth; }
 
 static void count(dcli_sim *sim, int from, int to, int64_t bytes, bool is_data)
 {
@@ -76,7 +73,7 @@ void dcli_sim_send(dcli_sim *sim, int from, int to, dcli_sim_event event, int64_
         count(sim, from, to, event.bytes, payload > 0);
     node->clock += sim->settings->message_ns;
     int64_t begin = dcli_max(node->clock, node->out_free);
-    node->out_free = begin + wire_ns(sim, event.bytes);
+    node->out_free = dcli_sim_end(sim, begin, wire_ns(sim, event.bytes));
     dcli_sim_check(sim, dcli_sim_clock_post(&sim->clock, &event, begin + sim->settings->latency_ns));
 }
 
@@ -85,7 +82,7 @@ void dcli_sim_receive(dcli_sim *sim, const dcli_sim_event *event)
     dcli_sim_node *node = &sim->node[event->to];
     dcli_sim_event arrival = *event;
     arrival.kind = DCLI_SIM_ARRIVES;
-    node->in_free = dcli_max(sim->clock.now, node->in_free) + wire_ns(sim, event->bytes);
+    node->in_free = dcli_sim_end(sim, dcli_max(sim->clock.now, node->in_free), wire_ns(sim, event->bytes));
     dcli_sim_check(sim, dcli_sim_clock_post(&sim->clock, &arrival, node->in_free));
 }
 

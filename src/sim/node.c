@@ -96,7 +96,7 @@ static void begin_operation(dcli_sim *sim, int n, int64_t number)
 /* Let a queue do something after all that it has to do already. @return when it ends. */
 static int64_t queue(const dcli_sim_node *node, int64_t *free_ns, double ns)
 {
-    *free_ns = dcli_max(node->clock, *free_ns) + (int64_t)ns;
+    *free_ns = dcli_sim_end(node->sim, dcli_max(node->clock, *free_ns), ns);
     return *free_ns;
 }
 

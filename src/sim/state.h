@@ -7,6 +7,9 @@
 #include "sim/program.h"
 #include "workqueue/node.h"
 
+/** The last virtual time, 73 years: what a processor or the latency adds to it still fits into 64 bits. */
+#define DCLI_SIM_MOST_NS (INT64_C(1) << 61)
+
 typedef enum dcli_sim_event_kind {
     DCLI_SIM_CALL,      /* the program makes the call of `operation` */
     DCLI_SIM_BEGINS,    /* the first byte of a message reaches `to` */
@@ -86,6 +89,10 @@ static inline void dcli_sim_check(dcli_sim *sim, dcl_status status)
     if (sim->status == DCL_OK)
         sim->status = status;
 }
+
+/** The end of something that begins at a virtual time and takes `ns`. If that is beyond DCLI_SIM_MOST_NS, the simulation
+ *  fails. */
+int64_t dcli_sim_end(dcli_sim *sim, int64_t begin, double ns);
 
 /* ---- link.c */
 

@@ -38,6 +38,15 @@ class Sim(unittest.TestCase):
             self.assertGreaterEqual(of["step_ns"], of["bound_ns"], of)
             self.assertGreaterEqual(of["elements"], 100000 * of["nodes"], of)
 
+    def test_json_has_the_settings(self):
+        done = run("--json", "--nodes", "4", "--size", "1K", "--program", "remap,uneven", "--map", "cyclic", "--slow", "3:2",
+                   "--jitter", "50", "--tiles", "8", "--cost", "zipf")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual({name: found[name] for name in ("map", "to_map", "slow", "jitter_percent", "tiles", "cost")},
+                         {"map": "cyclic", "to_map": None, "slow": [{"node": 3, "factor": 2}], "jitter_percent": 50,
+                          "tiles": 8, "cost": "zipf"})
+
     def test_strong_scaling_has_one_size(self):
         found = runs("--scaling", "strong", "--nodes", "1,16", "--program", "add", "--size", "1M", "--element", "1us")
         self.assertEqual([of["elements"] for of in found], [1000000, 1000000])
@@ -102,6 +111,9 @@ class Sim(unittest.TestCase):
             (["--jitter", "x"], "--jitter is 'x'; expected percent"),
             (["--seed", "-1"], "--seed is '-1'"),
             (["--steps", "0"], "--steps is '0'; expected a whole number from 1 to 1000"),
+            (["--to-map", "block"], "--to-map is given, but it is for the program remap only"),
+            (["--program", "add,remap", "--tiles", "4"], "--tiles is given, but it is for the program uneven only"),
+            (["--cost", "ramp"], "--cost is given, but it is for the program uneven only"),
             (["--chart", "time"], "--chart is given without --svg"),
             (["--svg", "x.svg", "--json"], "--svg and --json are given"),
             (["C(i)"], "'C(i)' is not an option"),
@@ -112,6 +124,9 @@ class Sim(unittest.TestCase):
             self.assertIn(words, done.stderr, arguments)
             self.assertIn("Read on: dcl help sim", done.stderr)
         for arguments, words in ((["--slow", "99:2"], "the slow node is 99; expected 0..3"),
+                                 (["--size", "1000T"], "the number of elements is"),
+                                 (["--program", "add", "--size", "1T", "--element", "1s"],
+                                  "the simulated time exceeds 2.31e+09 s"),
                                  (["--map", "foo"], 'map "foo": column 1'),
                                  (["--nodes", "2", "--svg", "/nowhere/x.svg"], "/nowhere/x.svg cannot be written")):
             done = run(*arguments)

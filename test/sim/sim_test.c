@@ -195,6 +195,10 @@ Test(sim, refuses_what_cannot_be)
     settings.map = "nonsense";
     cr_expect_eq(dcl_sim_run(&settings, &figures), DCL_ERR_INVALID);
     cr_expect_not_null(strstr(dcl_error(), "nonsense"), "%s", dcl_error());
+    settings = timeless(DCL_SIM_ADD, 2, INT64_C(1) << 40);
+    settings.element_ns = 1e12;
+    cr_expect_eq(dcl_sim_run(&settings, &figures), DCL_ERR_INVALID);
+    cr_expect_not_null(strstr(dcl_error(), "the simulated time exceeds 2.31e+09 s"), "%s", dcl_error());
     cr_expect_eq(figures.events, -1, "outputs are untouched");
 }
 
