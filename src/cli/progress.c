@@ -108,6 +108,7 @@ static void *watch(void *unused)
         if (pthread_cond_timedwait(&progress.ended, &progress.lock, &next) == 0 || progress.stop)
             continue;
         draw();
+        clock_gettime(CLOCK_MONOTONIC, &next); /* after a pause of the process, what was missed is not drawn */
         next = later(next, progress.terminal ? REDRAW_MS : LINE_MS);
     }
     if (progress.shown) {

@@ -336,6 +336,30 @@ class Eval(Folder):
         for ours, _ in runs.values():
             os.close(ours)
 
+    def test_progress_is_not_made_up_for(self):
+        """After a pause, such as Ctrl-Z, the line is drawn once, not once for every time that was missed."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([DCL, "eval", "C(i) = 2*A(i);", "A=n.npy", "C=c.npy", "--repeat", "1000000"],
+                                   stderr=theirs, stdout=subprocess.DEVNULL, cwd=self.folder, env=environment())
+        os.close(theirs)
+        said = b""
+        while b" left, " not in said:
+            self.assertTrue(select.select([ours], [], [], 60)[0], said)
+            said += os.read(ours, 4096)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        while select.select([ours], [], [], 0)[0]:
+            os.read(ours, 4096)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        after = rest(ours)
+        most = 2 + (time.monotonic() - begin) / 0.25
+        process.kill()
+        process.wait()
+        os.close(ours)
+        self.assertLessEqual(after.count(b"\r\x1b[K"), most, after)
+
     def test_type_alone_is_given(self):
         self.good("C(i) = A(i);", "A=n.npy", "C=c.npy:double")
         self.same("c.npy", self.n.astype(numpy.float64))
