@@ -124,10 +124,12 @@ static dcl_status find_range(struct picture *picture)
             dcli_image_range(picture->elements, dcli_array_grid(picture->array)->type, count * picture->columns, &least,
                              &greatest);
     }
-    bool varies = least < greatest;
-    picture->image.black = least <= greatest ? least : 0;
-    picture->image.white =
-        varies ? greatest : picture->image.black + fmax(1, fabs(picture->image.black)); /* all black */
+    double black = least <= greatest ? least : 0, above = black + fmax(1, fabs(black));
+    picture->image.black = black;
+    if (least < greatest)
+        picture->image.white = greatest;
+    else /* any other finite value: all elements are black */
+        picture->image.white = isfinite(above) ? above : 0;
     return status;
 }
 

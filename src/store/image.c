@@ -67,10 +67,11 @@ void dcli_image_range(const void *elements, dcl_type type, int64_t count, double
 void dcli_image_pixels(const void *elements, dcl_type type, int64_t count, const dcl_image *image, uint8_t *pixels_out)
 {
     int most = image->bits == 16 ? 65535 : 255;
-    /* halves, because the difference of two doubles may be too large for one */
-    double black = image->black / 2, range = image->white / 2 - black;
+    /* halves where the difference of two doubles may be too large for one; half of the least double is 0 */
+    double part = isfinite(image->white - image->black) ? 1 : 0.5;
+    double black = part * image->black, range = part * image->white - black;
     for (int64_t n = 0; n < count; n++) {
-        double share = (value_of(elements, type, n) / 2 - black) / range;
+        double share = (part * value_of(elements, type, n) - black) / range;
         int pixel = share >= 1 ? most : share > 0 ? (int)(share * most + 0.5) : 0; /* NaN: 0 */
         if (image->bits == 16)
             *pixels_out++ = (uint8_t)(pixel >> 8);

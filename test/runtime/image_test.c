@@ -2,6 +2,7 @@
  * test/cli/cli_test.py. */
 #include <criterion/criterion.h>
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,6 +77,9 @@ Test(image_on_device, without_a_range_is_black)
     TEST_OK(dcl_fill(A, &(double){7}));
     TEST_OK(dcl_save_image(A, path, NULL));
     EXPECT_FILE(path, "P5\n# black is 7, white is 14\n2 1\n255\n\x00\x00");
+    TEST_OK(dcl_fill(A, &(double){DBL_MAX}));
+    TEST_OK(dcl_save_image(A, path, NULL));
+    EXPECT_FILE(path, "P5\n# black is 1.7976931348623157e+308, white is 0\n2 1\n255\n\x00\x00");
     TEST_OK(dcl_fill(A, &(double){NAN}));
     TEST_OK(dcl_save_image(A, path, NULL));
     EXPECT_FILE(path, "P5\n# black is 0, white is 1\n2 1\n255\n\x00\x00");

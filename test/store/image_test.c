@@ -32,6 +32,8 @@ ParameterizedTestParameters(image, pixels)
         {"infinite, turned", INFINITY, 1, 0, 8, 0},
         {"range beyond a double", DBL_MAX, -DBL_MAX, DBL_MAX, 8, 255},
         {"its middle", 0, -DBL_MAX, DBL_MAX, 8, 128},
+        {"the least range", 0x1p-1074, 0, 0x1p-1074, 8, 255},
+        {"far below black", -DBL_MAX, DBL_MAX / 2, DBL_MAX, 8, 0},
     };
     return cr_make_param_array(struct pixel_case, cases, sizeof cases / sizeof cases[0]);
 }
