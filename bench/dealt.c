@@ -4,12 +4,11 @@
  *
  *     dealt [SIDE [MAP...]]    floats of SIDE x SIDE, 4096 if not given; maps: rows:cyclic(SIDE/16 x SIDE/16) */
 #include <dcl.h>
+
+#include "common.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-extern const char bench_commit[];
 
 enum { ROUNDS = 21, BODIES = 4 };
 
@@ -36,19 +35,9 @@ struct arrays {
 
 static int64_t side = 4096;
 
-static void check(const dcl_cluster *cluster, dcl_status status)
+static void check_call(const dcl_cluster *cluster, dcl_status status)
 {
-    if (status == DCL_OK && cluster != NULL)
-        return;
-    fprintf(stderr, "dealt: %s\n", dcl_error());
-    exit(1);
-}
-
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+    check(status == DCL_OK && cluster != NULL, "a call of DCL");
 }
 
 static void run(dcl_cluster *cluster, const struct arrays *a, const struct body *body)
@@ -59,8 +48,8 @@ static void run(dcl_cluster *cluster, const struct arrays *a, const struct body 
     if (body == &bodies[3])
         args[2] = DCL_VALUE(size);
     dcl_call call = dcl_call_body(cluster, body->interior ? &box : NULL, body->text, body->interior ? 2 : 3, args);
-    check(cluster, dcl_call_run(&call));
-    check(cluster, dcl_wait(cluster));
+    check_call(cluster, dcl_call_run(&call));
+    check_call(cluster, dcl_wait(cluster));
 }
 
 static float a_at(int64_t i, int64_t j) { return (float)((2 * i + j) % 512); }
@@ -79,11 +68,11 @@ static void verify(dcl_cluster *cluster, struct arrays *a, const struct body *bo
 {
     dcl_counters before, after;
     run(cluster, a, body); /* compiled */
-    check(cluster, dcl_stats(cluster, DCL_ALL_NODES, &before));
+    check_call(cluster, dcl_stats(cluster, DCL_ALL_NODES, &before));
     run(cluster, a, body);
-    check(cluster, dcl_stats(cluster, DCL_ALL_NODES, &after));
+    check_call(cluster, dcl_stats(cluster, DCL_ALL_NODES, &after));
     a->launches = after.launches - before.launches;
-    check(cluster, dcl_read(a->C, NULL, result, NULL));
+    check_call(cluster, dcl_read(a->C, NULL, result, NULL));
     int64_t from = body->interior ? 1 : 0;
     for (int64_t i = from; i < side - from; i++)
         for (int64_t j = from; j < side - from; j++)
@@ -102,9 +91,9 @@ static void make(dcl_cluster *cluster, struct arrays *a)
     a->B = dcl_agile(grid, map);
     a->C = dcl_agile(grid, map);
     dcl_map_release(map);
-    check(a->A != NULL && a->B != NULL && a->C != NULL ? cluster : NULL, DCL_OK);
-    check(cluster, dcl_forall_n(cluster, "A(i,j) = (2*i + j) % 512;", 1, (dcl_arg[]){DCL_OUT_AS("A", a->A)}));
-    check(cluster, dcl_forall_n(cluster, "B(i,j) = (i + 3*j) % 512;", 1, (dcl_arg[]){DCL_OUT_AS("B", a->B)}));
+    check_call(a->A != NULL && a->B != NULL && a->C != NULL ? cluster : NULL, DCL_OK);
+    check_call(cluster, dcl_forall_n(cluster, "A(i,j) = (2*i + j) % 512;", 1, (dcl_arg[]){DCL_OUT_AS("A", a->A)}));
+    check_call(cluster, dcl_forall_n(cluster, "B(i,j) = (i + 3*j) % 512;", 1, (dcl_arg[]){DCL_OUT_AS("B", a->B)}));
 }
 
 static void end(struct arrays *a)
@@ -112,18 +101,6 @@ static void end(struct arrays *a)
     dcl_release(a->A);
     dcl_release(a->B);
     dcl_release(a->C);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double value[ROUNDS])
-{
-    qsort(value, ROUNDS, sizeof value[0], by_value);
-    return value[ROUNDS / 2];
 }
 
 static void compare(dcl_cluster *cluster, const char *map, float *result)
@@ -142,7 +119,7 @@ static void compare(dcl_cluster *cluster, const char *map, float *result)
                 turns[t]->seconds[r] = now() - start;
             }
         }
-        double reference = median(block.seconds), time = median(dealt.seconds);
+        double reference = median(ROUNDS, block.seconds), time = median(ROUNDS, dealt.seconds);
         double bytes = (bodies[b].text == bodies[0].text || bodies[b].text == bodies[1].text ? 3 : 2) * 4.0 *
                        (double)side * (double)side;
         printf("%-24s %-16s %8.3f ms %5.0f GB/s, %5" PRId64 " launches; block %8.3f ms %5.0f GB/s, %3" PRId64
@@ -167,7 +144,7 @@ int main(int argc, char *argv[])
     }
     config.devices = config.devices != NULL ? config.devices : "0";
     dcl_cluster *cluster = dcl_open(&config);
-    check(cluster, DCL_OK);
+    check_call(cluster, DCL_OK);
     float *result = malloc((size_t)(side * side) * sizeof *result);
     if (result == NULL)
         return 1;

@@ -10,44 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-
-#define CL_TARGET_OPENCL_VERSION 120
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
 
 #include <dcl.h>
 
+#include "device.h"
+
 enum { ROUNDS = 11, SMALL = 64, CHAIN = 1000 };
-
-extern const char bench_commit[]; /* what was built; written by the build */
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "embedded: %s; %s\n", what, dcl_error());
-        exit(1);
-    }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double values[ROUNDS])
-{
-    qsort(values, ROUNDS, sizeof values[0], by_value);
-    return values[ROUNDS / 2];
-}
 
 /* ---- by hand ------------------------------------------------------------------------------------------------------ */
 
@@ -119,27 +87,6 @@ static cl_mem make_buffer(struct hand *hand, int which)
                                    in_place ? hand->host[which] : NULL, &error);
     check(error == CL_SUCCESS, "clCreateBuffer");
     return memory;
-}
-
-/* The device that DCL has chosen as node 0, found by its name. */
-static cl_device_id find_device(const char *name)
-{
-    cl_platform_id platforms[16];
-    cl_uint platform_count = 0;
-    clGetPlatformIDs(16, platforms, &platform_count);
-    for (cl_uint p = 0; p < platform_count; p++) {
-        cl_device_id devices[16];
-        cl_uint count = 0;
-        clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, devices, &count);
-        for (cl_uint d = 0; d < count; d++) {
-            char found[128] = "";
-            clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof found, found, NULL);
-            if (strcmp(found, name) == 0)
-                return devices[d];
-        }
-    }
-    check(0, "the device of node 0 was not found");
-    return NULL;
 }
 
 static void open_hand(struct hand *hand, const char *name, size_t bytes)
@@ -244,12 +191,12 @@ static void measure(const char *name, const char *body, bool turned, const struc
         for (int s = 0; s < shape_count; s++)
             hands[s][r] = run_hand(hand, &shapes[s], m->n);
     }
-    double mine = median(dcl), best = 1e9, spread = 100 * (dcl[ROUNDS - 2] - dcl[1]) / mine,
+    double mine = median(ROUNDS, dcl), best = 1e9, spread = 100 * (dcl[ROUNDS - 2] - dcl[1]) / mine,
            gigabytes = 3e-9 * (double)bytes;
     printf("%s f32 n %ld, 1 device \"%s\": dcl %.2f ms %.1f GB/s", name, m->n, hand->device, 1e3 * mine,
            gigabytes / mine);
     for (int s = 0; s < shape_count; s++) {
-        double theirs = median(hands[s]);
+        double theirs = median(ROUNDS, hands[s]);
         best = theirs < best ? theirs : best;
         printf(", %s %.2f ms", shapes[s].kernel, 1e3 * theirs);
     }
@@ -328,7 +275,8 @@ static void measure_chain(dcl_cluster *cluster, struct hand *hand)
         for (int s = 0; s < 2; s++)
             hands[s][r] = chain_hand(hand, &shapes[s]);
     }
-    double mine = median(dcl), naive = median(hands[0]), rows = median(hands[1]), best = naive < rows ? naive : rows;
+    double mine = median(ROUNDS, dcl), naive = median(ROUNDS, hands[0]), rows = median(ROUNDS, hands[1]),
+           best = naive < rows ? naive : rows;
     printf("chain of %d dependent operations f32 %d x %d, 1 device \"%s\": dcl %.2f us each, step_naive %.2f us, "
            "step_rows %.2f us, dcl / best by hand %.2f (median of %d, spread %.0f %%)\n",
            CHAIN, SMALL, SMALL, hand->device, 1e6 * mine / CHAIN, 1e6 * naive / CHAIN, 1e6 * rows / CHAIN, mine / best,

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -26,40 +25,13 @@
 
 #include <dcl.h>
 
+#include "common.h"
+
 /* Two programs, or two contexts, on one GPU get slices of its time: a change costs some 140 us. So each side runs a batch
  * before the other has its turn, and the first runs of a batch are not counted. */
 enum { SIDE = 16384, TURNS = 3, WARM = 2, BATCH = 7, ROUNDS = TURNS * BATCH, HOST_ROUNDS = 5 };
 
 static const int64_t host_bytes = INT64_C(1) << 30;
-
-extern const char bench_commit[]; /* what was built; written by the build */
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "gpu: %s; %s\n", what, dcl_error());
-        exit(1);
-    }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(int count, double values[])
-{
-    qsort(values, (size_t)count, sizeof values[0], by_value);
-    return values[count / 2];
-}
 
 /* ---- by hand ------------------------------------------------------------------------------------------------------ */
 

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -26,40 +25,13 @@
 
 #include <dcl.h>
 
-enum { SIDE = 16384, LARGE = 32768, SWEEPS = 100, ROUNDS = 7, MOST_GPUS = 8 };
+#include "common.h"
 
-extern const char bench_commit[]; /* what was built; written by the build */
+enum { SIDE = 16384, LARGE = 32768, SWEEPS = 100, ROUNDS = 7, MOST_GPUS = 8 };
 
 static dcl_config config;
 static cl_device_id gpus[MOST_GPUS];
 static int gpu_count;
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "gpus: %s; %s\n", what, dcl_error());
-        exit(1);
-    }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(int count, double values[])
-{
-    qsort(values, (size_t)count, sizeof values[0], by_value);
-    return values[count / 2];
-}
 
 /* ---- by hand ------------------------------------------------------------------------------------------------------ */
 

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include <zmq.h>
 
@@ -26,20 +25,7 @@
 
 #include <dcl.h>
 
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "links: %s; %s; %s\n", what, zmq_strerror(zmq_errno()), dcl_error());
-        exit(1);
-    }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+#include "common.h"
 
 static double cpu_seconds(void)
 {

@@ -2,13 +2,13 @@
  * indices. The reference, taking turns, is the same loop over a function that only adds the indices up: what the loop, the
  * call and the memory of the indices take. A planning cluster: no device is touched. */
 #include <dcl.h>
+
+#include "common.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-extern const char bench_commit[];
 
 enum { INDICES = 1 << 14, ROUNDS = 11, NODES = 64, SPLITS = 1000, LISTED = 1000 };
 
@@ -26,18 +26,6 @@ static double now_ns(void)
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     return (double)at.tv_sec * 1e9 + (double)at.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double value[ROUNDS])
-{
-    qsort(value, ROUNDS, sizeof value[0], by_value);
-    return value[ROUNDS / 2];
 }
 
 /* "splits(7,14,...)" of an extent, for every axis. */
@@ -140,7 +128,7 @@ static void measure(dcl_cluster *cluster, const struct row *row)
         found[r] = run(dcl_map_locate, map, &grid, index, &sum);
         loop[r] = run(add_up, map, &grid, index, &sum);
     }
-    double ns = median(found), reference = median(loop);
+    double ns = median(ROUNDS, found), reference = median(ROUNDS, loop);
     printf("locate rank %d, %-28s %6.1f ns, loop alone %4.1f ns, of at most %5.1f ns: %s (sum %" PRId64 ")\n",
            row->rank, row->map, ns, reference, row->most_ns, ns - reference <= row->most_ns ? "within" : "MORE",
            sum % 1000);

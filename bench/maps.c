@@ -3,13 +3,12 @@
  * are between equal amounts where the bytes are equal. Results are checked first. Maps that leave out elements are not
  * here, as they compute less. `maps MAP...` runs the given maps only. */
 #include <dcl.h>
+
+#include "common.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-extern const char bench_commit[];
 
 enum { SIDE = 4096, ROUNDS = 31, NODES = 2, BODIES = 2 };
 
@@ -23,36 +22,26 @@ struct arrays {
     int64_t moved[BODIES];
 };
 
-static void check(dcl_cluster *cluster, dcl_status status)
+static void check_call(const dcl_cluster *cluster, dcl_status status)
 {
-    if (status == DCL_OK && cluster != NULL)
-        return;
-    fprintf(stderr, "%s\n", dcl_error());
-    exit(1);
-}
-
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+    check(status == DCL_OK && cluster != NULL, "a call of DCL");
 }
 
 static void run(dcl_cluster *cluster, const struct arrays *a, int body)
 {
-    check(cluster, dcl_forall_n(cluster, bodies[body], 3,
-                                (dcl_arg[]){DCL_OUT_AS("C", a->C), DCL_IN_AS("A", a->A), DCL_IN_AS("B", a->B)}));
-    check(cluster, dcl_wait(cluster));
+    check_call(cluster, dcl_forall_n(cluster, bodies[body], 3,
+                                     (dcl_arg[]){DCL_OUT_AS("C", a->C), DCL_IN_AS("A", a->A), DCL_IN_AS("B", a->B)}));
+    check_call(cluster, dcl_wait(cluster));
 }
 
 static void verify(dcl_cluster *cluster, struct arrays *a, int body, float *result)
 {
     dcl_counters before, after;
-    check(cluster, dcl_stats(cluster, DCL_ALL_NODES, &before));
+    check_call(cluster, dcl_stats(cluster, DCL_ALL_NODES, &before));
     run(cluster, a, body);
-    check(cluster, dcl_stats(cluster, DCL_ALL_NODES, &after));
+    check_call(cluster, dcl_stats(cluster, DCL_ALL_NODES, &after));
     a->moved[body] = after.bytes_moved - before.bytes_moved;
-    check(cluster, dcl_read(a->C, NULL, result, NULL));
+    check_call(cluster, dcl_read(a->C, NULL, result, NULL));
     for (int64_t i = 0; i < SIDE; i++)
         for (int64_t j = 0; j < SIDE; j++) {
             float b = body == 0 ? (float)(i - 3 * j) : (float)(j - 3 * i);
@@ -71,9 +60,9 @@ static void make(dcl_cluster *cluster, struct arrays *a)
     a->B = dcl_agile(grid, map);
     a->C = dcl_agile(grid, map);
     dcl_map_release(map);
-    check(a->C != NULL && a->B != NULL && a->A != NULL ? cluster : NULL, DCL_OK);
-    check(cluster, dcl_forall_n(cluster, "A(i,j) = 2*i + j;", 1, (dcl_arg[]){DCL_OUT_AS("A", a->A)}));
-    check(cluster, dcl_forall_n(cluster, "B(i,j) = i - 3*j;", 1, (dcl_arg[]){DCL_OUT_AS("B", a->B)}));
+    check_call(a->C != NULL && a->B != NULL && a->A != NULL ? cluster : NULL, DCL_OK);
+    check_call(cluster, dcl_forall_n(cluster, "A(i,j) = 2*i + j;", 1, (dcl_arg[]){DCL_OUT_AS("A", a->A)}));
+    check_call(cluster, dcl_forall_n(cluster, "B(i,j) = i - 3*j;", 1, (dcl_arg[]){DCL_OUT_AS("B", a->B)}));
 }
 
 static void end(struct arrays *a)
@@ -81,18 +70,6 @@ static void end(struct arrays *a)
     dcl_release(a->A);
     dcl_release(a->B);
     dcl_release(a->C);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double value[ROUNDS])
-{
-    qsort(value, ROUNDS, sizeof value[0], by_value);
-    return value[ROUNDS / 2];
 }
 
 static void compare(dcl_cluster *cluster, struct arrays *row, float *result)
@@ -112,7 +89,8 @@ static void compare(dcl_cluster *cluster, struct arrays *row, float *result)
                 turns[t]->seconds[body][r] = now() - start;
             }
         }
-        double reference = median(block.seconds[body]), time = median(row->seconds[body]), ratio = time / reference;
+        double reference = median(ROUNDS, block.seconds[body]), time = median(ROUNDS, row->seconds[body]),
+               ratio = time / reference;
         bool equal = row->moved[body] <= block.moved[body] + block.moved[body] / 50;
         printf("  %s %6.1f ms, block %6.1f ms, ratio %5.2f%s", body == 0 ? "A+B" : "A+B^T", 1e3 * time, 1e3 * reference,
                ratio,
@@ -172,7 +150,7 @@ int main(int argc, char *argv[])
                                       {"rows:cyclic", false}};
     setenv("POCL_DEVICES", "pthread pthread", 0); /* two CPU devices, unless asked for others */
     dcl_cluster *cluster = dcl_open(NULL);
-    check(cluster, DCL_OK);
+    check_call(cluster, DCL_OK);
     if (dcl_node_count(cluster) != NODES) {
         fprintf(stderr, "there are %d nodes; expected %d: choose them with DCL_DEVICES\n", dcl_node_count(cluster),
                 NODES);

@@ -25,50 +25,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define CL_TARGET_OPENCL_VERSION 120
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
 #include <zmq.h>
 
 #include <dcl.h>
 
+#include "device.h"
+
 enum { ARRAYS = 8, REPEATS = 3, WARM_STEPS = 64, MOST_STEPS = 1000, LEAST_STEPS = 20, MOST_ROUNDS = 1 << 20 };
-
-extern const char bench_commit[]; /* what was built; written by the build */
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "metg: %s; %s\n", what, dcl_error());
-        exit(1);
-    }
-}
-
-static double now_us(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
-}
 
 /* ---- what a step cannot do without ------------------------------------------------------------------------------------ */
 
 enum { TRIPS = 2000, MESSAGE_BYTES = 64 };
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double values[TRIPS])
-{
-    qsort(values, TRIPS, sizeof values[0], by_value);
-    return values[TRIPS / 2];
-}
 
 /* Send back all that comes, until an empty message. */
 static void echo(int port_out)
@@ -99,7 +68,9 @@ static double measure_trip(void)
         echo(ends[1]);
         _exit(0);
     }
+    close(ends[1]); /* so that reading ends if the other process does */
     check(child > 0 && read(ends[0], address, sizeof address) == sizeof address, "fork");
+    close(ends[0]);
     void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
     check(zmq_connect(socket, address) == 0, "zmq_connect");
     for (int n = -TRIPS / 4; n < TRIPS; n++) {
@@ -112,28 +83,7 @@ static double measure_trip(void)
     waitpid(child, NULL, 0);
     zmq_close(socket);
     zmq_ctx_term(context);
-    return median(us);
-}
-
-/* The device by its name: that of a node on this host. */
-static cl_device_id find_device(const char *name)
-{
-    cl_platform_id platforms[16];
-    cl_uint platform_count = 0;
-    clGetPlatformIDs(16, platforms, &platform_count);
-    for (cl_uint p = 0; p < platform_count && p < 16; p++) {
-        cl_device_id devices[16];
-        cl_uint count = 0;
-        clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, devices, &count);
-        for (cl_uint d = 0; d < count && d < 16; d++) {
-            char found[128] = "";
-            clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof found, found, NULL);
-            if (strcmp(found, name) == 0)
-                return devices[d];
-        }
-    }
-    check(false, "the device of node 0 was not found");
-    return NULL;
+    return median(TRIPS, us);
 }
 
 /* @return us of a launch and its finish. */
@@ -161,7 +111,7 @@ static double measure_launch(const char *name)
     clReleaseProgram(program);
     clReleaseCommandQueue(queue);
     clReleaseContext(context);
-    return median(us);
+    return median(TRIPS, us);
 }
 
 /* ---- patterns --------------------------------------------------------------------------------------------------------- */

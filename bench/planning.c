@@ -11,42 +11,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <dcl.h>
 
+#include "common.h"
+
 enum { NODES = 10000, SIDE = 1000000, NODE = 1234, LOOKUPS = 1000000, MOST_ROUNDS = 101 };
 
-extern const char bench_commit[]; /* what was built; written by the build */
-
 static int rounds = 11;
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "planning: %s: %s\n", what, dcl_error());
-        exit(1);
-    }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double values[])
-{
-    qsort(values, (size_t)rounds, sizeof values[0], by_value);
-    return values[rounds / 2];
-}
 
 /* A map and three arrays on it. */
 struct scene {
@@ -137,9 +109,9 @@ static void explain_one(const struct scene *scene, int body)
     }
     char what[96];
     snprintf(what, sizeof what, "%s, explain of one node", names[body]);
-    print(scene, what, 1e3 * median(plain), "ms", 1000);
+    print(scene, what, 1e3 * median(rounds, plain), "ms", 1000);
     snprintf(what, sizeof what, "%s, report on one node (%" PRId64 " pairs)", names[body], pairs);
-    print(scene, what, 1e3 * median(full), "ms", 1000);
+    print(scene, what, 1e3 * median(rounds, full), "ms", 1000);
 }
 
 /* Once: what takes seconds varies little. */
@@ -172,7 +144,7 @@ static void locate(const struct scene *scene)
         values[r] = (now() - begin) / LOOKUPS;
     }
     check(sum > 0, "looking up");
-    print(scene, "owner and offset, with the element's choice", 1e9 * median(values), "ns", 0);
+    print(scene, "owner and offset, with the element's choice", 1e9 * median(rounds, values), "ns", 0);
 }
 
 static dcl_status add_box(void *user, const dcl_box *box)
@@ -191,7 +163,7 @@ static void boxes(const struct scene *scene)
         check(dcl_map_boxes(scene->map, &grid, NODE, add_box, &elements) == DCL_OK && elements > 0, "boxes");
         values[r] = now() - begin;
     }
-    print(scene, "boxes of one node", 1e3 * median(values), "ms", 0);
+    print(scene, "boxes of one node", 1e3 * median(rounds, values), "ms", 0);
 }
 
 /* Explain one node of clusters of 10 to 10,000 nodes, each with a block of about 500 x 500 elements. */
@@ -216,7 +188,7 @@ static void equal_shares(const char *name, const char *body)
                   "explaining");
             values[r] = 1e6 * (now() - begin);
         }
-        double time = median(values);
+        double time = median(rounds, values);
         first = nodes == 10 ? time : first;
         printf("%s, block, %d nodes, explain of one node (%" PRId64 " bytes moved): %.3g us, limit %.3g, ratio %.3g\n",
                name, nodes, counters.bytes_moved, time, 2 * first, time / (2 * first));

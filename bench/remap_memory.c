@@ -20,27 +20,12 @@
 
 #include <dcl.h>
 
-enum { NODES = 2, MOST_PROCESSES = 16, MEGA = 1 << 20, TRANSPOSED = 3 /* pairs of maps */ };
+#include "common.h"
 
-extern const char bench_commit[]; /* what was built; written by the build */
+enum { NODES = 2, MOST_PROCESSES = 16, MEGA = 1 << 20, TRANSPOSED = 3 /* pairs of maps */ };
 
 static int64_t side; /* elements along each axis */
 static int exceeded;
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "remap_memory: %s: %s\n", what, dcl_error());
-        exit(2);
-    }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* ---- memory of the worker processes ------------------------------------------------------------------------------- */
 

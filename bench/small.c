@@ -23,45 +23,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CL_TARGET_OPENCL_VERSION 120
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-
 #include <dcl.h>
+
+#include "device.h"
 
 enum { ROUNDS = 11, STEPS = 100, ELEMENTS = 256 };
 
-extern const char bench_commit[]; /* what was built; written by the build */
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "small: %s; %s\n", what, dcl_error());
-        exit(1);
-    }
-}
-
-static double now_us(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
-}
-
 /* Wait until OpenMP's threads sleep: they spin after their work, and would disturb the next measurement. */
 static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); }
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double values[ROUNDS])
-{
-    qsort(values, ROUNDS, sizeof values[0], by_value);
-    return values[ROUNDS / 2];
-}
 
 static double spread(const double sorted[ROUNDS])
 {
@@ -91,26 +60,6 @@ struct hand {
     cl_command_queue queue;
     cl_mem x, y;
 };
-
-static cl_device_id find_device(const char *name)
-{
-    cl_platform_id platforms[16];
-    cl_uint platform_count = 0;
-    clGetPlatformIDs(16, platforms, &platform_count);
-    for (cl_uint p = 0; p < platform_count && p < 16; p++) {
-        cl_device_id devices[16];
-        cl_uint count = 0;
-        clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, devices, &count);
-        for (cl_uint d = 0; d < count && d < 16; d++) {
-            char found[128] = "";
-            clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof found, found, NULL);
-            if (strcmp(found, name) == 0)
-                return devices[d];
-        }
-    }
-    check(false, "the device of node 0 was not found");
-    return NULL;
-}
 
 static struct hand open_hand(const char *name)
 {
@@ -254,11 +203,11 @@ static void measure_chain(dcl_cluster *cluster, dcl_array *X, dcl_array *Y, cons
             rest();
         }
     }
-    double mine = median(dcl);
+    double mine = median(ROUNDS, dcl);
     printf("chain of %d operations f32 %d x %d, %s, \"%s\": dcl %.2f us each", CHAIN, EDGE, EDGE, where,
            dcl_node_name(cluster, 0), mine);
     for (int f = 0; f < FORMS; f++) {
-        double theirs = median(hands[f]);
+        double theirs = median(ROUNDS, hands[f]);
         best = theirs < best ? theirs : best;
         printf(", %s %.2f us", forms[f].name, theirs);
     }
@@ -363,7 +312,7 @@ static void uneven(void)
             rest();
         }
         check(dcl_read(C, NULL, c, NULL) == DCL_OK && memcmp(c, expected, sizeof c) == 0, "uneven: wrong results");
-        double mine = median(dcl), theirs = median(openmp);
+        double mine = median(ROUNDS, dcl), theirs = median(ROUNDS, openmp);
         printf("%d elements f32 of %s cost, one node \"%s\": dcl %.0f us, OpenMP dynamic %.0f us, dcl / OpenMP %.2f "
                "(median of "
                "%d, spread %.0f %%)\n",
@@ -416,7 +365,7 @@ static void compare_steps(const struct steps *s, const char *where, const char *
         alone[r] = run_steps(s, false, rounds);
         coupled[r] = run_steps(s, true, rounds);
     }
-    double one = median(alone), both = median(coupled);
+    double one = median(ROUNDS, alone), both = median(ROUNDS, coupled);
     printf("coupled steps of %.1f ms, 2 elements f32, %s, %s: %.0f us, alone %.0f us, beyond 1.1 times alone %.0f us "
            "(least "
            "%.0f and %.0f; median of %d, spread %.0f %%)\n",

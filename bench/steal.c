@@ -14,40 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <dcl.h>
 
+#include "common.h"
+
 enum { ROUNDS = 11, TASKS = 256, TASK = 512, SIDE = 4096, FLOATS = 2048 };
-
-extern const char bench_commit[]; /* what was built; written by the build */
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "steal: %s; %s\n", what, dcl_error());
-        exit(1);
-    }
-}
-
-static double now_ms(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return 1e3 * (double)time.tv_sec + 1e-6 * (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double values[ROUNDS])
-{
-    qsort(values, ROUNDS, sizeof values[0], by_value);
-    return values[ROUNDS / 2];
-}
 
 static dcl_cluster *open_cluster(const char *workers, bool pinned)
 {
@@ -105,7 +77,7 @@ static void measure(const struct work *work, const char *fault)
         single[r] = run(one, work, C);
         pair[r] = run(two, work, D);
     }
-    double ideal = median(single) / work->ideal, took = median(pair);
+    double ideal = median(ROUNDS, single) / work->ideal, took = median(ROUNDS, pair);
     printf("%s, two processes of a processor each, never: dcl %.2f ms, ideal %.2f ms, ratio %.2f (median of %d)\n",
            work->name, took, ideal, took / ideal, ROUNDS);
     dcl_release(C);
@@ -187,7 +159,7 @@ static void balanced_on(const char *workers)
         }
     for (int b = 0; b < BODIES; b++)
         printf("%s on 2048^2 f32, %s, never: dcl %.3f ms (median of %d)\n", names[b],
-               workers != NULL ? workers : "one embedded node", median(took[b]), ROUNDS);
+               workers != NULL ? workers : "one embedded node", median(ROUNDS, took[b]), ROUNDS);
     dcl_release(A);
     dcl_release(B);
     dcl_release(C);

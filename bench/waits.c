@@ -11,36 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-#define CL_TARGET_OPENCL_VERSION 120
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-
 #include <dcl.h>
 
+#include "device.h"
+
 enum { GROUPS = 10, ROUNDS = 10 * GROUPS, PAUSE_NS = 2000000 };
-
-extern const char bench_commit[]; /* what was built; written by the build */
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "waits: %s; %s\n", what, dcl_error());
-        exit(1);
-    }
-}
-
-static double now_us(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return 1e6 * (double)time.tv_sec + 1e-3 * (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double quantile(double values[ROUNDS], double share)
 {
@@ -66,26 +41,6 @@ typedef struct hand {
     cl_kernel kernel;
     cl_mem a, c;
 } hand;
-
-static cl_device_id find_device(const char *name)
-{
-    cl_platform_id platforms[16];
-    cl_uint platform_count = 0;
-    clGetPlatformIDs(16, platforms, &platform_count);
-    for (cl_uint p = 0; p < platform_count; p++) {
-        cl_device_id devices[16];
-        cl_uint count = 0;
-        clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, devices, &count);
-        for (cl_uint d = 0; d < count; d++) {
-            char found[128] = "";
-            clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof found, found, NULL);
-            if (strcmp(found, name) == 0)
-                return devices[d];
-        }
-    }
-    check(0, "the device of node 0 was not found");
-    return NULL;
-}
 
 static void open_hand(hand *hand, const char *name, float start[])
 {

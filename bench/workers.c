@@ -24,7 +24,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -33,10 +32,10 @@
 
 #include <dcl.h>
 
+#include "common.h"
+
 enum { MOST_ROUNDS = 101, TRIPS = 200, ELEMENTS = 16 << 20, CHUNK = 4 << 20, SMALL = 4096, MOST_CHILDREN = 8 };
 static const size_t stream_bytes = ELEMENTS * sizeof(float);
-
-extern const char bench_commit[]; /* what was built; written by the build */
 
 static int rounds;
 static const char *only; /* what has this in its name */
@@ -46,27 +45,6 @@ static char devices[64]; /* for dcl_config and `dcl worker` */
 static pid_t child[MOST_CHILDREN];
 static int child_count;
 static pid_t starter; /* the process that cleans up */
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "workers: %s; dcl: %s; errno: %s\n", what, dcl_error(), strerror(errno));
-        exit(1);
-    }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Sorts the values. */
 static double quantile(int count, double values[], double part)
