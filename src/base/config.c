@@ -79,6 +79,8 @@ static const struct row rows[] = {
     {"TRACE_BYTES", SIZE, FIELD(trace_bytes), "16M", NULL, 4096, (size_t)1 << 30,
      "memory per node for that record; when it is full, the oldest events are dropped"},
     {"PIN", SWITCH, FIELD(pin), "0", NULL, 0, 0, "1: each process of local:N runs on one processor, taken in turn"},
+    {"STEAL", CHOICE, FIELD(steal), "never", "never|pays|always|pays,kinds|always,kinds", 0, 0,
+     "whether idle nodes run batches of other nodes; kinds: also on devices of another kind"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
 
@@ -348,6 +350,27 @@ void dcli_config_pocl_cache(char *folder_out, size_t capacity)
         snprintf(folder_out, capacity, "%s/.cache/pocl/kcache", home);
     else
         snprintf(folder_out, capacity, "/tmp/pocl/kcache");
+}
+
+dcli_steal dcli_config_steal(const dcl_config *config)
+{
+    const char *value = config->steal != NULL ? config->steal : "never";
+    dcli_steal steal = {.policy = strncmp(value, "pays", 4) == 0     ? DCLI_LENDS_IF_IT_PAYS
+                                  : strncmp(value, "always", 6) == 0 ? DCLI_LENDS_ALWAYS
+                                                                     : DCLI_LENDS_NEVER,
+                        .kinds = strstr(value, ",kinds") != NULL};
+    return steal;
+}
+
+const char *dcli_steal_name(dcli_steal steal)
+{
+    static const char *const names[] = {[DCLI_LENDS_NEVER] = "never",
+                                        [DCLI_LENDS_IF_IT_PAYS] = "pays",
+                                        [DCLI_LENDS_ALWAYS] = "always",
+                                        "never",
+                                        "pays,kinds",
+                                        "always,kinds"};
+    return names[(int)steal.policy + (steal.kinds ? DCLI_LENDS_ALWAYS + 1 : 0)];
 }
 
 bool dcli_config_checks_access(const dcl_config *config)

@@ -25,4 +25,17 @@ const char *dcli_config_fault(void);
 /** Whether DCL_CHECK asks for kernels that check every access. */
 bool dcli_config_checks_access(const dcl_config *config);
 
+/** When batches are lent to other nodes. */
+typedef enum dcli_lends { DCLI_LENDS_NEVER, DCLI_LENDS_IF_IT_PAYS, DCLI_LENDS_ALWAYS } dcli_lends;
+
+/** The setting DCL_STEAL. */
+typedef struct dcli_steal {
+    dcli_lends policy;
+    bool kinds; /* also to devices of another kind */
+} dcli_steal;
+
+dcli_steal dcli_config_steal(const dcl_config *config);
+/** The setting as DCL_STEAL has it. */
+const char *dcli_steal_name(dcli_steal steal);
+
 #endif

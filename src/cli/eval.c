@@ -149,6 +149,12 @@ static dcl_counters difference(const dcl_counters *after, const dcl_counters *be
         .kernels_built = after->kernels_built - before->kernels_built,
         .launches = after->launches - before->launches,
         .storage_bytes = after->storage_bytes,
+        .loans_asked = after->loans_asked - before->loans_asked,
+        .loans_refused = after->loans_refused - before->loans_refused,
+        .loans_won = after->loans_won - before->loans_won,
+        .loans_taken_back = after->loans_taken_back - before->loans_taken_back,
+        .loan_bytes = after->loan_bytes - before->loan_bytes,
+        .loan_bytes_in_vain = after->loan_bytes_in_vain - before->loan_bytes_in_vain,
     };
 }
 

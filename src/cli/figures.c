@@ -21,6 +21,12 @@ static const struct counter {
     {"launches", offsetof(dcl_counters, launches), false},
     {"kernels_built", offsetof(dcl_counters, kernels_built), false},
     {"storage_bytes", offsetof(dcl_counters, storage_bytes), false},
+    {"loans_asked", offsetof(dcl_counters, loans_asked), false},
+    {"loans_refused", offsetof(dcl_counters, loans_refused), false},
+    {"loans_won", offsetof(dcl_counters, loans_won), false},
+    {"loans_taken_back", offsetof(dcl_counters, loans_taken_back), false},
+    {"loan_bytes", offsetof(dcl_counters, loan_bytes), false},
+    {"loan_bytes_in_vain", offsetof(dcl_counters, loan_bytes_in_vain), false},
 };
 
 enum { COUNTERS = sizeof counters / sizeof counters[0] };

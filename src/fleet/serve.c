@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/config.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/trace.h"
@@ -309,12 +310,14 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
                          setup->peer_count, serving->self, serving->node_count);
     serving->log.level = setup->log;
     serving->check_access = setup->check_access;
-    serving->config = (dcl_config){.struct_size = sizeof(dcl_config),
-                                   .tile_bytes = (size_t)setup->tile_bytes,
-                                   .chunk_bytes = (size_t)setup->chunk_bytes,
-                                   .pool_bytes = (size_t)setup->pool_bytes,
-                                   .kept_bytes = (size_t)setup->kept_bytes,
-                                   .fanout = (size_t)setup->fanout};
+    serving->config = (dcl_config){
+        .struct_size = sizeof(dcl_config),
+        .tile_bytes = (size_t)setup->tile_bytes,
+        .chunk_bytes = (size_t)setup->chunk_bytes,
+        .pool_bytes = (size_t)setup->pool_bytes,
+        .kept_bytes = (size_t)setup->kept_bytes,
+        .fanout = (size_t)setup->fanout,
+        .steal = dcli_steal_name((dcli_steal){.policy = (dcli_lends)setup->steal, .kinds = setup->steal_kinds})};
     if (setup->fault[0] != '\0' && (serving->fault = dcli_strdup(setup->fault)) == NULL)
         return DCL_ERR_NOMEM;
     choose_limits(serving, setup);

@@ -256,7 +256,9 @@ dcli_message dcli_worker_pool_describe_session(dcli_worker_pool *pool, int node,
                                     .log = pool->terms.log->level,
                                     .fault = pool->terms.fault,
                                     .check_access = dcli_config_checks_access(config),
-                                    .word_key = pool->member[node].word_key}};
+                                    .word_key = pool->member[node].word_key,
+                                    .steal = (int)dcli_config_steal(config).policy,
+                                    .steal_kinds = dcli_config_steal(config).kinds}};
 }
 
 dcli_endpoint *dcli_worker_pool_setup(dcli_worker_pool *pool, const dcli_node_ways ways[])

@@ -34,7 +34,7 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_KEY = 64,        /* bytes of a key or token as text */
        DCLI_MOST_NODES = 256,     /* nodes of a session with worker processes */
        DCLI_MOST_MS = 1000000000, /* limit of times in milliseconds */
-       DCLI_MSG_COUNTERS = 11,    /* number of fields of dcl_counters */
+       DCLI_MSG_COUNTERS = 17,    /* number of fields of dcl_counters */
        DCLI_MOST_EVENTS = 2048,   /* events in one TRACED: 13 items each, so that with their names they stay below
                                      DCLI_MOST_ITEMS */
        DCLI_MOST_TRACE = 1 << 30, /* bytes of recorded events per node; DCL_TRACE_BYTES has the same limit */
@@ -82,6 +82,14 @@ typedef enum dcli_message_kind {
     DCLI_MSG_FORGET,     /* node -> nodes of its host: shared memory was freed */
     DCLI_MSG_TRACE,      /* host -> worker: send your recorded events */
     DCLI_MSG_TRACED,     /* worker -> host: answer to TRACE */
+    /* lending between nodes: workqueue/loan.h */
+    DCLI_MSG_HUNGRY,   /* thief -> victim: question: lend me work */
+    DCLI_MSG_NOTHING,  /* victim -> thief: the answer no */
+    DCLI_MSG_LENT,     /* victim -> thief: the answer yes: run these batches */
+    DCLI_MSG_LOAN,     /* victim -> thief, or thief -> victim: inputs or results of a lent batch, as payload */
+    DCLI_MSG_RECALL,   /* victim -> thief: return a batch if you have not begun it */
+    DCLI_MSG_RESULT,   /* thief -> victim: all results of a batch were sent */
+    DCLI_MSG_RETURNED, /* thief -> victim: a batch was not run */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;
 
@@ -262,6 +270,8 @@ typedef struct dcli_msg_setup {
     bool check_access;
     const char *word_key; /* key of the tags of forwarded messages; "": the receiver accepts them without */
     int64_t trace_bytes;  /* memory for recorded events; 0: none are recorded */
+    int steal;            /* a dcli_lends: when nodes lend batches */
+    bool steal_kinds;     /* also to devices of another kind */
 } dcli_msg_setup;
 
 typedef struct dcli_msg_part {
@@ -350,6 +360,41 @@ typedef struct dcli_msg_traced {
     dcli_msg_name *name; /* [name_count] part 0: the names of the events, from number 1 on */
     bool unrecorded;     /* the node had no memory to record events */
 } dcli_msg_traced;
+
+typedef struct dcli_msg_hungry {
+    int64_t question;
+    int64_t first, upto; /* the sender knows these operations */
+    int64_t bytes;       /* memory that it has reserved */
+    uint64_t kind;       /* hash of the kind of its device */
+} dcli_msg_hungry;
+
+typedef struct dcli_msg_nothing {
+    int64_t question;
+} dcli_msg_nothing;
+
+typedef struct dcli_msg_lent {
+    int64_t question, operation;
+    int64_t first, count; /* the batches */
+} dcli_msg_lent;
+
+typedef struct dcli_msg_loan {
+    int64_t question, operation, batch;
+    bool written;  /* true: a result; false: an input */
+    int64_t chunk; /* its number among those of the batch */
+} dcli_msg_loan;
+
+typedef struct dcli_msg_recall {
+    int64_t question, operation, batch;
+} dcli_msg_recall;
+
+typedef struct dcli_msg_result {
+    int64_t question, operation, batch;
+    int64_t kernel_ns; /* time of its kernels; 0: not measured */
+} dcli_msg_result;
+
+typedef struct dcli_msg_returned {
+    int64_t question, operation, batch;
+} dcli_msg_returned;
 
 typedef struct dcli_msg_hello {
     const char *program; /* library version and process, for people */
@@ -442,6 +487,13 @@ typedef struct dcli_message {
         dcli_msg_counts counts;
         dcli_msg_trace trace;
         dcli_msg_traced traced;
+        dcli_msg_hungry hungry;
+        dcli_msg_nothing nothing;
+        dcli_msg_lent lent;
+        dcli_msg_loan loan;
+        dcli_msg_recall recall;
+        dcli_msg_result result;
+        dcli_msg_returned returned;
         dcli_msg_hello hello;
         dcli_msg_welcome welcome;
         dcli_msg_refused refused;

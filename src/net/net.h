@@ -100,15 +100,16 @@ dcl_status dcli_endpoint_send_descriptor(dcli_endpoint *endpoint, int to, const 
 /** A lent file descriptor: the message waits without a duplicate of it, because many messages may wait, and duplicates
  *  could exceed the process's limit. The endpoint's thread calls `find` when it sends the message, but not after the
  *  endpoint is closed; `find` must not send. */
-typedef struct dcli_loan {
+typedef struct dcli_descriptor_loan {
     int (*find)(void *user, int64_t number); /* @return the descriptor; -1: it was closed, and the message need not
                                                         be sent */
     void *user;
     int64_t number;
-} dcli_loan;
+} dcli_descriptor_loan;
 /** Send a message with a lent descriptor, which is looked up when there is room to send it (between processes of one
  *  host only). @return as dcli_endpoint_send(); DCL_OK also if `find` returns -1: then nothing is sent. */
-dcl_status dcli_endpoint_send_lent(dcli_endpoint *endpoint, int to, const dcli_message *message, const dcli_loan *loan);
+dcl_status dcli_endpoint_send_lent(dcli_endpoint *endpoint, int to, const dcli_message *message,
+                                   const dcli_descriptor_loan *loan);
 
 /** A received message. Free it with dcli_received_free(), which also releases the payload. Until then the struct may be
  *  copied and kept while others are received. The endpoint's thread frees it (embedded: any thread), at the latest

@@ -73,11 +73,11 @@ typedef struct dcli_outgoing {
     uint64_t value;
     dcli_shared_place place; /* of its payload, if the flags say that it has one */
     const unsigned char *bytes;
-    size_t length, sent; /* bytes in all, and bytes written */
-    bool begun;          /* its first record was written, with its descriptor */
-    bool quiet;          /* a sleeping peer need not be woken up for it */
-    int descriptor;      /* descriptor to send along; -1: none, or already sent */
-    dcli_loan loan;      /* .find NULL: the descriptor is not lent */
+    size_t length, sent;       /* bytes in all, and bytes written */
+    bool begun;                /* its first record was written, with its descriptor */
+    bool quiet;                /* a sleeping peer need not be woken up for it */
+    int descriptor;            /* descriptor to send along; -1: none, or already sent */
+    dcli_descriptor_loan loan; /* .find NULL: the descriptor is not lent */
 } dcli_outgoing;
 
 /** A record that waits for room in the ring or in the socket. */
@@ -151,7 +151,7 @@ typedef struct dcli_shared {
     bool (*unmap)(void *user, const void *bytes); /* called before regions that are mapped for writing are unmapped;
                                                      NULL: none is */
     void *unmap_user;
-    const dcli_loan *loan; /* lent descriptor of the message that is being sent; NULL: none */
+    const dcli_descriptor_loan *loan; /* lent descriptor of the message that is being sent; NULL: none */
 } dcli_shared;
 
 /* ---- links: shared_link.c ---- */

@@ -247,7 +247,8 @@ dcl_status dcli_shared_send(dcli_endpoint *endpoint, int to, const void *bytes, 
     return DCLI_FAIL(DCL_ERR_NETWORK, "%s", link->why);
 }
 
-dcl_status dcli_endpoint_send_lent(dcli_endpoint *endpoint, int to, const dcli_message *message, const dcli_loan *loan)
+dcl_status dcli_endpoint_send_lent(dcli_endpoint *endpoint, int to, const dcli_message *message,
+                                   const dcli_descriptor_loan *loan)
 {
     dcli_shared *shared = endpoint->transport->send == dcli_shared_send ? endpoint->link : NULL;
     int descriptor = loan->find(loan->user, loan->number);

@@ -1,4 +1,5 @@
 /* runtime/counts.c - counters: planned ones before an operation runs, all counters afterwards. */
+#include "base/config.h"
 #include "base/sized.h"
 #include "runtime/report.h"
 
@@ -22,6 +23,7 @@ void dcli_counters_add(dcl_counters *sum, const dcl_counters *more)
 
 dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed)
 {
+    bool lends = cluster->host > 1 && dcli_config_steal(&cluster->config).policy != DCLI_LENDS_NEVER;
     return (dcli_plan_terms){.node_count = cluster->host,
                              .ways = cluster->ways,
                              .batch_bytes = (int64_t)cluster->config.tile_bytes,
@@ -29,6 +31,7 @@ dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed)
                              .pool_bytes = (int64_t)cluster->config.pool_bytes,
                              .kept_bytes = (int64_t)cluster->config.kept_bytes,
                              .early_bytes = DCLI_EARLY_BYTES,
+                             .fine_elements = lends ? DCLI_FINE_ELEMENTS : 0,
                              .directory = &cluster->replicas.directory,
                              .detailed = detailed};
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "worker/peer.h"
 #include "worker/series.h"
+#include "worker/stealing.h"
 #include "worker/trace.h"
 #include "worker/tree.h"
 
@@ -386,8 +387,7 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
     case DCLI_DO_RETIRE:
         retire(worker, entry);
         return DCL_OK;
-    default:
-        assert(false); /* lending: the nodes of workers have no terms.loan_of */
-        return DCL_OK;
+    default: /* lending */
+        return dcli_loan_perform(worker, action);
     }
 }

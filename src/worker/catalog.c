@@ -341,6 +341,19 @@ dcli_cached_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, in
     return plan;
 }
 
+dcl_status dcli_catalog_lender(dcli_catalog *catalog, dcli_entry *entry, int node, dcli_cached_plan **plan_out)
+{
+    dcli_cached_plan *own = node == catalog->self ? dcli_entry_plan(entry, node) : NULL;
+    if (dcli_makes_replicas(&entry->operation) || (own != NULL && own->shared->state.count > 0))
+        return DCL_ERR_INVALID;
+    if (own != NULL)
+        dcli_plans_use(&catalog->plans, own);
+    else
+        own = dcli_plans_hold_whole(&catalog->plans, &entry->operation, shapes_of(entry), node);
+    *plan_out = own;
+    return own != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
 dcl_status dcli_catalog_record_replicas(dcli_catalog *catalog, dcli_entry *entry)
 {
     const dcli_operation *operation = &entry->operation;

@@ -13,6 +13,7 @@
 #include "worker/process_data.h"
 #include "worker/series.h"
 #include "worker/shown.h"
+#include "worker/stealing.h"
 #include "worker/trace.h"
 #include "worker/window.h"
 
@@ -282,7 +283,9 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
             note_cost(worker, running);
         dcli_series_give(own, running->steps);
         own->running_first++;
-        for (int64_t n = 0; n <= running->more && status == DCL_OK; n++)
+        if (running->job.borrowed != NULL)
+            status = dcli_borrowed_ended(worker, running->job.borrowed, ended);
+        for (int64_t n = 0; n <= running->more && running->job.borrowed == NULL && status == DCL_OK; n++)
             status = dcli_node_batch_done(worker->node, running->operation, running->batch + n, ended);
     }
     if (own->running_first > first) {

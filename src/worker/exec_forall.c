@@ -16,6 +16,7 @@
 #include "worker/process_data.h"
 #include "worker/scalar.h"
 #include "worker/series.h"
+#include "worker/stealing.h"
 #include "worker/trace.h"
 #include "worker/window.h"
 #include <assert.h>
@@ -371,11 +372,11 @@ static void give_back_cut(dcli_worker *worker, dcli_cached_plan *cached, const d
 }
 
 /* Whether a running batch still uses the prepared tables of this batch: another operation may have the same plan. */
-static bool is_in_use(const dcli_worker *worker, const dcli_cached_plan *cached, int64_t batch)
+static bool is_in_use(const dcli_worker *worker, const dcli_running *batch)
 {
     const dcli_as_node *own = worker->as_node;
     for (int64_t r = own->running_first; r < own->running_count; r++)
-        if (own->running[r].job.plan == cached->plan && own->running[r].batch == batch)
+        if (own->running[r].job.plan == batch->job.plan && own->running[r].batch == batch->batch)
             return true;
     return false;
 }
@@ -399,21 +400,41 @@ static void join(const dcli_plan *plan, int64_t batch, int64_t count, dcli_prepa
     }
 }
 
-/* Get the prepared tables of a batch, and of those that are launched with it. *prepared_out NULL: they must be made
- * anew, but a running batch still uses the old ones. */
-static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_prepared **prepared_out)
+/* Find where the prepared tables of a batch are kept, with the plan that caches them. */
+static dcl_status find_prepared(dcli_worker *worker, const dcli_running *running, dcli_cached_plan **cached_out,
+                                dcli_prepared **prepared_out)
 {
-    dcli_cached_plan *cached = dcli_entry_plan(entry, worker->terms.self);
+    const dcli_borrowed *borrowed = running->job.borrowed;
+    if (borrowed != NULL) {
+        *cached_out = borrowed->plan;
+        *prepared_out = &borrowed->loan->prepared;
+        return DCL_OK;
+    }
+    dcli_cached_plan *cached = *cached_out = dcli_entry_plan(running->job.entry, worker->terms.self);
     if (cached->prepared == NULL) {
         cached->prepared = dcli_calloc((size_t)cached->plan->batch_count, sizeof *cached->prepared);
         if (cached->prepared == NULL)
             return DCL_ERR_NOMEM;
         dcli_plans_add(&worker->catalog.plans, cached, cached->plan->batch_count * (int64_t)sizeof *cached->prepared);
     }
-    *prepared_out = &cached->prepared[batch];
-    bool ready = (*prepared_out)->ready, in_use = ready && is_in_use(worker, cached, batch);
+    *prepared_out = &cached->prepared[running->batch];
+    return DCL_OK;
+}
+
+/* Get the prepared tables of a batch, and of those that are launched with it. *prepared_out NULL: they must be made
+ * anew, but a running batch still uses the old ones. */
+static dcl_status get_prepared(dcli_worker *worker, const dcli_running *running, dcli_prepared **prepared_out)
+{
+    dcli_entry *entry = running->job.entry;
+    dcli_cached_plan *cached;
+    dcl_status status = find_prepared(worker, running, &cached, prepared_out);
+    if (status != DCL_OK)
+        return status;
+    bool ready = (*prepared_out)->ready, in_use = ready && is_in_use(worker, running);
     bool stale = ready && dcli_exec_cut_is_stale(worker, entry->kernel, *prepared_out);
-    int64_t possible = 1, wanted = dcli_window_share(worker, entry, batch, &possible);
+    int64_t possible = 1, wanted = 1;
+    if (running->job.borrowed == NULL)
+        wanted = dcli_window_share(worker, entry, running->batch, &possible);
     bool other = ready && !suits(*prepared_out, wanted, possible, in_use);
     if (ready && !stale && !other)
         return DCL_OK;
@@ -423,12 +444,15 @@ static dcl_status get_prepared(dcli_worker *worker, dcli_entry *entry, int64_t b
     }
     if (ready)
         give_back_cut(worker, cached, entry->kernel->body, stale, *prepared_out);
-    join(cached->plan, batch, wanted, *prepared_out);
+    if (running->job.borrowed == NULL)
+        join(running->job.plan, running->batch, wanted, *prepared_out);
+    else
+        (*prepared_out)->count = 1;
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
     int64_t began_ns = dcli_trace_begin(worker);
-    const dcli_batch *joined = wanted > 1 ? &(*prepared_out)->joined : &cached->plan->batch[batch];
-    dcl_status status = dcli_exec_prepare(worker, entry, cached->plan, joined, *prepared_out);
-    dcli_trace_end(worker, DCLI_TRACE_PLAN, began_ns, entry, batch, DCLI_TRACE_NOBODY, 0);
+    const dcli_batch *joined = wanted > 1 ? &(*prepared_out)->joined : running->job.batch;
+    status = dcli_exec_prepare(worker, entry, running->job.plan, joined, *prepared_out);
+    dcli_trace_end(worker, DCLI_TRACE_PLAN, began_ns, entry, running->batch, DCLI_TRACE_NOBODY, 0);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
     if (status == DCL_OK)
         dcli_plans_add(&worker->catalog.plans, cached,
@@ -520,6 +544,8 @@ static dcl_status note_started(dcli_worker *worker, const dcli_running *running,
 {
     dcl_status status = DCL_OK;
     *start_out = DCLI_START_RUNS;
+    if (running->job.borrowed != NULL)
+        return DCL_OK;
     dcli_node_run_more(worker->node, running->operation, running->batch, running->more);
     dcli_window_moved(worker, worker->as_node->running_count - worker->as_node->running_first == 1);
     if (running->status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
@@ -528,17 +554,16 @@ static dcl_status note_started(dcli_worker *worker, const dcli_running *running,
     return status;
 }
 
-dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
+static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batch, dcli_start *start_out)
 {
     dcli_as_node *own = worker->as_node;
+    dcli_entry *entry = job->entry;
     dcli_prepared *prepared;
-    dcli_running running = {.job = dcli_own_job(worker, entry, batch),
-                            .operation = entry->operation.number,
-                            .batch = batch,
-                            .kernel = entry->kernel->number};
+    dcli_running running = {
+        .job = *job, .operation = entry->operation.number, .batch = batch, .kernel = entry->kernel->number};
     dcl_status status = dcli_exec_build(worker, entry->kernel);
     if (status == DCL_OK)
-        status = get_prepared(worker, entry, batch, &prepared);
+        status = get_prepared(worker, &running, &prepared);
     if (status == DCL_OK &&
         dcli_grow(&own->running, own->running_count, &own->running_capacity, sizeof *own->running) != 0)
         status = DCL_ERR_NOMEM;
@@ -550,10 +575,12 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     }
     if (prepared != NULL && dcli_window_lends(worker))
         running.expected_ns = (int64_t)dcli_exec_elements_ns(worker, entry->kernel, prepared->elements);
-    bool joins = prepared != NULL && own->slow_times == 0 && dcli_series_joins(worker, &running, prepared);
+    bool joins = prepared != NULL && own->slow_times == 0 && job->borrowed == NULL &&
+                 dcli_series_joins(worker, &running, prepared);
     bool timed =
         prepared != NULL && prepared->elements > 0 && !own->measuring && dcli_cost_due(&entry->kernel->cost, joins);
     if (joins && !timed && dcli_series_add(worker, &running, prepared)) {
+        running.in_series = true;
         own->running[own->running_count++] = running;
         return note_started(worker, &running, prepared, start_out);
     }
@@ -571,7 +598,8 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running.kernel));
     running.status = start(worker, prepared, &running);
     if (running.status != DCL_OK) { /* the batch counts as running: some of its kernels may have been started */
-        dcli_keep_problem(entry);
+        if (job->borrowed == NULL)
+            dcli_keep_problem(entry);
         running.ticket = dcli_device_launched(own->device);
         running.passes = NULL;
     }
@@ -581,6 +609,24 @@ dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batc
     if (first) /* after start(), so that a driver that hangs in starting a kernel counts as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     return note_started(worker, &running, prepared, start_out);
+}
+
+dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)
+{
+    const dcli_job job = dcli_own_job(worker, entry, batch);
+    return run_job(worker, &job, batch, start_out);
+}
+
+dcl_status dcli_exec_borrowed(dcli_worker *worker, dcli_borrowed *borrowed, dcli_start *start_out)
+{
+    const dcli_plan *plan = borrowed->loan->loan->plan;
+    const dcli_job job = {.entry = borrowed->entry,
+                          .plan = plan,
+                          .batch = &plan->batch[0],
+                          .received = &borrowed->received,
+                          .made = &borrowed->made,
+                          .borrowed = borrowed};
+    return run_job(worker, &job, borrowed->batch, start_out);
 }
 
 /* ---- ends --------------------------------------------------------------------------------------------------------- */
@@ -642,10 +688,11 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
         status = dcli_routes_pass(worker, &running->job, running->passes, running->arena);
     dcli_trace_end(worker, DCLI_TRACE_PASS, began_ns, running->job.entry, running->batch, DCLI_TRACE_NOBODY,
                    worker->counters.bytes_copied - copied);
-    if (status != DCL_OK)
+    if (status != DCL_OK && running->job.borrowed == NULL)
         dcli_keep_problem(running->job.entry);
     running->status = running->status != DCL_OK ? running->status : status;
-    dcli_exec_end_report(worker, running);
+    if (dcli_exec_end_report(worker, running) && running->job.borrowed != NULL)
+        running->status = DCL_ERR_RANGE; /* its owner runs it again, and reports */
     worker->as_node->passing -= running->passes != NULL && running->passes_to_parts;
     assert(worker->as_node->passing >= 0);
     dcli_pending_update_hold(worker);

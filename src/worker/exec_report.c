@@ -135,12 +135,12 @@ void dcli_exec_drop_reports(dcli_as_node *own)
         dcli_memory_release(own->report[--own->report_count]);
 }
 
-void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running)
+bool dcli_exec_end_report(dcli_worker *worker, const dcli_running *running)
 {
     dcli_as_node *own = worker->as_node;
     int64_t report[DCLI_REPORT_LONGS];
     if (running->report == NULL)
-        return;
+        return false;
     dcl_status status = DCL_OK;
     if (running->report_slot != NULL) {
         if (running->status != DCL_OK || !dcli_slot_is_complete(running->report_slot, &status))
@@ -150,10 +150,11 @@ void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running)
         status = dcli_memory_get(running->report, 0, report, sizeof report);
     }
     bool found = status == DCL_OK && (int32_t)report[0] != 0;
-    if (found)
+    if (found && running->job.borrowed == NULL)
         send_report(worker, running->job.entry, report);
     if (found || status != DCL_OK || running->status != DCL_OK || own->report_count == DCLI_MOST_REPORTS)
         dcli_memory_release(running->report);
     else
         own->report[own->report_count++] = running->report;
+    return found;
 }

@@ -9,6 +9,7 @@
 #include "worker/peer.h"
 #include "worker/series.h"
 #include "worker/shown.h"
+#include "worker/stealing.h"
 #include "worker/trace.h"
 #include "worker/tree.h"
 
@@ -210,6 +211,8 @@ static dcl_status unexpected(const dcli_received *received)
 static bool is_expected(const dcli_worker *worker, const dcli_received *received, bool believed)
 {
     bool from_host = received->from == worker->terms.node_count; /* never true at the host */
+    if (dcli_loan_is_message(received->message.kind))
+        return !worker->is_host && !from_host && worker->as_node->stealing != NULL;
     switch (received->message.kind) {
     case DCLI_MSG_KERNEL:
     case DCLI_MSG_OPERATIONS:
@@ -296,7 +299,7 @@ static dcl_status hear_as_node(dcli_worker *worker, dcli_received *received)
     case DCLI_MSG_SEES:
         return dcli_take_sees(worker, &message->sees);
     default:
-        return hear_peer(worker, received);
+        return dcli_loan_is_message(message->kind) ? dcli_loan_hear(worker, received) : hear_peer(worker, received);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "store/files.h"
 #include "worker/blame.h"
 #include "worker/pinned.h"
+#include "worker/stealing.h"
 #include "worker/suspects.h"
 #include "worker/tree.h"
 
@@ -27,6 +28,8 @@ static dcl_status forget(dcli_worker *worker, int peer)
 {
     worker->gone[peer] = true;
     dcli_endpoint_drop(worker->endpoint, peer);
+    if (!worker->is_host)
+        dcli_loan_loses(worker, peer);
     dcl_status status = dcli_node_lost(worker->node, peer);
     dcli_chunks_drop_after(&worker->received, peer, worker->catalog.entries.last_operation);
     if (worker->terms.is_process && !worker->is_host)

@@ -51,8 +51,9 @@ typedef struct dcli_traced_batch {
 typedef struct dcli_job {
     dcli_entry *entry;
     const dcli_plan *plan;
-    const dcli_batch *batch;      /* the batch, in `plan` */
-    dcli_chunks *received, *made; /* the chunks that it reads, and those that it makes */
+    const dcli_batch *batch;        /* the batch, in `plan` */
+    dcli_chunks *received, *made;   /* the chunks that it reads, and those that it makes */
+    struct dcli_borrowed *borrowed; /* the batch is another node's (stealing.h); NULL: it is this node's own */
 } dcli_job;
 
 #define DCLI_NOT_LAUNCHED UINT64_MAX
@@ -76,6 +77,7 @@ typedef struct dcli_running {
                                     timed */
     int64_t expected_ns;         /* predicted time on the device; 0: it is not known, or the session does not lend */
     struct dcli_steps *steps;    /* last batch of a series: the table of its steps; else NULL */
+    bool in_series;              /* it is one of a series */
     dcli_traced_batch *traced;   /* NULL: the node is not traced */
 } dcli_running;
 
@@ -210,8 +212,9 @@ typedef struct dcli_as_node {
     int64_t front_since_ns; /* when the first of the running batches became the first, if the session lends; else 0 */
     int64_t passing;        /* number of running batches that still have to copy to own parts */
     bool measuring;         /* a running batch is timed */
-    struct dcli_series *series; /* series.h; NULL: this device runs none */
-    dcli_moving *moving;        /* [moving_count] in the order of their start */
+    struct dcli_series *series;     /* series.h; NULL: this device runs none */
+    struct dcli_stealing *stealing; /* stealing.h; NULL: this node neither lends nor asks */
+    dcli_moving *moving;            /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;
     dcli_action held;         /* the action that cannot be started yet; .operation NULL: none */
     int64_t spin_end_ns;      /* time until which the loop polls the device instead of sleeping; 0: it does not poll */
@@ -330,6 +333,8 @@ void dcli_pending_free(dcli_as_node *own);
 
 /** Start a batch of a FORALL; DCLI_START_NOT_YET: it would have to wait. exec_forall.c. */
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
+/** Start a batch of another node. DCLI_START_NOT_YET: it would have to wait. */
+dcl_status dcli_exec_borrowed(dcli_worker *worker, struct dcli_borrowed *borrowed, dcli_start *start_out);
 /** Whether everything that a batch copies to the host has arrived, once its kernels have ended. */
 bool dcli_exec_has_fetched(const dcli_running *running);
 /** End a batch: release what it held, pass on its report and its outputs. @return its result. */
@@ -340,8 +345,9 @@ dcl_status dcli_exec_take_report(dcli_as_node *own, dcli_memory **report_out);
 /** Release the report memories that are retained. */
 void dcli_exec_drop_reports(dcli_as_node *own);
 /** Send the report of an ended batch to the host if it found a stray access. Its memory is retained for another batch
- *  if it certainly contains zeros and fewer than DCLI_MOST_REPORTS are retained; otherwise it is released. */
-void dcli_exec_end_report(dcli_worker *worker, const dcli_running *running);
+ *  if it certainly contains zeros and fewer than DCLI_MOST_REPORTS are retained; otherwise it is released. @return
+ *  whether it found one. Of a borrowed batch nothing is sent: its owner runs it again, and reports. */
+bool dcli_exec_end_report(dcli_worker *worker, const dcli_running *running);
 /** `kernel`, if all running batches are of the body with this number, or none runs; 0: batches of other bodies run,
  *  too. */
 int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);

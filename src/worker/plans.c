@@ -25,6 +25,17 @@ static void release_prepared(dcli_cached_plan *cached)
         dcli_prepared_clear(&cached->prepared[b]);
     dcli_free(cached->prepared);
     cached->prepared = NULL;
+    for (dcli_cached_loan *loan = cached->loans; loan != NULL; loan = loan->next)
+        dcli_prepared_clear(&loan->prepared);
+}
+
+static void free_loans(dcli_cached_plan *cached)
+{
+    for (dcli_cached_loan *loan = cached->loans, *next; loan != NULL; loan = next) {
+        next = loan->next;
+        dcli_loan_free(loan->loan);
+        dcli_free(loan);
+    }
 }
 
 void dcli_plans_add(dcli_plans *plans, dcli_cached_plan *cached, int64_t bytes)
@@ -106,6 +117,7 @@ static void forget(dcli_plans *plans, dcli_cached_plan *cached)
     plans->count--;
     plans->bytes -= cached->bytes;
     release_prepared(cached);
+    free_loans(cached);
     for (int64_t c = 0; cached->packing != NULL && c < cached->plan->chunk_count; c++)
         dcli_routes_free(&cached->packing[c].routes);
     dcli_free(cached->packing);
@@ -195,6 +207,8 @@ static dcli_cached_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wan
     terms.streams = wanted->streams;
     terms.pair = wanted->with >= 0;
     terms.with = wanted->with;
+    if (wanted->node != plans->self && !wanted->streams)
+        terms.directory = NULL; /* dcli_plans_hold_whole() */
     tell_planning(plans, body != NULL ? body->text : "what is read, written or moved");
     cached->shared = dcli_plan_cache_hold(plans->cache, wanted, &terms);
     tell_planning(plans, NULL);
@@ -241,16 +255,61 @@ void dcli_plans_use(dcli_plans *plans, dcli_cached_plan *cached)
     dcli_plans_trim(plans, plans->most_bytes); /* what was prepared for plans has grown since they were added */
 }
 
-dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node)
+/* Find or make a plan, and hold it. */
+static dcli_cached_plan *hold(dcli_plans *plans, const dcli_plan_wanted *wanted)
 {
-    dcli_plan_wanted wanted;
-    if (describe(plans, operation, shapes, node, &wanted) != DCL_OK)
-        return NULL;
-    dcli_cached_plan *cached = find_plan(plans, &wanted);
-    if (cached == NULL && (cached = add_plan(plans, &wanted)) == NULL)
+    dcli_cached_plan *cached = find_plan(plans, wanted);
+    if (cached == NULL && (cached = add_plan(plans, wanted)) == NULL)
         return NULL;
     dcli_plans_use(plans, cached);
     return cached;
+}
+
+dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node)
+{
+    dcli_plan_wanted wanted;
+    return describe(plans, operation, shapes, node, &wanted) == DCL_OK ? hold(plans, &wanted) : NULL;
+}
+
+dcli_cached_plan *dcli_plans_hold_whole(dcli_plans *plans, const dcli_operation *operation, const bool shapes[],
+                                        int node)
+{
+    static const dcli_directory_state none = {0};
+    dcli_plan_wanted wanted = {.operation = operation,
+                               .shapes = shapes,
+                               .state = &none,
+                               .node = node,
+                               .with = -1,
+                               .fine_elements = plans->terms.fine_elements};
+    wanted.hash = dcli_plan_hash(&wanted);
+    return hold(plans, &wanted);
+}
+
+dcl_status dcli_plans_loan(dcli_plans *plans, dcli_cached_plan *cached, const dcli_operation *operation, int64_t batch,
+                           int victim, int thief, dcli_cached_loan **loan_out)
+{
+    dcli_cached_loan *found = cached->loans;
+    while (found != NULL && (found->batch != batch || found->thief != thief))
+        found = found->next;
+    if (found == NULL) {
+        if ((found = dcli_calloc(1, sizeof *found)) == NULL)
+            return DCL_ERR_NOMEM;
+        found->batch = batch;
+        found->thief = thief;
+        tell_planning(plans, "a batch for another node");
+        found->status = dcli_loan_make(operation, cached->plan, batch, victim, thief, &plans->terms, &found->loan);
+        tell_planning(plans, NULL);
+        if (found->status == DCL_ERR_NOMEM) {
+            dcli_free(found);
+            return DCL_ERR_NOMEM;
+        }
+        found->next = cached->loans;
+        cached->loans = found;
+        int64_t bytes = found->loan != NULL ? dcli_plan_bytes(found->loan->plan) : 0;
+        dcli_plans_add(plans, cached, bytes + (int64_t)sizeof *found);
+    }
+    *loan_out = found;
+    return found->status;
 }
 
 void dcli_plans_let_go(dcli_cached_plan *cached)

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "lower/lower.h"
 #include "worker/plan_cache.h"
+#include "workqueue/plan_loan.h"
 
 /** The copies by which a chunk of another node's plan is packed or committed here. */
 typedef struct dcli_packing {
@@ -33,6 +34,16 @@ typedef struct dcli_prepared {
     int cuts;          /* times that it was prepared again because the measured costs had changed */
 } dcli_prepared;
 
+/** The plan of a loan: of one batch of the plan that caches it, for a thief. */
+typedef struct dcli_cached_loan {
+    int64_t batch;
+    int thief;
+    dcl_status status;      /* DCL_ERR_INVALID: the batch cannot be lent */
+    dcli_loan *loan;        /* NULL: `status` is not DCL_OK */
+    dcli_prepared prepared; /* at the thief */
+    struct dcli_cached_loan *next;
+} dcli_cached_loan;
+
 /** A reference from a plan to a layout or body, by whose address the plan is found when that is freed. */
 typedef struct dcli_naming {
     struct dcli_cached_plan *cached;
@@ -48,6 +59,7 @@ typedef struct dcli_cached_plan {
                                  runs */
     dcli_packing *packing;    /* [chunk_count], only in plans of other nodes' tasks; NULL until one of the chunks is
                                  packed or committed */
+    dcli_cached_loan *loans;  /* of whole plans: those that were planned, the last one first */
     int64_t bytes;            /* bytes of memory: this peer's share of the plan, and all that it has prepared */
     int64_t uses;             /* number of open operations that use it */
     struct dcli_cached_plan *next;          /* next in its bucket */
@@ -83,6 +95,14 @@ void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms, 
  *  @param shapes  [operand_count] scalars that occur in subscripts: the others do not matter; NULL: none do.
  *  @return NULL: DCL_ERR_NOMEM. */
 dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node);
+/** The same with all of the plan of another node, which that node's own plan is equal to if replicas play no part in
+ *  it. */
+dcli_cached_plan *dcli_plans_hold_whole(dcli_plans *plans, const dcli_operation *operation, const bool shapes[],
+                                        int node);
+/** Plan the loan of a batch, or find it: it lives as long as the plan `cached`, which is a whole one of the victim.
+ *  @return DCL_OK; DCL_ERR_INVALID: the batch cannot be lent; DCL_ERR_NOMEM. */
+dcl_status dcli_plans_loan(dcli_plans *plans, dcli_cached_plan *cached, const dcli_operation *operation, int64_t batch,
+                           int victim, int thief, dcli_cached_loan **loan_out);
 /** Release a plan that was held; it stays cached. */
 void dcli_plans_let_go(dcli_cached_plan *cached);
 

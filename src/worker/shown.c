@@ -80,7 +80,7 @@ static dcl_status show(dcli_worker *worker, struct dcli_shown *shown, int node, 
         return dcli_endpoint_send(worker->endpoint, node, message, NULL);
     /* Lend the descriptor to the message instead of duplicating it: many messages may wait, because a node that
      * compiles receives nothing for seconds. */
-    dcli_loan loan = {find_descriptor, worker, shown->memfd};
+    dcli_descriptor_loan loan = {find_descriptor, worker, shown->memfd};
     dcl_status status = dcli_endpoint_send_lent(worker->endpoint, node, message, &loan);
     shown->to[node] = status == DCL_OK;
     return status;

@@ -21,6 +21,7 @@
 #include "worker/process_data.h"
 #include "worker/series.h"
 #include "worker/shown.h"
+#include "worker/stealing.h"
 #include "worker/suspects.h"
 #include "worker/trace.h"
 #include "worker/tree.h"
@@ -40,7 +41,8 @@ static dcl_status receive(dcli_worker *worker, int milliseconds, bool *any_out)
     enum { MOST_AT_ONCE = 256, AHEAD_BYTES = 64 << 20, USUAL_WINDOW = 1024 };
     /* Bytes that a peer may send unrequested: the window of chunks that it writes, and small messages. */
     const int64_t unasked = dcli_window_bytes(worker->terms.config) + AHEAD_BYTES;
-    dcli_endpoint_limit_ahead(worker->endpoint, dcli_node_granted_bytes(worker->node) + unasked);
+    dcli_endpoint_limit_ahead(worker->endpoint,
+                              dcli_node_granted_bytes(worker->node) + unasked + dcli_stealing_bytes(worker));
     if (!worker->is_host &&
         dcli_tree_is(
             worker)) /* each operation of a window may bring a body. Nodes do not know the program's DCL_WINDOW, so
@@ -125,9 +127,13 @@ static int idle_time(dcli_worker *worker)
     if (own == NULL)
         return dcli_host_may_sleep(worker) ? dcli_suspects_wait_ms(worker) : 0;
     if (own->running_first == own->running_count && own->moving_count == 0 && own->held.operation == NULL) {
+        bool asked = false;
         own->asked_since_ns = 0;
+        int again_ms = own->stealing != NULL && worker->broken == DCL_OK ? dcli_stealing_ask(worker, &asked) : -1;
+        if (asked)
+            return 0;
         dcli_device_rest(own->device);
-        return -1;
+        return again_ms;
     }
     if (dcli_device_is_gpu(own->device))
         return wait_for_gpu(worker);
@@ -135,7 +141,8 @@ static int idle_time(dcli_worker *worker)
         return 0;
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
      * ended. Waking for each batch would cost more than small kernels. */
-    bool for_oldest = own->window_full || dcli_node_is_awaited(worker->node);
+    bool more = own->stealing != NULL && dcli_node_has_lendable(worker->node); /* held back until one has ended */
+    bool for_oldest = more || own->window_full || dcli_node_is_awaited(worker->node);
     uint64_t ticket = for_oldest ? oldest_ticket(own) : dcli_device_launched(own->device);
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
@@ -171,6 +178,8 @@ static dcl_status act(dcli_worker *worker, bool *more_out)
         status = dcli_perform(worker, &action);
         if (own != NULL && own->held.operation == NULL)
             own->spin_end_ns = 0;
+        if (own != NULL && own->stealing != NULL)
+            dcli_stealing_throttle(worker);
         *more_out = worker->counters.bytes_copied - copied >= most_bytes || (separate && dcli_monotonic_ns() >= end_ns);
     }
     if (status == DCL_OK && own != NULL) {
@@ -217,6 +226,8 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
         status = dcli_exec_collect(worker);
         if (status == DCL_OK)
             status = dcli_pending_collect(worker);
+        if (status == DCL_OK && worker->as_node->stealing != NULL)
+            dcli_stealing_decide(worker);
     }
     if (status == DCL_OK && worker->broken == DCL_OK)
         status = act(worker, &more);
@@ -430,6 +441,8 @@ dcl_status dcli_worker_prepare(dcli_worker *worker)
                                            .kept_bytes = (int64_t)config->kept_bytes,
                                            .early_bytes = DCLI_EARLY_BYTES,
                                            .local_bytes = most_local_bytes(worker)};
+    if (dcli_config_steal(config).policy != DCLI_LENDS_NEVER && worker->terms.node_count > 1)
+        worker->plan_terms.fine_elements = DCLI_FINE_ELEMENTS;
     worker->process_data = worker->terms.process_data != NULL ? worker->terms.process_data : dcli_process_data_open(1);
     if (worker->process_data == NULL)
         return DCL_ERR_NOMEM;
@@ -449,6 +462,9 @@ dcl_status dcli_worker_prepare(dcli_worker *worker)
         .first_operation = worker->terms.first_operation,
         .absent = worker->gone};
     dcli_pinned_let_write(worker);
+    dcl_status status = dcli_stealing_open(worker, &terms);
+    if (status != DCL_OK)
+        return status;
     worker->node = dcli_node_open(&terms);
     return worker->node != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
@@ -500,8 +516,10 @@ static void close_worker(dcli_worker *worker)
         dcli_copying_end(worker);
     if (own != NULL && own->device != NULL)
         dcli_show_end(worker);
-    if (own != NULL)
+    if (own != NULL) {
         drop_begun(own);
+        dcli_stealing_close(worker);
+    }
     dcli_free(worker->gone);
     dcli_free(worker->absent);
     dcli_tree_free(worker);

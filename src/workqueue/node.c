@@ -336,7 +336,10 @@ static void advance_cursor(dcli_node *node)
 static bool next_batch(dcli_node *node, dcli_action *action)
 {
     struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->cursor);
-    if (op == NULL || op->waiting == 0 || (node->paused && op->own->fine) || !may_start(node, op))
+    if (op == NULL || op->waiting == 0)
+        return false;
+    bool waits = op->own->fine ? node->paused : node->runs_held && dcli_node_has_lendable(node);
+    if (waits || !may_start(node, op))
         return false;
     int64_t b = op->next;
     if (queue_made(node, op, b) != DCL_OK)

@@ -186,7 +186,7 @@ Test(config, print_says_every_setting_once)
     int lines = 0;
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
-    cr_expect_eq(lines, 30, "%d lines:\n%s", lines, text);
+    cr_expect_eq(lines, 31, "%d lines:\n%s", lines, text);
     cr_expect_not_null(strstr(text, "DCL_TILE_BYTES   = 1048576"), "%s", text);
     cr_expect_not_null(strstr(text, "DCL_MAP          = -"), "%s", text);
     cr_expect_not_null(strstr(text, "DCL_TRANSFER     = auto"), "%s", text);

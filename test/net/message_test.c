@@ -405,8 +405,8 @@ static const struct {
     {"[2,6,0,-1]", "chunks of a message CREDIT is -1"},
     {"[2,7,0,-1,0]", "done of a message MARKS is -1"},
     {"[2,7,0,0,-1]", "ready of a message MARKS is -1"},
-    {"[2,7,0,0,0,[0]*10]", "counter of a message MARKS has 10 items; expected 11..11"},
-    {"[2,7,0,0,0,[0]*12]", "counter of a message MARKS has 12 items; expected 11..11"},
+    {"[2,7,0,0,0,[0]*16]", "counter of a message MARKS has 16 items; expected 17..17"},
+    {"[2,7,0,0,0,[0]*18]", "counter of a message MARKS has 18 items; expected 17..17"},
     {"[2,7,0,0,0,[0,0,0,0,0,0,0,0,0,0,-1]]", "counter[10] of a message MARKS is -1"},
     /* FAILED, REPORT */
     {"[2,8,0,-1,0,1]", "operation of a message FAILED is -1"},
@@ -476,9 +476,9 @@ static const struct {
     {"[2,17,0,-1]", "number of a message SEEN is -1"},
     {"[2,17,0,0,1]", "yes of a message SEEN is of another type"},
     {"[2,18,0,-1]", "number of a message COUNT is -1"},
-    {"[2,19,0,-1,[0]*11]", "number of a message COUNTS is -1"},
+    {"[2,19,0,-1,[0]*17]", "number of a message COUNTS is -1"},
     {"[2,19,0,0,[0]*10]", "counter of a message COUNTS has 10 items; expected 11..11"},
-    {"[2,19,0,0,[-1]*11]", "counter[0] of a message COUNTS is -1"},
+    {"[2,19,0,0,[-1]*17]", "counter[0] of a message COUNTS is -1"},
     /* TRACE, TRACED */
     {"[2,31,0,-1,0]", "number of a message TRACE is -1"},
     {"[2,31,0,0,-2]", "part of a message TRACE is -2; expected -1..1073741824"},
@@ -546,6 +546,28 @@ static const struct {
     {"[2,29,0,-1]", "number of a message SHOWN is -1"},
     {"[2,29,0,0,-1]", "flush of a message SHOWN is -1"},
     {"[2,30,0,0]", "memfd of a message FORGET is 0; expected 1.."},
+    {"[2,33,0,0,1,1,1]", "question of a message HUNGRY is 0; expected 1.."},
+    {"[2,33,0,1,0,1,1]", "first of a message HUNGRY is 0; expected 1.."},
+    {"[2,33,0,1,1,0,1]", "upto of a message HUNGRY is 0; expected 1.."},
+    {"[2,33,0,1,1,1,0]", "bytes of a message HUNGRY is 0; expected 1.."},
+    {"[2,33,0,1,1,1,1,-1]", "kind of a message HUNGRY is -1"},
+    {"[2,34,0,0]", "question of a message NOTHING is 0; expected 1.."},
+    {"[2,35,0,0,1,0,1]", "question of a message LENT is 0; expected 1.."},
+    {"[2,35,0,1,0,0,1]", "operation of a message LENT is 0; expected 1.."},
+    {"[2,35,0,1,1,-1,1]", "first of a message LENT is -1"},
+    {"[2,35,0,1,1,0,0]", "count of a message LENT is 0; expected 1.."},
+    {"[2,36,0,0,1,0,false,0]", "question of a message LOAN is 0; expected 1.."},
+    {"[2,36,0,1,0,0,false,0]", "operation of a message LOAN is 0; expected 1.."},
+    {"[2,36,0,1,1,-1,false,0]", "batch of a message LOAN is -1"},
+    {"[2,36,0,1,1,0,false,-1]", "chunk of a message LOAN is -1"},
+    {"[2,37,0,0,1,0]", "question of a message RECALL is 0; expected 1.."},
+    {"[2,37,0,1,0,0]", "operation of a message RECALL is 0; expected 1.."},
+    {"[2,37,0,1,1,-1]", "batch of a message RECALL is -1"},
+    {"[2,38,0,0,1,0]", "question of a message RESULT is 0; expected 1.."},
+    {"[2,38,0,1,1,-1]", "batch of a message RESULT is -1"},
+    {"[2,38,0,1,1,0,-1]", "kernel_ns of a message RESULT is -1"},
+    {"[2,39,0,0,1,0]", "question of a message RETURNED is 0; expected 1.."},
+    {"[2,39,0,1,1,-1]", "batch of a message RETURNED is -1"},
 };
 
 Test(message, every_field_outside_its_range_is_refused_by_name)
@@ -683,8 +705,8 @@ Test(message, packing_refuses_what_receivers_would)
     path[sizeof path - 1] = '\0';
     operation[0] = (dcli_msg_operation){.kind = 7, .path = path};
     EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].path of a message OPERATIONS has 4097 bytes; expected 4096");
-    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..32");
-    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 33");
+    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..39");
+    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 40");
 }
 
 Test(message, long_sentences_are_cut_not_refused)

@@ -318,7 +318,9 @@ static dcli_msg_setup random_setup(test_random *random)
                             .log = test_random_below(random, 4),
                             .fault = string(random, DCLI_MOST_ADDRESS),
                             .check_access = flag(random),
-                            .word_key = string(random, DCLI_MOST_KEY)};
+                            .word_key = string(random, DCLI_MOST_KEY),
+                            .steal = test_random_below(random, 3),
+                            .steal_kinds = flag(random)};
 }
 
 static dcli_msg_joined random_joined(test_random *random)
@@ -453,6 +455,38 @@ static void fill_session_message(test_random *random, dcli_message *message)
     }
 }
 
+/** Kinds that nodes send each other when they lend. */
+static void fill_loan_message(test_random *random, dcli_message *message)
+{
+    int64_t question = positive(random), operation = up_to(random, DCLI_MOST_OPERATION), batch = natural(random);
+    switch (message->kind) {
+    case DCLI_MSG_HUNGRY:
+        message->hungry = (dcli_msg_hungry){question, operation, up_to(random, DCLI_MOST_OPERATION),
+                                            up_to(random, DCLI_MOST_POOL), bits(random)};
+        break;
+    case DCLI_MSG_NOTHING:
+        message->nothing.question = question;
+        break;
+    case DCLI_MSG_LENT:
+        message->lent = (dcli_msg_lent){question, operation, batch, positive(random)};
+        break;
+    case DCLI_MSG_LOAN:
+        message->loan = (dcli_msg_loan){question, operation, batch, flag(random), natural(random)};
+        break;
+    case DCLI_MSG_RECALL:
+        message->recall = (dcli_msg_recall){question, operation, batch};
+        break;
+    case DCLI_MSG_RESULT:
+        message->result = (dcli_msg_result){question, operation, batch, up_to(random, DCLI_MOST_NS)};
+        break;
+    case DCLI_MSG_RETURNED:
+        message->returned = (dcli_msg_returned){question, operation, batch};
+        break;
+    default:
+        break;
+    }
+}
+
 static dcli_msg_open random_open(test_random *random)
 {
     dcli_msg_open open = {.session = bits(random),
@@ -546,6 +580,7 @@ dcli_message test_random_message(test_random *random, int kind)
     default:
         fill_session_message(random, &message);
         fill_listener_message(random, &message);
+        fill_loan_message(random, &message);
         break;
     }
     return message;
@@ -689,7 +724,7 @@ static bool same_setup(const dcli_msg_setup *a, const dcli_msg_setup *b)
            EQUAL(tile_bytes) && EQUAL(chunk_bytes) && EQUAL(pool_bytes) && EQUAL(kept_bytes) && EQUAL(quota_bytes) &&
            EQUAL(silence_ms) && EQUAL(epoch) && EQUAL(tree_nodes) && EQUAL(build_ms) && EQUAL(kernel_ms) &&
            EQUAL(plan_ms) && EQUAL(fanout) && EQUAL(log) && STRINGS(fault) && EQUAL(check_access) &&
-           STRINGS(word_key) && EQUAL(trace_bytes);
+           STRINGS(word_key) && EQUAL(trace_bytes) && EQUAL(steal) && EQUAL(steal_kinds);
 }
 
 static bool same_joined(const dcli_msg_joined *a, const dcli_msg_joined *b)
@@ -738,6 +773,30 @@ static bool same_listener_contents(const dcli_message *a, const dcli_message *b)
     }
 }
 
+static bool same_loan_contents(const dcli_message *a, const dcli_message *b)
+{
+    switch (a->kind) {
+    case DCLI_MSG_HUNGRY:
+        return EQUAL(hungry.question) && EQUAL(hungry.first) && EQUAL(hungry.upto) && EQUAL(hungry.bytes) &&
+               EQUAL(hungry.kind);
+    case DCLI_MSG_NOTHING:
+        return EQUAL(nothing.question);
+    case DCLI_MSG_LENT:
+        return EQUAL(lent.question) && EQUAL(lent.operation) && EQUAL(lent.first) && EQUAL(lent.count);
+    case DCLI_MSG_LOAN:
+        return EQUAL(loan.question) && EQUAL(loan.operation) && EQUAL(loan.batch) && EQUAL(loan.written) &&
+               EQUAL(loan.chunk);
+    case DCLI_MSG_RECALL:
+        return EQUAL(recall.question) && EQUAL(recall.operation) && EQUAL(recall.batch);
+    case DCLI_MSG_RESULT:
+        return EQUAL(result.question) && EQUAL(result.operation) && EQUAL(result.batch) && EQUAL(result.kernel_ns);
+    case DCLI_MSG_RETURNED:
+        return EQUAL(returned.question) && EQUAL(returned.operation) && EQUAL(returned.batch);
+    default:
+        return true;
+    }
+}
+
 static bool same_session_contents(const dcli_message *a, const dcli_message *b)
 {
     switch (a->kind) {
@@ -768,7 +827,7 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_COUNTS:
         return EQUAL(counts.number) && SAME(same_numbers(a->counts.counter, b->counts.counter, DCLI_MSG_COUNTERS));
     default:
-        return same_listener_contents(a, b);
+        return same_loan_contents(a, b) && same_listener_contents(a, b);
     }
 }
 

@@ -243,7 +243,7 @@ Test(shared_descriptor, lent_ones_wait_without_copies)
     int64_t sent = 0; /* at once */
     for (int64_t n = 0; n < COUNT; n++) {
         dcli_message message = part(n);
-        dcli_loan loan = {lend, &lender, n};
+        dcli_descriptor_loan loan = {lend, &lender, n};
         cr_assert_eq(dcli_endpoint_send_lent(peer[0], 1, &message, &loan), DCL_OK, "%s", dcl_error());
         sent += link->first == NULL;
     }
@@ -270,7 +270,7 @@ Test(shared_descriptor, a_lent_one_that_is_gone_is_not_sent)
     hand h = open_hand();
     lender lender = {.descriptor = -1, .released = true};
     dcli_message message = part(7);
-    dcli_loan loan = {lend, &lender, 7};
+    dcli_descriptor_loan loan = {lend, &lender, 7};
     char byte;
     cr_expect_eq(dcli_endpoint_send_lent(h.endpoint, 0, &message, &loan), DCL_OK, "%s", dcl_error());
     cr_expect_eq(recv(h.socket, &byte, 1, MSG_DONTWAIT), -1, "nothing has been sent over the socket");

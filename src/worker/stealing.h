@@ -1,0 +1,101 @@
+/* worker/stealing.h - stealing: a node that has nothing to do runs batches of another node. Used by the thread of its
+ * node.
+ *
+ * The protocol is that of workqueue/loan.h. stealing.c decides when to ask, what to lend and what to take back; loans.c
+ * carries out the actions, and handles the messages. */
+#ifndef DCLI_WORKER_STEALING_H
+#define DCLI_WORKER_STEALING_H
+
+#include "base/config.h"
+#include "worker/peer.h"
+#include "worker/plans.h"
+#include "workqueue/loan.h"
+
+/** A batch that was lent to this node. */
+typedef struct dcli_borrowed {
+    int victim;
+    int64_t question, batch;
+    dcli_entry *entry;        /* its operation, which is not retired before */
+    dcli_cached_plan *plan;   /* the victim's plan; held */
+    dcli_cached_loan *loan;   /* its plan at this node */
+    dcli_chunks received;     /* its inputs */
+    dcli_chunks made;         /* its results */
+    int64_t began_ns, ran_ns; /* when it was started; how long it took until it was seen to have ended */
+    struct dcli_borrowed *next;
+} dcli_borrowed;
+
+/** A batch that this node has lent. */
+typedef struct dcli_lent_out {
+    int thief;
+    int64_t question, operation, batch;
+    dcli_entry *entry;      /* its operation; NULL: it was taken back, so what comes is dropped */
+    dcli_cached_loan *loan; /* its plan at the thief, cached with the own plan; NULL: it was taken back */
+    int64_t results;        /* number of result chunks that come */
+    int64_t arrived;        /* ... that have come */
+    int64_t moved;          /* bytes of inputs and results that were sent for it */
+    bool answered;          /* RESULT has come */
+    dcli_chunks received;   /* its results */
+    int64_t lent_ns;        /* when it was lent */
+    struct dcli_lent_out *next;
+} dcli_lent_out;
+
+/** What this node knows of another one as a victim. */
+typedef struct dcli_victim {
+    int64_t refused_upto; /* it has answered no when this node knew the operations up to this one */
+    int64_t next_ns;      /* it is not asked before this time */
+    int64_t pause_ns;     /* time between the last no and the next question */
+} dcli_victim;
+
+typedef struct dcli_stealing {
+    dcli_steal steal;
+    uint64_t kind;                    /* hash of the kind of this node's device */
+    int64_t loan_bytes, result_bytes; /* as in dcli_node_terms */
+    dcli_borrowed *borrowed;
+    dcli_lent_out *lent;
+    dcli_victim *victim;  /* [node_count] */
+    uint64_t *thief_kind; /* [node_count] `kind` in the last question of each node */
+    uint64_t random;      /* state of the generator that chooses victims */
+    int asking;           /* number of open questions of this node */
+} dcli_stealing;
+
+/** Open: if the session lends, set the fields of `terms` that concern lending. */
+dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms);
+/** Free, while the device is open. */
+void dcli_stealing_close(dcli_worker *worker);
+
+/* ---- decisions (stealing.c) ---- */
+
+/** Hold batches back while the device has enough to do; answer questions; take back what is needed. Called once per turn
+ *  of the loop. */
+void dcli_stealing_decide(dcli_worker *worker);
+/** Hold batches back while the device has enough to do. Called after each action, too. */
+void dcli_stealing_throttle(dcli_worker *worker);
+/** The node has nothing to do: ask others. *asked_out: it has asked. @return milliseconds after which to try again; -1:
+ *  there is no need to. */
+int dcli_stealing_ask(dcli_worker *worker, bool *asked_out);
+/** A node has answered a question of this one, or is lost. */
+void dcli_stealing_answered(dcli_worker *worker, int victim, bool lent);
+/** Bytes of data that other nodes may send for lent batches. */
+int64_t dcli_stealing_bytes(const dcli_worker *worker);
+/** Ask a lent batch back, if it was not asked back before. */
+void dcli_stealing_take_back(dcli_worker *worker, dcli_lent_out *lent);
+
+/* ---- actions and messages (loans.c) ---- */
+
+/** terms.loan_of. */
+dcl_status dcli_loan_of(void *worker, const dcli_operation *operation, int64_t batch, int victim, int thief,
+                        dcli_loan_size *size_out);
+dcli_lent_out *dcli_lent_find(const dcli_stealing *stealing, int thief, int64_t question, int64_t batch);
+void dcli_lent_free(dcli_stealing *stealing, dcli_lent_out *lent);
+void dcli_borrowed_free(dcli_worker *worker, dcli_borrowed *borrowed);
+/** Carry out an action of lending. */
+dcl_status dcli_loan_perform(dcli_worker *worker, const dcli_action *action);
+/** A borrowed batch has ended. */
+dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, dcl_status status);
+/** Whether a message belongs to lending; handle it. */
+bool dcli_loan_is_message(dcli_message_kind kind);
+dcl_status dcli_loan_hear(dcli_worker *worker, dcli_received *received);
+/** A node is lost: forget what was lent to it and not returned. */
+void dcli_loan_loses(dcli_worker *worker, int peer);
+
+#endif

@@ -1,0 +1,139 @@
+/* test/runtime/steal_test.c - stealing between real nodes: the same bits with every policy; wrong settings; the loss of a
+ * thief and of a victim. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/nodes.h"
+
+TestSuite(steal, .timeout = TEST_SECONDS);
+
+enum { SIDE = 300, BYTES = SIDE * SIDE * (int)sizeof(float) };
+
+/** A program whose work is uneven: node 0 has most of it. */
+typedef struct program {
+    dcl_array *A, *B, *C, *D;
+} program;
+
+static void make(program *of, dcl_cluster *cluster, const char *map)
+{
+    of->A = test_array(cluster, map, dcl_grid_2d(DCL_FLOAT, SIDE, SIDE));
+    of->B = test_array(cluster, map, dcl_grid_2d(DCL_FLOAT, SIDE, SIDE));
+    of->C = test_array(cluster, map, dcl_grid_2d(DCL_FLOAT, SIDE, SIDE));
+    of->D = test_array(cluster, map, dcl_grid_2d(DCL_FLOAT, SIDE, SIDE));
+}
+
+static void release(program *of)
+{
+    dcl_release(of->A);
+    dcl_release(of->B);
+    dcl_release(of->C);
+    dcl_release(of->D);
+}
+
+/* Own elements only; elements of other nodes; an array that is read and written; neighbours; a loop whose length depends on
+ * the row, so that some nodes have far more to do. */
+static void run(dcl_cluster *cluster, const program *of, int rounds)
+{
+    dcl_array *A = of->A, *B = of->B, *C = of->C, *D = of->D;
+    TEST_OK(dcl_forall(cluster, "A(i,j) = sin(0.001f * (i * 7 + 2*j));", DCL_OUT(A)));
+    for (int r = 0; r < rounds; r++) {
+        float s = 0.25f + (float)r;
+        TEST_OK(dcl_forall(cluster,
+                           "float x = A(i,j); for (int n = 0; n < i; n++) x = x * 0.99f + s * 0.01f; B(i,j) = x;",
+                           DCL_OUT(B), DCL_IN(A), DCL_VALUE(s)));
+        TEST_OK(dcl_forall(cluster, "C(i,j) = B(i,j) + 2 * B(j,i) - A(i,j);", DCL_OUT(C), DCL_IN(B), DCL_IN(A)));
+        TEST_OK(dcl_forall(cluster, "D(i,j) = D(i,j) * 0.5f + C(i,j);", DCL_INOUT(D), DCL_IN(C)));
+        TEST_OK(dcl_forall(cluster,
+                           "A(i,j) = 0.2f * (D(i,j) + (i > 0 ? D(i-1,j) : 0) + (i < 299 ? D(i+1,j) : 0) + "
+                           "(j > 0 ? D(i,j-1) : 0) + (j < 299 ? D(i,j+1) : 0));",
+                           DCL_OUT(A), DCL_IN(D)));
+    }
+}
+
+/* Run the program. @param bytes_out  [BYTES] the last result. @return the counters of all nodes. */
+static dcl_counters run_with(const dcl_config *config, const char *map, int rounds, void *bytes_out)
+{
+    dcl_cluster *cluster = test_open(config);
+    program of;
+    make(&of, cluster, map);
+    run(cluster, &of, rounds);
+    TEST_OK(dcl_wait(cluster));
+    TEST_OK(dcl_read(of.A, NULL, bytes_out, NULL));
+    dcl_counters counters = test_counters(cluster, DCL_ALL_NODES);
+    release(&of);
+    TEST_OK(dcl_close(cluster));
+    return counters;
+}
+
+static void same_bits(const char *workers, const char *transfer)
+{
+    enum { ROUNDS = 6, NODES = 3, TRIES = 20 };
+    static const char *const maps[] = {"rows:block", "rows:cyclic(37x41)"};
+    static float expected[SIDE * SIDE], found[SIDE * SIDE];
+    for (size_t m = 0; m < sizeof maps / sizeof maps[0]; m++) {
+        dcl_config config = test_config(NODES);
+        config.workers = workers;
+#ifdef TEST_DCL
+        config.program = TEST_DCL;
+#endif
+        config.transfer = transfer;
+        config.tile_bytes = 16384;
+        dcl_counters never = run_with(&config, maps[m], ROUNDS, expected);
+        cr_expect_eq(never.loans_asked, 0);
+        int64_t won = 0;
+        config.steal = "always";
+        for (int n = 0; n < TRIES && (n < 2 || won == 0); n++) {
+            dcl_counters always = run_with(&config, maps[m], ROUNDS, found);
+            cr_assert(memcmp(found, expected, BYTES) == 0, "%s: another result", maps[m]);
+            cr_expect_eq(always.bytes_moved, never.bytes_moved, "planned counters say nothing of loans");
+            cr_expect_eq(always.messages_planned, never.messages_planned);
+            won += always.loans_won;
+        }
+        cr_expect(won > 0, "%s: nothing was lent", maps[m]);
+    }
+}
+
+Test(steal, same_bits_between_threads) { same_bits(NULL, "auto"); }
+
+Test(steal, same_bits_between_threads_that_send) { same_bits(NULL, "send"); }
+
+#ifdef TEST_DCL
+Test(steal, same_bits_between_processes) { same_bits("local:3", "auto"); }
+
+Test(steal, same_bits_between_processes_that_send) { same_bits("local:3", "send"); }
+#endif
+
+Test(steal, wrong_settings)
+{
+    static const char *const wrong[] = {"sometimes", "", "pays,", "kinds", "always,kind", "PAYS"};
+    for (size_t n = 0; n < sizeof wrong / sizeof wrong[0]; n++) {
+        dcl_config config = test_config(2);
+        config.steal = wrong[n];
+        cr_expect_null(dcl_open(&config), "\"%s\" was accepted", wrong[n]);
+        cr_expect(strstr(dcl_error(), "STEAL") != NULL && strstr(dcl_error(), "never|pays|always") != NULL, "%s",
+                  dcl_error());
+    }
+}
+
+/* A batch that a thief runs and that reads outside its array: the report is that of a run without stealing. */
+Test(steal, accesses_outside_are_reported)
+{
+    enum { NODES = 3, ROUNDS = 8 };
+    dcl_config config = test_config(NODES);
+    config.steal = "always";
+    config.tile_bytes = 16384;
+    dcl_cluster *cluster = test_open(&config);
+    program of;
+    make(&of, cluster, "rows:block");
+    dcl_array *A = of.A, *B = of.B;
+    for (int r = 0; r < ROUNDS; r++) {
+        TEST_OK(dcl_forall(cluster, "B(i,j) = A(j+1,i);", DCL_OUT(B), DCL_IN(A)));
+        TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "A(300,");
+        dcl_clear_error(cluster);
+    }
+    release(&of);
+    TEST_OK(dcl_close(cluster));
+}
