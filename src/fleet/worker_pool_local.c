@@ -129,19 +129,41 @@ static bool may_read_gpus(const dcli_worker_pool *pool)
     return pool->capacity > 1 && (dcli_ways_allowed(pool->terms.config->transfer, true) & DCLI_CAN_READ_GPUS) != 0;
 }
 
-/* Restrict this thread, and with it what it starts, to one of its processors. @param before_out  its processors before.
- * @return false: not known, and nothing is changed. */
-static bool pin(int number, cpu_set_t *before_out)
+/* Restrict this thread, and with it what it starts, to one of its processors. @param before_out  its processors
+ * before. */
+static dcl_status pin(int number, cpu_set_t *before_out)
 {
     if (sched_getaffinity(0, sizeof *before_out, before_out) != 0)
-        return false;
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "DCL_PIN is 1, but sched_getaffinity() fails: %s; expected a host with at most %d processors; "
+                         "unset DCL_PIN",
+                         strerror(errno), CPU_SETSIZE);
     int left = number % CPU_COUNT(before_out), processor = 0;
     while (!CPU_ISSET(processor, before_out) || left-- > 0)
         processor++;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(processor, &one);
-    return sched_setaffinity(0, sizeof one, &one) == 0;
+    return sched_setaffinity(0, sizeof one, &one) == 0
+               ? DCL_OK
+               : DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                           "DCL_PIN is 1, but this process may not choose processor %d: %s; unset DCL_PIN", processor,
+                           strerror(errno));
+}
+
+/* Start a process; with DCL_PIN, on a processor of its own. */
+static dcl_status start_process(dcli_worker_pool *pool, int node, const char *terms, int output, int count,
+                                const int descriptors[], dcli_process *process)
+{
+    cpu_set_t processors;
+    bool pins = pool->terms.config->pin;
+    dcl_status status = pins ? pin(node, &processors) : DCL_OK;
+    if (status != DCL_OK)
+        return status;
+    status = dcli_process_start(pool->program, terms, NULL, output, count, descriptors, process);
+    if (pins)
+        sched_setaffinity(0, sizeof processors, &processors);
+    return status;
 }
 
 static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
@@ -170,12 +192,8 @@ static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
     char *text = dcli_text_take(&terms);
     if (text == NULL)
         status = DCL_ERR_NOMEM;
-    cpu_set_t processors;
-    bool pinned = pool->terms.config->pin && pin(node, &processors);
     if (status == DCL_OK)
-        status = dcli_process_start(pool->program, text, NULL, output, count, descriptors, &process);
-    if (pinned)
-        sched_setaffinity(0, sizeof processors, &processors);
+        status = start_process(pool, node, text, output, count, descriptors, &process);
     dcli_free(text);
     if (output >= 0)
         close(output);

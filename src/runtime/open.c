@@ -141,6 +141,7 @@ static void log_nodes(dcl_cluster *cluster)
 /* Check DCL_FAULT. */
 static dcl_status check_fault(const char *fault)
 {
+    enum { MOST = 1000000 };
     int node;
     long long count;
     char rest;
@@ -148,12 +149,12 @@ static dcl_status check_fault(const char *fault)
         return DCL_OK;
     bool known = sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 ||
                  sscanf(fault, "slow node=%d times=%lld%c", &node, &count, &rest) == 2;
-    if (known && node >= 0 && count > 0)
+    if (known && node >= 0 && count > 0 && count <= MOST)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID,
                      "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\" or \"slow node=N times=N\", N from 0 and "
-                     "from 1; unset it unless you test failures",
-                     fault);
+                     "from 1 to %d; unset it unless you test failures",
+                     fault, MOST);
 }
 
 /* Block signals for threads started now: signals are for the program's own threads. */
