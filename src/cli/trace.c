@@ -278,8 +278,11 @@ int cli_trace(int count, char **list)
         return cli_help_about("trace");
     if (status == CLI_OK && request.path == NULL)
         status = cli_usage("trace", "no file was given; expected one that DCL_TRACE=FILE has written");
-    if (status == CLI_OK && request.from >= request.to)
-        status = cli_usage("trace", "--from is not before --to; expected a range of time");
+    if (status == CLI_OK && request.from >= request.to) {
+        char from[CLI_TIME_BYTES], to[CLI_TIME_BYTES];
+        status = cli_usage("trace", "--from is %s and --to is %s; expected --from before --to",
+                           cli_time(request.from, from), cli_time(request.to, to));
+    }
     if (status == CLI_OK)
         status = check_svg(&request);
     if (status == CLI_OK)

@@ -322,7 +322,7 @@ class Trace(unittest.TestCase):
         os.link(self.folder / "made.json", self.folder / "linked")
         for arguments, status, words in [
                 (["--from", "1s"], 1, "nothing lies between 1 s and its end; expected a part of its time, 0 ns to 500 us"),
-                (["--from", "2us", "--to=1us"], 2, "--from is not before --to"), (["--from", "3"], 2, "'3'; expected a time"),
+                (["--from", "2us", "--to=1us"], 2, "--from is 2 us and --to is 1 us; expected --from before --to"), (["--from", "3"], 2, "'3'; expected a time"),
                 (["--to", "nan s"], 2, "'nan s'"), (["--to", "-1s"], 2, "'-1s'"),
                 (["--svg", "linked"], 1, "--svg is linked, which is the trace itself")]:
             done = run("trace", "made.json", *arguments, folder=self.folder)
