@@ -131,6 +131,10 @@ storm: ## kill worker processes during joins, reads, writes and saves, N (500) r
 	    $(FIXED_ADDRESSES) $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/storm_test.py \
 	    build-asan/dcl build-asan/test/processes
 
+crowd: build ## open a session of N (1024) worker processes, run a stencil, close it; needs Clang
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/crowd_test.py build/dcl build/test/processes \
+	    build/test/stub_opencl.so $(or $(N),1024)
+
 starts: build ## start and stop a cluster of worker processes N (1000) times
 	@TEST_STARTS=$(or $(N),1000) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/start_test.py build/dcl build/test/processes

@@ -36,6 +36,25 @@ void dcli_process_raise_limit(void)
     }
 }
 
+dcl_status dcli_process_allow_descriptors(int more)
+{
+    struct rlimit limit;
+    int lowest_free = memfd_create("dcl-lowest", MFD_CLOEXEC); /* the system assigns the lowest free descriptor */
+    if (lowest_free >= 0)
+        close(lowest_free);
+    rlim_t wanted = (rlim_t)(lowest_free >= 0 ? lowest_free : 0) + (rlim_t)more;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return DCL_OK;
+    if (limit.rlim_max < wanted)
+        return DCLI_FAIL(DCL_ERR_NETWORK,
+                         "this process may have %" PRIu64 " open descriptors; expected %" PRIu64
+                         " for its workers; raise the hard limit (`ulimit -Hn`), or use fewer workers",
+                         (uint64_t)limit.rlim_max, (uint64_t)wanted);
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return DCL_OK;
+}
+
 /* ---- the program -------------------------------------------------------------------------------------------------- */
 
 static bool is_program(const char *path)

@@ -23,6 +23,9 @@ typedef struct dcli_process {
 /** Raise this process's limit of descriptors. Each connection of a supervisor needs one, even a stranger's until it is
  *  refused, and libzmq aborts the process if there is none left. */
 void dcli_process_raise_limit(void);
+/** Raise this process's limit of descriptors if it has not as many more, and may have them. @return DCL_OK or
+ *  DCL_ERR_NETWORK. */
+dcl_status dcli_process_allow_descriptors(int more);
 /** Find the dcl command: `program` if it is set, else beside or above the library, else the name "dcl", which
  *  dcli_process_start() looks for in PATH. @return DCL_OK, or DCL_ERR_FILE: `program` is not an executable file. */
 dcl_status dcli_process_program(const char *program, char path_out[4096]);

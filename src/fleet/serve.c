@@ -106,33 +106,26 @@ static dcl_status malformed(const char *terms)
                      terms);
 }
 
-/* Parse PEER:SOCKET:MEMORY:SIDE,... and add the descriptors to `keep`. */
-static bool parse_links(dcli_serving *serving, const char *text, int keep[], int *count)
+/* Read the link to the host, SOCKET:MEMORY:SIDE. */
+static bool find_link(const char *terms, dcli_shared_link *link_out)
 {
-    for (int p = 0; p <= serving->node_count; p++)
-        serving->link[p].socket = serving->link[p].memory = -1;
-    while (text != NULL && *text >= '0' && *text <= '9') {
-        int peer, socket, memory, side, used;
-        if (sscanf(text, "%d:%d:%d:%d%n", &peer, &socket, &memory, &side, &used) != 4 || peer < 0 ||
-            peer > serving->node_count || socket < 3 || memory < 3)
-            return false;
-        serving->link[peer] = (dcli_shared_link){.socket = socket, .memory = memory, .side = side};
-        keep[(*count)++] = socket;
-        keep[(*count)++] = memory;
-        text += used + (text[used] == ',');
-    }
-    return serving->link[serving->node_count].socket >= 0;
+    const char *text = find(terms, "link");
+    dcli_shared_link link;
+    if (text == NULL || sscanf(text, "%d:%d:%d", &link.socket, &link.memory, &link.side) != 3 || link.socket < 3 ||
+        link.memory < 3)
+        return false;
+    *link_out = link;
+    return true;
 }
 
 static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
 {
-    int keep[2 * DCLI_MOST_NODES + 8], count = 0;
     int64_t parent, self, nodes, session, device, gpus;
     if (!find_number(terms, "parent", 10, &parent) || !find_number(terms, "self", 10, &self) ||
         !find_number(terms, "nodes", 10, &nodes) || !find_number(terms, "session", 16, &session) ||
         !find_number(terms, "device", 10, &device) || !find_number(terms, "gpus", 10, &gpus) ||
         !find_descriptor(terms, "status", &serving->status_memory) || nodes < 1 || nodes > DCLI_MOST_NODES ||
-        self < 0 || self >= nodes)
+        self < 0 || self >= nodes || !find_link(terms, &serving->host_link))
         return malformed(terms);
     serving->self = (int)self;
     serving->node_count = (int)nodes;
@@ -140,11 +133,9 @@ static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
     serving->device_number = (int)device;
     serving->may_read_gpus = gpus != 0;
     serving->files = dcli_files_everywhere; /* this is the program's own user on the program's host */
-    keep[count++] = serving->status_memory;
-    if (!parse_links(serving, find(terms, "links"), keep, &count))
-        return malformed(terms);
-    close_others(count, keep);
-    serving->lifeline = serving->link[serving->node_count].socket;
+    const int keep[] = {serving->status_memory, serving->host_link.socket, serving->host_link.memory};
+    close_others(3, keep);
+    serving->lifeline = serving->host_link.socket;
     return bind_to_parent(parent);
 }
 
@@ -185,11 +176,13 @@ static dcl_status open_shared(dcli_serving *serving)
     if (status == DCL_OK && (serving->buffers = dcli_buffers_open_shared()) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
-        status = dcli_endpoint_open_shared(serving->net, serving->self, serving->node_count + 1, serving->link,
-                                           &serving->endpoint);
-    if (status == DCL_OK)
-        dcli_endpoint_use_buffers(serving->endpoint, serving->buffers);
-    return status;
+        status =
+            dcli_endpoint_open_shared(serving->net, serving->self, serving->node_count + 1, NULL, &serving->endpoint);
+    if (status != DCL_OK)
+        return status;
+    dcli_endpoint_link_on_demand(serving->endpoint, serving->node_count);
+    dcli_endpoint_use_buffers(serving->endpoint, serving->buffers);
+    return dcli_endpoint_add_link(serving->endpoint, serving->node_count, &serving->host_link);
 }
 
 /* ---- serving ------------------------------------------------------------------------------------------------------ */
@@ -398,6 +391,8 @@ static dcl_status serve(dcli_serving *serving)
 {
     dcli_received setup = {0};
     dcl_status status = describe_device(serving);
+    if (serving->page != NULL) /* the worker is a process */
+        atomic_store(&serving->page->described, true);
     if (status == DCL_OK) {
         dcli_watch_rest(serving->watch, true);
         dcli_watch_sleep(serving->watch, true);

@@ -14,8 +14,8 @@ typedef struct dcli_serving {
     int status_memory, lifeline;
     dcli_status_page *page;
     dcli_watchdog *watchdog;
-    dcli_watch *watch; /* watch of `watchdog`; NULL until there is one */
-    dcli_shared_link link[DCLI_MOST_NODES + 1];
+    dcli_watch *watch;          /* watch of `watchdog`; NULL until there is one */
+    dcli_shared_link host_link; /* between processes of one host: the link to the program */
     dcli_net *net;
     dcli_buffers *buffers;
     dcli_address_table *addresses;

@@ -138,7 +138,7 @@ static dcl_status open_local(dcli_worker_pool *pool, int count)
     const dcl_config *config = pool->terms.config;
     dcl_status status = dcli_process_program(config->program, pool->program);
     if (status == DCL_OK)
-        status = dcli_device_select(config->devices, DCLI_MOST_LOCAL, pool->devices, &pool->device_count);
+        status = dcli_device_select(config->devices, DCLI_MOST_NODES, pool->devices, &pool->device_count);
     if (status == DCL_OK)
         status = dcli_net_open(&pool->net);
     if (status == DCL_OK && (pool->buffers = dcli_buffers_open_shared()) == NULL)
@@ -153,8 +153,10 @@ static dcl_status open_local(dcli_worker_pool *pool, int count)
     pool->node_count = count;
     pthread_mutex_unlock(&pool->lock);
     status = dcli_endpoint_open_shared(pool->net, pool->capacity, pool->capacity + 1, pool->host_link, &pool->endpoint);
-    if (status == DCL_OK)
+    if (status == DCL_OK) {
+        dcli_endpoint_link_on_demand(pool->endpoint, pool->capacity);
         dcli_endpoint_use_buffers(pool->endpoint, pool->buffers);
+    }
     for (int p = 0; p <= pool->capacity; p++) /* the links were taken over by the endpoint */
         pool->host_link[p].socket = pool->host_link[p].memory = -1;
     return status;
@@ -400,16 +402,14 @@ static void await_ends(dcli_worker_pool *pool, int milliseconds)
 
 void dcli_worker_pool_close(dcli_worker_pool *pool)
 {
-    enum { GRACE_MS = 2000 };
+    enum { GRACE_MS = 2000, GRACE_EACH_MS = 10 };
     if (pool == NULL)
         return;
     dcli_endpoint_close(pool->endpoint);
     bool started = pool->endpoint == NULL; /* the host's worker has told them to stop */
     pthread_mutex_lock(&pool->lock);
-    for (int n = 0; pool->member != NULL && n < pool->capacity; n++)
-        dcli_worker_pool_forget_introduction(pool, n);
     if (started)
-        await_ends(pool, GRACE_MS);
+        await_ends(pool, GRACE_MS + GRACE_EACH_MS * pool->node_count);
     dcli_process *process[DCLI_MOST_NODES];
     int count = 0;
     for (int n = 0; pool->member != NULL && n < pool->capacity; n++)

@@ -19,8 +19,7 @@
 #include "net/wire_address.h"
 
 enum {
-    DCLI_START_MS = 20000, /* time limit for a new process to describe its device, and for an answer of a listener */
-    DCLI_MOST_LOCAL = 64   /* most worker processes that a program starts itself */
+    DCLI_START_MS = 20000 /* time limit for a new process to describe its device, and for an answer of a listener */
 };
 
 /** Rate limit of what is shown of a node's output. */
@@ -44,10 +43,8 @@ typedef struct dcli_member {
     dcli_process process; /* local: its process */
     dcli_output output;   /* local: what it prints */
     dcli_allowance printing;
-    int *introduction; /* local node that joins late: [capacity] sockets of the links to it, to be sent to the other
-                          nodes; NULL: none */
-    int call, place;   /* tcp: number of its listener, and of the process there */
-    bool kill_due;     /* tcp: its listener has still to be told to end it */
+    int call, place; /* tcp: number of its listener, and of the process there */
+    bool kill_due;   /* tcp: its listener has still to be told to end it */
     char address[DCLI_MOST_ADDRESS + 1], key[DCLI_MOST_KEY + 1];
     char word_key[DCLI_KEY_HEX]; /* tcp: key by which the node verifies the program's messages that other nodes
                                     forward to it */
@@ -89,7 +86,7 @@ struct dcli_worker_pool {
     dcli_buffers *buffers;
     dcli_endpoint *endpoint; /* endpoint of the host, until it is handed over */
     char program[4096];
-    int devices[DCLI_MOST_LOCAL], device_count; /* local: devices that the processes serve, in turn */
+    int devices[DCLI_MOST_NODES], device_count; /* local: devices that the processes serve, in turn */
     dcli_shared_link *host_link;                /* [capacity + 1] local: the host's links, until the endpoint takes
                                                    them */
     bool has_keys;
@@ -116,11 +113,8 @@ struct dcli_worker_pool {
 
 /* ---- worker_pool_local.c */
 
-/** Close the sockets that are left of a joining node's introductions. */
-void dcli_worker_pool_forget_introduction(dcli_worker_pool *pool, int node);
-
-/** Start `count` processes with numbers from `first` on, after making their links to the host, to each other and to the
- *  nodes that exist. Called by the process monitor, because they end with the thread that starts them. */
+/** Start `count` processes with numbers from `first` on, each with a link to the host. Called by the process monitor,
+ *  because they end with the thread that starts them. */
 dcl_status dcli_worker_pool_start_local(dcli_worker_pool *pool, int first, int count);
 /** Parse "local:N". @return -1 with DCL_ERR_INVALID recorded. */
 int dcli_worker_pool_parse_local(const char *text);

@@ -118,18 +118,13 @@ dcl_status dcli_worker_pool_introduce(dcli_worker_pool *pool, dcli_worker *host,
                                       .key = member->key,
                                       .can = ways[node].can,
                                       .group = ways[node].group}};
-    dcl_status status = dcli_host_message(host, node, &setup, -1);
+    dcl_status status = dcli_host_message(host, node, &setup);
     for (int p = 0; p < node && status == DCL_OK; p++) {
-        if (!peers[p].present)
-            continue;
-        int descriptor = member->introduction != NULL ? member->introduction[p] : -1;
-        if (descriptor >= 0)
-            member->introduction[p] = -1;
-        status = dcli_host_message(host, p, &joined, descriptor);
+        if (peers[p].present)
+            status = dcli_host_message(host, p, &joined);
     }
     if (status == DCL_OK)
-        status = dcli_host_message(host, pool->capacity, &joined, -1);
-    dcli_worker_pool_forget_introduction(pool, node);
+        status = dcli_host_message(host, pool->capacity, &joined);
     member->introduced = true;
     return status;
 }

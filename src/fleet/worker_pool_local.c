@@ -9,9 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/text.h"
+
+enum {
+    DESCRIPTORS = 5,       /* per process: socket and memory of its link, status page, pidfd, output */
+    SPARE_DESCRIPTORS = 64 /* for the program and DCL's other threads */
+};
 
 int dcli_worker_pool_parse_local(const char *text)
 {
@@ -19,107 +24,12 @@ int dcli_worker_pool_parse_local(const char *text)
     const char *digits = text + strlen("local:");
     errno = 0;
     long count = strtol(digits, &end, 10);
-    if (errno == 0 && end != digits && *end == '\0' && digits[0] != '+' && count >= 1 && count <= DCLI_MOST_LOCAL)
+    if (errno == 0 && end != digits && *end == '\0' && digits[0] != '+' && count >= 1 && count <= DCLI_MOST_NODES)
         return (int)count;
     DCLI_FAIL(DCL_ERR_INVALID,
               "DCL_WORKERS is \"%s\"; expected local:N, N from 1 to %d: so many processes of this host", text,
-              DCLI_MOST_LOCAL);
+              DCLI_MOST_NODES);
     return -1;
-}
-
-/* Link ends that the parent holds for processes being started, until each has inherited its own: [count][capacity +
- * 1]. */
-struct ends {
-    int first, count, peers;
-    dcli_shared_link *link;
-};
-
-static dcli_shared_link *end_of(const struct ends *ends, int node, int peer)
-{
-    return &ends->link[(node - ends->first) * ends->peers + peer];
-}
-
-static void free_ends(struct ends *ends)
-{
-    for (int l = 0; ends->link != NULL && l < ends->count * ends->peers; l++)
-        dcli_shared_link_close(&ends->link[l]);
-    dcli_free(ends->link);
-}
-
-static dcl_status make_link(dcli_shared_link *one, dcli_shared_link *other)
-{
-    dcli_shared_link link[2];
-    dcl_status status = dcli_shared_link_make(link);
-    if (status != DCL_OK)
-        return status;
-    *one = link[0];
-    *other = link[1];
-    return DCL_OK;
-}
-
-/* Make the link between a joining node and an existing one; the existing node's end is stored until JOINED carries it
- * there. */
-static dcl_status make_introduction(dcli_worker_pool *pool, struct ends *ends, int node, int other)
-{
-    dcli_shared_link theirs, *ours = end_of(ends, node, other);
-    dcl_status status = make_link(ours, &theirs);
-    if (status == DCL_OK)
-        status = dcli_shared_link_fold(&theirs, ours);
-    if (status != DCL_OK) {
-        dcli_shared_link_close(&theirs);
-        return status;
-    }
-    pool->member[node].introduction[other] = theirs.socket;
-    return DCL_OK;
-}
-
-static dcl_status make_introductions(dcli_worker_pool *pool, struct ends *ends, int node)
-{
-    dcl_status status = DCL_OK;
-    int *sockets = dcli_calloc((size_t)pool->capacity, sizeof *sockets);
-    if (sockets == NULL)
-        return DCL_ERR_NOMEM;
-    for (int p = 0; p < pool->capacity; p++)
-        sockets[p] = -1;
-    pool->member[node].introduction = sockets;
-    for (int p = 0; p < ends->first && status == DCL_OK; p++) {
-        pthread_mutex_lock(&pool->lock);
-        bool there = !pool->member[p].lost && pool->member[p].introduced;
-        pthread_mutex_unlock(&pool->lock);
-        if (there)
-            status = make_introduction(pool, ends, node, p);
-    }
-    return status;
-}
-
-void dcli_worker_pool_forget_introduction(dcli_worker_pool *pool, int node)
-{
-    int *sockets = pool->member[node].introduction;
-    for (int p = 0; sockets != NULL && p < pool->capacity; p++)
-        if (sockets[p] >= 0)
-            close(sockets[p]);
-    dcli_free(sockets);
-    pool->member[node].introduction = NULL;
-}
-
-/* Make the links of every new process: to the host, to every other new process, and to the existing nodes. */
-static dcl_status make_links(dcli_worker_pool *pool, struct ends *ends)
-{
-    size_t total = (size_t)ends->count * (size_t)ends->peers;
-    ends->link = dcli_calloc(total, sizeof *ends->link);
-    if (ends->link == NULL)
-        return DCL_ERR_NOMEM;
-    for (size_t l = 0; l < total; l++)
-        ends->link[l].socket = ends->link[l].memory = -1;
-    dcl_status status = DCL_OK;
-    for (int n = ends->first; n < ends->first + ends->count && status == DCL_OK; n++) {
-        status = make_link(&pool->host_link[n], end_of(ends, n, pool->capacity));
-        for (int m = n + 1; m < ends->first + ends->count && status == DCL_OK; m++)
-            status = make_link(end_of(ends, n, m), end_of(ends, m, n));
-        if (status == DCL_OK && ends->first > 0)
-            status = make_introductions(pool, ends, n);
-    }
-    return status;
 }
 
 /* Whether a process has to find out whether its GPU reads memory of others: this loads NVIDIA's libcuda and tries every
@@ -152,49 +62,42 @@ static dcl_status pin(int number, cpu_set_t *before_out)
 }
 
 /* Start a process; with DCL_PIN, on a processor of its own. */
-static dcl_status start_process(dcli_worker_pool *pool, int node, const char *terms, int output, int count,
-                                const int descriptors[], dcli_process *process)
+static dcl_status start_process(dcli_worker_pool *pool, int node, const char *terms, int output,
+                                const int descriptors[3], dcli_process *process)
 {
     cpu_set_t processors;
     bool pins = pool->terms.config->pin;
     dcl_status status = pins ? pin(node, &processors) : DCL_OK;
     if (status != DCL_OK)
         return status;
-    status = dcli_process_start(pool->program, terms, NULL, output, count, descriptors, process);
+    status = dcli_process_start(pool->program, terms, NULL, output, 3, descriptors, process);
     if (pins)
         sched_setaffinity(0, sizeof processors, &processors);
     return status;
 }
 
-static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
+/* Start a process, with one end of its link to the host. */
+static dcl_status start_one(dcli_worker_pool *pool, int node)
 {
     dcli_process process;
     dcli_output printed = {0};
+    dcli_shared_link ends[2] = {{.socket = -1, .memory = -1}, {.socket = -1, .memory = -1}};
     int output = -1;
     dcl_status status = dcli_process_prepare(&process);
     if (status != DCL_OK)
         return status;
     status = dcli_output_open(&printed, &output);
-    int descriptors[2 * (DCLI_MOST_LOCAL + 130)], count = 0;
-    descriptors[count++] = process.status_memory;
-    dcli_text terms = {0};
-    dcli_text_put(&terms, "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d gpus=%d status=%d links=",
-                  (int)getpid(), node, pool->capacity, pool->terms.session, pool->devices[node % pool->device_count],
-                  may_read_gpus(pool), process.status_memory);
-    for (int peer = 0; peer <= pool->capacity; peer++) {
-        const dcli_shared_link *link = end_of(ends, node, peer);
-        if (link->socket < 0)
-            continue;
-        dcli_text_put(&terms, "%s%d:%d:%d:%d", count > 1 ? "," : "", peer, link->socket, link->memory, link->side);
-        descriptors[count++] = link->socket;
-        descriptors[count++] = link->memory;
-    }
-    char *text = dcli_text_take(&terms);
-    if (text == NULL)
-        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK && (status = dcli_shared_link_make(ends)) == DCL_OK)
+        pool->host_link[node] = ends[0];
+    char text[256];
+    snprintf(text, sizeof text,
+             "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d gpus=%d status=%d link=%d:%d:%d",
+             (int)getpid(), node, pool->capacity, pool->terms.session, pool->devices[node % pool->device_count],
+             may_read_gpus(pool), process.status_memory, ends[1].socket, ends[1].memory, ends[1].side);
+    const int descriptors[] = {process.status_memory, ends[1].socket, ends[1].memory};
     if (status == DCL_OK)
-        status = start_process(pool, node, text, output, count, descriptors, &process);
-    dcli_free(text);
+        status = start_process(pool, node, text, output, descriptors, &process);
+    dcli_shared_link_close(&ends[1]);
     if (output >= 0)
         close(output);
     dcli_member *member = &pool->member[node];
@@ -206,12 +109,31 @@ static dcl_status start_one(dcli_worker_pool *pool, struct ends *ends, int node)
     return status;
 }
 
+/* Wait until a process has described its device, or has ended; not longer than it may take. Meanwhile show what it
+ * prints, because it cannot go on when its pipe is full. */
+static void await_description(dcli_worker_pool *pool, int node)
+{
+    enum { STEP_MS = 1 };
+    const dcli_process *process = &pool->member[node].process;
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    int64_t until_ms = dcli_monotonic_ms() + DCLI_START_MS;
+    while (!atomic_load(&process->page->described) && dcli_monotonic_ms() < until_ms && poll(&end, 1, STEP_MS) == 0) {
+        pthread_mutex_lock(&pool->lock);
+        dcli_worker_pool_read_output(pool, node, DCLI_LINES);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+/* Only a few processes start at a time: if very many did, none would describe its device within its time. */
 dcl_status dcli_worker_pool_start_local(dcli_worker_pool *pool, int first, int count)
 {
-    struct ends ends = {.first = first, .count = count, .peers = pool->capacity + 1};
-    dcl_status status = make_links(pool, &ends);
-    for (int n = first; n < first + count && status == DCL_OK; n++)
-        status = start_one(pool, &ends, n);
-    free_ends(&ends);
+    enum { LEAST_AT_ONCE = 8 };
+    int at_once = (int)dcli_max(LEAST_AT_ONCE, 2 * sysconf(_SC_NPROCESSORS_ONLN));
+    dcl_status status = dcli_process_allow_descriptors(count * DESCRIPTORS + SPARE_DESCRIPTORS);
+    for (int n = first; n < first + count && status == DCL_OK; n++) {
+        if (n - at_once >= first)
+            await_description(pool, n - at_once);
+        status = start_one(pool, n);
+    }
     return status;
 }

@@ -246,7 +246,7 @@ bool dcli_socket_has_input(void *socket)
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
 
-bool dcli_may_have_descriptor(dcli_message_kind kind) { return kind == DCLI_MSG_PART || kind == DCLI_MSG_JOINED; }
+bool dcli_may_have_descriptor(dcli_message_kind kind) { return kind == DCLI_MSG_PART; }
 
 static dcl_status check_address(const dcli_endpoint *endpoint, int to, const dcli_message *message, bool has_payload,
                                 bool has_descriptor)
@@ -259,8 +259,7 @@ static dcl_status check_address(const dcli_endpoint *endpoint, int to, const dcl
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "a message %s has a payload; expected none; only a message CHUNK may have one", record->name);
     if (has_descriptor && !dcli_may_have_descriptor(message->kind))
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "a message %s has a file descriptor; expected none; only PART and JOINED may have one",
+        return DCLI_FAIL(DCL_ERR_INVALID, "a message %s has a file descriptor; expected none; only PART may have one",
                          record->name);
     if (endpoint->lost[to])
         return DCLI_FAIL(DCL_ERR_NETWORK, "peer %d is lost; expected one that is there; send nothing to it", to);

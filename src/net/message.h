@@ -32,7 +32,7 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_SENTENCE = 1536, /* longer error texts are cut, not refused */
        DCLI_MOST_ADDRESS = 255,   /* bytes of "tcp://host:port" */
        DCLI_MOST_KEY = 64,        /* bytes of a key or token as text */
-       DCLI_MOST_NODES = 256,     /* nodes of a session with worker processes */
+       DCLI_MOST_NODES = 2048,    /* nodes of a session with worker processes */
        DCLI_MOST_MS = 1000000000, /* limit of times in milliseconds */
        DCLI_MSG_COUNTERS = 17,    /* number of fields of dcl_counters */
        DCLI_MOST_EVENTS = 2048,   /* events in one TRACED: 13 items each, so that with their names they stay below

@@ -58,7 +58,7 @@ void dcli_shared_link_close(dcli_shared_link *end);
 
 /** Open an endpoint among processes of one host.
  *  @param link  [peer_count] links to the others; .socket -1: none (to itself, to absent peers). Taken over, also on
- *               failure.
+ *               failure. NULL: there are none yet.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_PROTOCOL (a descriptor of something else), DCL_ERR_NETWORK,
  *          DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_open_shared(dcli_net *net, int self, int peer_count, const dcli_shared_link link[],
@@ -67,6 +67,12 @@ dcl_status dcli_endpoint_open_shared(dcli_net *net, int self, int peer_count, co
  *  (peer, side, a second link, an endpoint without links), DCL_ERR_PROTOCOL (a descriptor of something else),
  *  DCL_ERR_NETWORK, DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_add_link(dcli_endpoint *endpoint, int peer, const dcli_shared_link *link);
+/** From now on, links of an endpoint of dcli_endpoint_open_shared() are made when two peers first exchange something,
+ *  with the help of a peer that has links to all others. Messages sent meanwhile wait, as on a full link.
+ *  @param broker  number of that peer: the same for all endpoints of the session. */
+void dcli_endpoint_link_on_demand(dcli_endpoint *endpoint, int broker);
+/** Number of links that an endpoint has, or had, to processes of its host; 0 with other transports. */
+int dcli_endpoint_links(const dcli_endpoint *endpoint);
 /** Set the pool whose buffers receivers read in place (of dcli_buffers_open_shared()); payloads elsewhere are copied
  *  first. The pool outlives the endpoint. Only for an endpoint of dcli_endpoint_open_shared(), before it sends its
  *  first payload; a later call has no effect. */
@@ -95,7 +101,7 @@ typedef struct dcli_payload {
  *          a field out of range), DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_send(dcli_endpoint *endpoint, int to, const dcli_message *message, dcli_payload *payload);
 /** Send a message without payload, with a copy of a descriptor (between processes of one host only); the caller may
- *  close its own. Only PART and JOINED may have one. @return as dcli_endpoint_send(). */
+ *  close its own. Only PART may have one. @return as dcli_endpoint_send(). */
 dcl_status dcli_endpoint_send_descriptor(dcli_endpoint *endpoint, int to, const dcli_message *message, int descriptor);
 /** A lent file descriptor: the message waits without a duplicate of it, because many messages may wait, and duplicates
  *  could exceed the process's limit. The endpoint's thread calls `find` when it sends the message, but not after the

@@ -1,6 +1,7 @@
 /* net/shared.c - the transport between processes of one host: opening, closing and sleeping. */
 #include "net/shared.h"
 
+#include <assert.h>
 #include <poll.h>
 
 #include "base/alloc.h"
@@ -9,15 +10,19 @@
 
 /* ---- sleeping ----------------------------------------------------------------------------------------------------- */
 
+/* A link that was lost while it was awaited has neither rings nor socket. */
+static bool has_rings(const dcli_link *link) { return link->memory.bytes != NULL; }
+
 static bool arm(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;
     shared->polled = false;
     for (int n = 0; n < shared->open_count; n++)
-        dcli_ring_sleep(&shared->open[n]->in);
+        if (has_rings(shared->open[n]))
+            dcli_ring_sleep(&shared->open[n]->in);
     for (int n = 0; n < shared->open_count; n++) {
         dcli_link *link = shared->open[n];
-        if (link->first != NULL)
+        if (link->first != NULL && has_rings(link))
             dcli_ring_want_room(&link->out, true);
         dcli_link_push(link);
     }
@@ -40,6 +45,8 @@ static void disarm(dcli_endpoint *endpoint)
     dcli_shared *shared = endpoint->link;
     for (int n = 0; n < shared->open_count; n++) {
         dcli_link *link = shared->open[n];
+        if (!has_rings(link))
+            continue;
         bool rung = dcli_ring_awake(&link->in);
         if (rung || (shared->polled && endpoint->polled[1 + n].revents != 0))
             dcli_link_drain(link);
@@ -55,6 +62,9 @@ static void close_shared(dcli_endpoint *endpoint)
     dcli_shared *shared = endpoint->link;
     while (shared->open_count > 0)
         dcli_link_close(shared->open[0]);
+    for (int p = 0; shared->broker >= 0 && p < endpoint->peer_count; p++)
+        if (shared->link[p].state == DCLI_LINK_AWAITED)
+            dcli_link_close(&shared->link[p]);
     while (shared->own_first != NULL) {
         dcli_own *own = shared->own_first;
         shared->own_first = own->next;
@@ -85,6 +95,7 @@ static dcli_endpoint *make_endpoint(dcli_net *net, int self, int peer_count)
     shared->link = dcli_calloc((size_t)peer_count, sizeof shared->link[0]);
     shared->open = dcli_calloc((size_t)peer_count, sizeof shared->open[0]);
     shared->free_flight = -1;
+    shared->broker = -1;
     shared->own_last = &shared->own_first;
     if (shared->link != NULL && shared->open != NULL)
         return endpoint;
@@ -108,12 +119,24 @@ dcl_status dcli_endpoint_add_link(dcli_endpoint *endpoint, int peer, const dcli_
                      endpoint->peer_count - 1, endpoint->self);
 }
 
+void dcli_endpoint_link_on_demand(dcli_endpoint *endpoint, int broker)
+{
+    dcli_shared *shared = endpoint->link;
+    assert(endpoint->transport == &transport && broker >= 0 && broker < endpoint->peer_count);
+    shared->broker = broker;
+}
+
+int dcli_endpoint_links(const dcli_endpoint *endpoint)
+{
+    return endpoint->transport == &transport ? ((const dcli_shared *)endpoint->link)->links : 0;
+}
+
 dcl_status dcli_endpoint_open_shared(dcli_net *net, int self, int peer_count, const dcli_shared_link link[],
                                      dcli_endpoint **endpoint_out)
 {
     dcli_endpoint *endpoint = make_endpoint(net, self, peer_count);
     dcl_status status = endpoint == NULL ? dcli_error_status() : DCL_OK;
-    for (int p = 0; p < peer_count; p++) {
+    for (int p = 0; link != NULL && p < peer_count; p++) {
         dcli_shared_link end = link[p];
         if (end.socket >= 0 && status == DCL_OK)
             status = dcli_endpoint_add_link(endpoint, p, &end);

@@ -1,7 +1,8 @@
 /* net/shared.h - internals of the transport between processes of one host.
  *
- * Each pair of peers has a link: a ring of records per direction, in memory that both map, and a pair of Unix sockets.
- * The sockets carry descriptors, wake up the other side when it sleeps, and close when a process ends for any reason.
+ * A link joins two peers: a ring of records per direction, in memory that both map, and a pair of Unix sockets. With a
+ * broker (shared_broker.c), peers have a link to the broker alone, and make those to each other when they first exchange
+ * something. The sockets carry descriptors, wake up the other side when it sleeps, and close when a process ends for any reason.
  * Payloads lie in regions of memory of the sender; the receiver maps a region at first use and reads in place. What
  * does not fit into ring or socket waits in the sender's memory. */
 #ifndef DCLI_NET_SHARED_H
@@ -32,8 +33,12 @@ typedef enum dcli_shared_kind {
     DCLI_SHARED_RETURN,      /* value: ticket of a payload that is no longer used. No body */
     DCLI_SHARED_REGION,      /* value: number of a region. Body: its size (8 bytes). Its descriptor is sent along */
     DCLI_SHARED_FORGET,      /* value: number of a region that will not be used again. No body */
-    DCLI_SHARED_AGAIN /* value: number of a region that could not be mapped: announce it again at its next use. No
-                         body */
+    DCLI_SHARED_AGAIN, /* value: number of a region that could not be mapped: announce it again at its next use. No
+                          body */
+    DCLI_SHARED_LINK, /* to the broker: a new link for peer `value`, whose end is sent along as one descriptor; from the
+                          broker: the link was made by peer `value`. No body */
+    DCLI_SHARED_WANTED /* to the broker: let peer `value` make a link to the sender; from the broker: peer `value` wants
+                          a link. No body */
 } dcli_shared_kind;
 
 enum { DCLI_SHARED_HAS_PAYLOAD = 1, DCLI_SHARED_HAS_DESCRIPTOR = 2 }; /* flags in the head of a record */
@@ -45,7 +50,8 @@ typedef struct dcli_shared_place {
 } dcli_shared_place;
 
 typedef enum dcli_link_state {
-    DCLI_LINK_NONE, /* there never was a link to this peer */
+    DCLI_LINK_NONE,    /* there never was a link to this peer */
+    DCLI_LINK_AWAITED, /* the peer was asked, through the broker, to make the link; records wait for it */
     DCLI_LINK_OPEN,
     DCLI_LINK_ENDED,  /* the other process has ended; records left in the ring are still taken */
     DCLI_LINK_BROKEN, /* the other side has violated the protocol; this is not reported yet */
@@ -138,6 +144,8 @@ typedef struct dcli_shared {
     dcli_link *link;  /* [peer_count] the links to all peers */
     dcli_link **open; /* [open_count] links in one of the states OPEN, ENDED, BROKEN or LOST */
     int open_count;
+    int links;             /* links that were ever open */
+    int broker;            /* the peer that passes links on; -1: there is none */
     int next;              /* index in `open` of the link from which was taken last; links take turns */
     bool polled;           /* poll() was called since arm() */
     int takes, glances;    /* calls of `take`, and looks without a message, since the sockets were last checked */
@@ -156,7 +164,9 @@ typedef struct dcli_shared {
 
 /* ---- links: shared_link.c ---- */
 
-/** Open the link to a peer. Takes over the end, also on failure. */
+/** Prepare the record of a link, in the state AWAITED. */
+void dcli_link_begin(dcli_endpoint *endpoint, int peer);
+/** Open the link to a peer. What waited for it is still in its queue. Takes over the end, also on failure. */
 dcl_status dcli_link_open(dcli_endpoint *endpoint, int peer, const dcli_shared_link *end);
 /** Note that the peer has ended: nothing more is sent; records in the ring are still taken. */
 void dcli_link_ended(dcli_link *link);
@@ -166,6 +176,15 @@ dcl_status dcli_link_lose(dcli_link *link, const char *format, ...) __attribute_
 dcl_status dcli_link_break(dcli_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** Close a link and release everything, including payloads that the peer was reading. */
 void dcli_link_close(dcli_link *link);
+
+/* ---- links on demand: shared_broker.c ---- */
+
+/** Make the link to a peer that has none, or ask the peer to make it: of two peers, the one with the lower number makes
+ *  their link, so that there is only one. @return DCL_OK: the link is OPEN or AWAITED; DCL_ERR_NETWORK: receiving will
+ *  report that the peer is lost. */
+dcl_status dcli_link_demand(dcli_endpoint *endpoint, int peer);
+/** Handle a record LINK or WANTED. @return false: it does not follow from the records before. */
+bool dcli_link_take_brokered(dcli_link *link, const dcli_ring_head *head);
 
 /* ---- sockets: shared_socket.c ---- */
 

@@ -84,13 +84,25 @@ static dcl_status check_end(const dcli_shared_link *end)
     return DCL_OK;
 }
 
+void dcli_link_begin(dcli_endpoint *endpoint, int peer)
+{
+    dcli_link *link = &((dcli_shared *)endpoint->link)->link[peer];
+    *link = (dcli_link){.endpoint = endpoint,
+                        .peer = peer,
+                        .state = DCLI_LINK_AWAITED,
+                        .socket = -1,
+                        .last = &link->first,
+                        .descriptor = -1,
+                        .early = -1};
+}
+
 dcl_status dcli_link_open(dcli_endpoint *endpoint, int peer, const dcli_shared_link *taken)
 {
     dcli_shared *shared = endpoint->link;
     dcli_link *link = &shared->link[peer];
     dcli_shared_link end = *taken;
     dcl_status status = check_end(&end);
-    if (status == DCL_OK && link->state != DCLI_LINK_NONE)
+    if (status == DCL_OK && link->state != DCLI_LINK_NONE && link->state != DCLI_LINK_AWAITED)
         status = DCLI_FAIL(DCL_ERR_INVALID,
                            "peer %d has, or had, a link; expected one that is new; give it another number", peer);
     dcli_sealed memory = {0};
@@ -102,17 +114,15 @@ dcl_status dcli_link_open(dcli_endpoint *endpoint, int peer, const dcli_shared_l
     }
     close(end.memory);
     dcli_ring_pair *pair = (dcli_ring_pair *)memory.bytes;
-    *link = (dcli_link){.endpoint = endpoint,
-                        .peer = peer,
-                        .state = DCLI_LINK_OPEN,
-                        .socket = end.socket,
-                        .memory = memory,
-                        .in = dcli_ring_of(pair, 1 - end.side),
-                        .out = dcli_ring_of(pair, end.side),
-                        .last = &link->first,
-                        .descriptor = -1,
-                        .early = -1};
+    if (link->state == DCLI_LINK_NONE)
+        dcli_link_begin(endpoint, peer);
+    link->state = DCLI_LINK_OPEN;
+    link->socket = end.socket;
+    link->memory = memory;
+    link->in = dcli_ring_of(pair, 1 - end.side);
+    link->out = dcli_ring_of(pair, end.side);
     shared->open[shared->open_count++] = link;
+    shared->links++;
     return DCL_OK;
 }
 
@@ -157,7 +167,10 @@ void dcli_link_ended(dcli_link *link)
 
 static void set_why(dcli_link *link, dcli_link_state state, const char *format, va_list arguments)
 {
-    if (link->state != DCLI_LINK_OPEN && link->state != DCLI_LINK_ENDED)
+    dcli_shared *shared = link->endpoint->link;
+    if (link->state == DCLI_LINK_AWAITED)
+        shared->open[shared->open_count++] = link; /* so that its loss is reported */
+    else if (link->state != DCLI_LINK_OPEN && link->state != DCLI_LINK_ENDED)
         return; /* keep the first reason */
     link->state = state;
     vsnprintf(link->why, sizeof link->why, format, arguments);

@@ -152,7 +152,7 @@ dcl_status dcli_link_send(dcli_link *link, dcli_outgoing *outgoing)
         if (answer == DCLI_RING_BROKEN)
             return break_off(link);
     }
-    if (link->state != DCLI_LINK_OPEN)
+    if (link->state != DCLI_LINK_OPEN && link->state != DCLI_LINK_AWAITED)
         return DCLI_FAIL(DCL_ERR_NETWORK, "%s", link->why);
     return let_wait(link, outgoing);
 }
@@ -238,10 +238,15 @@ dcl_status dcli_shared_send(dcli_endpoint *endpoint, int to, const void *bytes, 
     dcli_link *link = &shared->link[to];
     if (to == endpoint->self)
         return send_own(shared, bytes, length, payload, descriptor);
-    if (link->state == DCLI_LINK_OPEN)
+    dcl_status status = DCL_OK;
+    if (link->state == DCLI_LINK_NONE && shared->broker >= 0 && shared->broker != endpoint->self)
+        status = dcli_link_demand(endpoint, to);
+    if (link->state == DCLI_LINK_OPEN || link->state == DCLI_LINK_AWAITED)
         return send_to(link, bytes, length, payload, descriptor);
     if (payload != NULL)
         dcli_release_payload(payload);
+    if (status != DCL_OK)
+        return status;
     if (link->state == DCLI_LINK_NONE)
         return DCLI_FAIL(DCL_ERR_NETWORK, "peer %d has no link; expected one that has joined; send nothing to it", to);
     return DCLI_FAIL(DCL_ERR_NETWORK, "%s", link->why);

@@ -115,6 +115,8 @@ static void take_other(dcli_link *link, const dcli_ring_head *head)
         take_region(link, head);
     else if (known && head->kind == DCLI_SHARED_AGAIN)
         dcli_link_tell_again(link, head->value);
+    else if (known && (head->kind == DCLI_SHARED_LINK || head->kind == DCLI_SHARED_WANTED))
+        known = dcli_link_take_brokered(link, head);
     else if (known && head->kind == DCLI_SHARED_RETURN)
         known = dcli_flight_end(link, head->value);
     else

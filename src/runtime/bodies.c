@@ -334,7 +334,7 @@ dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, in
 {
     dcli_msg_parameter parameters[DCLI_MAX_PARAMS];
     dcli_message message = {.kind = DCLI_MSG_KERNEL, .kernel = describe(known, parameters)};
-    return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
+    return dcli_host_message(cluster->worker[cluster->host], node, &message);
 }
 
 /* Put numbers of evicted bodies into a message: the last ones of the list, as many as fit. */
@@ -359,7 +359,7 @@ static dcl_status announce(dcl_cluster *cluster, dcli_known_body *known)
     kernel->builder = builders;
     kernel->kernel = cluster->bodies.numbers + 1;
     tell_forgotten(&cluster->bodies, kernel);
-    dcl_status status = dcli_host_message(cluster->worker[cluster->host], DCL_ALL_NODES, &message, -1);
+    dcl_status status = dcli_host_message(cluster->worker[cluster->host], DCL_ALL_NODES, &message);
     if (status == DCL_OK) {
         known->number = ++cluster->bodies.numbers;
         known->answers_due = answers;

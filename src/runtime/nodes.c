@@ -195,7 +195,7 @@ static dcl_status tell_failure(dcl_cluster *cluster, const dcl_array *array, int
                                        .storage_count = 1,
                                        .storage = &storage,
                                        .sentence = array->state->text}};
-    return dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
+    return dcli_host_message(cluster->worker[cluster->host], node, &message);
 }
 
 /* Send all arrays to a joining node, and which of them have failed. */
@@ -211,7 +211,7 @@ static dcl_status tell_arrays(dcl_cluster *cluster, int node)
         descriptor.operand = &operand;
         dcli_message message = {.kind = DCLI_MSG_OPERATIONS, .operations = {.count = 1, .operation = &descriptor}};
         if (status == DCL_OK)
-            status = dcli_host_message(cluster->worker[cluster->host], node, &message, -1);
+            status = dcli_host_message(cluster->worker[cluster->host], node, &message);
         dcli_free(map);
         if (status == DCL_OK && dcli_storage_state_failed(array->state))
             status = tell_failure(cluster, array, node);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "worker/peer.h"
 #include "worker/series.h"
+#include "worker/shown.h"
 #include "worker/stealing.h"
 #include "worker/trace.h"
 #include "worker/tree.h"
@@ -293,8 +294,10 @@ static void drop(dcli_worker *worker, const dcli_action *action)
 static dcl_status send_marks(dcli_worker *worker, const dcli_action *action)
 {
     dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = {.done = action->done, .ready = action->ready}};
-    if (action->peer != worker->terms.node_count)
-        return dcli_peer_send(worker, action->peer, &message, NULL);
+    if (action->peer != worker->terms.node_count) {
+        dcl_status status = worker->is_host ? DCL_OK : dcli_show_parts(worker, action->peer);
+        return status == DCL_OK ? dcli_peer_send(worker, action->peer, &message, NULL) : status;
+    }
     assert(!worker->is_host); /* the host sends itself no watermarks */
     worker->as_node->host_marks = message.marks;
     worker->as_node->host_due = true;

@@ -295,7 +295,7 @@ static dcl_status hear_as_node(dcli_worker *worker, dcli_received *received)
     case DCLI_MSG_LOST:
         return dcli_take_lost(worker, &message->lost);
     case DCLI_MSG_JOINED:
-        return dcli_take_joined(worker, received);
+        return dcli_take_joined(worker, &message->joined);
     case DCLI_MSG_SEES:
         return dcli_take_sees(worker, &message->sees);
     default:

@@ -22,7 +22,6 @@ typedef struct dcli_posted {
     bool is_meeting; /* a request to connect to `node`: by a link, or by the address in the JOINED message in
                         `packed` */
     dcli_shared_link link;
-    int descriptor; /* file descriptor to send with the message; -1: none */
     dcli_msg_operation operation;
     dcli_lent *lent; /* READ, WRITE: the program's memory; else NULL */
     int64_t strides[DCL_MAX_RANK];
@@ -54,8 +53,6 @@ static void free_posted(dcli_posted *posted)
     dcli_free(posted->packed);
     dcli_lent_release(posted->lent);
     dcli_shared_link_close(&posted->link);
-    if (posted->descriptor >= 0)
-        close(posted->descriptor);
     dcli_free(posted);
 }
 
@@ -65,7 +62,7 @@ static dcli_posted *new_posted(int node)
     if (posted == NULL)
         return NULL;
     posted->node = node;
-    posted->descriptor = posted->link.socket = posted->link.memory = -1;
+    posted->link.socket = posted->link.memory = -1;
     return posted;
 }
 
@@ -167,7 +164,7 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
     posted->next = NULL;
     posted->is_operation = true;
     posted->is_meeting = false;
-    posted->descriptor = posted->link.socket = posted->link.memory = -1;
+    posted->link.socket = posted->link.memory = -1;
     posted->operation = *operation;
     posted->lent = dcli_lent_keep(lent);
     posted->packed = NULL;
@@ -234,16 +231,10 @@ dcl_status dcli_host_meet(dcli_worker *host, int node, const dcli_shared_link *l
     return post_message(host, posted, &message);
 }
 
-dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor)
+dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message)
 {
     dcli_posted *posted = new_posted(node);
-    if (posted == NULL) {
-        if (descriptor >= 0)
-            close(descriptor);
-        return DCL_ERR_NOMEM;
-    }
-    posted->descriptor = descriptor;
-    return post_message(host, posted, message);
+    return posted == NULL ? DCL_ERR_NOMEM : post_message(host, posted, message);
 }
 
 /* ---- the host's worker -------------------------------------------------------------------------------------------- */
@@ -312,7 +303,7 @@ static dcl_status hear_own(dcli_worker *worker, const dcli_message *message)
     return dcli_node_joined(worker->node, message->joined.peer, message->joined.first_operation);
 }
 
-static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *message, int descriptor)
+static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *message)
 {
     if (node == worker->terms.node_count)
         return hear_own(worker, message);
@@ -323,12 +314,7 @@ static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *messa
     if (message->kind == DCLI_MSG_JOINED)
         message->joined.epoch = worker->epoch + 1; /* the host's own epoch is raised when it processes this message,
                                                       last */
-    if (descriptor < 0)
-        return dcli_peer_send(worker, node, message, NULL);
-    message->epoch = worker->terms.session;
-    dcl_status status =
-        worker->gone[node] ? DCL_OK : dcli_endpoint_send_descriptor(worker->endpoint, node, message, descriptor);
-    return status == DCL_ERR_NETWORK ? DCL_OK : status;
+    return dcli_peer_send(worker, node, message, NULL);
 }
 
 static dcl_status send_to_all(dcli_worker *worker, dcli_message *message)
@@ -373,7 +359,7 @@ static dcl_status send_message(dcli_worker *worker, dcli_posted *posted)
     else if (status == DCL_OK && posted->node == DCL_ALL_NODES)
         status = send_to_all(worker, &message);
     else if (status == DCL_OK)
-        status = send_to_one(worker, posted->node, &message, posted->descriptor);
+        status = send_to_one(worker, posted->node, &message);
     dcli_arena_free(&arena);
     free_posted(posted);
     return status;

@@ -136,27 +136,8 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
 
 /* ---- joining ------------------------------------------------------------------------------------------------------ */
 
-/* Expect a joining peer. The descriptor is the socket of a link to it, which carries the link's memory. */
-static dcl_status expect(dcli_worker *worker, dcli_received *received)
+dcl_status dcli_take_joined(dcli_worker *worker, const dcli_msg_joined *joined)
 {
-    const dcli_msg_joined *joined = &received->message.joined;
-    if (received->descriptor_missing)
-        return DCLI_FAIL(DCL_ERR_NODE_LOST,
-                         "node %d has no free descriptor for its link to node %d; raise the limit of open files "
-                         "(`ulimit -n`), or use fewer arrays",
-                         worker->terms.self, joined->peer);
-    if (!received->has_descriptor) /* the peer was started together with this node on this host, so the link exists
-                                      already */
-        return joined->address[0] == '\0' ? DCL_OK : dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
-    dcli_shared_link link;
-    received->has_descriptor = false;
-    dcl_status status = dcli_shared_link_adopt(received->descriptor, &link);
-    return status == DCL_OK ? dcli_endpoint_add_link(worker->endpoint, joined->peer, &link) : status;
-}
-
-dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
-{
-    const dcli_msg_joined *joined = &received->message.joined;
     if (!is_node(worker, joined->peer))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the host says that peer %d has joined; expected a node", joined->peer);
     worker->epoch = dcli_max(worker->epoch, joined->epoch);
@@ -164,13 +145,12 @@ dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received)
         worker->terms.ways[joined->peer] =
             (dcli_node_ways){.can = (uint8_t)joined->can, .group = (int16_t)joined->group};
     dcli_pinned_let_write(worker);
-    dcl_status reached = expect(worker, received);
-    dcl_status status = reached == DCL_ERR_NODE_LOST ? DCL_OK : reached;
+    dcl_status status = DCL_OK;
+    if (joined->address[0] != '\0') /* over tcp; links between processes of one host are made on demand */
+        status = dcli_endpoint_expect(worker->endpoint, joined->peer, joined->key);
     if (status == DCL_OK)
         status = dcli_node_joined(worker->node, joined->peer, joined->first_operation);
     worker->gone[joined->peer] = false;
-    if (status == DCL_OK && reached != DCL_OK)
-        status = dcli_peer_is_gone(worker, joined->peer);
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": node %d takes part from operation %" PRId64,
              worker->terms.self, joined->epoch, joined->peer, joined->first_operation);
     return status == DCL_OK && !worker->is_host ? dcli_hear_waiting(worker) : status;
@@ -210,7 +190,7 @@ static dcl_status ask_all(dcli_worker *host, dcli_message *message, int64_t *num
         question->answered[p] = silent != NULL && silent[p];
         question->answers += question->answered[p];
     }
-    dcl_status status = dcli_host_message(host, DCL_ALL_NODES, message, -1);
+    dcl_status status = dcli_host_message(host, DCL_ALL_NODES, message);
     while (status == DCL_OK && question->answers < host->terms.node_count && question->all)
         if (pthread_cond_timedwait(&question->changed, &question->lock, &until) == ETIMEDOUT)
             status = DCL_ERR_TIMEOUT; /* without an error text: the caller knows the meaning */

@@ -29,7 +29,7 @@ bool dcli_question_awaits(dcli_worker *worker, int from, int64_t number);
 
 /* Nodes: handle LOST, JOINED, COUNT and SEES of the host. */
 dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost);
-dcl_status dcli_take_joined(dcli_worker *worker, dcli_received *received);
+dcl_status dcli_take_joined(dcli_worker *worker, const dcli_msg_joined *joined);
 dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count);
 dcl_status dcli_take_sees(dcli_worker *worker, const dcli_msg_sees *sees);
 

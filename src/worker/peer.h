@@ -201,6 +201,19 @@ typedef struct dcli_as_host {
 enum { DCLI_MOST_REPORTS = 8 }; /* most report memories that a node retains */
 
 /** The part of a worker that only a node's has. Used by its thread only. */
+/** A part that nodes of this host may read in place. */
+typedef struct dcli_listed_part {
+    int64_t number; /* parts are numbered from 1, in the order of their allocation */
+    int64_t storage;
+} dcli_listed_part;
+
+typedef struct dcli_part_list {
+    dcli_listed_part *part; /* [count] sorted by number */
+    int64_t count, capacity;
+    int64_t last;  /* number of the last part */
+    int64_t *told; /* [node_count] number of the last part that was announced to a node; NULL: none yet */
+} dcli_part_list;
+
 typedef struct dcli_as_node {
     dcli_device *device;
     dcli_memory *nothing;  /* dummy memory for kernel arguments without elements */
@@ -222,6 +235,7 @@ typedef struct dcli_as_node {
                            polled */
     struct dcli_shown *shown; /* [shown_count] memory that others know, sorted by number; shown.c */
     int64_t shown_count, shown_capacity;
+    dcli_part_list parts;    /* parts that others may read in place; shown.c */
     dcli_memory **kept_back; /* [kept_back_count] parts of released arrays, not freed because the hanging thread of a
                                 lost node may still read them */
     int64_t kept_back_count, kept_back_capacity;

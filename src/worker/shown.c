@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/search.h"
+#include "worker/tree.h"
 
 /* ---- showing ------------------------------------------------------------------------------------------------------ */
 
@@ -93,21 +94,14 @@ static bool reads_here(const dcli_worker *worker, int node)
            dcli_way_between(&ways[node], &ways[worker->terms.self]) == DCLI_WAY_PLACE;
 }
 
-/* Announce memory to all nodes that read this node's parts in place. @param place  the memory of a part, or one of the
- * several allocations of a part. */
-static dcl_status show_to_all(dcli_worker *worker, const dcli_memory_place *place, const dcli_message *message)
+/* Announce memory to a node. @param place  the memory of a part, or one of the several allocations of a part. */
+static dcl_status show_place(dcli_worker *worker, int node, const dcli_memory_place *place, const dcli_message *message)
 {
     struct dcli_shown *shown = find_shown(worker, place->memfd);
     if (shown == NULL && (shown = add_shown(worker, place)) == NULL)
         return DCL_ERR_NOMEM;
-    dcl_status status = DCL_OK;
-    for (int node = 0; node < worker->terms.node_count && status == DCL_OK; node++)
-        if (reads_here(worker, node)) {
-            status = show(worker, shown, node, message);
-            if (status == DCL_ERR_NETWORK)
-                status = DCL_OK; /* NETWORK: this peer is gone; continue with the others */
-        }
-    return status;
+    dcl_status status = show(worker, shown, node, message);
+    return status == DCL_ERR_NETWORK ? DCL_OK : status; /* NETWORK: this peer is gone */
 }
 
 /* Nodes of this process find parts in the address table. They are recorded as readers only to be told when the memory
@@ -124,14 +118,13 @@ static dcl_status note_readers(dcli_worker *worker, const dcli_memory_place *pla
     return DCL_OK;
 }
 
-dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held)
+/* Announce a part to a node. */
+static dcl_status show_part(dcli_worker *worker, int node, const dcli_known_storage *held)
 {
     dcli_memory_place place;
+    dcl_status status = DCL_OK;
     if (!dcli_memory_place_of(held->memory, &place))
         return DCL_OK;
-    if (!worker->terms.is_process)
-        return note_readers(worker, &place);
-    dcl_status status = DCL_OK;
     dcli_message message = {.kind = DCLI_MSG_PART,
                             .epoch = worker->terms.session,
                             .part = {.storage = held->id,
@@ -143,11 +136,68 @@ dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held)
         dcli_memory_place one = {.memfd = place.memfd + piece, .descriptor = place.descriptors[piece]};
         message.part.memfd = one.memfd;
         message.part.piece = piece;
-        status = show_to_all(worker, &one, &message);
+        status = show_place(worker, node, &one, &message);
     }
     message.part.memfd = place.memfd;
     message.part.piece = 0;
-    return status == DCL_OK ? show_to_all(worker, &place, &message) : status;
+    return status == DCL_OK ? show_place(worker, node, &place, &message) : status;
+}
+
+/* Append a part to the list of those to show. If the list is full, entries of released storages are dropped first. */
+static dcl_status list_part(dcli_worker *worker, int64_t storage)
+{
+    dcli_as_node *own = worker->as_node;
+    dcli_part_list *parts = &own->parts;
+    int64_t kept = 0;
+    if (parts->told == NULL &&
+        (parts->told = dcli_calloc((size_t)worker->terms.node_count, sizeof *parts->told)) == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t n = 0; parts->count == parts->capacity && n < parts->count; n++)
+        if (dcli_storage_table_find(&worker->catalog.storage_table, parts->part[n].storage) != NULL)
+            parts->part[kept++] = parts->part[n];
+    if (parts->count == parts->capacity)
+        parts->count = kept;
+    if (dcli_grow(&parts->part, parts->count, &parts->capacity, sizeof *parts->part) != 0)
+        return DCL_ERR_NOMEM;
+    parts->part[parts->count++] = (dcli_listed_part){.number = ++parts->last, .storage = storage};
+    return DCL_OK;
+}
+
+static bool has_smaller_number(const void *parts, int64_t i, int64_t number)
+{
+    return ((const dcli_listed_part *)parts)[i].number < number;
+}
+
+dcl_status dcli_show_parts(dcli_worker *worker, int node)
+{
+    const dcli_part_list *parts = &worker->as_node->parts;
+    dcl_status status = DCL_OK;
+    if (parts->told == NULL || parts->told[node] == parts->last || !reads_here(worker, node))
+        return DCL_OK;
+    int64_t n = dcli_lower_bound(parts->part, parts->count, parts->told[node] + 1, has_smaller_number);
+    for (; n < parts->count && status == DCL_OK; n++) {
+        const dcli_known_storage *held =
+            dcli_storage_table_find(&worker->catalog.storage_table, parts->part[n].storage);
+        if (held != NULL && held->memory != NULL)
+            status = show_part(worker, node, held);
+    }
+    if (status == DCL_OK)
+        parts->told[node] = parts->last;
+    return status;
+}
+
+dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held)
+{
+    dcli_memory_place place;
+    if (!dcli_memory_place_of(held->memory, &place))
+        return DCL_OK;
+    if (!worker->terms.is_process)
+        return note_readers(worker, &place);
+    dcl_status status = list_part(worker, held->id);
+    bool waits = dcli_tree_is(worker) && worker->as_node->stealing == NULL;
+    for (int node = 0; !waits && node < worker->terms.node_count && status == DCL_OK; node++)
+        status = dcli_show_parts(worker, node);
+    return status;
 }
 
 /* Tell peers that the device has freed a memfd or peer memory. If there is no memory for the message, a peer keeps it
@@ -174,6 +224,9 @@ void dcli_show_end(dcli_worker *worker)
     for (int64_t n = 0; n < own->shown_count; n++)
         dcli_free(own->shown[n].to);
     dcli_free(own->shown);
+    dcli_free(own->parts.part);
+    dcli_free(own->parts.told);
+    own->parts = (dcli_part_list){0};
     own->shown = NULL;
     own->shown_count = own->shown_capacity = 0;
 }

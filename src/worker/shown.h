@@ -11,9 +11,15 @@
 void dcli_show_begin(dcli_worker *worker);
 /** Stop telling them, before the device is closed. */
 void dcli_show_end(dcli_worker *worker);
-/** Announce this node's part of a storage to the nodes that read it in place; nothing happens if its memory cannot be
- *  shared. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Announce this node's part of a storage to the nodes that read it in place: at once in a session without a tree, or
+ *  whose nodes lend batches, because a thief may read the parts of third nodes; else to each node with the first
+ *  watermarks that it gets afterwards. Nothing happens if its memory cannot be shared.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held);
+/** Announce all parts that a node does not know yet. Called before this node's watermarks are sent to it, because a
+ *  node reads a part in place only after the watermark of the operation that wrote it. In a tree, this avoids a message
+ *  and a link between each pair of nodes. @return as dcli_show_part(). */
+dcl_status dcli_show_parts(dcli_worker *worker, int node);
 
 /** Handle the announcement of a peer's part. */
 dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received);

@@ -146,9 +146,8 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
 /** Report the loss of a node, and how it was noticed. Cannot fail. */
 void dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
 /** Queue a message for one node, or for all (DCL_ALL_NODES), in order with descriptors. A KERNEL for all
- *  is also for the host's worker; a KERNEL or JOINED for the host's own number is for it alone.
- *  @param descriptor  -1, or one to send along (local nodes); taken over, also on failure. */
-dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message, int descriptor);
+ *  is also for the host's worker; a KERNEL or JOINED for the host's own number is for it alone. */
+dcl_status dcli_host_message(dcli_worker *host, int node, const dcli_message *message);
 /** Begin or end a hold: items queued during it are taken together when it ends. Only one thread may use holds. */
 void dcli_host_hold(dcli_worker *host, bool hold);
 /** Queue: connect to a process that will become a node: by a link, which is taken over, or (NULL) an address. */

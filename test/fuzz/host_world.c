@@ -95,7 +95,7 @@ void fuzz_call_kernel(fuzz_world *world)
     static dcli_msg_parameter parameters[DCLI_MOST_OPERANDS];
     dcli_message message = {.kind = DCLI_MSG_KERNEL};
     if (fuzz_kernel(&world->program, &world->session.input, &message.kernel, parameters))
-        dcli_host_message(world->host, DCL_ALL_NODES, &message, -1);
+        dcli_host_message(world->host, DCL_ALL_NODES, &message);
 }
 
 void fuzz_call_ask(fuzz_world *world, bool counts)
@@ -110,7 +110,7 @@ void fuzz_call_ask(fuzz_world *world, bool counts)
     pthread_mutex_unlock(&question->lock);
     for (int n = 0; n < world->session.nodes && world->cluster.trace != NULL; n++)
         world->cluster.trace->peer[n].told = false;
-    dcli_host_message(world->host, DCL_ALL_NODES, counts ? &count : &sees, -1);
+    dcli_host_message(world->host, DCL_ALL_NODES, counts ? &count : &sees);
 }
 
 /* As the worker pool introduces a newcomer, when all is over. */
@@ -125,8 +125,8 @@ void fuzz_call_join(fuzz_world *world)
             .peer = node, .epoch = 1, .first_operation = world->program.operations + 1, .address = "", .key = ""}};
     dcli_host_meet(world->host, node, NULL, "tcp://127.0.0.1:7", "");
     for (int p = 0; p < node; p++)
-        dcli_host_message(world->host, p, &joined, -1);
-    dcli_host_message(world->host, world->session.nodes, &joined, -1);
+        dcli_host_message(world->host, p, &joined);
+    dcli_host_message(world->host, world->session.nodes, &joined);
     world->session.present[node] = true;
     world->worker_pool.node_count = node + 1;
     world->cluster.node_count = node + 1;

@@ -214,23 +214,10 @@ dcl_status fuzz_say_lost(fuzz_others *others, bool twisted, dcli_incoming *incom
     return fuzz_deliver(session, session->nodes, &message, 0, -1, incoming);
 }
 
-/* The socket of a link that carries its memory, or one that carries nothing. */
-static int some_link(bool right)
-{
-    dcli_shared_link ends[2];
-    fuzz_demand(dcli_shared_link_make(ends) == DCL_OK, "no link");
-    if (right)
-        right = dcli_shared_link_fold(&ends[1], &ends[0]) == DCL_OK;
-    if (!right)
-        close(ends[1].memory);
-    dcli_shared_link_close(&ends[0]);
-    return ends[1].socket;
-}
-
 dcl_status fuzz_say_joined(fuzz_others *others, bool twisted, dcli_incoming *incoming)
 {
     fuzz_session *session = &others->session;
-    int node = fuzz_choose_node(others), how = fuzz_below(&session->input, 4);
+    int node = fuzz_choose_node(others);
     dcli_message message = {.kind = DCLI_MSG_JOINED,
                             .joined = {.peer = node,
                                        .epoch = ++others->epoch,
@@ -240,8 +227,7 @@ dcl_status fuzz_say_joined(fuzz_others *others, bool twisted, dcli_incoming *inc
     if (twisted)
         fuzz_twist(&session->input, &message);
     session->present[node] = true;
-    bool has_link = !others->serving->is_wire && how > 0;
-    return fuzz_deliver(session, session->nodes, &message, 0, has_link ? some_link(how > 1) : -1, incoming);
+    return fuzz_deliver(session, session->nodes, &message, 0, -1, incoming);
 }
 
 void fuzz_say_sees(fuzz_others *others, dcli_message *message)

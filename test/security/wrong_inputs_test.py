@@ -36,11 +36,11 @@ ADDRESSES = [
     ("the same twice",            "tcp://127.0.0.1:7700,tcp://127.0.0.1:7700",      INVALID, "is named twice"),
     ("a comma at the end",        "tcp://127.0.0.1:7700,",                          INVALID, 'address "" is empty'),
     ("too long",                  "tcp://" + "h" * 300 + ":7700",                   INVALID, "at most 255"),
-    ("nobody, locally",           "local:0",                                        INVALID, "N from 1 to 64"),
-    ("less than nobody",          "local:-1",                                       INVALID, "N from 1 to 64"),
-    ("too many",                  "local:999",                                      INVALID, "N from 1 to 64"),
-    ("no number",                 "local:two",                                      INVALID, "N from 1 to 64"),
-    ("text behind the number",    "local:2x",                                       INVALID, "N from 1 to 64"),
+    ("nobody, locally",           "local:0",                                        INVALID, "N from 1 to 2048"),
+    ("less than nobody",          "local:-1",                                       INVALID, "N from 1 to 2048"),
+    ("too many",                  "local:9999",                                      INVALID, "N from 1 to 2048"),
+    ("no number",                 "local:two",                                      INVALID, "N from 1 to 2048"),
+    ("text behind the number",    "local:2x",                                       INVALID, "N from 1 to 2048"),
 ]
 
 LINES = [
