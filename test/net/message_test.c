@@ -297,8 +297,8 @@ static const struct {
     {"[-1,10,0]", "version -1 of the protocol, this peer version 2;"},
     {"[0,10,0]", "version 0 of the protocol, this peer version 2;"},
     {"['1',10,0]", "version of a message of unknown kind is of another type"},
-    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..32"},
-    {"[2,33,0]", "kind of a message of unknown kind is 33; expected 1..32"},
+    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..39"},
+    {"[2,40,0]", "kind of a message of unknown kind is 40; expected 1..39"},
     {"[2,10,-1]", "epoch of a message STOP is -1; expected 0 or more"},
     {"[2,10,true]", "epoch of a message STOP is of another type"},
     {"[2,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
@@ -407,7 +407,7 @@ static const struct {
     {"[2,7,0,0,-1]", "ready of a message MARKS is -1"},
     {"[2,7,0,0,0,[0]*16]", "counter of a message MARKS has 16 items; expected 17..17"},
     {"[2,7,0,0,0,[0]*18]", "counter of a message MARKS has 18 items; expected 17..17"},
-    {"[2,7,0,0,0,[0,0,0,0,0,0,0,0,0,0,-1]]", "counter[10] of a message MARKS is -1"},
+    {"[2,7,0,0,0,[0,0,0,0,0,0,0,0,0,0,-1,0,0,0,0,0,0]]", "counter[10] of a message MARKS is -1"},
     /* FAILED, REPORT */
     {"[2,8,0,-1,0,1]", "operation of a message FAILED is -1"},
     {"[2,8,0,1,-3,1]", "node of a message FAILED is -3; expected -2..65536"},
@@ -477,7 +477,7 @@ static const struct {
     {"[2,17,0,0,1]", "yes of a message SEEN is of another type"},
     {"[2,18,0,-1]", "number of a message COUNT is -1"},
     {"[2,19,0,-1,[0]*17]", "number of a message COUNTS is -1"},
-    {"[2,19,0,0,[0]*10]", "counter of a message COUNTS has 10 items; expected 11..11"},
+    {"[2,19,0,0,[0]*16]", "counter of a message COUNTS has 16 items; expected 17..17"},
     {"[2,19,0,0,[-1]*17]", "counter[0] of a message COUNTS is -1"},
     /* TRACE, TRACED */
     {"[2,31,0,-1,0]", "number of a message TRACE is -1"},
