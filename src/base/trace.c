@@ -40,7 +40,8 @@ dcli_track dcli_trace_track_of(dcli_trace_kind kind)
 
 static uint64_t clock_id;
 
-/* The clock begins with the system's start, and namespaces can shift it. Source: random(4), time_namespaces(7). */
+/* Identify the clock that this process reads: by a hash of the system's start (boot_id), with which the clock begins, and
+ * of the time namespace, which can shift it. It stays 0 if the start is not known. Source: random(4), time_namespaces(7). */
 static void find_clock(void)
 {
     char text[128];

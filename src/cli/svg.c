@@ -35,8 +35,8 @@ double cli_svg_width(const cli_font *font, size_t characters)
     return (double)characters * font->size * (font->mono ? 0.602 : font->bold ? 0.68 : 0.6);
 }
 
-/* Write text escaped for XML, without the characters that XML excludes. Source: W3C, Extensible Markup Language (XML)
- * 1.0, fifth edition, section 2.2: no control characters, nor U+FFFE and U+FFFF. */
+/* Write text escaped for XML. Control characters become spaces; DEL, bytes that are not UTF-8, U+FFFE and U+FFFF become
+ * question marks. Source: W3C, Extensible Markup Language (XML) 1.0, fifth edition, section 2.2. */
 static void write_escaped(FILE *file, const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {

@@ -8,7 +8,7 @@
 
 /* Buffers are zeroed with patterns of this size, so their length is a multiple of it. */
 enum { CLEAR_BYTES = 16 };
-enum { PIECE_BYTES = 4 << 20 }; /* most bytes that cross in one slot */
+enum { PIECE_BYTES = 4 << 20 }; /* most bytes copied through one slot */
 
 static dcl_status check_size(const dcli_device *device, size_t bytes)
 {

@@ -22,7 +22,7 @@ enum {
     SPIN_NS = 50000,
     CLOSE_NS = 1000000000,
     UNMARKABLE_NS = 1000000000,
-    LARGE_ITEMS = 1 << 16, /* a launch of this size runs longer than its event costs */
+    LARGE_ITEMS = 1 << 16, /* work-items: a launch of so many runs longer than its event costs */
     MOST_UNMARKED = 15,    /* most consecutive launches without an event */
     RECENT = 64,           /* number of the last commands that count as recent */
     /* Comparing the device's clock with the host's takes about as long as recording a launch. Therefore clocks are compared by

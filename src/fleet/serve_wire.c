@@ -43,8 +43,9 @@ dcl_status dcli_serving_read_wire_terms(dcli_serving *serving)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Make the authentication domain. All nodes of a session share one key pair that nobody else has, so each admits all
- * others from the beginning, in any order. The host has another pair, whose secret no node knows. */
+/* Make the authentication domain. With keys, all nodes of a session share one key pair that nobody else has, so each
+ * admits all others from the beginning, in any order. The host has another pair, whose secret no node knows. Without
+ * keys, on loopback, the nodes share a password, and the host has another one. */
 static dcl_status make_domain(dcli_serving *serving)
 {
     const dcli_wire_order *order = &serving->order;

@@ -74,10 +74,11 @@ void dcli_worker_pool_stop_waiting(dcli_worker_pool *pool);
  *  takes part from `first_operation` on. */
 dcl_status dcli_worker_pool_introduce(dcli_worker_pool *pool, dcli_worker *host, int node, const dcli_node_ways ways[],
                                       int64_t first_operation);
-/** Called by the host's worker: a process has described its device, or reports that it cannot serve. @return false: it
- *  has already done so before. */
+/** Called by the host's worker: a process has described its device. @return false: it has already done so before, or
+ *  there is no such node. */
 bool dcli_worker_pool_hear(dcli_worker_pool *pool, int node, const dcli_msg_device *device);
 extern const char dcli_described_twice[]; /* error text for a process that describes its device twice */
+/** Called by the host's worker: a process reports that it cannot serve. */
 void dcli_worker_pool_refused(dcli_worker_pool *pool, int node, dcl_status status, const char *sentence);
 
 /** The opposite of dcli_worker_pool_open(): kills processes that have not ended by themselves. The host's worker must

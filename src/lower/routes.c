@@ -110,7 +110,7 @@ dcli_region dcli_stage_region(const dcli_operation *operation, const dcli_stage 
 static dcli_region region_of(const dcli_operation *operation, const dcli_stage *stage, const dcli_piece *piece)
 {
     dcli_region region = piece->region;
-    if (piece->kind == DCLI_SPACE_CHUNK) /* elements of any type: items of a chunk are aligned to 8 bytes */
+    if (piece->kind == DCLI_SPACE_CHUNK) /* the division is exact, because items of a chunk are aligned to 8 bytes */
         region.offset += piece->byte_offset / (int64_t)dcli_element_bytes(operation, stage->operand);
     return region;
 }

@@ -157,7 +157,8 @@ static dcl_status check_fault(const char *fault)
                      fault, MOST);
 }
 
-/* Block signals for threads started now: signals are for the program's own threads. */
+/* Block signals for threads started now, because they are for the program's own threads; but not those of a thread's own
+ * faults, such as SIGSEGV. */
 static void block_signals(sigset_t *before_out)
 {
     sigset_t all;

@@ -85,7 +85,7 @@ static int64_t gcd_inverse(int64_t a, int64_t m, int64_t *x_out)
 }
 
 /* Find the first element that two unbounded progressions have in common: the smallest x >= start_a with x = start_a
- * (mod stride_a) and x = start_b (mod stride_b). Also find the distance to the next one.
+ * (mod stride_a) and x = start_b (mod stride_b). Also find the distance to the next one. @return false: there is none.
  * Source: Chinese remainder theorem for moduli with a common divisor, Knuth TAOCP 2, 4.3.2, exercise 3. */
 static bool first_common(int64_t start_a, int64_t stride_a, int64_t start_b, int64_t stride_b, dcli_wide *x_out,
                          dcli_wide *stride_out)

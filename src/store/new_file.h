@@ -19,7 +19,7 @@ typedef struct dcli_new_file {
 /** Create an empty temporary file beside `path`. @param path  borrowed until the end. @return DCL_OK or DCL_ERR_FILE:
  *  no file is left then. */
 dcl_status dcli_new_file_make(const char *path, dcli_new_file *file_out);
-/** Write the file and its folder to the disk, then rename it to `path`: if power fails at any time, `path` has the
+/** Write the file to the disk, rename it to `path`, then write its folder: if power fails at any time, `path` has the
  *  whole old or the whole new contents. If `status` is an error, or an error occurs, the temporary file is removed.
  *  @param bytes  length that the file must have.
  *  @return `status`, or DCL_ERR_FILE. */

@@ -243,7 +243,7 @@ static dcl_status find_source(dcli_worker *worker, const dcli_job *job, const dc
                      job->entry->operation.number, in_place ? "the part of node" : "chunk", number);
 }
 
-/* Get the device memory of a space. */
+/* Get the device memory of a stage, of a replica, or of this node's own part. */
 static dcl_status find_memory(dcli_worker *worker, const dcli_job *job, int operand, dcli_space space,
                               dcli_memory *arena, dcli_memory **memory_out)
 {
