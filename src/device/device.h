@@ -236,7 +236,7 @@ typedef struct dcli_compiling dcli_compiling;
  *  and zeros as arguments, so that no later launch has to generate code.
  *  @param count  number of arguments of the kernel, all longs. @return NULL: there is no memory, or no thread. */
 dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, const char *kernel, int count);
-/** Whether it has ended. */
+/** Whether the compilation has ended, with or without success. */
 bool dcli_program_is_compiled(const dcli_compiling *compiling);
 /** Take the program, which the caller releases, and end the compilation; waits for it. @return NULL: it has failed. NULL
  *  is accepted. */
@@ -272,7 +272,7 @@ dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int ke
                               const size_t local[], uint64_t *ticket_out);
 /** Declare that the last launch reads memory that is not one of its arguments. */
 void dcli_device_reads(dcli_memory *memory);
-/** Declare that it writes such memory. */
+/** Declare that the last launch writes memory that is not one of its arguments. */
 void dcli_device_writes(dcli_memory *memory);
 /** Submit the launches to the device. Does not wait. */
 dcl_status dcli_device_flush(dcli_device *device);

@@ -111,7 +111,8 @@ void dcli_supervisor_end_output(dcli_supervisor *supervisor, dcli_supervised *se
 
 /** Handle OPEN: start the processes of a session. Errors are sent to the client. */
 void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open);
-/** Check a session: take answers of its processes, notice ends and silence, and tell the client.
+/** Check a session: take answers of its processes, notice ends and silence, and tell the client. May end the session,
+ *  which frees it.
  *  @param all_heard  all received messages were read, so a client without a message is silent. */
 void dcli_supervisor_check(dcli_supervisor *supervisor, dcli_supervised *session, int64_t now_ms, bool all_heard);
 /** Kill a process; it is reaped later. Safe on {0}. */

@@ -17,7 +17,7 @@ typedef struct dcli_watchdog dcli_watchdog;
  *  @param lifeline  a socket whose other end the parent holds; -1: none.
  *  @return NULL (recorded). */
 dcli_watchdog *dcli_watchdog_open(dcli_status_page *page, int lifeline);
-/** Set the time limits. Moving data has no limit here; an hour without progress counts as a hang.
+/** Set the time limits. Moving data may take an hour without progress; opening has no limit here.
  *  @param plan_ms  0: no limit. */
 void dcli_watchdog_limits(dcli_watchdog *watchdog, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
 /** End the thread and free the watchdog. NULL is accepted. */

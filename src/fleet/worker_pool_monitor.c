@@ -97,7 +97,7 @@ static int period_ms(const dcli_worker_pool *pool)
     return period < SHORTEST ? SHORTEST : period > LONGEST ? LONGEST : (int)period;
 }
 
-/* The longest sleep allowed; shortest if a listener has to be sent SHOWN. */
+/* The longest sleep allowed: until the end of the period, or until SHOWN is due for a listener. */
 static int sleep_ms(dcli_worker_pool *pool)
 {
     int64_t now = dcli_monotonic_ms(), due = now + period_ms(pool);

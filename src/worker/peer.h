@@ -323,7 +323,8 @@ void dcli_exec_watch(dcli_worker *worker);
 
 /** Record an action that was started on the device. */
 dcl_status dcli_pending_add(dcli_worker *worker, const dcli_moving *moving);
-/** Whether a peer can read the slots of this node: it is a thread of this process, and DCL_TRANSFER allows it. */
+/** Whether a peer can read the slots of this node: it is a thread of this process, and either the host, or DCL_TRANSFER
+ *  allows it. */
 bool dcli_peer_sees_slots(const dcli_worker *worker, int peer);
 /** Free a received chunk, at once or when the device does not read it any more. NULL is accepted. */
 void dcli_pending_drop(dcli_worker *worker, dcli_stored_chunk *chunk);
@@ -417,7 +418,8 @@ dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_known_storage *held);
 /** RUN at the host: READ, WRITE. @param start_out  DCLI_START_ENDED at the call; set to DCLI_START_RUNS if helpers
  *  copy. */
 dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
-/** Process what the program has queued. *stop_out: nothing more will come. */
+/** Handle reported losses of nodes and, unless it is held (dcli_host_hold()), what the program has queued. *stop_out: nothing
+ *  more will come. */
 dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
 /** Announce that the host's worker is about to sleep: the next queued item wakes it. @return false if there is an item
  *  already. */
