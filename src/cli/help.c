@@ -127,6 +127,9 @@ static const char sim[] =
     "  --tiles N           tiles per node of uneven; 16\n"
     "  --cost ramp|zipf    of uneven's tiles: n for tile number n, or 1, 1/2, 1/3, ..., shuffled; ramp\n"
     "  --slow NODE:FACTOR  the device of a node takes FACTOR times as long; may be repeated\n"
+    "  --steal LIST        never, pays or always; several to compare them: nodes that have nothing to do run batches "
+    "of\n"
+    "                      others, if the results are expected back sooner, or whenever they may; never\n"
     "  --jitter PERCENT    batches take up to so much longer, at random; 0\n"
     "  --seed N            of what is random; 1\n"
     "  --bandwidth RATE    bytes per second of a link, each direction; 12.5G\n"
@@ -146,7 +149,8 @@ static const char sim[] =
     "Examples:\n"
     "  dcl sim --nodes 4-1024 --program stencil,transpose\n"
     "  dcl sim --nodes 10,100,1000,10000 --program stencil --chart planning --svg planning.svg\n"
-    "  dcl sim --nodes 4 --program uneven --cost zipf --slow 3:2 --json\n";
+    "  dcl sim --nodes 4 --program uneven --cost zipf --slow 3:2 --json\n"
+    "  dcl sim --nodes 4-64 --program uneven --element 20ns --steal never,pays --svg stealing.svg\n";
 
 static const char trace[] =
     "dcl trace FILE [--svg FILE] [--from TIME] [--to TIME]\n"

@@ -15,6 +15,7 @@ static int run(const cli_sim_request *request, cli_sim_run *run)
     dcl_sim_settings settings = request->settings;
     double elements = strcmp(request->scaling, "weak") == 0 ? request->size * run->nodes : request->size;
     settings.program = run->program;
+    settings.steal = run->steal;
     settings.nodes = run->nodes;
     settings.elements = (int64_t)fmin(elements, 0x1p60); /* dcl_sim_run() refuses more than 2^50 */
     cli_progress_say("simulating %s on %d nodes", cli_sim_programs[run->program], run->nodes);
@@ -23,11 +24,13 @@ static int run(const cli_sim_request *request, cli_sim_run *run)
 
 static int run_all(const cli_sim_request *request, cli_sim_run runs[])
 {
-    int count = request->program_count * request->node_count;
+    int count = cli_sim_series(request) * request->node_count;
     int status = CLI_OK;
     cli_progress_begin(CLI_PROGRESS_AUTO);
     for (int n = 0; n < count && status == CLI_OK; n++) {
-        runs[n].program = request->program[n / request->node_count];
+        int series = n / request->node_count;
+        runs[n].program = request->program[series / request->steal_count];
+        runs[n].steal = request->steal[series % request->steal_count];
         runs[n].nodes = request->nodes[n % request->node_count];
         status = run(request, &runs[n]);
     }
@@ -43,7 +46,7 @@ int cli_sim(int count, char **list)
         return cli_help_about("sim");
     if (status != CLI_OK)
         return status;
-    cli_sim_run *runs = cli_alloc((size_t)(request.program_count * request.node_count), sizeof *runs);
+    cli_sim_run *runs = cli_alloc((size_t)(cli_sim_series(&request) * request.node_count), sizeof *runs);
     status = run_all(&request, runs);
     if (status == CLI_OK && request.json)
         cli_sim_json(&request, runs);

@@ -13,6 +13,8 @@ typedef struct cli_sim_request {
     dcl_sim_settings settings; /* of all runs */
     int program_count;
     dcl_sim_program program[DCL_SIM_PROGRAMS];
+    int steal_count;
+    dcl_sim_steal steal[DCL_SIM_STEAL_ALWAYS + 1]; /* each program is run with each of these policies */
     int node_count;
     int nodes[CLI_MOST_SIZES]; /* [node_count] ascending */
     const char *scaling;       /* "weak" or "strong" */
@@ -24,16 +26,23 @@ typedef struct cli_sim_request {
 /** A run. */
 typedef struct cli_sim_run {
     dcl_sim_program program;
+    dcl_sim_steal steal;
     int nodes;
     dcl_sim_figures figures;
 } cli_sim_run;
 
-extern const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1];
+extern const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1], *const cli_sim_steals[DCL_SIM_STEAL_ALWAYS + 2];
+
+/** Programs times policies: each is a series of runs over the numbers of nodes. */
+static inline int cli_sim_series(const cli_sim_request *request)
+{
+    return request->program_count * request->steal_count;
+}
 
 /** Parse the command line. @return as cli_parse(). */
 int cli_sim_parse(int count, char **list, cli_sim_request *request_out);
 
-/** Print runs, [program_count * node_count] program by program and by number of nodes. */
+/** Print runs, [series * node_count] program by program, policy by policy, and by number of nodes. */
 void cli_sim_table(const cli_sim_request *request, const cli_sim_run runs[]);
 void cli_sim_json(const cli_sim_request *request, const cli_sim_run runs[]);
 /** Draw the chart that is asked for. @return CLI_OK, or CLI_FAILURE after a sentence. */

@@ -65,9 +65,20 @@ static void print_row(const cli_sim_request *request, const cli_sim_run *run)
            figures->pairs_most, figures->plan_us, figures->plan_most_us, figures->again_us);
 }
 
+/* What nodes lent each other, below the row of the run. */
+static void print_loans(const cli_sim_request *request, const cli_sim_run *run)
+{
+    const dcl_sim_loans *loans = &run->figures.loans;
+    if (run->steal == DCL_SIM_STEAL_NEVER)
+        return;
+    printf("        --steal %s: per step %.1f questions, %.1f batches lent, %.1f of them in use, %.1f taken back\n",
+           cli_sim_steals[run->steal], per_step(request, loans->questions), per_step(request, loans->lent),
+           per_step(request, loans->won), per_step(request, loans->taken_back));
+}
+
 void cli_sim_table(const cli_sim_request *request, const cli_sim_run runs[])
 {
-    int count = request->program_count * request->node_count;
+    int count = cli_sim_series(request) * request->node_count;
     char text[1024];
     print_setting(request, text, sizeof text);
     printf("%s\n", text);
@@ -79,6 +90,7 @@ void cli_sim_table(const cli_sim_request *request, const cli_sim_run runs[])
                    "new     most   again\n",
                    cli_sim_programs[runs[n].program]);
         print_row(request, &runs[n]);
+        print_loans(request, &runs[n]);
     }
 }
 
@@ -92,11 +104,15 @@ static void json_traffic(const char *name, const dcl_sim_traffic *traffic)
 static void json_run(const cli_sim_run *run)
 {
     const dcl_sim_figures *figures = &run->figures;
-    printf("  {\"program\": \"%s\", \"nodes\": %d, \"elements\": %" PRId64, cli_sim_programs[run->program], run->nodes,
-           figures->elements);
+    printf("  {\"program\": \"%s\", \"steal\": \"%s\", \"nodes\": %d, \"elements\": %" PRId64,
+           cli_sim_programs[run->program], cli_sim_steals[run->steal], run->nodes, figures->elements);
     printf(", \"first_ns\": %" PRId64 ", \"step_ns\": %" PRId64 ", \"bound_ns\": %" PRId64
            ", \"balanced_ns\": %" PRId64,
            figures->first_ns, figures->step_ns, figures->bound_ns, figures->balanced_ns);
+    printf(", \"questions\": %" PRId64 ", \"refusals\": %" PRId64 ", \"lent\": %" PRId64 ", \"won\": %" PRId64
+           ", \"taken_back\": %" PRId64 ", \"in_vain_bytes\": %" PRId64,
+           figures->loans.questions, figures->loans.refusals, figures->loans.lent, figures->loans.won,
+           figures->loans.taken_back, figures->loans.in_vain);
     json_traffic("control", &figures->control);
     json_traffic("data", &figures->data);
     json_traffic("program_sent", &figures->host_out);
@@ -133,7 +149,7 @@ static void json_special(const dcl_sim_settings *settings, const char *cost)
 
 void cli_sim_json(const cli_sim_request *request, const cli_sim_run runs[])
 {
-    int count = request->program_count * request->node_count;
+    int count = cli_sim_series(request) * request->node_count;
     const dcl_sim_settings *settings = &request->settings;
     printf("{\"scaling\": \"%s\", \"size\": %.17g, \"steps\": %d, \"element_ns\": %.17g, \"bandwidth\": %.17g, "
            "\"latency_ns\": %" PRId64 ", \"message_ns\": %" PRId64 ", \"launch_ns\": %" PRId64 ", \"plan_ns\": %" PRId64
@@ -161,7 +177,7 @@ static double unit_of(const cli_sim_request *request, const cli_sim_run runs[], 
     } units[] = {{1e9, "time of a step, s"}, {1e6, "time of a step, ms"}, {1e3, "time of a step, us"}};
     int64_t most = 0;
     int u = 0;
-    for (int n = 0; n < request->program_count * request->node_count; n++)
+    for (int n = 0; n < cli_sim_series(request) * request->node_count; n++)
         most = runs[n].figures.step_ns > most ? runs[n].figures.step_ns : most;
     while (u < 2 && (double)most < units[u].ns)
         u++;
@@ -192,8 +208,10 @@ static void values_of(const cli_sim_request *request, const cli_sim_run *run, co
     if (strcmp(chart, "time") == 0) {
         bool is_uneven = run->program == DCL_SIM_UNEVEN || request->settings.slow_count > 0;
         value_out[0] = (double)figures->step_ns / unit;
-        value_out[1] = (double)figures->bound_ns / unit;
-        value_out[2] = is_uneven ? (double)figures->balanced_ns / unit : 0;
+        if (run->steal == request->steal[0]) { /* once per program */
+            value_out[1] = run->steal == DCL_SIM_STEAL_NEVER ? (double)figures->bound_ns / unit : 0;
+            value_out[2] = is_uneven ? (double)figures->balanced_ns / unit : 0;
+        }
     } else if (strcmp(chart, "speedup") == 0) {
         value_out[0] = (double)first->figures.step_ns / (double)figures->step_ns * first->nodes;
     } else if (strcmp(chart, "share") == 0) {
@@ -234,13 +252,15 @@ static void set_labels(const cli_sim_request *request, const cli_sim_run runs[],
         *unit_out = unit_of(request, runs, &chart->y_label);
 }
 
-/* Add the curves of a program. Its descriptors and watermarks are as many as those of any other program, so the chart of
+/* Add the curves of a series. Its descriptors and watermarks are as many as those of any other program, so the chart of
  * messages names them once. @param runs  [request->node_count] its runs. */
 static void add_curves(const cli_sim_request *request, const cli_sim_run runs[], double unit, cli_chart *chart)
 {
     bool is_time = strcmp(request->chart, "time") == 0, is_messages = strcmp(request->chart, "messages") == 0;
     bool has_two = is_messages || strcmp(request->chart, "bytes") == 0; /* of a node and of the program */
     bool is_last = runs[0].program == request->program[request->program_count - 1];
+    static const char *const stealing[] = {"", ", stealing", ", always stealing"};
+    char name[CLI_SIM_LABEL + CLI_CURVE_NAME / 2];
     const char *const what[MOST_OF_PROGRAM] = {has_two ? ", a node" : "", is_time ? ", bound" : ", the program",
                                                ", work at will"};
     double value[MOST_OF_PROGRAM];
@@ -249,8 +269,8 @@ static void add_curves(const cli_sim_request *request, const cli_sim_run runs[],
         values_of(request, &runs[0], &runs[0], unit, value);
         if (value[c] == 0 || chart->count == CLI_MOST_CURVES || (is_shared && !is_last))
             continue;
-        cli_curve *curve =
-            add_curve(chart, is_shared ? "the program" : cli_sim_programs[runs[0].program], is_shared ? "" : what[c]);
+        snprintf(name, sizeof name, "%s%s", cli_sim_programs[runs[0].program], c == 0 ? stealing[runs[0].steal] : "");
+        cli_curve *curve = add_curve(chart, is_shared ? "the program" : name, is_shared ? "" : what[c]);
         curve->is_reference = c > 0;
         for (int n = 0; n < request->node_count; n++) {
             values_of(request, &runs[n], &runs[0], unit, value);
@@ -267,8 +287,8 @@ int cli_sim_draw(const cli_sim_request *request, const cli_sim_run runs[])
     set_labels(request, runs, &chart, &unit);
     print_setting(request, note, sizeof note);
     chart.note = note;
-    for (int p = 0; p < request->program_count; p++)
-        add_curves(request, &runs[p * request->node_count], unit, &chart);
+    for (int s = 0; s < cli_sim_series(request); s++)
+        add_curves(request, &runs[s * request->node_count], unit, &chart);
     if (strcmp(request->chart, "speedup") == 0 && chart.count < CLI_MOST_CURVES) {
         cli_curve *ideal = add_curve(&chart, "ideal", "");
         ideal->is_reference = true;

@@ -14,6 +14,11 @@ const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1] = {
     [DCL_SIM_ADD] = "add",     [DCL_SIM_TRANSPOSE] = "transpose", [DCL_SIM_STENCIL] = "stencil",
     [DCL_SIM_REMAP] = "remap", [DCL_SIM_UNEVEN] = "uneven",       [DCL_SIM_PROGRAMS] = NULL};
 
+const char *const cli_sim_steals[DCL_SIM_STEAL_ALWAYS + 2] = {[DCL_SIM_STEAL_NEVER] = "never",
+                                                              [DCL_SIM_STEAL_PAYS] = "pays",
+                                                              [DCL_SIM_STEAL_ALWAYS] = "always",
+                                                              [DCL_SIM_STEAL_ALWAYS + 1] = NULL};
+
 /* ---- numbers with units -------------------------------------------------------------------------------------------- */
 
 struct unit {
@@ -148,27 +153,47 @@ static int take_slow(void *request, char *text)
 
 /* ---- lists --------------------------------------------------------------------------------------------------------- */
 
+/* Take words of a list, each once. @param words  [count] in the order of the numbers that are noted
+ * @param expected  in words */
+static int take_words(const char *option, char *text, const char *const words[], int count, const char *expected,
+                      int number_out[], int *count_out)
+{
+    *count_out = 0;
+    for (char *word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) {
+        int w = 0;
+        while (w < count && strcmp(word, words[w]) != 0)
+            w++;
+        if (w == count)
+            return cli_usage("sim", "--%s is '%s'; expected %s, several separated by commas; the nearest is %s", option,
+                             word, expected, words[cli_nearest(word, count, words)]);
+        for (int n = 0; n < *count_out; n++)
+            if (number_out[n] == w)
+                return cli_usage("sim", "--%s names %s twice; expected each once", option, word);
+        number_out[(*count_out)++] = w;
+    }
+    return *count_out > 0 ? CLI_OK : cli_usage("sim", "--%s is empty; expected %s", option, expected);
+}
+
 static int take_programs(void *target, char *text)
 {
     cli_sim_request *request = target;
-    request->program_count = 0;
-    for (char *word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) {
-        int p = 0;
-        while (p < DCL_SIM_PROGRAMS && strcmp(word, cli_sim_programs[p]) != 0)
-            p++;
-        if (p == DCL_SIM_PROGRAMS)
-            return cli_usage("sim",
-                             "--program is '%s'; expected add, transpose, stencil, remap or uneven, several separated "
-                             "by commas; the nearest is %s",
-                             word, cli_sim_programs[cli_nearest(word, DCL_SIM_PROGRAMS, cli_sim_programs)]);
-        for (int n = 0; n < request->program_count; n++)
-            if (request->program[n] == (dcl_sim_program)p)
-                return cli_usage("sim", "--program names %s twice; expected each once", word);
-        request->program[request->program_count++] = (dcl_sim_program)p;
-    }
-    return request->program_count > 0
-               ? CLI_OK
-               : cli_usage("sim", "--program is empty; expected add, transpose, stencil, remap or uneven");
+    int program[DCL_SIM_PROGRAMS];
+    int status = take_words("program", text, cli_sim_programs, DCL_SIM_PROGRAMS,
+                            "add, transpose, stencil, remap or uneven", program, &request->program_count);
+    for (int n = 0; n < request->program_count && status == CLI_OK; n++)
+        request->program[n] = (dcl_sim_program)program[n];
+    return status;
+}
+
+static int take_steal(void *target, char *text)
+{
+    cli_sim_request *request = target;
+    int steal[DCL_SIM_STEAL_ALWAYS + 1];
+    int status = take_words("steal", text, cli_sim_steals, DCL_SIM_STEAL_ALWAYS + 1, "never, pays or always", steal,
+                            &request->steal_count);
+    for (int n = 0; n < request->steal_count && status == CLI_OK; n++)
+        request->steal[n] = (dcl_sim_steal)steal[n];
+    return status;
 }
 
 static int wrong_nodes(const char *word)
@@ -231,6 +256,7 @@ static const cli_option options[] = {
     {"tiles", "N", CLI_INT, SETTING(tiles), .least = 1, .most = 4096},
     {"cost", "ramp|zipf", CLI_WORD, FIELD(cost), .words = costs},
     {"slow", "NODE:FACTOR", CLI_BY_FUNCTION, .take = take_slow},
+    {"steal", "never|pays|always", CLI_BY_FUNCTION, .take = take_steal},
     {"jitter", "PERCENT", CLI_BY_FUNCTION, .take = take_jitter},
     {"seed", "N", CLI_BY_FUNCTION, .take = take_seed},
     {"bandwidth", "RATE", CLI_BY_FUNCTION, .take = take_bandwidth},
@@ -279,6 +305,8 @@ int cli_sim_parse(int count, char **list, cli_sim_request *request_out)
     const cli_arguments arguments = {"sim", options, take_plain, count, list};
     *request_out = (cli_sim_request){.program_count = 1,
                                      .program = {DCL_SIM_STENCIL},
+                                     .steal_count = 1,
+                                     .steal = {DCL_SIM_STEAL_NEVER},
                                      .node_count = 5,
                                      .nodes = {4, 8, 16, 32, 64},
                                      .scaling = "weak"};

@@ -62,6 +62,7 @@ static dcl_status check(const dcl_sim_settings *settings)
         const char *what;
         int64_t value, least, most;
     } counts[] = {{"the program", settings->program, 0, DCL_SIM_PROGRAMS - 1},
+                  {"the policy of stealing", settings->steal, 0, DCL_SIM_STEAL_ALWAYS},
                   {"the number of nodes", settings->nodes, 1, DCL_SIM_MOST_NODES},
                   {"the number of steps", settings->steps, 1, DCL_SIM_MOST_STEPS},
                   {"the number of elements", settings->elements, 1, INT64_C(1) << 50},
@@ -94,6 +95,7 @@ static dcl_status check(const dcl_sim_settings *settings)
 static void set_terms(dcli_sim *sim)
 {
     enum { POOL = 1 << 30, WINDOW = 16 << 20, MADE = 48 << 20, LEAST_CHUNKS = 4, MOST_CHUNKS = 16 };
+    enum { LOANS = 256 << 20, RESULTS = 128 << 20, KEPT = 64 };
     const dcl_sim_settings *settings = sim->settings;
     int64_t tile_bytes = settings->tile_bytes;
     if (settings->program == DCL_SIM_UNEVEN) {
@@ -106,11 +108,15 @@ static void set_terms(dcli_sim *sim)
                                             .chunk_bytes = settings->chunk_bytes,
                                             .pool_bytes = POOL,
                                             .kept_bytes = POOL,
-                                            .early_bytes = DCLI_EARLY_BYTES},
+                                            .early_bytes = DCLI_EARLY_BYTES,
+                                            .fine_elements = dcli_sim_lends(sim) ? DCLI_FINE_ELEMENTS : 0},
                                    .window_chunks =
                                        dcli_min(MOST_CHUNKS, dcli_max(LEAST_CHUNKS, WINDOW / settings->chunk_bytes)),
                                    .made_bytes = MADE,
-                                   .plan_of = dcli_sim_plan_of};
+                                   .plan_of = dcli_sim_plan_of,
+                                   .loan_bytes = LOANS,
+                                   .result_bytes = RESULTS,
+                                   .kept_operations = KEPT};
 }
 
 static dcl_status open_nodes(dcli_sim *sim)
@@ -121,6 +127,7 @@ static dcl_status open_nodes(dcli_sim *sim)
         *node = (dcli_sim_node){.sim = sim, .self = n, .slowness = 1};
         terms.self = n;
         terms.user = node;
+        terms.loan_of = dcli_sim_lends(sim) && n != sim->host ? dcli_sim_loan_of : NULL;
         node->machine = dcli_node_open(&terms);
         if (node->machine == NULL)
             return DCL_ERR_NOMEM;
@@ -148,8 +155,10 @@ static dcl_status open(dcli_sim *sim)
 
 static void forget_plans(dcli_sim_node *node)
 {
-    for (int64_t k = 0; k < node->known_count; k++)
+    for (int64_t k = 0; k < node->known_count; k++) {
         dcli_plan_free(node->known[k].plan);
+        dcli_free(node->known[k].size);
+    }
     node->known_count = 0;
 }
 
@@ -159,6 +168,7 @@ static void close(dcli_sim *sim)
         dcli_sim_node *node = &sim->node[n];
         dcli_node_close(node->machine);
         forget_plans(node);
+        dcli_sim_forget_loans(node);
         dcli_free(node->known);
         dcli_free(node->inbox);
     }

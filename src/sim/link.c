@@ -8,6 +8,34 @@
 
 /* ---- sizes -------------------------------------------------------------------------------------------------------- */
 
+/* Messages of lending: the fields of the event are explained in sim/state.h. */
+static void set_loan(dcli_message *message, const dcli_sim_event *event)
+{
+    int64_t question = event->question, operation = event->operation, batch = event->number;
+    switch (message->kind) {
+    case DCLI_MSG_HUNGRY:
+        message->hungry = (dcli_msg_hungry){question, operation, event->number, event->chunk, UINT64_MAX / 2};
+        break;
+    case DCLI_MSG_NOTHING:
+        message->nothing = (dcli_msg_nothing){question};
+        break;
+    case DCLI_MSG_LENT:
+        message->lent = (dcli_msg_lent){question, operation, batch, event->chunk};
+        break;
+    case DCLI_MSG_LOAN:
+        message->loan = (dcli_msg_loan){question, operation, batch, event->written, event->chunk};
+        break;
+    case DCLI_MSG_RECALL:
+        message->recall = (dcli_msg_recall){question, operation, batch};
+        break;
+    case DCLI_MSG_RESULT:
+        message->result = (dcli_msg_result){question, operation, batch, event->chunk};
+        break;
+    default:
+        message->returned = (dcli_msg_returned){question, operation, batch};
+    }
+}
+
 static int64_t packed_bytes(dcli_sim *sim, int from, const dcli_sim_event *event)
 {
     dcli_msg_operand operands[DCLI_SIM_STORAGES];
@@ -33,8 +61,11 @@ static int64_t packed_bytes(dcli_sim *sim, int from, const dcli_sim_event *event
         if (event->to == sim->host)
             memcpy(message.marks.counter, &sim->node[from].counters, sizeof message.marks.counter);
         break;
-    default:
+    case DCLI_MSG_RISEN:
         message.risen = (dcli_msg_risen){.done = event->done, .ready = event->ready};
+        break;
+    default:
+        set_loan(&message, event);
     }
     dcli_sim_check(sim, dcli_message_pack_into(&message, &sim->packed));
     return (int64_t)sim->packed.length;

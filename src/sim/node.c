@@ -31,28 +31,41 @@ static int64_t shape_of(const dcli_sim *sim, const dcli_operation *operation)
     return step < 0 ? -operation->number : step % sim->program.shapes;
 }
 
-const dcli_plan *dcli_sim_plan_of(void *user, const dcli_operation *operation, int peer)
+/* The plan of a node under a number of its own, made if there is none. */
+static dcli_sim_known *know(dcli_sim_node *node, const dcli_operation *operation, int key, int of, bool whole)
 {
-    dcli_sim_node *node = user;
-    int64_t shape = shape_of(node->sim, operation), place = place_of(node, shape, peer);
+    int64_t shape = shape_of(node->sim, operation), place = place_of(node, shape, key);
     dcli_sim_known *known = &node->known[place];
-    if (place < node->known_count && known->shape == shape && known->peer == peer)
-        return known->plan;
+    if (place < node->known_count && known->shape == shape && known->peer == key)
+        return known;
     dcli_plan_terms terms = node->sim->terms.plan;
-    terms.streams = terms.pair = peer != node->self;
+    terms.streams = terms.pair = !whole;
     terms.with = node->self;
     if (dcli_grow(&node->known, node->known_count, &node->known_capacity, sizeof *known) != 0)
         return NULL;
     dcli_plan *plan;
-    if (dcli_plan_make(operation, peer, &terms, &plan) != DCL_OK)
+    if (dcli_plan_make(operation, of, &terms, &plan) != DCL_OK)
         return NULL;
     known = &node->known[place];
     memmove(known + 1, known, (size_t)(node->known_count - place) * sizeof *known);
-    *known = (dcli_sim_known){shape, peer, plan};
+    *known = (dcli_sim_known){.shape = shape, .peer = key, .plan = plan};
     node->known_count++;
     node->plans++;
-    node->pairs += peer != node->self;
-    return plan;
+    return known;
+}
+
+const dcli_plan *dcli_sim_plan_of(void *user, const dcli_operation *operation, int peer)
+{
+    dcli_sim_node *node = user;
+    int64_t plans = node->plans;
+    const dcli_sim_known *known = know(node, operation, peer, peer, peer == node->self);
+    node->pairs += peer != node->self && node->plans > plans;
+    return known != NULL ? known->plan : NULL;
+}
+
+dcli_sim_known *dcli_sim_whole_plan(dcli_sim_node *node, const dcli_operation *operation, int of)
+{
+    return know(node, operation, of == node->self ? of : node->sim->host + 1 + of, of, true);
 }
 
 /* Processor time of this thread. */
@@ -78,6 +91,7 @@ static void begin_operation(dcli_sim *sim, int n, int64_t number)
     node->pairs_most = dcli_max(node->pairs_most, node->pairs);
     if (n == sim->host || !sim->counts)
         return;
+    dcli_sim_may_ask(node);
     *(plans > 0 ? &node->new_ns : &node->again_ns) += took;
     *(plans > 0 ? &node->new_count : &node->again_count) += 1;
     const dcli_plan *own = dcli_node_plan(node->machine, number, n);
@@ -93,50 +107,72 @@ static void begin_operation(dcli_sim *sim, int n, int64_t number)
 
 /* ---- actions ------------------------------------------------------------------------------------------------------ */
 
-/* Let a queue do something after all that it has to do already. @return when it ends. */
-static int64_t queue(const dcli_sim_node *node, int64_t *free_ns, double ns)
+int64_t dcli_sim_queue(const dcli_sim_node *node, int64_t *free_ns, double ns)
 {
     *free_ns = dcli_sim_end(node->sim, dcli_max(node->clock, *free_ns), ns);
     return *free_ns;
 }
 
-static double copy_ns(const dcli_sim *sim, int64_t bytes) { return 1e9 * (double)bytes / sim->settings->copy_rate; }
+double dcli_sim_copy_ns(const dcli_sim *sim, int64_t bytes) { return 1e9 * (double)bytes / sim->settings->copy_rate; }
 
-static void post(dcli_sim *sim, dcli_sim_event event, int64_t time)
+void dcli_sim_post(dcli_sim *sim, dcli_sim_event event, int64_t time)
 {
     dcli_sim_check(sim, dcli_sim_clock_post(&sim->clock, &event, time));
 }
 
-/* Time of a batch on a device that is not slow: what has arrived for it is copied into its stages, then its elements are
- * computed. */
-static double batch_ns(dcli_sim *sim, int n, const dcli_action *action)
+double dcli_sim_box_ns(const dcli_sim *sim, const dcl_box *box)
 {
-    const dcli_plan *own = dcli_node_plan(sim->node[n].machine, action->operation->number, n);
-    const dcli_batch *batch = &own->batch[action->index];
+    return dcli_sim_cost_of(&sim->program, box) * sim->settings->element_ns;
+}
+
+double dcli_sim_jitter(const dcli_sim *sim, int n, int64_t operation, int64_t batch)
+{
+    uint64_t which = (uint64_t)operation << 32 | (uint64_t)batch;
+    return 1 + sim->settings->jitter * dcli_sim_random(sim->settings->seed, (uint64_t)n + 1, which);
+}
+
+/* Time of a batch on a device that is not slow: what has arrived for it is copied into its stages, then its elements are
+ * computed. @param elements_in_out  their number is added */
+static double batch_ns(dcli_sim *sim, int n, int64_t operation, int64_t b, int64_t *elements_in_out)
+{
+    const dcli_plan *own = dcli_node_plan(sim->node[n].machine, operation, n);
+    const dcli_batch *batch = &own->batch[b];
     double ns = 0;
     for (int64_t c = batch->first_chunk; c < batch->first_chunk + batch->chunk_count; c++)
-        ns += copy_ns(sim, own->chunk[c].bytes);
-    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++)
-        ns += dcli_sim_cost_of(&sim->program, &own->work[w].box) * sim->settings->element_ns;
-    uint64_t which = (uint64_t)action->operation->number << 32 | (uint64_t)action->index;
-    return ns * (1 + sim->settings->jitter * dcli_sim_random(sim->settings->seed, (uint64_t)n + 1, which));
+        ns += dcli_sim_copy_ns(sim, own->chunk[c].bytes);
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++) {
+        ns += dcli_sim_box_ns(sim, &own->work[w].box);
+        *elements_in_out += dcli_box_elements(&own->work[w].box);
+    }
+    return ns * dcli_sim_jitter(sim, n, operation, b);
 }
 
 static void run(dcli_sim *sim, int n, const dcli_action *action)
 {
     dcli_sim_node *node = &sim->node[n];
-    bool computes = action->operation->kind == DCLI_OP_FORALL && n != sim->host;
-    double ns = computes ? batch_ns(sim, n, action) : 0;
-    if (computes) {
+    int64_t operation = action->operation->number, count = 1, elements = 0;
+    double ns = 0;
+    if (action->operation->kind == DCLI_OP_FORALL && n != sim->host) {
+        count = dcli_sim_share(sim, n, action);
+        dcli_node_run_more(node->machine, operation, action->index, count - 1);
+        for (int64_t b = action->index; b < action->index + count; b++)
+            ns += batch_ns(sim, n, operation, b, &elements);
+        if (elements > 0)
+            dcli_sim_launched(sim, n, elements);
         node->clock += sim->settings->launch_ns;
         node->counters.launches++;
         node->work_ns += ns;
         node->device_ns += ns * node->slowness;
     }
-    post(sim,
-         (dcli_sim_event){
-             .kind = DCLI_SIM_DONE, .to = n, .operation = action->operation->number, .number = action->index},
-         queue(node, &node->device_free, ns * node->slowness));
+    dcli_sim_post(sim,
+                  (dcli_sim_event){.kind = DCLI_SIM_DONE,
+                                   .to = n,
+                                   .operation = operation,
+                                   .number = action->index,
+                                   .bytes = count,
+                                   .elements = elements,
+                                   .took_ns = (int64_t)(ns * node->slowness)},
+                  dcli_sim_queue(node, &node->device_free, ns * node->slowness));
 }
 
 /* A chunk of which state machine `n` speaks: of its own plan, or of that of the peer. */
@@ -150,13 +186,13 @@ static void move_chunk(dcli_sim *sim, int n, const dcli_action *action)
     dcli_sim_node *node = &sim->node[n];
     bool packs = action->kind == DCLI_DO_PACK;
     int64_t bytes = chunk_of(sim, n, action, action->peer)->bytes;
-    post(sim,
-         (dcli_sim_event){.kind = packs ? DCLI_SIM_PACKED : DCLI_SIM_COMMITTED,
-                          .from = action->peer,
-                          .to = n,
-                          .operation = action->operation->number,
-                          .number = action->chunk},
-         queue(node, packs ? &node->pack_free : &node->commit_free, copy_ns(sim, bytes)));
+    dcli_sim_post(sim,
+                  (dcli_sim_event){.kind = packs ? DCLI_SIM_PACKED : DCLI_SIM_COMMITTED,
+                                   .from = action->peer,
+                                   .to = n,
+                                   .operation = action->operation->number,
+                                   .number = action->chunk},
+                  dcli_sim_queue(node, packs ? &node->pack_free : &node->commit_free, dcli_sim_copy_ns(sim, bytes)));
 }
 
 static void send_chunk(dcli_sim *sim, int n, int to, int64_t operation, const dcli_chunk *chunk)
@@ -201,8 +237,12 @@ static void act(dcli_sim *sim, int n, const dcli_action *action)
         dcli_sim_check(sim, DCLI_FAIL(DCL_ERR_INTERNAL, "node %d: operation %lld fails in a simulation without faults",
                                       n, (long long)operation));
         break;
-    default: /* memory is freed */
+    case DCLI_DO_DROP:
+    case DCLI_DO_RETIRE:
+    case DCLI_DO_DISCARD: /* memory is freed */
         break;
+    default:
+        dcli_sim_act_loan(sim, n, action);
     }
 }
 
@@ -213,8 +253,8 @@ static void call(dcli_sim *sim, int64_t operation)
     begin_operation(sim, sim->host, operation);
     dcli_sim_send_down(sim, sim->host, operation);
     if (operation < sim->last_call)
-        post(sim, (dcli_sim_event){.kind = DCLI_SIM_CALL, .to = sim->host, .operation = operation + 1},
-             sim->node[sim->host].clock);
+        dcli_sim_post(sim, (dcli_sim_event){.kind = DCLI_SIM_CALL, .to = sim->host, .operation = operation + 1},
+                      sim->node[sim->host].clock);
 }
 
 static void hear(dcli_sim *sim, const dcli_sim_event *event)
@@ -236,12 +276,25 @@ static void hear(dcli_sim *sim, const dcli_sim_event *event)
         dcli_sim_check(sim,
                        dcli_node_chunk(machine, event->from, event->operation, event->written, event->number, DCL_OK));
         return;
-    default: /* MARKS, RISEN */
+    case DCLI_MSG_MARKS:
+    case DCLI_MSG_RISEN:
         if (event->to == sim->host || event->message == DCLI_MSG_RISEN)
             dcli_sim_take_risen(sim, event);
         else
             dcli_sim_check(sim, dcli_node_marks(machine, event->from, event->done, event->ready));
+        return;
+    default:
+        dcli_sim_hear_loan(sim, event);
     }
+}
+
+/* Batches have ended. */
+static void end(dcli_sim *sim, const dcli_sim_event *event)
+{
+    for (int64_t b = event->number; b < event->number + event->bytes; b++)
+        dcli_sim_check(sim, dcli_node_batch_done(sim->node[event->to].machine, event->operation, b, DCL_OK));
+    if (event->elements > 0)
+        dcli_sim_measure(sim, event);
 }
 
 static void deliver(dcli_sim *sim, const dcli_sim_event *event)
@@ -257,15 +310,18 @@ static void deliver(dcli_sim *sim, const dcli_sim_event *event)
         hear(sim, event);
         break;
     case DCLI_SIM_DONE:
-        dcli_sim_check(sim, dcli_node_batch_done(machine, operation, event->number, DCL_OK));
+        end(sim, event);
         break;
     case DCLI_SIM_PACKED:
         send_chunk(sim, event->to, event->from, operation,
                    &dcli_node_plan(machine, operation, event->from)->chunk[event->number]);
         dcli_sim_check(sim, dcli_node_chunk_done(machine, operation, event->from, false, DCL_OK));
         break;
-    default:
+    case DCLI_SIM_COMMITTED:
         dcli_sim_check(sim, dcli_node_chunk_done(machine, operation, event->from, true, DCL_OK));
+        break;
+    default:
+        dcli_sim_happen_loan(sim, event);
     }
 }
 
@@ -288,11 +344,13 @@ static void serve(dcli_sim *sim, int n)
     node->busy = true;
     node->clock = sim->clock.now;
     deliver(sim, &event);
-    while (sim->status == DCL_OK && dcli_node_next(node->machine, &action))
-        act(sim, n, &action);
+    do
+        while (sim->status == DCL_OK && dcli_node_next(node->machine, &action))
+            act(sim, n, &action);
+    while (sim->status == DCL_OK && dcli_sim_decide(sim, n));
     if (node->count == 0 && node->host_due)
         dcli_sim_rise(sim, n);
-    post(sim, (dcli_sim_event){.kind = DCLI_SIM_FREE, .to = n}, node->clock);
+    dcli_sim_post(sim, (dcli_sim_event){.kind = DCLI_SIM_FREE, .to = n}, node->clock);
 }
 
 void dcli_sim_happen(dcli_sim *sim, const dcli_sim_event *event)

@@ -29,6 +29,13 @@ typedef enum dcl_sim_cost {
     DCL_SIM_ZIPF  /* proportional to 1, 1/2, 1/3, ..., in random order */
 } dcl_sim_cost;
 
+/** When nodes lend batches to nodes that have nothing to do. */
+typedef enum dcl_sim_steal {
+    DCL_SIM_STEAL_NEVER,
+    DCL_SIM_STEAL_PAYS,  /* if the victim expects the results back sooner than it would have computed them */
+    DCL_SIM_STEAL_ALWAYS /* if there are any, whatever that costs */
+} dcl_sim_steal;
+
 typedef struct dcl_sim_slow {
     int node;
     double factor; /* its device takes this many times as long */
@@ -51,6 +58,7 @@ typedef struct dcl_sim_settings {
     dcl_sim_cost cost;
     uint64_t seed; /* of ZIPF and jitter */
     double jitter; /* a batch takes up to this part of its time longer, at random */
+    dcl_sim_steal steal;
     int slow_count;
     dcl_sim_slow slow[DCL_SIM_MOST_SLOW];
 } dcl_sim_settings;
@@ -59,6 +67,13 @@ typedef struct dcl_sim_settings {
 typedef struct dcl_sim_traffic {
     int64_t messages, bytes;
 } dcl_sim_traffic;
+
+/** What nodes asked of each other, and lent. */
+typedef struct dcl_sim_loans {
+    int64_t questions, refusals;
+    int64_t lent, won, taken_back; /* batches: lent; whose results were used; asked back */
+    int64_t in_vain;               /* bytes of results that came when the victim had run the batch itself */
+} dcl_sim_loans;
 
 /** What happened in the steps of the program, without the making of its arrays. Times are ns of virtual time unless
  *  said otherwise. */
@@ -69,6 +84,7 @@ typedef struct dcl_sim_figures {
     int64_t bound_ns;              /* per step: what the device or a link of some node takes if it never waits */
     int64_t balanced_ns;           /* per step: what the devices take if the work is distributed at will */
     dcl_sim_traffic control, data; /* of all nodes and the program, all steps. data: chunks with their payload */
+    dcl_sim_loans loans;
     dcl_sim_traffic host_out, host_in;      /* of them, those that the program sends and receives */
     int64_t control_most;                   /* most control messages that a node sends and receives */
     int64_t plans;                          /* plans made */

@@ -5,19 +5,22 @@
 #include "net/codec.h"
 #include "sim/clock.h"
 #include "sim/program.h"
-#include "workqueue/node.h"
+#include "workqueue/plan_loan.h"
 
 /** The last virtual time, 73 years: what a processor or the latency adds to it still fits into 64 bits. */
 #define DCLI_SIM_MOST_NS (INT64_C(1) << 61)
 
 typedef enum dcli_sim_event_kind {
-    DCLI_SIM_CALL,      /* the program makes the call of `operation` */
-    DCLI_SIM_BEGINS,    /* the first byte of a message reaches `to` */
-    DCLI_SIM_ARRIVES,   /* the whole message is there */
-    DCLI_SIM_DONE,      /* batch `number` has ended */
-    DCLI_SIM_PACKED,    /* chunk `number` for peer `from` is packed */
-    DCLI_SIM_COMMITTED, /* a chunk of peer `from` is committed */
-    DCLI_SIM_FREE       /* the processor of `to` has finished what it did */
+    DCLI_SIM_CALL,        /* the program makes the call of `operation` */
+    DCLI_SIM_BEGINS,      /* the first byte of a message reaches `to` */
+    DCLI_SIM_ARRIVES,     /* the whole message is there */
+    DCLI_SIM_DONE,        /* `bytes` batches from `number` on have ended, with `elements` computed in `took_ns` */
+    DCLI_SIM_PACKED,      /* chunk `number` for peer `from` is packed */
+    DCLI_SIM_COMMITTED,   /* a chunk of peer `from` is committed */
+    DCLI_SIM_LOAN_PACKED, /* `chunk` of the loan of batch `number` is packed for peer `from`; `written`: a result */
+    DCLI_SIM_LOAN_DONE,   /* the borrowed batch `number` of peer `from` has ended */
+    DCLI_SIM_LATE,        /* what was lent to peer `from` in answer to `question` should be back */
+    DCLI_SIM_FREE         /* the processor of `to` has finished what it did */
 } dcli_sim_event_kind;
 
 typedef struct dcli_sim_event {
@@ -25,15 +28,67 @@ typedef struct dcli_sim_event {
     uint8_t kind, message; /* dcli_sim_event_kind; of a message its dcli_message_kind */
     bool written;          /* CHUNK: as in its message */
     int from, to;
-    int64_t operation, number, bytes, done, ready; /* as the message has them; `bytes`: all that is transferred */
+    int64_t operation, number, bytes; /* as the message has them; `bytes`: all that is transferred */
+    union {
+        struct {
+            int64_t done, ready; /* watermarks */
+        };
+        struct {
+            int64_t elements, took_ns; /* DONE */
+        };
+        struct {
+            /* lending: `number` is the batch (HUNGRY: `upto`), `operation` HUNGRY: `first`; `chunk` HUNGRY: bytes, LENT: the
+             * number of batches, RESULT: time of the kernels */
+            int64_t question, chunk;
+        };
+    };
 } dcli_sim_event;
 
 /** A plan that a node has made, as the cache of a worker process keeps it. */
 typedef struct dcli_sim_known {
     int64_t shape; /* of the operation; -n: operation number n alone */
-    int peer;
+    int peer;      /* whose plan it is; host + 1 + n: that of node n, whole, for what n lends */
     dcli_plan *plan;
+    struct dcli_sim_size *size; /* [batches] what loans of its batches need; NULL: nothing was asked yet */
 } dcli_sim_known;
+
+/** What the loan of a batch needs. It does not depend on the thief, because nothing is read in place. */
+struct dcli_sim_size {
+    dcl_status status; /* of planning it */
+    dcli_loan_size size;
+    int64_t input_bytes; /* of the inputs that are sent */
+};
+
+/** A batch that a node has lent; both nodes look at it. */
+typedef struct dcli_sim_loan {
+    bool is_out; /* not answered, and not taken back */
+    int thief;
+    int64_t question, operation, batch;
+    dcli_loan *loan;
+    double kernel_ns; /* that the thief's device took */
+    struct dcli_sim_loan *next;
+} dcli_sim_loan;
+
+/** What a node knows of the speed of a node that has run batches for it. */
+typedef struct dcli_sim_thief {
+    int node;
+    double element_ns;
+} dcli_sim_thief;
+
+enum { DCLI_SIM_SAMPLES = 9 };
+
+/** Lending, as a node sees it. */
+typedef struct dcli_sim_lending {
+    double sample[DCLI_SIM_SAMPLES]; /* ns per element of the last launches, by turns */
+    int64_t samples;
+    int64_t launches, launched_elements; /* own ones in the device's queue */
+    int64_t borrowed;                    /* batches that others have lent and that are not answered */
+    int asking, asks_left;               /* open questions; how many more to ask before something was computed */
+    int next_victim;                     /* -1: a random one */
+    dcli_sim_loan *lent;
+    dcli_sim_thief *thief; /* [thief_count] */
+    int64_t thief_count, thief_capacity;
+} dcli_sim_lending;
 
 typedef struct dcli_sim dcli_sim;
 
@@ -58,6 +113,7 @@ typedef struct dcli_sim_node {
     int64_t bytes_in, bytes_out;      /* data */
     int64_t control;                  /* control messages sent and received */
     int64_t plans, pairs, pairs_most; /* made; made for pairs: for the present operation, and most for one */
+    dcli_sim_lending lending;
     int64_t new_ns, new_count, again_ns, again_count; /* measured: beginning operations that needed plans, or not */
 } dcli_sim_node;
 
@@ -117,5 +173,43 @@ int64_t dcli_sim_proof_bytes(int nodes, int fanout, int top);
 void dcli_sim_happen(dcli_sim *sim, const dcli_sim_event *event);
 /** For dcli_node_terms.plan_of; `user` is the dcli_sim_node. */
 const dcli_plan *dcli_sim_plan_of(void *user, const dcli_operation *operation, int peer);
+/** The whole plan of a node, made by another one or by itself. NULL: DCL_ERR_NOMEM. It stays until the list changes. */
+dcli_sim_known *dcli_sim_whole_plan(dcli_sim_node *node, const dcli_operation *operation, int of);
+/** Time of a box on a device that is not slow, without jitter. */
+double dcli_sim_box_ns(const dcli_sim *sim, const dcl_box *box);
+/** How many times as long a batch takes, at random. */
+double dcli_sim_jitter(const dcli_sim *sim, int n, int64_t operation, int64_t batch);
+/** Time to copy so many bytes. */
+double dcli_sim_copy_ns(const dcli_sim *sim, int64_t bytes);
+/** Let a queue of a node do something after all that it has to do already. @return when it ends. */
+int64_t dcli_sim_queue(const dcli_sim_node *node, int64_t *free_ns, double ns);
+void dcli_sim_post(dcli_sim *sim, dcli_sim_event event, int64_t time);
+
+/* ---- lend.c */
+
+static inline bool dcli_sim_lends(const dcli_sim *sim)
+{
+    return sim->settings->steal != DCL_SIM_STEAL_NEVER && sim->host > 1;
+}
+
+/** For dcli_node_terms.loan_of; `user` is the dcli_sim_node. */
+dcl_status dcli_sim_loan_of(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
+                            dcli_loan_size *size_out);
+void dcli_sim_forget_loans(dcli_sim_node *node);
+/** How many batches to launch together, from that of a RUN on. */
+int64_t dcli_sim_share(dcli_sim *sim, int n, const dcli_action *run);
+/** The node may ask others again: it has computed something, was lent something, or has heard of an operation. */
+void dcli_sim_may_ask(dcli_sim_node *node);
+/** A launch of a plan with batches that can be lent was queued; one has ended. */
+void dcli_sim_launched(dcli_sim *sim, int n, int64_t elements);
+void dcli_sim_measure(dcli_sim *sim, const dcli_sim_event *done);
+/** Answer questions, and ask. @return whether the state machine may have new actions. */
+bool dcli_sim_decide(dcli_sim *sim, int n);
+/** Carry out an action of lending. */
+void dcli_sim_act_loan(dcli_sim *sim, int n, const dcli_action *action);
+/** A message of lending has come. */
+void dcli_sim_hear_loan(dcli_sim *sim, const dcli_sim_event *event);
+/** One of LOAN_PACKED, LOAN_DONE and LATE has happened. */
+void dcli_sim_happen_loan(dcli_sim *sim, const dcli_sim_event *event);
 
 #endif

@@ -93,6 +93,25 @@ class Sim(unittest.TestCase):
                 for text in root.iter(SVG + "text"):
                     self.assertTrue(0 < float(text.get("y")) < height, (chart, text.text))
 
+    def test_policies_of_stealing_are_compared(self):
+        slow = ["--nodes", "2,4", "--program", "add", "--element", "20ns", "--slow", "0:2", "--steal", "never,pays"]
+        found = runs(*slow)
+        self.assertEqual([(of["steal"], of["nodes"]) for of in found],
+                         [("never", 2), ("never", 4), ("pays", 2), ("pays", 4)])
+        self.assertEqual([of["lent"] for of in found[:2]], [0, 0])
+        for never, pays in zip(found[:2], found[2:]):
+            self.assertGreater(never["step_ns"], 1.3 * pays["step_ns"])
+            self.assertEqual(pays["lent"], pays["won"] + pays["taken_back"])
+        table = run(*slow).stdout
+        self.assertEqual(len(re.findall(r"--steal pays: per step [\d.]+ questions, [\d.]+ batches lent", table)), 2)
+        self.assertLessEqual(max(len(line) for line in table.splitlines()[2:]), 120)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "chart.svg")
+            self.assertEqual(run(*slow, "--svg", str(path)).returncode, 0)
+            texts = [text.text for text in xml.etree.ElementTree.parse(path).getroot().iter(SVG + "text")]
+            for expected in ("add", "add, bound", "add, work at will", "add, stealing"):
+                self.assertEqual(texts.count(expected), 1, texts)
+
     def test_what_cannot_be_is_refused(self):
         rows = [
             (["--nodes", "3,2"], "--nodes has '2'; expected ascending numbers of nodes from 1 to 16384"),
@@ -102,6 +121,10 @@ class Sim(unittest.TestCase):
             (["--nodes", ","], "--nodes has"),
             (["--program", "stensil"], "the nearest is stencil"),
             (["--program", "add,add"], "--program names add twice"),
+            (["--steal", "sometimes"], "--steal is 'sometimes'; expected never, pays or always"),
+            (["--steal", "pay"], "the nearest is pays"),
+            (["--steal", "pays,pays"], "--steal names pays twice"),
+            (["--steal", ","], "--steal is empty"),
             (["--size", "0"], "--size is '0'; expected elements from 1 to 1000T, such as 4M"),
             (["--bandwidth", "fast"], "--bandwidth is 'fast'; expected bytes per second"),
             (["--latency", "5"], "--latency is '5'; expected a time of at most 1000 s with its unit"),

@@ -98,6 +98,122 @@ Test(sim, a_transpose_takes_the_time_of_its_messages)
     cr_expect_eq(later, 2 * 250000, "%" PRId64 " ns: packed, and copied into its stage", later);
 }
 
+/* ---- stealing ------------------------------------------------------------------------------------------------------ */
+
+/* Settings with elements that take much longer to compute than to move. */
+static dcl_sim_settings costly(dcl_sim_program program, int nodes, dcl_sim_steal steal)
+{
+    dcl_sim_settings settings;
+    dcl_sim_defaults(&settings);
+    settings.program = program;
+    settings.nodes = nodes;
+    settings.elements = INT64_C(4000000) * nodes;
+    settings.element_ns = 20;
+    settings.steal = steal;
+    return settings;
+}
+
+/* A node computes the dearest of 16 tiles, and others, while the rest waits; which ones depends on the seed. */
+Test(stealing, zipf_on_four_nodes)
+{
+    int64_t never = 0, pays = 0;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_SIM_STEAL_NEVER);
+        settings.cost = DCL_SIM_ZIPF;
+        settings.tiles = 4;
+        settings.seed = seed;
+        never += run(&settings).step_ns;
+        settings.steal = DCL_SIM_STEAL_PAYS;
+        dcl_sim_figures figures = run(&settings);
+        pays += figures.step_ns;
+        cr_expect_geq(figures.step_ns, figures.balanced_ns);
+        cr_expect_leq(figures.step_ns, 1.2 * (double)figures.balanced_ns, "seed %d: %" PRId64 " ns of %" PRId64,
+                      (int)seed, figures.step_ns, figures.balanced_ns);
+    }
+    cr_expect_geq((double)never, 1.6 * (double)pays, "%.2f times", (double)never / (double)pays);
+}
+
+/* 4 nodes, one of which takes twice as long: 320 ms of work per step for 3.5 devices. */
+Test(stealing, a_slow_node)
+{
+    dcl_sim_settings settings = costly(DCL_SIM_ADD, 4, DCL_SIM_STEAL_PAYS);
+    settings.slow_count = 1;
+    settings.slow[0] = (dcl_sim_slow){0, 2};
+    dcl_sim_figures figures = run(&settings);
+    cr_expect_eq(figures.balanced_ns / 1000, 91428);
+    cr_expect_leq(figures.step_ns, 1.05 * (double)figures.balanced_ns, "%" PRId64 " ns", figures.step_ns);
+    cr_expect_gt(figures.loans.lent, 0);
+    cr_expect_eq(figures.loans.lent, figures.loans.won + figures.loans.taken_back);
+    /* each batch takes two inputs there, and a result back */
+    cr_expect_geq(figures.data.bytes, figures.loans.won * 3 * 4 * 62500);
+    settings.steal = DCL_SIM_STEAL_NEVER;
+    figures = run(&settings);
+    cr_expect_geq(figures.step_ns, 160000000);
+    cr_expect(figures.loans.questions == 0 && figures.loans.lent == 0 && figures.data.bytes == 0);
+}
+
+/* Moving a batch takes ten times as long as computing it. */
+Test(stealing, nothing_is_lent_that_does_not_pay)
+{
+    dcl_sim_settings settings = costly(DCL_SIM_ADD, 4, DCL_SIM_STEAL_NEVER);
+    settings.element_ns = 0.1;
+    settings.slow_count = 1;
+    settings.slow[0] = (dcl_sim_slow){0, 2};
+    int64_t never = run(&settings).step_ns;
+    settings.steal = DCL_SIM_STEAL_PAYS;
+    dcl_sim_figures figures = run(&settings);
+    cr_expect_eq(figures.loans.lent, 0);
+    cr_expect_leq(figures.step_ns, 1.02 * (double)never);
+}
+
+Test(stealing, balanced_work_stays)
+{
+    dcl_sim_settings settings = costly(DCL_SIM_ADD, 8, DCL_SIM_STEAL_NEVER);
+    int64_t never = run(&settings).step_ns;
+    settings.steal = DCL_SIM_STEAL_PAYS;
+    dcl_sim_figures figures = run(&settings);
+    cr_expect_leq(figures.step_ns, 1.01 * (double)never);
+    cr_expect_leq(figures.loans.lent, 8);
+}
+
+/* All programs end, under every policy, with slow nodes and uneven times; the same again is the same. */
+Test(stealing, ends)
+{
+    for (int program = 0; program < DCL_SIM_PROGRAMS; program++)
+        for (int nodes = 2; nodes <= 20; nodes += 9) {
+            dcl_sim_settings settings = costly((dcl_sim_program)program, nodes, DCL_SIM_STEAL_ALWAYS);
+            settings.elements /= 8;
+            settings.jitter = 1;
+            settings.slow_count = 1;
+            settings.slow[0] = (dcl_sim_slow){nodes - 1, 5};
+            dcl_sim_figures figures = run(&settings), again = run(&settings);
+            cr_expect_geq(figures.step_ns, figures.bound_ns);
+            cr_expect_eq(figures.loans.lent, figures.loans.won + figures.loans.taken_back);
+            cr_expect_eq(figures.step_ns, again.step_ns);
+            cr_expect_eq(figures.loans.questions, again.loans.questions);
+            cr_expect(figures.loans.lent > 0 || (program != DCL_SIM_ADD && program != DCL_SIM_UNEVEN),
+                      "program %d lends nothing", program);
+        }
+}
+
+/* Every allocation in turn fails: the simulation fails, or a node lends less. */
+Test(stealing, ends_without_memory)
+{
+    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 2, DCL_SIM_STEAL_ALWAYS);
+    settings.elements /= 4;
+    settings.steps = 1;
+    dcl_sim_figures figures;
+    int failed = 0;
+    for (int n = 1; n < 1000; n += 3) {
+        dcli_alloc_fail_after(n);
+        dcl_status status = dcl_sim_run(&settings, &figures);
+        dcli_alloc_fail_after(0);
+        cr_expect(status == DCL_OK || status == DCL_ERR_NOMEM, "allocation %d: %s", n, dcl_error());
+        failed += status == DCL_ERR_NOMEM;
+    }
+    cr_expect_gt(failed, 50, "%d", failed);
+}
+
 /* ---- messages ------------------------------------------------------------------------------------------------------ */
 
 Test(sim, the_tree_bounds_the_messages_of_the_program)
@@ -188,6 +304,10 @@ Test(sim, refuses_what_cannot_be)
     settings.slow[0] = (dcl_sim_slow){3, 2};
     cr_expect_eq(dcl_sim_run(&settings, &figures), DCL_ERR_INVALID);
     cr_expect_not_null(strstr(dcl_error(), "the slow node is 3; expected 0..2"), "%s", dcl_error());
+    settings = timeless(DCL_SIM_ADD, 3, 100);
+    settings.steal = DCL_SIM_STEAL_ALWAYS + 1;
+    cr_expect_eq(dcl_sim_run(&settings, &figures), DCL_ERR_INVALID);
+    cr_expect_not_null(strstr(dcl_error(), "the policy of stealing is 3; expected 0..2"), "%s", dcl_error());
     settings = timeless(DCL_SIM_ADD, 3, 100);
     settings.bandwidth = 0;
     cr_expect_eq(dcl_sim_run(&settings, &figures), DCL_ERR_INVALID);
