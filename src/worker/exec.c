@@ -285,8 +285,8 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         own->running_first++;
         if (running->job.borrowed != NULL)
             status = dcli_borrowed_ended(worker, running->job.borrowed, ended);
-        for (int64_t n = 0; n <= running->more && running->job.borrowed == NULL && status == DCL_OK; n++)
-            status = dcli_node_batch_done(worker->node, running->operation, running->batch + n, ended);
+        else
+            status = dcli_node_batches_done(worker->node, running->operation, running->batch, 1 + running->more, ended);
     }
     if (own->running_first > first) {
         own->asked_since_ns = 0;

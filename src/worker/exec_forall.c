@@ -19,6 +19,7 @@
 #include "worker/stealing.h"
 #include "worker/trace.h"
 #include "worker/window.h"
+#include "workqueue/plan_fine.h"
 #include <assert.h>
 
 /* ---- programs ----------------------------------------------------------------------------------------------------- */
@@ -388,16 +389,27 @@ static bool suits(const dcli_prepared *prepared, int64_t wanted, int64_t possibl
     return prepared->count <= possible && (in_use || (2 * prepared->count >= wanted && prepared->count <= 2 * wanted));
 }
 
-/* Let a batch be launched together with those that follow it: their works follow each other in the plan, too. */
-static void join(const dcli_plan *plan, int64_t batch, int64_t count, dcli_prepared *prepared)
+/* Prepare a batch, to be launched together with those that follow it: `count` in all. */
+static dcl_status prepare(dcli_worker *worker, const dcli_running *running, int64_t count, dcli_prepared *prepared)
 {
-    prepared->first = batch;
+    const dcli_job *job = &running->job;
+    const dcli_plan *plan = job->plan;
+    const dcli_batch *last = job->batch + count - 1;
+    dcli_batch joined = *job->batch;
+    dcli_plan alike = *plan;
+    prepared->first = running->batch;
     prepared->count = count;
-    prepared->joined = plan->batch[batch];
-    for (int64_t n = 1; n < count; n++) {
-        prepared->joined.tile_count += plan->batch[batch + n].tile_count;
-        prepared->joined.work_count += plan->batch[batch + n].work_count;
-    }
+    if (count == 1)
+        return dcli_exec_prepare(worker, job->entry, plan, job->batch, prepared);
+    dcli_work *works = dcli_malloc((size_t)(last->first_work + last->work_count - joined.first_work) * sizeof *works);
+    if (works == NULL)
+        return DCL_ERR_NOMEM;
+    joined.work_count = dcli_plan_join(&job->entry->operation, plan, running->batch, count, works);
+    joined.first_work = 0;
+    alike.work = works;
+    dcl_status status = dcli_exec_prepare(worker, job->entry, &alike, &joined, prepared);
+    dcli_free(works);
+    return status;
 }
 
 /* Find where the prepared tables of a batch are kept, with the plan that caches them. */
@@ -444,14 +456,9 @@ static dcl_status get_prepared(dcli_worker *worker, const dcli_running *running,
     }
     if (ready)
         give_back_cut(worker, cached, entry->kernel->body, stale, *prepared_out);
-    if (running->job.borrowed == NULL)
-        join(running->job.plan, running->batch, wanted, *prepared_out);
-    else
-        (*prepared_out)->count = 1;
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, entry->kernel->body->text);
     int64_t began_ns = dcli_trace_begin(worker);
-    const dcli_batch *joined = wanted > 1 ? &(*prepared_out)->joined : running->job.batch;
-    status = dcli_exec_prepare(worker, entry, running->job.plan, joined, *prepared_out);
+    status = prepare(worker, running, wanted, *prepared_out);
     dcli_trace_end(worker, DCLI_TRACE_PLAN, began_ns, entry, running->batch, DCLI_TRACE_NOBODY, 0);
     dcli_watch_activity(worker->terms.watch, DCLI_PLANNING, NULL);
     if (status == DCL_OK)
@@ -542,16 +549,14 @@ static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli
 static dcl_status note_started(dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared,
                                dcli_start *start_out)
 {
-    dcl_status status = DCL_OK;
     *start_out = DCLI_START_RUNS;
     if (running->job.borrowed != NULL)
         return DCL_OK;
     dcli_node_run_more(worker->node, running->operation, running->batch, running->more);
     dcli_window_moved(worker, worker->as_node->running_count - worker->as_node->running_first == 1);
     if (running->status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
-        for (int64_t n = 0; n <= running->more && status == DCL_OK; n++)
-            status = dcli_node_batch_read(worker->node, running->operation, running->batch + n);
-    return status;
+        return dcli_node_batches_read(worker->node, running->operation, running->batch, 1 + running->more);
+    return DCL_OK;
 }
 
 static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batch, dcli_start *start_out)
@@ -569,10 +574,8 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
         status = DCL_ERR_NOMEM;
     if (status != DCL_OK)
         return status;
-    if (prepared != NULL && prepared->count > 1) {
-        running.job.batch = &prepared->joined;
+    if (prepared != NULL)
         running.more = prepared->count - 1;
-    }
     if (prepared != NULL && dcli_window_lends(worker))
         running.expected_ns = (int64_t)dcli_exec_elements_ns(worker, entry->kernel, prepared->elements);
     bool joins = prepared != NULL && own->slow_times == 0 && job->borrowed == NULL &&

@@ -61,15 +61,22 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
     return share;
 }
 
-/* Whether the device has enough to do of what could have been lent. Batches that wait in a series do not count: they are
- * short. A launch whose time is not known counts as long. */
+/* Whether a launch counts: not if it has all batches of its operation, which then are too short to be lent. Such
+ * operations often come in large numbers, and it would cost much to wake up for each few of them. */
+static bool counts(const dcli_running *running)
+{
+    return running->ticket != DCLI_NOT_LAUNCHED && running->job.plan->fine &&
+           running->more + 1 < running->job.plan->batch_count;
+}
+
+/* Whether the device has enough to do of what could have been lent. A launch whose time is not known counts as long. */
 static bool is_full(const dcli_as_node *own)
 {
     int64_t launches = 0, ns = 0;
     uint64_t last = DCLI_NOT_LAUNCHED;
     for (int64_t r = own->running_first; r < own->running_count; r++) {
         const dcli_running *running = &own->running[r];
-        if (running->ticket == DCLI_NOT_LAUNCHED || !running->job.plan->fine)
+        if (!counts(running))
             continue;
         launches += running->ticket != last;
         ns += running->expected_ns > 0 ? running->expected_ns : WINDOW_NS;
@@ -87,4 +94,13 @@ void dcli_window_moved(dcli_worker *worker, bool front)
         own->front_since_ns = dcli_monotonic_ns();
     own->window_full = is_full(own);
     dcli_node_pause(worker->node, own->window_full);
+}
+
+uint64_t dcli_window_ticket(const dcli_worker *worker)
+{
+    const dcli_as_node *own = worker->as_node;
+    int64_t r = own->running_count - 1, after_ns = 0;
+    for (; r > own->running_first && after_ns < WINDOW_NS / 2; r--)
+        after_ns += own->running[r].expected_ns;
+    return own->running[r].ticket;
 }

@@ -21,5 +21,8 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
 /** Batches were started, or have ended: start no more that could be lent while two launches are in the device's queue
  *  which will take 500 us. @param front  another one is now the first of the running batches */
 void dcli_window_moved(dcli_worker *worker, bool front);
+/** While no more may be started: the ticket after whose end some more should be. That is the last one which leaves the
+ *  device enough to do until the node has woken, so that it wakes once for many short launches. */
+uint64_t dcli_window_ticket(const dcli_worker *worker);
 
 #endif

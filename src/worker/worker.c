@@ -25,6 +25,7 @@
 #include "worker/suspects.h"
 #include "worker/trace.h"
 #include "worker/tree.h"
+#include "worker/window.h"
 
 /* ---- the loop ----------------------------------------------------------------------------------------------------- */
 
@@ -142,8 +143,10 @@ static int idle_time(dcli_worker *worker)
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
      * ended. Waking for each batch would cost more than small kernels. */
     bool more = own->stealing != NULL && dcli_node_has_lendable(worker->node); /* held back until one has ended */
-    bool for_oldest = more || own->window_full || dcli_node_is_awaited(worker->node);
-    uint64_t ticket = for_oldest ? oldest_ticket(own) : dcli_device_launched(own->device);
+    uint64_t ticket = dcli_node_is_awaited(worker->node) ? oldest_ticket(own)
+                      : own->window_full                 ? dcli_window_ticket(worker)
+                      : more                             ? oldest_ticket(own)
+                                                         : dcli_device_launched(own->device);
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
 

@@ -453,10 +453,14 @@ int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_
 void dcli_node_run_more(dcli_node *node, int64_t operation, int64_t batch, int64_t count)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    for (int64_t n = 1; n <= count; n++) {
-        assert(op->next == batch + n);
-        dcli_leave_waiting(op, batch + n, DCLI_BATCH_RUNS);
-    }
+    if (count == 0)
+        return;
+    assert(op->next == batch + 1 && op->batch[batch + count] == DCLI_BATCH_WAITS);
+    memset(op->batch + batch + 1, DCLI_BATCH_RUNS, (size_t)count - 1);
+    op->waiting -= count - 1;
+    op->running += count - 1;
+    op->next = batch + count;
+    dcli_leave_waiting(op, batch + count, DCLI_BATCH_RUNS);
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */

@@ -193,8 +193,11 @@ void dcli_node_pause(dcli_node *node, bool pause);
 /** How many batches of such a plan could be started together with batch `batch`, for which the last RUN was returned:
  *  the number, at most `most`, of those that follow it without a gap and can start now. 0 for other plans. */
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most);
-/** Start `count` of them, as RUN does; dcli_node_batch_done() follows for each. */
+/** Start `count` of them, as RUN does; each of them ends like one that RUN has started. */
 void dcli_node_run_more(dcli_node *node, int64_t operation, int64_t batch, int64_t count);
+/** dcli_node_batch_read() and dcli_node_batch_done() for `count` batches from `first` on. */
+dcl_status dcli_node_batches_read(dcli_node *node, int64_t operation, int64_t first, int64_t count);
+dcl_status dcli_node_batches_done(dcli_node *node, int64_t operation, int64_t first, int64_t count, dcl_status status);
 
 /** Watermarks of this node. */
 void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *ready_out);

@@ -267,36 +267,56 @@ void dcli_leave_waiting(struct dcli_open_op *op, int64_t b, enum dcli_batch_stat
         op->next++;
 }
 
-void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status)
+static void end_batches(dcli_node *node, struct dcli_open_op *op, int64_t first, int64_t count, dcl_status status)
 {
-    assert(is_running(op, b) || op->batch[b] == DCLI_BATCH_COMMITS);
-    if (op->batch[b] != DCLI_BATCH_COMMITS)
-        note_read(op, b);
-    op->batch[b] = DCLI_BATCH_ENDED;
-    op->running--;
+    for (int64_t b = first; b < first + count; b++) {
+        assert(is_running(op, b) || op->batch[b] == DCLI_BATCH_COMMITS);
+        op->read += op->batch[b] == DCLI_BATCH_RUNS;
+        op->batch[b] = DCLI_BATCH_ENDED;
+    }
+    op->running -= count;
     while (op->ended < op->own->batch_count && op->batch[op->ended] == DCLI_BATCH_ENDED)
         op->ended++;
-    mark_made(node, op, b, status);
+    for (int64_t b = first; b < first + count && node->senders.count > 0; b++)
+        mark_made(node, op, b, status);
     dcli_advance_marks(node);
+}
+
+void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status)
+{
+    end_batches(node, op, b, 1, status);
 }
 
 dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batch)
 {
+    return dcli_node_batches_read(node, operation, batch, 1);
+}
+
+dcl_status dcli_node_batches_read(dcli_node *node, int64_t operation, int64_t first, int64_t count)
+{
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    if (op == NULL || !is_running(op, batch))
-        return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " has read but does not run",
-                         batch, operation);
-    note_read(op, batch);
+    for (int64_t b = first; b < first + count; b++) {
+        if (op == NULL || !is_running(op, b))
+            return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " has read but does not run",
+                             b, operation);
+        note_read(op, b);
+    }
     dcli_advance_marks(node);
     return DCL_OK;
 }
 
 dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status)
 {
+    return dcli_node_batches_done(node, operation, batch, 1, status);
+}
+
+dcl_status dcli_node_batches_done(dcli_node *node, int64_t operation, int64_t first, int64_t count, dcl_status status)
+{
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    if (op == NULL || !(is_running(op, batch) || dcli_lending_committed(node, operation, batch)))
-        return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " ended but does not run", batch,
-                         operation);
+    for (int64_t b = first; b < first + count; b++)
+        if (op == NULL || !(is_running(op, b) || dcli_lending_committed(node, operation, b)))
+            return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " ended but does not run", b,
+                             operation);
     bool cause = status != DCL_OK;
     if (status == DCL_OK)
         status = dcli_op_inputs(node, op); /* an input was found to have failed while the batch ran */
@@ -306,7 +326,7 @@ dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batc
             op->skip = status;
         told = dcli_tell_failed(node, op, status, cause);
     }
-    dcli_end_batch(node, op, batch, op->skip);
+    end_batches(node, op, first, count, op->skip);
     return told;
 }
 

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "segment/declared.h"
 #include "segment/image.h"
+#include "workqueue/plan_fine.h"
 #include "workqueue/plan_local.h"
 #include "workqueue/plan_view.h"
 
@@ -665,47 +666,6 @@ static void start_over(dcli_builder *builder)
         dcli_box_set_free(&builder->seen[k].set);
 }
 
-/* Most elements of a batch of a plan that is cut for lending. 0: it is not, because nobody could run a part of it, or
- * because it has too few elements. Single elements, and operations with replicas, are not lent. */
-static int64_t fine_elements(const dcli_builder *builder, int64_t owned)
-{
-    const dcli_operation *operation = builder->operation;
-    const dcli_plan_terms *terms = builder->terms;
-    const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
-    if (terms->fine_elements == 0 || terms->node_count < 2 || terms->streams || dcli_layout_is_shuffled(layout) ||
-        dcli_makes_replicas(operation))
-        return 0;
-    for (int k = 0; k < operation->operand_count; k++)
-        if (dcli_has_copies(builder, k))
-            return 0;
-    for (int a = 0; a < operation->body->access_count; a++)
-        if (builder->subscripts[a].reach != DCLI_REACH_AFFINE && !operation->body->tile_kernel)
-            return 0;
-    int64_t elements = dcli_min(owned, dcli_box_elements(&operation->box));
-    int64_t least = dcli_body_may_be_costly(operation->body) ? 1 : terms->fine_elements;
-    int64_t most = dcli_max(least, dcli_ceil_div(elements, DCLI_FINE_BATCHES));
-    return most <= elements / 2 ? most : 0;
-}
-
-/* Cut an operation that exchanges nothing into batches of at most so many elements; the tiles of a tile kernel stay
- * whole. @param done_out  false: nothing was planned, because the batches would need stages, or there is only one. */
-static dcl_status plan_fine(dcli_builder *builder, int64_t tiles, int64_t most, bool *done_out)
-{
-    dcli_plan *plan = builder->plan;
-    bool whole = builder->operation->body->tile_kernel;
-    int64_t per_batch = whole ? dcli_ceil_div(tiles, DCLI_FINE_BATCHES) : tiles;
-    dcl_status status = plan_batches(builder, tiles, per_batch, whole ? INT64_MAX : most);
-    plan->fine = status == DCL_OK && plan->batch_count > 1 && plan->stage_count == 0;
-    *done_out = plan->fine || status != DCL_OK;
-    if (!*done_out)
-        start_over(builder);
-    for (int64_t b = 0; b < plan->batch_count && plan->fine && !whole; b++) {
-        plan->batch[b].first_tile = b * tiles / plan->batch_count;
-        plan->batch[b].tile_count = (b + 1) * tiles / plan->batch_count - plan->batch[b].first_tile;
-    }
-    return status;
-}
-
 dcl_status dcli_plan_forall(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
@@ -728,16 +688,14 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
     int64_t few = dcli_min(tiles, dcli_max(1, builder->terms->batch_bytes / dcli_max(1, tile_bytes)));
     bool alone = is_alone(builder), at_once = alone || builder->local;
-    int64_t most = most_elements(builder), fine = at_once ? fine_elements(builder, owned) : 0;
-    bool done = false;
-    if (fine > 0)
-        status = plan_fine(builder, tiles, fine, &done);
-    if (status == DCL_OK && !done)
-        status = plan_batches(builder, tiles, at_once ? tiles : few, at_once ? INT64_MAX : most);
+    int64_t most = most_elements(builder);
+    status = plan_batches(builder, tiles, at_once ? tiles : few, at_once ? INT64_MAX : most);
     if (status == DCL_OK && alone && staged_bytes(builder) > builder->terms->batch_bytes) {
         start_over(builder);
         status = plan_batches(builder, tiles, few, most);
     }
+    if (status == DCL_OK && at_once)
+        status = dcli_plan_cut_fine(builder, owned, tiles);
     if (status == DCL_OK)
         status = dcli_plan_local_first(builder);
     if (status != DCL_OK || builder->terms->streams)

@@ -345,8 +345,10 @@ Test(loan, several_batches_start_together)
     cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 1, 10), 1, "one is lent");
     bench_expect(bench, "the last but one is left", "lend 3.3 and 0 more to 1 question 1; run 3.2");
     cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 2, 10), 0);
-    for (int64_t b = 0; b < 3; b++)
-        bench_ends_batch(bench, LENT_OP, b, DCL_OK);
+    cr_expect_eq(dcli_node_batches_read(bench->node, LENT_OP, 0, 4), DCL_ERR_INTERNAL, "one is lent");
+    cr_assert_eq(dcli_node_batches_read(bench->node, LENT_OP, 0, 2), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_node_batches_done(bench->node, LENT_OP, 0, 4, DCL_OK), DCL_ERR_INTERNAL, "one is lent");
+    cr_assert_eq(dcli_node_batches_done(bench->node, LENT_OP, 0, 3, DCL_OK), DCL_OK, "%s", dcl_error());
     expect_marks(bench, 2, 2);
     hears_result(bench, 1, 3, true);
     bench_expect(bench, "the result", "write 3.3 to 1 question 1");

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "support/ways.h"
 #include "workqueue/ops.h"
+#include "workqueue/plan_fine.h"
 
 enum { MOST_NODES = 8 };
 
@@ -526,6 +527,27 @@ Test(plan, what_uses_own_parts_only_is_joined_and_comes_first)
     test_ops_free();
 }
 
+/* All batches together have the works of the plan without lending. */
+static void expect_joined(const char *what, const dcli_operation *operation, const dcli_plan *plan,
+                          const dcli_plan_terms *terms)
+{
+    dcli_plan_terms usual = *terms;
+    usual.fine_elements = 0;
+    dcli_plan *whole = make(operation, 1, &usual);
+    dcli_work works[128];
+    cr_assert_leq(plan->work_count, 128);
+    int64_t count = dcli_plan_join(operation, plan, 0, plan->batch_count, works);
+    cr_expect_eq(count, whole->work_count, "%s: %" PRId64 " works, expected %" PRId64, what, count, whole->work_count);
+    for (int64_t w = 0; w < count && count == whole->work_count; w++) {
+        cr_expect(dcli_box_equal(&works[w].box, &whole->work[w].box), "%s: work %" PRId64, what, w);
+        cr_expect_eq(plan->binding[works[w].first_binding].offset, whole->binding[whole->work[w].first_binding].offset,
+                     "%s: work %" PRId64, what, w);
+    }
+    cr_expect_eq(dcli_plan_join(operation, plan, 1, 1, works), plan->batch[1].work_count);
+    cr_expect(dcli_box_equal(&works[0].box, &plan->work[plan->batch[1].first_work].box));
+    dcli_plan_free(whole);
+}
+
 /* Plan for node 1 of 4 with batches that can be lent; describe their number, and the elements of the first and of the
  * last. */
 static void expect_fine(const char *what, const dcli_operation *operation, int nodes, int64_t fine_elements,
@@ -538,6 +560,8 @@ static void expect_fine(const char *what, const dcli_operation *operation, int n
     terms.local_bytes = 1 << 20;
     terms.fine_elements = fine_elements;
     dcli_plan *plan = make(operation, nodes > 1, &terms);
+    if (plan->fine)
+        expect_joined(what, operation, plan, &terms);
     for (int64_t b = 0; b < plan->batch_count; b++) {
         const dcli_batch *batch = &plan->batch[b];
         int64_t here = 0;
