@@ -9,8 +9,10 @@
  * mandelbrot  the set on 4096^2 points, at most 256 steps. Ideal: the time on one process / 2.
  * balanced    C = A + B, C = A + B^T and a five-point stencil on 2048^2 floats: one embedded node, and two worker processes.
  *
- * Nodes do not lend yet: figures say "never". Timed: a call and its wait, from the second on, the clusters taking turns. Results are
- * compared first. Processes of a single processor need one that is free: with other work on this host, nothing here means much. */
+ * Each item runs with the policies never, pays and always (DCL_STEAL). Timed: a call and its wait, from the second on, the
+ * clusters taking turns. Results are compared first. Processes of a single processor need one that is free: with other work on
+ * this host, nothing here means much; the least times, which are printed too, suffer least. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +21,18 @@
 
 #include "common.h"
 
-enum { ROUNDS = 11, TASKS = 256, TASK = 512, SIDE = 4096, FLOATS = 2048 };
+enum { ROUNDS = 11, BALANCED_ROUNDS = 31, TASKS = 256, TASK = 512, SIDE = 4096, FLOATS = 2048 };
 
-static dcl_cluster *open_cluster(const char *workers, bool pinned)
+static const char *const policy[] = {"never", "pays", "always"};
+enum { POLICIES = sizeof policy / sizeof policy[0] };
+
+static dcl_cluster *open_cluster(const char *workers, bool pinned, const char *steal)
 {
     dcl_config config;
     check(dcl_config_read(&config) == DCL_OK, "dcl_config_read");
     config.workers = workers;
     config.pin = pinned;
+    config.steal = steal;
     dcl_cluster *cluster = dcl_open(&config);
     check(cluster != NULL, "dcl_open");
     return cluster;
@@ -59,32 +65,70 @@ static void compare(const struct work *work, dcl_array *C, dcl_array *D)
     free(there);
 }
 
+/* Two processes with a policy. */
+struct pair {
+    dcl_cluster *cluster;
+    dcl_map *map;
+    dcl_array *C;
+    double took[ROUNDS];
+};
+
+static struct pair open_pair(const struct work *work, const char *steal)
+{
+    struct pair pair = {.cluster = open_cluster("local:2", true, steal)};
+    pair.map = dcl_map_parse(pair.cluster, work->map);
+    pair.C = dcl_agile(work->grid, pair.map);
+    check(pair.C != NULL, "dcl_agile");
+    return pair;
+}
+
+/* Print a median, and how it compares with the ideal, beside the same of the least times. */
+static void report(const struct work *work, const struct pair *pair, const char *steal, double single[], double took[])
+{
+    dcl_counters counters;
+    double ideal = median(ROUNDS, single) / work->ideal, middle = median(ROUNDS, took);
+    check(dcl_stats(pair->cluster, DCL_ALL_NODES, &counters) == DCL_OK, "dcl_stats");
+    printf("%s, two processes of a processor each, %s: dcl %.2f ms, ideal %.2f ms, ratio %.2f, of least times %.2f "
+           "(median of %d); "
+           "%" PRId64 " lent, %" PRId64 " taken back, %" PRId64 " bytes, %" PRId64 " in vain\n",
+           work->name, steal, middle, ideal, middle / ideal, took[0] / (single[0] / work->ideal), ROUNDS,
+           counters.loans_won, counters.loans_taken_back, counters.loan_bytes, counters.loan_bytes_in_vain);
+    fflush(stdout);
+}
+
 static void measure(const struct work *work, const char *fault)
 {
-    dcl_cluster *one = open_cluster("local:1", true);
+    dcl_cluster *one = open_cluster("local:1", true, "never");
+    dcl_map *alone = dcl_map_parse(one, work->map);
+    dcl_array *C = dcl_agile(work->grid, alone);
+    check(C != NULL, "dcl_agile");
     if (fault != NULL)
         setenv("DCL_FAULT", fault, 1);
-    dcl_cluster *two = open_cluster("local:2", true);
+    struct pair pair[POLICIES];
+    for (int p = 0; p < POLICIES; p++)
+        pair[p] = open_pair(work, policy[p]);
     unsetenv("DCL_FAULT");
-    dcl_map *alone = dcl_map_parse(one, work->map), *map = dcl_map_parse(two, work->map);
-    dcl_array *C = dcl_agile(work->grid, alone), *D = dcl_agile(work->grid, map);
-    check(C != NULL && D != NULL, "dcl_agile");
-    double single[ROUNDS], pair[ROUNDS];
+    double single[ROUNDS];
     run(one, work, C);
-    run(two, work, D);
-    compare(work, C, D);
+    for (int p = 0; p < POLICIES; p++) {
+        run(pair[p].cluster, work, pair[p].C);
+        compare(work, C, pair[p].C);
+    }
     for (int r = 0; r < ROUNDS; r++) {
         single[r] = run(one, work, C);
-        pair[r] = run(two, work, D);
+        for (int p = 0; p < POLICIES; p++)
+            pair[p].took[r] = run(pair[p].cluster, work, pair[p].C);
     }
-    double ideal = median(ROUNDS, single) / work->ideal, took = median(ROUNDS, pair);
-    printf("%s, two processes of a processor each, never: dcl %.2f ms, ideal %.2f ms, ratio %.2f (median of %d)\n",
-           work->name, took, ideal, took / ideal, ROUNDS);
+    for (int p = 0; p < POLICIES; p++) {
+        compare(work, C, pair[p].C);
+        report(work, &pair[p], policy[p], single, pair[p].took);
+        dcl_release(pair[p].C);
+        dcl_release(pair[p].map);
+        check(dcl_close(pair[p].cluster) == DCL_OK, "dcl_close");
+    }
     dcl_release(C);
-    dcl_release(D);
     dcl_release(alone);
-    dcl_release(map);
-    check(dcl_close(one) == DCL_OK && dcl_close(two) == DCL_OK, "dcl_close");
+    check(dcl_close(one) == DCL_OK, "dcl_close");
 }
 
 static void uneven(void)
@@ -126,45 +170,78 @@ static void mandelbrot(void)
 
 /* ---- balanced work -------------------------------------------------------------------------------------------------- */
 
-static void balanced_on(const char *workers)
+static const char *const balanced_names[] = {"A + B", "A + B^T", "stencil"};
+enum { CALLS = 10, BODIES = sizeof balanced_names / sizeof balanced_names[0] };
+
+/* A cluster with the arrays of the balanced bodies. */
+struct even {
+    dcl_cluster *cluster;
+    dcl_map *map;
+    dcl_array *A, *B, *C;
+    double took[BODIES][BALANCED_ROUNDS];
+};
+
+static void open_even(struct even *even, const char *workers, const char *steal)
 {
-    static const char *const names[] = {"A + B", "A + B^T", "stencil"};
-    enum { CALLS = 10, BODIES = 3 };
-    dcl_cluster *cluster = open_cluster(workers, false);
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, FLOATS, FLOATS);
-    dcl_map *map = dcl_map_parse(cluster, "block,*");
-    dcl_array *A = dcl_agile(grid, map), *B = dcl_agile(grid, map), *C = dcl_agile(grid, map);
-    check(C != NULL, "dcl_agile");
+    dcl_cluster *cluster = even->cluster = open_cluster(workers, false, steal);
+    even->map = dcl_map_parse(cluster, "block,*");
+    dcl_array *A = even->A = dcl_agile(grid, even->map), *B = even->B = dcl_agile(grid, even->map);
+    even->C = dcl_agile(grid, even->map);
+    check(even->C != NULL, "dcl_agile");
     check(dcl_forall(cluster, "A(i,j) = i - j;", DCL_OUT(A)) == DCL_OK, "A");
     check(dcl_forall(cluster, "B(i,j) = i + j;", DCL_OUT(B)) == DCL_OK, "B");
-    double took[BODIES][ROUNDS];
-    for (int r = -1; r < ROUNDS; r++)
-        for (int b = 0; b < BODIES; b++) {
-            check(dcl_wait(cluster) == DCL_OK, "dcl_wait");
-            double began = now_ms();
-            for (int n = 0; n < CALLS; n++) {
-                dcl_status status =
-                    b == 0 ? dcl_forall(cluster, "C(i,j) = A(i,j) + B(i,j);", DCL_OUT(C), DCL_IN(A), DCL_IN(B))
-                    : b == 1
-                        ? dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B))
-                        : dcl_forall(cluster,
+}
+
+/* @return ms of a call */
+static double run_even(struct even *even, int body)
+{
+    dcl_array *A = even->A, *B = even->B, *C = even->C;
+    check(dcl_wait(even->cluster) == DCL_OK, "dcl_wait");
+    double began = now_ms();
+    for (int n = 0; n < CALLS; n++) {
+        dcl_status status =
+            body == 0   ? dcl_forall(even->cluster, "C(i,j) = A(i,j) + B(i,j);", DCL_OUT(C), DCL_IN(A), DCL_IN(B))
+            : body == 1 ? dcl_forall(even->cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B))
+                        : dcl_forall(even->cluster,
                                      "C(i,j) = i > 0 && j > 0 && i < 2047 && j < 2047 ? 0.25f * (A(i-1,j) + A(i+1,j) +"
                                      " A(i,j-1) + A(i,j+1)) : A(i,j);",
                                      DCL_OUT(C), DCL_IN(A));
-                check(status == DCL_OK, names[b]);
+        check(status == DCL_OK, balanced_names[body]);
+    }
+    check(dcl_wait(even->cluster) == DCL_OK, balanced_names[body]);
+    return (now_ms() - began) / CALLS;
+}
+
+/* Compare never and pays. Which of them comes first changes from round to round. */
+static void balanced_on(const char *workers)
+{
+    enum { COMPARED = 2 };
+    static struct even even[COMPARED];
+    for (int p = 0; p < COMPARED; p++)
+        open_even(&even[p], workers, policy[p]);
+    for (int r = -1; r < BALANCED_ROUNDS; r++)
+        for (int b = 0; b < BODIES; b++)
+            for (int n = 0; n < COMPARED; n++) {
+                int p = r % 2 == 0 ? n : COMPARED - 1 - n;
+                double took = run_even(&even[p], b);
+                if (r >= 0)
+                    even[p].took[b][r] = took;
             }
-            check(dcl_wait(cluster) == DCL_OK, names[b]);
-            if (r >= 0)
-                took[b][r] = (now_ms() - began) / CALLS;
-        }
-    for (int b = 0; b < BODIES; b++)
-        printf("%s on 2048^2 f32, %s, never: dcl %.3f ms (median of %d)\n", names[b],
-               workers != NULL ? workers : "one embedded node", median(ROUNDS, took[b]), ROUNDS);
-    dcl_release(A);
-    dcl_release(B);
-    dcl_release(C);
-    dcl_release(map);
-    check(dcl_close(cluster) == DCL_OK, "dcl_close");
+    for (int b = 0; b < BODIES; b++) {
+        double never = median(BALANCED_ROUNDS, even[0].took[b]), pays = median(BALANCED_ROUNDS, even[1].took[b]);
+        printf("%s on 2048^2 f32, %s: never %.3f ms, pays %.3f ms, ratio %.3f, of least times %.3f (median of %d)\n",
+               balanced_names[b], workers != NULL ? workers : "one embedded node", never, pays, pays / never,
+               even[1].took[b][0] / even[0].took[b][0], BALANCED_ROUNDS);
+        fflush(stdout);
+    }
+    for (int p = 0; p < COMPARED; p++) {
+        dcl_release(even[p].A);
+        dcl_release(even[p].B);
+        dcl_release(even[p].C);
+        dcl_release(even[p].map);
+        check(dcl_close(even[p].cluster) == DCL_OK, "dcl_close");
+    }
 }
 
 static void balanced(void)

@@ -223,8 +223,8 @@ bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
  *  footprint was clipped at the edge of a grid must be run by dcl_checked, which reads only what the body asks for. */
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[]);
 
-/** Whether the cost of an element may be high, and differ from element to element: the body is a tile kernel, or has
- *  loops, or functions of its own. */
+/** Whether the cost of an element may be high, and differ from element to element: the body has loops, or functions of its
+ *  own. */
 bool dcli_body_may_be_costly(const dcli_body *body);
 
 /** CPU: the number of table rows into which to divide the computation of `elements`. It depends on their number and, if

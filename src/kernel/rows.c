@@ -214,10 +214,7 @@ static int64_t rows_by_cost(int64_t elements, int units, double element_ns)
     return all_ns / ROW_NS < (double)most ? dcli_min(elements, (int64_t)(all_ns / ROW_NS)) : dcli_min(elements, most);
 }
 
-bool dcli_body_may_be_costly(const dcli_body *body)
-{
-    return body->tile_kernel || body->inside->has_loop || body->prelude[0] != '\0';
-}
+bool dcli_body_may_be_costly(const dcli_body *body) { return body->inside->has_loop || body->prelude[0] != '\0'; }
 
 static int64_t rows_by_size(const dcli_body *body, int64_t elements, int units)
 {

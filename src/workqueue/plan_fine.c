@@ -12,19 +12,19 @@
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------- */
 
-/* Whether others could run parts of the plan. Single elements, replicas and parts of others are not lent. */
+/* Whether others could run parts of the plan. Tile kernels, single elements, replicas and parts of others are not lent. */
 static bool can_be_cut(const dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
     const dcli_plan_terms *terms = builder->terms;
     const dcli_plan *plan = builder->plan;
     const dcli_body *body = operation->body;
-    if (terms->fine_elements == 0 || terms->node_count < 2 || terms->streams || plan->batch_count != 1 ||
-        plan->stage_count > 0 || plan->chunk_count > 0 || dcli_makes_replicas(operation) ||
+    if (terms->fine_elements == 0 || terms->node_count < 2 || terms->streams || body->tile_kernel ||
+        plan->batch_count != 1 || plan->stage_count > 0 || plan->chunk_count > 0 || dcli_makes_replicas(operation) ||
         dcli_layout_is_shuffled(operation->operand[body->first_output].layout))
         return false;
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].reach != DCLI_REACH_AFFINE && !body->tile_kernel)
+        if (body->access[a].reach != DCLI_REACH_AFFINE)
             return false;
     for (int64_t n = 0; n < plan->binding_count; n++)
         if (plan->binding[n].kind != DCLI_SPACE_OWN)
@@ -32,7 +32,7 @@ static bool can_be_cut(const dcli_builder *builder)
     return true;
 }
 
-/* Elements of a batch, unless its works cannot be cut; 0: there are too few for two. */
+/* Most elements of a batch; 0: there are too few for two batches. */
 static int64_t most_elements(const dcli_builder *builder, int64_t owned)
 {
     const dcli_operation *operation = builder->operation;
@@ -56,7 +56,7 @@ static dcl_status add_part(dcli_builder *builder, int64_t w, const int64_t lo[],
     dcli_box_part(&plan->work[w].box, lo, count, &work->box);
     work->first_binding = binding - plan->binding;
     for (int a = 0; a < accesses; a++)
-        for (int m = 0; m < work->box.rank && binding[a].limits == NULL; m++)
+        for (int m = 0; m < work->box.rank; m++)
             binding[a].offset += lo[m] * binding[a].step[m];
     return DCL_OK;
 }
@@ -81,13 +81,12 @@ static dcl_status put_part(dcli_builder *builder, int64_t w, const int64_t lo[],
 static dcl_status append_batches(dcli_builder *builder, int64_t most)
 {
     const dcli_plan *plan = builder->plan;
-    bool whole = builder->operation->body->tile_kernel;
     int64_t works = plan->work_count, taken = 0;
     dcl_status status = DCL_OK;
     for (int64_t w = 0; w < works && status == DCL_OK; w++) {
         int64_t shape[DCL_MAX_RANK];
         dcl_box box = plan->work[w].box;
-        dcli_cut_shape(box.rank, box.count, NULL, whole ? INT64_MAX : most, shape);
+        dcli_cut_shape(box.rank, box.count, NULL, most, shape);
         dcli_cut cut = dcli_cut_begin(box.rank, box.count, shape);
         while (status == DCL_OK && dcli_cut_next(&cut))
             status = put_part(builder, w, cut.lo, cut.count, most, &taken);
