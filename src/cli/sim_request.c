@@ -256,7 +256,7 @@ static const cli_option options[] = {
     {"tiles", "N", CLI_INT, SETTING(tiles), .least = 1, .most = 4096},
     {"cost", "ramp|zipf", CLI_WORD, FIELD(cost), .words = costs},
     {"slow", "NODE:FACTOR", CLI_BY_FUNCTION, .take = take_slow},
-    {"steal", "never|pays|always", CLI_BY_FUNCTION, .take = take_steal},
+    {"steal", "LIST", CLI_BY_FUNCTION, .take = take_steal},
     {"jitter", "PERCENT", CLI_BY_FUNCTION, .take = take_jitter},
     {"seed", "N", CLI_BY_FUNCTION, .take = take_seed},
     {"bandwidth", "RATE", CLI_BY_FUNCTION, .take = take_bandwidth},
