@@ -337,7 +337,8 @@ dcl_status dcli_launch_in(dcli_device *device, dcli_direction direction, dcli_pr
 /** Record a command that was just enqueued by `call` (static storage), with its event (NULL: none). @return its
  *  ticket. */
 uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const char *call, cl_event event);
-/** Whether a launch of that many work-items should have an event: on GPUs an event costs a third of a small launch. */
+/** Whether a command should have an event. Only small launches on GPUs may have none, because there an event costs a third
+ *  of the launch. @param items  work-items of a launch. */
 bool dcli_ticket_wants_event(const dcli_device *device, dcli_direction direction, size_t items);
 /** Wait for all commands and requested callbacks, and drop all events. @return false if a callback does not come. */
 bool dcli_ticket_end(dcli_device *device);

@@ -14,7 +14,8 @@ typedef struct dcli_cgroups {
 
 /** Find the place where groups may be made. If this process is alone in its group, it moves into a new group. */
 void dcli_cgroups_open(dcli_cgroups *groups_out);
-/** Make the group of a session. @param memory_bytes  limit for all its processes together; 0: no limit. */
+/** Make the group of a session. @param memory_bytes  limit for all its processes together; 0: no limit.
+ *  @param processes  limit of its processes and threads. */
 void dcli_cgroup_make(const dcli_cgroups *groups, uint64_t session, int64_t memory_bytes, int64_t processes);
 /** Move a process of the session into the group. It must be new, and not have run any code of its client. */
 void dcli_cgroup_add(const dcli_cgroups *groups, uint64_t session, pid_t pid);

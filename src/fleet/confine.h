@@ -27,7 +27,7 @@ dcli_containment dcli_containment_of_system(void);
 void dcli_containment_missing(dcli_containment system, char *text_out, size_t capacity);
 
 /** Basic restrictions of a session's process, set before anything else: no core dump, no tracing by others, no new
- *  privileges; it becomes the parent of its children's orphans. */
+ *  privileges, no POSIX message queues, no real-time priority; it becomes the parent of its children's orphans. */
 void dcli_confine_basics(void);
 /** Basic restrictions of the supervisor, which holds keys: no core dump, no tracing by others. */
 void dcli_confine_basics_of_parent(void);
