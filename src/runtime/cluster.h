@@ -175,9 +175,11 @@ struct dcl_cluster {
     bool joining;           /* nodes are joining: if no node is left, one may come */
     bool has_tree;          /* watermarks arrive combined over subtrees, without counters */
     dcli_file_use files;
-    int64_t operations, storages;  /* number of the last operation, and of the last storage */
-    int64_t *done, *ready;         /* [host + 1] watermarks; infinite for lost and absent nodes, and for those whose
+    int64_t operations, storages; /* number of the last operation, and of the last storage */
+    int64_t *done, *ready;        /* [host + 1] watermarks; infinite for lost and absent nodes, and for those whose
                                       parent in the tree reports for them */
+    int *speaker;                 /* [speaker_count] the peers whose watermarks are not infinite, in ascending order */
+    int speaker_count;
     dcl_counters *counters;        /* [host + 1] counters that arrived with the watermarks */
     int64_t complete;              /* all operations up to this one are complete */
     int64_t printing, printed;     /* last operation that may print; last one whose printed lines have been shown */
@@ -232,6 +234,8 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence);
 /* ---- waits and errors (wait.c); the lock is held unless said otherwise ---- */
 
 void dcli_cluster_hooks(dcl_cluster *cluster);
+/** List the speakers, after watermarks have become infinite, or finite. */
+void dcli_cluster_list_speakers(dcl_cluster *cluster);
 /** Update `complete` after the nodes' watermarks have changed, and wake the threads that wait for it. */
 void dcli_cluster_note_marks(dcl_cluster *cluster);
 /** Record an error as the cluster's, if it is its first, and as the result of the current call, if it is the first

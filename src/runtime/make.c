@@ -16,6 +16,8 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
     for (int n = 0; n <= capacity && cluster->done != NULL; n++)
         cluster->done[n] = cluster->ready[n] = n < node_count || n == capacity ? 0 : INT64_MAX; /* no node has this
                                                                                                    number yet */
+    if (cluster->done != NULL && cluster->speaker != NULL)
+        dcli_cluster_list_speakers(cluster);
 }
 
 static void free_array(dcl_cluster *cluster, dcl_array *array)
@@ -134,6 +136,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
     pthread_mutex_destroy(&cluster->lock);
     pthread_cond_destroy(&cluster->changed);
     dcli_free(cluster->done);
+    dcli_free(cluster->speaker);
     dcli_free(cluster->counters);
     dcli_free(cluster->lost);
     if (hangs)
@@ -156,8 +159,8 @@ static dcl_status own_strings(dcl_config *config)
 
 static dcl_status check_parts(const dcl_cluster *cluster)
 {
-    return cluster->ways != NULL && cluster->worker != NULL && cluster->done != NULL && cluster->counters != NULL &&
-                   cluster->lost != NULL
+    return cluster->ways != NULL && cluster->worker != NULL && cluster->done != NULL && cluster->speaker != NULL &&
+                   cluster->counters != NULL && cluster->lost != NULL
                ? DCL_OK
                : DCL_ERR_NOMEM;
 }
@@ -176,6 +179,7 @@ dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int hos
     cluster->ways = dcli_calloc(peers, sizeof *cluster->ways);
     cluster->worker = dcli_calloc(peers, sizeof(dcli_worker *));
     cluster->done = dcli_calloc(2 * peers, sizeof *cluster->done);
+    cluster->speaker = dcli_calloc(peers, sizeof *cluster->speaker);
     cluster->counters = dcli_calloc(peers, sizeof *cluster->counters);
     cluster->lost = dcli_calloc(peers, sizeof *cluster->lost);
     pthread_mutex_init(&cluster->lock, NULL);

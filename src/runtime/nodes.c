@@ -156,6 +156,7 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence)
     bool joined = node < cluster->node_count && !cluster->lost[node]; /* otherwise a call has failed because of it */
     cluster->lost[node] = true;
     cluster->done[node] = cluster->ready[node] = INT64_MAX;
+    dcli_cluster_list_speakers(cluster);
     fail_arrays(cluster, node, sentence);
     if (builds)
         forget_answers(cluster, told);
@@ -225,6 +226,7 @@ static dcl_status let_join(dcl_cluster *cluster, int node)
     dcli_worker *host = cluster->worker[cluster->host];
     int64_t first = cluster->operations + 1;
     cluster->done[node] = cluster->ready[node] = first - 1;
+    dcli_cluster_list_speakers(cluster);
     dcli_cluster_replicas_fail(cluster); /* the new node does not know the replicas of other nodes, so drop all */
     dcli_host_hold(host, true);
     cluster->ways[node] = dcli_worker_pool_ways(cluster->pool, node);
@@ -265,6 +267,7 @@ static void forget_newcomers(dcl_cluster *cluster, int first, int count)
         cluster->lost[n] = true;
         cluster->done[n] = cluster->ready[n] = INT64_MAX;
         cluster->node_count = n + 1;
+        dcli_cluster_list_speakers(cluster);
         if (runs)
             dcli_host_report_loss(cluster->worker[cluster->host], n, "the call that was to let it join has failed");
     }

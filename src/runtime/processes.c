@@ -23,6 +23,7 @@ static dcl_status open_host(dcl_cluster *cluster, uint64_t session)
     cluster->has_tree = cluster->node_count > (int)cluster->config.fanout;
     for (int n = (int)cluster->config.fanout; n < cluster->node_count; n++)
         cluster->done[n] = cluster->ready[n] = INT64_MAX; /* their parents in the tree report for them */
+    dcli_cluster_list_speakers(cluster);
     dcli_worker_terms terms = {.net = cluster->net,
                                .session = session,
                                .self = cluster->host,

@@ -68,12 +68,20 @@ void dcl_clear_error(dcl_cluster *cluster)
 
 /* ---- what the host's worker says ---------------------------------------------------------------------------------- */
 
+void dcli_cluster_list_speakers(dcl_cluster *cluster)
+{
+    cluster->speaker_count = 0;
+    for (int p = 0; p <= cluster->host; p++)
+        if (cluster->ready[p] < INT64_MAX)
+            cluster->speaker[cluster->speaker_count++] = p;
+}
+
 /* Update `complete`, and wake waiting threads if an operation that one awaits is complete. The lock is held. */
 void dcli_cluster_note_marks(dcl_cluster *cluster)
 {
     int64_t complete = cluster->operations;
-    for (int p = 0; p <= cluster->host; p++)
-        complete = dcli_min(complete, cluster->ready[p]);
+    for (int n = 0; n < cluster->speaker_count; n++)
+        complete = dcli_min(complete, cluster->ready[cluster->speaker[n]]);
     cluster->complete = complete;
     if (complete >= cluster->awaited || cluster->done[cluster->host] >= cluster->awaited_host) {
         cluster->awaited = cluster->awaited_host = INT64_MAX; /* threads that still wait set it again */
@@ -85,8 +93,11 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
 {
     dcl_cluster *cluster = user;
     pthread_mutex_lock(&cluster->lock);
+    bool is_new = cluster->ready[peer] == INT64_MAX; /* its parent in the tree, which spoke for it, is lost */
     cluster->done[peer] = done;
     cluster->ready[peer] = ready;
+    if (is_new)
+        dcli_cluster_list_speakers(cluster);
     if (!cluster->has_tree || peer == cluster->host)
         memcpy(&cluster->counters[peer], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
     int64_t complete = cluster->complete;

@@ -269,29 +269,11 @@ static dcl_status allocate(dcli_worker *worker)
     return have ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* Host: the child of the host to whose subtree a node belongs. */
-static int top_of(const dcli_worker *worker, int node)
+int dcli_tree_speaker(const dcli_worker *host, int node)
 {
-    while (dcli_tree_parent(worker, node) != worker->terms.node_count)
-        node = dcli_tree_parent(worker, node);
+    while (dcli_tree_parent(host, node) != host->terms.node_count)
+        node = dcli_tree_parent(host, node);
     return node;
-}
-
-/* Host: record that all nodes of a child's subtree have reached at least these watermarks. */
-static dcl_status note_subtree(dcli_worker *worker, int child, const dcli_msg_risen *risen)
-{
-    int fanout = worker->terms.fanout, first = child, last = child;
-    dcl_status status = DCL_OK;
-    while (first <= last && status == DCL_OK) { /* a level of the subtree: numbers in a row */
-        for (int node = first; node <= last && status == DCL_OK; node++)
-            if (!worker->gone[node] && top_of(worker, node) == child)
-                status = dcli_node_marks(worker->node, node, risen->done, risen->ready);
-        if (!dcli_tree_is(worker) || first >= worker->terms.tree_nodes / fanout)
-            break;
-        first = fanout * (first + 1);
-        last = dcli_min(fanout * (last + 2), worker->terms.tree_nodes) - 1;
-    }
-    return status;
 }
 
 /* Whether all FAILED and REPORT messages that a RISEN message counts have arrived. Those of a lost node may never
@@ -310,7 +292,7 @@ static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_rise
     static const int64_t nothing[DCLI_MSG_COUNTERS];
     worker->risen[child] = (dcli_risen){risen->done, risen->ready};
     worker->terms.hooks->marks(worker->terms.hooks->user, child, risen->done, risen->ready, nothing);
-    dcl_status status = note_subtree(worker, child, risen);
+    dcl_status status = dcli_node_marks(worker->node, child, risen->done, risen->ready);
     if (status != DCL_OK)
         return status;
     int64_t complete = INT64_MAX;
@@ -462,7 +444,9 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
                                                           as it reported */
             worker->terms.hooks->marks(worker->terms.hooks->user, node, worker->risen[lost].done,
                                        worker->risen[lost].ready, nothing);
-            status = say_again(worker, node);
+            status = dcli_node_marks(worker->node, node, worker->risen[lost].done, worker->risen[lost].ready);
+            if (status == DCL_OK)
+                status = say_again(worker, node);
         }
     if (status == DCL_OK) {
         drop_held(&worker->as_host->rising[lost].oldest);

@@ -376,6 +376,8 @@ static const dcli_plan *plan_of(void *user, const dcli_operation *operation, int
     return cached != NULL ? cached->plan : NULL;
 }
 
+static int speaker_of(void *user, int node) { return dcli_tree_speaker(user, node); }
+
 static void set_fault(dcli_worker *worker)
 {
     int node;
@@ -463,7 +465,8 @@ dcl_status dcli_worker_prepare(dcli_worker *worker)
         .plan_of = plan_of,
         .user = worker,
         .first_operation = worker->terms.first_operation,
-        .absent = worker->gone};
+        .absent = worker->gone,
+        .speaker_of = worker->is_host && dcli_tree_is(worker) ? speaker_of : NULL};
     dcli_pinned_let_write(worker);
     dcl_status status = dcli_stealing_open(worker, &terms);
     if (status != DCL_OK)

@@ -60,6 +60,9 @@ typedef struct dcli_node_terms {
                                 ahead can borrow batches of slower ones */
     int64_t first_operation; /* the first operation that this peer gets; 0 means 1. Earlier ones are complete. */
     const bool *absent;      /* [node_count] nodes that are lost or have not joined; copied. NULL: none */
+    /** Returns the node whose watermarks stand for those of a present node: the node itself, or one above it in a tree,
+     *  whose watermarks are the least of its own and of those below it. NULL: each node has its own. */
+    int (*speaker_of)(void *user, int node);
 } dcli_node_terms;
 
 typedef enum dcli_action_kind {

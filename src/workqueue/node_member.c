@@ -120,8 +120,8 @@ static dcl_status check_all_over(const dcli_node *node, int64_t last)
 {
     int64_t ready = node->ready;
     for (int q = 0; q < node->terms.plan.node_count; q++)
-        if (dcli_is_there(node, q) && dcli_peer_seen(node, q)->ready < ready)
-            ready = dcli_peer_seen(node, q)->ready;
+        if (dcli_is_there(node, q) && dcli_ready_of(node, q) < ready)
+            ready = dcli_ready_of(node, q);
     if (dcli_is_node(node, node->terms.self) || ready >= last)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_PROTOCOL,

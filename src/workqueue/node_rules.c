@@ -29,7 +29,7 @@ bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need)
     case DCLI_NEED_COMMIT:
         return has_committed(node, need->peer, need->operation);
     case DCLI_NEED_READY:
-        return need->peer == node->terms.self || need->operation <= dcli_peer_seen(node, need->peer)->ready;
+        return need->peer == node->terms.self || need->operation <= dcli_ready_of(node, need->peer);
     default:
         return has_read(node, need->peer, need->operation);
     }

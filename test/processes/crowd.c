@@ -1,9 +1,10 @@
 /* processes/crowd.c - a session of very many worker processes: crowd NODES. It opens, runs a stencil of five points, whose
- * values are compared with those of plain C, and closes. It measures the time of each, the memory of the workers (their
+ * values are compared with those of plain C, loses two nodes that forward messages to others, runs the stencil on the
+ * rest, and closes. It measures the time of each, the memory of the workers (their
  * proportional share, PSS) and their connections, and fails if there are more than one to the program, one along each
  * edge of the tree and one between each pair of nodes that exchange elements, or if something is left. */
 #include <dirent.h>
-#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ static double now(void)
 
 typedef struct crowd {
     int count, threads;
+    long first; /* the least process id: node 0 is started first */
     long pss_kb, most_pss_kb, sockets;
 } crowd;
 
@@ -79,7 +81,9 @@ static crowd look_around(void)
         if (number_of(entry->d_name, "status", "PPid:") != (long)getpid())
             continue;
         long pss = number_of(entry->d_name, "smaps_rollup", "Pss:");
+        long id = strtol(entry->d_name, NULL, 10);
         found.count++;
+        found.first = found.first == 0 || id < found.first ? id : found.first;
         found.threads += (int)number_of(entry->d_name, "status", "Threads:");
         found.sockets += count_sockets(entry->d_name);
         found.pss_kb += pss;
@@ -102,13 +106,12 @@ static void step(int rows, int columns, const float *a, float *b)
 }
 
 /* Run the stencil on the nodes and here. @return whether the values are the same. */
-static bool compute(dcl_cluster *cluster, int rows, int columns)
+static bool compute(dcl_cluster *cluster, dcl_map *map, int rows, int columns)
 {
     size_t count = (size_t)rows * (size_t)columns;
     float *a = calloc(count, sizeof *a), *b = calloc(count, sizeof *b), *found = calloc(count, sizeof *found);
     if (a == NULL || b == NULL || found == NULL)
         exit(EXIT_FAILURE);
-    dcl_map *map = dcl_map_block(cluster);
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, rows, columns);
     dcl_array *A = dcl_agile(grid, map), *B = dcl_agile(grid, map);
     check(dcl_status_of(cluster), "making the arrays");
@@ -130,6 +133,32 @@ static bool compute(dcl_cluster *cluster, int rows, int columns)
     free(b);
     free(found);
     return right;
+}
+
+/* Kill the process with the least id, and wait until the program knows of the loss. */
+static void lose_first(dcl_cluster *cluster)
+{
+    kill((pid_t)look_around().first, SIGKILL);
+    while (dcl_status_of(cluster) == DCL_OK)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (dcl_status_of(cluster) != DCL_ERR_NODE_LOST)
+        check(dcl_status_of(cluster), "waiting for a loss");
+    dcl_clear_error(cluster);
+}
+
+/* A map over the nodes that live. */
+static dcl_map *map_of_living(dcl_cluster *cluster, int nodes)
+{
+    int *living = calloc((size_t)nodes, sizeof *living), count = 0;
+    if (living == NULL)
+        exit(EXIT_FAILURE);
+    for (int n = 0; n < nodes; n++)
+        if (dcl_node_is_alive(cluster, n))
+            living[count++] = n;
+    dcl_map *rows = dcl_map_parse(cluster, "block,*"), *map = dcl_map_on(rows, count, living);
+    dcl_release(rows);
+    free(living);
+    return map;
 }
 
 /* ---- the session ---- */
@@ -158,9 +187,12 @@ int main(int argc, char *argv[])
     if (cluster == NULL)
         check(DCL_ERR_INTERNAL, "dcl_open");
     double opened = now();
-    bool right = compute(cluster, SIDE * down, SIDE * across);
+    bool right = compute(cluster, dcl_map_block(cluster), SIDE * down, SIDE * across);
     double computed = now();
     crowd found = look_around();
+    lose_first(cluster);
+    lose_first(cluster);
+    bool right_again = compute(cluster, map_of_living(cluster, nodes), nodes, SIDE);
     double looked = now();
     check(dcl_close(cluster), "dcl_close");
     double closed = now();
@@ -174,8 +206,8 @@ int main(int argc, char *argv[])
            "%ld links between nodes, %d pairs exchange, %d edges of the tree\n",
            found.count, found.threads, opened - began, STEPS, computed - opened, closed - looked,
            (double)found.pss_kb / 1024 / found.count, (double)found.most_pss_kb / 1024, links, pairs, edges);
-    int wrong =
-        expect(right, "the values of plain C") + expect(found.count == nodes, "as many workers as were asked for");
+    int wrong = expect(right, "the values of plain C") + expect(right_again, "them, too, after two losses") +
+                expect(found.count == nodes, "as many workers as were asked for");
     wrong += expect(opened - began <= MOST_SECONDS, "the session to open within 60 s");
     wrong += expect(found.most_pss_kb <= MOST_PSS_KB, "at most 16 MB for each worker");
     wrong += expect(links <= pairs + edges, "links along the tree and between nodes that exchange only");
