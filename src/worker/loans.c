@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "worker/exec_prepare.h"
@@ -287,7 +288,10 @@ static dcl_status run_borrowed(dcli_worker *worker, const dcli_action *action)
 
 dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, dcl_status status)
 {
-    borrowed->ran_ns = dcli_monotonic_ns() - borrowed->began_ns;
+    dcli_stealing *stealing = worker->as_node->stealing;
+    int64_t now = dcli_monotonic_ns(); /* the one before may have ended after this one was launched */
+    borrowed->ran_ns = now - dcli_max(borrowed->began_ns, stealing->ended_ns);
+    stealing->ended_ns = now;
     return dcli_node_loan_done(worker->node, borrowed->victim, borrowed->question, borrowed->batch, status);
 }
 
@@ -383,7 +387,7 @@ static dcl_status hear_hungry(dcli_worker *worker, int from, const dcli_msg_hung
     dcl_status status =
         dcli_node_hungry(worker->node, from, hungry->question, hungry->first, hungry->upto, hungry->bytes);
     if (status == DCL_OK)
-        worker->as_node->stealing->thief_kind[from] = hungry->kind;
+        worker->as_node->stealing->thief[from].kind = hungry->kind;
     return status;
 }
 
@@ -501,6 +505,8 @@ static dcl_status hear_result(dcli_worker *worker, const dcli_received *received
     dcl_status status =
         dcli_node_result(worker->node, received->from, result->question, result->operation, result->batch, true);
     lent->answered |= status == DCL_OK;
+    if (status == DCL_OK && lent->entry != NULL)
+        dcli_stealing_learn(worker, lent, result->kernel_ns);
     return status;
 }
 

@@ -25,17 +25,20 @@ static void release_prepared(dcli_cached_plan *cached)
         dcli_prepared_clear(&cached->prepared[b]);
     dcli_free(cached->prepared);
     cached->prepared = NULL;
-    for (dcli_cached_loan *loan = cached->loans; loan != NULL; loan = loan->next)
-        dcli_prepared_clear(&loan->prepared);
+    for (int64_t b = 0; cached->loans != NULL && b < cached->plan->batch_count; b++)
+        for (dcli_cached_loan *loan = cached->loans[b]; loan != NULL; loan = loan->next)
+            dcli_prepared_clear(&loan->prepared);
 }
 
 static void free_loans(dcli_cached_plan *cached)
 {
-    for (dcli_cached_loan *loan = cached->loans, *next; loan != NULL; loan = next) {
-        next = loan->next;
-        dcli_loan_free(loan->loan);
-        dcli_free(loan);
-    }
+    for (int64_t b = 0; cached->loans != NULL && b < cached->plan->batch_count; b++)
+        for (dcli_cached_loan *loan = cached->loans[b], *next; loan != NULL; loan = next) {
+            next = loan->next;
+            dcli_loan_free(loan->loan);
+            dcli_free(loan);
+        }
+    dcli_free(cached->loans);
 }
 
 void dcli_plans_add(dcli_plans *plans, dcli_cached_plan *cached, int64_t bytes)
@@ -288,13 +291,20 @@ dcli_cached_plan *dcli_plans_hold_whole(dcli_plans *plans, const dcli_operation 
 dcl_status dcli_plans_loan(dcli_plans *plans, dcli_cached_plan *cached, const dcli_operation *operation, int64_t batch,
                            int victim, int thief, dcli_cached_loan **loan_out)
 {
-    dcli_cached_loan *found = cached->loans;
-    while (found != NULL && (found->batch != batch || found->thief != thief))
+    int64_t batches = cached->plan->batch_count;
+    if (batch < 0 || batch >= batches)
+        return DCL_ERR_INVALID;
+    if (cached->loans == NULL) {
+        if ((cached->loans = dcli_calloc((size_t)batches, sizeof *cached->loans)) == NULL)
+            return DCL_ERR_NOMEM;
+        dcli_plans_add(plans, cached, batches * (int64_t)sizeof *cached->loans);
+    }
+    dcli_cached_loan *found = cached->loans[batch];
+    while (found != NULL && found->thief != thief)
         found = found->next;
     if (found == NULL) {
         if ((found = dcli_calloc(1, sizeof *found)) == NULL)
             return DCL_ERR_NOMEM;
-        found->batch = batch;
         found->thief = thief;
         tell_planning(plans, "a batch for another node");
         found->status = dcli_loan_make(operation, cached->plan, batch, victim, thief, &plans->terms, &found->loan);
@@ -303,8 +313,8 @@ dcl_status dcli_plans_loan(dcli_plans *plans, dcli_cached_plan *cached, const dc
             dcli_free(found);
             return DCL_ERR_NOMEM;
         }
-        found->next = cached->loans;
-        cached->loans = found;
+        found->next = cached->loans[batch];
+        cached->loans[batch] = found;
         int64_t bytes = found->loan != NULL ? dcli_plan_bytes(found->loan->plan) : 0;
         dcli_plans_add(plans, cached, bytes + (int64_t)sizeof *found);
     }

@@ -35,7 +35,6 @@ typedef struct dcli_prepared {
 
 /** The plan of a loan: of one batch of the plan that caches it, for a thief. */
 typedef struct dcli_cached_loan {
-    int64_t batch;
     int thief;
     dcl_status status;      /* DCL_ERR_INVALID: the batch cannot be lent */
     dcli_loan *loan;        /* NULL: `status` is not DCL_OK */
@@ -58,9 +57,10 @@ typedef struct dcli_cached_plan {
                                  runs */
     dcli_packing *packing;    /* [chunk_count], only in plans of other nodes' tasks; NULL until one of the chunks is
                                  packed or committed */
-    dcli_cached_loan *loans;  /* of whole plans: those that were planned, the last one first */
-    int64_t bytes;            /* bytes of memory: this peer's share of the plan, and all that it has prepared */
-    int64_t uses;             /* number of open operations that use it */
+    dcli_cached_loan *
+        *loans;    /* [batch_count], of whole plans: per batch the list of its loans; NULL: none was planned */
+    int64_t bytes; /* bytes of memory: this peer's share of the plan, and all that it has prepared */
+    int64_t uses;  /* number of open operations that use it */
     struct dcli_cached_plan *next;          /* next in its bucket */
     struct dcli_cached_plan *older, *newer; /* neighbours in the order of last use */
     dcli_naming naming[];                   /* [operand_count + 1] entries in `naming` of dcli_plans for its layouts,

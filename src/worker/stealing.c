@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "worker/window.h"
+#include "workqueue/lend_count.h"
 
 enum {
     MOST_QUESTIONS = 2,     /* open questions of a node */
@@ -15,7 +17,7 @@ enum {
     MOST_PAUSE_NS = 10000000,
     RECALL_NS = 2000000,    /* after which a batch is asked back that its thief may not have begun */
     PATIENCE_NS = 50000000, /* after which one is taken back whose inputs were sent */
-    MOST_LENT = 8           /* batches that are lent at once */
+    MOST_LENT = 32          /* batches that are lent at once */
 };
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
@@ -32,8 +34,8 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
         return DCL_ERR_NOMEM;
     size_t nodes = (size_t)worker->terms.node_count;
     stealing->victim = dcli_calloc(nodes, sizeof *stealing->victim);
-    stealing->thief_kind = dcli_calloc(nodes, sizeof *stealing->thief_kind);
-    if (stealing->victim == NULL || stealing->thief_kind == NULL)
+    stealing->thief = dcli_calloc(nodes, sizeof *stealing->thief);
+    if (stealing->victim == NULL || stealing->thief == NULL)
         return DCL_ERR_NOMEM;
     const char *kind = dcli_device_kind(worker->as_node->device);
     stealing->kind = dcli_hash_bytes(DCLI_HASH_START, kind, strlen(kind));
@@ -59,7 +61,7 @@ void dcli_stealing_close(dcli_worker *worker)
     while (stealing->lent != NULL)
         dcli_lent_free(stealing, stealing->lent);
     dcli_free(stealing->victim);
-    dcli_free(stealing->thief_kind);
+    dcli_free(stealing->thief);
     dcli_free(stealing);
     worker->as_node->stealing = NULL;
 }
@@ -101,6 +103,7 @@ static void record(dcli_worker *worker, dcli_lent_out *lent, int thief, int64_t 
                             .batch = batch,
                             .entry = entry,
                             .lent_ns = dcli_monotonic_ns(),
+                            .expected_ns = (int64_t)dcli_exec_batch_ns(worker, entry, batch),
                             .next = stealing->lent};
     dcli_plans_loan(&worker->catalog.plans, plan, &entry->operation, batch, worker->terms.self, thief, &lent->loan);
     const dcli_plan *loan = lent->loan->loan->plan;
@@ -109,14 +112,54 @@ static void record(dcli_worker *worker, dcli_lent_out *lent, int thief, int64_t 
     stealing->lent = lent;
 }
 
-/* How many of the offered batches to lend. If nothing runs here, one is left for this node. */
-static int64_t lend_count(const dcli_worker *worker, const dcli_offer *offer)
+static int64_t sent_bytes(const dcli_loan *loan)
+{
+    int64_t bytes = 0;
+    for (int64_t c = 0; c < loan->plan->chunk_count; c++)
+        bytes += loan->plan->chunk[c].written ? 0 : loan->plan->chunk[c].bytes;
+    return bytes;
+}
+
+static double or_else(double measured, double usual) { return measured > 0 ? measured : usual; }
+
+/* How many of the waiting batches to lend, by the last one. If nothing runs here, one is left for this node. */
+static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last)
 {
     const dcli_as_node *own = worker->as_node;
-    bool idle = own->running_first == own->running_count;
-    if (own->stealing->steal.policy != DCLI_LENDS_ALWAYS)
+    const dcli_thief *known = &own->stealing->thief[thief];
+    bool near = dcli_ways_share(&worker->terms.ways[worker->terms.self], &worker->terms.ways[thief]);
+    dcli_entry *entry = (dcli_entry *)last->operation;
+    int64_t batch = last->end - 1;
+    dcli_cached_loan *loan;
+    if (dcli_plans_loan(&worker->catalog.plans, dcli_entry_plan(entry, worker->terms.self), &entry->operation, batch,
+                        worker->terms.self, thief, &loan) != DCL_OK)
         return 0;
-    return dcli_min(dcli_min(offer->end - offer->first, dcli_max(1, offer->waiting / 2)), offer->waiting - idle);
+    const dcli_lend_case c = {.policy =
+                                  own->stealing->steal.policy == DCLI_LENDS_ALWAYS ? DCLI_LEND_ALWAYS : DCLI_LEND_PAYS,
+                              .offered = last->waiting,
+                              .waiting = last->waiting,
+                              .queued_ns = dcli_exec_queued_ns(worker),
+                              .victim_ns = dcli_exec_batch_ns(worker, entry, batch),
+                              .thief_times = dcli_cost_ns(&known->times),
+                              .input_bytes = sent_bytes(loan->loan),
+                              .result_bytes = loan->loan->size.result_bytes,
+                              .ns_per_byte = or_else(dcli_cost_ns(&known->ns_per_byte), near ? 0.5 : 2),
+                              .message_ns = or_else(dcli_cost_ns(&known->message_ns), near ? 2e4 : 1e5)};
+    int64_t idle = own->running_first == own->running_count;
+    return dcli_min(dcli_min(dcli_lend_count(&c), last->waiting - idle), MOST_LENT);
+}
+
+void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, int64_t kernel_ns)
+{
+    enum { LARGE_BYTES = 256 << 10 };
+    dcli_thief *thief = &worker->as_node->stealing->thief[lent->thief];
+    int64_t rest_ns = dcli_monotonic_ns() - lent->lent_ns - kernel_ns;
+    if (lent->expected_ns > 0)
+        dcli_cost_add(&thief->times, kernel_ns, lent->expected_ns, 1);
+    if (lent->leads && lent->moved >= LARGE_BYTES)
+        dcli_cost_add(&thief->ns_per_byte, rest_ns, lent->moved, 1);
+    else if (lent->leads)
+        dcli_cost_add(&thief->message_ns, rest_ns, 2, 1);
 }
 
 static void answer(dcli_worker *worker, int thief)
@@ -124,22 +167,25 @@ static void answer(dcli_worker *worker, int thief)
     dcli_stealing *stealing = worker->as_node->stealing;
     dcli_lent_out *made[MOST_LENT];
     dcli_offer offer;
-    if (stealing->thief_kind[thief] != stealing->kind && !stealing->steal.kinds) {
+    if (stealing->thief[thief].kind != stealing->kind && !stealing->steal.kinds) {
         dcli_node_refuse(worker->node, thief);
         return;
     }
-    if (!dcli_node_offer(worker->node, thief, MOST_LENT, &offer))
+    if (!dcli_node_offer(worker->node, thief, 1, &offer))
         return;
-    int64_t count = lend_count(worker, &offer);
-    if (count == 0)
+    int64_t count = lend_count(worker, thief, &offer);
+    if (count < 1 || (count > 1 && !dcli_node_offer(worker->node, thief, count, &offer)))
         return;
+    count = offer.end - offer.first;
     int64_t ready = make_records(made, count), used = 0;
     if (ready == count && dcli_node_lend(worker->node, thief, offer.operation->number, count)) {
         dcli_lent_batch lent;
         for (int64_t n = 0; dcli_node_lent_batch(worker->node, n, &lent) && used < count; n++)
-            if (lent.thief == thief && lent.operation == offer.operation->number && lent.batch >= offer.end - count &&
-                lent.batch < offer.end && dcli_lent_find(stealing, thief, lent.question, lent.batch) == NULL)
-                record(worker, made[used++], thief, lent.question, (dcli_entry *)offer.operation, lent.batch);
+            if (lent.thief == thief && lent.operation == offer.operation->number && lent.batch >= offer.first &&
+                lent.batch < offer.end && dcli_lent_find(stealing, thief, lent.question, lent.batch) == NULL) {
+                record(worker, made[used], thief, lent.question, (dcli_entry *)offer.operation, lent.batch);
+                made[used++]->leads = lent.batch == offer.first;
+            }
     }
     while (used < ready)
         dcli_free(made[used++]);
@@ -158,26 +204,43 @@ void dcli_stealing_take_back(dcli_worker *worker, dcli_lent_out *lent)
     lent->loan = NULL;
 }
 
-/* This node has nothing left to run: ask back what nobody may have begun. A batch whose inputs were sent would be run
- * twice, so it is taken back only after some time. */
-static void take_back(dcli_worker *worker)
+/* The last batch that is lent and not asked back; *count_out: how many there are. */
+static dcli_lent_out *last_lent(const dcli_worker *worker, int64_t *count_out)
 {
-    const dcli_as_node *own = worker->as_node;
-    int64_t now = 0;
-    if (own->stealing->lent == NULL || own->running_first < own->running_count || dcli_node_has_lendable(worker->node))
-        return;
+    dcli_lent_out *last = NULL;
     dcli_lent_batch batch;
+    *count_out = 0;
     for (int64_t n = 0; dcli_node_lent_batch(worker->node, n, &batch); n++) {
-        dcli_lent_out *lent = dcli_lent_find(own->stealing, batch.thief, batch.question, batch.batch);
+        dcli_lent_out *lent = dcli_lent_find(worker->as_node->stealing, batch.thief, batch.question, batch.batch);
         if (batch.recalled || lent == NULL || lent->entry == NULL)
             continue;
-        if (now == 0)
-            now = dcli_monotonic_ns();
-        if (now - lent->lent_ns >= (lent->loan->loan->size.in_place ? RECALL_NS : PATIENCE_NS)) {
-            dcli_stealing_take_back(worker, lent);
-            n = -1; /* the list has changed */
-        }
+        (*count_out)++;
+        if (last == NULL || lent->batch > last->batch)
+            last = lent;
     }
+    return last;
+}
+
+/* This node has nothing left to run: take back half of what its thieves have probably not begun, the last ones; and what
+ * takes far longer than it should. */
+static void take_back(dcli_worker *worker)
+{
+    enum { BEGUN = 2 };
+    const dcli_as_node *own = worker->as_node;
+    int64_t count;
+    if (own->stealing->lent == NULL || own->running_first < own->running_count || dcli_node_has_lendable(worker->node))
+        return;
+    dcli_lent_out *last = last_lent(worker, &count);
+    for (int64_t n = 0; last != NULL && n < count / 2 && count > BEGUN; n++) {
+        int64_t unused;
+        dcli_stealing_take_back(worker, last);
+        last = last_lent(worker, &unused);
+    }
+    if (last == NULL || count > BEGUN)
+        return;
+    int64_t patience_ns = last->loan->loan->size.in_place ? RECALL_NS : PATIENCE_NS;
+    if (dcli_monotonic_ns() - last->lent_ns >= patience_ns + 4 * last->expected_ns)
+        dcli_stealing_take_back(worker, last);
 }
 
 void dcli_stealing_decide(dcli_worker *worker)

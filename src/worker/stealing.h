@@ -7,6 +7,7 @@
 #define DCLI_WORKER_STEALING_H
 
 #include "base/config.h"
+#include "worker/cost.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
 #include "workqueue/loan.h"
@@ -34,6 +35,8 @@ typedef struct dcli_lent_out {
     int64_t arrived;        /* ... that have come */
     int64_t moved;          /* bytes of inputs and results that were sent for it */
     bool answered;          /* RESULT has come */
+    bool leads;             /* it is the first of its loan: its time shows what a loan takes beside computing */
+    int64_t expected_ns;    /* time that this node would need; 0: not known */
     dcli_chunks received;   /* its results */
     int64_t lent_ns;        /* when it was lent */
     struct dcli_lent_out *next;
@@ -46,16 +49,25 @@ typedef struct dcli_victim {
     int64_t pause_ns;     /* time between the last no and the next question */
 } dcli_victim;
 
+/** What this node has measured of another one as a thief; medians of the last loans. */
+typedef struct dcli_thief {
+    uint64_t kind;         /* `kind` in its last question */
+    dcli_cost times;       /* how many times as long it computes as this node */
+    dcli_cost message_ns;  /* a message, from small loans */
+    dcli_cost ns_per_byte; /* bytes that are sent, from large loans */
+} dcli_thief;
+
 typedef struct dcli_stealing {
     dcli_steal steal;
     uint64_t kind;                    /* hash of the kind of this node's device */
     int64_t loan_bytes, result_bytes; /* as in dcli_node_terms */
     dcli_borrowed *borrowed;
     dcli_lent_out *lent;
-    dcli_victim *victim;  /* [node_count] */
-    uint64_t *thief_kind; /* [node_count] `kind` in the last question of each node */
-    uint64_t random;      /* state of the generator that chooses victims */
-    int asking;           /* number of open questions of this node */
+    dcli_victim *victim; /* [node_count] */
+    dcli_thief *thief;   /* [node_count] */
+    int64_t ended_ns;    /* when the last borrowed batch ended */
+    uint64_t random;     /* state of the generator that chooses victims */
+    int asking;          /* number of open questions of this node */
 } dcli_stealing;
 
 /** Open: if the session lends, set the fields of `terms` that concern lending. */
@@ -73,6 +85,8 @@ void dcli_stealing_throttle(dcli_worker *worker);
 /** The node has nothing to do: ask others. *asked_out: it has asked. @return milliseconds after which to try again; -1:
  *  there is no need to. */
 int dcli_stealing_ask(dcli_worker *worker, bool *asked_out);
+/** The result of a lent batch has come: learn from the times. @param kernel_ns  as in RESULT. */
+void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, int64_t kernel_ns);
 /** A node has answered a question of this one, or is lost. */
 void dcli_stealing_answered(dcli_worker *worker, int victim, bool lent);
 /** Bytes of data that other nodes may send for lent batches. */
