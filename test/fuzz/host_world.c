@@ -131,6 +131,7 @@ void fuzz_call_join(fuzz_world *world)
     world->worker_pool.node_count = node + 1;
     world->cluster.node_count = node + 1;
     world->cluster.done[node] = world->cluster.ready[node] = world->program.operations;
+    dcli_cluster_list_speakers(&world->cluster);
 }
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
@@ -193,6 +194,7 @@ void fuzz_open_cluster(fuzz_world *world, int nodes)
     static atomic_bool lost[FUZZ_MOST_NODES];
     static int64_t done[FUZZ_MOST_NODES + 1], ready[FUZZ_MOST_NODES + 1];
     static dcl_counters counters[FUZZ_MOST_NODES + 1];
+    static int speaker[FUZZ_MOST_NODES + 1];
     dcl_cluster *cluster = &world->cluster;
     for (int n = 0; n < FUZZ_MOST_NODES; n++)
         lost[n] = false;
@@ -206,11 +208,13 @@ void fuzz_open_cluster(fuzz_world *world, int nodes)
                              .lost = lost,
                              .done = done,
                              .ready = ready,
+                             .speaker = speaker,
                              .counters = counters,
                              .awaited = INT64_MAX,
                              .awaited_host = INT64_MAX};
     for (int n = nodes; n < cluster->host; n++)
         done[n] = ready[n] = INT64_MAX;
+    dcli_cluster_list_speakers(cluster);
     pthread_mutex_init(&cluster->lock, NULL);
     pthread_cond_init(&cluster->changed, NULL);
     open_trace(cluster);
