@@ -87,16 +87,21 @@ static void print_rate(char text_out[160], struct timespec now)
     snprintf(text_out + length, 160 - (size_t)length, ", %s/s, %s left", rate, left);
 }
 
+/* Draw the line; the lock is held. It is released while the line is written, because a terminal or a pipe that takes
+ * nothing must not stop the work. */
 static void draw(void)
 {
-    char rate[160];
+    char rate[160], line[320];
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     print_rate(rate, now);
-    fprintf(stderr, "%sdcl: %s%s, %.1f s%s", progress.terminal ? "\r\033[K" : "", progress.what, rate,
-            seconds(progress.begin, now), progress.terminal ? "" : "\n");
-    fflush(stderr);
+    snprintf(line, sizeof line, "%sdcl: %s%s, %.1f s%s", progress.terminal ? "\r\033[K" : "", progress.what, rate,
+             seconds(progress.begin, now), progress.terminal ? "" : "\n");
     progress.shown = progress.terminal;
+    pthread_mutex_unlock(&progress.lock);
+    fputs(line, stderr);
+    fflush(stderr);
+    pthread_mutex_lock(&progress.lock);
 }
 
 static void *watch(void *unused)
@@ -111,11 +116,12 @@ static void *watch(void *unused)
         clock_gettime(CLOCK_MONOTONIC, &next); /* after a pause of the process, what was missed is not drawn */
         next = later(next, progress.terminal ? REDRAW_MS : LINE_MS);
     }
-    if (progress.shown) {
+    bool shown = progress.shown;
+    pthread_mutex_unlock(&progress.lock);
+    if (shown) {
         fputs("\r\033[K", stderr);
         fflush(stderr);
     }
-    pthread_mutex_unlock(&progress.lock);
     return NULL;
 }
 

@@ -360,6 +360,30 @@ class Eval(Folder):
         os.close(ours)
         self.assertLessEqual(after.count(b"\r\x1b[K"), most, after)
 
+    def test_progress_does_not_stop_the_work(self):
+        """Nobody reads the lines: the result is saved nevertheless."""
+        ours, theirs = os.pipe()
+        os.set_blocking(theirs, False)
+        try:
+            while os.write(theirs, b"x" * 4096):
+                pass
+        except BlockingIOError:
+            os.set_blocking(theirs, True)
+        body = "long s = n; for (long k = 0; k < n; k++) s = s * 1664525 + i; C(i) = s;"
+        process = subprocess.Popen([DCL, "eval", body, "C=c.npy:1000:int64", "--set", "n=1000000", "--repeat", "4",
+                                    "--progress", "always"], stderr=theirs, cwd=self.folder, env=environment())
+        os.close(theirs)
+        for _ in range(600):
+            if os.path.exists(self.path("c.npy")):
+                break
+            time.sleep(0.1)
+        saved = os.path.exists(self.path("c.npy"))
+        while os.read(ours, 65536):
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(60), 0)
+        self.assertTrue(saved)
+
     def test_type_alone_is_given(self):
         self.good("C(i) = A(i);", "A=n.npy", "C=c.npy:double")
         self.same("c.npy", self.n.astype(numpy.float64))
