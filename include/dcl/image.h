@@ -10,7 +10,7 @@ extern "C" {
 
 /** Format of a picture. */
 typedef enum dcl_image_format {
-    DCL_IMAGE_BY_NAME, /**< by the end of the path: .png or .pgm */
+    DCL_IMAGE_BY_NAME, /**< by the end of the path: .png or .pgm, in letters of either case */
     DCL_IMAGE_PNG,     /**< Portable Network Graphics, ISO/IEC 15948; only if DCL was built with libpng */
     DCL_IMAGE_PGM      /**< portable graymap, binary ("P5") */
 } dcl_image_format;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -224,7 +225,7 @@ static dcl_status save_as(dcl_array *array, const cli_operand *operand, const cl
     if (!operand->image)
         return dcl_save_npy_order(array, path, fortran);
     dcl_image image = request->image;
-    image.format = strcmp(strrchr(operand->path, '.'), ".png") == 0 ? DCL_IMAGE_PNG : DCL_IMAGE_PGM;
+    image.format = strcasecmp(strrchr(operand->path, '.'), ".png") == 0 ? DCL_IMAGE_PNG : DCL_IMAGE_PGM;
     return dcl_save_image(array, path, &image);
 }
 

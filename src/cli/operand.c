@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/report.h"
 #include "cli/shape.h"
@@ -43,10 +44,24 @@ static int take_shape(cli_operand *operand)
     return status;
 }
 
+/* Whether a text ends so, in letters of either case. */
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text);
-    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+    return length >= strlen(end) && strcasecmp(text + length - strlen(end), end) == 0;
+}
+
+static bool is_image(const char *path) { return ends_with(path, ".png") || ends_with(path, ".pgm"); }
+
+/* Refuse names of pictures that cannot be written: a .npy file under such a name would be a surprise. */
+static int check_name(const cli_operand *operand)
+{
+    static const char *const others[] = {".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".ppm", ".pbm", ".webp"};
+    for (size_t n = 0; n < sizeof others / sizeof others[0]; n++)
+        if (ends_with(operand->path, others[n]))
+            return cli_usage("eval", "the file of %s is %s; expected a .npy file, or for a picture .png or .pgm",
+                             operand->name, operand->path);
+    return CLI_OK;
 }
 
 static int take_type(cli_operand *operand)
@@ -59,8 +74,9 @@ static int take_type(cli_operand *operand)
     if (operand->grid.type != 0)
         return CLI_OK;
     char *shape = last_field(operand->path);
-    bool type_meant = shape != NULL && cli_shape_meant(shape);                           /* c.npy:100x200:flaot */
-    type_meant |= ends_with(operand->path, ".npy") && type[strcspn(type, "./")] == '\0'; /* c.npy:flaot */
+    bool type_meant = shape != NULL && cli_shape_meant(shape); /* c.npy:100x200:flaot */
+    type_meant |= (ends_with(operand->path, ".npy") || is_image(operand->path)) &&
+                  type[strcspn(type, "./")] == '\0'; /* c.npy:flaot */
     type[-1] = ':';
     if (type_meant)
         return cli_usage("eval",
@@ -85,9 +101,9 @@ int cli_operand_parse(char *text, cli_operand *operand_out)
         return status;
     if (operand.path[0] == '\0')
         return cli_usage("eval", "%s has no file; expected %s=FILE.npy", operand.name, operand.name);
-    operand.image = ends_with(operand.path, ".png") || ends_with(operand.path, ".pgm");
+    operand.image = is_image(operand.path);
     *operand_out = operand;
-    return CLI_OK;
+    return check_name(&operand);
 }
 
 static int not_a_value(const char *command, const char *name, const char *text)

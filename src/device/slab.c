@@ -19,7 +19,7 @@ struct dcli_slab {
     dcli_mapping pages;
     size_t used_bytes; /* bytes of slots in use */
     size_t
-        backed_bytes; /* bytes from the start that have ever been part of a slot; peer memory: all, it has its pages */
+        backed_bytes; /* bytes from the start that have pages: those that have ever been part of a slot; of peer memory all */
     uint64_t in_use[SLAB_PAGES / WORD_PAGES]; /* a bit per page */
     size_t longest;                           /* upper bound of the longest run of free pages */
     dcli_slab *next;

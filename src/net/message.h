@@ -23,7 +23,7 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_DECLARED_NUMBERS =
            4096, /* most numbers of a declaration; about the same limit holds for a message with several operations */
        DCLI_MOST_PEERS = 1 << 16,
-       DCLI_MOST_PATH = 4096,        /* bytes of a path; the limit of all strings is in bytes */
+       DCLI_MOST_PATH = 4096,        /* bytes of a path, as in the limits of all strings here */
        DCLI_MOST_MAP_TEXT = 1 << 18, /* bytes of a map's text; maps may be lists */
        DCLI_MOST_SHORT_MAP = 4096,   /* an operation with a longer map is sent alone */
        DCLI_MOST_NAME = 63,

@@ -241,7 +241,7 @@ void dcli_link_tell_again(dcli_link *link, uint64_t number);
 void dcli_view_add(dcli_link *link, uint64_t number, uint64_t bytes, int descriptor);
 /** Find a region of a peer by its number; NULL: it is not mapped here. */
 dcli_view *dcli_view_find(const dcli_link *link, uint64_t number);
-/** Unmap a region of a peer. @return false: no such region. */
+/** Unmap a region of a peer, when nothing refers to it any more. @return false: no such region. */
 bool dcli_view_forget(dcli_link *link, uint64_t number);
 /** Give a received message its payload, which is read in place: until the message is freed, the region stays mapped and
  *  the sender does not reuse the bytes. */

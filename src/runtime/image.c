@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -27,7 +28,7 @@ struct picture {
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text);
-    return length > strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+    return length > strlen(end) && strcasecmp(text + length - strlen(end), end) == 0;
 }
 
 static dcl_status choose_format(const char *path, dcl_image *image)

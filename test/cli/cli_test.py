@@ -309,6 +309,10 @@ class Eval(Folder):
             self.assertEqual(text, b"Comment\0" + comment)
             self.assertEqual([name for name in os.listdir(self.folder) if not name.endswith((".npy", ".png"))], [])
 
+    def test_picture_in_capitals(self):
+        self.good("C(i,j) = 7*i + j;", "C=c.PGM:2x2:uint8")
+        self.assertTrue(pathlib.Path(self.path("c.PGM")).read_bytes().endswith(b"2 2\n255\n\x00\x01\x07\x08"))
+
     def test_progress(self):
         """Four evaluations that would take very long, side by side; each is killed when it has been heard."""
         REPEATED = [DCL, "eval", "C(i) = 2*A(i);", "A=n.npy", "C=c.npy", "--repeat", "1000000"]
@@ -722,6 +726,9 @@ WRONG = [
     ("grey without white", ["eval", COPY, *FILES, "--grey", "1"], 2, ["--grey is '1'"]),
     ("grey not finite", ["eval", COPY, *FILES, "--grey", "0:inf"], 2, ["--grey is '0:inf'"]),
     ("bits that are none", ["eval", COPY, *FILES, "--bits", "32"], 2, ["--bits is '32'; expected 8 or 16"]),
+    ("picture of another format", ["eval", COPY, "A=x.npy", "C=c.jpg"], 2,
+     ["the file of C is c.jpg; expected a .npy file, or for a picture .png or .pgm"]),
+    ("unknown type of a picture", ["eval", COPY, "A=x.npy", "C=c.pgm:flaot"], 2, ["'flaot'", "float"]),
     ("progress that is none", ["eval", COPY, *FILES, "--progress=maybe"], 2, ["'maybe'", "auto, always or never"]),
     ("unknown command", ["evaluate"], 2, ["'evaluate'", "nearest is eval"]),
     ("unknown help", ["help", "mps"], 2, ["'mps'", "maps"]),

@@ -141,6 +141,7 @@ Test(image_on_device, is_checked_before)
 {
     dcl_grid line = dcl_grid_1d(DCL_FLOAT, 4), plane = dcl_grid_2d(DCL_FLOAT, 4, 4);
     TEST_OK(dcl_image_check(&plane, "a.pgm", NULL));
+    TEST_OK(dcl_image_check(&plane, "a.PGM", NULL));
     TEST_REFUSED(dcl_image_check(&line, "a.pgm", NULL), DCL_ERR_INVALID, "rank 1");
     TEST_REFUSED(dcl_image_check(&plane, "a.gif", NULL), DCL_ERR_INVALID, ".png or .pgm");
     TEST_REFUSED(dcl_image_check(NULL, "a.pgm", NULL), DCL_ERR_INVALID, "grid is NULL");
