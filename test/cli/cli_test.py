@@ -310,7 +310,8 @@ class Eval(Folder):
             self.assertEqual([name for name in os.listdir(self.folder) if not name.endswith((".npy", ".png"))], [])
 
     def test_picture_in_capitals(self):
-        self.good("C(i,j) = 7*i + j;", "C=c.PGM:2x2:uint8")
+        done = self.eval("C(i,j) = 7*i + j;", "C=c.PGM:2x2:uint8")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertTrue(pathlib.Path(self.path("c.PGM")).read_bytes().endswith(b"2 2\n255\n\x00\x01\x07\x08"))
 
     def test_progress(self):
