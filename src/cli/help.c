@@ -125,7 +125,7 @@ static const char sim[] =
     "  --map MAP           of the arrays; block\n"
     "  --to-map MAP        of remap's second array; block,*\n"
     "  --tiles N           tiles per node of uneven; 16\n"
-    "  --cost ramp|zipf    of uneven's tiles: n for tile number n, or 1, 1/2, 1/3, ..., shuffled; ramp\n"
+    "  --cost ramp|zipf|even   of uneven's tiles: n for tile number n; 1, 1/2, 1/3, ..., shuffled; or equal; ramp\n"
     "  --slow NODE:FACTOR  the device of a node takes FACTOR times as long; may be repeated\n"
     "  --steal LIST        never, pays or always; several to compare them: nodes that have nothing to do run batches "
     "of\n"

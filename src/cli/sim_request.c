@@ -240,7 +240,7 @@ static int take_plain(void *request, char *text)
     return cli_usage("sim", "'%s' is not an option; expected only options", text);
 }
 
-static const char *const scalings[] = {"weak", "strong", NULL}, *const costs[] = {"ramp", "zipf", NULL},
+static const char *const scalings[] = {"weak", "strong", NULL}, *const costs[] = {"ramp", "zipf", "even", NULL},
                          *const charts[] = {"time", "speedup", "share", "messages", "bytes", "planning", NULL};
 
 #define FIELD(name) .field = offsetof(cli_sim_request, name)
@@ -254,7 +254,7 @@ static const cli_option options[] = {
     {"map", "MAP", CLI_TEXT, SETTING(map)},
     {"to-map", "MAP", CLI_TEXT, SETTING(other_map)},
     {"tiles", "N", CLI_INT, SETTING(tiles), .least = 1, .most = 4096},
-    {"cost", "ramp|zipf", CLI_WORD, FIELD(cost), .words = costs},
+    {"cost", "ramp|zipf|even", CLI_WORD, FIELD(cost), .words = costs},
     {"slow", "NODE:FACTOR", CLI_BY_FUNCTION, .take = take_slow},
     {"steal", "LIST", CLI_BY_FUNCTION, .take = take_steal},
     {"jitter", "PERCENT", CLI_BY_FUNCTION, .take = take_jitter},
@@ -324,7 +324,9 @@ int cli_sim_parse(int count, char **list, cli_sim_request *request_out)
         request_out->cost = "ramp";
     if (request_out->size == 0)
         request_out->size = strcmp(request_out->scaling, "weak") == 0 ? 4e6 : 64e6;
-    request_out->settings.cost = strcmp(request_out->cost, "ramp") == 0 ? DCL_SIM_RAMP : DCL_SIM_ZIPF;
+    for (int c = 0; costs[c] != NULL; c++)
+        if (strcmp(request_out->cost, costs[c]) == 0)
+            request_out->settings.cost = (dcl_sim_cost)c;
     if (request_out->chart != NULL && request_out->svg == NULL)
         return cli_usage("sim", "--chart is given without --svg; expected --svg FILE, into which it is drawn");
     if (request_out->svg != NULL && request_out->json)

@@ -29,7 +29,14 @@ static const struct kind {
                          2,
                          {{2, 1}, {1, 2}}},
     [DCL_SIM_REMAP] = {"C(i,j) = A(i,j);", "block", "block,*", 2, 2, 2, 2, {{2, 1}, {1, 2}}},
-    [DCL_SIM_UNEVEN] = {"C(i) = A(i) + B(i);", "block", NULL, 1, 3, 3, 2, {{3, 1, 2}, {1, 3, 2}}},
+    [DCL_SIM_UNEVEN] = {"float x = A(i); for (int n = 0; n < 100; n++) x += B(i); C(i) = x;",
+                        "block",
+                        NULL,
+                        1,
+                        3,
+                        3,
+                        2,
+                        {{3, 1, 2}, {1, 3, 2}}},
 };
 
 double dcli_sim_random(uint64_t seed, uint64_t a, uint64_t b)
@@ -95,7 +102,9 @@ static dcl_status make_costs(const dcl_sim_settings *settings, dcli_sim_program 
     if (program->tile_cost == NULL)
         return DCL_ERR_NOMEM;
     for (int64_t t = 0; t < program->tile_count; t++) {
-        program->tile_cost[t] = settings->cost == DCL_SIM_RAMP ? (double)t + 0.5 : 1 / (double)(t + 1);
+        program->tile_cost[t] = settings->cost == DCL_SIM_RAMP   ? (double)t + 0.5
+                                : settings->cost == DCL_SIM_ZIPF ? 1 / (double)(t + 1)
+                                                                 : 1;
         sum += program->tile_cost[t];
     }
     for (int64_t t = 0; t < program->tile_count; t++)

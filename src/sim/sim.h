@@ -19,14 +19,15 @@ typedef enum dcl_sim_program {
     DCL_SIM_TRANSPOSE, /* C = A + B^T, then B = A + C^T, ... */
     DCL_SIM_STENCIL,   /* 5 points, from B to C, then from C to B, ... */
     DCL_SIM_REMAP,     /* a copy from an array under one map to one under another, and back, ... */
-    DCL_SIM_UNEVEN,    /* as ADD, in one dimension, with tiles of unequal cost */
+    DCL_SIM_UNEVEN,    /* as ADD, in one dimension, with tiles of unequal cost, by a loop of unequal length */
     DCL_SIM_PROGRAMS
 } dcl_sim_program;
 
 /** How the tiles of DCL_SIM_UNEVEN differ in cost; their mean is that of an element of other programs. */
 typedef enum dcl_sim_cost {
     DCL_SIM_RAMP, /* proportional to the number of the tile */
-    DCL_SIM_ZIPF  /* proportional to 1, 1/2, 1/3, ..., in random order */
+    DCL_SIM_ZIPF, /* proportional to 1, 1/2, 1/3, ..., in random order */
+    DCL_SIM_EVEN  /* equal */
 } dcl_sim_cost;
 
 /** When nodes lend batches to nodes that have nothing to do. */

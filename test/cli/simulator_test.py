@@ -94,7 +94,8 @@ class Sim(unittest.TestCase):
                     self.assertTrue(0 < float(text.get("y")) < height, (chart, text.text))
 
     def test_policies_of_stealing_are_compared(self):
-        slow = ["--nodes", "2,4", "--program", "add", "--element", "20ns", "--slow", "0:2", "--steal", "never,pays"]
+        slow = ["--nodes", "2,4", "--program", "uneven", "--cost", "even", "--element", "20ns", "--slow", "0:2", "--steal",
+                "never,pays"]
         found = runs(*slow)
         self.assertEqual([(of["steal"], of["nodes"]) for of in found],
                          [("never", 2), ("never", 4), ("pays", 2), ("pays", 4)])
@@ -109,7 +110,7 @@ class Sim(unittest.TestCase):
             path = pathlib.Path(folder, "chart.svg")
             self.assertEqual(run(*slow, "--svg", str(path)).returncode, 0)
             texts = [text.text for text in xml.etree.ElementTree.parse(path).getroot().iter(SVG + "text")]
-            for expected in ("add", "add, bound", "add, work at will", "add, stealing"):
+            for expected in ("uneven", "uneven, bound", "uneven, work at will", "uneven, stealing"):
                 self.assertEqual(texts.count(expected), 1, texts)
 
     def test_what_cannot_be_is_refused(self):
