@@ -162,16 +162,24 @@ void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, int64_t
         dcli_cost_add(&thief->message_ns, rest_ns, 2, 1);
 }
 
+/* Whether a thief with a device of another kind finds the same batches, although dcli_plan_terms.local_bytes may be
+ * another one there. */
+static bool has_common_batches(const dcli_worker *worker, const dcli_offer *offer)
+{
+    return dcli_entry_plan((const dcli_entry *)offer->operation, worker->terms.self)->plan->fine;
+}
+
 static void answer(dcli_worker *worker, int thief)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
     dcli_lent_out *made[MOST_LENT];
     dcli_offer offer;
-    if (stealing->thief[thief].kind != stealing->kind && !stealing->steal.kinds) {
+    bool other_kind = stealing->thief[thief].kind != stealing->kind;
+    if (other_kind && !stealing->steal.kinds) {
         dcli_node_refuse(worker->node, thief);
         return;
     }
-    if (!dcli_node_offer(worker->node, thief, 1, &offer))
+    if (!dcli_node_offer(worker->node, thief, 1, &offer) || (other_kind && !has_common_batches(worker, &offer)))
         return;
     int64_t count = lend_count(worker, thief, &offer);
     if (count < 1 || (count > 1 && !dcli_node_offer(worker->node, thief, count, &offer)))
