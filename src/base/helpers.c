@@ -3,13 +3,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/signals.h"
 
 enum { MOST_HELPERS = 8, SPIN_NS = 50000 };
 
@@ -118,21 +118,13 @@ static void *help(void *argument)
     return NULL;
 }
 
-/* Start the threads; the lock is held. They block the program's signals, except those for faults, which concern the
- * thread itself. */
+/* Start the threads; the lock is held. */
 static void start_threads(dcli_helpers *helpers)
 {
-    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t s = 0; s < sizeof own_faults / sizeof own_faults[0]; s++)
-        sigdelset(&blocked, own_faults[s]);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     helpers->tried = true;
     while (helpers->started < helpers->count &&
-           pthread_create(&helpers->thread[helpers->started], NULL, help, helpers) == 0)
+           dcli_thread_start(&helpers->thread[helpers->started], help, helpers) == 0)
         helpers->started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 dcli_helpers *dcli_helpers_open(int count)

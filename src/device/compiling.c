@@ -2,11 +2,11 @@
 #include "device/program.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/signals.h"
 
 struct dcli_compiling {
     dcli_device *device; /* of it, the thread uses only what never changes */
@@ -61,19 +61,13 @@ static void free_compiling(dcli_compiling *compiling)
 
 dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, const char *kernel, int count)
 {
-    sigset_t all, before;
     dcli_compiling *compiling = dcli_calloc(1, sizeof *compiling);
     if (compiling == NULL)
         return NULL;
     *compiling = (dcli_compiling){
         .device = device, .source = dcli_strdup(source), .kernel = dcli_strdup(kernel), .count = count};
-    bool started = false;
-    if (compiling->source != NULL && compiling->kernel != NULL) {
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
-        started = pthread_create(&compiling->thread, NULL, compile, compiling) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
+    bool started = compiling->source != NULL && compiling->kernel != NULL &&
+                   dcli_thread_start(&compiling->thread, compile, compiling) == 0;
     if (!started) {
         free_compiling(compiling);
         return NULL;

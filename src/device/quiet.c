@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/signals.h"
 
 enum { LINE_BYTES = 256, PATIENCE_MS = 500 };
 
@@ -97,16 +97,6 @@ static void *pass_lines(void *user)
     return NULL;
 }
 
-static bool start_thread(struct dcli_quiet *quiet)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
-    bool started = pthread_create(&quiet->thread, NULL, pass_lines, quiet) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 static void give_up(struct dcli_quiet *quiet, const int ends[2])
 {
     int all[] = {quiet->saved, quiet->restored, ends[0], ends[1]};
@@ -134,7 +124,7 @@ struct dcli_quiet *dcli_quiet_begin(void)
         return NULL;
     }
     quiet->pipe = ends[0];
-    if (!start_thread(quiet)) {
+    if (dcli_thread_start(&quiet->thread, pass_lines, quiet) != 0) {
         give_up(quiet, ends);
         return NULL;
     }

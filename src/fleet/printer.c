@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/signals.h"
 
 enum { MOST_WAITING = 1 << 20 };
 enum { CLOSE_MS = 1000, CLOSE_IN_ALL_MS = 5000 }; /* time limits at closing: for the next line, and for all lines */
@@ -154,15 +154,10 @@ static void *print(void *argument)
     return NULL;
 }
 
-/* Start the thread; the lock is held. It blocks all signals, which are for the program's own threads. Without a thread,
- * lines wait and are dropped when there are too many. */
+/* Start the thread; the lock is held. Without a thread, lines wait and are dropped when there are too many. */
 static void start(dcli_printer *printer)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    printer->has_thread = pthread_create(&printer->thread, NULL, print, printer) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    printer->has_thread = dcli_thread_start(&printer->thread, print, printer) == 0;
 }
 
 /* ---- for others --------------------------------------------------------------------------------------------------- */

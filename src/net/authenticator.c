@@ -2,7 +2,6 @@
 #include "net/authenticator.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -10,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/signals.h"
 #include "net/authenticator_inside.h"
 #include "net/endpoint.h"
 #include "net/wire_socket.h"
@@ -29,14 +29,9 @@ static dcl_status bind_handler(dcli_authenticator *authenticator, dcli_net *net)
     return status;
 }
 
-/** Start the authenticator's thread with all signals blocked: signals are for the program's own threads. */
 static dcl_status start_thread(dcli_authenticator *authenticator)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&authenticator->thread, NULL, dcli_authenticator_serve, authenticator);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = dcli_thread_start(&authenticator->thread, dcli_authenticator_serve, authenticator);
     if (code != 0)
         return DCLI_FAIL(DCL_ERR_NETWORK,
                          "pthread_create: %s; expected one more thread for checking who connects; raise "

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/config.h"
+#include "base/signals.h"
 #include "device/device.h"
 #include "runtime/cluster.h"
 
@@ -157,18 +158,6 @@ static dcl_status check_fault(const char *fault)
                      fault, MOST);
 }
 
-/* Block signals for threads started now, because they are for the program's own threads; but not those of a thread's own
- * faults, such as SIGSEGV. */
-static void block_signals(sigset_t *before_out)
-{
-    sigset_t all;
-    sigfillset(&all);
-    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    for (size_t s = 0; s < sizeof own_faults / sizeof own_faults[0]; s++)
-        sigdelset(&all, own_faults[s]);
-    pthread_sigmask(SIG_SETMASK, &all, before_out);
-}
-
 /* Read the settings of the environment; errors begin with the name of the call. */
 static dcl_status read_config(dcl_config *config, const char *function)
 {
@@ -205,7 +194,7 @@ dcl_cluster *dcl_open(const dcl_config *config)
         check_fault(dcli_config_fault()) != DCL_OK)
         return NULL;
     sigset_t before;
-    block_signals(&before);
+    dcli_signals_block(&before);
     dcl_cluster *cluster = complete.workers != NULL ? dcli_open_processes(&complete) : open_threads(&complete);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (cluster == NULL)
