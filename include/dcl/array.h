@@ -80,6 +80,19 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *          Started when it returns. */
 DCL_API dcl_status dcl_keep(dcl_array *array, bool keep);
 
+/** When an idle node may run batches of a loop body for another one (docs/stealing.md). */
+typedef enum dcl_steal_policy {
+    DCL_STEAL_DEFAULT, /**< as the session's setting, DCL_STEAL */
+    DCL_STEAL_NEVER,
+    DCL_STEAL_PAYS,  /**< if that is expected to save time */
+    DCL_STEAL_ALWAYS /**< whenever there are any batches: for tests */
+} dcl_steal_policy;
+
+/** Set the policy of later calls of which `array`, or a view of it, is the first output; DCL_STEALING() of a call overrides
+ *  it. A session whose setting DCL_STEAL is "never" lends nothing in any case.
+ *  @return DCL_OK; DCL_ERR_INVALID (NULL, another policy). Cost: none; no message. */
+DCL_API dcl_status dcl_steal(dcl_array *array, dcl_steal_policy policy);
+
 /** Wait until every operation that writes or reads this array is complete.
  *  @param seconds  longest wait; negative: only `wait_ms` limits the wait.
  *  @return DCL_OK, DCL_ERR_TIMEOUT, the error of a failed array, or DCL_ERR_RANGE as for dcl_read(). */

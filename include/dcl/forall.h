@@ -27,7 +27,8 @@ typedef enum dcl_access {
     DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` returns for a box of indices */
     DCL_ACCESS_MOVE,        /**< as IN; the field `of` names the output that is computed from it */
     DCL_ACCESS_GROUP,       /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
-    DCL_ACCESS_ITEMS        /**< tile kernels: `width` gives the number of work-items per tile */
+    DCL_ACCESS_ITEMS,       /**< tile kernels: `width` gives the number of work-items per tile */
+    DCL_ACCESS_STEALING     /**< value.i: the dcl_steal_policy of this call; see DCL_STEALING */
 } dcl_access;
 
 /** Callback for DCL_IN_FUNCTION: returns the boxes of an input that the body reads at a box of indices.
@@ -45,7 +46,7 @@ typedef int dcl_reads_fn(void *user, const dcl_box *output, int most, dcl_box in
 typedef struct dcl_arg {
     dcl_access access;
     const char *name; /**< its name in the body, an identifier; PRELUDE: the text */
-    dcl_array *array; /**< all kinds but VALUE, PRELUDE, GROUP and ITEMS */
+    dcl_array *array; /**< all kinds but VALUE, PRELUDE, GROUP, ITEMS and STEALING */
     dcl_type type;    /**< VALUE: type of the scalar */
     union {
         int64_t i;  /**< signed types */
@@ -159,6 +160,12 @@ static inline dcl_arg dcl_arg_floating(const char *name, dcl_type type, double v
 }
 
 static inline dcl_arg dcl_arg_prelude(const char *text) { return dcl_arg_array(DCL_ACCESS_PRELUDE, text, NULL); }
+static inline dcl_arg dcl_arg_stealing(dcl_steal_policy policy)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_STEALING, "DCL_STEALING", NULL);
+    arg.value.i = (int64_t)policy;
+    return arg;
+}
 
 /** @param args  [count], borrowed until the call was run. */
 static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
@@ -220,6 +227,9 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that
  *  begin with two underscores and are not OpenCL C's, and macros with the name of an OpenCL C keyword. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
+/** When nodes may run batches of this call for others: a dcl_steal_policy, over that of dcl_steal(). A session whose
+ *  setting DCL_STEAL is "never" lends nothing in any case. */
+#define DCL_STEALING(policy) dcl_arg_stealing(policy)
 
 /** A scalar under the given name: any arithmetic type but long double. */
 #define DCL_VALUE_AS(name, x) DCLI_VALUE((name), (x))

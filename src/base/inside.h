@@ -16,7 +16,7 @@
     X(map_with_grains) X(map_every) X(map_with_rest) X(map_halo) X(map_on) X(map_retain) X(map_release) \
     X(map_node_count) X(map_node) X(map_print) X(map_equal) X(map_locate) X(map_storage) X(map_describe_sized) \
     X(map_boxes) X(map_grains) X(map_tiles) \
-    X(agile) X(array_release) X(grid_of) X(map_of) X(cluster_of) X(fill) X(write) X(read) X(swap) X(keep) \
+    X(agile) X(array_release) X(grid_of) X(map_of) X(cluster_of) X(fill) X(write) X(read) X(swap) X(keep) X(steal) \
     X(wait_for) X(load_npy) X(save_npy) X(save_npy_order) X(save_image) \
     X(transpose) X(permute) X(slice) X(sub) X(shift) X(broadcast) X(reshape) X(flatten) X(reshape_copy) X(take) \
     X(remap) X(remap_with) X(copy) \

@@ -324,6 +324,8 @@ static int evaluate(cli_request *request)
         return status;
     if (request->trace != NULL)
         config.trace = request->trace;
+    if (request->steal != NULL)
+        config.steal = request->steal;
     cli_progress_begin(request->progress);
     cli_progress_say(config.workers != NULL ? "opening workers" : "opening devices");
     evaluation.cluster = dcl_open(&config);

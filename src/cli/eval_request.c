@@ -145,13 +145,21 @@ static int take_explain(void *target, char *text)
 
 #define FIELD(name) .field = offsetof(cli_request, name)
 static const cli_option options[] = {
-    {"map", "[NAME=]MAP", .take = take_map},     {"set", "NAME=VALUE", .take = take_value},
-    {"explain", "=json", .take = take_explain},  {"stats", NULL, CLI_FLAG, FIELD(stats)},
-    {"json", NULL, CLI_FLAG, FIELD(json)},       {"repeat", "N", CLI_INT, FIELD(repeat), 1, 1000000},
-    {"order", "C|F", .take = take_order},        {"bits", "8|16", .take = take_bits},
-    {"grey", "BLACK:WHITE", .take = take_grey},  {"workers", "W", CLI_TEXT, FIELD(workers)},
-    {"keys", "DIR", CLI_TEXT, FIELD(keys)},      {"trace", "FILE", CLI_TEXT, FIELD(trace)},
-    {"progress", "WHEN", .take = take_progress}, {NULL},
+    {"map", "[NAME=]MAP", .take = take_map},
+    {"set", "NAME=VALUE", .take = take_value},
+    {"explain", "=json", .take = take_explain},
+    {"stats", NULL, CLI_FLAG, FIELD(stats)},
+    {"json", NULL, CLI_FLAG, FIELD(json)},
+    {"repeat", "N", CLI_INT, FIELD(repeat), 1, 1000000},
+    {"order", "C|F", .take = take_order},
+    {"bits", "8|16", .take = take_bits},
+    {"grey", "BLACK:WHITE", .take = take_grey},
+    {"workers", "W", CLI_TEXT, FIELD(workers)},
+    {"keys", "DIR", CLI_TEXT, FIELD(keys)},
+    {"trace", "FILE", CLI_TEXT, FIELD(trace)},
+    {"steal", "POLICY", CLI_TEXT, FIELD(steal)},
+    {"progress", "WHEN", .take = take_progress},
+    {NULL},
 };
 
 static int give_maps(cli_request *request)

@@ -11,7 +11,7 @@ typedef enum cli_file_order { CLI_ORDER_AS_INPUTS, CLI_ORDER_C, CLI_ORDER_FORTRA
 
 typedef struct cli_request {
     const char *body;
-    const char *workers, *keys, *trace; /* NULL: those of the environment */
+    const char *workers, *keys, *trace, *steal; /* NULL: those of the environment */
     int operand_count;
     cli_operand operand[CLI_MAX_ARGUMENTS];
     int value_count;

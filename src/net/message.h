@@ -148,6 +148,7 @@ typedef struct dcli_msg_operation {
     uint64_t device, inode; /* LOAD, SAVE: identity of the file (dcli_file_id) */
     bool unset;             /* CREATE: the next operation overwrites the whole array; until then its contents are
                                undefined */
+    int steal;              /* FORALL: a dcl_steal_policy */
 } dcli_msg_operation;
 
 /** Proof that a forwarded message is from the host: for each node that it has yet to reach, the node's number and the

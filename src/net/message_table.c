@@ -115,7 +115,9 @@ static const dcli_record operation_record = RECORD("operation", operation, 2, "o
     BITS(operation, device, "load, save: file system of the file (st_dev), as the program's host numbers it"),
     BITS(operation, inode, "load, save: inode of the file; 0 (load): any file of that name"),
     BOOL(operation, unset,
-         "create: the next operation overwrites the whole array; until then its contents are undefined"));
+         "create: the next operation overwrites the whole array; until then its contents are undefined"),
+    INT(operation, steal, DCL_STEAL_DEFAULT, DCL_STEAL_ALWAYS,
+        "forall: when its batches are lent. 0: as the session's setting; 1: never; 2: if it pays; 3: always"));
 
 static const dcli_record parameter_record = RECORD("parameter", parameter, 2, "a named argument of a body",
     STRING(parameter, name, DCLI_MOST_NAME, "its name in the body"),

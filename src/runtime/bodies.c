@@ -71,6 +71,8 @@ static uint64_t hash_call(const char *text, bool tiles, int count, const dcl_arg
     uint64_t hash = dcli_hash_word(dcli_hash_bytes(DCLI_HASH_START, text, strlen(text)), tiles);
     hash = dcli_hash_bytes(hash, &items, sizeof items);
     for (int k = 0; k < count; k++) {
+        if (args[k].access == DCL_ACCESS_STEALING)
+            continue;
         const char *name = args[k].name != NULL ? args[k].name : ""; /* DCL_GROUP and DCL_ITEMS need no name */
         hash = dcli_hash_bytes(hash, name, strlen(name));
         hash = dcli_hash_word(hash, (uint64_t)(turned_of(&args[k]) + 1) << 24 | (uint64_t)access_of(&args[k]) << 16 |

@@ -43,6 +43,7 @@ struct dcl_array {
     dcli_layout layout;
     dcli_storage_state *state;
     bool keeps;                       /* replicas are retained when it is read */
+    dcl_steal_policy steal;           /* of calls whose first output it is */
     char name[DCLI_MOST_NAME + 1];    /* its name in the last body that used it; "": none yet */
     int view_count;                   /* number of its views */
     bool released;                    /* released by the program, but still used by its views */
@@ -442,7 +443,8 @@ void dcli_cluster_turn(dcl_cluster *cluster);
 /** Whether an argument is a parameter of the body, not a prelude or sizes. */
 static inline bool dcli_arg_is_param(const dcl_arg *arg)
 {
-    return arg->access != DCL_ACCESS_PRELUDE && arg->access != DCL_ACCESS_GROUP && arg->access != DCL_ACCESS_ITEMS;
+    return arg->access != DCL_ACCESS_PRELUDE && arg->access != DCL_ACCESS_GROUP && arg->access != DCL_ACCESS_ITEMS &&
+           arg->access != DCL_ACCESS_STEALING;
 }
 
 /** Set the limits of the cache of bodies. @param copies  of each body in this process: the cluster's, the host's, those

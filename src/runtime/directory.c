@@ -34,6 +34,20 @@ dcl_status dcl_keep(dcl_array *array, bool keep)
     return DCL_OK;
 }
 
+dcl_status dcl_steal(dcl_array *array, dcl_steal_policy policy)
+{
+    dcli_error_enter(__func__);
+    if (array == NULL)
+        return DCLI_FAIL_NULL("array is NULL; expected one made by dcl_agile(); see the error of that call");
+    if ((int)policy < DCL_STEAL_DEFAULT || policy > DCL_STEAL_ALWAYS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the policy is %d; expected DCL_STEAL_DEFAULT, NEVER, PAYS or ALWAYS",
+                         (int)policy);
+    pthread_mutex_lock(&array->cluster->lock);
+    dcli_array_base(array)->steal = policy;
+    pthread_mutex_unlock(&array->cluster->lock);
+    return DCL_OK;
+}
+
 void dcli_cluster_replicas_fail(dcl_cluster *cluster) { cluster->replicas.generation++; }
 
 /* Apply one noted operation. A node whose plan is refused makes no replicas; if there is no memory to plan the operation,

@@ -1,6 +1,8 @@
 /* runtime/forall.c - loop bodies and tile kernels: check a call, start it, explain it. */
 #include <string.h>
 
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "runtime/declare.h"
 #include "runtime/report.h"
@@ -17,6 +19,7 @@ struct call {
     dcl_array *array[DCLI_MAX_PARAMS];
     dcli_storage_state *states[DCLI_MAX_PARAMS];
     dcli_operation operation;
+    dcl_steal_policy steal;
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -62,6 +65,12 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
     case DCL_ACCESS_GROUP:
     case DCL_ACCESS_ITEMS:
         return check_sizes(tiles, arg);
+    case DCL_ACCESS_STEALING:
+        if (arg->value.i < DCL_STEAL_DEFAULT || arg->value.i > DCL_STEAL_ALWAYS)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "DCL_STEALING has policy %" PRId64 "; expected DCL_STEAL_DEFAULT, NEVER, PAYS or ALWAYS",
+                             arg->value.i);
+        return DCL_OK;
     case DCL_ACCESS_PRELUDE:
         return arg->name != NULL ? DCL_OK
                                  : DCLI_FAIL(DCL_ERR_INVALID, "the text of a DCL_PRELUDE is NULL; expected OpenCL C");
@@ -85,7 +94,7 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
     case DCL_ACCESS_MOVE:
         return check_array_arg(cluster, arg);
     }
-    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_ITEMS",
+    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_STEALING",
                      arg->name, (int)arg->access);
 }
 
@@ -118,11 +127,14 @@ static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles,
                          DCLI_MAX_PARAMS);
     bool output = false;
     int sizes[2] = {0}; /* how often DCL_GROUP and DCL_ITEMS are given */
+    int stealing = 0;
     for (int k = 0; k < count; k++) {
         dcl_status status = check_arg(cluster, tiles, k, &args[k]);
         if (status != DCL_OK)
             return status;
         output |= is_output(&args[k]);
+        if (args[k].access == DCL_ACCESS_STEALING && stealing++ > 0)
+            return DCLI_FAIL(DCL_ERR_INVALID, "DCL_STEALING is given twice; expected it once");
         if ((args[k].access == DCL_ACCESS_GROUP || args[k].access == DCL_ACCESS_ITEMS) &&
             sizes[args[k].access == DCL_ACCESS_ITEMS]++ > 0)
             return DCLI_FAIL(DCL_ERR_INVALID, "%s is given twice; expected it once",
@@ -190,6 +202,10 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
             status = fill_operand(call, call->count++, &args[k]);
     if (status != DCL_OK)
         return status;
+    call->steal = dcli_array_base(call->array[operation->body->first_output])->steal;
+    for (int k = 0; k < count; k++)
+        if (args[k].access == DCL_ACCESS_STEALING)
+            call->steal = (dcl_steal_policy)args[k].value.i;
     operation->operand_count = call->count;
     operation->box = box != NULL ? *box : dcl_box_of(dcli_array_grid(call->array[operation->body->first_output]));
     return DCL_OK;
@@ -271,7 +287,8 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
                                      .operand_count = call->count,
                                      .operand = operands,
                                      .view = views,
-                                     .reach = reaches};
+                                     .reach = reaches,
+                                     .steal = (int)call->steal};
     for (int k = 0; k < call->count; k++) {
         const dcli_operand *operand = &call->operation.operand[k];
         operands[k] = (dcli_msg_operand){.storage = operand->storage,

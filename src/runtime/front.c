@@ -83,7 +83,8 @@ const dcl_arg *dcli_call_args(dcli_call *call, int count, const dcl_arg args[], 
     for (int k = 0; k < count; k++) {
         copy[k] = args[k];
         if (args[k].access != DCL_ACCESS_VALUE && args[k].access != DCL_ACCESS_PRELUDE &&
-            args[k].access != DCL_ACCESS_GROUP && args[k].access != DCL_ACCESS_ITEMS)
+            args[k].access != DCL_ACCESS_GROUP && args[k].access != DCL_ACCESS_ITEMS &&
+            args[k].access != DCL_ACCESS_STEALING)
             copy[k].array = dcli_call_array(call, args[k].name != NULL ? args[k].name : "an argument", args[k].array);
     }
     return copy;

@@ -75,6 +75,7 @@ STATUS(read, OPERATES, ARRAY(array), (dcl_array *array, const dcl_box *box, void
        (array, box, target, strides))
 STATUS(swap, OPERATES, ARRAY(a) ARRAY(b), (dcl_array *a, dcl_array *b), (a, b))
 STATUS(keep, OPERATES, ARRAY(array), (dcl_array *array, bool keep), (array, keep))
+STATUS(steal, OPERATES, ARRAY(array), (dcl_array *array, dcl_steal_policy policy), (array, policy))
 STATUS(wait_for, OPERATES, ARRAY(array), (dcl_array *array, double seconds), (array, seconds))
 STATUS(load_npy, OPERATES, ARRAY(array), (dcl_array *array, const char *path), (array, path))
 STATUS(save_npy, OPERATES, ARRAY(array), (dcl_array *array, const char *path), (array, path))

@@ -295,6 +295,7 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
         return DCL_ERR_NOMEM;
     entry->operation.number = descriptor->number;
     entry->operation.kind = (dcli_op_kind)descriptor->kind;
+    entry->steal = (dcl_steal_policy)descriptor->steal;
     dcli_cached_plan *plan;
     dcl_status status = fill_entry(catalog, descriptor, entry, &plan);
     if (status == DCL_OK && entry->operation.kind != DCLI_OP_FORALL) {

@@ -29,7 +29,8 @@ typedef struct dcli_entry {
     dcli_transform *views;       /* [view_count] views that operands point to */
     dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
-    int64_t *numbers; /* the numbers of all declarations, to which operands point; NULL: none */
+    dcl_steal_policy steal; /* when its batches are lent */
+    int64_t *numbers;       /* the numbers of all declarations, to which operands point; NULL: none */
     dcli_entry_plans plans;
     dcli_lent *lent; /* host: memory of a READ or WRITE; else NULL */
     char *problem;   /* error text of a failure on this node; NULL: none */

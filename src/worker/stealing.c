@@ -122,6 +122,16 @@ static int64_t sent_bytes(const dcli_loan *loan)
 
 static double or_else(double measured, double usual) { return measured > 0 ? measured : usual; }
 
+/* The policy of an operation: its own, or that of the session. */
+static dcli_lend_policy policy_of(const dcli_stealing *stealing, const dcli_entry *entry)
+{
+    static const dcli_lend_policy own[] = {
+        [DCL_STEAL_NEVER] = DCLI_LEND_NEVER, [DCL_STEAL_PAYS] = DCLI_LEND_PAYS, [DCL_STEAL_ALWAYS] = DCLI_LEND_ALWAYS};
+    if (entry->steal != DCL_STEAL_DEFAULT)
+        return own[entry->steal];
+    return stealing->steal.policy == DCLI_LENDS_ALWAYS ? DCLI_LEND_ALWAYS : DCLI_LEND_PAYS;
+}
+
 /* How many of the waiting batches to lend, by the last one. If nothing runs here, one is left for this node. */
 static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last)
 {
@@ -134,8 +144,7 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
     if (dcli_plans_loan(&worker->catalog.plans, dcli_entry_plan(entry, worker->terms.self), &entry->operation, batch,
                         worker->terms.self, thief, &loan) != DCL_OK)
         return 0;
-    const dcli_lend_case c = {.policy =
-                                  own->stealing->steal.policy == DCLI_LENDS_ALWAYS ? DCLI_LEND_ALWAYS : DCLI_LEND_PAYS,
+    const dcli_lend_case c = {.policy = policy_of(own->stealing, entry),
                               .offered = last->waiting,
                               .waiting = last->waiting,
                               .queued_ns = dcli_exec_queued_ns(worker),

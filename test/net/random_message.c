@@ -107,6 +107,7 @@ static void fill_grid(test_random *random, dcli_msg_operation *operation)
     operation->small_bytes = natural(random);
     operation->map_nodes = test_random_below(random, DCLI_MOST_PEERS + 1);
     operation->unset = flag(random);
+    operation->steal = test_random_below(random, 4);
 }
 
 static void fill_views(test_random *random, dcli_msg_operation *operation)
@@ -625,7 +626,8 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
         !NUMBERS(box.stride, box_rank) || !EQUAL(element) || !STRINGS(path) || !EQUAL(data_start) ||
         !EQUAL(fortran_order) || !EQUAL(swapped) || !EQUAL(type) || !EQUAL(rank) || !NUMBERS(origin, rank) ||
         !NUMBERS(extent, rank) || !STRINGS(map) || !EQUAL(tile_bytes) || !EQUAL(block_bytes) || !EQUAL(small_bytes) ||
-        !EQUAL(map_nodes) || !EQUAL(view_count) || !EQUAL(reach_count) || !EQUAL(node) || !EQUAL(unset))
+        !EQUAL(map_nodes) || !EQUAL(view_count) || !EQUAL(reach_count) || !EQUAL(node) || !EQUAL(unset) ||
+        !EQUAL(steal))
         return false;
     for (int v = 0; v < a->view_count; v++)
         if (!same_view(&a->view[v], &b->view[v]))

@@ -137,3 +137,44 @@ Test(steal, accesses_outside_are_reported)
     release(&of);
     TEST_OK(dcl_close(cluster));
 }
+
+/* Run an uneven body several times on one cluster. @return batches that were lent. */
+static int64_t lent_with(dcl_cluster *cluster, dcl_array *A, dcl_array *B, dcl_arg policy)
+{
+    int64_t before = test_counters(cluster, DCL_ALL_NODES).loans_won;
+    for (int r = 0; r < 4; r++) {
+        TEST_OK(dcl_forall(cluster, "B(i,j) = A(i,j) + 3 * A(j,i);", DCL_OUT(B), DCL_IN(A), policy));
+        TEST_OK(dcl_wait(cluster));
+    }
+    return test_counters(cluster, DCL_ALL_NODES).loans_won - before;
+}
+
+Test(steal, policies_of_calls_and_arrays)
+{
+    enum { NODES = 3, TRIES = 20 };
+    dcl_config config = test_config(NODES);
+    config.steal = "always";
+    config.tile_bytes = 16384;
+    dcl_cluster *cluster = test_open(&config);
+    program of;
+    make(&of, cluster, "rows:block");
+    dcl_array *A = of.A, *B = of.B;
+    int64_t won = 0;
+    cr_expect_eq(lent_with(cluster, A, B, DCL_STEALING(DCL_STEAL_NEVER)), 0);
+    TEST_OK(dcl_steal(B, DCL_STEAL_NEVER));
+    cr_expect_eq(lent_with(cluster, A, B, DCL_STEALING(DCL_STEAL_NEVER)), 0);
+    TEST_OK(dcl_steal(B, DCL_STEAL_ALWAYS));
+    for (int n = 0; n < TRIES && won == 0; n++)
+        won += lent_with(cluster, A, B, DCL_STEALING(DCL_STEAL_ALWAYS));
+    cr_expect(won > 0, "nothing was lent");
+    TEST_REFUSED(dcl_steal(NULL, DCL_STEAL_NEVER), DCL_ERR_INVALID, "array is NULL");
+    TEST_REFUSED(dcl_steal(B, (dcl_steal_policy)9), DCL_ERR_INVALID, "the policy is 9");
+    TEST_REFUSED(dcl_forall(cluster, "B(i,j) = A(i,j);", DCL_OUT(B), DCL_IN(A), DCL_STEALING((dcl_steal_policy)7)),
+                 DCL_ERR_INVALID, "DCL_STEALING has policy 7");
+    TEST_REFUSED(dcl_forall(cluster, "B(i,j) = A(i,j);", DCL_OUT(B), DCL_IN(A), DCL_STEALING(DCL_STEAL_NEVER),
+                            DCL_STEALING(DCL_STEAL_NEVER)),
+                 DCL_ERR_INVALID, "DCL_STEALING is given twice");
+    dcl_clear_error(cluster);
+    release(&of);
+    TEST_OK(dcl_close(cluster));
+}
