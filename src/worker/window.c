@@ -6,9 +6,13 @@
 #include "worker/plans.h"
 
 enum {
+    WHOLE_NS = 2000000, /* an operation that takes at most as long is one launch */
+    LAUNCH_NS =
+        500000, /* a launch of a part of one takes at least as long: another one, with the waking up for it, costs
+                            some 10 to 30 us */
     WINDOW_NS = 500000,  /* time that the batches in the device's queue take */
     WINDOW_LAUNCHES = 2, /* launches that are in it, even if they take longer: one that runs, one that follows it */
-    SHARES = 8           /* a launch takes at most this part of the batches that can start */
+    SHARES = 8           /* a launch takes at most this part of the batches that can start, if it is long enough then */
 };
 
 double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kernel, int64_t elements)
@@ -54,10 +58,11 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
     double batch_ns = dcli_exec_batch_ns(worker, entry, batch);
     int64_t share = dcli_max(1, possible / SHARES);
     *possible_out = possible;
-    if (batch_ns > 0 && batch_ns * (double)possible <= WINDOW_NS)
+    double most_ns = possible == plan->batch_count ? WHOLE_NS : LAUNCH_NS;
+    if (batch_ns > 0 && batch_ns * (double)possible <= most_ns)
         share = possible;
     else if (batch_ns > 0)
-        share = dcli_max(share, (int64_t)(WINDOW_NS / WINDOW_LAUNCHES / batch_ns));
+        share = dcli_max(share, (int64_t)(LAUNCH_NS / batch_ns));
     return share;
 }
 

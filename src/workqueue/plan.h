@@ -14,10 +14,10 @@
 /** The usual dcli_plan_terms.early_bytes, 64 KB: copying so much takes less time than a message between two nodes. */
 #define DCLI_EARLY_BYTES (INT64_C(64) << 10)
 
-/** The usual dcli_plan_terms.fine_elements of a session that lends. Fewer elements of a body without loops are computed in
- *  less time than a loan takes; and a CPU stores what a launch writes without caching it only from 4 MB on (STREAM_LAUNCH_BYTES
- *  in kernel/source_cpu.c). */
-#define DCLI_FINE_ELEMENTS (INT64_C(1) << 20)
+/** The usual dcli_plan_terms.fine_elements of a session that lends. A body without loops computes so many in 1 to 4 ms; more
+ *  launches would cost such operations, which wait for memory, 5 to 10 %. Besides, a CPU stores what a launch writes without
+ *  caching it only from 4 MB on (STREAM_LAUNCH_BYTES in kernel/source_cpu.c). */
+#define DCLI_FINE_ELEMENTS (INT64_C(1) << 22)
 
 /** About how many batches an operation gets on a node if it is cut so that some can be lent. */
 enum { DCLI_FINE_BATCHES = 64 };
