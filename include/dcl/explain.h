@@ -78,6 +78,9 @@ typedef struct dcl_report {
     const dcl_report_array *array;         /**< in the order of the arguments */
     const dcl_report_footprint *footprint; /**< in the order of the text: see dcl_report_footprint */
     const char *const *advice;             /**< sentences: maps, blocks or tiles that are a poor choice */
+    const char *all_to_all; /**< NULL, or why each node plans its exchange with all others: a sentence that names an
+                                 access whose reach is unknown, such as DCL_IN_ALL. On very many nodes, planning such
+                                 a call takes long. NULL also on fewer than three nodes */
 } dcl_report;
 
 /** Report what a call would do, without running it. The planned counters are those of dcl_call_explain(). The

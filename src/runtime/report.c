@@ -1,10 +1,13 @@
 /* runtime/report.c - report what a call would do, from the plans of all nodes. */
 #include "runtime/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "resmap/elements.h"
+#include "workqueue/partners.h"
 
 /* ---- a report's memory -------------------------------------------------------------------------------------------- */
 
@@ -166,6 +169,65 @@ static dcl_status add_footprints(dcli_report *report, const dcli_operation *oper
     return DCL_OK;
 }
 
+/* ---- who exchanges -------------------------------------------------------------------------------------------------- */
+
+/* Whether the elements that an access reads for some indices cannot be computed, or lie anywhere. */
+static bool has_unknown_reach(const dcli_operation *operation, int a, const dcli_subscripts *own,
+                              const dcli_subscripts base[])
+{
+    const dcli_body_access *access = &operation->body->access[a];
+    bool mixed = own->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(own);
+    return !dcli_access_is_home(operation, base, a) &&
+           (own->reach == DCLI_REACH_ALL || own->reach == DCLI_REACH_FUNCTION || mixed ||
+            dcli_layout_is_shuffled(operation->operand[access->param].layout));
+}
+
+/* Subscripts of all accesses: as in the body, and for the arrays' grids. */
+struct all_subscripts {
+    dcli_subscripts own[DCLI_MAX_ACCESSES], base[DCLI_MAX_ACCESSES];
+};
+
+/* If a node plans its exchange with all others, and an access has an unknown reach, say so. */
+static dcl_status find_reach(dcli_report *report, const dcli_planned *planned, struct all_subscripts *all)
+{
+    const dcli_operation *operation = planned->operation;
+    const dcli_body *body = operation->body;
+    const dcli_layout *space = operation->operand[body->first_output].layout;
+    int self = report->seen.node >= 0 ? report->seen.node : dcli_layout_node(space, 0);
+    dcli_node_list partners = {0};
+    dcl_status status = DCL_OK;
+    for (int a = 0; a < body->access_count && status == DCL_OK; a++)
+        status = dcli_operation_subscripts(operation, a, &all->own[a], &all->base[a]);
+    if (status == DCL_OK)
+        status = dcli_find_partners(operation, all->own, all->base, self, planned->cluster->host, &partners);
+    bool every = partners.count + (dcli_layout_place(space, self) >= 0) >= space->node_count;
+    dcli_node_list_free(&partners);
+    for (int a = 0; a < body->access_count && status == DCL_OK && every && report->seen.all_to_all == NULL; a++) {
+        char sentence[256];
+        if (!has_unknown_reach(operation, a, &all->own[a], all->base))
+            continue;
+        snprintf(sentence, sizeof sentence,
+                 "which elements of %.63s are read (line %d, column %d) is not known from the indices, so each of %d "
+                 "nodes plans its exchange with all others",
+                 body->params[body->access[a].param].name, body->access[a].line, body->access[a].column,
+                 space->node_count);
+        if ((report->seen.all_to_all = dcli_report_keep(report, sentence)) == NULL)
+            status = DCL_ERR_NOMEM;
+    }
+    return status;
+}
+
+static dcl_status add_reach(dcli_report *report, const dcli_planned *planned)
+{
+    const dcli_body *body = planned->operation->body;
+    if (body == NULL || planned->operation->operand[body->first_output].layout->node_count < 3)
+        return DCL_OK;
+    struct all_subscripts *all = dcli_malloc(sizeof *all);
+    dcl_status status = all != NULL ? find_reach(report, planned, all) : DCL_ERR_NOMEM;
+    dcli_free(all);
+    return status;
+}
+
 /* ---- the report --------------------------------------------------------------------------------------------------- */
 
 /* Largest / mean of a field of the rows, over the nodes of the first output's map. */
@@ -223,6 +285,8 @@ dcl_status dcli_report_on(void *user, const dcli_planned *planned)
     dcl_status status = add_arrays(report, planned);
     if (status == DCL_OK)
         status = add_footprints(report, planned->operation);
+    if (status == DCL_OK)
+        status = add_reach(report, planned);
     int first = asked->node >= 0 ? asked->node : 0, end = asked->node >= 0 ? first + 1 : planned->cluster->node_count;
     for (int n = first; n < end && status == DCL_OK; n++)
         status = add_node(report, planned, n);

@@ -132,6 +132,11 @@ static void put_json(dcli_text *text, const dcl_report *report)
              report->array_count);
     put_list(text, "footprints", footprint_columns, COUNT(footprint_columns), report->footprint,
              sizeof *report->footprint, report->footprint_count);
+    dcli_text_put(text, ", \"all_to_all\": ");
+    if (report->all_to_all != NULL)
+        put_string(text, report->all_to_all);
+    else
+        dcli_text_put(text, "null");
     dcli_text_put(text, ", \"advice\": [");
     for (int n = 0; n < report->advice_count; n++) {
         dcli_text_put(text, "%s", n > 0 ? ", " : "");
@@ -275,6 +280,8 @@ static void put_text(dcli_text *text, const dcl_report *report)
     put_table(text, &(struct table){TABLE(array_columns, report->array, report->array_count)});
     if (report->footprint_count > 0)
         put_footprints(text, report);
+    if (report->all_to_all != NULL)
+        dcli_text_put(text, "\nAll to all: %s\n", report->all_to_all);
     if (report->advice_count > 0)
         dcli_text_put(text, "\nAdvice:\n");
     for (int n = 0; n < report->advice_count; n++)

@@ -45,6 +45,44 @@ static dcl_report *report_on(const struct planned *planned, const char *body, dc
     return report;
 }
 
+struct reach_case {
+    char what[40], body[64], map[16];
+    int nodes;
+    dcl_access access; /* of B */
+    char words[48];    /* of the sentence; "": there is none */
+};
+
+ParameterizedTestParameters(report_planned, all_to_all)
+{
+    static struct reach_case cases[] = {
+        {"declared", "C(i,j) = A(i,j) + B(3,2);", "block", 5, DCL_ACCESS_IN_ALL,
+         "elements of B are read (line 1, column 19)"},
+        {"two indices in a subscript", "C(i,j) = A(i,j) + B(i+j,3);", "block,*", 4, DCL_ACCESS_IN, "each of 4 nodes"},
+        {"single elements by hash", "C(i,j) = A(i,j) + B(j,i);", "rows:hash(1x1)", 4, DCL_ACCESS_IN, "elements of B"},
+        {"two nodes", "C(i,j) = A(i,j) + B(3,2);", "block", 2, DCL_ACCESS_IN_ALL, ""},
+        {"transposed: known", "C(i,j) = A(i,j) + B(j,i);", "block,*", 4, DCL_ACCESS_IN, ""},
+        {"a stencil", "C(i,j) = i > 0 ? B(i-1,j) : A(i,j);", "block", 4, DCL_ACCESS_IN, ""},
+    };
+    return cr_make_param_array(struct reach_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+/* The text says when a read of unknown reach makes all nodes exchange with all. */
+ParameterizedTest(struct reach_case *c, report_planned, all_to_all)
+{
+    struct planned planned = open_planned(c->nodes, dcl_grid_2d(DCL_FLOAT, 40, 40), c->map, c->map, c->map);
+    dcl_report *report = report_on(&planned, c->body, DCL_ACCESS_OUT, DCL_ACCESS_IN, c->access);
+    char text[8192];
+    bool said = report->all_to_all != NULL;
+    cr_expect_eq(said, c->words[0] != '\0', "%s: %s", c->what, said ? report->all_to_all : "nothing");
+    cr_expect(!said || strstr(report->all_to_all, c->words) != NULL, "%s: %s", c->what, report->all_to_all);
+    dcl_report_print(report, DCL_REPORT_TEXT, text, sizeof text);
+    cr_expect_eq(strstr(text, "All to all: which") != NULL, said, "%s: %s", c->what, text);
+    dcl_report_print(report, DCL_REPORT_JSON, text, sizeof text);
+    cr_expect(strstr(text, said ? "\"all_to_all\": \"which" : "\"all_to_all\": null") != NULL, "%s: %s", c->what, text);
+    dcl_report_release(report);
+    close_planned(&planned);
+}
+
 /* "owner>user blocks bytes=read+written messages; ..." */
 static void print_pairs(const dcl_report *report, char *text, size_t capacity)
 {
