@@ -198,6 +198,12 @@ static void add_point(cli_curve *curve, double x, double y)
     curve->y[curve->count++] = y;
 }
 
+/* Elements per ns: weak scaling has more of them on more nodes. */
+static double rate_of(const cli_sim_run *run)
+{
+    return (double)run->figures.elements / fmax(1, (double)run->figures.step_ns);
+}
+
 /* What a chart shows of a run, for up to three curves of its program; 0: there is no such curve. */
 static void values_of(const cli_sim_request *request, const cli_sim_run *run, const cli_sim_run *first, double unit,
                       double value_out[MOST_OF_PROGRAM])
@@ -213,7 +219,7 @@ static void values_of(const cli_sim_request *request, const cli_sim_run *run, co
             value_out[2] = is_uneven ? (double)figures->balanced_ns / unit : 0;
         }
     } else if (strcmp(chart, "speedup") == 0) {
-        value_out[0] = (double)first->figures.step_ns / (double)figures->step_ns * first->nodes;
+        value_out[0] = rate_of(run) / rate_of(first) * first->nodes;
     } else if (strcmp(chart, "share") == 0) {
         value_out[0] = share_of_bound(run);
     } else if (strcmp(chart, "messages") == 0) {
@@ -250,6 +256,11 @@ static void set_labels(const cli_sim_request *request, const cli_sim_run runs[],
     *unit_out = 1;
     if (c == 0)
         *unit_out = unit_of(request, runs, &chart->y_label);
+    if (strcmp(request->chart, "speedup") == 0 && runs[0].nodes > 1) {
+        static char label[64];
+        snprintf(label, sizeof label, "speed-up, if %d nodes have %d", runs[0].nodes, runs[0].nodes);
+        chart->y_label = label;
+    }
 }
 
 /* Add the curves of a series. Its descriptors and watermarks are as many as those of any other program, so the chart of

@@ -113,6 +113,19 @@ class Sim(unittest.TestCase):
             for expected in ("uneven", "uneven, bound", "uneven, work at will", "uneven, stealing"):
                 self.assertEqual(texts.count(expected), 1, texts)
 
+    def test_speedup_is_of_elements_per_time(self):
+        """Weak scaling of what only computes is ideal: its name stands beside that of the ideal."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "chart.svg")
+            for first, label in (("1", "speed-up over one node"), ("4", "speed-up, if 4 nodes have 4")):
+                done = run("--nodes", first + ",64", "--program", "add", "--element", "1us", "--chart", "speedup", "--svg",
+                           str(path))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                texts = {text.text: float(text.get("y"))
+                         for text in xml.etree.ElementTree.parse(path).getroot().iter(SVG + "text")}
+                self.assertIn(label, texts)
+                self.assertLessEqual(abs(texts["add"] - texts["ideal"]), 20)
+
     def test_what_cannot_be_is_refused(self):
         rows = [
             (["--nodes", "3,2"], "--nodes has '2'; expected ascending numbers of nodes from 1 to 16384"),
