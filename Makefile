@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs golden golden-write cases cases-workers kill storm starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs golden golden-write cases cases-workers kill stealing storm starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,14 @@ kill: build ## kill and stop worker processes and programs at random moments, N 
 	@TEST_WORKER_KILLS=$(or $(N),200) TEST_PROGRAM_KILLS=$(or $(N),200) TEST_WORKER_STOPS=$(or $(N),50) \
 	    TEST_PROGRAM_STOPS=$(or $(N),20) TEST_SILENCE_MS=4000 $(if $(SEED),TEST_SEED=$(SEED)) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes
+
+stealing: build ## compare pairs of programs and N (20) evaluations per kind of workers, and kill N workers, all with DCL_STEAL=always
+	@failed=0; export DCL_STEAL=always DCL_TILE_BYTES=4096; \
+	ctest --test-dir build -R '^pairs$$' --output-on-failure || failed=1; \
+	$(MAKE) --no-print-directory cases-workers N=$(or $(N),20) WORKERS="$(or $(WORKERS),local:3 tcp:2)" || failed=1; \
+	TEST_WORKER_KILLS=$(or $(N),20) TEST_PROGRAM_KILLS=$(or $(N),20) TEST_WORKER_STOPS=5 TEST_PROGRAM_STOPS=5 TEST_SILENCE_MS=4000 \
+	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes || failed=1; \
+	exit $$failed
 
 storm: ## kill worker processes during joins, reads, writes and saves, N (500) rounds, from SEED, under the address sanitizer
 	@scripts/install-deps

@@ -5,8 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "fuzz/expected.h"
-#include "worker/peer.h"
+#include "worker/stealing.h"
 
 int fuzz_choose_peer(fuzz_others *others) { return fuzz_below(&others->session.input, others->session.nodes + 1); }
 
@@ -40,6 +41,7 @@ dcl_status fuzz_say_setup(fuzz_others *others, bool twisted, dcli_incoming *inco
                                       .plan_ms = 1000,
                                       .fanout = 1 + (bits & 1),
                                       .trace_bytes = (bits & 8) != 0 ? 4096 : 0,
+                                      .steal = (bits & 4) != 0 ? DCLI_LENDS_ALWAYS : DCLI_LENDS_NEVER,
                                       .tree_nodes = (bits & 2) != 0 ? session->nodes : 0,
                                       .fault = (bits & 0x10) != 0 ? "alloc node=0 count=1" : ""}};
     if (twisted)
@@ -47,6 +49,7 @@ dcl_status fuzz_say_setup(fuzz_others *others, bool twisted, dcli_incoming *inco
     message.setup.log = 0;
     others->is_tree = message.setup.tree_nodes > message.setup.fanout;
     others->set_up = true;
+    others->lends = message.setup.steal != DCLI_LENDS_NEVER;
     return fuzz_deliver(session, session->nodes, &message, 0, -1, incoming);
 }
 
@@ -98,6 +101,58 @@ static size_t chunk_bytes(const fuzz_others *others, int from, const dcli_msg_ch
             plan->chunk[c].number == chunk->chunk)
             return (size_t)plan->chunk[c].bytes;
     return 8;
+}
+
+/* A message of lending, from `from`. @param bytes_out  of its payload */
+static void make_loan(fuzz_others *others, int from, dcli_message *message, size_t *bytes_out)
+{
+    fuzz_input *input = &others->session.input;
+    int bits = fuzz_byte(input);
+    int64_t question = 1 + (bits >> 3 & 3), batch = bits >> 5 & 3;
+    int64_t operation = dcli_max(1, fuzz_near(&others->program, input));
+    *bytes_out = 0;
+    message->kind = (dcli_message_kind)(DCLI_MSG_HUNGRY + fuzz_below(input, DCLI_MSG_RETURNED - DCLI_MSG_HUNGRY + 1));
+    switch (message->kind) {
+    case DCLI_MSG_HUNGRY:
+        question = ++others->questions[from % FUZZ_MOST_NODES] - ((bits & 7) == 0);
+        message->hungry = (dcli_msg_hungry){.question = question,
+                                            .first = 1,
+                                            .upto = operation,
+                                            .bytes = INT64_C(1) << fuzz_below(input, 16),
+                                            .kind = others->serving->worker != NULL &&
+                                                            others->serving->worker->as_node->stealing != NULL
+                                                        ? others->serving->worker->as_node->stealing->kind
+                                                        : 0};
+        break;
+    case DCLI_MSG_NOTHING:
+        message->nothing.question = question;
+        break;
+    case DCLI_MSG_LENT:
+        message->lent = (dcli_msg_lent){question, operation, batch, 1 + (bits & 1)};
+        break;
+    case DCLI_MSG_LOAN:
+        message->loan = (dcli_msg_loan){question, operation, batch, (bits & 1) != 0, bits >> 1 & 3};
+        *bytes_out = (size_t)8 << fuzz_below(input, 5);
+        break;
+    case DCLI_MSG_RECALL:
+        message->recall = (dcli_msg_recall){question, operation, batch};
+        break;
+    case DCLI_MSG_RESULT:
+        message->result = (dcli_msg_result){question, operation, batch, 1000};
+        break;
+    default:
+        message->returned = (dcli_msg_returned){question, operation, batch};
+        break;
+    }
+}
+
+dcl_status fuzz_say_loan(fuzz_others *others, dcli_incoming *incoming)
+{
+    int from = fuzz_choose_peer(others);
+    size_t bytes;
+    dcli_message message = {0};
+    make_loan(others, from, &message, &bytes);
+    return fuzz_deliver(&others->session, from, &message, bytes, -1, incoming);
 }
 
 dcl_status fuzz_say_chunk(fuzz_others *others, bool twisted, dcli_incoming *incoming)

@@ -20,7 +20,8 @@ typedef struct fuzz_others {
     int64_t epoch;
     int64_t memfds_shown;
     int early; /* events before SETUP */
-    bool set_up, is_tree;
+    bool set_up, is_tree, lends;
+    int64_t questions[FUZZ_MOST_NODES]; /* that each node has asked */
 } fuzz_others;
 
 /** One of the peers, by its number; a node that is not this one. */
@@ -41,6 +42,8 @@ void fuzz_say_sees(fuzz_others *others, dcli_message *message);
 /* Deliver a message. @param twisted  it is wrong in some way. @return as a transport's take(). */
 dcl_status fuzz_say_setup(fuzz_others *others, bool twisted, dcli_incoming *incoming);
 dcl_status fuzz_say_chunk(fuzz_others *others, bool twisted, dcli_incoming *incoming);
+/** A message of lending. */
+dcl_status fuzz_say_loan(fuzz_others *others, dcli_incoming *incoming);
 dcl_status fuzz_say_part(fuzz_others *others, int from, bool twisted, dcli_incoming *incoming);
 dcl_status fuzz_say_lost(fuzz_others *others, bool twisted, dcli_incoming *incoming);
 dcl_status fuzz_say_joined(fuzz_others *others, bool twisted, dcli_incoming *incoming);

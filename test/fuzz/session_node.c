@@ -80,6 +80,8 @@ static dcl_status special_event(fuzz_others *others, enum event event, bool twis
     case CHUNK:
     case MORE_CHUNKS:
         return fuzz_say_chunk(others, twisted, incoming);
+    case WRONG_GRANT:
+        return others->lends ? fuzz_say_loan(others, incoming) : DCL_ERR_INTERNAL;
     case PART:
         return fuzz_say_part(others, fuzz_choose_node(others), twisted, incoming);
     case LOST:
