@@ -80,7 +80,7 @@ static const struct row rows[] = {
      "memory per node for that record; when it is full, the oldest events are dropped"},
     {"PIN", SWITCH, FIELD(pin), "0", NULL, 0, 0, "1: each process of local:N runs on one processor, taken in turn"},
     {"STEAL", CHOICE, FIELD(steal), "never", "never|pays|always|pays,kinds|always,kinds", 0, 0,
-     "whether idle nodes run batches of other nodes; kinds: also on devices of another kind"},
+     "whether idle nodes run batches of other nodes; pays: so far between processors only; kinds: also on other kinds"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
 

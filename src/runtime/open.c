@@ -45,8 +45,23 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
     return status;
 }
 
+/* Whether it pays to lend is known of batches on processors only: in a session with another device, nobody lends. */
+static void choose_stealing(dcl_cluster *cluster)
+{
+    bool known = dcli_config_steal(&cluster->config).policy == DCLI_LENDS_IF_IT_PAYS;
+    for (int n = 0; n < cluster->node_count && known; n++)
+        if (strcmp(dcli_node_device(cluster, n)->kind, "cpu") != 0) {
+            cluster->config.steal = "never";
+            DCLI_LOG(&cluster->log, DCLI_LOG_INFO,
+                     "nothing is lent, because node %d is no processor; DCL_STEAL=pays lends between processors only",
+                     n);
+            known = false;
+        }
+}
+
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster)
 {
+    choose_stealing(cluster);
     const char *transfer = cluster->config.transfer;
     for (int n = 0; n < cluster->node_count; n++) {
         cluster->ways[n] = cluster->pool != NULL ? dcli_worker_pool_ways(cluster->pool, n)
