@@ -105,8 +105,18 @@ static void step(int rows, int columns, const float *a, float *b)
                          (j > 0 ? a[i * columns + j - 1] : 0) + (j < columns - 1 ? a[i * columns + j + 1] : 0));
 }
 
-/* Run the stencil on the nodes and here. @return whether the values are the same. */
-static bool compute(dcl_cluster *cluster, dcl_map *map, int rows, int columns)
+/* Messages that the program has sent so far. */
+static double messages_of_host(dcl_cluster *cluster)
+{
+    dcl_counters counters;
+    check(dcl_wait(cluster), "dcl_wait");
+    check(dcl_stats(cluster, DCL_HOST, &counters), "dcl_stats");
+    return (double)counters.messages_sent;
+}
+
+/* Run the stencil on the nodes and here. @param messages_out  messages of the program per step after the first one.
+ * @return whether the values are the same. */
+static bool compute(dcl_cluster *cluster, dcl_map *map, int rows, int columns, double *messages_out)
 {
     size_t count = (size_t)rows * (size_t)columns;
     float *a = calloc(count, sizeof *a), *b = calloc(count, sizeof *b), *found = calloc(count, sizeof *found);
@@ -123,7 +133,10 @@ static bool compute(dcl_cluster *cluster, dcl_map *map, int rows, int columns)
         check(dcl_swap(A, B), "dcl_swap");
         step(rows, columns, a, b);
         memcpy(a, b, count * sizeof *a);
+        if (t == 0)
+            *messages_out = messages_of_host(cluster);
     }
+    *messages_out = (messages_of_host(cluster) - *messages_out) / (STEPS - 1);
     check(dcl_read(A, NULL, found, NULL), "dcl_read");
     bool right = memcmp(a, found, count * sizeof *a) == 0;
     dcl_release(A);
@@ -187,12 +200,13 @@ int main(int argc, char *argv[])
     if (cluster == NULL)
         check(DCL_ERR_INTERNAL, "dcl_open");
     double opened = now();
-    bool right = compute(cluster, dcl_map_block(cluster), SIDE * down, SIDE * across);
+    double messages, later;
+    bool right = compute(cluster, dcl_map_block(cluster), SIDE * down, SIDE * across, &messages);
     double computed = now();
     crowd found = look_around();
     lose_first(cluster);
     lose_first(cluster);
-    bool right_again = compute(cluster, map_of_living(cluster, nodes), nodes, SIDE);
+    bool right_again = compute(cluster, map_of_living(cluster, nodes), nodes, SIDE, &later);
     double looked = now();
     check(dcl_close(cluster), "dcl_close");
     double closed = now();
@@ -202,15 +216,17 @@ int main(int argc, char *argv[])
     /* Without a tree, all nodes show their parts to each other. */
     int fanout = (int)config.fanout, edges = nodes > fanout ? nodes - fanout : nodes * (nodes - 1) / 2;
     int pairs = down * (across - 1) + across * (down - 1);
-    printf("%d workers, %d threads: open %.1f s, %d steps %.1f s, close %.1f s; memory each %.1f MB, at most %.1f MB; "
-           "%ld links between nodes, %d pairs exchange, %d edges of the tree\n",
-           found.count, found.threads, opened - began, STEPS, computed - opened, closed - looked,
-           (double)found.pss_kb / 1024 / found.count, (double)found.most_pss_kb / 1024, links, pairs, edges);
+    printf(
+        "%d workers, %d threads: open %.1f s, %d steps %.1f s, close %.1f s; memory each %.1f MB, at most %.1f MB; "
+        "%ld links between nodes, %d pairs exchange, %d edges of the tree; the program sends %.1f messages per step\n",
+        found.count, found.threads, opened - began, STEPS, computed - opened, closed - looked,
+        (double)found.pss_kb / 1024 / found.count, (double)found.most_pss_kb / 1024, links, pairs, edges, messages);
     int wrong = expect(right, "the values of plain C") + expect(right_again, "them, too, after two losses") +
                 expect(found.count == nodes, "as many workers as were asked for");
     wrong += expect(opened - began <= MOST_SECONDS, "the session to open within 60 s");
     wrong += expect(found.most_pss_kb <= MOST_PSS_KB, "at most 16 MB for each worker");
     wrong += expect(links <= pairs + edges, "links along the tree and between nodes that exchange only");
+    wrong += expect(messages <= 2 * fanout + 2, "the program to send each message to its children only");
     wrong += expect(left == 0, "no worker to be left");
     return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
