@@ -12,7 +12,7 @@ enum {
                             some 10 to 30 us */
     WINDOW_NS = 500000,  /* time that the batches in the device's queue take */
     WINDOW_LAUNCHES = 2, /* launches that are in it, even if they take longer: one that runs, one that follows it */
-    SHARES = 8           /* a launch takes at most this part of the batches that can start, if it is long enough then */
+    SHARES = 8 /* a launch takes this part of the batches that can start, as long as their time is not known */
 };
 
 double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kernel, int64_t elements)
@@ -62,7 +62,7 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
     if (batch_ns > 0 && batch_ns * (double)possible <= most_ns)
         share = possible;
     else if (batch_ns > 0)
-        share = dcli_max(share, (int64_t)(LAUNCH_NS / batch_ns));
+        share = dcli_max(1, (int64_t)(LAUNCH_NS / batch_ns));
     return share;
 }
 
