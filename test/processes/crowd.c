@@ -1,8 +1,9 @@
 /* processes/crowd.c - a session of very many worker processes: crowd NODES. It opens, runs a stencil of five points, whose
  * values are compared with those of plain C, loses two nodes that forward messages to others, runs the stencil on the
- * rest, and closes. It measures the time of each, the memory of the workers (their
- * proportional share, PSS) and their connections, and fails if there are more than one to the program, one along each
- * edge of the tree and one between each pair of nodes that exchange elements, or if something is left. */
+ * rest, and closes. It measures the time of each, the memory of the workers (their proportional share, PSS), their
+ * connections and the messages of the program. It fails if a worker has other connections than one to the program, one
+ * along each edge of the tree and one to each node with which it exchanges elements, if the program sends messages to
+ * others than its children in the tree, or if something is left. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
