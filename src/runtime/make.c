@@ -173,6 +173,7 @@ dcl_cluster *dcli_cluster_make(const dcl_config *config, int node_count, int hos
     size_t peers = (size_t)host + 1;
     cluster->for_maps = dcli_cluster_for_maps;
     cluster->config = *config;
+    cluster->config.steal = dcli_steal_name(dcli_config_steal(config)); /* the program's text may end before */
     cluster->stretch_bytes = (int64_t)config->chunk_bytes;
     cluster->log = (dcli_log){.level = dcli_config_log_level(config), .fn = config->log_fn, .user = config->log_user};
     cluster->awaited = cluster->awaited_host = INT64_MAX;
