@@ -48,6 +48,14 @@ int64_t dcli_exec_queued_ns(const dcli_worker *worker)
     return expected + first;
 }
 
+int64_t dcli_window_count(int64_t possible, bool all, double batch_ns)
+{
+    int64_t most_ns = all ? WHOLE_NS : LAUNCH_NS;
+    if (batch_ns <= 0)
+        return dcli_max(1, possible / SHARES);
+    return batch_ns * (double)possible <= (double)most_ns ? possible : dcli_max(1, (int64_t)(LAUNCH_NS / batch_ns));
+}
+
 int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t *possible_out)
 {
     const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
@@ -55,15 +63,8 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
     if (!plan->fine)
         return 1;
     int64_t possible = 1 + dcli_node_more(worker->node, entry->operation.number, batch, plan->batch_count);
-    double batch_ns = dcli_exec_batch_ns(worker, entry, batch);
-    int64_t share = dcli_max(1, possible / SHARES);
     *possible_out = possible;
-    double most_ns = possible == plan->batch_count ? WHOLE_NS : LAUNCH_NS;
-    if (batch_ns > 0 && batch_ns * (double)possible <= most_ns)
-        share = possible;
-    else if (batch_ns > 0)
-        share = dcli_max(1, (int64_t)(LAUNCH_NS / batch_ns));
-    return share;
+    return dcli_window_count(possible, possible == plan->batch_count, dcli_exec_batch_ns(worker, entry, batch));
 }
 
 /* Whether a launch counts: not if it has all batches of its operation, which then are too short to be lent. Such

@@ -14,6 +14,9 @@ int64_t dcli_exec_queued_ns(const dcli_worker *worker);
 
 /** Whether nodes of this session lend batches. */
 static inline bool dcli_window_lends(const dcli_worker *worker) { return worker->plan_terms.fine_elements > 0; }
+/** How many of `possible` batches to launch together. @param all  they are all batches of the operation. @param batch_ns
+ *  predicted time of one; 0: it is not known */
+int64_t dcli_window_count(int64_t possible, bool all, double batch_ns);
 /** How many batches, from `batch` on, to launch together, if the plan has batches that can be lent; else 1. Few enough
  *  that most of those that follow can still be lent; but many, if they are short, so that launches cost little beside
  *  them. @param possible_out  how many could start now */
