@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "worker/plans.h"
+#include "worker/stealing.h"
 
 enum {
     WHOLE_NS = 2000000, /* an operation that takes at most as long is one launch */
@@ -56,6 +57,12 @@ int64_t dcli_window_count(int64_t possible, bool all, double batch_ns)
     return batch_ns * (double)possible <= (double)most_ns ? possible : dcli_max(1, (int64_t)(LAUNCH_NS / batch_ns));
 }
 
+/* Whether as much as possible is to be lent, for tests: then times do not count. */
+static bool lends_always(const dcli_as_node *own)
+{
+    return own->stealing != NULL && own->stealing->steal.policy == DCLI_LENDS_ALWAYS;
+}
+
 int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t *possible_out)
 {
     const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
@@ -64,7 +71,8 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
         return 1;
     int64_t possible = 1 + dcli_node_more(worker->node, entry->operation.number, batch, plan->batch_count);
     *possible_out = possible;
-    return dcli_window_count(possible, possible == plan->batch_count, dcli_exec_batch_ns(worker, entry, batch));
+    double batch_ns = lends_always(worker->as_node) ? 0 : dcli_exec_batch_ns(worker, entry, batch);
+    return dcli_window_count(possible, possible == plan->batch_count, batch_ns);
 }
 
 /* Whether a launch counts: not if it has all batches of its operation, which then are too short to be lent. Such
@@ -88,7 +96,7 @@ static bool is_full(const dcli_as_node *own)
         ns += running->expected_ns > 0 ? running->expected_ns : WINDOW_NS;
         last = running->ticket;
     }
-    return launches >= WINDOW_LAUNCHES && ns >= WINDOW_NS;
+    return lends_always(own) ? launches > 0 : launches >= WINDOW_LAUNCHES && ns >= WINDOW_NS;
 }
 
 void dcli_window_moved(dcli_worker *worker, bool front)

@@ -144,7 +144,9 @@ static int64_t lent_with(dcl_cluster *cluster, dcl_array *A, dcl_array *B, const
     int64_t before = test_counters(cluster, DCL_ALL_NODES).loans_won;
     dcl_arg args[] = {DCL_OUT(B), DCL_IN(A), DCL_STEALING(policy != NULL ? *policy : DCL_STEAL_DEFAULT)};
     for (int r = 0; r < 4; r++) {
-        TEST_OK(dcl_forall_n(cluster, "B(i,j) = A(i,j) + 3 * A(j,i);", policy != NULL ? 3 : 2, args));
+        TEST_OK(dcl_forall_n(cluster,
+                             "float x = A(i,j); for (int n = 0; n < 2 * i; n++) x = x * 0.99f + 0.01f; B(i,j) = x;",
+                             policy != NULL ? 3 : 2, args));
         TEST_OK(dcl_wait(cluster));
     }
     return test_counters(cluster, DCL_ALL_NODES).loans_won - before;
