@@ -81,6 +81,7 @@ static void same_bits(const char *workers, const char *transfer)
 #endif
         config.transfer = transfer;
         config.tile_bytes = 16384;
+        config.steal = "never";
         dcl_counters never = run_with(&config, maps[m], ROUNDS, expected);
         cr_expect_eq(never.loans_asked, 0);
         int64_t won = 0;
