@@ -102,6 +102,39 @@ static void print_spent(const cli_timeline *trace)
     free(spent);
 }
 
+/* ---- stealing ------------------------------------------------------------------------------------------------------- */
+
+/* The batches that a process ran for another one. */
+static void print_stolen_of(const cli_timeline *trace, const cli_peer *thief, int victim)
+{
+    char text[CLI_TIME_BYTES];
+    int64_t count = 0, ns = 0;
+    for (int64_t n = 0; n < thief->count; n++)
+        if (thief->event[n].other == victim && strcmp(thief->event[n].kind, "stolen") == 0) {
+            count++;
+            ns += thief->event[n].end - thief->event[n].begin;
+        }
+    if (count > 0)
+        printf("%s ran %" PRId64 " batch%s of %s, %s\n", thief->name, count, count == 1 ? "" : "es",
+               trace->peer[victim].name, cli_time(ns, text));
+}
+
+static void print_stolen(const cli_timeline *trace)
+{
+    bool any = false;
+    for (int p = 0; p < trace->peer_count; p++) {
+        const cli_peer *thief = &trace->peer[p];
+        bool steals = false;
+        for (int64_t n = 0; n < thief->count && !steals; n++)
+            steals = strcmp(thief->event[n].kind, "stolen") == 0;
+        if (steals && !any)
+            printf("\nStealing\n");
+        any |= steals;
+        for (int victim = 0; steals && victim < trace->peer_count; victim++)
+            print_stolen_of(trace, thief, victim);
+    }
+}
+
 /* ---- the critical path --------------------------------------------------------------------------------------------- */
 
 /* All steps of one process, kind and sender, added. */
@@ -172,7 +205,7 @@ static void print_sum(const cli_timeline *trace, const struct sum *sum)
         printf("%s", sum->kind);
     if (sum->count > 1)
         printf(", %d times, at most %s", sum->count, cli_time(sum->longest, longest));
-    if (sum->kind != NULL && strcmp(sum->kind, "kernels") == 0)
+    if (sum->kind != NULL && (strcmp(sum->kind, "kernels") == 0 || strcmp(sum->kind, "stolen") == 0))
         printf(": %.*s", cli_utf8_fit(sum->name, 60), sum->name);
     printf("\n");
 }
@@ -254,6 +287,7 @@ void cli_trace_print(const cli_timeline *trace)
     if (trace->count == 0)
         return;
     print_spent(trace);
+    print_stolen(trace);
     print_path(trace);
     print_timeline(trace);
 }

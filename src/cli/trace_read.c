@@ -16,11 +16,11 @@ const char *const cli_track_names[CLI_TRACKS] = {"compute", "in", "out", "wire",
 static const struct {
     const char *kind;
     cli_track track;
-} kinds[] = {{"kernels", CLI_COMPUTE},  {"fill", CLI_COMPUTE},      {"stage", CLI_IN},       {"commit", CLI_IN},
-             {"move", CLI_IN},          {"load", CLI_IN},           {"read", CLI_IN},        {"pack", CLI_OUT},
-             {"pass", CLI_OUT},         {"save", CLI_OUT},          {"write", CLI_OUT},      {"wire", CLI_WIRE},
-             {"sent", CLI_WIRE},        {"wait", CLI_WAITING},      {"plan", CLI_PREPARING}, {"compile", CLI_PREPARING},
-             {"launch", CLI_PREPARING}, {"allocate", CLI_PREPARING}};
+} kinds[] = {{"kernels", CLI_COMPUTE},   {"stolen", CLI_COMPUTE},   {"fill", CLI_COMPUTE},      {"stage", CLI_IN},
+             {"commit", CLI_IN},         {"move", CLI_IN},          {"load", CLI_IN},           {"read", CLI_IN},
+             {"pack", CLI_OUT},          {"pass", CLI_OUT},         {"save", CLI_OUT},          {"write", CLI_OUT},
+             {"wire", CLI_WIRE},         {"sent", CLI_WIRE},        {"wait", CLI_WAITING},      {"plan", CLI_PREPARING},
+             {"compile", CLI_PREPARING}, {"launch", CLI_PREPARING}, {"allocate", CLI_PREPARING}};
 
 enum {
     KINDS = sizeof kinds / sizeof kinds[0],

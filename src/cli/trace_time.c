@@ -353,7 +353,7 @@ static const cli_event *cause_of(const struct path *path, const cli_event *event
         key.other = event->peer;
         key.written = event->written;
         p = event->other;
-    } else if (!is_kind(event, "kernels"))
+    } else if (!is_kind(event, "kernels") && !is_kind(event, "stolen"))
         return NULL;
     const struct list *causes = &path->known[p].causes;
     const cli_event **found = bsearch(&wanted, causes->at, (size_t)causes->count, sizeof *causes->at, compare_causes);

@@ -212,6 +212,13 @@ static void put_details(const struct writer *writer, const struct timed *timed)
     fputc('}', file);
 }
 
+/* Batches of other nodes have a kind of their own. */
+static const char *kind_of(const dcli_trace_event *event)
+{
+    bool stolen = event->kind == DCLI_TRACE_KERNELS && event->peer != DCLI_TRACE_NOBODY;
+    return stolen ? "stolen" : kind_names[event->kind];
+}
+
 static void put_event(struct writer *writer, const struct timed *timed, int lane)
 {
     const dcli_trace_event *event = &timed->event;
@@ -221,7 +228,7 @@ static void put_event(struct writer *writer, const struct timed *timed, int lane
             thread_of(writer, timed->owner, track, lane));
     put_time(writer->file, "ts", event->begin_ns);
     put_time(writer->file, "dur", event->end_ns - event->begin_ns);
-    fprintf(writer->file, ",\"cat\":\"%s\"", kind_names[event->kind]);
+    fprintf(writer->file, ",\"cat\":\"%s\"", kind_of(event));
     put_name(writer, timed);
     put_details(writer, timed);
     fputc('}', writer->file);

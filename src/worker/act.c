@@ -43,13 +43,13 @@ void dcli_peer_counters(const dcli_worker *worker, int64_t counters_out[])
     memcpy(counters_out, &counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
 }
 
-static void free_buffer(void *bytes, void *user)
+void dcli_peer_free_buffer(void *bytes, void *user)
 {
     (void)user;
     dcli_buffers_give(bytes);
 }
 
-static void free_slot(void *bytes, void *user)
+void dcli_peer_free_slot(void *bytes, void *user)
 {
     (void)bytes;
     dcli_slot_give(user);
@@ -63,13 +63,15 @@ static dcl_status send_chunk(dcli_worker *worker, int to, const dcli_operation *
     dcli_message message = {
         .kind = DCLI_MSG_CHUNK,
         .chunk = {.operation = operation->number, .stream = chunk->written, .chunk = chunk->number, .status = status}};
-    dcli_payload payload = {.bytes = bytes, .length = (size_t)chunk->bytes, .release = free_buffer};
+    dcli_payload payload = {.bytes = bytes, .length = (size_t)chunk->bytes, .release = dcli_peer_free_buffer};
     if (__builtin_expect(worker->terms.trace != NULL, 0))
         dcli_trace_chunk(worker, DCLI_TRACE_SENT, to, operation->number, chunk->written, chunk->number,
                          bytes != NULL || slot != NULL ? chunk->bytes : 0);
     if (slot != NULL)
-        payload = (dcli_payload){
-            .bytes = dcli_slot_host(slot), .length = (size_t)chunk->bytes, .release = free_slot, .user = slot};
+        payload = (dcli_payload){.bytes = dcli_slot_host(slot),
+                                 .length = (size_t)chunk->bytes,
+                                 .release = dcli_peer_free_slot,
+                                 .user = slot};
     return dcli_peer_send(worker, to, &message, payload.bytes != NULL ? &payload : NULL);
 }
 

@@ -83,18 +83,6 @@ void dcli_borrowed_free(dcli_worker *worker, dcli_borrowed *borrowed)
 
 /* ---- messages that are sent --------------------------------------------------------------------------------------- */
 
-static void free_buffer(void *bytes, void *user)
-{
-    (void)user;
-    dcli_buffers_give(bytes);
-}
-
-static void free_slot(void *bytes, void *user)
-{
-    (void)bytes;
-    dcli_slot_give(user);
-}
-
 static dcl_status send_loan(dcli_worker *worker, int to, const dcli_msg_loan *loan, dcli_payload *payload)
 {
     dcli_message message = {.kind = DCLI_MSG_LOAN, .loan = *loan};
@@ -158,7 +146,7 @@ static dcl_status send_input(dcli_worker *worker, dcli_lent_out *lent, const dcl
         worker, lent->thief,
         &(dcli_msg_loan){
             .question = lent->question, .operation = lent->operation, .batch = lent->batch, .chunk = chunk->number},
-        &(dcli_payload){.bytes = bytes, .length = (size_t)chunk->bytes, .release = free_buffer});
+        &(dcli_payload){.bytes = bytes, .length = (size_t)chunk->bytes, .release = dcli_peer_free_buffer});
 }
 
 /* Send the inputs of a lent batch. If that fails, it is asked back. */
@@ -300,11 +288,11 @@ static dcl_status send_result(dcli_worker *worker, dcli_borrowed *borrowed, int6
     const dcli_chunk *chunk = &borrowed->loan->loan->plan->chunk[c];
     dcli_stored_chunk *made =
         dcli_chunks_find(&borrowed->made, borrowed->victim, borrowed->entry->operation.number, true, c);
-    dcli_payload payload = {.bytes = made->bytes, .length = (size_t)chunk->bytes, .release = free_buffer};
+    dcli_payload payload = {.bytes = made->bytes, .length = (size_t)chunk->bytes, .release = dcli_peer_free_buffer};
     if (made->slot != NULL)
         payload = (dcli_payload){.bytes = dcli_slot_host(made->slot),
                                  .length = (size_t)chunk->bytes,
-                                 .release = free_slot,
+                                 .release = dcli_peer_free_slot,
                                  .user = made->slot};
     made->bytes = made->slot = NULL;
     return send_loan(worker, borrowed->victim,

@@ -292,6 +292,9 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action);
  *  has failed, the chunk is sent empty and carries a status. */
 dcl_status dcli_peer_packed(dcli_worker *worker, dcli_entry *entry, int peer, int64_t chunk, void *bytes,
                             dcli_slot *slot, dcl_status status);
+/** dcli_payload.release of a buffer of dcli_buffers_take(), and of a slot, which is `user`. */
+void dcli_peer_free_buffer(void *bytes, void *user);
+void dcli_peer_free_slot(void *bytes, void *user);
 /** Store this thread's error as the operation's error text, unless it has one. */
 void dcli_keep_problem(dcli_entry *entry);
 /** Report once that this worker cannot continue, to the runtime or to the host; from now on it only waits for the

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "worker/members.h"
 #include "worker/plans.h"
+#include "worker/stealing.h"
 
 /* ---- recording ---------------------------------------------------------------------------------------------------- */
 
@@ -105,17 +106,18 @@ void dcli_trace_device(dcli_worker *worker) { dcli_device_on_timed(worker->as_no
 static void add_batch(dcli_worker *worker, const dcli_running *running, bool timed, int64_t begin_ns, int64_t end_ns,
                       int64_t launches)
 {
-    dcli_trace_add(worker->terms.trace,
-                   &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
-                                       .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
-                                       .begin_ns = begin_ns,
-                                       .end_ns = end_ns,
-                                       .operation = running->operation,
-                                       .part = running->batch,
-                                       .peer = DCLI_TRACE_NOBODY,
-                                       .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
-                                       .launches = (int32_t)dcli_min(launches, INT32_MAX),
-                                       .name = name_of(worker, running->job.entry)});
+    dcli_trace_add(
+        worker->terms.trace,
+        &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
+                            .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
+                            .begin_ns = begin_ns,
+                            .end_ns = end_ns,
+                            .operation = running->operation,
+                            .part = running->batch,
+                            .peer = running->job.borrowed != NULL ? running->job.borrowed->victim : DCLI_TRACE_NOBODY,
+                            .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
+                            .launches = (int32_t)dcli_min(launches, INT32_MAX),
+                            .name = name_of(worker, running->job.entry)});
 }
 
 /* Number of batches in the series that begins with this one: they have the same ticket, and only the first has notes. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/nodes.h"
 
@@ -137,6 +138,38 @@ Test(steal, accesses_outside_are_reported)
     }
     release(&of);
     TEST_OK(dcl_close(cluster));
+}
+
+/* Whether a file contains a text. */
+static bool has_text(const char *path, const char *text)
+{
+    char line[4096];
+    bool has = false;
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "%s", path);
+    while (!has && fgets(line, sizeof line, file) != NULL)
+        has = strstr(line, text) != NULL;
+    fclose(file);
+    return has;
+}
+
+Test(steal, stolen_batches_are_traced)
+{
+    enum { NODES = 3, ROUNDS = 6, TRIES = 20 };
+    static float found[SIDE * SIDE];
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/dcl-steal-%d.json", (int)getpid());
+    int64_t won = 0;
+    for (int n = 0; n < TRIES && won == 0; n++) {
+        dcl_config config = test_config(NODES);
+        config.steal = "always";
+        config.tile_bytes = 16384;
+        config.trace = path;
+        won = run_with(&config, "rows:block", ROUNDS, found).loans_won;
+    }
+    cr_expect(won > 0, "nothing was lent");
+    cr_expect(has_text(path, "\"cat\":\"stolen\""));
+    unlink(path);
 }
 
 /* Run a body several times on one cluster. @param policy  NULL: the call has none. @return batches that were lent. */
