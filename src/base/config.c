@@ -355,22 +355,20 @@ void dcli_config_pocl_cache(char *folder_out, size_t capacity)
 dcli_steal dcli_config_steal(const dcl_config *config)
 {
     const char *value = config->steal != NULL ? config->steal : "never";
-    dcli_steal steal = {.policy = strncmp(value, "pays", 4) == 0     ? DCLI_LENDS_IF_IT_PAYS
-                                  : strncmp(value, "always", 6) == 0 ? DCLI_LENDS_ALWAYS
-                                                                     : DCLI_LENDS_NEVER,
+    dcli_steal steal = {.policy = strncmp(value, "pays", 4) == 0     ? DCL_STEAL_PAYS
+                                  : strncmp(value, "always", 6) == 0 ? DCL_STEAL_ALWAYS
+                                                                     : DCL_STEAL_NEVER,
                         .kinds = strstr(value, ",kinds") != NULL};
     return steal;
 }
 
 const char *dcli_steal_name(dcli_steal steal)
 {
-    static const char *const names[] = {[DCLI_LENDS_NEVER] = "never",
-                                        [DCLI_LENDS_IF_IT_PAYS] = "pays",
-                                        [DCLI_LENDS_ALWAYS] = "always",
-                                        "never",
-                                        "pays,kinds",
-                                        "always,kinds"};
-    return names[(int)steal.policy + (steal.kinds ? DCLI_LENDS_ALWAYS + 1 : 0)];
+    if (!dcli_steal_lends(steal))
+        return "never";
+    if (steal.policy == DCL_STEAL_PAYS)
+        return steal.kinds ? "pays,kinds" : "pays";
+    return steal.kinds ? "always,kinds" : "always";
 }
 
 bool dcli_config_checks_access(const dcl_config *config)

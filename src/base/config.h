@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include <dcl/array.h>
 #include <dcl/cluster.h>
 
 /** Fill with the built-in defaults only. */
@@ -25,14 +26,14 @@ const char *dcli_config_fault(void);
 /** Whether DCL_CHECK asks for kernels that check every access. */
 bool dcli_config_checks_access(const dcl_config *config);
 
-/** When batches are lent to other nodes. */
-typedef enum dcli_lends { DCLI_LENDS_NEVER, DCLI_LENDS_IF_IT_PAYS, DCLI_LENDS_ALWAYS } dcli_lends;
-
 /** The setting DCL_STEAL. */
 typedef struct dcli_steal {
-    dcli_lends policy;
-    bool kinds; /* also to devices of another kind */
+    dcl_steal_policy policy; /* DCL_STEAL_DEFAULT, which only a message may have: as DCL_STEAL_NEVER */
+    bool kinds;              /* also to devices of another kind */
 } dcli_steal;
+
+/** Whether nodes of a session with this setting lend batches. */
+static inline bool dcli_steal_lends(dcli_steal steal) { return steal.policy > DCL_STEAL_NEVER; }
 
 dcli_steal dcli_config_steal(const dcl_config *config);
 /** The setting as DCL_STEAL has it. */

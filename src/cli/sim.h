@@ -7,14 +7,14 @@
 #include "cli/chart.h"
 #include "sim/sim.h"
 
-enum { CLI_MOST_SIZES = CLI_MOST_POINTS, CLI_SIM_LABEL = 16 };
+enum { CLI_MOST_SIZES = CLI_MOST_POINTS, CLI_SIM_LABEL = 16, CLI_SIM_STEALS = DCL_STEAL_ALWAYS - DCL_STEAL_NEVER + 1 };
 
 typedef struct cli_sim_request {
     dcl_sim_settings settings; /* of all runs */
     int program_count;
     dcl_sim_program program[DCL_SIM_PROGRAMS];
     int steal_count;
-    dcl_sim_steal steal[DCL_SIM_STEAL_ALWAYS + 1]; /* each program is run with each of these policies */
+    dcl_steal_policy steal[CLI_SIM_STEALS]; /* each program is run with each of these policies */
     int node_count;
     int nodes[CLI_MOST_SIZES]; /* [node_count] ascending */
     const char *scaling;       /* "weak" or "strong" */
@@ -26,12 +26,12 @@ typedef struct cli_sim_request {
 /** A run. */
 typedef struct cli_sim_run {
     dcl_sim_program program;
-    dcl_sim_steal steal;
+    dcl_steal_policy steal;
     int nodes;
     dcl_sim_figures figures;
 } cli_sim_run;
 
-extern const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1], *const cli_sim_steals[DCL_SIM_STEAL_ALWAYS + 2];
+extern const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1], *const cli_sim_steals[CLI_SIM_STEALS + 1];
 
 /** Programs times policies: each is a series of runs over the numbers of nodes. */
 static inline int cli_sim_series(const cli_sim_request *request)

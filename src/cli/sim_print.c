@@ -69,11 +69,11 @@ static void print_row(const cli_sim_request *request, const cli_sim_run *run)
 static void print_loans(const cli_sim_request *request, const cli_sim_run *run)
 {
     const dcl_sim_loans *loans = &run->figures.loans;
-    if (run->steal == DCL_SIM_STEAL_NEVER)
+    if (run->steal == DCL_STEAL_NEVER)
         return;
     printf("        --steal %s: per step %.1f questions, %.1f batches lent, %.1f of them in use, %.1f taken back\n",
-           cli_sim_steals[run->steal], per_step(request, loans->questions), per_step(request, loans->lent),
-           per_step(request, loans->won), per_step(request, loans->taken_back));
+           cli_sim_steals[run->steal - DCL_STEAL_NEVER], per_step(request, loans->questions),
+           per_step(request, loans->lent), per_step(request, loans->won), per_step(request, loans->taken_back));
 }
 
 void cli_sim_table(const cli_sim_request *request, const cli_sim_run runs[])
@@ -105,7 +105,7 @@ static void json_run(const cli_sim_run *run)
 {
     const dcl_sim_figures *figures = &run->figures;
     printf("  {\"program\": \"%s\", \"steal\": \"%s\", \"nodes\": %d, \"elements\": %" PRId64,
-           cli_sim_programs[run->program], cli_sim_steals[run->steal], run->nodes, figures->elements);
+           cli_sim_programs[run->program], cli_sim_steals[run->steal - DCL_STEAL_NEVER], run->nodes, figures->elements);
     printf(", \"first_ns\": %" PRId64 ", \"step_ns\": %" PRId64 ", \"bound_ns\": %" PRId64
            ", \"balanced_ns\": %" PRId64,
            figures->first_ns, figures->step_ns, figures->bound_ns, figures->balanced_ns);
@@ -215,7 +215,7 @@ static void values_of(const cli_sim_request *request, const cli_sim_run *run, co
         bool is_uneven = run->program == DCL_SIM_UNEVEN || request->settings.slow_count > 0;
         value_out[0] = (double)figures->step_ns / unit;
         if (run->steal == request->steal[0]) { /* once per program */
-            value_out[1] = run->steal == DCL_SIM_STEAL_NEVER ? (double)figures->bound_ns / unit : 0;
+            value_out[1] = run->steal == DCL_STEAL_NEVER ? (double)figures->bound_ns / unit : 0;
             value_out[2] = is_uneven ? (double)figures->balanced_ns / unit : 0;
         }
     } else if (strcmp(chart, "speedup") == 0) {
@@ -280,7 +280,8 @@ static void add_curves(const cli_sim_request *request, const cli_sim_run runs[],
         values_of(request, &runs[0], &runs[0], unit, value);
         if (value[c] == 0 || chart->count == CLI_MOST_CURVES || (is_shared && !is_last))
             continue;
-        snprintf(name, sizeof name, "%s%s", cli_sim_programs[runs[0].program], c == 0 ? stealing[runs[0].steal] : "");
+        snprintf(name, sizeof name, "%s%s", cli_sim_programs[runs[0].program],
+                 c == 0 ? stealing[runs[0].steal - DCL_STEAL_NEVER] : "");
         cli_curve *curve = add_curve(chart, is_shared ? "the program" : name, is_shared ? "" : what[c]);
         curve->is_reference = c > 0;
         for (int n = 0; n < request->node_count; n++) {

@@ -14,10 +14,7 @@ const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1] = {
     [DCL_SIM_ADD] = "add",     [DCL_SIM_TRANSPOSE] = "transpose", [DCL_SIM_STENCIL] = "stencil",
     [DCL_SIM_REMAP] = "remap", [DCL_SIM_UNEVEN] = "uneven",       [DCL_SIM_PROGRAMS] = NULL};
 
-const char *const cli_sim_steals[DCL_SIM_STEAL_ALWAYS + 2] = {[DCL_SIM_STEAL_NEVER] = "never",
-                                                              [DCL_SIM_STEAL_PAYS] = "pays",
-                                                              [DCL_SIM_STEAL_ALWAYS] = "always",
-                                                              [DCL_SIM_STEAL_ALWAYS + 1] = NULL};
+const char *const cli_sim_steals[CLI_SIM_STEALS + 1] = {"never", "pays", "always", NULL};
 
 /* ---- numbers with units -------------------------------------------------------------------------------------------- */
 
@@ -188,11 +185,11 @@ static int take_programs(void *target, char *text)
 static int take_steal(void *target, char *text)
 {
     cli_sim_request *request = target;
-    int steal[DCL_SIM_STEAL_ALWAYS + 1];
-    int status = take_words("steal", text, cli_sim_steals, DCL_SIM_STEAL_ALWAYS + 1, "never, pays or always", steal,
+    int steal[CLI_SIM_STEALS];
+    int status = take_words("steal", text, cli_sim_steals, CLI_SIM_STEALS, "never, pays or always", steal,
                             &request->steal_count);
     for (int n = 0; n < request->steal_count && status == CLI_OK; n++)
-        request->steal[n] = (dcl_sim_steal)steal[n];
+        request->steal[n] = (dcl_steal_policy)(DCL_STEAL_NEVER + steal[n]);
     return status;
 }
 
@@ -306,7 +303,7 @@ int cli_sim_parse(int count, char **list, cli_sim_request *request_out)
     *request_out = (cli_sim_request){.program_count = 1,
                                      .program = {DCL_SIM_STENCIL},
                                      .steal_count = 1,
-                                     .steal = {DCL_SIM_STEAL_NEVER},
+                                     .steal = {DCL_STEAL_NEVER},
                                      .node_count = 5,
                                      .nodes = {4, 8, 16, 32, 64},
                                      .scaling = "weak"};

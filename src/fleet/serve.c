@@ -310,7 +310,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
         .pool_bytes = (size_t)setup->pool_bytes,
         .kept_bytes = (size_t)setup->kept_bytes,
         .fanout = (size_t)setup->fanout,
-        .steal = dcli_steal_name((dcli_steal){.policy = (dcli_lends)setup->steal, .kinds = setup->steal_kinds})};
+        .steal = dcli_steal_name((dcli_steal){.policy = (dcl_steal_policy)setup->steal, .kinds = setup->steal_kinds})};
     if (setup->fault[0] != '\0' && (serving->fault = dcli_strdup(setup->fault)) == NULL)
         return DCL_ERR_NOMEM;
     choose_limits(serving, setup);

@@ -271,7 +271,7 @@ typedef struct dcli_msg_setup {
     bool check_access;
     const char *word_key; /* key of the tags of forwarded messages; "": the receiver accepts them without */
     int64_t trace_bytes;  /* memory for recorded events; 0: none are recorded */
-    int steal;            /* a dcli_lends: when nodes lend batches */
+    int steal;            /* a dcl_steal_policy: when nodes lend batches */
     bool steal_kinds;     /* also to devices of another kind */
 } dcli_msg_setup;
 

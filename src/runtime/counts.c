@@ -23,7 +23,7 @@ void dcli_counters_add(dcl_counters *sum, const dcl_counters *more)
 
 dcli_plan_terms dcli_report_terms(const dcl_cluster *cluster, bool detailed)
 {
-    bool lends = cluster->host > 1 && dcli_config_steal(&cluster->config).policy != DCLI_LENDS_NEVER;
+    bool lends = cluster->host > 1 && dcli_steal_lends(dcli_config_steal(&cluster->config));
     return (dcli_plan_terms){.node_count = cluster->host,
                              .ways = cluster->ways,
                              .batch_bytes = (int64_t)cluster->config.tile_bytes,

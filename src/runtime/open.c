@@ -48,7 +48,7 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
 /* Whether it pays to lend is known of batches on processors only: in a session with another device, nobody lends. */
 static void choose_stealing(dcl_cluster *cluster)
 {
-    bool known = dcli_config_steal(&cluster->config).policy == DCLI_LENDS_IF_IT_PAYS;
+    bool known = dcli_config_steal(&cluster->config).policy == DCL_STEAL_PAYS;
     for (int n = 0; n < cluster->node_count && known; n++)
         if (strcmp(dcli_node_device(cluster, n)->kind, "cpu") != 0) {
             cluster->config.steal = "never";

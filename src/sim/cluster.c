@@ -24,6 +24,7 @@ void dcl_sim_defaults(dcl_sim_settings *settings_out)
                                        .launch_ns = 10000,
                                        .plan_ns = 15000,
                                        .cost = DCL_SIM_RAMP,
+                                       .steal = DCL_STEAL_NEVER,
                                        .seed = 1};
 }
 
@@ -62,7 +63,7 @@ static dcl_status check(const dcl_sim_settings *settings)
         const char *what;
         int64_t value, least, most;
     } counts[] = {{"the program", settings->program, 0, DCL_SIM_PROGRAMS - 1},
-                  {"the policy of stealing", settings->steal, 0, DCL_SIM_STEAL_ALWAYS},
+                  {"the policy of stealing", settings->steal, DCL_STEAL_NEVER, DCL_STEAL_ALWAYS},
                   {"the number of nodes", settings->nodes, 1, DCL_SIM_MOST_NODES},
                   {"the number of steps", settings->steps, 1, DCL_SIM_MOST_STEPS},
                   {"the number of elements", settings->elements, 1, INT64_C(1) << 50},

@@ -268,7 +268,7 @@ static dcli_lend_case case_of(const dcli_sim *sim, int n, int thief, const dcli_
     const dcli_sim_thief *known = find_thief(node, thief);
     double elements = (double)batch_elements(plan, offer->first), each = element_ns(node);
     return (dcli_lend_case){
-        .policy = settings->steal == DCL_SIM_STEAL_ALWAYS ? DCLI_LEND_ALWAYS : DCLI_LEND_PAYS,
+        .policy = settings->steal,
         .offered = offer->end - offer->first,
         .waiting = offer->waiting,
         .queued_ns = (int64_t)(each * (double)node->lending.launched_elements),

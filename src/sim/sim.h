@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <dcl/array.h>
 #include <dcl/base.h>
 
 enum { DCL_SIM_MOST_NODES = 16384, DCL_SIM_MOST_STEPS = 1000, DCL_SIM_MOST_SLOW = 16 };
@@ -29,13 +30,6 @@ typedef enum dcl_sim_cost {
     DCL_SIM_ZIPF, /* proportional to 1, 1/2, 1/3, ..., in random order */
     DCL_SIM_EVEN  /* equal */
 } dcl_sim_cost;
-
-/** When nodes lend batches to nodes that have nothing to do. */
-typedef enum dcl_sim_steal {
-    DCL_SIM_STEAL_NEVER,
-    DCL_SIM_STEAL_PAYS,  /* if the victim expects the results back sooner than it would have computed them */
-    DCL_SIM_STEAL_ALWAYS /* if there are any, whatever that costs */
-} dcl_sim_steal;
 
 typedef struct dcl_sim_slow {
     int node;
@@ -57,9 +51,9 @@ typedef struct dcl_sim_settings {
     int64_t launch_ns;           /* of a processor, to start a batch */
     int64_t plan_ns;             /* of a processor, to make a plan: its own, or that of a pair */
     dcl_sim_cost cost;
-    uint64_t seed; /* of ZIPF and jitter */
-    double jitter; /* a batch takes up to this part of its time longer, at random */
-    dcl_sim_steal steal;
+    uint64_t seed;          /* of ZIPF and jitter */
+    double jitter;          /* a batch takes up to this part of its time longer, at random */
+    dcl_steal_policy steal; /* not DCL_STEAL_DEFAULT */
     int slow_count;
     dcl_sim_slow slow[DCL_SIM_MOST_SLOW];
 } dcl_sim_settings;

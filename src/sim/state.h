@@ -189,7 +189,7 @@ void dcli_sim_post(dcli_sim *sim, dcli_sim_event event, int64_t time);
 
 static inline bool dcli_sim_lends(const dcli_sim *sim)
 {
-    return sim->settings->steal != DCL_SIM_STEAL_NEVER && sim->host > 1;
+    return sim->settings->steal != DCL_STEAL_NEVER && sim->host > 1;
 }
 
 /** For dcli_node_terms.loan_of; `user` is the dcli_sim_node. */

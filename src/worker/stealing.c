@@ -27,7 +27,7 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
     enum { LOANS = 16, RESULTS = 8, SHARE = 4 };
     const dcl_config *config = worker->terms.config;
     dcli_steal steal = dcli_config_steal(config);
-    if (worker->is_host || worker->terms.node_count < 2 || steal.policy == DCLI_LENDS_NEVER)
+    if (worker->is_host || worker->terms.node_count < 2 || !dcli_steal_lends(steal))
         return DCL_OK;
     dcli_stealing *stealing = worker->as_node->stealing = dcli_calloc(1, sizeof *stealing);
     if (stealing == NULL)
@@ -74,15 +74,6 @@ int64_t dcli_stealing_bytes(const dcli_worker *worker)
 
 /* ---- the victim --------------------------------------------------------------------------------------------------- */
 
-void dcli_stealing_throttle(dcli_worker *worker)
-{
-    const dcli_as_node *own = worker->as_node;
-    int64_t most = own->stealing->steal.policy == DCLI_LENDS_ALWAYS ? 1 : 2, launched = 0;
-    for (int64_t r = own->running_first; r < own->running_count; r++)
-        launched += !own->running[r].in_series;
-    dcli_node_hold_runs(worker->node, launched >= most);
-}
-
 /* Make the records of batches that are lent next. @return how many there was memory for. */
 static int64_t make_records(dcli_lent_out *made[], int64_t count)
 {
@@ -123,13 +114,9 @@ static int64_t sent_bytes(const dcli_loan *loan)
 static double or_else(double measured, double usual) { return measured > 0 ? measured : usual; }
 
 /* The policy of an operation: its own, or that of the session. */
-static dcli_lend_policy policy_of(const dcli_stealing *stealing, const dcli_entry *entry)
+static dcl_steal_policy policy_of(const dcli_stealing *stealing, const dcli_entry *entry)
 {
-    static const dcli_lend_policy own[] = {
-        [DCL_STEAL_NEVER] = DCLI_LEND_NEVER, [DCL_STEAL_PAYS] = DCLI_LEND_PAYS, [DCL_STEAL_ALWAYS] = DCLI_LEND_ALWAYS};
-    if (entry->steal != DCL_STEAL_DEFAULT)
-        return own[entry->steal];
-    return stealing->steal.policy == DCLI_LENDS_ALWAYS ? DCLI_LEND_ALWAYS : DCLI_LEND_PAYS;
+    return entry->steal != DCL_STEAL_DEFAULT ? entry->steal : stealing->steal.policy;
 }
 
 /* How many of the waiting batches to lend, by the last one. If nothing runs here, one is left for this node. */
@@ -262,7 +249,6 @@ static void take_back(dcli_worker *worker)
 
 void dcli_stealing_decide(dcli_worker *worker)
 {
-    dcli_stealing_throttle(worker);
     for (int thief = dcli_node_next_hungry(worker->node, -1); thief >= 0;
          thief = dcli_node_next_hungry(worker->node, thief))
         answer(worker, thief);
@@ -316,7 +302,7 @@ int dcli_stealing_ask(dcli_worker *worker, bool *asked_out)
     dcli_stealing *stealing = worker->as_node->stealing;
     int nodes = worker->terms.node_count, self = worker->terms.self, before = stealing->asking;
     bool later = stealing->lent != NULL; /* they may have to be taken back */
-    if (stealing->borrowed == NULL && stealing->steal.policy != DCLI_LENDS_NEVER && !worker->stopping) {
+    if (stealing->borrowed == NULL && !worker->stopping) {
         int64_t now = dcli_monotonic_ns();
         for (int n = 1; n < nodes && n <= NEAR; n++) {
             int victim = (self + n) % nodes;

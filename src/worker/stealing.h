@@ -77,11 +77,8 @@ void dcli_stealing_close(dcli_worker *worker);
 
 /* ---- decisions (stealing.c) ---- */
 
-/** Hold batches back while the device has enough to do; answer questions; take back what is needed. Called once per turn
- *  of the loop. */
+/** Answer questions; take back what is needed. Called once per turn of the loop. */
 void dcli_stealing_decide(dcli_worker *worker);
-/** Hold batches back while the device has enough to do. Called after each action, too. */
-void dcli_stealing_throttle(dcli_worker *worker);
 /** The node has nothing to do: ask others. *asked_out: it has asked. @return milliseconds after which to try again; -1:
  *  there is no need to. */
 int dcli_stealing_ask(dcli_worker *worker, bool *asked_out);

@@ -60,7 +60,7 @@ int64_t dcli_window_count(int64_t possible, bool all, double batch_ns)
 /* Whether as much as possible is to be lent, for tests: then times do not count. */
 static bool lends_always(const dcli_as_node *own)
 {
-    return own->stealing != NULL && own->stealing->steal.policy == DCLI_LENDS_ALWAYS;
+    return own->stealing != NULL && own->stealing->steal.policy == DCL_STEAL_ALWAYS;
 }
 
 int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t *possible_out)
@@ -79,7 +79,7 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
  * operations often come in large numbers, and it would cost much to wake up for each few of them. */
 static bool counts(const dcli_running *running)
 {
-    return running->ticket != DCLI_NOT_LAUNCHED && running->job.plan->fine &&
+    return running->ticket != DCLI_NOT_LAUNCHED && running->job.borrowed == NULL &&
            running->more + 1 < running->job.plan->batch_count;
 }
 

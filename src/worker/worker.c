@@ -142,10 +142,8 @@ static int idle_time(dcli_worker *worker)
         return 0;
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
      * ended. Waking for each batch would cost more than small kernels. */
-    bool more = own->stealing != NULL && dcli_node_has_lendable(worker->node); /* held back until one has ended */
     uint64_t ticket = dcli_node_is_awaited(worker->node) ? oldest_ticket(own)
                       : own->window_full                 ? dcli_window_ticket(worker)
-                      : more                             ? oldest_ticket(own)
                                                          : dcli_device_launched(own->device);
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
@@ -181,8 +179,6 @@ static dcl_status act(dcli_worker *worker, bool *more_out)
         status = dcli_perform(worker, &action);
         if (own != NULL && own->held.operation == NULL)
             own->spin_end_ns = 0;
-        if (own != NULL && own->stealing != NULL)
-            dcli_stealing_throttle(worker);
         *more_out = worker->counters.bytes_copied - copied >= most_bytes || (separate && dcli_monotonic_ns() >= end_ns);
     }
     if (status == DCL_OK && own != NULL) {
@@ -446,7 +442,7 @@ dcl_status dcli_worker_prepare(dcli_worker *worker)
                                            .kept_bytes = (int64_t)config->kept_bytes,
                                            .early_bytes = DCLI_EARLY_BYTES,
                                            .local_bytes = most_local_bytes(worker)};
-    if (dcli_config_steal(config).policy != DCLI_LENDS_NEVER && worker->terms.node_count > 1)
+    if (dcli_steal_lends(dcli_config_steal(config)) && worker->terms.node_count > 1)
         worker->plan_terms.fine_elements = DCLI_FINE_ELEMENTS;
     worker->process_data = worker->terms.process_data != NULL ? worker->terms.process_data : dcli_process_data_open(1);
     if (worker->process_data == NULL)

@@ -23,9 +23,9 @@ static double most_that_pay(const dcli_lend_case *c)
 int64_t dcli_lend_count(const dcli_lend_case *c)
 {
     int64_t most = dcli_min(c->offered, c->waiting);
-    if (c->policy == DCLI_LEND_NEVER || most < 1)
+    if (c->policy <= DCL_STEAL_NEVER || most < 1)
         return 0;
-    if (c->policy == DCLI_LEND_ALWAYS)
+    if (c->policy == DCL_STEAL_ALWAYS)
         return dcli_min(most, dcli_max(1, c->waiting / 2));
     double pays = most_that_pay(c);
     return pays < 1 ? 0 : pays < (double)most ? (int64_t)pays : most;

@@ -3,18 +3,12 @@
 #ifndef DCLI_WORKQUEUE_LEND_COUNT_H
 #define DCLI_WORKQUEUE_LEND_COUNT_H
 
+#include <dcl/array.h>
 #include <stdint.h>
-
-/** When batches are lent. */
-typedef enum dcli_lend_policy {
-    DCLI_LEND_NEVER,
-    DCLI_LEND_PAYS,  /* if their results are expected back before the victim would have run the other batches */
-    DCLI_LEND_ALWAYS /* if there are any, whatever that costs: for tests */
-} dcli_lend_policy;
 
 /** What the rule compares. Times are ns, sizes bytes; a value that is not known is 0. */
 typedef struct dcli_lend_case {
-    dcli_lend_policy policy;
+    dcl_steal_policy policy;
     int64_t offered;       /* batches that can be lent: dcli_offer.end - dcli_offer.first */
     int64_t waiting;       /* batches that the victim has not started, including those: dcli_offer.waiting */
     int64_t queued_ns;     /* what the victim's device still has to do for the batches that it has started */
@@ -30,11 +24,11 @@ typedef struct dcli_lend_case {
 
 /** Find how many of the offered batches to lend.
  *
- *  With DCLI_LEND_PAYS, the most whose results are back before the victim has run all other waiting batches: sending
+ *  With DCL_STEAL_PAYS, the most whose results are back before the victim has run all other waiting batches: sending
  *  their inputs, computing and returning their results, one after the other, takes at most as long. In addition, the
  *  batches lent are at most half of the victim's remaining work, by time. None is lent as long as no time of the batch is
  *  known: after two batches, the victim has measured its own (worker/cost.h).
- *  With DCLI_LEND_ALWAYS, half of the waiting batches, at least one.
+ *  With DCL_STEAL_ALWAYS, half of the waiting batches, at least one.
  *  @return 0 .. offered */
 int64_t dcli_lend_count(const dcli_lend_case *c);
 

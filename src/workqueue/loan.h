@@ -87,12 +87,6 @@ typedef struct dcli_lent_batch {
 /** Number n, from 0 on, of the batches that are lent and not taken back. @return false: there are no more. */
 bool dcli_node_lent_batch(const dcli_node *node, int64_t n, dcli_lent_batch *batch_out);
 
-/** Hold or release the batches of loop bodies that have several, except those of plans that dcli_node_pause() concerns:
- *  while they are held, none is started, so that it can be lent. */
-void dcli_node_hold_runs(dcli_node *node, bool hold);
-/** Whether the next batch is one of a loop body that has several. */
-bool dcli_node_has_lendable(const dcli_node *node);
-
 /** No question will be sent or answered with a loan any more: finished operations need not be kept for questions, and all
  *  open questions of others get NOTHING. Loans that are under way go on. */
 void dcli_node_stop_lending(dcli_node *node);

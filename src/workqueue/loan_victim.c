@@ -57,14 +57,6 @@ bool dcli_node_refuse(dcli_node *node, int thief)
     return true;
 }
 
-void dcli_node_hold_runs(dcli_node *node, bool hold) { node->runs_held = hold; }
-
-bool dcli_node_has_lendable(const dcli_node *node)
-{
-    const struct dcli_open_op *op = dcli_op_find(node, node->cursor);
-    return op != NULL && op->waiting > 0 && op->own->batch_count > 1 && op->operation->kind == DCLI_OP_FORALL;
-}
-
 void dcli_node_stop_lending(dcli_node *node)
 {
     if (node->lending != NULL)

@@ -338,8 +338,7 @@ static bool next_batch(dcli_node *node, dcli_action *action)
     struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->cursor);
     if (op == NULL || op->waiting == 0)
         return false;
-    bool waits = op->own->fine ? node->paused : node->runs_held && dcli_node_has_lendable(node);
-    if (waits || !may_start(node, op))
+    if ((node->paused && dcli_node_has_lendable(node)) || !may_start(node, op))
         return false;
     int64_t b = op->next;
     if (queue_made(node, op, b) != DCL_OK)
@@ -437,6 +436,12 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out)
 void dcli_node_hold(dcli_node *node, bool hold) { node->held = hold; }
 
 void dcli_node_pause(dcli_node *node, bool pause) { node->paused = pause; }
+
+bool dcli_node_has_lendable(const dcli_node *node)
+{
+    const struct dcli_open_op *op = dcli_op_find(node, node->cursor);
+    return op != NULL && op->waiting > 0 && op->own->batch_count > 1 && op->operation->kind == DCLI_OP_FORALL;
+}
 
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most)
 {

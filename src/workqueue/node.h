@@ -189,11 +189,13 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out);
  *  yet, or must still copy outputs of a batch to own parts. */
 void dcli_node_hold(dcli_node *node, bool hold);
 
-/** Pause or go on. While paused, the state machine returns no RUN or SKIP for a batch of a plan that was cut so that
- *  batches can be lent (dcli_plan.fine); everything else continues. The executor pauses it while the device has enough to
- *  do, because a batch that has been started cannot be lent. */
+/** Pause or go on. While paused, the state machine returns no RUN or SKIP for a batch of a loop body that has several;
+ *  everything else continues. The executor pauses it while the device has enough to do, because a batch that has been
+ *  started cannot be lent. */
 void dcli_node_pause(dcli_node *node, bool pause);
-/** How many batches of such a plan could be started together with batch `batch`, for which the last RUN was returned:
+/** Whether the next batch is one that dcli_node_pause() concerns. */
+bool dcli_node_has_lendable(const dcli_node *node);
+/** How many batches of a plan that was cut so that batches can be lent (dcli_plan.fine) could be started together with batch `batch`, for which the last RUN was returned:
  *  the number, at most `most`, of those that follow it without a gap and can start now. 0 for other plans. */
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most);
 /** Start `count` of them, as RUN does; each of them ends like one that RUN has started. */

@@ -163,8 +163,7 @@ struct dcli_node {
     int64_t listener;         /* index of the next listener that may have to be told something */
     int64_t sender;           /* index of the next sender that may have something to send */
     bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
-    bool paused;    /* by dcli_node_pause(): no batch of a plan with `fine` is returned */
-    bool runs_held; /* by dcli_node_hold_runs() */
+    bool paused;    /* by dcli_node_pause(): no batch of a loop body that has several is returned */
     int64_t packed; /* number of packs since the last batch */
     bool fed_idle;  /* the last batch came before packs because nothing ran */
     struct dcli_peer **page;  /* of DCLI_PEERS_IN_PAGE peers each; NULL: nothing was heard of any of them */

@@ -41,7 +41,7 @@ dcl_status fuzz_say_setup(fuzz_others *others, bool twisted, dcli_incoming *inco
                                       .plan_ms = 1000,
                                       .fanout = 1 + (bits & 1),
                                       .trace_bytes = (bits & 8) != 0 ? 4096 : 0,
-                                      .steal = (bits & 4) != 0 ? DCLI_LENDS_ALWAYS : DCLI_LENDS_NEVER,
+                                      .steal = (bits & 4) != 0 ? DCL_STEAL_ALWAYS : DCL_STEAL_NEVER,
                                       .tree_nodes = (bits & 2) != 0 ? session->nodes : 0,
                                       .fault = (bits & 0x10) != 0 ? "alloc node=0 count=1" : ""}};
     if (twisted)
@@ -49,7 +49,7 @@ dcl_status fuzz_say_setup(fuzz_others *others, bool twisted, dcli_incoming *inco
     message.setup.log = 0;
     others->is_tree = message.setup.tree_nodes > message.setup.fanout;
     others->set_up = true;
-    others->lends = message.setup.steal != DCLI_LENDS_NEVER;
+    others->lends = message.setup.steal > DCL_STEAL_NEVER;
     return fuzz_deliver(session, session->nodes, &message, 0, -1, incoming);
 }
 

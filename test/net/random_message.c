@@ -320,7 +320,7 @@ static dcli_msg_setup random_setup(test_random *random)
                             .fault = string(random, DCLI_MOST_ADDRESS),
                             .check_access = flag(random),
                             .word_key = string(random, DCLI_MOST_KEY),
-                            .steal = test_random_below(random, 3),
+                            .steal = test_random_below(random, 4),
                             .steal_kinds = flag(random)};
 }
 

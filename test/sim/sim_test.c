@@ -101,7 +101,7 @@ Test(sim, a_transpose_takes_the_time_of_its_messages)
 /* ---- stealing ------------------------------------------------------------------------------------------------------ */
 
 /* Settings with elements that take much longer to compute than to move. */
-static dcl_sim_settings costly(dcl_sim_program program, int nodes, dcl_sim_steal steal)
+static dcl_sim_settings costly(dcl_sim_program program, int nodes, dcl_steal_policy steal)
 {
     dcl_sim_settings settings;
     dcl_sim_defaults(&settings);
@@ -119,12 +119,12 @@ Test(stealing, zipf_on_four_nodes)
 {
     int64_t never = 0, pays = 0;
     for (uint64_t seed = 1; seed <= 8; seed++) {
-        dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_SIM_STEAL_NEVER);
+        dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_STEAL_NEVER);
         settings.cost = DCL_SIM_ZIPF;
         settings.tiles = 4;
         settings.seed = seed;
         never += run(&settings).step_ns;
-        settings.steal = DCL_SIM_STEAL_PAYS;
+        settings.steal = DCL_STEAL_PAYS;
         dcl_sim_figures figures = run(&settings);
         pays += figures.step_ns;
         cr_expect_geq(figures.step_ns, figures.balanced_ns);
@@ -137,7 +137,7 @@ Test(stealing, zipf_on_four_nodes)
 /* 4 nodes, one of which takes twice as long: 320 ms of work per step for 3.5 devices. */
 Test(stealing, a_slow_node)
 {
-    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_SIM_STEAL_PAYS);
+    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_STEAL_PAYS);
     settings.slow_count = 1;
     settings.slow[0] = (dcl_sim_slow){0, 2};
     dcl_sim_figures figures = run(&settings);
@@ -147,7 +147,7 @@ Test(stealing, a_slow_node)
     cr_expect_eq(figures.loans.lent, figures.loans.won + figures.loans.taken_back);
     /* each batch takes two inputs there, and a result back */
     cr_expect_geq(figures.data.bytes, figures.loans.won * 3 * 4 * 62500);
-    settings.steal = DCL_SIM_STEAL_NEVER;
+    settings.steal = DCL_STEAL_NEVER;
     figures = run(&settings);
     cr_expect_geq(figures.step_ns, 160000000);
     cr_expect(figures.loans.questions == 0 && figures.loans.lent == 0 && figures.data.bytes == 0);
@@ -156,12 +156,12 @@ Test(stealing, a_slow_node)
 /* Moving a batch takes ten times as long as computing it, so few of the 2560 are lent. */
 Test(stealing, little_is_lent_if_moving_takes_longer)
 {
-    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_SIM_STEAL_NEVER);
+    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_STEAL_NEVER);
     settings.element_ns = 0.1;
     settings.slow_count = 1;
     settings.slow[0] = (dcl_sim_slow){0, 2};
     int64_t never = run(&settings).step_ns;
-    settings.steal = DCL_SIM_STEAL_PAYS;
+    settings.steal = DCL_STEAL_PAYS;
     dcl_sim_figures figures = run(&settings);
     cr_expect_leq(figures.loans.lent, 128, "%" PRId64, figures.loans.lent);
     cr_expect_leq(figures.step_ns, 1.02 * (double)never);
@@ -169,9 +169,9 @@ Test(stealing, little_is_lent_if_moving_takes_longer)
 
 Test(stealing, balanced_work_stays)
 {
-    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 8, DCL_SIM_STEAL_NEVER);
+    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 8, DCL_STEAL_NEVER);
     int64_t never = run(&settings).step_ns;
-    settings.steal = DCL_SIM_STEAL_PAYS;
+    settings.steal = DCL_STEAL_PAYS;
     dcl_sim_figures figures = run(&settings);
     cr_expect_leq(figures.step_ns, 1.01 * (double)never);
     cr_expect_leq(figures.loans.lent, 8);
@@ -182,7 +182,7 @@ Test(stealing, ends)
 {
     for (int program = 0; program < DCL_SIM_PROGRAMS; program++)
         for (int nodes = 2; nodes <= 20; nodes += 9) {
-            dcl_sim_settings settings = costly((dcl_sim_program)program, nodes, DCL_SIM_STEAL_ALWAYS);
+            dcl_sim_settings settings = costly((dcl_sim_program)program, nodes, DCL_STEAL_ALWAYS);
             settings.elements /= 8;
             settings.jitter = 1;
             settings.slow_count = 1;
@@ -199,7 +199,7 @@ Test(stealing, ends)
 /* Every allocation in turn fails: the simulation fails, or a node lends less. */
 Test(stealing, ends_without_memory)
 {
-    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 2, DCL_SIM_STEAL_ALWAYS);
+    dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 2, DCL_STEAL_ALWAYS);
     settings.elements /= 4;
     settings.steps = 1;
     dcl_sim_figures figures;
@@ -305,9 +305,9 @@ Test(sim, refuses_what_cannot_be)
     cr_expect_eq(dcl_sim_run(&settings, &figures), DCL_ERR_INVALID);
     cr_expect_not_null(strstr(dcl_error(), "the slow node is 3; expected 0..2"), "%s", dcl_error());
     settings = timeless(DCL_SIM_ADD, 3, 100);
-    settings.steal = DCL_SIM_STEAL_ALWAYS + 1;
+    settings.steal = DCL_STEAL_ALWAYS + 1;
     cr_expect_eq(dcl_sim_run(&settings, &figures), DCL_ERR_INVALID);
-    cr_expect_not_null(strstr(dcl_error(), "the policy of stealing is 3; expected 0..2"), "%s", dcl_error());
+    cr_expect_not_null(strstr(dcl_error(), "the policy of stealing is 4; expected 1..3"), "%s", dcl_error());
     settings = timeless(DCL_SIM_ADD, 3, 100);
     settings.bandwidth = 0;
     cr_expect_eq(dcl_sim_run(&settings, &figures), DCL_ERR_INVALID);

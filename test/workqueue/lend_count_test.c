@@ -12,9 +12,9 @@ struct rule_case {
     int64_t lent;
 };
 
-#define NEVER DCLI_LEND_NEVER
-#define PAYS DCLI_LEND_PAYS
-#define ALWAYS DCLI_LEND_ALWAYS
+#define NEVER DCL_STEAL_NEVER
+#define PAYS DCL_STEAL_PAYS
+#define ALWAYS DCL_STEAL_ALWAYS
 
 #define SAME .victim_ns = 100, .thief_ns = 100
 

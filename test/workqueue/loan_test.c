@@ -357,18 +357,24 @@ Test(loan, several_batches_start_together)
     bench_close(bench);
 }
 
-Test(loan, a_paused_node_starts_nothing_and_lends)
+static void expect_pause(struct bench *bench, const char *afterwards)
 {
-    struct bench *bench = fine_victim();
     dcli_offer offer;
     dcli_node_pause(bench->node, true);
     bench_expect(bench, "it is paused", "");
+    cr_expect(dcli_node_has_lendable(bench->node));
     cr_expect(dcli_node_offer(bench->node, THIEF, INT64_MAX, &offer) && offer.first == 1 && offer.waiting == 3);
     cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
     bench_expect(bench, "it lends", "lend 3.3 and 0 more to 1 question 1");
     dcli_node_pause(bench->node, false);
-    bench_expect(bench, "it goes on", "run 3.1; run 3.2");
+    bench_expect(bench, "it goes on", afterwards);
     bench_close(bench);
+}
+
+Test(loan, a_paused_node_starts_nothing_and_lends)
+{
+    expect_pause(fine_victim(), "run 3.1; run 3.2");
+    expect_pause(victim(false), "run 3.1; run 3.2");
 }
 
 Test(loan, batches_do_not_start_together_after_a_failure)
