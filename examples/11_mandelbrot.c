@@ -47,7 +47,7 @@ static uint16_t steps(int i, int j)
 /* Save a picture in the folder, as PNG where DCL can, else as PGM. */
 static void save(dcl_array *array, const char *name, double white)
 {
-    dcl_image image = {.bits = 8, .white = white};
+    dcl_image image = {.struct_size = sizeof image, .bits = 8, .white = white};
     dcl_grid grid = dcl_grid_of(array);
     char path[1024];
     if (folder == NULL)

@@ -49,9 +49,9 @@ extern "C" {
 /* Sizes of structs. The layout of dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info and of the rows of a
  * report never changes. Other structs may get more fields at their end in later versions. So the library must know
  * which version of a struct the program was compiled with:
- *   - A struct that the program fills (dcl_config, dcl_worker_config, dcl_call) begins with `struct_size`. Fields that
- *     the program's version lacks get their defaults. If such a struct points to an array of other structs, a further
- *     field has the size of one of these (dcl_call.arg_bytes).
+ *   - A struct that the program fills (dcl_config, dcl_worker_config, dcl_call, dcl_image) begins with `struct_size`.
+ *     Fields that the program's version lacks get their defaults. If such a struct points to an array of other structs, a
+ *     further field has the size of one of these (dcl_call.arg_bytes).
  *   - A struct that the library fills is passed to a function ..._sized() with its size; the library writes no more
  *     bytes than that. The function of the same name without _sized is inline and passes sizeof. Other languages call
  *     ..._sized().

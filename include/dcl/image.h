@@ -15,8 +15,9 @@ typedef enum dcl_image_format {
     DCL_IMAGE_PGM      /**< portable graymap, binary ("P5") */
 } dcl_image_format;
 
-/** How elements become shades of grey. */
+/** How elements become shades of grey: `dcl_image image = {.struct_size = sizeof image, .bits = 16};`, for example. */
 typedef struct dcl_image {
+    size_t struct_size; /**< sizeof(dcl_image) in the program */
     dcl_image_format format;
     int bits; /**< bits of a pixel, 8 or 16; 0: 16 for elements of type uint16, else 8 */
     double black,
@@ -29,7 +30,7 @@ typedef struct dcl_image {
 /** Save an array of rank 2 as a picture in shades of grey: the first axis goes down, the second to the right. Waits for the
  *  array. The file has a comment with the elements that are black and white. It is written by the program, under another name
  *  in the same folder, and then renamed to `path`, as by dcl_save_npy().
- *  @param image  NULL: all fields 0.
+ *  @param image  NULL: all fields 0, except struct_size.
  *  @return DCL_OK; DCL_ERR_INVALID (rank, extents: 1..2^31-1, `image`); DCL_ERR_UNSUPPORTED (PNG without libpng);
  *          DCL_ERR_FILE, DCL_ERR_RANGE and the error of a failed array as for dcl_save_npy(). */
 DCL_API dcl_status dcl_save_image(dcl_array *array, const char *path, const dcl_image *image);

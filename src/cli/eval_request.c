@@ -192,7 +192,7 @@ static int check_complete(const cli_request *request)
 
 int cli_request_parse(int count, char **list, cli_request *request_out)
 {
-    *request_out = (cli_request){.repeat = 1};
+    *request_out = (cli_request){.repeat = 1, .image.struct_size = sizeof request_out->image};
     int status = cli_parse(&(cli_arguments){"eval", options, take_plain, count, list}, request_out);
     if (status == CLI_OK)
         status = check_complete(request_out);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "runtime/cluster.h"
 #include "segment/box.h"
 #include "store/image.h"
@@ -62,10 +63,28 @@ static dcl_status check_grid(const dcl_grid *grid)
     return DCL_OK;
 }
 
-/* Check the path and complete the description, except for values of black and white that depend on the elements. */
-static dcl_status complete(const dcl_grid *grid, const char *path, dcl_image *image)
+/* Copy the program's struct; fields that it does not have are zero, and so are all if there is none. */
+static dcl_status copy_image(const dcl_image *image, dcl_image *copy_out)
+{
+    dcl_image copy = {.struct_size = sizeof copy};
+    if (image != NULL) {
+        dcl_status status = dcli_size_check("image->struct_size", "dcl_image", image->struct_size, sizeof copy);
+        if (status != DCL_OK)
+            return status;
+        memcpy(&copy, image, image->struct_size);
+        copy.struct_size = sizeof copy;
+    }
+    *copy_out = copy;
+    return DCL_OK;
+}
+
+/* Check the path and the program's struct, and complete a copy of it, except for values of black and white that depend on
+ * the elements. */
+static dcl_status complete(const dcl_grid *grid, const char *path, const dcl_image *given, dcl_image *image)
 {
     dcl_status status = dcli_file_check_path(path, "a .png or .pgm file");
+    if (status == DCL_OK)
+        status = copy_image(given, image);
     if (status == DCL_OK)
         status = check_grid(grid);
     if (status == DCL_OK)
@@ -186,8 +205,8 @@ static dcl_status save_picture(struct picture *picture, const char *path)
 
 static dcl_status save(dcl_array *array, const char *path, const dcl_image *image)
 {
-    struct picture picture = {.array = array, .image = image != NULL ? *image : (dcl_image){.bits = 0}};
-    dcl_status status = complete(dcli_array_grid(array), path, &picture.image);
+    struct picture picture = {.array = array};
+    dcl_status status = complete(dcli_array_grid(array), path, image, &picture.image);
     if (status != DCL_OK)
         return status;
     picture.rows = dcli_array_grid(array)->extent[0];
@@ -218,9 +237,9 @@ dcl_status dcl_save_image(dcl_array *array, const char *path, const dcl_image *i
 dcl_status dcl_image_check(const dcl_grid *grid, const char *path, const dcl_image *image)
 {
     dcli_error_enter(__func__);
-    dcl_image copy = image != NULL ? *image : (dcl_image){.bits = 0};
     if (grid == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "grid is NULL; expected the address of a dcl_grid");
+    dcl_image copy;
     dcl_status status = dcli_grid_check(grid);
-    return status == DCL_OK ? complete(grid, path, &copy) : status;
+    return status == DCL_OK ? complete(grid, path, image, &copy) : status;
 }

@@ -14,6 +14,8 @@
 
 TestSuite(image_on_device, .timeout = TEST_SECONDS, .init = test_make_folder, .fini = test_remove_folder);
 
+#define IMAGE_SIZE .struct_size = sizeof(dcl_image)
+
 static void expect_file(const char *path, const void *expected, size_t length)
 {
     char found[4096];
@@ -44,7 +46,7 @@ Test(image_on_device, has_the_elements_of_all_nodes)
         dcl_array *A = counted(cluster, maps[m]);
         TEST_OK(dcl_save_image(A, path, NULL));
         EXPECT_FILE(path, "P5\n# black is 0, white is 5\n2 3\n255\n\x00\x33\x66\x99\xcc\xff");
-        TEST_OK(dcl_save_image(A, path, &(dcl_image){.bits = 16, .black = 3, .white = 2.5}));
+        TEST_OK(dcl_save_image(A, path, &(dcl_image){IMAGE_SIZE, .bits = 16, .black = 3, .white = 2.5}));
         EXPECT_FILE(path,
                     "P5\n# black is 3, white is 2.5\n2 3\n65535\n\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00");
         dcl_release(A);
@@ -58,7 +60,7 @@ Test(image_on_device, of_a_view)
     dcl_cluster *cluster = open_nodes(2);
     char path[TEST_PATH];
     test_path(path, "picture");
-    const dcl_image pgm = {.format = DCL_IMAGE_PGM, .white = 255};
+    const dcl_image pgm = {IMAGE_SIZE, .format = DCL_IMAGE_PGM, .white = 255};
     dcl_array *A = counted(cluster, "block"), *T = dcl_transpose(A);
     TEST_OK(dcl_save_image(T, path, &pgm));
     EXPECT_FILE(path, "P5\n# black is 0, white is 255\n3 2\n255\n\x00\x02\x04\x01\x03\x05");
@@ -119,11 +121,13 @@ Test(image_on_device, refuses_what_is_no_picture)
     TEST_REFUSED(dcl_save_image(A, ".png", NULL), DCL_ERR_INVALID, "ends in .png");
     TEST_REFUSED(dcl_save_image(V, path, NULL), DCL_ERR_INVALID, "rank 1; expected 2");
     TEST_REFUSED(dcl_save_image(E, path, NULL), DCL_ERR_INVALID, "0 columns; expected 1..2147483647");
-    TEST_REFUSED(dcl_save_image(A, path, &(dcl_image){.bits = 4}), DCL_ERR_INVALID,
+    TEST_REFUSED(dcl_save_image(A, path, &(dcl_image){IMAGE_SIZE, .bits = 4}), DCL_ERR_INVALID,
                  "image->bits is 4; expected 8 or 16");
-    TEST_REFUSED(dcl_save_image(A, path, &(dcl_image){.white = NAN}), DCL_ERR_INVALID, "image->white is nan");
-    TEST_REFUSED(dcl_save_image(A, path, &(dcl_image){.black = -INFINITY}), DCL_ERR_INVALID, "image->black is -inf");
-    TEST_REFUSED(dcl_save_image(A, path, &(dcl_image){.format = (dcl_image_format)3}), DCL_ERR_INVALID,
+    TEST_REFUSED(dcl_save_image(A, path, &(dcl_image){IMAGE_SIZE, .white = NAN}), DCL_ERR_INVALID,
+                 "image->white is nan");
+    TEST_REFUSED(dcl_save_image(A, path, &(dcl_image){IMAGE_SIZE, .black = -INFINITY}), DCL_ERR_INVALID,
+                 "image->black is -inf");
+    TEST_REFUSED(dcl_save_image(A, path, &(dcl_image){IMAGE_SIZE, .format = (dcl_image_format)3}), DCL_ERR_INVALID,
                  "image->format is 3");
     cr_expect_eq(test_files_left("none"), 0);
     TEST_REFUSED(dcl_save_image(A, nowhere, NULL), DCL_ERR_FILE, "cannot be made: No such file or directory");
@@ -135,6 +139,34 @@ Test(image_on_device, refuses_what_is_no_picture)
     dcl_release(A);
     dcl_release(E);
     dcl_close(cluster);
+}
+
+/* A program that was built when dcl_image had fewer fields, or has more than the library. */
+Test(image_on_device, other_sizes_of_the_struct)
+{
+    dcl_cluster *cluster = open_nodes(1);
+    char path[TEST_PATH];
+    test_path(path, "a.pgm");
+    dcl_array *A = counted(cluster, "block");
+    dcl_grid grid = dcl_grid_of(A);
+    dcl_image image = {.struct_size = offsetof(dcl_image, black), .bits = 16, .black = NAN, .white = NAN};
+    TEST_OK(dcl_image_check(&grid, path, &image));
+    TEST_OK(dcl_save_image(A, path, &image));
+    EXPECT_FILE(path, "P5\n# black is 0, white is 5\n2 3\n65535\n\x00\x00\x33\x33\x66\x66\x99\x99\xcc\xcc\xff\xff");
+    image.struct_size = offsetof(dcl_image, bits);
+    TEST_OK(dcl_save_image(A, path, &image));
+    EXPECT_FILE(path, "P5\n# black is 0, white is 5\n2 3\n255\n\x00\x33\x66\x99\xcc\xff");
+
+    static const size_t wrong[] = {0, sizeof(size_t) - 1, sizeof(dcl_image) + 1};
+    for (size_t n = 0; n < sizeof wrong / sizeof wrong[0]; n++) {
+        image = (dcl_image){.struct_size = wrong[n]};
+        TEST_REFUSED(dcl_image_check(&grid, path, &image), DCL_ERR_INVALID, "expected sizeof(dcl_image)");
+        TEST_REFUSED(dcl_save_image(A, "none.pgm", &image), DCL_ERR_INVALID, "image->struct_size is ");
+    }
+    cr_expect_eq(test_files_left("a.pgm"), 0);
+    dcl_clear_error(cluster);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
 }
 
 Test(image_on_device, is_checked_before)
