@@ -34,12 +34,13 @@ uint64_t dcli_plan_hash(const dcli_plan_wanted *wanted)
     const dcli_operation *operation = wanted->operation;
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)wanted->node);
     hash = dcli_hash_word(hash, 2 * (uint64_t)operation->node + wanted->streams);
-    hash = dcli_hash_word(hash, (uint64_t)wanted->with + (uint64_t)wanted->fine_elements);
+    hash = dcli_hash_word(hash, (uint64_t)wanted->with);
+    hash = dcli_hash_word(hash, (uint64_t)wanted->fine_elements);
     hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
-        hash = dcli_hash_word(hash, value_of(wanted, k) + (operation->operand[k].generation > 0) +
-                                        operation->operand[k].keeps);
+        hash = dcli_hash_word(hash, value_of(wanted, k));
+        hash = dcli_hash_word(hash, 2 * (uint64_t)(operation->operand[k].generation > 0) + operation->operand[k].keeps);
         if (operation->operand[k].view != NULL)
             hash = hash_view(hash, operation->operand[k].view);
         const dcli_declared *declared = &operation->operand[k].declared;

@@ -118,6 +118,36 @@ Test(plan_cache, a_plan_lasts_as_long_as_some_peer_keeps_it)
     test_ops_free();
 }
 
+/* Keys whose numbers have equal sums have different hashes. */
+Test(plan_cache, each_part_of_a_key_counts_in_its_hash)
+{
+    dcli_plan_wanted wanted = want_plan();
+    dcli_operation operation = *wanted.operation;
+    uint64_t hash[6];
+    wanted.operation = &operation;
+    wanted.shapes = (const bool[]){false, true};
+    operation.value[1].u = 0;
+    hash[0] = dcli_plan_hash(&wanted);
+    wanted.with = 1;
+    hash[1] = dcli_plan_hash(&wanted);
+    wanted.with = 0;
+    wanted.fine_elements = 1;
+    hash[2] = dcli_plan_hash(&wanted);
+    wanted.fine_elements = 0;
+    operation.operand[1].generation = 1;
+    hash[3] = dcli_plan_hash(&wanted);
+    operation.operand[1].generation = 0;
+    operation.operand[1].keeps = true;
+    hash[4] = dcli_plan_hash(&wanted);
+    operation.operand[1].keeps = false;
+    operation.value[1].u = 1;
+    hash[5] = dcli_plan_hash(&wanted);
+    for (int n = 0; n < 6; n++)
+        for (int m = 0; m < n; m++)
+            cr_expect_neq(hash[n], hash[m], "keys %d and %d", m, n);
+    test_ops_free();
+}
+
 /* Whichever allocation fails, nothing is left of the plan, and the next one who wants it gets it. */
 Test(plan_cache, a_plan_that_could_not_be_made_is_made_later)
 {
