@@ -324,8 +324,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_TRACE] = RECORD("TRACE", trace, 2, "program -> node: send your recorded events (docs/tracing.md)",
         INT64(trace, number, 0, "number of the question"),
         UP_TO(trace, part, -1, DCLI_MOST_TRACE,
-              "0, 1, ...: these 2048 of the events, oldest first, after which no more are recorded; -1: none, only the "
-              "time"),
+              "0, 1, ...: send events 2048 * part to 2048 * part + 2047, oldest first, and record no further events; "
+              "-1: send only the time"),
         UP_TO(trace, asked_ns, 0, DCLI_MOST_NS, "the program's clock when this was sent")),
     [DCLI_MSG_TRACED] = RECORD("TRACED", traced, 5, "node -> program: the answer",
         INT64(traced, number, 0, "number of the question"),
