@@ -35,7 +35,8 @@ typedef struct dcl_counters {
     int64_t loans_won;     /**< stealing: batches of this node that another one has computed */
     int64_t loans_taken_back;   /**< stealing: batches that were lent and then computed by this node */
     int64_t loan_bytes;         /**< stealing: bytes of inputs and results that were sent for lent batches */
-    int64_t loan_bytes_in_vain; /**< stealing: those of batches that were taken back */
+    int64_t loan_bytes_in_vain; /**< stealing: those of batches that were taken back, or whose results came back later
+                                     than the node would have computed them itself */
 } dcl_counters;
 
 /** @param counters_bytes  sizeof(dcl_counters) of the program. */

@@ -61,9 +61,11 @@ typedef struct dcli_trace_event {
     int64_t operation; /* number of the operation; 0: none */
     int64_t part;      /* number of the batch (KERNELS, STAGE, PASS, FILL, ...) or of the chunk; -1: none */
     int64_t bytes;
-    int32_t peer;            /* the other peer; DCLI_TRACE_NOBODY: none, or several */
-    int32_t tasks, launches; /* KERNELS: number of tiles, and of kernels that were started */
-    int16_t name;            /* number of the name, by dcli_trace_name(); 0: none, the kind is enough */
+    int32_t peer; /* the other peer; DCLI_TRACE_NOBODY: none, or several */
+    /* KERNELS: number of tiles, and of kernels that were started. SENT, ARRIVED, PACK, COMMIT of a lent batch
+     * (worker/stealing.h): number of the batch, and of the question that it was lent for, from 1 on. Others: 0. */
+    int32_t tasks, launches;
+    int16_t name; /* number of the name, by dcli_trace_name(); 0: none, the kind is enough */
     uint8_t kind, clock;
     bool written; /* of chunks: true: the sender computed the elements; false: the receiver reads them */
 } dcli_trace_event;

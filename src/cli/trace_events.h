@@ -12,6 +12,8 @@ typedef struct cli_event {
     int64_t begin, end; /* ns since the trace's time 0 */
     int64_t operation;  /* 0: none */
     int64_t part;       /* number of the batch or chunk; -1: none */
+    int64_t loan;       /* chunk of a lent batch: number of the loan, from 1 on; else 0 */
+    int64_t batch;      /* number of the batch; -1: none */
     int64_t bytes;
     int peer;  /* index of the process that recorded it */
     int other; /* index of the one that it names; -1: none */

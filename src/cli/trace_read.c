@@ -277,8 +277,12 @@ static void take_details(struct reader *reader, const cli_timeline *trace, cli_e
             event->operation = take_int(reader, 0, most_number, "the number of an operation");
         else if (strcmp(field, "bytes") == 0)
             event->bytes = take_int(reader, 0, most_number, "a number of bytes");
-        else if (strcmp(field, "batch") == 0 || strcmp(field, "chunk") == 0)
-            event->part = take_int(reader, 0, most_number, "the number of a batch or chunk");
+        else if (strcmp(field, "batch") == 0)
+            event->batch = take_int(reader, 0, most_number, "the number of a batch");
+        else if (strcmp(field, "chunk") == 0)
+            event->part = take_int(reader, 0, most_number, "the number of a chunk");
+        else if (strcmp(field, "loan") == 0)
+            event->loan = take_int(reader, 0, most_number, "the number of a loan");
         else if (strcmp(field, "peer") == 0)
             event->other = take_process(reader, trace);
         else {
@@ -287,6 +291,8 @@ static void take_details(struct reader *reader, const cli_timeline *trace, cli_e
             skip_value(reader);
         }
     }
+    if (event->part < 0)
+        event->part = event->batch;
 }
 
 static void take_kind(struct reader *reader, cli_event *event)
@@ -310,7 +316,7 @@ static bool take_event(struct reader *reader, const cli_timeline *trace, cli_eve
     bool first = true, timed = false;
     double begin = 0, duration = 0;
     char *start = reader->at;
-    *event = (cli_event){.peer = -1, .other = -1, .part = -1, .name = "", .sent_known = true};
+    *event = (cli_event){.peer = -1, .other = -1, .part = -1, .batch = -1, .name = "", .sent_known = true};
     take(reader, '{', "an event: {");
     for (const char *field; (field = next_field(reader, &first)) != NULL;) {
         if (strcmp(field, "ph") == 0)

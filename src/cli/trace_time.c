@@ -246,6 +246,10 @@ static int compare_causes(const void *left, const void *right)
         return a->operation < b->operation ? -1 : 1;
     if (a->part != b->part)
         return a->part < b->part ? -1 : 1;
+    if (a->loan != b->loan)
+        return a->loan < b->loan ? -1 : 1;
+    if (a->loan > 0 && a->batch != b->batch)
+        return a->batch < b->batch ? -1 : 1;
     return a->other != b->other ? (a->other < b->other ? -1 : 1) : (int)a->written - (int)b->written;
 }
 
@@ -352,6 +356,8 @@ static const cli_event *cause_of(const struct path *path, const cli_event *event
         key.track = CLI_OUT;
         key.other = event->peer;
         key.written = event->written;
+        key.loan = event->loan;
+        key.batch = event->batch;
         p = event->other;
     } else if (!is_kind(event, "kernels") && !is_kind(event, "stolen"))
         return NULL;

@@ -181,8 +181,9 @@ static const dcli_record event_record = RECORD("event", event, 3, "what a node d
     INT(event, clock, 0, DCLI_TRACE_CLOCKS - 1,
         "0: measured by the thread; 1: by the device; 2: launch and observed completion"),
     BOOL(event, written, "of a chunk: the sender computed its elements; false: the receiver reads them"),
-    INT(event, tasks, 0, INT_MAX, "kernels: tiles"),
-    INT(event, launches, 0, INT_MAX, "kernels: launches"));
+    INT(event, tasks, 0, INT_MAX, "kernels: tiles; chunk of a lent batch: number of the batch"),
+    INT(event, launches, 0, INT_MAX,
+        "kernels: launches; chunk of a lent batch: number of the question that it was lent for"));
 
 static const dcli_record name_record = RECORD("name", name, 1, "a name of events",
     STRING(name, text, DCLI_TRACE_NAME_BYTES - 1, "the first line of a body"));

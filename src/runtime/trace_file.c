@@ -190,6 +190,8 @@ static bool is_chunk(int kind)
            kind == DCLI_TRACE_COMMIT || kind == DCLI_TRACE_READ || kind == DCLI_TRACE_WRITE;
 }
 
+static bool is_of_loan(const dcli_trace_event *event) { return is_chunk(event->kind) && event->launches > 0; }
+
 static void put_details(const struct writer *writer, const struct timed *timed)
 {
     const dcli_trace_event *event = &timed->event;
@@ -197,6 +199,8 @@ static void put_details(const struct writer *writer, const struct timed *timed)
     fprintf(file, ",\"args\":{\"clock\":\"%s\"", clock_names[event->clock]);
     if (event->operation > 0)
         fprintf(file, ",\"operation\":%" PRId64, event->operation);
+    if (is_of_loan(event))
+        fprintf(file, ",\"loan\":%" PRId32 ",\"batch\":%" PRId32, event->launches, event->tasks);
     if (event->part >= 0)
         fprintf(file, ",\"%s\":%" PRId64, is_chunk(event->kind) ? "chunk" : "batch", event->part);
     if (event->peer >= 0 && event->peer < writer->count)
@@ -283,6 +287,10 @@ static int compare_chunks(const void *left, const void *right)
         order = sign(to_a, to_b);
     if (order == 0)
         order = sign(a->event.written, b->event.written);
+    if (order == 0)
+        order = sign(a->event.launches, b->event.launches); /* of a lent batch: its question, and its number */
+    if (order == 0)
+        order = sign(a->event.tasks, b->event.tasks);
     return order != 0 ? order : sign(a->event.part, b->event.part);
 }
 

@@ -87,6 +87,8 @@ static dcl_status send_loan(dcli_worker *worker, int to, const dcli_msg_loan *lo
 {
     dcli_message message = {.kind = DCLI_MSG_LOAN, .loan = *loan};
     worker->counters.loan_bytes += (int64_t)payload->length;
+    if (__builtin_expect(worker->terms.trace != NULL, 0))
+        dcli_trace_loan_chunk(worker, DCLI_TRACE_SENT, to, loan, (int64_t)payload->length);
     return dcli_peer_send(worker, to, &message, payload);
 }
 
@@ -131,6 +133,9 @@ static dcl_status gather(dcli_worker *worker, const dcli_entry *entry, const dcl
 static dcl_status send_input(dcli_worker *worker, dcli_lent_out *lent, const dcli_chunk *chunk)
 {
     const dcli_loan *loan = lent->loan->loan;
+    const dcli_msg_loan message = {
+        .question = lent->question, .operation = lent->operation, .batch = lent->batch, .chunk = chunk->number};
+    int64_t began_ns = dcli_trace_begin(worker);
     char *bytes = dcli_buffers_take(worker->terms.buffers, (size_t)chunk->bytes);
     dcl_status status = bytes != NULL ? DCL_OK : DCL_ERR_NOMEM;
     for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && status == DCL_OK; i++)
@@ -142,11 +147,9 @@ static dcl_status send_input(dcli_worker *worker, dcli_lent_out *lent, const dcl
     }
     worker->counters.bytes_copied += chunk->bytes;
     lent->moved += chunk->bytes;
-    return send_loan(
-        worker, lent->thief,
-        &(dcli_msg_loan){
-            .question = lent->question, .operation = lent->operation, .batch = lent->batch, .chunk = chunk->number},
-        &(dcli_payload){.bytes = bytes, .length = (size_t)chunk->bytes, .release = dcli_peer_free_buffer});
+    dcli_trace_loan(worker, DCLI_TRACE_PACK, began_ns, lent->entry, lent->thief, &message, chunk->bytes);
+    dcli_payload payload = {.bytes = bytes, .length = (size_t)chunk->bytes, .release = dcli_peer_free_buffer};
+    return send_loan(worker, lent->thief, &message, &payload);
 }
 
 /* Send the inputs of a lent batch. If that fails, it is asked back. */
@@ -228,7 +231,13 @@ static dcl_status commit(dcli_worker *worker, const dcli_action *action)
     if (status != DCL_OK && action->status == DCL_OK)
         dcli_keep_problem(entry);
     worker->counters.loans_won += status == DCL_OK;
-    dcli_trace_end(worker, DCLI_TRACE_COMMIT, began_ns, entry, action->index, action->peer, lent->moved);
+    dcli_trace_loan(worker, DCLI_TRACE_COMMIT, began_ns, entry, action->peer,
+                    &(dcli_msg_loan){.question = action->question,
+                                     .operation = lent->operation,
+                                     .batch = action->index,
+                                     .written = true,
+                                     .chunk = -1},
+                    lent->moved);
     dcli_lent_free(stealing, lent);
     if (status == DCL_OK && !dcli_device_in_place(worker->as_node->device)) {
         dcli_moving moving = {.entry = entry,
@@ -528,6 +537,9 @@ dcl_status dcli_loan_hear(dcli_worker *worker, dcli_received *received)
     case DCLI_MSG_LENT:
         return hear_lent(worker, received->from, &message->lent);
     case DCLI_MSG_LOAN:
+        if (__builtin_expect(worker->terms.trace != NULL, 0))
+            dcli_trace_loan_chunk(worker, DCLI_TRACE_ARRIVED, received->from, &message->loan,
+                                  (int64_t)received->payload_bytes);
         return message->loan.written ? hear_output(worker, received) : hear_input(worker, received);
     case DCLI_MSG_RECALL:
         return hear_recall(worker, received->from, &message->recall);

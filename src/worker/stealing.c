@@ -83,8 +83,9 @@ static int64_t make_records(dcli_lent_out *made[], int64_t count)
     return n;
 }
 
+/* @param turn  1 for the next of the waiting batches that this node would run, and so on. */
 static void record(dcli_worker *worker, dcli_lent_out *lent, int thief, int64_t question, dcli_entry *entry,
-                   int64_t batch)
+                   int64_t batch, int64_t turn)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
     dcli_cached_plan *plan = dcli_entry_plan(entry, worker->terms.self);
@@ -96,6 +97,8 @@ static void record(dcli_worker *worker, dcli_lent_out *lent, int thief, int64_t 
                             .lent_ns = dcli_monotonic_ns(),
                             .expected_ns = (int64_t)dcli_exec_batch_ns(worker, entry, batch),
                             .next = stealing->lent};
+    if (lent->expected_ns > 0)
+        lent->due_ns = lent->lent_ns + dcli_exec_queued_ns(worker) + turn * lent->expected_ns;
     dcli_plans_loan(&worker->catalog.plans, plan, &entry->operation, batch, worker->terms.self, thief, &lent->loan);
     const dcli_plan *loan = lent->loan->loan->plan;
     for (int64_t c = 0; c < loan->chunk_count; c++)
@@ -149,7 +152,9 @@ void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, int64_t
 {
     enum { LARGE_BYTES = 256 << 10 };
     dcli_thief *thief = &worker->as_node->stealing->thief[lent->thief];
-    int64_t rest_ns = dcli_monotonic_ns() - lent->lent_ns - kernel_ns;
+    int64_t now = dcli_monotonic_ns(), rest_ns = now - lent->lent_ns - kernel_ns;
+    if (lent->due_ns > 0 && now > lent->due_ns)
+        worker->counters.loan_bytes_in_vain += lent->moved;
     if (lent->expected_ns > 0)
         dcli_cost_add(&thief->times, kernel_ns, lent->expected_ns, 1);
     if (lent->leads && lent->moved >= LARGE_BYTES)
@@ -187,7 +192,8 @@ static void answer(dcli_worker *worker, int thief)
         for (int64_t n = 0; dcli_node_lent_batch(worker->node, n, &lent) && used < count; n++)
             if (lent.thief == thief && lent.operation == offer.operation->number && lent.batch >= offer.first &&
                 lent.batch < offer.end && dcli_lent_find(stealing, thief, lent.question, lent.batch) == NULL) {
-                record(worker, made[used], thief, lent.question, (dcli_entry *)offer.operation, lent.batch);
+                record(worker, made[used], thief, lent.question, (dcli_entry *)offer.operation, lent.batch,
+                       offer.waiting - (offer.end - 1 - lent.batch));
                 made[used++]->leads = lent.batch == offer.first;
             }
     }

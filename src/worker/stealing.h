@@ -39,6 +39,7 @@ typedef struct dcli_lent_out {
     int64_t expected_ns;    /* time that this node would need; 0: not known */
     dcli_chunks received;   /* its results */
     int64_t lent_ns;        /* when it was lent */
+    int64_t due_ns;         /* when this node would have run it itself, by its own median; 0: not known */
     struct dcli_lent_out *next;
 } dcli_lent_out;
 
@@ -82,7 +83,7 @@ void dcli_stealing_decide(dcli_worker *worker);
 /** The node has nothing to do: ask others. *asked_out: it has asked. @return milliseconds after which to try again; -1:
  *  there is no need to. */
 int dcli_stealing_ask(dcli_worker *worker, bool *asked_out);
-/** The result of a lent batch has come: learn from the times. @param kernel_ns  as in RESULT. */
+/** The result of a lent batch has come: learn from the times, and count its bytes as in vain if it comes late. @param kernel_ns  as in RESULT. */
 void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, int64_t kernel_ns);
 /** A node has answered a question of this one, or is lost. */
 void dcli_stealing_answered(dcli_worker *worker, int victim, bool lent);

@@ -67,6 +67,38 @@ void dcli_trace_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, int64
                                                             .written = written});
 }
 
+/* A payload of a lent batch. Its chunks are numbered for each batch, and a batch may be lent again. */
+static dcli_trace_event loan_event(dcli_trace_kind kind, int peer, const dcli_msg_loan *loan, int64_t bytes)
+{
+    int64_t now = dcli_monotonic_ns();
+    return (dcli_trace_event){.kind = (uint8_t)kind,
+                              .begin_ns = now,
+                              .end_ns = now,
+                              .operation = loan->operation,
+                              .part = loan->chunk,
+                              .peer = peer,
+                              .bytes = bytes,
+                              .tasks = (int32_t)dcli_min(loan->batch, INT32_MAX),
+                              .launches = (int32_t)dcli_min(loan->question, INT32_MAX),
+                              .written = loan->written};
+}
+
+void dcli_trace_loan_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, const dcli_msg_loan *loan,
+                           int64_t bytes)
+{
+    dcli_trace_event event = loan_event(kind, peer, loan, bytes);
+    dcli_trace_add(worker->terms.trace, &event);
+}
+
+void dcli_trace_add_loan(dcli_worker *worker, dcli_trace_kind kind, int64_t began_ns, const dcli_entry *entry, int peer,
+                         const dcli_msg_loan *loan, int64_t bytes)
+{
+    dcli_trace_event event = loan_event(kind, peer, loan, bytes);
+    event.begin_ns = began_ns;
+    event.name = name_of(worker, entry);
+    dcli_trace_add(worker->terms.trace, &event);
+}
+
 /* ---- batches ------------------------------------------------------------------------------------------------------ */
 
 dcli_traced_batch *dcli_trace_launch(dcli_worker *worker)

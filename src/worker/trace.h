@@ -36,6 +36,20 @@ static inline void dcli_trace_moved(dcli_worker *worker, const dcli_moving *movi
 void dcli_trace_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, int64_t operation, bool written,
                       int64_t chunk, int64_t bytes);
 
+/** The same for a payload of a lent batch. */
+void dcli_trace_loan_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, const dcli_msg_loan *loan,
+                           int64_t bytes);
+/** Record that something was done for a lent batch, and ends now. @param began_ns  from dcli_trace_begin(); 0: nothing
+ *  is recorded. @param loan  its chunk -1: all of the batch. */
+void dcli_trace_add_loan(dcli_worker *worker, dcli_trace_kind kind, int64_t began_ns, const dcli_entry *entry, int peer,
+                         const dcli_msg_loan *loan, int64_t bytes);
+static inline void dcli_trace_loan(dcli_worker *worker, dcli_trace_kind kind, int64_t began_ns, const dcli_entry *entry,
+                                   int peer, const dcli_msg_loan *loan, int64_t bytes)
+{
+    if (__builtin_expect(began_ns != 0, 0))
+        dcli_trace_add_loan(worker, kind, began_ns, entry, peer, loan, bytes);
+}
+
 /** Begin the notes on a batch that is about to be launched. Traced nodes only. @return NULL: there is no memory. */
 dcli_traced_batch *dcli_trace_launch(dcli_worker *worker);
 /** Record a batch that has ended, and those of its series that follow it, which share its time evenly. Take back the notes. */

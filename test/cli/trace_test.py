@@ -233,7 +233,7 @@ class Trace(unittest.TestCase):
     def test_the_critical_path(self):
         first = {"operation": 1, "batch": 0}
         chunk = [{"operation": 1, "chunk": 3, "peer": f"node {n}", "written": True} for n in range(2)]
-        other = {**chunk[0], "chunk": 4}
+        other, lent = {**chunk[0], "chunk": 4}, {"operation": 1, "batch": 3, "chunk": 0, "written": False}
         to, by, program = {"peer": "node 0"}, {"peer": "node 1"}, "the program"
         exchange = [("node 1", "kernels", 0, 40), ("node 1", "pack", 50, 60, chunk[0]),
                     ("node 0", "wire", 60, 70, chunk[1]), ("node 0", "kernels", 70, 300), ("node 0", "wait", 0, 70, by),
@@ -268,6 +268,12 @@ class Trace(unittest.TestCase):
                   ("node 0", "wait", 5, 97, by), ("node 0", "plan", 97, 98.5), ("node 0", "kernels", 98.5, 100)],
                  ["90 us node 1, kernels", "7 us node 0, wire from node 1", "1.5 us node 0, kernels",
                   "1.5 us node 0, plan"]),
+                ("a chunk of one loan, when another loan of the batch was packed before",
+                 [("node 1", "pack", 0, 5, {**lent, "loan": 2, "peer": "node 0"}), ("node 1", "kernels", 5, 30),
+                  ("node 1", "pack", 8, 10, {**lent, "loan": 1, "peer": "node 0"}),
+                  ("node 0", "wire", 20, 40, {**lent, "loan": 1, "peer": "node 1"}), ("node 0", "stolen", 40, 90)],
+                 ["50 us node 0, stolen", "20 us node 0, wire from node 1", "10 us node 1, nothing recorded",
+                  "7 us node 1, pack, 2 times, at most 5 us", "3 us the program, nothing recorded"]),
                 ("nothing but work that goes on",
                  [("node 1", "kernels", 0, 90), ("node 0", "wait", 0, 60, by), ("node 0", "kernels", 60, 100)],
                  ["60 us node 1, kernels", "40 us node 0, kernels"]),

@@ -190,6 +190,92 @@ Test(steal, stolen_batches_are_traced)
     unlink(path);
 }
 
+/* Bytes of the payloads of loans on the wire in a trace. *packs_out: number of inputs that were packed for loans. */
+static int64_t loan_bytes_in(const char *path, int64_t *packs_out)
+{
+    char line[4096];
+    int64_t sum = 0;
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "%s", path);
+    *packs_out = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        const char *bytes = strstr(line, "\"bytes\":");
+        if (strstr(line, "\"loan\":") == NULL || bytes == NULL)
+            continue;
+        if (strstr(line, "\"cat\":\"wire\"") != NULL || strstr(line, "\"cat\":\"sent\"") != NULL)
+            sum += strtoll(bytes + strlen("\"bytes\":"), NULL, 10);
+        *packs_out += strstr(line, "\"cat\":\"pack\"") != NULL;
+        cr_expect_null(strstr(line, "not known"), "its sending is not known: %s", line);
+    }
+    fclose(file);
+    return sum;
+}
+
+static void loans_are_on_the_wire(const char *workers)
+{
+    enum { NODES = 2, ROUNDS = 6, TRIES = 20 };
+    static float found[SIDE * SIDE];
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/dcl-steal-%d.json", (int)getpid());
+    dcl_counters counters = {0};
+    for (int n = 0; n < TRIES && counters.loans_won == 0; n++) {
+        dcl_config config = test_config(NODES);
+        config.workers = workers;
+#ifdef TEST_DCL
+        config.program = TEST_DCL;
+#endif
+        config.steal = "always";
+        config.transfer = "send";
+        config.tile_bytes = 16384;
+        config.trace = path;
+        counters = run_with(&config, "rows:block", ROUNDS, found);
+    }
+    cr_expect(counters.loans_won > 0, "nothing was lent");
+    int64_t packs, bytes = loan_bytes_in(path, &packs); /* what was taken back may have arrived later */
+    cr_expect(bytes >= counters.loan_bytes && bytes > 0, "%lld bytes are in the trace; expected at least %lld",
+              (long long)bytes, (long long)counters.loan_bytes);
+    cr_expect(packs > 0, "no input was packed for a loan");
+    unlink(path);
+}
+
+Test(steal, loans_are_traced_between_threads) { loans_are_on_the_wire(NULL); }
+
+#ifdef TEST_DCL
+Test(steal, loans_are_traced_between_processes) { loans_are_on_the_wire("local:2"); }
+#endif
+
+/* A thief that takes far longer than its victim: nothing was gained by the bytes sent to it. There are so few batches that
+ * none is taken back. */
+Test(steal, late_results_are_in_vain)
+{
+    enum { NODES = 2, TRIES = 200 };
+    test_fault("slow node=0 times=30");
+    dcl_config config = test_config(NODES);
+    config.steal = "always";
+    config.transfer = "send";
+    config.tile_bytes = 32768;
+    dcl_cluster *cluster = test_open(&config);
+    test_fault(NULL);
+    program of;
+    make(&of, cluster, "weighted(1:299),*");
+    dcl_array *A = of.A, *B = of.B;
+    dcl_counters before, after = test_counters(cluster, DCL_ALL_NODES);
+    bool seen = false;
+    for (int n = 0; n < TRIES && !seen; n++) {
+        before = after;
+        TEST_OK(dcl_forall(cluster, "B(i,j) = sin(sin(A(i,j))) + (i > 0 ? A(i-1,j) : 0);", DCL_OUT(B), DCL_IN(A)));
+        TEST_OK(dcl_wait(cluster));
+        after = test_counters(cluster, DCL_ALL_NODES);
+        cr_expect_leq(after.loan_bytes_in_vain, after.loan_bytes);
+        seen =
+            after.loans_taken_back == before.loans_taken_back && after.loan_bytes_in_vain > before.loan_bytes_in_vain;
+    }
+    cr_expect(seen, "no result came late: of %lld loans, %lld were taken back", (long long)after.loans_won,
+              (long long)after.loans_taken_back);
+    release(&of);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* Run a body several times on one cluster. @param policy  NULL: the call has none. @return batches that were lent. */
 static int64_t lent_with(dcl_cluster *cluster, dcl_array *A, dcl_array *B, const dcl_steal_policy *policy)
 {

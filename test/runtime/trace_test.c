@@ -292,6 +292,15 @@ Test(trace, file_joins_sent_and_arrived_and_divides_overlapping_events)
     dcli_trace_add(peer[0].ring, &kernels);
     kernels.begin_ns = 2999;
     dcli_trace_add(peer[0].ring, &kernels);
+    /* Two chunks of lent batches: they differ from the first one, and from each other, by their loans and batches only. */
+    for (int n = 0; n < 2; n++) {
+        sent = (dcli_trace_event){.kind = DCLI_TRACE_SENT, .operation = 7, .peer = 1, .tasks = 4 + n, .launches = 1};
+        sent.begin_ns = sent.end_ns = 2200 + 100 * n;
+        arrived = (dcli_trace_event){.kind = DCLI_TRACE_ARRIVED, .operation = 7, .tasks = 4 + n, .launches = 1};
+        arrived.begin_ns = arrived.end_ns = 9000 + 100 * n;
+        dcli_trace_add(peer[0].ring, &sent);
+        dcli_trace_add(peer[1].ring, &arrived);
+    }
     dcli_trace_source source[3] = {{"A", "", &peer[0]}, {"B", "", &peer[1]}, {"", "", &peer[2]}};
     char *text = NULL;
     size_t length;
@@ -303,6 +312,10 @@ Test(trace, file_joins_sent_and_arrived_and_divides_overlapping_events)
         "\"operation\":7,\"chunk\":0,\"peer\":2,\"bytes\":64,\"written\":false}}",
         "\"ts\":2.500,\"dur\":0.000,\"cat\":\"wire\",\"name\":\"wire from node 0\",\"args\":{\"clock\":\"host\","
         "\"operation\":7,\"chunk\":2,\"peer\":2,\"bytes\":64,\"written\":false,\"sent\":\"not known\"}}",
+        "\"ts\":1.200,\"dur\":1.800,\"cat\":\"wire\",\"name\":\"wire from node 0\",\"args\":{\"clock\":\"host\","
+        "\"operation\":7,\"loan\":1,\"batch\":4,\"chunk\":0,\"peer\":2,\"written\":false}}",
+        "\"ts\":1.300,\"dur\":1.800,\"cat\":\"wire\",\"name\":\"wire from node 0\",\"args\":{\"clock\":\"host\","
+        "\"operation\":7,\"loan\":1,\"batch\":5,\"chunk\":0,\"peer\":2,\"written\":false}}",
         "\"ts\":1.000,\"dur\":0.000,\"cat\":\"sent\",\"name\":\"sent for node 1\",\"args\":{\"clock\":\"host\","
         "\"operation\":7,\"chunk\":1,\"peer\":3,\"written\":false}}",
         "{\"ph\":\"X\",\"pid\":2,\"tid\":384,\"ts\":0.500,\"dur\":1.500,\"cat\":\"kernels\",\"name\":"
