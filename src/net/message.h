@@ -14,9 +14,10 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message without its payload */
        DCLI_MOST_DEPTH = 8,         /* nesting of arrays; operands of operations need 5 */
        DCLI_MOST_ITEMS =
-           1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views and 4,096 numbers of
-                     declarations, have 32,197 */
+           1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views, 4,096 numbers of
+                     declarations and an order of 256, have 32,520 */
        DCLI_MOST_OPERATIONS = 64, /* descriptors of operations in one message */
+       DCLI_MOST_ORDER = 256,     /* operations in one message, with those that repeat an earlier one */
        DCLI_MOST_OPERATION_KIND = 10,
        DCLI_MOST_OPERANDS = 64,
        DCLI_MOST_VIEWS = 128, /* most views that a sender puts into one message */
@@ -163,6 +164,10 @@ typedef struct dcli_msg_operations {
     dcli_msg_operation *operation;
     int64_t epoch; /* epoch of the host; a receiver with an older epoch waits until it knows all members */
     dcli_msg_proof proof;
+    int order_count;
+    int64_t *order; /* [order_count] the operations in the program's order. 0: the next one of `operation`; k > 0: a
+                       repetition of operation[k - 1], a FORALL, with the number after that of the operation before.
+                       Empty: those of `operation` */
 } dcli_msg_operations;
 
 typedef struct dcli_msg_parameter {

@@ -212,7 +212,11 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         RECORDS(operations, operation, count, DCLI_MOST_OPERATIONS, &operation_record, "in the program's order"),
         INT64(operations, epoch, 0,
               "epoch that the program knew; a receiver with an older epoch waits until it knows all members"),
-        PROOF(operations)),
+        PROOF(operations),
+        {"order", DCLI_FIELD_NUMBERS, offsetof(dcli_msg_operations, order), DCLI_COUNT_OWN,
+         offsetof(dcli_msg_operations, order_count), 0, DCLI_MOST_ORDER, 0, DCLI_MOST_OPERATIONS, NULL,
+         "the order in which the program called them. 0: the next one of the list; k > 0: another call like the k-th "
+         "of the list, a forall that came before, with the number after that of the call before; empty: the list"}),
     [DCLI_MSG_GRANT] = RECORD("GRANT", grant, 2, "reader -> owner: chunks of one operation may be sent",
         INT64(grant, operation, 0, "number of the operation"),
         INT64(grant, chunks, 0, "total number of chunks of the stream that may be sent")),

@@ -3,6 +3,7 @@
 #include "worker/catalog.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -314,6 +315,48 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
         dcli_plans_use(&catalog->plans, plan);
         dcli_entry_add_plan(entry, catalog->self, plan);
     }
+    dcli_entries_append(&catalog->entries, entry);
+    *entry_out = entry;
+    return DCL_OK;
+}
+
+/* Whether an operation can be repeated by copying its entry: a loop body without views, declarations and replicas, all
+ * of whose storages and body still exist, with the plan of this node. */
+static bool is_repeatable(const dcli_catalog *catalog, const dcli_entry *like)
+{
+    const dcli_operation *operation = &like->operation;
+    bool repeatable =
+        operation->kind == DCLI_OP_FORALL && !like->kernel->forgotten && like->view_count == 0 && like->numbers == NULL;
+    for (int k = 0; k < operation->operand_count && repeatable; k++)
+        repeatable = operation->operand[k].generation == 0 && (like->held[k] == NULL || !like->held[k]->released);
+    return repeatable && (catalog->self == catalog->node_count || dcli_entry_plan(like, catalog->self) != NULL);
+}
+
+static void copy_operation(const dcli_operation *from, dcli_operation *to)
+{
+    size_t operands = (size_t)from->operand_count;
+    memcpy(to, from, offsetof(dcli_operation, value) + operands * sizeof *from->value);
+    memcpy(to->operand, from->operand, operands * sizeof *from->operand);
+}
+
+dcl_status dcli_catalog_repeat(dcli_catalog *catalog, const dcli_entry *like, int64_t number, dcli_entry **entry_out)
+{
+    if (!is_repeatable(catalog, like))
+        return DCL_ERR_INVALID;
+    dcli_entry *entry = dcli_entries_take(&catalog->entries);
+    if (entry == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_entry_copy_plans(entry, like);
+    if (status != DCL_OK) {
+        dcli_entries_give(&catalog->entries, entry);
+        return status;
+    }
+    copy_operation(&like->operation, &entry->operation);
+    entry->operation.number = number;
+    entry->steal = like->steal;
+    entry->kernel = like->kernel;
+    entry->kernel->uses++;
+    memcpy(entry->held, like->held, (size_t)like->operation.operand_count * sizeof *like->held);
     dcli_entries_append(&catalog->entries, entry);
     *entry_out = entry;
     return DCL_OK;

@@ -31,6 +31,9 @@ void dcli_catalog_release_device(dcli_catalog *catalog);
  *  boxes, views and accesses (DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_BODY, DCL_ERR_UNSUPPORTED), for what a correct
  *  host does not send; DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out);
+/** Make an open operation that differs from an open one, `like`, in its number only. @return DCL_ERR_INVALID: it cannot
+ *  be made so; make it from its descriptor. Else DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_catalog_repeat(dcli_catalog *catalog, const dcli_entry *like, int64_t number, dcli_entry **entry_out);
 /** Record a storage that was made before this node joined: a CREATE that is not an operation here. @return as
  *  dcli_storage_table_create(); DCL_ERR_PROTOCOL also if it is no CREATE. */
 dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *descriptor);

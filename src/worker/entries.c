@@ -84,6 +84,20 @@ void dcli_entry_add_plan(dcli_entry *entry, int peer, dcli_cached_plan *plan)
     plans->count++;
 }
 
+dcl_status dcli_entry_copy_plans(dcli_entry *entry, const dcli_entry *from)
+{
+    dcli_entry_plans *plans = &entry->plans;
+    assert(plans->count == 0);
+    if (dcli_reserve(&plans->of, 0, from->plans.count, &plans->capacity, sizeof *plans->of) != 0)
+        return DCL_ERR_NOMEM;
+    for (int64_t n = 0; n < from->plans.count; n++) {
+        plans->of[n] = from->plans.of[n];
+        plans->of[n].plan->uses++; /* of the plans last used, it is among the newest already */
+    }
+    plans->count = from->plans.count;
+    return DCL_OK;
+}
+
 void dcli_entries_append(dcli_entries *entries, dcli_entry *entry)
 {
     entries->last_operation = entry->operation.number;

@@ -60,6 +60,9 @@ dcli_cached_plan *dcli_entry_plan(const dcli_entry *entry, int peer);
 dcl_status dcli_entry_reserve_plan(dcli_entry *entry);
 /** Add the plan of a peer that has none, with room made before. */
 void dcli_entry_add_plan(dcli_entry *entry, int peer, dcli_cached_plan *plan);
+/** Hold the plans of another entry, whose operation is the same but for its number. The entry has none. @return DCL_OK
+ *  or DCL_ERR_NOMEM. */
+dcl_status dcli_entry_copy_plans(dcli_entry *entry, const dcli_entry *from);
 /** Append an entry to the list. */
 void dcli_entries_append(dcli_entries *entries, dcli_entry *entry);
 /** Remove an entry from the list. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "worker/account.h"
 #include "worker/members.h"
+#include "worker/order.h"
 #include "worker/peer.h"
 #include "worker/series.h"
 #include "worker/shown.h"
@@ -27,27 +28,46 @@ static void count_planned(dcli_worker *worker, const dcli_entry *entry)
     worker->counters.approximate += planned->approximate;
 }
 
-dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, dcli_lent *lent,
-                               const int64_t strides[])
+/* Pass an operation to the state machine. */
+static dcl_status begin(dcli_worker *worker, dcli_entry *entry)
 {
-    dcli_entry *entry;
-    if (descriptor->number == 0) /* a storage from before this node joined */
-        return dcli_catalog_know(&worker->catalog, descriptor);
-    dcl_status status = dcli_catalog_add(&worker->catalog, descriptor, &entry);
-    if (status != DCL_OK)
-        return status;
-    if (lent != NULL) {
-        entry->lent = dcli_lent_keep(lent);
-        entry->region = (dcli_region){.box = entry->operation.box};
-        memcpy(entry->region.step, strides, (size_t)entry->operation.box.rank * sizeof(int64_t));
-    }
     dcli_replicas_begin(&worker->catalog.replicas, &entry->operation);
-    status = dcli_node_operation(worker->node, &entry->operation);
+    dcl_status status = dcli_node_operation(worker->node, &entry->operation);
     if (status == DCL_OK)
         status = dcli_catalog_record_replicas(&worker->catalog, entry);
     if (status == DCL_OK)
         count_planned(worker, entry);
     return status;
+}
+
+dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, dcli_lent *lent,
+                               const int64_t strides[], dcli_entry **entry_out)
+{
+    *entry_out = NULL;
+    if (descriptor->number == 0) /* a storage from before this node joined */
+        return dcli_catalog_know(&worker->catalog, descriptor);
+    dcl_status status = dcli_catalog_add(&worker->catalog, descriptor, entry_out);
+    if (status != DCL_OK)
+        return status;
+    dcli_entry *entry = *entry_out;
+    if (lent != NULL) {
+        entry->lent = dcli_lent_keep(lent);
+        entry->region = (dcli_region){.box = entry->operation.box};
+        memcpy(entry->region.step, strides, (size_t)entry->operation.box.rank * sizeof(int64_t));
+    }
+    return begin(worker, entry);
+}
+
+dcl_status dcli_peer_repeat(dcli_worker *worker, const dcli_msg_operation *descriptor, const dcli_entry *like,
+                            int64_t number)
+{
+    dcli_entry *entry;
+    dcl_status status = like != NULL ? dcli_catalog_repeat(&worker->catalog, like, number, &entry) : DCL_ERR_INVALID;
+    if (status != DCL_ERR_INVALID)
+        return status == DCL_OK ? begin(worker, entry) : status;
+    dcli_msg_operation again = *descriptor;
+    again.number = number;
+    return dcli_peer_operation(worker, &again, NULL, NULL, &entry);
 }
 
 static bool is_builder(const dcli_worker *worker, const dcli_msg_kernel *message)
@@ -79,12 +99,16 @@ static dcl_status take_kernel(dcli_worker *worker, const dcli_msg_kernel *messag
 
 static dcl_status take_operations(dcli_worker *worker, const dcli_msg_operations *message)
 {
-    dcl_status status = DCL_OK;
-    for (int n = 0; n < message->count && status == DCL_OK; n++) {
-        int64_t number = message->operation[n].number;
-        if (dcli_tree_is(worker) && number > 0 && number <= worker->catalog.entries.last_operation)
-            continue; /* a repetition: the host sends messages again after a loss */
-        status = dcli_peer_operation(worker, &message->operation[n], NULL, NULL);
+    dcli_entry *entry[DCLI_MOST_OPERATIONS]; /* the operation of each descriptor; NULL: it is not open here */
+    dcl_status status = dcli_order_check(message);
+    for (dcli_ordered at = {0}; status == DCL_OK && dcli_order_next(message, &at);) {
+        const dcli_msg_operation *descriptor = &message->operation[at.place];
+        if (!at.repeats)
+            entry[at.place] = NULL;
+        if (dcli_tree_is(worker) && at.number > 0 && at.number <= worker->catalog.entries.last_operation)
+            continue; /* the host sends messages again after a loss */
+        status = at.repeats ? dcli_peer_repeat(worker, descriptor, entry[at.place], at.number)
+                            : dcli_peer_operation(worker, descriptor, NULL, NULL, &entry[at.place]);
     }
     return status;
 }

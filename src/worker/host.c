@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "worker/copying.h"
 #include "worker/members.h"
+#include "worker/order.h"
 #include "worker/peer.h"
 #include "worker/process_data.h"
 #include "worker/suspects.h"
@@ -129,16 +130,6 @@ static dcl_status copy_text(const char **text)
     return *text != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-enum { REACH_ITEMS = 4 }; /* items of a declaration in a message, besides its numbers */
-
-static size_t reach_numbers(const dcli_msg_operation *operation)
-{
-    size_t numbers = 0;
-    for (int r = 0; r < operation->reach_count; r++)
-        numbers += (size_t)operation->reach[r].count;
-    return numbers;
-}
-
 static void copy_reaches(dcli_msg_operation *operation, const dcli_msg_operation *from)
 {
     operation->reach = (dcli_msg_reach *)(operation->view + operation->view_count);
@@ -157,7 +148,7 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
     size_t operands = (size_t)operation->operand_count * sizeof(dcli_msg_operand);
     size_t views = (size_t)operation->view_count * sizeof(dcli_msg_view);
     size_t reaches =
-        (size_t)operation->reach_count * sizeof(dcli_msg_reach) + reach_numbers(operation) * sizeof(int64_t);
+        (size_t)operation->reach_count * sizeof(dcli_msg_reach) + dcli_declared_numbers(operation) * sizeof(int64_t);
     dcli_posted *posted = dcli_malloc(sizeof *posted + operands + views + reaches);
     if (posted == NULL)
         return DCL_ERR_NOMEM;
@@ -249,39 +240,27 @@ bool dcli_host_may_sleep(dcli_worker *worker)
     return may;
 }
 
-/* Whether a descriptor has a long map; several of them would exceed the limit of a message. */
-static bool has_long_map(const dcli_posted *posted)
-{
-    const char *map = posted->operation.map;
-    return map != NULL && strlen(map) > DCLI_MOST_SHORT_MAP;
-}
-
 /* Send consecutive descriptors of the queue to all nodes, in one message as far as its limits allow, and pass them to
  * the host's own state machine. *rest_out: the items after them. */
 static dcl_status send_operations(dcli_worker *worker, dcli_posted *first, dcli_posted **rest_out)
 {
-    dcli_msg_operation operations[DCLI_MOST_OPERATIONS];
-    int count = 0, views = 0;
-    size_t numbers = 0;
-    dcli_posted *posted = first;
-    bool alone = has_long_map(first);
-    for (; posted != NULL && posted->is_operation && count < (alone ? 1 : DCLI_MOST_OPERATIONS);
-         posted = posted->next) {
-        size_t more = reach_numbers(&posted->operation) + REACH_ITEMS * (size_t)posted->operation.reach_count;
-        if ((!alone && has_long_map(posted)) || views + posted->operation.view_count > DCLI_MOST_VIEWS ||
-            numbers + more > DCLI_MOST_DECLARED_NUMBERS + REACH_ITEMS * DCLI_MOST_OPERANDS)
+    dcli_collected collected;
+    dcli_collect_begin(&collected);
+    for (dcli_posted *posted = first; posted != NULL && posted->is_operation; posted = posted->next)
+        if (!dcli_collect(&collected, &posted->operation))
             break;
-        views += posted->operation.view_count;
-        numbers += more;
-        operations[count++] = posted->operation;
-    }
-    dcli_message message = {.kind = DCLI_MSG_OPERATIONS,
-                            .operations = {.count = count, .operation = operations, .epoch = worker->epoch}};
+    dcli_message message = {.kind = DCLI_MSG_OPERATIONS, .operations = dcli_collected_message(&collected)};
+    message.operations.epoch = worker->epoch;
     dcl_status status = dcli_tree_send_down(worker, &message);
-    for (posted = first; count > 0; count--) {
+    dcli_entry *entry[DCLI_MOST_OPERATIONS];
+    dcli_posted *posted = first;
+    for (int n = 0, count = 0; n < collected.order_count; n++) {
         dcli_posted *next = posted->next;
-        if (status == DCL_OK)
-            status = dcli_peer_operation(worker, &posted->operation, posted->lent, posted->strides);
+        int64_t like = collected.order[n];
+        if (status == DCL_OK && like > 0)
+            status = dcli_peer_repeat(worker, &posted->operation, entry[like - 1], posted->operation.number);
+        else if (status == DCL_OK)
+            status = dcli_peer_operation(worker, &posted->operation, posted->lent, posted->strides, &entry[count++]);
         free_posted(posted);
         posted = next;
     }

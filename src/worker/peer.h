@@ -430,9 +430,14 @@ bool dcli_host_may_sleep(dcli_worker *worker);
 dcl_status dcli_host_open(dcli_worker *worker);
 void dcli_host_close(dcli_worker *worker);
 
-/** Pass a descriptor to the state machine. `lent`, `strides`: host, READ and WRITE. */
+/** Pass a descriptor to the state machine. `lent`, `strides`: host, READ and WRITE. @param entry_out  the open operation;
+ *  NULL: the descriptor is of a storage from before this node joined. */
 dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *descriptor, dcli_lent *lent,
-                               const int64_t strides[]);
+                               const int64_t strides[], dcli_entry **entry_out);
+/** Pass operation `number`, which repeats that of a descriptor, to the state machine. @param like  the open operation
+ *  that was made from the descriptor; NULL: there is none. */
+dcl_status dcli_peer_repeat(dcli_worker *worker, const dcli_msg_operation *descriptor, const dcli_entry *like,
+                            int64_t number);
 /** Send a message of this session. Nothing is sent to a node that is gone; if nodes are processes, a broken connection
  *  is no error either, because the endpoint reports the loss. Takes over the payload, also on failure. */
 dcl_status dcli_peer_send(dcli_worker *worker, int to, dcli_message *message, dcli_payload *payload);

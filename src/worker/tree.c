@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "net/proof.h"
+#include "worker/order.h"
 
 /* ---- the shape ---------------------------------------------------------------------------------------------------- */
 
@@ -154,7 +155,7 @@ static dcl_status keep(dcli_worker *worker, const dcli_message *message)
         return DCL_ERR_NOMEM;
     }
     if (message->kind == DCLI_MSG_OPERATIONS)
-        said->last_operation = message->operations.operation[message->operations.count - 1].number;
+        said->last_operation = dcli_order_last(&message->operations);
     *(worker->as_host->last_said != NULL ? &worker->as_host->last_said->next : &worker->as_host->said) = said;
     worker->as_host->last_said = said;
     return DCL_OK;

@@ -2,6 +2,7 @@
 #include "fuzz/node_says.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -60,15 +61,29 @@ dcl_status fuzz_say_kernel(fuzz_others *others, dcli_message *message)
                                                                                                : DCL_ERR_TIMEOUT;
 }
 
+/* Repeat the last operation of a message. */
+static void repeat_last(fuzz_program *program, int times, dcli_msg_operations *message)
+{
+    static int64_t order[DCLI_MOST_ORDER];
+    memset(order, 0, sizeof order);
+    for (int n = 0; n < times; n++)
+        order[message->count + n] = message->count;
+    message->order = order;
+    message->order_count = times > 0 ? message->count + times : 0;
+    program->operations += times;
+}
+
 dcl_status fuzz_say_operations(fuzz_others *others, dcli_message *message)
 {
     enum { MOST = 4 };
     static dcli_msg_operation operations[MOST];
     static dcli_msg_operand operands[MOST][DCLI_MOST_OPERANDS];
-    int wanted = 1 + fuzz_below(&others->session.input, MOST), count = 0;
+    int byte = fuzz_byte(&others->session.input), wanted = 1 + byte % MOST, count = 0;
     while (wanted-- > 0)
         count += fuzz_operation(&others->program, &others->session.input, &operations[count], operands[count]);
     message->operations = (dcli_msg_operations){.count = count, .operation = operations, .epoch = others->epoch};
+    if (count > 0 && operations[count - 1].kind == DCLI_OP_FORALL)
+        repeat_last(&others->program, byte / 32, &message->operations);
     return count > 0 ? DCL_OK : DCL_ERR_TIMEOUT;
 }
 

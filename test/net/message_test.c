@@ -128,6 +128,7 @@ static dcli_message largest_message(void)
     static dcli_msg_view view[DCLI_MOST_OPERANDS];
     static dcli_msg_reach reach[DCLI_MOST_OPERANDS];
     static char path[DCLI_MOST_PATH + 1], map[DCLI_MOST_SHORT_MAP + 1];
+    static int64_t order[DCLI_MOST_ORDER];
     memset(path, 'p', DCLI_MOST_PATH);
     memset(map, 'm', DCLI_MOST_SHORT_MAP);
     dcli_msg_operation one = {INT64_MAX,
@@ -173,8 +174,12 @@ static dcli_message largest_message(void)
         operation[i].reach = reach;
         operation[i].reach_count = largest_reaches(i, reach);
     }
+    for (int n = DCLI_MOST_OPERATIONS; n < DCLI_MOST_ORDER; n++)
+        order[n] = DCLI_MOST_OPERATIONS;
     return (dcli_message){
-        .kind = DCLI_MSG_OPERATIONS, .epoch = UINT64_MAX, .operations = {DCLI_MOST_OPERATIONS, operation}};
+        .kind = DCLI_MSG_OPERATIONS,
+        .epoch = UINT64_MAX,
+        .operations = {DCLI_MOST_OPERATIONS, operation, .order_count = DCLI_MOST_ORDER, .order = order}};
 }
 
 Test(message, the_largest_is_within_the_limits)
@@ -191,7 +196,7 @@ Test(message, the_largest_is_within_the_limits)
     msgpack_unpacked reference; /* msgpack-c agrees on what is in it */
     msgpack_unpacked_init(&reference);
     cr_assert_eq(msgpack_unpack_next(&reference, bytes, length, NULL), MSGPACK_UNPACK_SUCCESS);
-    cr_expect_eq(count_items(&reference.data), 32261, "%d items", count_items(&reference.data));
+    cr_expect_eq(count_items(&reference.data), 32520, "%d items", count_items(&reference.data));
     msgpack_unpacked_destroy(&reference);
     dcli_free(bytes);
     dcli_arena_free(&arena);

@@ -52,7 +52,7 @@ static struct {
     dcli_msg_peer peer[DCLI_MOST_NODES];
     dcli_msg_device device[DCLI_MOST_NODES];
     dcli_msg_host host[DCLI_MOST_NODES];
-    int64_t proof[2 * DCLI_MOST_NODES], notice[2 * DCLI_MOST_NODES];
+    int64_t order[DCLI_MOST_ORDER], proof[2 * DCLI_MOST_NODES], notice[2 * DCLI_MOST_NODES];
 } pool;
 
 static const char *string(test_random *random, int most)
@@ -192,11 +192,14 @@ static dcli_msg_proof random_proof(test_random *random)
 
 static dcli_msg_operations random_operations(test_random *random)
 {
-    dcli_msg_operations operations = {few(random, DCLI_MOST_OPERATIONS), pool.operation, natural(random),
-                                      random_proof(random)};
+    dcli_msg_operations operations = {
+        few(random, DCLI_MOST_OPERATIONS), pool.operation, natural(random), random_proof(random),
+        few(random, DCLI_MOST_ORDER),      pool.order};
     pool.view_used = pool.reach_used = 0;
     for (int i = 0; i < operations.count; i++)
         pool.operation[i] = random_operation(random, pool.operand + (size_t)i * DCLI_MOST_OPERANDS);
+    for (int i = 0; i < operations.order_count; i++)
+        pool.order[i] = test_random_below(random, DCLI_MOST_OPERATIONS + 1);
     return operations;
 }
 
@@ -648,7 +651,8 @@ static bool same_proof(const dcli_msg_proof *a, const dcli_msg_proof *b)
 
 static bool same_operations(const dcli_msg_operations *a, const dcli_msg_operations *b)
 {
-    if (!EQUAL(count) || !EQUAL(epoch) || !same_proof(&a->proof, &b->proof))
+    if (!EQUAL(count) || !EQUAL(epoch) || !same_proof(&a->proof, &b->proof) || !EQUAL(order_count) ||
+        !same_numbers(a->order, b->order, a->order_count))
         return false;
     for (int i = 0; i < a->count; i++)
         if (!same_operation(&a->operation[i], &b->operation[i]))

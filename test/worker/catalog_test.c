@@ -255,19 +255,72 @@ Test(catalog, forgets_what_is_not_used_through_losses_and_joins)
         run_round(seed);
 }
 
+/* Peer 0 of a scene, which knows body 1 and has operation 1 open. */
+static dcli_catalog *begin_alone(scene *scene)
+{
+    *scene = (struct scene){.random = 1};
+    scene->terms = (dcli_plan_terms){.node_count = NODES, .ways = scene->ways};
+    scene->terms.batch_bytes = scene->terms.chunk_bytes = scene->terms.pool_bytes = 1 << 20;
+    scene->process_data = dcli_process_data_open(NODES);
+    cr_assert_not_null(scene->process_data);
+    begin(scene, 0);
+    hear_body(&scene->peer[0], 1, 1, 0, NULL);
+    hear_operation(&scene->peer[0], 1, 1);
+    return &scene->peer[0].catalog;
+}
+
+static void end_alone(scene *scene)
+{
+    dcli_catalog_free(&scene->peer[0].catalog);
+    dcli_process_data_close(scene->process_data);
+}
+
+Test(catalog, repeats_what_is_open)
+{
+    static scene scene;
+    dcli_catalog *catalog = begin_alone(&scene);
+    const dcli_entry *like = catalog->entries.first;
+    dcli_entry *entry;
+    int64_t uses = dcli_entry_plan(like, 0)->uses, runs = like->kernel->uses;
+    cr_assert_eq(dcli_catalog_repeat(catalog, like, 2, &entry), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(entry->operation.number, 2);
+    cr_expect_eq(catalog->entries.last, entry);
+    cr_expect_eq(entry->kernel, like->kernel);
+    cr_expect_eq(like->kernel->uses, runs + 1);
+    cr_expect_eq(dcli_entry_plan(entry, 0), dcli_entry_plan(like, 0));
+    cr_expect_eq(dcli_entry_plan(like, 0)->uses, uses + 1);
+    for (int k = 0; k < 2; k++) {
+        cr_expect_eq(entry->held[k], like->held[k]);
+        cr_expect_eq(entry->operation.operand[k].writes, k == 0);
+    }
+    cr_expect(dcli_box_equal(&entry->operation.box, &like->operation.box));
+    dcli_catalog_retire(catalog, catalog->entries.first);
+    cr_expect_eq(dcli_entry_plan(entry, 0)->uses, uses, "the plan is held by the second one");
+    end_alone(&scene);
+}
+
+Test(catalog, repeats_nothing_that_was_released_or_forgotten_or_has_replicas)
+{
+    static scene scene;
+    dcli_catalog *catalog = begin_alone(&scene);
+    dcli_entry *like = catalog->entries.first, *entry;
+    like->held[1]->released = true;
+    cr_expect_eq(dcli_catalog_repeat(catalog, like, 2, &entry), DCL_ERR_INVALID, "a storage was released");
+    like->held[1]->released = false;
+    like->operation.operand[1].generation = 1;
+    cr_expect_eq(dcli_catalog_repeat(catalog, like, 2, &entry), DCL_ERR_INVALID, "replicas may have changed");
+    like->operation.operand[1].generation = 0;
+    hear_body(&scene.peer[0], 2, 2, 1, (int64_t[]){1});
+    cr_expect_eq(dcli_catalog_repeat(catalog, like, 2, &entry), DCL_ERR_INVALID, "its body was forgotten");
+    cr_expect_eq(catalog->entries.last, like);
+    end_alone(&scene);
+}
+
 /* An operation of a body that was forgotten is none that a program can make, also while earlier ones still run it. */
 Test(catalog, refuses_what_was_forgotten)
 {
     static scene scene;
-    scene.random = 1;
-    scene.terms = (dcli_plan_terms){.node_count = NODES, .ways = scene.ways};
-    scene.terms.batch_bytes = scene.terms.chunk_bytes = scene.terms.pool_bytes = 1 << 20;
-    scene.process_data = dcli_process_data_open(NODES);
-    cr_assert_not_null(scene.process_data);
-    begin(&scene, 0);
-    dcli_catalog *catalog = &scene.peer[0].catalog;
-    hear_body(&scene.peer[0], 1, 1, 0, NULL);
-    hear_operation(&scene.peer[0], 1, 1);
+    dcli_catalog *catalog = begin_alone(&scene);
     hear_body(&scene.peer[0], 2, 2, 1, (int64_t[]){1});
     dcli_msg_operand operands[] = {{.storage = 0}, {.storage = 1}};
     dcli_msg_operation descriptor = {
@@ -279,6 +332,5 @@ Test(catalog, refuses_what_was_forgotten)
     cr_expect_null(dcli_kernels_find(&catalog->kernels, 1));
     cr_expect_eq(catalog->plans.count, 0);
     cr_expect_eq(dcli_catalog_add(catalog, &descriptor, &entry), DCL_ERR_PROTOCOL);
-    dcli_catalog_free(catalog);
-    dcli_process_data_close(scene.process_data);
+    end_alone(&scene);
 }
