@@ -34,12 +34,18 @@ static void zero_entry(dcli_entry *entry)
 static void clear_entry(dcli_entry *entry)
 {
     dcli_entry_plans plans = {.of = entry->plans.of, .capacity = entry->plans.capacity};
-    dcli_free((char *)entry->descriptor.path);
-    dcli_free(entry->problem);
-    dcli_lent_release(entry->lent);
-    dcli_free(entry->shapes);
-    dcli_free(entry->views);
-    dcli_free(entry->numbers);
+    if (entry->operation.kind != DCLI_OP_FORALL) {
+        dcli_free((char *)entry->descriptor.path);
+        dcli_lent_release(entry->lent);
+    }
+    if (entry->shapes != NULL || entry->views != NULL) {
+        dcli_free(entry->shapes);
+        dcli_free(entry->views);
+    }
+    if (entry->problem != NULL)
+        dcli_free(entry->problem);
+    if (entry->numbers != NULL)
+        dcli_free(entry->numbers);
     zero_entry(entry);
     entry->plans = plans;
 }
@@ -64,6 +70,8 @@ static int64_t find_plan(const dcli_entry_plans *plans, int peer)
 
 dcli_cached_plan *dcli_entry_plan(const dcli_entry *entry, int peer)
 {
+    if (entry->plans.count > 0 && entry->plans.of[0].peer == peer) /* mostly there is one */
+        return entry->plans.of[0].plan;
     int64_t at = find_plan(&entry->plans, peer);
     return at < entry->plans.count && entry->plans.of[at].peer == peer ? entry->plans.of[at].plan : NULL;
 }

@@ -111,15 +111,18 @@ static void note_size(const dcli_traits *traits, const dcli_body *body, const dc
     prepared->element_ns = traits->element_ns;
 }
 
-bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel, const dcli_prepared *prepared)
+bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel, dcli_prepared *prepared)
 {
     enum { MOST_CUTS = 3 };
     int units = dcli_device_about(worker->as_node->device)->compute_units;
-    if (prepared->elements == 0 || prepared->cuts >= MOST_CUTS)
+    if (prepared->elements == 0 || prepared->cuts >= MOST_CUTS || prepared->samples == kernel->cost.samples)
         return false;
     int64_t then = dcli_body_rows(kernel->body, prepared->elements, units, prepared->element_ns);
     int64_t now = dcli_body_rows(kernel->body, prepared->elements, units, dcli_cost_ns(&kernel->cost));
-    return now >= 2 * then || then >= 2 * now;
+    bool stale = now >= 2 * then || then >= 2 * now;
+    if (!stale)
+        prepared->samples = kernel->cost.samples;
+    return stale;
 }
 
 dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan,

@@ -10,7 +10,7 @@ dcli_traits dcli_exec_traits(const dcli_worker *worker);
 
 /** Whether the rows of a batch should be cut again, because with the cost of an element measured since they would be at
  *  least twice, or at most half, as many. At most a few times per batch. */
-bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel, const dcli_prepared *prepared);
+bool dcli_exec_cut_is_stale(const dcli_worker *worker, const dcli_kernel *kernel, dcli_prepared *prepared);
 
 /** Lower a batch, and copy its tables to the device. @return DCL_OK: prepared->ready; or DCL_ERR_NOMEM, DCL_ERR_DEVICE:
  *  `prepared` is cleared, and the next attempt starts from the beginning. */

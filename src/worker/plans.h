@@ -27,10 +27,11 @@ typedef struct dcli_prepared {
         DCLI_JOINS_UNKNOWN,
         DCLI_JOINS_NEVER,
         DCLI_JOINS_IF_SHORT
-    } joins;       /* whether it can be part of a series: see series.h */
-    int64_t first; /* number of the batch */
-    int64_t count; /* batches that are launched together: this one, and those that follow it */
-    int cuts;      /* times that it was prepared again because the measured costs had changed */
+    } joins;         /* whether it can be part of a series: see series.h */
+    int64_t first;   /* number of the batch */
+    int64_t count;   /* batches that are launched together: this one, and those that follow it */
+    int cuts;        /* times that it was prepared again because the measured costs had changed */
+    int64_t samples; /* measurements of the cost with which the rows were last found to be right; 0: none */
 } dcli_prepared;
 
 /** The plan of a loan: of one batch of the plan that caches it, for a thief. */

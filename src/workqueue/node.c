@@ -68,7 +68,8 @@ void dcli_node_close(dcli_node *node)
     if (node == NULL)
         return;
     for (int64_t n = node->first; n <= node->seen; n++)
-        dcli_op_free(dcli_op_find(node, n));
+        dcli_op_free(node, dcli_op_find(node, n));
+    dcli_op_free_spare(node);
     for (int p = 0; node->page != NULL && p < page_count(node); p++) {
         for (int q = 0; node->page[p] != NULL && q < DCLI_PEERS_IN_PAGE; q++)
             dcli_free(node->page[p][q].outbox.made);
@@ -374,7 +375,7 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     if (op->operation->kind == DCLI_OP_RELEASE)
         dcli_storages_drop(&node->storages, op->operation->operand[0].storage);
     assert(node->moving != op); /* next_exchange() has just removed it from the list */
-    dcli_op_free(op);
+    dcli_op_free(node, op);
     node->first++;
     return true;
 }

@@ -14,7 +14,7 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
         return DCL_ERR_NOMEM;
     node->notice[node->notice_count++] =
         (struct dcli_notice){.operation = op->number, .status = status, .cause = cause};
-    op->told_failed = true;
+    op->told_failed = node->has_failures = true;
     for (int k = 0; k < op->operation->operand_count; k++) {
         const dcli_operand *operand = &op->operation->operand[k];
         if (operand->storage < 0 || !operand->writes)
@@ -209,6 +209,7 @@ dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t read
 dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], dcl_status status)
 {
     (void)status;
+    node->has_failures = true;
     for (int s = 0; s < count; s++) {
         bool seen = operation >= node->terms.first_operation && operation <= node->seen;
         if (seen && dcli_storages_find(&node->storages, storages[s]) == NULL)

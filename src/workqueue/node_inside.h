@@ -94,7 +94,8 @@ struct dcli_open_op {
     bool lost;               /* an absent node has a part of an operand, so it fails even if all its data
                                  arrives */
     bool told_failed;
-    struct dcli_open_op *next_moving; /* next of the list in struct dcli_node */
+    bool is_small;                    /* when it is freed, its memory is kept for another one */
+    struct dcli_open_op *next_moving; /* next of the list in struct dcli_node, `moving` or `spare` */
 };
 
 /* A message stored because the descriptor of its operation has not arrived. */
@@ -151,7 +152,8 @@ struct dcli_node {
     int64_t first, seen; /* open: first .. seen */
     struct dcli_open_op *moving,
         **moving_end; /* list of operations with something to exchange, in order; finished ones may still be in it */
-    int64_t cursor;   /* the operation whose batches are being started */
+    struct dcli_open_op *spare; /* memory for operations with few batches and without chunks */
+    int64_t cursor;             /* the operation whose batches are being started */
     int64_t done, ready;
     int64_t grant_op, grant_chunk, pool_used;
     int64_t writers; /* sum over the open operations: peers that write to our parts */
@@ -162,6 +164,7 @@ struct dcli_node {
     dcli_node_list listeners; /* peers that need to hear our watermarks */
     int64_t listener;         /* index of the next listener that may have to be told something */
     int64_t sender;           /* index of the next sender that may have something to send */
+    bool has_failures;        /* some storage has failed since the session began; else no operation need ask */
     bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
     bool paused;    /* by dcli_node_pause(): no batch of a loop body that has several is returned */
     int64_t packed; /* number of packs since the last batch */
@@ -248,7 +251,10 @@ struct dcli_peer *dcli_peer_record(dcli_node *node, int peer);
 
 /* ---- node_open.c: a new operation */
 
-void dcli_op_free(struct dcli_open_op *op);
+/** Free an operation that is in no list, or keep its memory for another one. NULL is accepted. */
+void dcli_op_free(dcli_node *node, struct dcli_open_op *op);
+/** Free the memory that is kept. */
+void dcli_op_free_spare(dcli_node *node);
 
 /* ---- node_rules.c: conditions */
 

@@ -9,7 +9,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-void dcli_op_free(struct dcli_open_op *op)
+enum { FEW_BATCHES = 64 }; /* operations with more batches, or with chunks, are rare enough to be allocated each time */
+
+static void free_exchanges(struct dcli_open_op *op)
 {
     for (int64_t n = 0; n < op->exchange_count; n++) {
         dcli_free(op->exchange[n].send.chunk);
@@ -21,8 +23,46 @@ void dcli_op_free(struct dcli_open_op *op)
     dcli_node_list_free(&op->to_commit);
     dcli_free(op->own_chunk);
     dcli_free(op->exchange);
-    dcli_free(op->need);
-    dcli_free(op);
+}
+
+void dcli_op_free(dcli_node *node, struct dcli_open_op *op)
+{
+    if (op == NULL)
+        return;
+    if (op->exchange != NULL)
+        free_exchanges(op);
+    if (op->need != NULL)
+        dcli_free(op->need);
+    if (op->is_small) {
+        op->next_moving = node->spare;
+        node->spare = op;
+    } else {
+        dcli_free(op);
+    }
+}
+
+void dcli_op_free_spare(dcli_node *node)
+{
+    for (struct dcli_open_op *op = node->spare, *next; op != NULL; op = next) {
+        next = op->next_moving;
+        dcli_free(op);
+    }
+}
+
+/* Memory for an operation with this plan, its lists behind it, all zero. NULL: DCL_ERR_NOMEM. */
+static struct dcli_open_op *take_op(dcli_node *node, const dcli_plan *own)
+{
+    size_t batches = (size_t)own->batch_count, chunks = (size_t)own->chunk_count;
+    struct dcli_open_op *op = node->spare;
+    if (batches > FEW_BATCHES || chunks > 0)
+        return dcli_calloc(1, sizeof *op + batches + 2 * chunks * sizeof(bool));
+    if (op == NULL && (op = dcli_malloc(sizeof *op + FEW_BATCHES)) == NULL)
+        return NULL;
+    if (op == node->spare)
+        node->spare = op->next_moving;
+    memset(op, 0, sizeof *op + batches);
+    op->is_small = true;
+    return op;
 }
 
 static dcl_status collect(const dcli_plan *plan, int peer, bool written, struct dcli_stream *stream)
@@ -323,13 +363,13 @@ static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
 }
 
 /* Make an open operation; its lists, whose lengths the plan gives, lie in the same memory. NULL: DCL_ERR_NOMEM. */
-static struct dcli_open_op *new_op(const dcli_node *node, const dcli_operation *operation)
+static struct dcli_open_op *new_op(dcli_node *node, const dcli_operation *operation)
 {
     const dcli_plan *own = node->terms.plan_of(node->terms.user, operation, node->terms.self);
     if (own == NULL)
         return NULL;
     size_t batches = (size_t)own->batch_count, chunks = (size_t)own->chunk_count;
-    struct dcli_open_op *op = dcli_calloc(1, sizeof *op + batches + 2 * chunks * sizeof(bool));
+    struct dcli_open_op *op = take_op(node, own);
     if (op == NULL)
         return NULL;
     op->operation = operation;
@@ -370,7 +410,7 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
     if (status == DCL_OK)
         status = append_op(node, op);
     if (status != DCL_OK) {
-        dcli_op_free(op);
+        dcli_op_free(node, op);
         return status;
     }
     bool misses = dcli_op_misses_part(node, operation); /* no absent peer has a part of an operand: then absent peers
