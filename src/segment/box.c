@@ -192,6 +192,18 @@ bool dcli_box_intersect(const dcl_box *a, const dcl_box *b, dcl_box *out)
     return true;
 }
 
+bool dcli_box_may_meet(const dcl_box *a, const dcl_box *b)
+{
+    for (int d = 0; d < a->rank; d++) {
+        int64_t apart = a->start[d] - b->start[d];
+        if (apart > (b->count[d] - 1) * b->stride[d] || -apart > (a->count[d] - 1) * a->stride[d])
+            return false;
+        if (a->stride[d] == b->stride[d] && a->stride[d] > 1 && apart % a->stride[d] != 0)
+            return false;
+    }
+    return true;
+}
+
 /* Keep only the elements first, first + step, ..., `count` of them, of one axis; positions are counted within the
  * box. */
 static void cut_axis(dcl_box *box, int d, int64_t first, int64_t count, int64_t step)

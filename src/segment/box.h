@@ -58,6 +58,9 @@ bool dcli_run_intersect(int64_t start_a, int64_t count_a, int64_t stride_a, int6
 
 /** Intersect two boxes of equal rank; the result is a box. @return false if it is empty. */
 bool dcli_box_intersect(const dcl_box *a, const dcl_box *b, dcl_box *out);
+/** Quick test whether two boxes can have an index in common: their bounds overlap, and, if their strides are equal,
+ *  their starts agree modulo the stride. "yes" may be wrong. */
+bool dcli_box_may_meet(const dcl_box *a, const dcl_box *b);
 
 /** Append a \ b as disjoint boxes (none if b covers a; a itself if they are disjoint). @return DCL_OK or
  *  DCL_ERR_NOMEM. */
@@ -88,6 +91,9 @@ typedef struct dcli_box_set {
  *  @return DCL_OK, or DCL_ERR_NOMEM: then nothing has changed.
  *  Cost: O(log boxes) plus the boxes that it intersects, if consecutive boxes are close to each other. */
 dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list *fresh);
+/** Append what the set lacks of a box to `lacking`, as disjoint boxes: those that dcli_box_set_add() would add.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_box_set_lacks(dcli_box_set *set, const dcl_box *box, dcli_box_list *lacking);
 /** Append a box unchanged, even if it intersects others; only for lists. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box);
 /** Number of the first box from number `from` on that intersects `box`; the number of boxes if there is none. Cost: as

@@ -309,6 +309,27 @@ static bool span_is_inside(const dcli_subscript *subscript, const dcl_box *space
            span_inside(&span, target, d, &first) == span_count(&span);
 }
 
+/* As narrow(), for the most frequent case, with 64 bits: an index and a constant, and no strides. @return false: it is
+ * another case. */
+static bool narrow_plain(const dcli_subscript *subscript, const dcl_box *space, const dcl_box *target, int d,
+                         int64_t lo_in_out[], int64_t count_in_out[], bool *some_out)
+{
+    int m = plain_index(subscript, space->rank);
+    int64_t before, after, begin, end;
+    if (m < 0 || space->stride[m] != 1 || target->stride[d] != 1 ||
+        __builtin_add_overflow(subscript->constant, space->start[m], &begin) ||
+        __builtin_add_overflow(begin, space->count[m], &end) ||
+        __builtin_sub_overflow(target->start[d], begin, &before) ||
+        __builtin_add_overflow(target->start[d], target->count[d], &after) ||
+        __builtin_sub_overflow(dcli_min(after, end), begin, &after))
+        return false;
+    before = dcli_max(before, 0);
+    *some_out = before < after;
+    lo_in_out[m] = before;
+    count_in_out[m] = after - before;
+    return true;
+}
+
 bool dcli_footprint_inside(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *target,
                            int64_t lo_out[], int64_t count_out[])
 {
@@ -319,8 +340,9 @@ bool dcli_footprint_inside(const dcli_subscripts *subscripts, const dcl_box *spa
         count_out[m] = space->count[m];
     }
     for (int d = 0; some && d < subscripts->rank; d++)
-        some = exact ? narrow(&subscripts->axis[d], space, target, d, lo_out, count_out)
-                     : span_is_inside(&subscripts->axis[d], space, target, d);
+        if (!exact || !narrow_plain(&subscripts->axis[d], space, target, d, lo_out, count_out, &some))
+            some = exact ? narrow(&subscripts->axis[d], space, target, d, lo_out, count_out)
+                         : span_is_inside(&subscripts->axis[d], space, target, d);
     for (int m = 0; !some && m < space->rank; m++)
         lo_out[m] = count_out[m] = 0;
     return some;

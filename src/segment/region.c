@@ -71,25 +71,25 @@ static bool are_plain(const dcl_box *a, const dcl_box *b)
 static bool cut_plain(const dcli_region *region, const dcl_box *box, dcli_region *out)
 {
     dcli_region cut = {.box = {.rank = region->box.rank}, .offset = region->offset};
+    bool some = true;
     for (int d = 0; d < cut.box.rank; d++) {
         int64_t start = region->box.start[d], from = dcli_max(box->start[d], start);
         int64_t to = dcli_min(box->start[d] + box->count[d], start + region->box.count[d]);
-        if (from >= to)
-            return false;
+        some = some && from < to;
         cut.box.start[d] = from;
-        cut.box.count[d] = to - from;
+        cut.box.count[d] = dcli_max(to - from, 0);
         cut.box.stride[d] = 1;
         cut.step[d] = region->step[d];
-        cut.offset += (from - start) * region->step[d];
+        cut.offset += some ? (from - start) * region->step[d] : 0;
     }
     *out = cut;
-    return true;
+    return some;
 }
 
 bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out)
 {
-    if (are_plain(&region->box, box) && cut_plain(region, box, out))
-        return true;
+    if (are_plain(&region->box, box))
+        return cut_plain(region, box, out);
     dcli_region cut = *region; /* out may be region */
     bool some = dcli_box_intersect(&region->box, box, &cut.box);
     for (int d = 0; some && d < cut.box.rank; d++) {

@@ -252,6 +252,17 @@ dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list
     return DCL_OK;
 }
 
+dcl_status dcli_box_set_lacks(dcli_box_set *set, const dcl_box *box, dcli_box_list *lacking)
+{
+    int64_t at = dcli_box_set_next(set, box, 0);
+    if (dcli_box_is_empty(box) || at == set->boxes.count)
+        return dcli_box_is_empty(box) ? DCL_OK : dcli_box_list_add(lacking, box);
+    dcl_status status = find_new(set, box, at);
+    for (int64_t k = set->added.count - 1; k >= 0 && status == DCL_OK; k--)
+        status = dcli_box_list_add(lacking, &set->added.box[k]);
+    return status;
+}
+
 dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box)
 {
     if (reserve(set, 1, box->rank) != DCL_OK)

@@ -137,36 +137,50 @@ dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want)
     return DCL_OK;
 }
 
-static dcl_status look_up(const dcli_layout *layout, int node, struct dcli_home *home)
+/* The record of a node's part of operand k: that of the first operand with the same layout. */
+static struct dcli_home *home_of(dcli_builder *builder, int k, int node)
 {
-    dcl_status status = home->known ? DCL_OK : dcli_layout_one_region(layout, node, &home->one, &home->region);
+    int first = 0;
+    while (builder->operation->operand[first].layout != builder->operation->operand[k].layout)
+        first++;
+    return node == builder->self ? &builder->seen[first].own : &builder->seen[first].with;
+}
+
+/* As home_of(), and look it up if it is not known yet. */
+static dcl_status find_home(dcli_builder *builder, int k, int node, const struct dcli_home **home_out)
+{
+    struct dcli_home *home = home_of(builder, k, node);
+    dcl_status status = DCL_OK;
+    if (!home->known)
+        status = dcli_layout_one_region(builder->operation->operand[k].layout, node, &home->one, &home->region);
     home->known = status == DCL_OK;
+    *home_out = home;
     return status;
 }
 
-dcl_status dcli_builder_home(dcli_builder *builder, int k, bool *one_out)
+dcl_status dcli_builder_one(dcli_builder *builder, int k, int node, const dcli_region **one_out)
 {
-    struct dcli_home *home = &builder->seen[k].own;
-    dcl_status status = look_up(builder->operation->operand[k].layout, builder->self, home);
-    *one_out = home->one;
+    const struct dcli_home *home;
+    *one_out = NULL;
+    if (node != builder->self && !(builder->terms->pair && node == builder->terms->with))
+        return DCL_OK;
+    dcl_status status = find_home(builder, k, node, &home);
+    if (status == DCL_OK && home->one)
+        *one_out = &home->region;
     return status;
 }
 
 dcl_status dcli_builder_regions(dcli_builder *builder, int k, int node, const dcl_box *box)
 {
-    const dcli_layout *layout = builder->operation->operand[k].layout;
-    dcli_seen *seen = &builder->seen[k];
-    struct dcli_home *home = node == builder->self                                  ? &seen->own
-                             : builder->terms->pair && node == builder->terms->with ? &seen->with
-                                                                                    : NULL;
+    const dcli_region *one;
     dcli_region region;
     builder->regions.count = 0;
-    dcl_status status = home != NULL ? look_up(layout, node, home) : DCL_OK;
+    dcl_status status = dcli_builder_one(builder, k, node, &one);
     if (status != DCL_OK)
         return status;
-    if (home == NULL || !home->one)
-        return dcli_layout_regions(layout, node, box, &builder->regions);
-    return dcli_region_cut(&home->region, box, &region) ? dcli_region_list_add(&builder->regions, &region) : DCL_OK;
+    if (one == NULL)
+        return dcli_layout_regions(builder->operation->operand[k].layout, node, box, &builder->regions);
+    return dcli_region_cut(one, box, &region) ? dcli_region_list_add(&builder->regions, &region) : DCL_OK;
 }
 
 enum { ITEM_ALIGN = 8 }; /* bytes: items of a chunk are aligned to the largest element */
@@ -456,9 +470,12 @@ void dcli_builder_free(dcli_builder *builder)
         dcli_box_set_free(&seen->set);
         dcli_box_set_free(&seen->arrived);
         dcli_free(seen->item);
-        for (int64_t n = 0; n < seen->blocks_count; n++)
-            dcli_block_set_free(&seen->blocks[n].set);
-        dcli_free(seen->blocks);
+        dcli_box_set_free(&seen->asked);
+        for (int64_t n = 0; n < seen->owned_count; n++) {
+            dcli_block_set_free(&seen->owned[n].blocks);
+            dcli_box_set_free(&seen->owned[n].needed);
+        }
+        dcli_free(seen->owned);
     }
     dcli_free(builder->need);
     dcli_free(builder->point);
@@ -470,4 +487,5 @@ void dcli_builder_free(dcli_builder *builder)
     dcli_region_list_free(&builder->regions);
     dcli_region_list_free(&builder->tiles);
     dcli_box_list_free(&builder->fresh);
+    dcli_box_list_free(&builder->missing);
 }

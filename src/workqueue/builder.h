@@ -35,10 +35,11 @@ typedef struct dcli_want {
     dcl_box box;     /* the elements: all or a part of the stage's box */
 } dcli_want;
 
-/** The blocks of one owner that a plan touches. */
-struct dcli_owner_blocks {
+/** What a plan has found so far of one owner's elements of an operand. */
+struct dcli_owned {
     int owner;
-    dcli_block_set set;
+    dcli_block_set blocks; /* the blocks that were touched, so that each counts once */
+    dcli_box_set needed;   /* unless dcli_seen.unique: the elements that were needed */
 };
 
 /** The part of an array on a node whose regions are looked up for every work. */
@@ -54,15 +55,16 @@ typedef struct dcli_seen {
                                      them */
     bool unique;                  /* no element is needed twice: one access reads it, which is injective, and there
                                      are no replicas */
-    dcli_box_set set;             /* elements that are not requested (again): those of replicas, and, unless
-                                     `unique`, those needed so far */
+    dcli_box_set set;             /* elements of this node's replicas, which are not requested again: those from
+                                     before, and, for a move, those that it makes */
+    dcli_box_set asked;           /* unless `unique`: the footprints so far; what lies in them is in `needed` of its
+                                     owners */
     dcli_box_set arrived;         /* unless `unique`: boxes of the items that the plan's batches receive so far */
     int64_t *item, item_capacity; /* [item_capacity] for each box of `arrived`, the number of its item in plan->item */
-    struct dcli_owner_blocks
-        *blocks; /* [blocks_count] by owner, ascending: the blocks that were touched so far, so that
-                                         each counts once */
-    int64_t blocks_count, blocks_capacity;
-    struct dcli_home own, with; /* the parts of the planned node and, in a plan for a pair, of the other node */
+    struct dcli_owned *owned;     /* [owned_count] by owner, ascending */
+    int64_t owned_count, owned_capacity;
+    struct dcli_home own, with; /* the parts of the planned node and, in a plan for a pair, of the other node; kept with
+                                   the first operand that has the layout */
 } dcli_seen;
 
 /** A replica as a source for stages; if its box extends beyond a periodic axis, one of its images. */
@@ -89,7 +91,7 @@ typedef struct dcli_builder {
     int64_t items_noted;             /* number of items already entered into the `arrived` set of their operand */
     bool local;                      /* FORALL: dcli_operation_is_local() */
     dcli_region_list regions, tiles; /* lists that functions reuse */
-    dcli_box_list fresh;
+    dcli_box_list fresh, missing;
     dcli_source *source; /* replicas: existing ones, and those that this plan makes */
     int64_t source_count, source_capacity;
     int64_t kept_bytes;            /* bytes of the replicas that this plan makes */
@@ -130,8 +132,9 @@ dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
 /** Append a want of the current batch. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 
-/** Find out whether this node's part of an operand is one region, see dcli_home. */
-dcl_status dcli_builder_home(dcli_builder *builder, int k, bool *one_out);
+/** Find a node's part of an operand if it is one region that is looked up once: *one_out is NULL otherwise, and for nodes
+ *  other than the planned one and, in a plan for a pair, the other node. It stays valid as long as the builder. */
+dcl_status dcli_builder_one(dcli_builder *builder, int k, int node, const dcli_region **one_out);
 /** Find the regions of a box that a node owns: they replace the contents of builder->regions. */
 dcl_status dcli_builder_regions(dcli_builder *builder, int k, int node, const dcl_box *box);
 

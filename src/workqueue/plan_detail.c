@@ -56,8 +56,8 @@ static void add_blocks(dcli_builder *builder)
 {
     dcli_plan_detail *detail = builder->plan->detail;
     for (int k = 0; k < builder->operation->operand_count; k++)
-        for (int64_t n = 0; n < builder->seen[k].blocks_count; n++)
-            detail->pair[builder->seen[k].blocks[n].owner].blocks += builder->seen[k].blocks[n].set.count;
+        for (int64_t n = 0; n < builder->seen[k].owned_count; n++)
+            detail->pair[builder->seen[k].owned[n].owner].blocks += builder->seen[k].owned[n].blocks.count;
 }
 
 static void add_staged(dcli_builder *builder)

@@ -35,25 +35,11 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
     return status;
 }
 
-/* Quick test whether two boxes can have an index in common: their bounds overlap, and, if their strides are equal,
- * their starts agree modulo the stride. */
-static bool may_meet(const dcl_box *a, const dcl_box *b)
-{
-    for (int d = 0; d < a->rank; d++) {
-        int64_t apart = a->start[d] - b->start[d];
-        if (apart > (b->count[d] - 1) * b->stride[d] || -apart > (a->count[d] - 1) * a->stride[d])
-            return false;
-        if (a->stride[d] == b->stride[d] && a->stride[d] > 1 && apart % a->stride[d] != 0)
-            return false;
-    }
-    return true;
-}
-
 static dcl_status piece_of_item(dcli_builder *builder, int64_t i, const dcl_box *box)
 {
     dcli_plan *plan = builder->plan;
     dcli_item *item = &plan->item[i];
-    if (!may_meet(&item->region.box, box))
+    if (!dcli_box_may_meet(&item->region.box, box))
         return DCL_OK;
     dcli_region packed = dcli_region_packed(&item->region.box, 0), common;
     if (!dcli_region_cut(&packed, box, &common))
@@ -285,8 +271,6 @@ dcl_status dcli_fill_stages(dcli_builder *builder)
 {
     struct chains chains = {0};
     dcli_plan *plan = builder->plan;
-    if (builder->terms->pair) /* only the batches of the planned node depend on this */
-        builder->want_count = 0;
     if (builder->want_count == 0)
         return DCL_OK;
     dcl_status status = note_arrivals(builder);

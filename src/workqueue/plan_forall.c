@@ -191,8 +191,19 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
         dcli_box_intersect(box, &whole, &inside);
         box = &inside;
     }
-    dcl_status status = dcli_builder_regions(builder, dcli_param_of(builder, a), node, box);
-    const dcli_region *largest = NULL;
+    const dcli_region *one, *largest = NULL;
+    dcl_status status = dcli_builder_one(builder, dcli_param_of(builder, a), node, &one);
+    if (status == DCL_OK && one != NULL) { /* no list is needed */
+        if (!dcli_region_cut(one, box, largest_out))
+            largest_out->box.rank = 0;
+        *covers_out = largest_out->box.rank > 0 && dcli_region_covers(largest_out, &view->foot) &&
+                      is_usable(builder, a, largest_out, view);
+        if (*covers_out)
+            view->region = *largest_out;
+        return status;
+    }
+    if (status == DCL_OK)
+        status = dcli_builder_regions(builder, dcli_param_of(builder, a), node, box);
     for (int64_t r = 0; r < builder->regions.count; r++) {
         const dcli_region *region = &builder->regions.region[r];
         if (largest == NULL || dcli_box_elements(&region->box) > dcli_box_elements(&largest->box))
@@ -360,8 +371,12 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
 {
     enum { MOST = 64 };
     const dcli_layout *layout = dcli_layout_of(builder, a);
+    const dcli_region *own;
     builder->regions.count = builder->fresh.count = 0;
-    dcl_status status = dcli_layout_owners(layout, foot, &builder->owners);
+    dcl_status status = dcli_builder_one(builder, dcli_param_of(builder, a), builder->self, &own);
+    if (status != DCL_OK || (own != NULL && !dcli_reads_parts(builder)))
+        return status; /* if others have elements of it, they send them; else it is one region, or lacks elements */
+    status = dcli_layout_owners(layout, foot, &builder->owners);
     bool sent = false, read = false;
     for (int64_t n = 0; n < builder->owners.count && status == DCL_OK; n++)
         *(dcli_reads_part(builder, builder->owners.node[n]) ? &read : &sent) |=
@@ -539,8 +554,31 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
     return split_box(builder, box, &range, STEP_AS_IS, cuts_borders(box) ? STEP_BORDER : STEP_AS_IS);
 }
 
+/* In a plan for a pair: find out whether the indices of a box access nothing that the other node owns. Then the box adds
+ * nothing to the plan: how other boxes are cut, and what they still need of that node, does not depend on it. A "no" may
+ * be wrong. */
+static dcl_status find_apart(dcli_builder *builder, const dcl_box *box, bool *apart_out)
+{
+    dcl_status status = DCL_OK;
+    *apart_out = true;
+    for (int a = 0; a < builder->operation->body->access_count && status == DCL_OK && *apart_out; a++) {
+        struct dcli_view view;
+        const dcli_region *with;
+        if (builder->at_home[a])
+            continue;
+        status = dcli_builder_one(builder, dcli_param_of(builder, a), builder->terms->with, &with);
+        *apart_out = status == DCL_OK && with != NULL && !builder->wraps[a] &&
+                     !(find_footprint(builder, a, box, &view) && dcli_box_may_meet(&with->box, &view.foot));
+    }
+    return status;
+}
+
 static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step step)
 {
+    bool apart = false;
+    dcl_status status = builder->terms->pair ? find_apart(builder, box, &apart) : DCL_OK;
+    if (status != DCL_OK || apart)
+        return status;
     switch (step) {
     case STEP_IN_GRID:
         return plan_in_grid(builder, box);
@@ -663,7 +701,7 @@ static void start_over(dcli_builder *builder)
     dcli_plan *plan = builder->plan;
     plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = plan->piece_count = 0;
     for (int k = 0; k < builder->operation->operand_count; k++)
-        dcli_box_set_free(&builder->seen[k].set);
+        dcli_box_set_free(&builder->seen[k].asked);
 }
 
 dcl_status dcli_plan_forall(dcli_builder *builder)
@@ -676,9 +714,11 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     builder->local = status == DCL_OK;
     for (int a = 0; a < operation->body->access_count && status == DCL_OK; a++) {
         bool home = dcli_access_is_home(operation, builder->subscripts, a);
+        const dcli_region *own = NULL;
         builder->local = builder->local && home;
         if (home)
-            status = dcli_builder_home(builder, operation->body->access[a].param, &builder->at_home[a]);
+            status = dcli_builder_one(builder, operation->body->access[a].param, builder->self, &own);
+        builder->at_home[a] = home && own != NULL;
     }
     if (status != DCL_OK || dcli_layout_place(layout, builder->self) < 0 || dcli_box_is_empty(&operation->box))
         return status;

@@ -19,38 +19,38 @@ static const dcli_layout *layout_of(const dcli_builder *builder, int k)
 void dcli_count_blocks(dcli_builder *builder)
 {
     for (int k = 0; k < builder->operation->operand_count; k++)
-        for (int64_t n = 0; n < builder->seen[k].blocks_count; n++)
-            builder->plan->counters.blocks_moved += builder->seen[k].blocks[n].set.count;
+        for (int64_t n = 0; n < builder->seen[k].owned_count; n++)
+            builder->plan->counters.blocks_moved += builder->seen[k].owned[n].blocks.count;
 }
 
-static bool has_smaller_owner(const void *blocks, int64_t i, int64_t owner)
+static bool has_smaller_owner(const void *owned, int64_t i, int64_t owner)
 {
-    return ((const struct dcli_owner_blocks *)blocks)[i].owner < owner;
+    return ((const struct dcli_owned *)owned)[i].owner < owner;
 }
 
-/* The blocks of an owner that were touched so far; an empty set is added if there are none. NULL: DCL_ERR_NOMEM. */
-static dcli_block_set *blocks_of(dcli_seen *seen, int owner)
+/* What is recorded of an owner's elements of operand k; an empty record is added if there is none. NULL:
+ * DCL_ERR_NOMEM. */
+static struct dcli_owned *owned_by(dcli_seen *seen, int owner)
 {
-    int64_t low = dcli_lower_bound(seen->blocks, seen->blocks_count, owner, has_smaller_owner);
-    if (low < seen->blocks_count && seen->blocks[low].owner == owner)
-        return &seen->blocks[low].set;
-    if (dcli_grow(&seen->blocks, seen->blocks_count, &seen->blocks_capacity, sizeof *seen->blocks) != 0)
+    int64_t low = dcli_lower_bound(seen->owned, seen->owned_count, owner, has_smaller_owner);
+    if (low < seen->owned_count && seen->owned[low].owner == owner)
+        return &seen->owned[low];
+    if (dcli_grow(&seen->owned, seen->owned_count, &seen->owned_capacity, sizeof *seen->owned) != 0)
         return NULL;
-    memmove(seen->blocks + low + 1, seen->blocks + low, (size_t)(seen->blocks_count - low) * sizeof *seen->blocks);
-    seen->blocks[low] = (struct dcli_owner_blocks){.owner = owner};
-    seen->blocks_count++;
-    return &seen->blocks[low].set;
+    memmove(seen->owned + low + 1, seen->owned + low, (size_t)(seen->owned_count - low) * sizeof *seen->owned);
+    seen->owned[low] = (struct dcli_owned){.owner = owner};
+    seen->owned_count++;
+    return &seen->owned[low];
 }
 
 static dcl_status count_moved(dcli_builder *builder, int k, int peer, const dcl_box *box, int64_t bytes)
 {
-    dcli_seen *seen = &builder->seen[k];
-    dcli_block_set *blocks = blocks_of(seen, peer);
-    if (blocks == NULL)
+    struct dcli_owned *owned = owned_by(&builder->seen[k], peer);
+    if (owned == NULL)
         return DCL_ERR_NOMEM;
     dcl_counters *counters = &builder->plan->counters;
     counters->bytes_moved += bytes;
-    return dcli_layout_blocks(builder->operation->operand[k].layout, peer, box, blocks, &counters->blocks_moved);
+    return dcli_layout_blocks(layout_of(builder, k), peer, box, &owned->blocks, &counters->blocks_moved);
 }
 
 dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_box *box)
@@ -70,33 +70,69 @@ struct move {
     int64_t stage;         /* stage that gets the elements, as dcli_need.stage */
     bool written, counted; /* `written`: they are sent to their owners, else received; `counted`: they are added to
                               the counters */
+    bool once;             /* elements that were needed before, or that a replica of this node has, are left out */
 };
 
-/* Count the elements of a box that a peer owns, and add a need if they must be sent in either direction. */
+/* Count a region of a peer's part, and add a need if its elements must be sent in either direction. */
+static dcl_status move_region(dcli_builder *builder, int k, int peer, const dcli_region *region,
+                              const struct move *move)
+{
+    int64_t bytes = dcli_box_elements(&region->box) * dcli_builder_bytes(builder, k);
+    int64_t blocks = builder->plan->counters.blocks_moved;
+    dcl_status status = DCL_OK;
+    if (move->counted && !builder->terms->streams)
+        status = count_moved(builder, k, peer, &region->box, bytes);
+    dcli_detail_moved(builder, &(dcli_detail_move){.operand = k,
+                                                   .peer = peer,
+                                                   .bytes = bytes,
+                                                   .blocks = builder->plan->counters.blocks_moved - blocks,
+                                                   .written = move->written,
+                                                   .counted = move->counted});
+    if (status != DCL_OK || (!move->written && dcli_reads_part(builder, peer)))
+        return status;
+    return dcli_builder_need(
+        builder,
+        &(dcli_need){.written = move->written, .peer = peer, .operand = k, .stage = move->stage, .region = *region});
+}
+
+/* Find the boxes of a peer's region that are needed for the first time, and that no replica of this node contains. They
+ * replace the contents of builder->fresh. The set of what is needed already is one per owner, so that a plan for a pair,
+ * which does not look at other owners' elements, finds the same boxes. */
+static dcl_status find_fresh(dcli_builder *builder, int k, int peer, const dcl_box *box)
+{
+    dcli_seen *seen = &builder->seen[k];
+    struct dcli_owned *owned = owned_by(seen, peer);
+    builder->fresh.count = builder->missing.count = 0;
+    if (owned == NULL)
+        return DCL_ERR_NOMEM;
+    if (!seen->copied)
+        return dcli_box_set_add(&owned->needed, box, &builder->fresh);
+    dcl_status status = dcli_box_set_lacks(&seen->set, box, &builder->missing);
+    for (int64_t b = 0; b < builder->missing.count && status == DCL_OK; b++)
+        status = dcli_box_set_add(&owned->needed, &builder->missing.box[b], &builder->fresh);
+    return status;
+}
+
+/* Move what is fresh of a peer's region. */
+static dcl_status move_fresh(dcli_builder *builder, int k, int peer, const dcli_region *whole, const struct move *move)
+{
+    dcl_status status = find_fresh(builder, k, peer, &whole->box);
+    for (int64_t b = 0; b < builder->fresh.count && status == DCL_OK; b++) {
+        dcli_region part;
+        if (dcli_region_cut(whole, &builder->fresh.box[b], &part))
+            status = move_region(builder, k, peer, &part, move);
+    }
+    return status;
+}
+
+/* Move the elements of a box that a peer owns. */
 static dcl_status move_from(dcli_builder *builder, int k, int peer, const dcl_box *box, const struct move *move)
 {
-    bool sent = move->written || !dcli_reads_part(builder, peer);
     dcl_status status = dcli_builder_regions(builder, k, peer, box);
-    if (status == DCL_OK && !sent && builder->regions.count > 0)
+    if (status == DCL_OK && !move->written && dcli_reads_part(builder, peer) && builder->regions.count > 0)
         status = dcli_node_list_add(&builder->plan->reads, peer);
-    for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++) {
-        const dcli_region *region = &builder->regions.region[r];
-        int64_t bytes = dcli_box_elements(&region->box) * dcli_builder_bytes(builder, k);
-        int64_t blocks = builder->plan->counters.blocks_moved;
-        if (move->counted && !builder->terms->streams)
-            status = count_moved(builder, k, peer, &region->box, bytes);
-        dcli_detail_moved(builder, &(dcli_detail_move){.operand = k,
-                                                       .peer = peer,
-                                                       .bytes = bytes,
-                                                       .blocks = builder->plan->counters.blocks_moved - blocks,
-                                                       .written = move->written,
-                                                       .counted = move->counted});
-        if (status == DCL_OK && sent)
-            status = dcli_builder_need(
-                builder,
-                &(dcli_need){
-                    .written = move->written, .peer = peer, .operand = k, .stage = move->stage, .region = *region});
-    }
+    for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
+        status = (move->once ? move_fresh : move_region)(builder, k, peer, &builder->regions.region[r], move);
     return status;
 }
 
@@ -116,20 +152,25 @@ static dcl_status move_box(dcli_builder *builder, int k, const dcl_box *box, con
 static dcl_status need_box(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
 {
     dcli_seen *seen = &builder->seen[k];
-    struct move move = {.stage = seen->unique ? stage : -1, .counted = true};
-    if (seen->unique)
-        return move_box(builder, k, foot, &move);
-    builder->fresh.count = 0;
-    dcl_status status = dcli_box_set_add(&seen->set, foot, &builder->fresh);
-    for (int64_t b = 0; b < builder->fresh.count && status == DCL_OK; b++)
-        status = move_box(builder, k, &builder->fresh.box[b], &move);
-    return status;
+    struct move move = {.stage = seen->unique ? stage : -1, .counted = true, .once = !seen->unique};
+    const dcli_region *with = NULL;
+    dcl_status status = builder->terms->pair ? dcli_builder_one(builder, k, builder->terms->with, &with) : DCL_OK;
+    if (status == DCL_OK && !seen->unique && with == NULL) {
+        builder->fresh.count = 0;
+        status = dcli_box_set_add(&seen->asked, foot, &builder->fresh);
+        if (status != DCL_OK || builder->fresh.count == 0)
+            return status; /* looking up the owners would find nothing new */
+    }
+    return status == DCL_OK ? move_box(builder, k, foot, &move) : status;
 }
 
-static dcl_status need_content(dcli_builder *builder, int k, const dcl_box *foot, int64_t stage)
+static dcl_status need_content(dcli_builder *builder, int a, const dcl_box *foot, int64_t stage)
 {
+    int k = dcli_param_of(builder, a);
     dcli_image image;
     dcl_status status = DCL_OK;
+    if (!builder->wraps[a])
+        return need_box(builder, k, foot, stage);
     for (int next = 0; status == DCL_OK && dcli_image_next(foot, &layout_of(builder, k)->grid, &next, &image);)
         status = need_box(builder, k, &image.box, stage);
     return status;
@@ -200,14 +241,14 @@ static dcl_status need_parts(dcli_builder *builder, int a, const struct dcli_vie
     int count = parts_of(builder, a, view, parts);
     dcl_status status = DCL_OK;
     for (int p = 0; p < count && status == DCL_OK; p++) {
-        if (view->stage >= 0)
+        if (view->stage >= 0 && !builder->terms->pair) /* stages are filled by the planned node only */
             status = dcli_builder_want(builder, &(dcli_want){.stage = view->stage,
                                                              .content = view->content,
                                                              .written = view->written,
                                                              .sources = builder->source_count,
                                                              .box = parts[p]});
         if (status == DCL_OK && view->content)
-            status = need_content(builder, dcli_param_of(builder, a), &parts[p], view->stage);
+            status = need_content(builder, a, &parts[p], view->stage);
     }
     return status;
 }

@@ -85,9 +85,13 @@ Test(set, random_boxes_match_a_bitmap)
         dcli_box_set set = {0};
         for (int boxes = 0; boxes < 12; boxes++) {
             dcl_box box = test_box(&random, rank, SIDE);
-            dcli_box_list fresh = {0};
+            dcli_box_list fresh = {0}, lacking = {0};
+            cr_assert_eq(dcli_box_set_lacks(&set, &box, &lacking), DCL_OK);
             cr_assert_eq(dcli_box_set_add(&set, &box, test_between(&random, 0, 3) > 0 ? &fresh : NULL), DCL_OK);
             bool listed = fresh.count > 0;
+            right &= !listed || (fresh.count == lacking.count &&
+                                 memcmp(fresh.box, lacking.box, (size_t)fresh.count * sizeof *fresh.box) == 0);
+            dcli_box_list_free(&lacking);
             index[0] = index[1] = -SIDE;
             do {
                 bool *in = &in_set[index[0] + SIDE][rank == 2 ? index[1] + SIDE : 0];

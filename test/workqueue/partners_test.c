@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "support/simplan.h"
 #include "support/simprogram.h"
@@ -12,19 +13,16 @@
 
 enum { PROGRAMS = 60, STEPS = 20, MOST_NODES = 16 };
 
-/* Compare all pairs of an operation. */
-static void compare(const sim_program *program, dcli_operation *operation, const dcli_plan_terms *terms, uint64_t seed)
+/* Compare all pairs of an operation. @param what  what is printed if they differ */
+static void compare(const char *what, dcli_operation *operation, const dcli_plan_terms *terms, uint64_t seed)
 {
     for (int q = 0; q <= terms->node_count; q++) {
         dcli_plan *plan = NULL;
         cr_assert_eq(dcli_plan_make(operation, q, terms, &plan), DCL_OK, "%s", dcl_error());
         for (int p = 0; p <= terms->node_count; p++) {
             const char *differs = p != q ? sim_pair_differs(plan, operation, q, p, terms) : NULL;
-            dcli_text text = {0};
-            if (differs != NULL)
-                sim_program_print(program, &text);
             cr_assert_null(differs, "seed %" PRIu64 ": operation %" PRId64 ", plan of %d for the pair with %d: %s\n%s",
-                           seed, operation->number, q, p, differs, text.bytes);
+                           seed, operation->number, q, p, differs, what);
         }
         dcli_plan_free(plan);
     }
@@ -57,14 +55,17 @@ static void compare_program(uint64_t seed)
                              .kept_bytes = 1000,
                              .local_bytes = test_between(&random, 0, 1) == 0 ? 0 : 1 << 14};
     bool kept = test_between(&random, 0, 3) == 0;
+    dcli_text text = {0};
+    sim_program_print(program, &text);
     for (int s = 0; s < program->step_count; s++) {
         dcli_operation *operation = &program->step[s].operation;
         if (operation->kind != DCLI_OP_FORALL && operation->kind != DCLI_OP_READ && operation->kind != DCLI_OP_WRITE)
             continue;
         if (!kept)
             keep_nothing(operation);
-        compare(program, operation, &terms, seed);
+        compare(text.bytes, operation, &terms, seed);
     }
+    dcli_text_free(&text);
     sim_program_free(program);
 }
 
@@ -74,6 +75,32 @@ Test(partners, pairs_of_random_programs_have_the_chunks_of_full_plans)
     uint64_t first = text != NULL ? strtoull(text, NULL, 10) : 1;
     for (uint64_t seed = first; seed < first + PROGRAMS; seed++)
         compare_program(seed);
+}
+
+/* Stencils whose footprints overlap each other, and meet several owners: what is needed already is cut out of them, and
+ * a plan for a pair looks at few of them only. */
+Test(partners, overlapping_stencils_are_cut_as_in_full_plans)
+{
+    static const char *const maps[] = {"block", "block;tile=5x4", "rows:cyclic(5x6)", "block,*"};
+    test_random random = 1;
+    for (int n = 0; n < 60; n++) {
+        dcl_grid grid = dcl_grid_2d(DCL_FLOAT, test_between(&random, 20, 40), test_between(&random, 20, 40));
+        const dcli_layout *layout = test_layout(maps[n % 4], 9, &grid);
+        char body[256] = "C(i,j) = 0";
+        for (int64_t reads = test_between(&random, 2, 5); reads > 0; reads--)
+            snprintf(body + strlen(body), sizeof body - strlen(body), " + A(i%+d,j%+d)",
+                     (int)test_between(&random, -6, 6), (int)test_between(&random, -6, 6));
+        snprintf(body + strlen(body), sizeof body - strlen(body), ";");
+        dcli_operation *operation =
+            TEST_FORALL(3, body, {DCL_ACCESS_OUT, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
+        dcli_plan_terms terms = {.node_count = 9,
+                                 .ways = test_ways(false),
+                                 .batch_bytes = INT64_C(64) << test_between(&random, 0, 6),
+                                 .chunk_bytes = 1 << 16,
+                                 .pool_bytes = 1 << 20};
+        compare(body, operation, &terms, 1);
+    }
+    test_ops_free();
 }
 
 /* Node 0 reads beyond both ends of a periodic axis that ends near the last index of 64 bits. */
