@@ -48,8 +48,9 @@ DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *s
 
 /** Read a box of the array: copy its elements to the program's memory. Returns when the elements are in `target`.
  *  Parameters are those of dcl_write(). Elements that are stored nowhere have the map's fill value: dcl_map_with_rest().
- *  @return DCL_OK; the errors of dcl_write(); the error of a failed array. After an error the contents of `target` are
- *          undefined, and DCL does not write to it any more. One exception: if the array was computed by a body
+ *  @return DCL_OK; the errors of dcl_write(), except that elements that are stored nowhere are no error here; the error of
+ *          a failed array. After an error the contents of `target` are undefined, and DCL does not write to it any more.
+ *          One exception: if the array was computed by a body
  *          that accessed elements outside a grid, the elements are in `target` and the status is DCL_ERR_RANGE, until the
  *          whole array is overwritten or dcl_clear_error() is called. For a box that leaves the grid the status is
  *          DCL_ERR_RANGE, too, but nothing is copied; the error text tells the two cases apart. */
@@ -70,9 +71,9 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *  limits are moved each time. (dcl_move() has a higher limit.)
  *
  *  A write drops the replicas that contain an element that it writes. When an operation fails, or a node joins, all
- *  replicas of all arrays are dropped. A failed operation may not have made its replicas. So operations that were called
- *  before the program learned of the failure, and that would use such a replica, may fail, too. dcl_explain()
- *  takes replicas into account.
+ *  replicas of all arrays are dropped. If an operation fails, some or all of its own replicas may be missing. So operations
+ *  that were called before the program learned of the failure, and that would use such a replica, may fail, too.
+ *  dcl_explain() takes replicas into account.
  *  @param array  borrowed. For a view, its base.
  *  @param keep   true: retain replicas from now on. false: stop, and drop all replicas of the array, also those that other
  *                calls asked for. Operations that were called before still use them.
@@ -88,8 +89,8 @@ typedef enum dcl_steal_policy {
     DCL_STEAL_ALWAYS /**< whenever there are any batches: for tests */
 } dcl_steal_policy;
 
-/** Set the policy of later calls of which `array`, or a view of it, is the first output; DCL_STEALING() of a call overrides
- *  it. A session whose setting DCL_STEAL is "never" lends nothing in any case.
+/** Set the stealing policy of later calls whose first output is `array` or a view of it. DCL_STEALING() in a call overrides
+ *  this policy. If the setting DCL_STEAL of the session is "never", nothing is lent, whatever the policy.
  *  @return DCL_OK; DCL_ERR_INVALID (NULL, another policy). Cost: none; no message. */
 DCL_API dcl_status dcl_steal(dcl_array *array, dcl_steal_policy policy);
 

@@ -26,9 +26,9 @@ extern "C" {
  *     a *failed array* are undefined: calls that read it return the error, and operations that need it are not carried
  *     out. It becomes valid again when one operation overwrites all of it, but never if a node that stores a part of it
  *     was lost.
- *   - A cluster *breaks* in two cases: the last node is lost; or the program runs out of memory for DCL's internal state,
- *     its own or that of a thread that serves a node. From then on every call returns that error, until dcl_close(). If a
- *     worker process runs out of memory for its internal state, or sends an invalid message, the cluster does not break:
+ *   - A cluster *breaks* in two cases: the last node is lost; or the program has no memory for DCL's internal state. This
+ *     includes the state of the threads that serve nodes. From then on every call returns that error, until dcl_close().
+ *     If a worker process has no memory for its internal state, or sends an invalid message, the cluster does not break:
  *     the node of this process is lost.
  *   - "NULL is passed through": a function that is given NULL returns NULL and does not change dcl_error(), which still
  *     describes the call that failed first.
@@ -46,9 +46,9 @@ extern "C" {
 /** Most dimensions a grid can have. */
 #define DCL_MAX_RANK 8
 
-/* Sizes of structs. The layout of dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info and of the rows of a
- * report never changes. Other structs may get more fields at their end in later versions. So the library must know
- * which version of a struct the program was compiled with:
+/* Sizes of structs. The layout of dcl_grid, dcl_box, dcl_axis, dcl_tile, dcl_use, dcl_npy_info, dcl_report_pair,
+ * dcl_report_array and dcl_report_footprint never changes. Other structs may get more fields at their end in later
+ * versions. So the library must know which version of a struct the program was compiled with:
  *   - A struct that the program fills (dcl_config, dcl_worker_config, dcl_call, dcl_image) begins with `struct_size`.
  *     Fields that the program's version lacks get their defaults. If such a struct points to an array of other structs, a
  *     further field has the size of one of these (dcl_call.arg_bytes).
@@ -56,7 +56,8 @@ extern "C" {
  *     bytes than that. The function of the same name without _sized is inline and passes sizeof. Other languages call
  *     ..._sized().
  *   - The library itself allocates a dcl_report and sets its struct_size: compare it with the offset of a newer field
- *     before reading the field.
+ *     before reading the field. dcl_report and dcl_report_node contain a dcl_counters. If that gets more fields, the fields
+ *     after it move, and programs that read reports must be compiled anew.
  * A call with a size that is larger than the library's own returns DCL_ERR_INVALID: the program was compiled with newer
  * headers. */
 

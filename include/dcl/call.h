@@ -30,13 +30,18 @@ typedef struct dcl_counters {
     int64_t kernels_built; /**< OpenCL programs compiled: each node counts those that its device's cache did not have */
     int64_t launches;      /**< kernels started; on a CPU, short operations that follow each other may share one */
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
-    int64_t loans_asked;   /**< stealing: questions of idle nodes for work of others */
-    int64_t loans_refused; /**< stealing: such questions that were answered no */
-    int64_t loans_won;     /**< stealing: batches of this node that another one has computed */
-    int64_t loans_taken_back;   /**< stealing: batches that were lent and then computed by this node */
-    int64_t loan_bytes;         /**< stealing: bytes of inputs and results that were sent for lent batches */
-    int64_t loan_bytes_in_vain; /**< stealing: those of batches that were taken back, or whose results came back later
-                                     than the node would have computed them itself */
+    int64_t loans_asked;   /**< stealing: requests for batches that this node has sent while it was idle */
+    int64_t loans_refused; /**< stealing: such requests of this node that were answered no */
+    int64_t loans_won;     /**< stealing: batches of this node that another node has computed for it */
+    int64_t
+        loans_taken_back; /**< stealing: batches that this node has lent and that came back without results, or that it
+                               took back; it ran them itself or lent them again */
+    int64_t loan_bytes;   /**< stealing: bytes that this node has sent: inputs of batches that it lent, and results of
+                               batches that it borrowed */
+    int64_t
+        loan_bytes_in_vain; /**< stealing: bytes of no use, of inputs that this node has sent and of results that it has
+                                 received: it took the batch back, or the batch came back without results, or later
+                                 than this node expected to compute it itself */
 } dcl_counters;
 
 /** @param counters_bytes  sizeof(dcl_counters) of the program. */

@@ -40,10 +40,9 @@ typedef struct dcl_config {
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
     size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
-    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. The value has
-                               a second use in worker processes whose device has memory of its own: there the driver
-                               pins shared memory that holds the data of messages, and at most pool_bytes or 256 MB of
-                               it, whichever is larger */
+    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. In worker
+                               processes whose device has memory of its own, it also limits how much shared memory the
+                               driver pins for the data of messages: to the larger of pool_bytes and 256 MB */
     size_t kept_bytes;    /**< DCL_KEPT_BYTES: maximum memory per node for replicas (dcl_keep(), dcl_move()) */
     size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
     size_t window;        /**< DCL_WINDOW: maximum number of operations that are started and not yet complete */
@@ -75,8 +74,8 @@ typedef struct dcl_config {
                           are not. NULL: nothing is recorded */
     size_t trace_bytes; /**< DCL_TRACE_BYTES: memory per node for the recorded events; when it is full, the oldest ones
                            are dropped and counted */
-    bool pin; /**< DCL_PIN: each process of "local:N" runs on one processor of this program's, taken in turn; for
-                           measuring, and for nodes that must not disturb each other */
+    bool pin; /**< DCL_PIN: pin each process of "local:N" to one of the processors on which this program may run, taken
+                           in turn; for measuring, and for nodes that must not disturb each other */
     const char *steal; /**< DCL_STEAL: whether a node that has nothing to do runs batches of a loop body for another
                           node: "never", "pays" (if that is expected to save time) or "always" (for tests); followed by
                           ",kinds": also for devices of another kind, whose results may differ in the last bits */
@@ -148,7 +147,7 @@ DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
  *  numbers, and maps that are made afterwards use them too. The call waits for all earlier operations, and calls of other
  *  threads wait for it. It is complete when it returns. Either all new nodes join or none. After an error the worker
  *  processes that had started are ended, and their numbers are not used again.
- *  @param workers  addresses as in dcl_config; "local:N" in a cluster of local workers.
+ *  @param workers  addresses as in dcl_config; "local:N" if the cluster was opened with "local:N".
  *  @return DCL_OK, or as dcl_open(); DCL_ERR_NODE_LOST when a new node was lost before it had joined, or no node is
  *          left; DCL_ERR_UNSUPPORTED for a cluster of threads, or when no number is free (DCL_SPARE). */
 DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);

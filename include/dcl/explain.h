@@ -78,9 +78,10 @@ typedef struct dcl_report {
     const dcl_report_array *array;         /**< in the order of the arguments */
     const dcl_report_footprint *footprint; /**< in the order of the text: see dcl_report_footprint */
     const char *const *advice;             /**< sentences: maps, blocks or tiles that are a poor choice */
-    const char *all_to_all; /**< NULL, or why each node plans its exchange with all others: a sentence that names an
-                                 access whose reach is unknown, such as DCL_IN_ALL. On very many nodes, planning such
-                                 a call takes long. NULL also on fewer than three nodes */
+    const char *all_to_all; /**< a sentence, if each node plans its exchange with all others because it is not known
+                                 which elements an access reads, such as one declared by DCL_IN_ALL. It names the
+                                 access. On very many nodes, planning such a call takes long. Otherwise, and on fewer
+                                 than three nodes, NULL */
 } dcl_report;
 
 /** Report what a call would do, without running it. The planned counters are those of dcl_call_explain(). The
@@ -95,7 +96,8 @@ typedef struct dcl_report {
  *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_call_explain(), DCL_ERR_NOMEM. The
  *          cluster's state does not change.
  *  Cost: plans the call for every node that is reported. To find advice, it plans the call for all nodes again with each
- *  alternative map, unless the body is too large for that. */
+ *  alternative map. It skips this on more than 256 nodes, and if the plans would cut the indices of the body into more than
+ *  about 100,000 boxes. */
 DCL_API dcl_report *dcl_call_report(const dcl_call *call, int node);
 /** Report of a body on all nodes: dcl_explain_report(cluster, body, DCL_OUT(C), DCL_IN(A)). */
 #define dcl_explain_report(cluster, body, ...) \

@@ -227,8 +227,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that
  *  begin with two underscores and are not OpenCL C's, and macros with the name of an OpenCL C keyword. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
-/** When nodes may run batches of this call for others: a dcl_steal_policy, over that of dcl_steal(). A session whose
- *  setting DCL_STEAL is "never" lends nothing in any case. */
+/** The stealing policy of this call: a dcl_steal_policy. It overrides the policy that dcl_steal() has set for the array. If
+ *  the setting DCL_STEAL of the session is "never", nothing is lent, whatever the policy. */
 #define DCL_STEALING(policy) dcl_arg_stealing(policy)
 
 /** A scalar under the given name: any arithmetic type but long double. */

@@ -21,22 +21,24 @@ typedef struct dcl_image {
     dcl_image_format format;
     int bits; /**< bits of a pixel, 8 or 16; 0: 16 for elements of type uint16, else 8 */
     double black,
-        white; /**< elements that are black and white. Values between them are spaced evenly, values beyond them are
-                              cut, NaN is black. `black` may be above `white`. If both are equal, they are chosen: for uint8
-                              and 8 bits 0 and 255, for uint16 and 16 bits 0 and 65535, so that the pixels are the elements;
-                              for all others the least and the greatest finite element */
+        white; /**< values that become black and white. Values between them become shades in proportion, values
+                              beyond them are clamped, NaN is black. `black` may be above `white`. If both are equal, DCL
+                              chooses them: 0 and 255 for uint8 with 8 bits, 0 and 65535 for uint16 with 16 bits (each
+                              pixel then has the value of its element); otherwise the least and the greatest finite
+                              element */
 } dcl_image;
 
 /** Save an array of rank 2 as a picture in shades of grey: the first axis goes down, the second to the right. Waits for the
- *  array. The file has a comment with the elements that are black and white. It is written by the program, under another name
- *  in the same folder, and then renamed to `path`, as by dcl_save_npy().
+ *  array. A comment in the file has the values of black and white. The program writes the file under another name in the same
+ *  folder, and then renames it to `path`, as dcl_save_npy() does.
  *  @param image  NULL: all fields 0, except struct_size.
  *  @return DCL_OK; DCL_ERR_INVALID (rank, extents: 1..2^31-1, `image`); DCL_ERR_UNSUPPORTED (PNG without libpng);
  *          DCL_ERR_FILE, DCL_ERR_RANGE and the error of a failed array as for dcl_save_npy(). */
 DCL_API dcl_status dcl_save_image(dcl_array *array, const char *path, const dcl_image *image);
 
-/** Check that an array of this grid can be saved by dcl_save_image(), before it is computed. The path's folder is not looked
- *  at. @return DCL_OK, DCL_ERR_INVALID or DCL_ERR_UNSUPPORTED, as dcl_save_image(). */
+/** Check that an array of this grid can be saved by dcl_save_image(), before it is computed. Does not check the path's
+ *  folder. @return DCL_OK; DCL_ERR_INVALID or DCL_ERR_UNSUPPORTED, as dcl_save_image(); DCL_ERR_FILE: the path is
+ *  too long. */
 DCL_API dcl_status dcl_image_check(const dcl_grid *grid, const char *path, const dcl_image *image);
 
 #ifdef __cplusplus
