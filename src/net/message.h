@@ -372,6 +372,7 @@ typedef struct dcli_msg_hungry {
     int64_t first, upto; /* the sender knows these operations */
     int64_t bytes;       /* memory that it has reserved */
     uint64_t kind;       /* hash of the kind of its device */
+    int64_t busy_ns;     /* what it has to do before it can begin */
 } dcli_msg_hungry;
 
 typedef struct dcli_msg_nothing {
@@ -396,6 +397,7 @@ typedef struct dcli_msg_recall {
 typedef struct dcli_msg_result {
     int64_t question, operation, batch;
     int64_t kernel_ns; /* time of its kernels; 0: not measured */
+    int64_t held_ns;   /* other time between the arrival of the last of its inputs and this message */
 } dcli_msg_result;
 
 typedef struct dcli_msg_returned {

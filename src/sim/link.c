@@ -14,7 +14,7 @@ static void set_loan(dcli_message *message, const dcli_sim_event *event)
     int64_t question = event->question, operation = event->operation, batch = event->number;
     switch (message->kind) {
     case DCLI_MSG_HUNGRY:
-        message->hungry = (dcli_msg_hungry){question, operation, event->number, event->chunk, UINT64_MAX / 2};
+        message->hungry = (dcli_msg_hungry){question, operation, event->number, event->chunk, UINT64_MAX / 2, 0};
         break;
     case DCLI_MSG_NOTHING:
         message->nothing = (dcli_msg_nothing){question};
@@ -29,7 +29,7 @@ static void set_loan(dcli_message *message, const dcli_sim_event *event)
         message->recall = (dcli_msg_recall){question, operation, batch};
         break;
     case DCLI_MSG_RESULT:
-        message->result = (dcli_msg_result){question, operation, batch, event->chunk};
+        message->result = (dcli_msg_result){question, operation, batch, event->chunk, 0};
         break;
     default:
         message->returned = (dcli_msg_returned){question, operation, batch};

@@ -254,14 +254,15 @@ void dcli_exec_watch(dcli_worker *worker)
                       entry != NULL ? dcli_exec_only_kernel(own, entry->kernel->number) : 0);
 }
 
-/* Record the measured time of a batch as a cost of its body. */
-static void note_cost(dcli_worker *worker, const dcli_running *running)
+/* Record the measured time of a batch as a cost of its body. @return that time; 0: it was not measured. */
+static int64_t note_cost(dcli_worker *worker, const dcli_running *running)
 {
     dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, running->kernel);
-    worker->as_node->measuring = false;
+    int64_t ns = running->elements > 0 ? dcli_device_measured_ns(worker->as_node->device) : 0;
+    worker->as_node->measuring &= running->elements == 0;
     if (kernel != NULL)
-        dcli_cost_add(&kernel->cost, dcli_device_measured_ns(worker->as_node->device), running->elements,
-                      running->units);
+        dcli_cost_add(&kernel->cost, ns, running->elements, running->units);
+    return ns;
 }
 
 dcl_status dcli_exec_collect(dcli_worker *worker)
@@ -279,12 +280,11 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         if (__builtin_expect(running->traced != NULL, 0))
             dcli_trace_batch(worker, running);
         dcl_status ended = dcli_exec_end_forall(worker, running);
-        if (running->elements > 0)
-            note_cost(worker, running);
+        int64_t ns = note_cost(worker, running);
         dcli_series_give(own, running->steps);
         own->running_first++;
         if (running->job.borrowed != NULL)
-            status = dcli_borrowed_ended(worker, running->job.borrowed, ended);
+            status = dcli_borrowed_ended(worker, running->job.borrowed, ns, ended);
         else
             status = dcli_node_batches_done(worker->node, running->operation, running->batch, 1 + running->more, ended);
     }

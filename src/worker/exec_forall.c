@@ -550,13 +550,21 @@ static dcl_status note_started(dcli_worker *worker, const dcli_running *running,
                                dcli_start *start_out)
 {
     *start_out = DCLI_START_RUNS;
+    dcli_window_moved(worker, worker->as_node->running_count - worker->as_node->running_first == 1);
     if (running->job.borrowed != NULL)
         return DCL_OK;
     dcli_node_run_more(worker->node, running->operation, running->batch, running->more);
-    dcli_window_moved(worker, worker->as_node->running_count - worker->as_node->running_first == 1);
     if (running->status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
         return dcli_node_batches_read(worker->node, running->operation, running->batch, 1 + running->more);
     return DCL_OK;
+}
+
+/* Whether a launch has a part of what could be lent: then times decide how much is, and costs may differ from part to
+ * part. */
+static bool is_part(const dcli_running *running)
+{
+    return running->job.borrowed != NULL ||
+           (running->job.plan->fine && running->more + 1 < running->job.plan->batch_count);
 }
 
 static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batch, dcli_start *start_out)
@@ -580,8 +588,8 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
         running.expected_ns = (int64_t)dcli_exec_elements_ns(worker, entry->kernel, prepared->elements);
     bool joins = prepared != NULL && own->slow_times == 0 && job->borrowed == NULL &&
                  dcli_series_joins(worker, &running, prepared);
-    bool timed =
-        prepared != NULL && prepared->elements > 0 && !own->measuring && dcli_cost_due(&entry->kernel->cost, joins);
+    bool timed = prepared != NULL && prepared->elements > 0 && !own->measuring &&
+                 (is_part(&running) || dcli_cost_due(&entry->kernel->cost, joins));
     if (joins && !timed && dcli_series_add(worker, &running, prepared)) {
         running.in_series = true;
         own->running[own->running_count++] = running;

@@ -8,6 +8,7 @@
 #include "worker/exec_prepare.h"
 #include "worker/stealing.h"
 #include "worker/trace.h"
+#include "worker/window.h"
 
 /* ---- plans -------------------------------------------------------------------------------------------------------- */
 
@@ -255,12 +256,14 @@ static dcl_status commit(dcli_worker *worker, const dcli_action *action)
 
 static dcl_status ask(dcli_worker *worker, const dcli_action *action)
 {
+    int64_t busy_ns = dcli_window_busy_ns(worker);
     dcli_message message = {.kind = DCLI_MSG_HUNGRY,
                             .hungry = {.question = action->question,
                                        .first = action->first,
                                        .upto = action->upto,
                                        .bytes = action->bytes,
-                                       .kind = worker->as_node->stealing->kind}};
+                                       .kind = worker->as_node->stealing->kind,
+                                       .busy_ns = dcli_min(busy_ns, DCLI_MOST_NS)}};
     worker->counters.loans_asked++;
     return dcli_peer_send(worker, action->peer, &message, NULL);
 }
@@ -283,12 +286,9 @@ static dcl_status run_borrowed(dcli_worker *worker, const dcli_action *action)
     return DCL_OK;
 }
 
-dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, dcl_status status)
+dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, int64_t ns, dcl_status status)
 {
-    dcli_stealing *stealing = worker->as_node->stealing;
-    int64_t now = dcli_monotonic_ns(); /* the one before may have ended after this one was launched */
-    borrowed->ran_ns = now - dcli_max(borrowed->began_ns, stealing->ended_ns);
-    stealing->ended_ns = now;
+    borrowed->ran_ns = ns;
     return dcli_node_loan_done(worker->node, borrowed->victim, borrowed->question, borrowed->batch, status);
 }
 
@@ -322,11 +322,13 @@ static dcl_status answer(dcli_worker *worker, const dcli_action *action)
     for (int64_t c = 0; c < plan->chunk_count && status == DCL_OK; c++)
         if (plan->chunk[c].written)
             status = send_result(worker, borrowed, c);
-    dcli_message message = {.kind = DCLI_MSG_RESULT,
-                            .result = {.question = action->question,
-                                       .operation = action->operation->number,
-                                       .batch = action->index,
-                                       .kernel_ns = borrowed->ran_ns}};
+    dcli_message message = {
+        .kind = DCLI_MSG_RESULT,
+        .result = {.question = action->question,
+                   .operation = action->operation->number,
+                   .batch = action->index,
+                   .kernel_ns = borrowed->ran_ns,
+                   .held_ns = dcli_max(0, dcli_monotonic_ns() - borrowed->ready_ns - borrowed->ran_ns)}};
     dcli_borrowed_free(worker, borrowed);
     return status == DCL_OK ? dcli_peer_send(worker, action->peer, &message, NULL) : status;
 }
@@ -384,7 +386,7 @@ static dcl_status hear_hungry(dcli_worker *worker, int from, const dcli_msg_hung
     dcl_status status =
         dcli_node_hungry(worker->node, from, hungry->question, hungry->first, hungry->upto, hungry->bytes);
     if (status == DCL_OK)
-        worker->as_node->stealing->thief[from].kind = hungry->kind;
+        dcli_stealing_asked(worker, from, hungry);
     return status;
 }
 
@@ -415,6 +417,9 @@ static void borrow(dcli_worker *worker, int from, const dcli_msg_lent *message, 
         dcli_free(borrowed);
         return;
     }
+    const dcli_plan *loan = borrowed->loan->loan->plan;
+    borrowed->expected_ns = (int64_t)dcli_exec_plan_ns(worker, entry, loan, 0);
+    borrowed->ready_ns = dcli_monotonic_ns();
     borrowed->next = stealing->borrowed;
     stealing->borrowed = borrowed;
 }
@@ -468,6 +473,7 @@ static dcl_status hear_input(dcli_worker *worker, dcli_received *received)
         find_borrowed(worker->as_node->stealing, received->from, message->question, message->batch);
     if (status != DCL_OK || !wanted || borrowed == NULL)
         return status;
+    borrowed->ready_ns = dcli_monotonic_ns();
     return has_size(received, borrowed->loan) ? keep(&borrowed->received, received)
                                               : refuse(received, "of a wrong size");
 }
@@ -503,7 +509,7 @@ static dcl_status hear_result(dcli_worker *worker, const dcli_received *received
         dcli_node_result(worker->node, received->from, result->question, result->operation, result->batch, true);
     lent->answered |= status == DCL_OK;
     if (status == DCL_OK && lent->entry != NULL)
-        dcli_stealing_learn(worker, lent, result->kernel_ns);
+        dcli_stealing_learn(worker, lent, result);
     return status;
 }
 

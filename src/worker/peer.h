@@ -221,10 +221,11 @@ typedef struct dcli_as_node {
     int64_t running_first, running_count, running_capacity;
     dcli_memory *report[DCLI_MOST_REPORTS]; /* [report_count] memory for reports that contains zeros */
     int report_count;
-    bool window_full;       /* enough batches that could be lent are in the device's queue: window.h */
-    int64_t front_since_ns; /* when the first of the running batches became the first, if the session lends; else 0 */
-    int64_t passing;        /* number of running batches that still have to copy to own parts */
-    bool measuring;         /* a running batch is timed */
+    bool window_full;        /* enough batches that could be lent are in the device's queue: window.h */
+    int64_t window_launches; /* number of launches in the device's queue that leave batches which could be lent */
+    int64_t front_since_ns;  /* when the first of the running batches became the first, if the session lends; else 0 */
+    int64_t passing;         /* number of running batches that still have to copy to own parts */
+    bool measuring;          /* a running batch is timed */
     struct dcli_series *series;     /* series.h; NULL: this device runs none */
     struct dcli_stealing *stealing; /* stealing.h; NULL: this node neither lends nor asks */
     dcli_moving *moving;            /* [moving_count] in the order of their start */

@@ -1,6 +1,7 @@
 /* worker/stealing.c - stealing: when to ask, what to lend, and what to take back. */
 #include "worker/stealing.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,12 +13,14 @@
 
 enum {
     MOST_QUESTIONS = 2,     /* open questions of a node */
+    AHEAD_NS = 2000000,     /* a node asks when what it has to do takes less */
+    LOANS_RUNNING = 8,      /* borrowed batches in the device's queue; fewer if they take long: window.h */
     KEPT_OPERATIONS = 64,   /* so far a node may be ahead of another one and still run its batches */
     LEAST_PAUSE_NS = 50000, /* between a no and the next question to the same node; doubled with each further no */
     MOST_PAUSE_NS = 10000000,
     RECALL_NS = 2000000,    /* after which a batch is asked back that its thief may not have begun */
     PATIENCE_NS = 50000000, /* after which one is taken back whose inputs were sent */
-    MOST_LENT = 32          /* batches that are lent at once */
+    MOST_LENT = 128         /* batches that are lent at once */
 };
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
@@ -46,6 +49,7 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
         most = dcli_min(most, quota / SHARE);
     terms->loan_bytes = stealing->loan_bytes = dcli_min(most, LOANS * (int64_t)config->tile_bytes);
     terms->result_bytes = stealing->result_bytes = dcli_min(most, RESULTS * (int64_t)config->tile_bytes);
+    terms->loans_running = LOANS_RUNNING;
     terms->kept_operations = KEPT_OPERATIONS;
     terms->loan_of = dcli_loan_of;
     return DCL_OK;
@@ -142,21 +146,31 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
                               .thief_times = dcli_cost_ns(&known->times),
                               .input_bytes = sent_bytes(loan->loan),
                               .result_bytes = loan->loan->size.result_bytes,
+                              .thief_busy_ns = dcli_max(0, known->free_ns - dcli_monotonic_ns()),
                               .ns_per_byte = or_else(dcli_cost_ns(&known->ns_per_byte), near ? 0.5 : 2),
-                              .message_ns = or_else(dcli_cost_ns(&known->message_ns), near ? 2e4 : 1e5)};
+                              .message_ns = or_else(dcli_cost_least_ns(&known->message_ns), near ? 2e4 : 1e5)};
     int64_t idle = own->running_first == own->running_count;
     return dcli_min(dcli_min(dcli_lend_count(&c), last->waiting - idle), MOST_LENT);
 }
 
-void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, int64_t kernel_ns)
+void dcli_stealing_asked(dcli_worker *worker, int thief, const dcli_msg_hungry *hungry)
+{
+    dcli_thief *known = &worker->as_node->stealing->thief[thief];
+    known->kind = hungry->kind;
+    known->free_ns = dcli_monotonic_ns() + hungry->busy_ns;
+}
+
+void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, const dcli_msg_result *result)
 {
     enum { LARGE_BYTES = 256 << 10 };
     dcli_thief *thief = &worker->as_node->stealing->thief[lent->thief];
-    int64_t now = dcli_monotonic_ns(), rest_ns = now - lent->lent_ns - kernel_ns;
+    int64_t now = dcli_monotonic_ns(), rest_ns = now - lent->lent_ns - result->kernel_ns - result->held_ns;
     if (lent->due_ns > 0 && now > lent->due_ns)
         worker->counters.loan_bytes_in_vain += lent->moved;
+    if (result->kernel_ns == 0)
+        return;
     if (lent->expected_ns > 0)
-        dcli_cost_add(&thief->times, kernel_ns, lent->expected_ns, 1);
+        dcli_cost_add(&thief->times, result->kernel_ns, lent->expected_ns, 1);
     if (lent->leads && lent->moved >= LARGE_BYTES)
         dcli_cost_add(&thief->ns_per_byte, rest_ns, lent->moved, 1);
     else if (lent->leads)
@@ -204,7 +218,10 @@ static void answer(dcli_worker *worker, int thief)
 void dcli_stealing_take_back(dcli_worker *worker, dcli_lent_out *lent)
 {
     bool in_place = lent->loan->loan->size.in_place;
-    if (!dcli_node_take_back(worker->node, lent->operation, lent->batch) || in_place)
+    if (!dcli_node_take_back(worker->node, lent->operation, lent->batch))
+        return;
+    lent->recalled = true;
+    if (in_place)
         return;
     worker->counters.loans_taken_back++;
     worker->counters.loan_bytes_in_vain += lent->moved;
@@ -214,21 +231,21 @@ void dcli_stealing_take_back(dcli_worker *worker, dcli_lent_out *lent)
     lent->loan = NULL;
 }
 
-/* The last batch that is lent and not asked back; *count_out: how many there are. */
-static dcli_lent_out *last_lent(const dcli_worker *worker, int64_t *count_out)
+static int by_batch(const void *a, const void *b)
 {
-    dcli_lent_out *last = NULL;
-    dcli_lent_batch batch;
-    *count_out = 0;
-    for (int64_t n = 0; dcli_node_lent_batch(worker->node, n, &batch); n++) {
-        dcli_lent_out *lent = dcli_lent_find(worker->as_node->stealing, batch.thief, batch.question, batch.batch);
-        if (batch.recalled || lent == NULL || lent->entry == NULL)
-            continue;
-        (*count_out)++;
-        if (last == NULL || lent->batch > last->batch)
-            last = lent;
-    }
-    return last;
+    const dcli_lent_out *x = *(dcli_lent_out *const *)a, *y = *(dcli_lent_out *const *)b;
+    return (x->batch > y->batch) - (x->batch < y->batch);
+}
+
+/* The batches that are lent and not asked back, in order. @param lent_out  [MOST_LENT] @return how many there are, at most MOST_LENT */
+static int64_t find_lent(const dcli_worker *worker, dcli_lent_out *lent_out[])
+{
+    int64_t count = 0;
+    for (dcli_lent_out *lent = worker->as_node->stealing->lent; lent != NULL && count < MOST_LENT; lent = lent->next)
+        if (lent->entry != NULL && !lent->answered && !lent->recalled)
+            lent_out[count++] = lent;
+    qsort(lent_out, (size_t)count, sizeof *lent_out, by_batch);
+    return count;
 }
 
 /* This node has nothing left to run: take back half of what its thieves have probably not begun, the last ones; and what
@@ -237,17 +254,15 @@ static void take_back(dcli_worker *worker)
 {
     enum { BEGUN = 2 };
     const dcli_as_node *own = worker->as_node;
-    int64_t count;
+    dcli_lent_out *lent[MOST_LENT];
     if (own->stealing->lent == NULL || own->running_first < own->running_count || dcli_node_has_lendable(worker->node))
         return;
-    dcli_lent_out *last = last_lent(worker, &count);
-    for (int64_t n = 0; last != NULL && n < count / 2 && count > BEGUN; n++) {
-        int64_t unused;
-        dcli_stealing_take_back(worker, last);
-        last = last_lent(worker, &unused);
-    }
-    if (last == NULL || count > BEGUN)
+    int64_t count = find_lent(worker, lent), left = count > BEGUN ? count - count / 2 : count;
+    for (int64_t n = count - 1; n >= left; n--)
+        dcli_stealing_take_back(worker, lent[n]);
+    if (left < count || count == 0)
         return;
+    dcli_lent_out *last = lent[count - 1];
     int64_t patience_ns = last->loan->loan->size.in_place ? RECALL_NS : PATIENCE_NS;
     if (dcli_monotonic_ns() - last->lent_ns >= patience_ns + 4 * last->expected_ns)
         dcli_stealing_take_back(worker, last);
@@ -307,8 +322,10 @@ int dcli_stealing_ask(dcli_worker *worker, bool *asked_out)
     enum { NEAR = 8, FAR = 4, AGAIN_MS = 1 };
     dcli_stealing *stealing = worker->as_node->stealing;
     int nodes = worker->terms.node_count, self = worker->terms.self, before = stealing->asking;
+    const dcli_as_node *own = worker->as_node;
     bool later = stealing->lent != NULL; /* they may have to be taken back */
-    if (stealing->borrowed == NULL && !worker->stopping) {
+    bool dry = own->running_first == own->running_count && stealing->borrowed == NULL;
+    if (!worker->stopping && (dry || dcli_window_busy_ns(worker) < AHEAD_NS)) {
         int64_t now = dcli_monotonic_ns();
         for (int n = 1; n < nodes && n <= NEAR; n++) {
             int victim = (self + n) % nodes;

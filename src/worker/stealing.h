@@ -16,12 +16,14 @@
 typedef struct dcli_borrowed {
     int victim;
     int64_t question, batch;
-    dcli_entry *entry;        /* its operation, which is not retired before */
-    dcli_cached_plan *plan;   /* the victim's plan; held */
-    dcli_cached_loan *loan;   /* its plan at this node */
-    dcli_chunks received;     /* its inputs */
-    dcli_chunks made;         /* its results */
-    int64_t began_ns, ran_ns; /* when it was started; how long it took until it was seen to have ended */
+    dcli_entry *entry;          /* its operation, which is not retired before */
+    dcli_cached_plan *plan;     /* the victim's plan; held */
+    dcli_cached_loan *loan;     /* its plan at this node */
+    dcli_chunks received;       /* its inputs */
+    dcli_chunks made;           /* its results */
+    int64_t expected_ns;        /* predicted time on this node's device; 0: it is not known */
+    int64_t ready_ns, began_ns; /* when the last of its inputs had come; when it was started; 0: it was not */
+    int64_t ran_ns;             /* time of its kernels; 0: not measured */
     struct dcli_borrowed *next;
 } dcli_borrowed;
 
@@ -35,6 +37,7 @@ typedef struct dcli_lent_out {
     int64_t arrived;        /* ... that have come */
     int64_t moved;          /* bytes of inputs and results that were sent for it */
     bool answered;          /* RESULT has come */
+    bool recalled;          /* it was asked back */
     bool leads;             /* it is the first of its loan: its time shows what a loan takes beside computing */
     int64_t expected_ns;    /* time that this node would need; 0: not known */
     dcli_chunks received;   /* its results */
@@ -53,6 +56,7 @@ typedef struct dcli_victim {
 /** What this node has measured of another one as a thief; medians of the last loans. */
 typedef struct dcli_thief {
     uint64_t kind;         /* `kind` in its last question */
+    int64_t free_ns;       /* when it can begin, as it said in its last question */
     dcli_cost times;       /* how many times as long it computes as this node */
     dcli_cost message_ns;  /* a message, from small loans */
     dcli_cost ns_per_byte; /* bytes that are sent, from large loans */
@@ -66,7 +70,6 @@ typedef struct dcli_stealing {
     dcli_lent_out *lent;
     dcli_victim *victim; /* [node_count] */
     dcli_thief *thief;   /* [node_count] */
-    int64_t ended_ns;    /* when the last borrowed batch ended */
     uint64_t random;     /* state of the generator that chooses victims */
     int asking;          /* number of open questions of this node */
 } dcli_stealing;
@@ -80,11 +83,13 @@ void dcli_stealing_close(dcli_worker *worker);
 
 /** Answer questions; take back what is needed. Called once per turn of the loop. */
 void dcli_stealing_decide(dcli_worker *worker);
-/** The node has nothing to do: ask others. *asked_out: it has asked. @return milliseconds after which to try again; -1:
+/** If the node has little to do, ask others. *asked_out: it has asked. @return milliseconds after which to try again; -1:
  *  there is no need to. */
 int dcli_stealing_ask(dcli_worker *worker, bool *asked_out);
-/** The result of a lent batch has come: learn from the times, and count its bytes as in vain if it comes late. @param kernel_ns  as in RESULT. */
-void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, int64_t kernel_ns);
+/** The result of a lent batch has come: learn from the times, and count its bytes as in vain if it comes late. */
+void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, const dcli_msg_result *result);
+/** A node asks. */
+void dcli_stealing_asked(dcli_worker *worker, int thief, const dcli_msg_hungry *hungry);
 /** A node has answered a question of this one, or is lost. */
 void dcli_stealing_answered(dcli_worker *worker, int victim, bool lent);
 /** Bytes of data that other nodes may send for lent batches. */
@@ -102,8 +107,8 @@ void dcli_lent_free(dcli_stealing *stealing, dcli_lent_out *lent);
 void dcli_borrowed_free(dcli_worker *worker, dcli_borrowed *borrowed);
 /** Carry out an action of lending. */
 dcl_status dcli_loan_perform(dcli_worker *worker, const dcli_action *action);
-/** A borrowed batch has ended. */
-dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, dcl_status status);
+/** A borrowed batch has ended. @param ns  time of its kernels; 0: not measured. */
+dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, int64_t ns, dcl_status status);
 /** Whether a message belongs to lending; handle it. */
 bool dcli_loan_is_message(dcli_message_kind kind);
 dcl_status dcli_loan_hear(dcli_worker *worker, dcli_received *received);

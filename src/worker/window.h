@@ -7,10 +7,16 @@
 /** Predicted time of so many elements of a body on this node's device, if nothing else runs there; 0: it is not known
  *  (cost.h). */
 double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kernel, int64_t elements);
+/** Predicted time of a batch of a plan of a loop body on this node's device; 0: it is not known. */
+double dcli_exec_plan_ns(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t batch);
 /** Predicted time of a batch of this node's plan of a loop body on its device; 0: it is not known. */
 double dcli_exec_batch_ns(const dcli_worker *worker, const dcli_entry *entry, int64_t batch);
 /** Predicted time until the device has run the batches that were started. Those whose time is not known do not count. */
 int64_t dcli_exec_queued_ns(const dcli_worker *worker);
+
+/** Predicted time until this node can begin with a batch of another one; INT64_MAX: it is not known. That is the time of the
+ *  batches that were started, of those of the last operation that were not, and of those that were lent to it. */
+int64_t dcli_window_busy_ns(const dcli_worker *worker);
 
 /** Whether nodes of this session lend batches. */
 static inline bool dcli_window_lends(const dcli_worker *worker) { return worker->plan_terms.fine_elements > 0; }

@@ -121,6 +121,18 @@ static bool spins(dcli_as_node *own)
     return now < own->spin_end_ns;
 }
 
+/* Whether the node has asked for work because it will soon have none. It does so only while it runs what can be lent:
+ * waking up for each of many short operations would cost too much. */
+static bool asks_ahead(dcli_worker *worker)
+{
+    const dcli_as_node *own = worker->as_node;
+    bool asked = false;
+    if (own->stealing != NULL && worker->broken == DCL_OK &&
+        (own->window_launches > 0 || own->stealing->borrowed != NULL))
+        dcli_stealing_ask(worker, &asked);
+    return asked;
+}
+
 /* How long the loop may sleep, in milliseconds: 0 if there is more to do; -1: until it is woken. */
 static int idle_time(dcli_worker *worker)
 {
@@ -138,7 +150,7 @@ static int idle_time(dcli_worker *worker)
     }
     if (dcli_device_is_gpu(own->device))
         return wait_for_gpu(worker);
-    if (spins(own))
+    if (asks_ahead(worker) || spins(own))
         return 0;
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
      * ended. Waking for each batch would cost more than small kernels. */

@@ -7,10 +7,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Borrowed batches that are started before the first of them has ended: one runs, one waits in the device's queue. More
- * could not be given back any more. */
-enum { LOANS_STARTED = 2 };
-
 /* Whether our question to a peer is open. */
 static bool is_asking(const struct dcli_lending *lending, int q)
 {
@@ -223,7 +219,8 @@ bool dcli_thief_next(dcli_node *node, dcli_action *action)
 bool dcli_lending_run(dcli_node *node, dcli_action *action)
 {
     struct dcli_lending *lending = node->lending;
-    if (node->held || lending->in_running == LOANS_STARTED)
+    const int64_t usual = 2, most = node->terms.loans_running > 0 ? node->terms.loans_running : usual;
+    if (node->held || node->paused || lending->in_running == most)
         return false;
     for (int64_t n = 0; n < lending->in_count; n++) {
         struct dcli_loan_in *in = &lending->in[n];

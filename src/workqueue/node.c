@@ -444,6 +444,16 @@ bool dcli_node_has_lendable(const dcli_node *node)
     return op != NULL && op->waiting > 0 && op->own->batch_count > 1 && op->operation->kind == DCLI_OP_FORALL;
 }
 
+bool dcli_node_left(const dcli_node *node, const dcli_operation **operation_out, int64_t *next_out, int64_t *count_out)
+{
+    const struct dcli_open_op *op = dcli_op_find(node, node->cursor);
+    bool any = op != NULL && op->waiting > 0;
+    *operation_out = any ? op->operation : NULL;
+    *next_out = any ? op->next : 0;
+    *count_out = any ? op->waiting : 0;
+    return node->cursor > node->seen || (node->cursor == node->seen && (!any || dcli_node_has_lendable(node)));
+}
+
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);

@@ -54,8 +54,11 @@ typedef struct dcli_node_terms {
      *  it cannot be lent; DCL_ERR_NOMEM. */
     dcl_status (*loan_of)(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
                           dcli_loan_size *size_out);
-    int64_t loan_bytes;      /* memory of this node for what it asks for and borrows; not part of the pool */
-    int64_t result_bytes;    /* memory of this node for results of batches that it lends */
+    int64_t loan_bytes;   /* memory of this node for what it asks for and borrows; not part of the pool */
+    int64_t result_bytes; /* memory of this node for results of batches that it lends */
+    int64_t
+        loans_running; /* borrowed batches that are started before the first of them has ended: more could not be given
+                                back; 0: the usual, 2 */
     int64_t kept_operations; /* finished operations with loop bodies that are not retired, so that a node that is
                                 ahead can borrow batches of slower ones */
     int64_t first_operation; /* the first operation that this peer gets; 0 means 1. Earlier ones are complete. */
@@ -189,12 +192,15 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out);
  *  yet, or must still copy outputs of a batch to own parts. */
 void dcli_node_hold(dcli_node *node, bool hold);
 
-/** Pause or go on. While paused, the state machine returns no RUN or SKIP for a batch of a loop body that has several;
+/** Pause or go on. While paused, the state machine returns no RUN or SKIP for a batch of a loop body that has several, and no RUN_LOAN;
  *  everything else continues. The executor pauses it while the device has enough to do, because a batch that has been
  *  started cannot be lent. */
 void dcli_node_pause(dcli_node *node, bool pause);
 /** Whether the next batch is one that dcli_node_pause() concerns. */
 bool dcli_node_has_lendable(const dcli_node *node);
+/** What this node has not started, if that is nothing or batches of the last operation that it has seen, a loop body that has several.
+ *  @param operation_out  NULL: nothing  @return false: it is more, or something else */
+bool dcli_node_left(const dcli_node *node, const dcli_operation **operation_out, int64_t *next_out, int64_t *count_out);
 /** How many batches of a plan that was cut so that batches can be lent (dcli_plan.fine) could be started together with batch `batch`, for which the last RUN was returned:
  *  the number, at most `most`, of those that follow it without a gap and can start now. 0 for other plans. */
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most);

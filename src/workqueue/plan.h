@@ -19,8 +19,9 @@
  *  caching it only from 4 MB on (STREAM_LAUNCH_BYTES in kernel/source_cpu.c). */
 #define DCLI_FINE_ELEMENTS (INT64_C(1) << 22)
 
-/** About how many batches an operation gets on a node if it is cut so that some can be lent. */
-enum { DCLI_FINE_BATCHES = 64 };
+/** About how many batches an operation gets on a node if it is cut so that some can be lent: the second number if its body
+ *  has loops, so that an element may take long, and batches have FEW elements. */
+enum { DCLI_FINE_BATCHES = 64, DCLI_FINEST_BATCHES = 128, DCLI_FEW_ELEMENTS = 64 };
 
 /** Parameters of planning besides the operation; the same on all nodes of a session, except local_bytes, on which no
  *  exchange depends. Peer number node_count is the host. */

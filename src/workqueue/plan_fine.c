@@ -37,8 +37,11 @@ static int64_t most_elements(const dcli_builder *builder, int64_t owned)
 {
     const dcli_operation *operation = builder->operation;
     int64_t elements = dcli_min(owned, dcli_box_elements(&operation->box));
-    int64_t least = dcli_body_may_be_costly(operation->body) ? 1 : builder->terms->fine_elements;
-    int64_t most = dcli_max(least, dcli_ceil_div(elements, DCLI_FINE_BATCHES));
+    int64_t most = dcli_ceil_div(elements, DCLI_FINE_BATCHES);
+    if (dcli_body_may_be_costly(operation->body))
+        most = dcli_max(dcli_min(most, DCLI_FEW_ELEMENTS), dcli_ceil_div(elements, DCLI_FINEST_BATCHES));
+    else
+        most = dcli_max(most, builder->terms->fine_elements);
     return most <= elements / 2 ? most : 0;
 }
 

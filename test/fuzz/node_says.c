@@ -153,7 +153,7 @@ static void make_loan(fuzz_others *others, int from, dcli_message *message, size
         message->recall = (dcli_msg_recall){question, operation, batch};
         break;
     case DCLI_MSG_RESULT:
-        message->result = (dcli_msg_result){question, operation, batch, 1000};
+        message->result = (dcli_msg_result){question, operation, batch, 1000, 1000};
         break;
     default:
         message->returned = (dcli_msg_returned){question, operation, batch};

@@ -465,8 +465,12 @@ static void fill_loan_message(test_random *random, dcli_message *message)
     int64_t question = positive(random), operation = up_to(random, DCLI_MOST_OPERATION), batch = natural(random);
     switch (message->kind) {
     case DCLI_MSG_HUNGRY:
-        message->hungry = (dcli_msg_hungry){question, operation, up_to(random, DCLI_MOST_OPERATION),
-                                            up_to(random, DCLI_MOST_POOL), bits(random)};
+        message->hungry = (dcli_msg_hungry){question,
+                                            operation,
+                                            up_to(random, DCLI_MOST_OPERATION),
+                                            up_to(random, DCLI_MOST_POOL),
+                                            bits(random),
+                                            up_to(random, DCLI_MOST_NS)};
         break;
     case DCLI_MSG_NOTHING:
         message->nothing.question = question;
@@ -481,7 +485,8 @@ static void fill_loan_message(test_random *random, dcli_message *message)
         message->recall = (dcli_msg_recall){question, operation, batch};
         break;
     case DCLI_MSG_RESULT:
-        message->result = (dcli_msg_result){question, operation, batch, up_to(random, DCLI_MOST_NS)};
+        message->result =
+            (dcli_msg_result){question, operation, batch, up_to(random, DCLI_MOST_NS), up_to(random, DCLI_MOST_NS)};
         break;
     case DCLI_MSG_RETURNED:
         message->returned = (dcli_msg_returned){question, operation, batch};
@@ -784,7 +789,7 @@ static bool same_loan_contents(const dcli_message *a, const dcli_message *b)
     switch (a->kind) {
     case DCLI_MSG_HUNGRY:
         return EQUAL(hungry.question) && EQUAL(hungry.first) && EQUAL(hungry.upto) && EQUAL(hungry.bytes) &&
-               EQUAL(hungry.kind);
+               EQUAL(hungry.kind) && EQUAL(hungry.busy_ns);
     case DCLI_MSG_NOTHING:
         return EQUAL(nothing.question);
     case DCLI_MSG_LENT:
@@ -795,7 +800,8 @@ static bool same_loan_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_RECALL:
         return EQUAL(recall.question) && EQUAL(recall.operation) && EQUAL(recall.batch);
     case DCLI_MSG_RESULT:
-        return EQUAL(result.question) && EQUAL(result.operation) && EQUAL(result.batch) && EQUAL(result.kernel_ns);
+        return EQUAL(result.question) && EQUAL(result.operation) && EQUAL(result.batch) && EQUAL(result.kernel_ns) &&
+               EQUAL(result.held_ns);
     case DCLI_MSG_RETURNED:
         return EQUAL(returned.question) && EQUAL(returned.operation) && EQUAL(returned.batch);
     default:

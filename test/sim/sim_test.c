@@ -146,14 +146,14 @@ Test(stealing, a_slow_node)
     cr_expect_gt(figures.loans.lent, 0);
     cr_expect_eq(figures.loans.lent, figures.loans.won + figures.loans.taken_back);
     /* each batch takes two inputs there, and a result back */
-    cr_expect_geq(figures.data.bytes, figures.loans.won * 3 * 4 * 62500);
+    cr_expect_geq(figures.data.bytes, figures.loans.won * 3 * 4 * 31250);
     settings.steal = DCL_STEAL_NEVER;
     figures = run(&settings);
     cr_expect_geq(figures.step_ns, 160000000);
     cr_expect(figures.loans.questions == 0 && figures.loans.lent == 0 && figures.data.bytes == 0);
 }
 
-/* Moving a batch takes ten times as long as computing it, so few of the 2560 are lent. */
+/* Moving a batch takes ten times as long as computing it, so few of the 5120 are lent. */
 Test(stealing, little_is_lent_if_moving_takes_longer)
 {
     dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_STEAL_NEVER);
@@ -163,7 +163,7 @@ Test(stealing, little_is_lent_if_moving_takes_longer)
     int64_t never = run(&settings).step_ns;
     settings.steal = DCL_STEAL_PAYS;
     dcl_sim_figures figures = run(&settings);
-    cr_expect_leq(figures.loans.lent, 128, "%" PRId64, figures.loans.lent);
+    cr_expect_leq(figures.loans.lent, 256, "%" PRId64, figures.loans.lent);
     cr_expect_leq(figures.step_ns, 1.02 * (double)never);
 }
 

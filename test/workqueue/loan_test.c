@@ -377,6 +377,34 @@ Test(loan, a_paused_node_starts_nothing_and_lends)
     expect_pause(victim(false), "run 3.1; run 3.2");
 }
 
+Test(loan, what_is_left_of_the_last_operation)
+{
+    struct bench *bench = fine_victim();
+    const dcli_operation *operation;
+    int64_t next, count;
+    cr_expect(dcli_node_left(bench->node, &operation, &next, &count));
+    cr_expect(operation->number == LENT_OP && next == 1 && count == 3);
+    dcli_node_run_more(bench->node, LENT_OP, 0, 3);
+    bench_expect(bench, "all have started", "nothing to 1 question 1");
+    cr_expect(dcli_node_left(bench->node, &operation, &next, &count) && operation == NULL && count == 0);
+    bench_close(bench);
+    bench = fine_victim();
+    bench_sees(bench, test_operation(LENT_OP + 1, DCLI_OP_FILL, 1, bench->halves));
+    cr_expect_not(dcli_node_left(bench->node, &operation, &next, &count), "a fill follows");
+    bench_close(bench);
+}
+
+Test(loan, a_paused_thief_starts_nothing)
+{
+    struct bench *bench = thief(true);
+    hears_lent(bench, 1, 2, 2);
+    dcli_node_pause(bench->node, true);
+    bench_expect(bench, "it is paused", "");
+    dcli_node_pause(bench->node, false);
+    bench_expect(bench, "it goes on", "run loan 3.2 to 0 question 1; run loan 3.3 to 0 question 1");
+    bench_close(bench);
+}
+
 Test(loan, batches_do_not_start_together_after_a_failure)
 {
     struct bench *bench = fine_victim();
