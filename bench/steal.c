@@ -1,4 +1,5 @@
-/* steal.c - work that is spread unevenly over nodes, and what it costs that it could be lent.
+/* steal.c - measures what stealing gains where work is spread unevenly over the nodes, and what it costs where the work is
+ * even.
  *
  *     steal [item]         uneven, slow, mandelbrot, balanced; all of them if not given
  *

@@ -1,4 +1,4 @@
-/* cli/chart.c - draw a chart: axes, curves, and their names where they end. */
+/* cli/chart.c - draw a chart: axes, and curves with their names at the right ends. */
 #include "cli/chart.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static const cli_font label = {12, ink, false, false, CLI_LEFT};
 static const char *const colours[CLI_MOST_CURVES] = {"#0b3c6f", "#d1742a", "#3f9b6e", "#b0302a",
                                                      "#7aa7d9", "#6a3d9a", "#a08a00", "#000000"};
 
-/* The axes: what they cover. */
+/* The ranges of the axes. */
 struct frame {
     double x_low, x_high, y_low, y_high; /* logarithms of x, and of y if the axis is logarithmic */
     bool log_y;
@@ -93,7 +93,7 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Mark the numbers of nodes that have points, as far as they can be read. */
+/* Mark the numbers of nodes that have points. Numbers that would overlap the one before are left out. */
 static void draw_x_axis(cli_svg *svg, const cli_chart *chart, const struct frame *frame)
 {
     double x[CLI_MOST_CURVES * CLI_MOST_POINTS], written = 0;
@@ -131,7 +131,7 @@ static int shape_of(const cli_chart *chart, int curve)
     return shape;
 }
 
-/* A mark of a shape of its own for each curve. */
+/* Draw a mark; the first curves have marks of different shapes. */
 static void draw_mark(cli_svg *svg, int shape, double x, double y, const char *colour)
 {
     static const char *const paths[] = {"M-4 -4H4V4H-4Z", "M0 -5L5 4H-5Z", "M0 -5L5 0L0 5L-5 0Z", "M0 5L5 -4H-5Z"};

@@ -17,7 +17,7 @@ typedef struct cli_chart {
     const char *title, *note; /* the note is written below the title */
     const char *x_label, *y_label;
     bool log_y;       /* values are positive; the axis of x is always logarithmic */
-    double least_top; /* the axis of y goes at least so far */
+    double least_top; /* the axis of y reaches at least this value */
     int count;
     cli_curve curve[CLI_MOST_CURVES];
 } cli_chart;

@@ -44,7 +44,7 @@ static int take_shape(cli_operand *operand)
     return status;
 }
 
-/* Whether a text ends so, in letters of either case. */
+/* Whether a text has this ending, in letters of either case. */
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    SILENT_MS = 1000, /* nothing is shown for so long */
+    SILENT_MS = 1000, /* time until the line is shown */
     REDRAW_MS = 250,
     LINE_MS = 5000 /* between lines, if stderr is no terminal */
 };
@@ -87,8 +87,8 @@ static void print_rate(char text_out[160], struct timespec now)
     snprintf(text_out + length, 160 - (size_t)length, ", %s/s, %s left", rate, left);
 }
 
-/* Draw the line; the lock is held. It is released while the line is written, because a terminal or a pipe that takes
- * nothing must not stop the work. */
+/* Draw the line; the lock is held. It is released while the line is written, so that a terminal or a pipe that blocks does
+ * not stop the work. */
 static void draw(void)
 {
     char rate[160], line[320];
@@ -113,7 +113,7 @@ static void *watch(void *unused)
         if (pthread_cond_timedwait(&progress.ended, &progress.lock, &next) == 0 || progress.stop)
             continue;
         draw();
-        clock_gettime(CLOCK_MONOTONIC, &next); /* after a pause of the process, what was missed is not drawn */
+        clock_gettime(CLOCK_MONOTONIC, &next); /* after a pause of the process, the missed updates are skipped */
         next = later(next, progress.terminal ? REDRAW_MS : LINE_MS);
     }
     bool shown = progress.shown;

@@ -1,4 +1,4 @@
-/* cli/progress.h - one line on the terminal that says what takes so long, how fast it goes and how long it will take. */
+/* cli/progress.h - a line on the terminal for long work: its current part, its rate and the time left. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -11,9 +11,9 @@ typedef enum cli_progress_when {
 
 /** Start: if the work takes longer than a second, the line is shown and updated. */
 void cli_progress_begin(cli_progress_when when);
-/** Begin a part of the work: set the text of the line. Nothing of it is done. */
+/** Begin a part of the work: set the text of the line, and the progress to 0. */
 __attribute__((format(printf, 1, 2))) void cli_progress_say(const char *format, ...);
-/** Say how much of the current part is done. The rate is the mean since cli_progress_say().
+/** Set how much of the current part is done. The rate is the mean since cli_progress_say().
  *  @param unit  plural, for numbers of them; "B": bytes. */
 void cli_progress_count(double done, double total, const char *unit);
 /** Stop and remove the line. May be called at any time, also twice. */

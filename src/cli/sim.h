@@ -1,4 +1,4 @@
-/* cli/sim.h - what `dcl sim` is asked for, and what it has found. */
+/* cli/sim.h - `dcl sim`: the runs that its command line asks for, and their results. */
 #ifndef CLI_SIM_H
 #define CLI_SIM_H
 
@@ -33,7 +33,7 @@ typedef struct cli_sim_run {
 
 extern const char *const cli_sim_programs[DCL_SIM_PROGRAMS + 1], *const cli_sim_steals[CLI_SIM_STEALS + 1];
 
-/** Programs times policies: each is a series of runs over the numbers of nodes. */
+/** The number of programs times that of policies. Each pair has a series of runs, one for each number of nodes. */
 static inline int cli_sim_series(const cli_sim_request *request)
 {
     return request->program_count * request->steal_count;
@@ -45,7 +45,7 @@ int cli_sim_parse(int count, char **list, cli_sim_request *request_out);
 /** Print runs, [series * node_count] program by program, policy by policy, and by number of nodes. */
 void cli_sim_table(const cli_sim_request *request, const cli_sim_run runs[]);
 void cli_sim_json(const cli_sim_request *request, const cli_sim_run runs[]);
-/** Draw the chart that is asked for. @return CLI_OK, or CLI_FAILURE after a sentence. */
+/** Draw the requested chart. @return CLI_OK, or CLI_FAILURE after a sentence. */
 int cli_sim_draw(const cli_sim_request *request, const cli_sim_run runs[]);
 
 #endif

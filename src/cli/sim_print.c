@@ -65,7 +65,7 @@ static void print_row(const cli_sim_request *request, const cli_sim_run *run)
            figures->pairs_most, figures->plan_us, figures->plan_most_us, figures->again_us);
 }
 
-/* What nodes lent each other, below the row of the run. */
+/* Print the counters of lending below the row of the run. */
 static void print_loans(const cli_sim_request *request, const cli_sim_run *run)
 {
     const dcl_sim_loans *loans = &run->figures.loans;
@@ -168,7 +168,7 @@ void cli_sim_json(const cli_sim_request *request, const cli_sim_run runs[])
 
 /* ---- charts -------------------------------------------------------------------------------------------------------- */
 
-/* A unit in which a chart of times has numbers that can be read. */
+/* Choose a unit of time in which the numbers of a chart are neither very large nor very small. */
 static double unit_of(const cli_sim_request *request, const cli_sim_run runs[], const char **label_out)
 {
     static const struct {
@@ -198,13 +198,13 @@ static void add_point(cli_curve *curve, double x, double y)
     curve->y[curve->count++] = y;
 }
 
-/* Elements per ns: weak scaling has more of them on more nodes. */
+/* Elements per ns. With weak scaling the number of elements grows with that of nodes, so times alone do not compare. */
 static double rate_of(const cli_sim_run *run)
 {
     return (double)run->figures.elements / fmax(1, (double)run->figures.step_ns);
 }
 
-/* What a chart shows of a run, for up to three curves of its program; 0: there is no such curve. */
+/* The values of a run in a chart, for up to three curves of its program; 0: there is no such curve. */
 static void values_of(const cli_sim_request *request, const cli_sim_run *run, const cli_sim_run *first, double unit,
                       double value_out[MOST_OF_PROGRAM])
 {

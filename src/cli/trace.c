@@ -104,7 +104,7 @@ static void print_spent(const cli_timeline *trace)
 
 /* ---- stealing ------------------------------------------------------------------------------------------------------- */
 
-/* The batches that a process ran for another one. */
+/* The batches that a process computed for another one. */
 static void print_stolen_of(const cli_timeline *trace, const cli_peer *thief, int victim)
 {
     char text[CLI_TIME_BYTES];

@@ -4,7 +4,7 @@
 #include "cli/amount.h"
 #include "cli/report.h"
 
-/* Cut an event at the ends of the trace. @return whether anything is left of it. */
+/* Shorten an event to the time of the trace. @return false: it lies outside. */
 static bool cut(const cli_timeline *trace, cli_event *event)
 {
     bool moment = event->begin == event->end;

@@ -50,8 +50,8 @@ extern const char *const cli_track_names[CLI_TRACKS];
  *  column the file is invalid. */
 int cli_trace_read(const char *path, cli_timeline *trace_out);
 void cli_trace_free(cli_timeline *trace);
-/** Remove what lies outside of from..to, in ns, and cut what lies partly outside. @return CLI_OK, or CLI_FAILURE after a
- *  sentence: that is no part of the trace's time. */
+/** Reduce a trace to the time from..to, in ns: remove the events outside, and shorten those that lie partly outside.
+ *  @return CLI_OK, or CLI_FAILURE after a sentence if from..to does not overlap the time of the trace. */
 int cli_trace_cut(cli_timeline *trace, int64_t from, int64_t to);
 
 /** What a process does at a time. If it does several things at once, the first of these in this order counts. */

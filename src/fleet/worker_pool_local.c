@@ -39,8 +39,8 @@ static bool may_read_gpus(const dcli_worker_pool *pool)
     return pool->capacity > 1 && (dcli_ways_allowed(pool->terms.config->transfer, true) & DCLI_CAN_READ_GPUS) != 0;
 }
 
-/* Restrict this thread, and with it what it starts, to one of its processors. @param before_out  its processors
- * before. */
+/* Restrict this thread to one of its processors. A process that it starts then inherits the restriction.
+ * @param before_out  the processors that it could use before. */
 static dcl_status pin(int number, cpu_set_t *before_out)
 {
     if (sched_getaffinity(0, sizeof *before_out, before_out) != 0)
@@ -109,8 +109,8 @@ static dcl_status start_one(dcli_worker_pool *pool, int node)
     return status;
 }
 
-/* Wait until a process has described its device, or has ended; not longer than it may take. Meanwhile show what it
- * prints, because it cannot go on when its pipe is full. */
+/* Wait until a process has described its device or has ended, for at most DCLI_START_MS. Meanwhile pass on its output,
+ * because the process would block if its pipe were full. */
 static void await_description(dcli_worker_pool *pool, int node)
 {
     enum { STEP_MS = 1 };

@@ -36,7 +36,7 @@ bool dcli_sim_clock_take(dcli_sim_clock *clock, void *event_out)
     memcpy(event_out, clock->event, clock->event_bytes);
     memcpy(&moment, event_out, sizeof moment);
     clock->now = moment.time;
-    const char *last = at(clock, --clock->count); /* moves to the place that is free in the end */
+    const char *last = at(clock, --clock->count); /* moves to the place that becomes free */
     int64_t n = 0;
     for (int64_t child; (child = 2 * n + 1) < clock->count; n = child) {
         if (child + 1 < clock->count && is_before(at(clock, child + 1), at(clock, child)))

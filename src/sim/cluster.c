@@ -195,7 +195,7 @@ int64_t dcli_sim_end(dcli_sim *sim, int64_t begin, double ns)
     return DCLI_SIM_MOST_NS;
 }
 
-/* A cluster that stands still is a fault of the library: say which node waits, and for what. */
+/* If the cluster stands still, that is a fault of the library: report which node waits, and for which operation. */
 static dcl_status check_end(const dcli_sim *sim)
 {
     for (int n = 0; n <= sim->host; n++) {
@@ -213,7 +213,7 @@ static dcl_status check_end(const dcli_sim *sim)
                            sim->complete + 1);
 }
 
-/* Let the program make its calls up to `last`, and run until nothing happens any more. */
+/* Let the program make its calls up to `last`, and run until no event is left. */
 static dcl_status run_calls(dcli_sim *sim, int first, int last)
 {
     dcli_sim_event event = {.kind = DCLI_SIM_CALL, .to = sim->host, .operation = first};

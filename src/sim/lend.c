@@ -1,6 +1,6 @@
-/* sim/lend.c - simulated nodes lend batches to each other. What may be lent, and what must be answered, decides the
- * state machine (workqueue/loan.h), how much the cost rule (workqueue/lend_count.h). When to ask, to launch and to take
- * back is decided here, as a worker does. */
+/* sim/lend.c - simulated nodes lend batches to each other. The state machine (workqueue/loan.h) decides which batches may be
+ * lent and which answers are due; the cost rule (workqueue/lend_count.h) decides how many are lent. This file decides, as
+ * worker/stealing.c and worker/window.c do, when a node asks, launches batches and takes them back. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,17 @@
 #include "workqueue/loan.h"
 
 enum {
-    WINDOW_NS = 500000,  /* what the launches in a device's queue take */
+    WINDOW_NS = 500000,  /* time that the launches in a device's queue take */
     WINDOW_LAUNCHES = 2, /* ... but as many launches are in it, even if they take longer */
     SHARES = 8,          /* a launch whose time is not known takes this part of the batches */
     MOST_LENT = 8,       /* batches in one answer */
     MOST_QUESTIONS = 2,  /* open questions of a node */
-    MOST_ASKS = 64       /* questions that a node asks in vain before it has computed something */
+    MOST_ASKS = 64       /* questions that a node asks in a row: dcli_sim_may_ask() */
 };
 
-/* ---- what loans need ---------------------------------------------------------------------------------------------- */
+/* ---- sizes of loans ----------------------------------------------------------------------------------------------- */
 
-/* Plan the loan of a batch, to know what it needs. */
+/* Plan the loan of a batch, to find the memory that it needs and the bytes of its inputs. */
 static dcl_status plan_size(dcli_sim_node *node, const dcli_operation *operation, const dcli_plan *plan, int64_t batch,
                             int victim, int thief, struct dcli_sim_size *size)
 {
@@ -38,7 +38,7 @@ static dcl_status plan_size(dcli_sim_node *node, const dcli_operation *operation
     return DCL_OK;
 }
 
-/* What the loan of a batch needs; planned once. */
+/* Get the sizes of the loan of a batch. It is planned once. */
 static dcl_status size_of(dcli_sim_node *node, const dcli_operation *operation, int64_t batch, int victim, int thief,
                           struct dcli_sim_size *size_out)
 {
@@ -91,7 +91,7 @@ static double element_ns(const dcli_sim_node *node)
     return sorted[count / 2];
 }
 
-/* Stop launching what could be lent while the device has enough to do. A launch whose time is not known counts as
+/* While the device has enough to do, start no more batches that could be lent. A launch whose time is not known counts as
  * long. */
 static void pause_or_go_on(dcli_sim_node *node)
 {
@@ -149,7 +149,7 @@ void dcli_sim_measure(dcli_sim *sim, const dcli_sim_event *done)
     pause_or_go_on(node);
 }
 
-/* What is known of the speed of a thief. @return NULL: nothing. */
+/* Find the measured speed of a thief. @return NULL: none was measured. */
 static dcli_sim_thief *find_thief(const dcli_sim_node *node, int thief)
 {
     for (int64_t t = 0; t < node->lending.thief_count; t++)
@@ -172,7 +172,7 @@ static void note_thief(dcli_sim *sim, dcli_sim_node *node, int n, double ns)
     *thief = (dcli_sim_thief){n, ns};
 }
 
-/* ---- what is lent ------------------------------------------------------------------------------------------------- */
+/* ---- lent batches ------------------------------------------------------------------------------------------------- */
 
 static dcli_sim_loan **find_loan(dcli_sim_node *victim, int thief, int64_t question, int64_t batch)
 {
@@ -199,7 +199,7 @@ void dcli_sim_forget_loans(dcli_sim_node *node)
 
 static int64_t loan_elements(const dcli_sim_loan *loan) { return batch_elements(loan->loan->plan, 0); }
 
-/* Time of its elements on a device that is not slow, without jitter. */
+/* Time of the elements of a loan on a device of normal speed, without jitter. */
 static double loan_ns(const dcli_sim *sim, const dcli_sim_loan *loan)
 {
     double ns = 0;
@@ -258,7 +258,7 @@ static void pack(dcli_sim *sim, int n, int peer, const dcli_sim_loan *loan, bool
 
 /* ---- the victim ----------------------------------------------------------------------------------------------------- */
 
-/* What the cost rule compares for batches of an operation. */
+/* Fill the input of the cost rule for the batches of an operation. */
 static dcli_lend_case case_of(const dcli_sim *sim, int n, int thief, const dcli_offer *offer,
                               const struct dcli_sim_size *size)
 {
@@ -282,7 +282,7 @@ static dcli_lend_case case_of(const dcli_sim *sim, int n, int thief, const dcli_
     };
 }
 
-/* Lend to a thief, if the rule says so; otherwise the question stays open. @return whether it has its answer. */
+/* Lend to a thief if the cost rule allows it; otherwise its question stays open. @return whether it was answered. */
 static bool answer(dcli_sim *sim, int n, int thief)
 {
     dcli_sim_node *node = &sim->node[n];
@@ -299,8 +299,8 @@ static bool answer(dcli_sim *sim, int n, int thief)
     return true;
 }
 
-/* The last batch that a thief has of this node; NULL: none. @param question  in answer to this question; 0: to any.
- * @param count_out  how many it has */
+/* The last batch of this node that a thief has borrowed; NULL: none. @param question  consider only batches that were lent
+ * in answer to this question; 0: all. @param count_out  number of batches that were considered */
 static dcli_sim_loan *last_of(const dcli_sim_node *node, int thief, int64_t question, int64_t *count_out)
 {
     dcli_sim_loan *last = NULL;
@@ -321,12 +321,13 @@ static void take_one_back(dcli_sim *sim, dcli_sim_node *node, dcli_sim_loan *loa
     bool taken = dcli_node_take_back(node->machine, loan->operation, loan->batch);
     assert(taken);
     (void)taken;
-    loan->is_out = false; /* nothing is read in place */
+    loan->is_out = false; /* at once: the thief does not read memory of the victim in place */
     sim->figures.loans.taken_back++;
 }
 
-/* A node that has nothing to do takes back half of what the thief that has most of its batches has not begun. Results
- * come back in the order of the batches, so the thief has begun the next ones. @return whether there is any. */
+/* A node that has nothing to do chooses the thief that has most of its batches, and takes back half of those that this
+ * thief has not begun. Results come back in the order of the batches, so the thief has begun the next ones. @return whether
+ * there were any. */
 static bool take_back(dcli_sim *sim, int n)
 {
     enum { BEGUN = 2 };
@@ -346,8 +347,8 @@ static bool take_back(dcli_sim *sim, int n)
     return thief >= 0;
 }
 
-/* What was lent in answer to a question should be back. A node that has nothing to do takes the last batch back; then
- * it looks again later. */
+/* The batches that were lent in answer to a question are late. A node that has nothing to do takes the last one back, and
+ * checks again later. */
 static void look_for_late(dcli_sim *sim, const dcli_sim_event *event)
 {
     dcli_sim_node *node = &sim->node[event->to];
@@ -361,7 +362,7 @@ static void look_for_late(dcli_sim *sim, const dcli_sim_event *event)
     dcli_sim_post(sim, *event, dcli_sim_end(sim, node->clock + 1, again_ns));
 }
 
-/* When all batches of a LEND should be back. */
+/* The time at which all batches of a LEND are expected back. */
 static double expected_ns(const dcli_sim *sim, int n, const dcli_action *lend)
 {
     struct dcli_sim_size size;
@@ -415,7 +416,7 @@ static void drop(dcli_sim *sim, int n, const dcli_action *action)
 
 /* ---- the thief ------------------------------------------------------------------------------------------------------ */
 
-/* Ask other nodes, one after the other from a random one on. */
+/* Ask other nodes, in the order of their numbers, beginning with a random one. */
 static bool ask(dcli_sim *sim, int n)
 {
     enum { BYTES = 64 << 20 };
@@ -460,7 +461,7 @@ static void run(dcli_sim *sim, int n, const dcli_action *action)
                   dcli_sim_queue(node, &node->device_free, (ns + copies) * node->slowness));
 }
 
-/* ---- what the node does --------------------------------------------------------------------------------------------- */
+/* ---- actions of the node -------------------------------------------------------------------------------------------- */
 
 bool dcli_sim_decide(dcli_sim *sim, int n)
 {
@@ -573,7 +574,7 @@ static void send_chunk(dcli_sim *sim, const dcli_sim_event *event)
     int victim = event->written ? event->from : event->to, thief = event->written ? event->to : event->from;
     const dcli_sim_loan *loan = *find_loan(&sim->node[victim], thief, event->question, event->number);
     if (loan == NULL)
-        return; /* it has been returned meanwhile */
+        return; /* the batch was returned in the meantime */
     const dcli_plan *plan = loan->loan->plan;
     dcli_sim_event sent = *event;
     sent.message = DCLI_MSG_LOAN;

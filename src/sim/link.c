@@ -117,7 +117,7 @@ void dcli_sim_receive(dcli_sim *sim, const dcli_sim_event *event)
     dcli_sim_check(sim, dcli_sim_clock_post(&sim->clock, &arrival, node->in_free));
 }
 
-/* ---- the tree: as worker/tree.c makes it of nodes none of which is lost ------------------------------------------- */
+/* ---- the tree of worker/tree.c, if no node is lost ---------------------------------------------------------------- */
 
 static bool is_tree(const dcli_sim *sim) { return sim->host > sim->settings->fanout; }
 
@@ -185,7 +185,7 @@ void dcli_sim_rise(dcli_sim *sim, int n)
     dcli_sim_send(sim, n, parent(sim, n), (dcli_sim_event){.message = kind, .done = done, .ready = ready}, 0);
 }
 
-/* The program: all nodes of a child's subtree have got so far. */
+/* The program: record the watermarks of a child for all nodes of its subtree. */
 static void note_subtree(dcli_sim *sim, const dcli_sim_event *event)
 {
     int64_t fanout = sim->settings->fanout, first = event->from, end = first + 1;

@@ -1,5 +1,5 @@
-/* sim/node.c - a node of a simulated cluster: its state machine is the library's, what it does takes the time that the
- * model says. */
+/* sim/node.c - a node of a simulated cluster. Its state machine is that of the library; the model gives the virtual time that
+ * each of its actions takes. */
 #include <string.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 
 /* ---- plans -------------------------------------------------------------------------------------------------------- */
 
-/* Where a plan is in the list, or has to be inserted. */
+/* The index of a plan in the sorted list, or the index at which it has to be inserted. */
 static int64_t place_of(const dcli_sim_node *node, int64_t shape, int peer)
 {
     int64_t low = 0, high = node->known_count;
@@ -31,7 +31,7 @@ static int64_t shape_of(const dcli_sim *sim, const dcli_operation *operation)
     return step < 0 ? -operation->number : step % sim->program.shapes;
 }
 
-/* The plan of a node under a number of its own, made if there is none. */
+/* Get a plan from the list, or make it. @param key  dcli_sim_known.peer. @return NULL: DCL_ERR_NOMEM */
 static dcli_sim_known *know(dcli_sim_node *node, const dcli_operation *operation, int key, int of, bool whole)
 {
     int64_t shape = shape_of(node->sim, operation), place = place_of(node, shape, key);
@@ -76,8 +76,8 @@ static int64_t processor_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Begin an operation: the state machine plans it. This is measured; on the virtual processor it takes the time of the
- * model. */
+/* Begin an operation: the state machine plans it. The real time of this is measured, for the figures; the virtual processor
+ * needs the time that the model gives. */
 static void begin_operation(dcli_sim *sim, int n, int64_t number)
 {
     dcli_sim_node *node = &sim->node[n];
@@ -131,8 +131,8 @@ double dcli_sim_jitter(const dcli_sim *sim, int n, int64_t operation, int64_t ba
     return 1 + sim->settings->jitter * dcli_sim_random(sim->settings->seed, (uint64_t)n + 1, which);
 }
 
-/* Time of a batch on a device that is not slow: what has arrived for it is copied into its stages, then its elements are
- * computed. @param elements_in_out  their number is added */
+/* Time of a batch on a device of normal speed: to copy the received chunks into its stages, and to compute its elements.
+ * @param elements_in_out  the number of its elements is added to this */
 static double batch_ns(dcli_sim *sim, int n, int64_t operation, int64_t b, int64_t *elements_in_out)
 {
     const dcli_plan *own = dcli_node_plan(sim->node[n].machine, operation, n);
@@ -175,7 +175,7 @@ static void run(dcli_sim *sim, int n, const dcli_action *action)
                   dcli_sim_queue(node, &node->device_free, ns * node->slowness));
 }
 
-/* A chunk of which state machine `n` speaks: of its own plan, or of that of the peer. */
+/* The chunk that an action of state machine `n` names: of its own plan, or of that of the peer. */
 static const dcli_chunk *chunk_of(const dcli_sim *sim, int n, const dcli_action *action, int planned)
 {
     return &dcli_node_plan(sim->node[n].machine, action->operation->number, planned)->chunk[action->chunk];
@@ -227,7 +227,7 @@ static void act(dcli_sim *sim, int n, const dcli_action *action)
         break;
     case DCLI_DO_MARKS:
         if (action->peer == sim->host)
-            sim->node[n].host_due = true; /* told when there is nothing else to do: dcli_tell_host() */
+            sim->node[n].host_due = true; /* reported when there is nothing else to do, as by dcli_tell_host() */
         else
             dcli_sim_send(sim, n, action->peer,
                           (dcli_sim_event){.message = DCLI_MSG_MARKS, .done = action->done, .ready = action->ready}, 0);
@@ -334,7 +334,7 @@ static void forget_handled(dcli_sim_node *node)
     node->first = 0;
 }
 
-/* Let the processor handle the next event, with all that follows from it. */
+/* Let the processor handle the next event of the inbox and perform all actions that it causes. */
 static void serve(dcli_sim *sim, int n)
 {
     dcli_sim_node *node = &sim->node[n];

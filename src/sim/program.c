@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "resmap/map_text.h"
 
-/* What each program is. The arrays of step s are storages order[s % turns][...], in the order of the parameters. */
+/* The programs. The arrays of step s are storages order[s % turns][...], in the order of the parameters. */
 static const struct kind {
     const char *body;
     const char *map, *other_map;
@@ -182,7 +182,7 @@ dcl_status dcli_sim_program_make(const dcl_sim_settings *settings, dcli_sim_prog
         status = make_costs(settings, program);
     if (status == DCL_OK)
         status = parse(kind, program);
-    program->shapes = program->layout_count; /* which storages of a layout are used does not matter to plans */
+    program->shapes = program->layout_count; /* plans depend on the layouts, not on the storages */
     if (status != DCL_OK)
         return status;
     program->operation = dcli_calloc((size_t)program->operation_count, sizeof *program->operation);

@@ -63,14 +63,14 @@ typedef struct dcl_sim_traffic {
     int64_t messages, bytes;
 } dcl_sim_traffic;
 
-/** What nodes asked of each other, and lent. */
+/** Questions and loans of the nodes. */
 typedef struct dcl_sim_loans {
     int64_t questions, refusals;
     int64_t lent, won, taken_back; /* batches: lent; whose results were used; asked back */
     int64_t in_vain;               /* bytes of results that came when the victim had run the batch itself */
 } dcl_sim_loans;
 
-/** What happened in the steps of the program, without the making of its arrays. Times are ns of virtual time unless
+/** Figures of the steps of the program; making its arrays does not count. Times are ns of virtual time unless
  *  said otherwise. */
 typedef struct dcl_sim_figures {
     int64_t elements, pairs_most;  /* elements of an array; most pairs that a node planned for a step */

@@ -7,7 +7,7 @@
 #include "sim/program.h"
 #include "workqueue/plan_loan.h"
 
-/** The last virtual time, 73 years: what a processor or the latency adds to it still fits into 64 bits. */
+/** The last virtual time, 73 years: the sum of it and of a processor's time or the latency still fits into 64 bits. */
 #define DCLI_SIM_MOST_NS (INT64_C(1) << 61)
 
 typedef enum dcli_sim_event_kind {
@@ -47,19 +47,19 @@ typedef struct dcli_sim_event {
 /** A plan that a node has made, as the cache of a worker process keeps it. */
 typedef struct dcli_sim_known {
     int64_t shape; /* of the operation; -n: operation number n alone */
-    int peer;      /* whose plan it is; host + 1 + n: that of node n, whole, for what n lends */
+    int peer;      /* the node whose plan it is; host + 1 + n: the whole plan of node n, for loans from n */
     dcli_plan *plan;
-    struct dcli_sim_size *size; /* [batches] what loans of its batches need; NULL: nothing was asked yet */
+    struct dcli_sim_size *size; /* [batches] sizes of the loans of its batches; NULL: no loan was considered yet */
 } dcli_sim_known;
 
-/** What the loan of a batch needs. It does not depend on the thief, because nothing is read in place. */
+/** The sizes of the loan of a batch. They are the same for every thief, because no thief reads memory of others in place. */
 struct dcli_sim_size {
     dcl_status status; /* of planning it */
     dcli_loan_size size;
     int64_t input_bytes; /* of the inputs that are sent */
 };
 
-/** A batch that a node has lent; both nodes look at it. */
+/** A batch that a node has lent. The simulated victim and thief share this record. */
 typedef struct dcli_sim_loan {
     bool is_out; /* not answered, and not taken back */
     int thief;
@@ -69,7 +69,7 @@ typedef struct dcli_sim_loan {
     struct dcli_sim_loan *next;
 } dcli_sim_loan;
 
-/** What a node knows of the speed of a node that has run batches for it. */
+/** The measured speed of a node that has run batches for another one. */
 typedef struct dcli_sim_thief {
     int node;
     double element_ns;
@@ -77,13 +77,13 @@ typedef struct dcli_sim_thief {
 
 enum { DCLI_SIM_SAMPLES = 9 };
 
-/** Lending, as a node sees it. */
+/** The state of lending of a node. */
 typedef struct dcli_sim_lending {
     double sample[DCLI_SIM_SAMPLES]; /* ns per element of the last launches, by turns */
     int64_t samples;
     int64_t launches, launched_elements; /* own ones in the device's queue */
     int64_t borrowed;                    /* batches that others have lent and that are not answered */
-    int asking, asks_left;               /* open questions; how many more to ask before something was computed */
+    int asking, asks_left;               /* open questions; how many more it may ask: dcli_sim_may_ask() */
     int next_victim;                     /* -1: a random one */
     dcli_sim_loan *lent;
     dcli_sim_thief *thief; /* [thief_count] */
@@ -100,16 +100,16 @@ typedef struct dcli_sim_node {
     dcli_sim_event *inbox; /* [first .. count) wait for the processor */
     int64_t first, count, capacity;
     bool busy;     /* the processor does something until a DCLI_SIM_FREE */
-    int64_t clock; /* until when it is busy, as far as known */
+    int64_t clock; /* time until which it is busy, as far as known */
     int64_t device_free, pack_free, commit_free, out_free, in_free; /* when each of these is free again */
     double slowness;
     dcli_sim_known *known; /* [known_count] by shape and peer */
     int64_t known_count, known_capacity;
-    int64_t done, ready;              /* watermarks of the node and all below it, as its parent has heard */
+    int64_t done, ready;              /* watermarks of the node and of all below it, as its parent knows them */
     int64_t told_done, told_ready;    /* ... as last sent */
     bool host_due;                    /* they may have changed since */
     dcl_counters counters;            /* sent with watermarks */
-    double device_ns, work_ns;        /* its batches; the same, on a device that is not slow */
+    double device_ns, work_ns;        /* time of its batches; their time on a device of normal speed */
     int64_t bytes_in, bytes_out;      /* data */
     int64_t control;                  /* control messages sent and received */
     int64_t plans, pairs, pairs_most; /* made; made for pairs: for the present operation, and most for one */
@@ -126,9 +126,10 @@ struct dcli_sim {
     dcli_node_terms terms;
     dcli_sim_node *node; /* [host + 1] */
     dcli_pack_buffer packed;
-    int last_call;        /* calls up to this one are made */
-    bool counts;          /* the arrays are made: what is sent counts */
-    int64_t *complete_ns; /* [operation_count] when the program knew that an operation is complete; 0: not yet */
+    int last_call; /* calls up to this one are made */
+    bool counts;   /* the arrays are made: from now on messages are counted */
+    int64_t
+        *complete_ns; /* [operation_count] time at which the program learned of the end of an operation; 0: not yet */
     int complete;
     dcl_status status; /* the first error */
     dcl_sim_figures figures;
@@ -155,33 +156,33 @@ int64_t dcli_sim_end(dcli_sim *sim, int64_t begin, double ns);
 /** Pack a message, and send it over the link as soon as the processor of `from` has done so. `event` has its kind in
  *  `message` and its fields; @param payload  bytes of elements that go with it. */
 void dcli_sim_send(dcli_sim *sim, int from, int to, dcli_sim_event event, int64_t payload);
-/** The first byte of a message has come: let the rest arrive. */
+/** The first byte of a message has reached its receiver: let the rest arrive. */
 void dcli_sim_receive(dcli_sim *sim, const dcli_sim_event *event);
 /** Send the descriptor of an operation to the children in the tree. */
 void dcli_sim_send_down(dcli_sim *sim, int from, int64_t operation);
-/** Tell the parent how far the node and those below it are, if it does not know. */
+/** Report the least watermarks of a node and of those below it to its parent, if they have changed since the last report. */
 void dcli_sim_rise(dcli_sim *sim, int node);
-/** Record what a child has told. */
+/** Record the watermarks that a child has reported. */
 void dcli_sim_take_risen(dcli_sim *sim, const dcli_sim_event *event);
-/** Bytes that the tags of a message add, which all nodes of a subtree need, but not `top` itself if it is told by the
- *  program: worker/tree.c, net/proof.h. */
+/** Bytes of the authentication tags of a message to node `top`: one for each node of its subtree, except for `top` itself if
+ *  the program sends it the message. See worker/tree.c and net/proof.h. */
 int64_t dcli_sim_proof_bytes(int nodes, int fanout, int top);
 
 /* ---- node.c */
 
-/** What happens. */
+/** Handle an event. */
 void dcli_sim_happen(dcli_sim *sim, const dcli_sim_event *event);
 /** For dcli_node_terms.plan_of; `user` is the dcli_sim_node. */
 const dcli_plan *dcli_sim_plan_of(void *user, const dcli_operation *operation, int peer);
 /** The whole plan of a node, made by another one or by itself. NULL: DCL_ERR_NOMEM. It stays until the list changes. */
 dcli_sim_known *dcli_sim_whole_plan(dcli_sim_node *node, const dcli_operation *operation, int of);
-/** Time of a box on a device that is not slow, without jitter. */
+/** Time of a box on a device of normal speed, without jitter. */
 double dcli_sim_box_ns(const dcli_sim *sim, const dcl_box *box);
-/** How many times as long a batch takes, at random. */
+/** The random factor of the time of a batch, at least 1. */
 double dcli_sim_jitter(const dcli_sim *sim, int n, int64_t operation, int64_t batch);
 /** Time to copy so many bytes. */
 double dcli_sim_copy_ns(const dcli_sim *sim, int64_t bytes);
-/** Let a queue of a node do something after all that it has to do already. @return when it ends. */
+/** Append work of `ns` to a queue of a node. @return the time at which it ends. */
 int64_t dcli_sim_queue(const dcli_sim_node *node, int64_t *free_ns, double ns);
 void dcli_sim_post(dcli_sim *sim, dcli_sim_event event, int64_t time);
 
@@ -196,9 +197,9 @@ static inline bool dcli_sim_lends(const dcli_sim *sim)
 dcl_status dcli_sim_loan_of(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
                             dcli_loan_size *size_out);
 void dcli_sim_forget_loans(dcli_sim_node *node);
-/** How many batches to launch together, from that of a RUN on. */
+/** The number of batches to launch together, beginning with that of a RUN. */
 int64_t dcli_sim_share(dcli_sim *sim, int n, const dcli_action *run);
-/** The node may ask others again: it has computed something, was lent something, or has heard of an operation. */
+/** Let a node ask others again, because it has computed something, has borrowed something or has received an operation. */
 void dcli_sim_may_ask(dcli_sim_node *node);
 /** A launch of a plan with batches that can be lent was queued; one has ended. */
 void dcli_sim_launched(dcli_sim *sim, int n, int64_t elements);

@@ -46,8 +46,7 @@ void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);
 /** Get the plan of an operation for a node, from the cache or made now; held until the operation is removed. @return
  *  NULL: DCL_ERR_NOMEM. */
 dcli_cached_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node);
-/** Get all of the plan of an operation for a node that lends, from the cache or made now; held until
- *  dcli_plans_let_go(). @return DCL_OK; DCL_ERR_INVALID: it depends on replicas, so nothing of it can be lent;
+/** Hold the whole plan of an operation for a node that lends, cached or made now, until dcli_plans_let_go(). @return DCL_OK; DCL_ERR_INVALID: it depends on replicas, so nothing of it can be lent;
  *  DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_lender(dcli_catalog *catalog, dcli_entry *entry, int node, dcli_cached_plan **plan_out);
 

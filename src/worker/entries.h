@@ -54,7 +54,7 @@ void dcli_entries_free(dcli_entries *entries);
 dcli_entry *dcli_entries_take(dcli_entries *entries);
 /** Return an entry that is in no list: frees what it owns, but not the layouts in `shapes`. */
 void dcli_entries_give(dcli_entries *entries, dcli_entry *entry);
-/** The plan of a peer; NULL: it was not looked up. */
+/** Find the plan of a peer among those that were looked up. @return NULL: it was not. */
 dcli_cached_plan *dcli_entry_plan(const dcli_entry *entry, int peer);
 /** Make room for one more plan. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_entry_reserve_plan(dcli_entry *entry);

@@ -314,8 +314,8 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
     return status;
 }
 
-/* How many times a batch is launched: once, unless a test makes this node slow. A body that reads what it writes cannot be
- * repeated. */
+/* How many times to launch a batch: once, unless a test makes this node slow. A body that reads elements which it also writes
+ * cannot be repeated. */
 static int64_t times_to_launch(const dcli_as_node *own, const dcli_body *body)
 {
     for (int a = 0; a < body->access_count && own->slow_times > 0; a++)
@@ -382,8 +382,8 @@ static bool is_in_use(const dcli_worker *worker, const dcli_running *batch)
     return false;
 }
 
-/* Whether what is prepared for a launch that begins with a batch can be used now: it has no more batches than can start,
- * and about as many as wanted, unless it cannot be replaced now. */
+/* Whether the prepared tables of a launch can be used now: they have no more batches than can start, and about as many as
+ * wanted, unless the tables cannot be replaced now. */
 static bool suits(const dcli_prepared *prepared, int64_t wanted, int64_t possible, bool in_use)
 {
     return prepared->count <= possible && (in_use || (2 * prepared->count >= wanted && prepared->count <= 2 * wanted));
@@ -412,7 +412,7 @@ static dcl_status prepare(dcli_worker *worker, const dcli_running *running, int6
     return status;
 }
 
-/* Find where the prepared tables of a batch are kept, with the plan that caches them. */
+/* Find the cached tables of a batch, and the plan that caches them. */
 static dcl_status find_prepared(dcli_worker *worker, const dcli_running *running, dcli_cached_plan **cached_out,
                                 dcli_prepared **prepared_out)
 {
@@ -433,8 +433,8 @@ static dcl_status find_prepared(dcli_worker *worker, const dcli_running *running
     return DCL_OK;
 }
 
-/* Get the prepared tables of a batch, and of those that are launched with it. *prepared_out NULL: they must be made
- * anew, but a running batch still uses the old ones. */
+/* Get the prepared tables of a batch and of those that are launched with it. *prepared_out is NULL if they must be replaced,
+ * but a running batch still uses them. */
 static dcl_status get_prepared(dcli_worker *worker, const dcli_running *running, dcli_prepared **prepared_out)
 {
     dcli_entry *entry = running->job.entry;
@@ -544,8 +544,8 @@ static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli
     return status;
 }
 
-/* A batch, and those that are launched with it, count as running. If it reads nothing of peers, they need not wait for
- * its end. */
+/* Count a batch, and those that are launched with it, as running. If it reads nothing of peers, these need not wait for its
+ * end. */
 static dcl_status note_started(dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared,
                                dcli_start *start_out)
 {
@@ -703,7 +703,7 @@ dcl_status dcli_exec_end_forall(dcli_worker *worker, dcli_running *running)
         dcli_keep_problem(running->job.entry);
     running->status = running->status != DCL_OK ? running->status : status;
     if (dcli_exec_end_report(worker, running) && running->job.borrowed != NULL)
-        running->status = DCL_ERR_RANGE; /* its owner runs it again, and reports */
+        running->status = DCL_ERR_RANGE; /* the victim will run the batch again, and report the access */
     worker->as_node->passing -= running->passes != NULL && running->passes_to_parts;
     assert(worker->as_node->passing >= 0);
     dcli_pending_update_hold(worker);

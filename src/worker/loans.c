@@ -30,7 +30,7 @@ dcl_status dcli_loan_of(void *user, const dcli_operation *operation, int64_t bat
     return status;
 }
 
-/* The chunk of a loan with this number among its inputs, or among its results. @return NULL: there is none. */
+/* Find a chunk of a loan by its number among the inputs or among the results. @return NULL: there is none. */
 static const dcli_chunk *find_chunk(const dcli_plan *plan, bool written, int64_t number)
 {
     for (int64_t c = 0; c < plan->chunk_count; c++)
@@ -82,7 +82,7 @@ void dcli_borrowed_free(dcli_worker *worker, dcli_borrowed *borrowed)
     dcli_free(borrowed);
 }
 
-/* ---- messages that are sent --------------------------------------------------------------------------------------- */
+/* ---- messages to others ---------------------------------------------------------------------------------------- */
 
 static dcl_status send_loan(dcli_worker *worker, int to, const dcli_msg_loan *loan, dcli_payload *payload)
 {
@@ -95,8 +95,8 @@ static dcl_status send_loan(dcli_worker *worker, int to, const dcli_msg_loan *lo
 
 /* ---- the victim --------------------------------------------------------------------------------------------------- */
 
-/* Copy the elements of an item from where this node finds them. Nothing that runs writes them: the operations before have
- * ended, and other batches of this one write other elements. */
+/* Copy the elements of an item from this node's memory. No running batch writes them: earlier operations have ended, and
+ * other batches of this operation write other elements. */
 static dcl_status gather(dcli_worker *worker, const dcli_entry *entry, const dcli_item *item, const dcli_piece *source,
                          char *target)
 {
@@ -189,7 +189,7 @@ static dcl_status recall(dcli_worker *worker, const dcli_action *action)
     return dcli_peer_send(worker, action->peer, &message, NULL);
 }
 
-/* Write a result chunk to the own parts. */
+/* Write a result chunk to this node's parts. */
 static dcl_status write_result(dcli_worker *worker, const dcli_lent_out *lent, const dcli_chunk *chunk)
 {
     const dcli_entry *entry = lent->entry;
@@ -313,7 +313,7 @@ static dcl_status send_result(dcli_worker *worker, dcli_borrowed *borrowed, int6
                      &payload);
 }
 
-/* Send what a borrowed batch has computed. */
+/* Send the results of a borrowed batch. */
 static dcl_status answer(dcli_worker *worker, const dcli_action *action)
 {
     dcli_borrowed *borrowed = find_borrowed(worker->as_node->stealing, action->peer, action->question, action->index);
@@ -398,7 +398,7 @@ static dcli_entry *find_entry(const dcli_worker *worker, int64_t operation)
     return entry;
 }
 
-/* Make the record of a borrowed batch. Without memory for it, the batch is given back when it is to run. */
+/* Make the record of a borrowed batch. If there is no memory for it, the batch is returned when its turn comes. */
 static void borrow(dcli_worker *worker, int from, const dcli_msg_lent *message, int64_t batch)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
@@ -455,7 +455,8 @@ static dcl_status keep(dcli_chunks *chunks, dcli_received *received)
     return DCL_OK;
 }
 
-/* Whether the payload has the size that the plan of the loan gives. A payload that could not be mapped here has none. */
+/* Whether a payload has the size that the plan of the loan requires. The size of a payload that could not be
+ * mapped here is not checked. */
 static bool has_size(const dcli_received *received, const dcli_cached_loan *loan)
 {
     const dcli_msg_loan *message = &received->message.loan;

@@ -95,11 +95,10 @@ void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms, 
  *  @param shapes  [operand_count] scalars that occur in subscripts: the others do not matter; NULL: none do.
  *  @return NULL: DCL_ERR_NOMEM. */
 dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *operation, const bool shapes[], int node);
-/** The same with all of the plan of another node, which that node's own plan is equal to if replicas play no part in
- *  it. */
+/** The same for the whole plan of another node. It equals that node's own plan if no replicas are used. */
 dcli_cached_plan *dcli_plans_hold_whole(dcli_plans *plans, const dcli_operation *operation, const bool shapes[],
                                         int node);
-/** Plan the loan of a batch, or find it: it lives as long as the plan `cached`, which is a whole one of the victim.
+/** Find the loan of a batch, or plan it. It is freed with `cached`, which is the whole plan of the victim.
  *  @return DCL_OK; DCL_ERR_INVALID: the batch cannot be lent; DCL_ERR_NOMEM. */
 dcl_status dcli_plans_loan(dcli_plans *plans, dcli_cached_plan *cached, const dcli_operation *operation, int64_t batch,
                            int victim, int thief, dcli_cached_loan **loan_out);

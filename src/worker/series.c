@@ -20,9 +20,10 @@ enum {
     MOST_USES = 32,          /* most memories that it uses */
     MOST_STEP_NS = 10000,    /* a batch is short if it takes at most as long: a launch takes 2000 to 8000 */
     MOST_SERIES_NS = 500000, /* most time of a series */
-    RECENT = 256,            /* launches of batches after which it is decided which bodies recur */
+    RECENT = 256,            /* launches of batches between two decisions on which bodies recur */
     LEAST_RUNS = 16,         /* times that a body is among them if it recurs */
-    FEW_STEPS = 4 /* a series of fewer steps may have lacked a body: those that follow count as launched alone */
+    FEW_STEPS =
+        4 /* a shorter series may have ended because a body was missing: the next batches count as launched alone */
 };
 
 _Static_assert(sizeof(int64_t) * DCLI_SERIES_NOW_LONGS == sizeof(((dcli_status_page *)0)->step),
@@ -51,7 +52,7 @@ struct dcli_series {
     int64_t clock;
     dcli_compiling *compiling; /* the program of `wanted`; NULL: nothing is being compiled */
     dcli_series_set wanted;
-    int64_t recent[RECENT]; /* bodies of batches that were launched alone, or could have been */
+    int64_t recent[RECENT]; /* bodies of batches that were launched alone, or that count as such */
     int recent_count;
     int last_steps; /* steps of the last series that was launched */
     dcli_steps *spare;
@@ -272,7 +273,8 @@ bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_pr
     if (prepared->joins == DCLI_JOINS_NEVER)
         return false;
     double element_ns = dcli_cost_least_ns(&kernel->cost);
-    if (element_ns == 0) /* probably short, too: bodies that recur together belong into one program */
+    if (element_ns ==
+        0) /* not measured, but probably short, too: compile bodies that recur together into one program */
         note_alone(worker, kernel->number);
     return element_ns > 0 && element_ns * (double)prepared->elements <= MOST_STEP_NS;
 }

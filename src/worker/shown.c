@@ -143,7 +143,7 @@ static dcl_status show_part(dcli_worker *worker, int node, const dcli_known_stor
     return status == DCL_OK ? show_place(worker, node, &place, &message) : status;
 }
 
-/* Append a part to the list of those to show. If the list is full, entries of released storages are dropped first. */
+/* Append a part to the list of parts to announce. If the list is full, entries of released storages are dropped first. */
 static dcl_status list_part(dcli_worker *worker, int64_t storage)
 {
     dcli_as_node *own = worker->as_node;

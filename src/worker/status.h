@@ -35,7 +35,7 @@ typedef struct dcli_status_page {
                                    is between two steps */
         char text[256];           /* beginning of its text */
     } step;                       /* written by the kernel itself: DCLI_SERIES_NOW_LONGS longs of kernel/series.h */
-    atomic_bool described;        /* the device is open and described: others may be started */
+    atomic_bool described;        /* the device is open and described: further processes may be started */
     char farewell[256];           /* why the process ends by itself; "": no reason given */
     atomic_bool rests;            /* all operations had ended when the serving loop last found nothing to do; a
                                      compilation may be going on: see `activity` */

@@ -112,7 +112,7 @@ static bool is_worse(dcli_worker *host, int node, int count, int than, int than_
         return count > than_count;
     if (one->parties != other->parties)
         return one->parties > other->parties;
-    return one->is_accused || !other->is_accused; /* equal, too: the later one, unless only the other is accused */
+    return one->is_accused || !other->is_accused; /* of two equal ones the later, unless only the other is accused */
 }
 
 /* Find the worst node. @return -1: no two connected nodes complain about each other. */

@@ -21,7 +21,7 @@ bool dcli_tree_is(const dcli_worker *worker);
 /** The parent of a node: a node, or the host. */
 int dcli_tree_parent(const dcli_worker *worker, int node);
 
-/** Host: its child to whose subtree a present node belongs; its watermarks are those of the whole subtree. */
+/** Host: its child to whose subtree a present node belongs; its watermarks are the least of the whole subtree. */
 int dcli_tree_speaker(const dcli_worker *host, int node);
 
 /** Whether a KERNEL or OPERATIONS message is taken for the host's: it came from the host itself; or from this node's

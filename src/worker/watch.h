@@ -24,7 +24,7 @@ typedef struct dcli_watch {
 bool dcli_watch_is_given_up(const dcli_watch *watch);
 /** Record that the thread makes progress. */
 void dcli_watch_tick(dcli_watch *watch);
-/** Record that the thread is about to sleep (true), or has woken. */
+/** Record that the thread is about to sleep (true) or has woken up (false). */
 void dcli_watch_sleep(dcli_watch *watch, bool asleep);
 /** Record whether all operations that the node knows have ended, in a turn of the loop that found nothing to do. */
 void dcli_watch_rest(dcli_watch *watch, bool rests);

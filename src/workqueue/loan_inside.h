@@ -102,7 +102,7 @@ void dcli_loan_check(const dcli_node *node);
 
 /** The next answer to a victim, or batch to forget. */
 bool dcli_thief_next(dcli_node *node, dcli_action *action);
-/** A node is lost, which is listed as absent already: a victim, or one whose part a borrowed batch reads. */
+/** Handle the loss of a node, which is already marked as absent: a victim, or a node whose part a borrowed batch reads. */
 void dcli_thief_loses(dcli_node *node, int peer);
 
 /* ---- loan_victim.c */

@@ -14,7 +14,7 @@ static bool is_asking(const struct dcli_lending *lending, int q)
     return peer != NULL && peer->asking;
 }
 
-/* Whether a question to a peer has had its answer. */
+/* Whether a question to a peer was answered. */
 static bool is_answered(const struct dcli_lending *lending, int q, int64_t question)
 {
     const struct dcli_loan_peer *peer = dcli_loan_peer_of(lending, q);
@@ -84,8 +84,8 @@ static void remove_in(struct dcli_lending *lending, int64_t n)
     memmove(&lending->in[n], &lending->in[n + 1], (size_t)(lending->in_count - n) * sizeof *lending->in);
 }
 
-/* List the batches of a LENT after those that are here. Given back are those for whose plans there is no memory, and
- * those of an operation that needs a lost node: it fails, and the memory of that node may not be read any more. */
+/* Append the batches of a LENT to the list of borrowed ones. Some are returned: those for whose plans there is no memory, and
+ * those of an operation that needs a lost node, because it fails and the memory of that node may not be read any more. */
 static dcl_status add_lent(dcli_node *node, int from, int64_t question, const struct dcli_open_op *op, int64_t first,
                            int64_t count)
 {
@@ -164,7 +164,7 @@ dcl_status dcli_node_loan_chunk(dcli_node *node, int from, int64_t question, int
         (in != NULL && in->state != DCLI_IN_RETURN && (chunk != in->arrived || chunk >= in->chunks)))
         return dcli_loan_refuse(from, "a chunk", question);
     if (in == NULL || in->state == DCLI_IN_RETURN)
-        return DCL_OK; /* given back in the meantime */
+        return DCL_OK; /* it was returned in the meantime */
     in->arrived++;
     *wanted_out = true;
     return DCL_OK;

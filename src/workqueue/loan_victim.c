@@ -1,4 +1,4 @@
-/* workqueue/loan_victim.c - lending, the victim's side: questions of others, what is lent to them, and its results. */
+/* workqueue/loan_victim.c - lending, the victim's side: questions of other nodes, loans to them, and the results. */
 #include "workqueue/loan_inside.h"
 
 #include <inttypes.h>

@@ -226,7 +226,7 @@ static inline bool dcli_is_there(const dcli_node *node, int peer)
     return dcli_peer_seen(node, peer)->presence == DCLI_THERE;
 }
 
-/** Up to which operation a peer is ready; INT64_MAX: it is lost or absent. */
+/** A peer's watermark `ready`; INT64_MAX: it is lost or absent. */
 static inline int64_t dcli_ready_of(const dcli_node *node, int peer)
 {
     if (node->terms.speaker_of != NULL && dcli_is_node(node, peer) && dcli_is_there(node, peer))

@@ -14,9 +14,9 @@
 /** The usual dcli_plan_terms.early_bytes, 64 KB: copying so much takes less time than a message between two nodes. */
 #define DCLI_EARLY_BYTES (INT64_C(64) << 10)
 
-/** The usual dcli_plan_terms.fine_elements of a session that lends. A body without loops computes so many in 1 to 4 ms; more
- *  launches would cost such operations, which wait for memory, 5 to 10 %. Besides, a CPU stores what a launch writes without
- *  caching it only from 4 MB on (STREAM_LAUNCH_BYTES in kernel/source_cpu.c). */
+/** The usual dcli_plan_terms.fine_elements of a session that lends. A body without loops computes so many elements in 1 to
+ *  4 ms. Such operations are limited by memory, and more launches would cost 5 to 10 % of their time. Besides, a CPU writes
+ *  past its caches only in launches that write at least 4 MB (STREAM_LAUNCH_BYTES in kernel/source_cpu.c). */
 #define DCLI_FINE_ELEMENTS (INT64_C(1) << 22)
 
 /** About how many batches an operation gets on a node if it is cut so that some can be lent: the second number if its body

@@ -1,8 +1,8 @@
-/* workqueue/plan_fine.c - cuts the only batch of a plan into many that can be lent; joins those that are launched
+/* workqueue/plan_fine.c - cuts the only batch of a plan into many that can be lent, and joins works that are launched
  * together.
  *
- * The works are cut after everything else was planned: a part of a work has the same bindings, only with other offsets.
- * So nothing that others see, or that is counted, depends on the cut. */
+ * Works are cut after everything else was planned: a part of a work has the same bindings, but other offsets. So the cut
+ * changes neither the exchange with other nodes nor the counters. */
 #include "workqueue/plan_fine.h"
 
 #include <string.h>
@@ -12,7 +12,8 @@
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------- */
 
-/* Whether others could run parts of the plan. Tile kernels, single elements, replicas and parts of others are not lent. */
+/* Whether other nodes could run parts of the plan. Not lent are tile kernels, plans of single elements, and plans that use
+ * replicas or parts of other nodes. */
 static bool can_be_cut(const dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
@@ -97,7 +98,7 @@ static dcl_status append_batches(dcli_builder *builder, int64_t most)
     return status;
 }
 
-/* Drop the first batch with its works. The others share its tiles, for counting. */
+/* Remove the first batch with its works. The others count its tiles. */
 static void drop_first(dcli_plan *plan, int64_t works, int64_t bindings, int64_t tiles)
 {
     plan->work_count -= works;
@@ -131,7 +132,7 @@ dcl_status dcli_plan_cut_fine(dcli_builder *builder, int64_t owned, int64_t tile
 
 /* ---- joining ------------------------------------------------------------------------------------------------------- */
 
-/* The axis along which box b continues box a; -1: it does not. */
+/* Find the axis along which box b continues box a. @return -1: it does not. */
 static int axis_between(const dcl_box *a, const dcl_box *b)
 {
     int axis = -1;
@@ -145,7 +146,7 @@ static int axis_between(const dcl_box *a, const dcl_box *b)
     return axis;
 }
 
-/* Whether all accesses of work b lie in memory as if they were the next ones of work a along an axis. */
+/* Whether work b accesses the memory that follows that of work a along an axis, for all bindings. */
 static bool continues(const dcli_operation *operation, const dcli_plan *plan, const dcli_work *a, const dcli_work *b,
                       int axis)
 {
@@ -177,7 +178,7 @@ int64_t dcli_plan_join(const dcli_operation *operation, const dcli_plan *plan, i
     int64_t joined = 0;
     for (int64_t w = plan->batch[first].first_work; w < last->first_work + last->work_count; w++) {
         works_out[joined++] = plan->work[w];
-        while (join_last(operation, plan, works_out, joined)) /* a row that is complete continues those before it */
+        while (join_last(operation, plan, works_out, joined)) /* a complete row may continue the rows before it */
             joined--;
     }
     return joined;

@@ -5,8 +5,8 @@
 #include "workqueue/builder.h"
 
 /** Cut the only batch of a FORALL into batches that can be lent, if the terms ask for it and they would be large enough:
- *  see dcli_plan_terms.fine_elements. @param owned  elements of the first output on the planned node, which has so many
- *  tiles */
+ *  see dcli_plan_terms.fine_elements. @param owned  elements of the first output on the planned node.
+ *  @param tiles  its tiles there. */
 dcl_status dcli_plan_cut_fine(dcli_builder *builder, int64_t owned, int64_t tiles);
 
 /** List the works of batches first .. first + count - 1 of a plan with `fine`. A work that continues the one before it is

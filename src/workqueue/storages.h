@@ -37,7 +37,7 @@ typedef struct dcli_storages {
 dcli_storage *dcli_storages_get(dcli_storages *table, int64_t id);
 /** The storage, or NULL. */
 dcli_storage *dcli_storages_find(const dcli_storages *table, int64_t id);
-/** Remove a storage, if it is there. Pointers to others stay valid. */
+/** Remove a storage if the table has it. Pointers to other storages stay valid. */
 void dcli_storages_drop(dcli_storages *table, int64_t id);
 void dcli_storages_free(dcli_storages *table);
 
