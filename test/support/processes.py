@@ -286,23 +286,47 @@ def difference(before, after):
 # ---- waiting and killing --------------------------------------------------------------------------------------------
 
 
-def wait_until(predicate, seconds, what="the condition", every=0.005):
-    """@return the seconds it took. TimeoutError when it did not come true."""
+def slowness():
+    """How many times as long as alone a thread takes here for its work, because others use the processors: 1 on a machine
+    with a free processor, some 8 where 16 threads share two. Time limits are multiplied by it."""
+    start, worked = time.monotonic(), time.thread_time()
+    while time.thread_time() - worked < 0.03:
+        pass
+    return max(1.0, (time.monotonic() - start) / (time.thread_time() - worked))
+
+
+def looks(seconds, every):
+    """Yield, once for each look at something that must come true, whether this look is the last one. It begins after the
+    time limit: on a busy machine one look may take longer than that."""
     start = time.monotonic()
-    while not predicate():
-        if time.monotonic() - start > seconds:
-            raise TimeoutError(f"{what} did not come true within {seconds} s")
+    until, is_final = start + seconds, False
+    while True:
+        if time.monotonic() > until and not is_final:
+            until, is_final = start + seconds * slowness(), True
+        yield time.monotonic() > until
         time.sleep(every)
-    return time.monotonic() - start
+
+
+def wait_until(predicate, seconds, what="the condition", every=0.005):
+    """@return the seconds it took. TimeoutError when it did not come true within that time, or slowness() times
+    that on a busy machine."""
+    start = time.monotonic()
+    for last in looks(seconds, every):
+        if predicate():
+            return time.monotonic() - start
+        if last:
+            raise TimeoutError(f"{what} did not come true within {seconds} s")
 
 
 def nothing_left(before, seconds, **of):
-    """Wait until a snapshot shows nothing more than `before`; AssertionError with what is left."""
-    until = time.monotonic() + seconds
-    while left := difference(before, snapshot(**of)):
-        if time.monotonic() > until:
+    """Wait until a snapshot shows nothing more than `before`; AssertionError with what is left after that time, or
+    slowness() times that on a busy machine."""
+    for last in looks(seconds, 0.02):
+        left = difference(before, snapshot(**of))
+        if not left:
+            return
+        if last:
             raise AssertionError(f"left behind after {seconds} s:\n{left}")
-        time.sleep(0.02)
 
 
 def kill(pid, signal=signals.SIGKILL, mark=MARK):

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import attack
 import processes
@@ -516,6 +517,32 @@ class ProcessesTest(unittest.TestCase):
         processes.kill_all()
         os.unlink(os.path.join(self.folder, "file"))
         processes.nothing_left(before, 2, **of)
+
+    def test_a_slow_look_is_not_the_last_one(self):
+        """What was there when a look began may be gone long before the look ends."""
+        before = processes.snapshot(folders=[self.folder])
+        path = os.path.join(self.folder, "file")
+        open(path, "wb").close()
+        looks = []
+
+        def slow(**_):
+            looks.append(now := snapshot(folders=[self.folder]))
+            if len(looks) == 1:
+                os.unlink(path)
+                time.sleep(0.1)
+            return now
+
+        snapshot = processes.snapshot
+        with unittest.mock.patch.object(processes, "snapshot", slow):
+            processes.nothing_left(before, 0.05)
+        self.assertGreaterEqual(len(looks), 2)
+        answers = iter([False, True])
+
+        def answer():
+            time.sleep(0.1)
+            return next(answers)
+
+        self.assertGreater(processes.wait_until(answer, 0.05), 0.1)
 
     def test_descriptors_of_one_that_lives_on(self):
         process = self.start(sys.executable, "-c", "import time\nprint(1, flush=True)\ntime.sleep(30)\n")
