@@ -4,11 +4,11 @@
  * hold is computed beside them. It speaks in lines:
  *
  *   ready N              the cluster is open and has N nodes
- *   lost NS NS C SENTENCE  the log said so, and then a call; times are of CLOCK_MONOTONIC; C is 1 if the call had to
- *                          wait
- *                        for a compiler
+ *   lost NS NS C NS SENTENCE  when the log said so, and when a call did (CLOCK_MONOTONIC); 1 if that call had to wait for
+ *                        a compiler, else 0; the longest time that such a call took before the loss
  *   kept N failed M      after it: so many arrays hold what they must, so many have failed, as they must or may
  *   again                new arrays over the nodes that are left are right
+ *   noticed NS           the log said that a node is lost, and only dcl_close() said so
  *   end STATUS           dcl_close() gave this; nothing was WRONG
  *
  * After a loss it goes on. FILE: arrays are saved there now and then. MORE, "local:1": now and then a node joins. One
@@ -33,7 +33,8 @@ typedef struct work {
     _Atomic int64_t noticed_ns; /* when the log said that a node is lost; 0: not yet */
     char body[MOST_BODIES][96]; /* that have been used */
     int body_count;
-    bool compiled; /* the last call had to wait for a compiler */
+    bool compiled;       /* the last call had to wait for a compiler */
+    int64_t compiler_ns; /* the longest time of such a call before the loss */
 } work;
 
 static uint64_t draw(work *work, uint64_t below)
@@ -412,8 +413,8 @@ static void attend_loss(work *work)
     snprintf(sentence, sizeof sentence, "%s", dcl_error());
     for (char *at = sentence; *at != '\0'; at++)
         *at = *at == '\n' ? ' ' : *at;
-    printf("lost %" PRId64 " %" PRId64 " %d %s\n", atomic_exchange(&work->noticed_ns, 0), now_ns(), work->compiled,
-           sentence);
+    printf("lost %" PRId64 " %" PRId64 " %d %" PRId64 " %s\n", atomic_exchange(&work->noticed_ns, 0), now_ns(),
+           work->compiled, work->compiler_ns, sentence);
     fflush(stdout);
     check_names(work, sentence);
     follow_loss(&work->history, work->cluster);
@@ -434,6 +435,7 @@ static void run(work *work, double seconds)
 {
     int64_t end = now_ns() + (int64_t)(seconds * 1e9);
     while (now_ns() < end) {
+        int64_t begin_ns = now_ns();
         work->compiled = false;
         step(work);
         if (work->history.event_count > MOST_EVENTS - 64)
@@ -441,7 +443,9 @@ static void run(work *work, double seconds)
         dcl_status status = dcl_status_of(work->cluster);
         if (status == DCL_ERR_NODE_LOST)
             attend_loss(work);
-        else if (status != DCL_OK)
+        else if (work->compiled && now_ns() - begin_ns > work->compiler_ns)
+            work->compiler_ns = now_ns() - begin_ns;
+        if (status != DCL_OK && status != DCL_ERR_NODE_LOST)
             wrong("the cluster has %s: %s", dcl_status_name(status), dcl_error());
     }
 }
@@ -477,6 +481,8 @@ int main(int count, char **list)
     for (int group = 0; group < work.groups; group++)
         drop_group(&work, group);
     dcl_status status = dcl_close(work.cluster);
+    if (status == DCL_ERR_NODE_LOST && work.noticed_ns != 0)
+        printf("noticed %" PRId64 "\n", work.noticed_ns);
     printf("end %s\n", dcl_status_name(status));
     return status == DCL_OK || status == DCL_ERR_NODE_LOST ? EXIT_SUCCESS : EXIT_FAILURE;
 }
