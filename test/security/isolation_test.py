@@ -52,11 +52,13 @@ class Isolation(siege.Siege):
         """Two programs with the same names and shapes of arrays: each finds its own values, every one compared."""
         worker = self.worker()
         program = ["open", "work", "pause", f"work:{ROUNDS}", "close"]
-        alone = self.go_on(self.clients(worker, program))
-        both = self.go_on(self.clients(worker, program, program))
-        for text in both:
+        for _ in range(3):  # a moment in which the machine does something else says nothing
+            alone = self.slowest(self.go_on(self.clients(worker, program))[0])
+            slowest = max(self.slowest(text) for text in self.go_on(self.clients(worker, program, program)))
             # Sharing the device may cost twice; one that waited for the other's program would wait for all its rounds.
-            self.assertLess(self.slowest(text), 10 * self.slowest(alone[0]) + 1.0 * siege.SLOW, both)
+            if slowest < 10 * alone + 1.0 * siege.SLOW:
+                return
+        self.fail(f"an operation took {slowest:.3f} s beside another program; alone {alone:.3f} s")
 
     def test_errors_stay_with_who_makes_them(self):
         worker = self.worker()
@@ -125,7 +127,7 @@ class Isolation(siege.Siege):
         logged = len(slow.log())
         client = siege.start([siege.CLIENT, "open", "work", "close"], DCL_WORKERS=f"{quick.address},{slow.address}",
                              **variables)
-        processes.wait_until(slow.children, 10, "a process of the slow worker", every=0.001)
+        processes.wait_until(slow.children, 20 * siege.SLOW, "a process of the slow worker", every=0.001)
         (process,) = slow.children()
         os.kill(process, signal.SIGSTOP)
         opened = "is open" in slow.log()[logged:]
@@ -140,10 +142,13 @@ class Isolation(siege.Siege):
         """While one worker takes its time, the others do not take the program for silent."""
         own, programs = self.keys("worker", "program")
         quick, slow = self.worker(keys=own), self.worker(keys=own)
-        silence = 1000 * siege.SLOW
+        begin = time.monotonic()
+        self.works(quick, DCL_KEYS=programs)
+        # A quick worker is silent for less than all of this takes, however busy the machine is: 0.3 s alone.
+        silence = min(max(1.0 * siege.SLOW, time.monotonic() - begin), 10)
         for _ in range(5):
-            text = self.stopped_while_opening(quick, slow, 1.6 * siege.SLOW, DCL_KEYS=programs,
-                                              DCL_SILENCE_MS=str(int(silence)))
+            text = self.stopped_while_opening(quick, slow, 1.6 * silence, DCL_KEYS=programs,
+                                              DCL_SILENCE_MS=str(int(1000 * silence)))
             if text is not None:
                 break
         self.assertIsNotNone(text, slow.log())
