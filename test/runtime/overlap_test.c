@@ -28,6 +28,7 @@ static scene open_scene(size_t tile_bytes, const char *kind)
     fake.plan(kind);
     dcl_config config = test_config(NODES);
     config.transfer = "slots";
+    config.steal = "never"; /* a node that lends keeps few launches in its queue: moving is hidden less */
     config.tile_bytes = tile_bytes;
     config.chunk_bytes = tile_bytes / 4;
     config.pool_bytes = 4096; /* the least: a quarter of what a node reads */
