@@ -35,7 +35,7 @@
 
 enum { ARRAYS = 8, REPEATS = 3, WARM_STEPS = 64, MOST_STEPS = 1000, LEAST_STEPS = 20, MOST_ROUNDS = 1 << 20 };
 
-/* ---- what a step cannot do without ------------------------------------------------------------------------------------ */
+/* ---- the lower bound of a step ---------------------------------------------------------------------------------------- */
 
 enum { TRIPS = 2000, MESSAGE_BYTES = 64 };
 

@@ -87,7 +87,7 @@ static double draw_legend(cli_svg *svg, const cli_survey *survey, const cli_shee
     return cli_draw_line_legend(svg, sheet, left, top + 8).bottom;
 }
 
-/* ---- what the picture does not show ---- */
+/* ---- notes below the picture ---- */
 
 struct notes {
     cli_svg *svg;

@@ -7,7 +7,7 @@
 
 enum { MOST_TILE_BOXES = 200000 };
 
-/* ---- which planes ---- */
+/* ---- choice of planes ---- */
 
 static int column_axis(const dcl_grid *grid) { return grid->rank - 1; }
 

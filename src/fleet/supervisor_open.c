@@ -105,7 +105,7 @@ static dcl_status find_containment(dcli_supervisor *supervisor)
     return DCL_OK;
 }
 
-/* ---- who may come ------------------------------------------------------------------------------------------------- */
+/* ---- admission: keys and token ------------------------------------------------------------------------------------ */
 
 static dcl_status allow_keys(dcli_supervisor *supervisor)
 {

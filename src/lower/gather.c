@@ -30,7 +30,7 @@ static const dcli_binding *binding_of(const dcli_gather *gather, const dcli_work
     return &gather->plan->binding[work->first_binding + a];
 }
 
-/* ---- which works -------------------------------------------------------------------------------------------------- */
+/* ---- choice of works ---------------------------------------------------------------------------------------------- */
 
 /* Whether a work-item can gather a stage itself: all its pieces are in the node's own part or in peers' parts, and it
  * is a plain temporary stage. A stage is not if it is a replica, is written back, needs the fill value, or is copied

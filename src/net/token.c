@@ -186,7 +186,7 @@ dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN])
                      address, path[0], places > 1 ? " nor \"" : "", places > 1 ? path[1] : "", places > 1 ? "\"" : "");
 }
 
-/* ---- who listens ---- */
+/* ---- the owner of a listening socket ---- */
 
 /* Source: proc(5), /proc/net/tcp and tcp6: addresses as machine words in hexadecimal digits, state 0A: listening. */
 

@@ -66,7 +66,7 @@ static bool is_idle(const dcli_endpoint *endpoint)
     return quiet;
 }
 
-/* ---- who comes and goes ------------------------------------------------------------------------------------------- */
+/* ---- arrivals and departures of peers ----------------------------------------------------------------------------- */
 
 void dcli_wire_set(dcli_endpoint *endpoint, int peer, dcli_ending ending)
 {

@@ -169,7 +169,7 @@ static dcl_status add_footprints(dcli_report *report, const dcli_operation *oper
     return DCL_OK;
 }
 
-/* ---- who exchanges -------------------------------------------------------------------------------------------------- */
+/* ---- accesses of unknown reach -------------------------------------------------------------------------------------- */
 
 /* Whether the elements that an access reads for some indices cannot be computed, or lie anywhere. */
 static bool has_unknown_reach(const dcli_operation *operation, int a, const dcli_subscripts *own,

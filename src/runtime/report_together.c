@@ -27,7 +27,7 @@ static const dcli_layout *space_of(const dcli_planned *planned)
     return planned->operation->operand[first_of(planned)].layout;
 }
 
-/* ---- who has the map ---------------------------------------------------------------------------------------------- */
+/* ---- arrays with the same map ------------------------------------------------------------------------------------- */
 
 /* Whether an operand has the map of the first output, apart from grains. */
 static bool has_map_of_first(const dcli_planned *planned, int k)

@@ -66,7 +66,7 @@ void dcl_clear_error(dcl_cluster *cluster)
     pthread_mutex_unlock(&cluster->lock);
 }
 
-/* ---- what the host's worker says ---------------------------------------------------------------------------------- */
+/* ---- marks and notices of the host's worker ----------------------------------------------------------------------- */
 
 void dcli_cluster_list_speakers(dcl_cluster *cluster)
 {

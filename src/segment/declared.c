@@ -137,7 +137,7 @@ dcl_status dcli_declared_check(dcli_reach reach, const dcli_declared *declared, 
     }
 }
 
-/* ---- what is covered ---------------------------------------------------------------------------------------------- */
+/* ---- coverage ----------------------------------------------------------------------------------------------------- */
 
 bool dcli_declared_box(const dcli_subscripts *subscripts, const dcl_box *space, dcl_box *box_out)
 {

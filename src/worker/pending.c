@@ -18,7 +18,7 @@
 #include "worker/trace.h"
 #include <assert.h>
 
-/* ---- what has been started ---------------------------------------------------------------------------------------- */
+/* ---- transfers under way ------------------------------------------------------------------------------------------ */
 
 /* While no kernel runs, the watchdog limits the time of copies, too: a copy that never ends would otherwise be polled
  * for ever. */
@@ -152,7 +152,7 @@ void dcli_pending_free(dcli_as_node *own)
     dcli_free(own->moving);
 }
 
-/* ---- what cannot be started yet ------------------------------------------------------------------------------------ */
+/* ---- actions that must wait ---------------------------------------------------------------------------------------- */
 
 void dcli_pending_update_hold(dcli_worker *worker)
 {

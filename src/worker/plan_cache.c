@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "segment/declared.h"
 
-/* ---- what a plan is found by -------------------------------------------------------------------------------------- */
+/* ---- keys of plans ------------------------------------------------------------------------------------------------ */
 
 static uint64_t value_of(const dcli_plan_wanted *wanted, int k)
 {
@@ -88,7 +88,7 @@ bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *want
            memcmp(a->stride, b->stride, bytes) == 0;
 }
 
-/* ---- a plan with what it is found by ------------------------------------------------------------------------------ */
+/* ---- plans with their keys ---------------------------------------------------------------------------------------- */
 
 /* Make the record of a plan in one allocation: its operands, their views, and the numbers of these and of the state. */
 static dcli_shared_plan *make_record(const dcli_plan_wanted *wanted)

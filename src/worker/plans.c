@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "lower/routes.h"
 
-/* ---- what is prepared --------------------------------------------------------------------------------------------- */
+/* ---- prepared batches --------------------------------------------------------------------------------------------- */
 
 void dcli_prepared_clear(dcli_prepared *prepared)
 {

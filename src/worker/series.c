@@ -243,7 +243,7 @@ void dcli_series_forget(dcli_worker *worker, int count, const int64_t bodies[])
                 drop_set(series, n);
 }
 
-/* ---- which batches -------------------------------------------------------------------------------------------------- */
+/* ---- choice of batches ---------------------------------------------------------------------------------------------- */
 
 static bool may_join(const dcli_job *job, const dcli_prepared *prepared)
 {

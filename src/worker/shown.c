@@ -231,7 +231,7 @@ void dcli_show_end(dcli_worker *worker)
     own->shown_count = own->shown_capacity = 0;
 }
 
-/* ---- what others show --------------------------------------------------------------------------------------------- */
+/* ---- parts of other nodes ----------------------------------------------------------------------------------------- */
 
 /* Record memory that cannot be mapped here, and log the reason. Operations that read parts in it fail; other parts can
  * be read. */

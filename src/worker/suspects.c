@@ -40,7 +40,7 @@ static bool *odds_of(dcli_worker *host, int one, int other)
     return &host->as_host->suspects.at_odds[(size_t)low * (size_t)host->terms.node_count + (size_t)high];
 }
 
-/* ---- what is said ------------------------------------------------------------------------------------------------- */
+/* ---- complaints --------------------------------------------------------------------------------------------------- */
 
 static bool is_remote(const dcli_worker *host) { return host->terms.fleet != NULL && host->terms.fleet->is_remote; }
 

@@ -31,7 +31,7 @@ void dcli_lending_close(dcli_node *node)
     dcli_free(node->lending);
 }
 
-/* ---- what both sides need ----------------------------------------------------------------------------------------- */
+/* ---- helpers of both sides ---------------------------------------------------------------------------------------- */
 
 static bool is_before(const void *list, int64_t n, int64_t peer)
 {

@@ -39,7 +39,7 @@ struct lending {
     int64_t *stage_of; /* [batch->stage_count] the loan's stage for each stage of the batch; -1: it needs none */
 };
 
-/* ---- what may be lent --------------------------------------------------------------------------------------------- */
+/* ---- batches that may be lent ------------------------------------------------------------------------------------- */
 
 /* Whether some batch makes a replica: later ones may use it. */
 static bool makes_replica(const dcli_plan *plan)
