@@ -98,6 +98,8 @@ static bool same_preludes(const char *kept, int count, const dcl_arg args[])
 static bool same_call(const dcli_body *body, const char *text, bool tiles, int count, const dcl_arg args[])
 {
     int p = 0;
+    if (strcmp(body->text, text) != 0) /* first, because it is what differs */
+        return false;
     dcli_items items = items_of(count, args);
     if (body->tile_kernel != tiles || memcmp(&body->items, &items, sizeof items) != 0)
         return false;
@@ -112,7 +114,7 @@ static bool same_call(const dcli_body *body, const char *text, bool tiles, int c
             strcmp(param->name, args[k].name) != 0)
             return false;
     }
-    return p == body->param_count && strcmp(body->text, text) == 0 && same_preludes(body->prelude, count, args);
+    return p == body->param_count && same_preludes(body->prelude, count, args);
 }
 
 static dcl_status make_params(int count, const dcl_arg args[], dcli_param params[], int *count_out, dcli_text *prelude)
@@ -198,6 +200,9 @@ static dcl_status forget_body(dcl_cluster *cluster, dcli_known_body **at)
     if (status != DCL_OK)
         return status;
     *at = known->next;
+    for (int r = 0; r < DCLI_RECENT_BODIES; r++)
+        if (cluster->bodies.recent[r] == known)
+            cluster->bodies.recent[r] = NULL;
     cluster->bodies.bytes -= known->bytes;
     free_known(known);
     return DCL_OK;
@@ -275,15 +280,42 @@ static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text
     return DCL_OK;
 }
 
+/* Find the body of a call among the last ones that were called: mostly the same few calls recur, and comparing them
+ * costs less than the hash. NULL: it is not among them. */
+static dcli_known_body *find_recent(const dcl_cluster *cluster, const char *text, bool tiles, int count,
+                                    const dcl_arg args[])
+{
+    for (int r = 0; r < DCLI_RECENT_BODIES; r++) {
+        dcli_known_body *known = cluster->bodies.recent[r];
+        if (known != NULL && same_call(known->body, text, tiles, count, args))
+            return known;
+    }
+    return NULL;
+}
+
+/* Find the body of a call, or add it. */
+static dcl_status find_body(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
+                            dcli_known_body **known_out, bool *fresh_out)
+{
+    dcli_bodies *bodies = &cluster->bodies;
+    uint64_t hash = hash_call(text, tiles, count, args);
+    dcli_known_body *known = bodies->known[hash % DCLI_BODY_BUCKETS];
+    while (known != NULL && !(known->hash == hash && same_call(known->body, text, tiles, count, args)))
+        known = known->next;
+    *fresh_out = known == NULL;
+    dcl_status status = *fresh_out ? add_body(cluster, hash, text, tiles, count, args, &known) : DCL_OK;
+    if (status == DCL_OK)
+        bodies->recent[bodies->next_recent++ % DCLI_RECENT_BODIES] = known;
+    *known_out = known;
+    return status;
+}
+
 dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
                              dcli_known_body **known_out)
 {
-    uint64_t hash = hash_call(text, tiles, count, args);
-    dcli_known_body *known = cluster->bodies.known[hash % DCLI_BODY_BUCKETS];
-    while (known != NULL && !(known->hash == hash && same_call(known->body, text, tiles, count, args)))
-        known = known->next;
-    bool fresh = known == NULL;
-    dcl_status status = fresh ? add_body(cluster, hash, text, tiles, count, args, &known) : DCL_OK;
+    bool fresh = false;
+    dcli_known_body *known = find_recent(cluster, text, tiles, count, args);
+    dcl_status status = known == NULL ? find_body(cluster, text, tiles, count, args, &known, &fresh) : DCL_OK;
     if (status != DCL_OK)
         return status;
     known->used = ++cluster->bodies.clock;

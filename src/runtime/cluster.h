@@ -90,15 +90,17 @@ typedef struct dcli_known_body {
                                    views and declarations, that were found valid */
 } dcli_known_body;
 
-enum { DCLI_BODY_BUCKETS = 256 };
+enum { DCLI_BODY_BUCKETS = 256, DCLI_RECENT_BODIES = 4 };
 
 /** The cache of bodies that a program uses. */
 typedef struct dcli_bodies {
     dcli_known_body *known[DCLI_BODY_BUCKETS];
-    int64_t numbers;    /* number of the last body that has one */
-    int64_t clock;      /* number of calls with a body so far */
-    size_t bytes;       /* bytes of all bodies in `known` */
-    size_t most_bytes;  /* limit; exceeded only by bodies in use or blamed */
+    dcli_known_body *recent[DCLI_RECENT_BODIES]; /* of `known`, the last ones that were called; NULL: none */
+    unsigned next_recent;                        /* where the next one goes, modulo DCLI_RECENT_BODIES */
+    int64_t numbers;                             /* number of the last body that has one */
+    int64_t clock;                               /* number of calls with a body so far */
+    size_t bytes;                                /* bytes of all bodies in `known` */
+    size_t most_bytes;                           /* limit; exceeded only by bodies in use or blamed */
     int64_t *forgotten; /* [forgotten_count] numbers of evicted bodies that the workers still have */
     int64_t forgotten_count, forgotten_capacity;
 } dcli_bodies;

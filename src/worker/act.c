@@ -87,7 +87,7 @@ static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action
 {
     if (dcli_watch_is_given_up(worker->terms.watch)) /* the host has already told everyone that this node is lost */
         return DCL_OK;
-    const dcli_entry *entry = (const dcli_entry *)action->operation;
+    const dcli_entry *entry = dcli_entry_of(action->operation);
     int64_t storages[DCLI_MAX_PARAMS];
     char sentence[DCLI_MOST_SENTENCE] = "";
     const dcli_plan *own = dcli_node_plan(worker->node, entry->operation.number, worker->terms.self);
@@ -348,7 +348,7 @@ static bool uses_device(const dcli_action *action)
 
 dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
 {
-    dcli_entry *entry = (dcli_entry *)action->operation;
+    dcli_entry *entry = dcli_entry_of(action->operation);
     dcli_message message = {0};
     if (!worker->is_host && uses_device(action))
         dcli_series_launch(worker);

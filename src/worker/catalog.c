@@ -291,7 +291,7 @@ dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *de
 
 dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *descriptor, dcli_entry **entry_out)
 {
-    dcli_entry *entry = dcli_entries_take(&catalog->entries);
+    dcli_entry *entry = dcli_entries_take(&catalog->entries, descriptor->kind, descriptor->operand_count);
     if (entry == NULL)
         return DCL_ERR_NOMEM;
     entry->operation.number = descriptor->number;
@@ -300,8 +300,8 @@ dcl_status dcli_catalog_add(dcli_catalog *catalog, const dcli_msg_operation *des
     dcli_cached_plan *plan;
     dcl_status status = fill_entry(catalog, descriptor, entry, &plan);
     if (status == DCL_OK && entry->operation.kind != DCLI_OP_FORALL) {
-        entry->descriptor = *descriptor;
-        status = copy_strings(&entry->descriptor);
+        entry->more->descriptor = *descriptor;
+        status = copy_strings(&entry->more->descriptor);
     }
     if (status == DCL_OK)
         status = dcli_entry_reserve_plan(entry); /* for that of this peer */
@@ -343,7 +343,7 @@ dcl_status dcli_catalog_repeat(dcli_catalog *catalog, const dcli_entry *like, in
 {
     if (!is_repeatable(catalog, like))
         return DCL_ERR_INVALID;
-    dcli_entry *entry = dcli_entries_take(&catalog->entries);
+    dcli_entry *entry = dcli_entries_take(&catalog->entries, DCLI_OP_FORALL, like->operation.operand_count);
     if (entry == NULL)
         return DCL_ERR_NOMEM;
     dcl_status status = dcli_entry_copy_plans(entry, like);

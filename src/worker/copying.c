@@ -115,7 +115,7 @@ dcl_status dcli_copying_start(dcli_worker *worker, dcli_entry *entry, int64_t ba
                        .batch = batch,
                        .lent = entry->lent,
                        .memory = dcli_lent_use(entry->lent),
-                       .where = entry->region,
+                       .where = entry->more->region,
                        .plan = dcli_entry_plan(entry, worker->terms.self)->plan,
                        .chunk = chunk,
                        .packed = packed,

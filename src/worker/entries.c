@@ -2,17 +2,34 @@
 #include "worker/entries.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/search.h"
 
-dcli_entry *dcli_entries_take(dcli_entries *entries)
+/* Make an entry with room for `operands` operands, and their storages behind them. */
+static dcli_entry *make_entry(bool is_small, size_t operands)
 {
-    dcli_entry *entry = entries->spare;
+    size_t own = offsetof(dcli_entry, operation) + offsetof(dcli_operation, operand) + operands * sizeof(dcli_operand);
+    size_t held = operands * sizeof(dcli_known_storage *), more = is_small ? 0 : sizeof(dcli_entry_more);
+    char *memory = dcli_calloc(1, own + held + more);
+    dcli_entry *entry = (dcli_entry *)(void *)memory;
+    if (memory == NULL)
+        return NULL;
+    entry->is_small = is_small;
+    entry->held = (dcli_known_storage **)(void *)(memory + own);
+    entry->more = is_small ? NULL : (dcli_entry_more *)(void *)(memory + own + held);
+    return entry;
+}
+
+dcli_entry *dcli_entries_take(dcli_entries *entries, int kind, int operands)
+{
+    bool is_small = kind == DCLI_OP_FORALL && operands <= DCLI_FEW_OPERANDS;
+    dcli_entry *entry = entries->spare[is_small];
     if (entry == NULL)
-        return dcli_calloc(1, sizeof *entry);
-    entries->spare = entry->next;
+        return make_entry(is_small, is_small ? DCLI_FEW_OPERANDS : DCLI_MAX_PARAMS);
+    entries->spare[is_small] = entry->next;
     entry->next = NULL;
     return entry;
 }
@@ -22,20 +39,23 @@ static void zero_entry(dcli_entry *entry)
 {
     dcli_operation *operation = &entry->operation;
     size_t operands = (size_t)operation->operand_count;
-    if (operation->kind != DCLI_OP_FORALL)
-        memset(&entry->descriptor, 0, sizeof entry->descriptor);
-    memset(&entry->kernel, 0, offsetof(dcli_entry, held) - offsetof(dcli_entry, kernel));
+    if (operation->kind != DCLI_OP_FORALL && entry->more != NULL)
+        memset(&entry->more->descriptor, 0, sizeof entry->more->descriptor);
     memset(entry->held, 0, operands * sizeof(dcli_known_storage *));
     memset(operation->operand, 0, operands * sizeof *operation->operand);
-    memset(operation, 0, offsetof(dcli_operation, value) + operands * sizeof *operation->value);
+    /* up to the values that were used, without what belongs to the memory */
+    memset(&entry->kernel, 0,
+           offsetof(dcli_entry, operation) - offsetof(dcli_entry, kernel) + offsetof(dcli_operation, value) +
+               operands * sizeof *operation->value);
+    entry->plans.count = 0;
+    entry->next = NULL;
 }
 
 /* Reset an entry for reuse; the list of plans is retained. */
 static void clear_entry(dcli_entry *entry)
 {
-    dcli_entry_plans plans = {.of = entry->plans.of, .capacity = entry->plans.capacity};
-    if (entry->operation.kind != DCLI_OP_FORALL) {
-        dcli_free((char *)entry->descriptor.path);
+    if (entry->more != NULL) {
+        dcli_free((char *)entry->more->descriptor.path);
         dcli_lent_release(entry->lent);
     }
     if (entry->shapes != NULL || entry->views != NULL) {
@@ -47,14 +67,13 @@ static void clear_entry(dcli_entry *entry)
     if (entry->numbers != NULL)
         dcli_free(entry->numbers);
     zero_entry(entry);
-    entry->plans = plans;
 }
 
 void dcli_entries_give(dcli_entries *entries, dcli_entry *entry)
 {
     clear_entry(entry);
-    entry->next = entries->spare;
-    entries->spare = entry;
+    entry->next = entries->spare[entry->is_small];
+    entries->spare[entry->is_small] = entry;
 }
 
 static bool is_of_smaller_peer(const void *plans, int64_t n, int64_t peer)
@@ -128,21 +147,14 @@ int64_t dcli_entries_first_open(const dcli_entries *entries)
     return entries->first != NULL ? entries->first->operation.number : entries->last_operation + 1;
 }
 
-static void free_entry(dcli_entry *entry)
-{
-    dcli_free((char *)entry->descriptor.path);
-    dcli_free(entry->problem);
-    dcli_free(entry->numbers);
-    dcli_free(entry->plans.of);
-    dcli_free(entry);
-}
-
 void dcli_entries_free(dcli_entries *entries)
 {
     assert(entries->first == NULL);
-    while (entries->spare != NULL) {
-        dcli_entry *entry = entries->spare;
-        entries->spare = entry->next;
-        free_entry(entry);
-    }
+    for (int small = 0; small < 2; small++)
+        while (entries->spare[small] != NULL) {
+            dcli_entry *entry = entries->spare[small];
+            entries->spare[small] = entry->next;
+            dcli_free(entry->plans.of);
+            dcli_free(entry);
+        }
 }

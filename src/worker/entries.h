@@ -20,38 +20,51 @@ typedef struct dcli_entry_plans {
     int64_t count, capacity;
 } dcli_entry_plans;
 
+/** What an operation that is no FORALL has besides. */
+typedef struct dcli_entry_more {
+    dcli_msg_operation descriptor; /* its strings are copied, its operands are not */
+    dcli_region region;            /* with `lent`: the operation's box in that memory; else not set */
+} dcli_entry_more;
+
 /** An operation that this peer has begun and not retired, with all that it uses. Programs may be a thousand operations
- *  ahead, so an entry of a loop body touches few lines of memory. Unless noted otherwise, what an operation does not use
- *  is zero. */
+ *  ahead, so an entry of a loop body takes little memory: most have room for DCLI_FEW_OPERANDS only, so the end of
+ *  `operation` is not there. Unless noted otherwise, what an operation does not use is zero. */
 typedef struct dcli_entry {
-    dcli_operation operation;    /* must be first: the operation's address is also the entry's */
+    bool is_small;             /* it has room for DCLI_FEW_OPERANDS, and no `more` */
+    dcli_known_storage **held; /* [operand_count] the storage; NULL: a scalar. The list is part of the entry's memory */
+    dcli_entry_more *more;     /* part of the entry's memory; not NULL: the operation may be other than FORALL */
+    dcli_entry_plans plans;
+    struct dcli_entry *next;
     dcli_kernel *kernel;         /* its body; NULL: it is no loop body */
     dcli_transform *views;       /* [view_count] views that operands point to */
     dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
-    dcl_steal_policy steal; /* when its batches are lent */
-    int64_t *numbers;       /* the numbers of all declarations, to which operands point; NULL: none */
-    dcli_entry_plans plans;
-    dcli_lent *lent; /* host: memory of a READ or WRITE; else NULL */
-    char *problem;   /* error text of a failure on this node; NULL: none */
-    struct dcli_entry *next;
-    dcli_known_storage *held[DCLI_MAX_PARAMS]; /* [operand_count] the storage; NULL: a scalar */
-    dcli_msg_operation descriptor; /* all but FORALL: its strings are copied, its operands are not; FORALL: zero */
-    dcli_region region;            /* with `lent`: the operation's box in that memory; else not set */
+    dcl_steal_policy steal;   /* when its batches are lent */
+    int64_t *numbers;         /* the numbers of all declarations, to which operands point; NULL: none */
+    dcli_lent *lent;          /* host: memory of a READ or WRITE; else NULL */
+    char *problem;            /* error text of a failure on this node; NULL: none */
+    dcli_operation operation; /* must be last */
 } dcli_entry;
 
-static_assert(offsetof(dcli_entry, operation) == 0, "the address of an operation is that of its entry");
+enum { DCLI_FEW_OPERANDS = 6 };
+
+/** The entry of an operation that the state machine knows. */
+static inline dcli_entry *dcli_entry_of(const dcli_operation *operation)
+{
+    return (dcli_entry *)((uintptr_t)operation - offsetof(dcli_entry, operation));
+}
 
 typedef struct dcli_entries {
     dcli_entry *first, *last;
-    dcli_entry *spare;      /* ended entries for reuse */
+    dcli_entry *spare[2];   /* ended entries for reuse; [1]: small ones */
     int64_t last_operation; /* number of the last operation added */
 } dcli_entries;
 
 /** Free the list; all entries must have been removed before. */
 void dcli_entries_free(dcli_entries *entries);
-/** Take an empty entry that is in no list. @return NULL: DCL_ERR_NOMEM. */
-dcli_entry *dcli_entries_take(dcli_entries *entries);
+/** Take an empty entry that is in no list, for an operation of a kind (DCLI_OP_...) with at most so many operands.
+ *  @return NULL: DCL_ERR_NOMEM. */
+dcli_entry *dcli_entries_take(dcli_entries *entries, int kind, int operands);
 /** Return an entry that is in no list: frees what it owns, but not the layouts in `shapes`. */
 void dcli_entries_give(dcli_entries *entries, dcli_entry *entry);
 /** Find the plan of a peer among those that were looked up. @return NULL: it was not. */

@@ -118,12 +118,12 @@ static dcl_status fill_part(dcli_device *device, dcli_entry *entry)
     int64_t count = (int64_t)(dcli_memory_bytes(held->memory) / bytes), zero = 0;
     dcl_box all = dcl_box_nd(1, &zero, &count);
     dcli_region region = dcli_region_packed(&all, 0);
-    return dcli_store_fill(device, held->memory, &region, &entry->descriptor.element, bytes);
+    return dcli_store_fill(device, held->memory, &region, &entry->more->descriptor.element, bytes);
 }
 
 static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
 {
-    if (entry->descriptor.box_rank == 0)
+    if (entry->more->descriptor.box_rank == 0)
         return fill_part(worker->as_node->device, entry);
     dcli_known_storage *held = entry->held[0];
     dcli_region_list regions = {0};
@@ -131,8 +131,8 @@ static dcl_status fill(dcli_worker *worker, dcli_entry *entry)
         dcli_layout_regions(entry->operation.operand[0].layout, worker->terms.self, &entry->operation.box, &regions);
     for (int64_t r = 0; r < regions.count && status == DCL_OK; r++) {
         note_moved(worker->terms.watch);
-        status = dcli_store_fill(worker->as_node->device, held->memory, &regions.region[r], &entry->descriptor.element,
-                                 dcli_element_bytes(&entry->operation, 0));
+        status = dcli_store_fill(worker->as_node->device, held->memory, &regions.region[r],
+                                 &entry->more->descriptor.element, dcli_element_bytes(&entry->operation, 0));
     }
     dcli_region_list_free(&regions);
     return status;
@@ -165,15 +165,15 @@ static int open_file(const dcli_worker *worker, const dcli_msg_operation *descri
 static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
 {
     dcli_known_storage *held = entry->held[0];
-    const char *path = entry->descriptor.path;
+    const char *path = entry->more->descriptor.path;
     const dcli_layout *layout = held->shared->layout;
     dcl_npy_info info = {.grid = layout->grid,
-                         .fortran_order = entry->descriptor.fortran_order,
-                         .swapped = entry->descriptor.swapped,
-                         .data_start = entry->descriptor.data_start};
+                         .fortran_order = entry->more->descriptor.fortran_order,
+                         .swapped = entry->more->descriptor.swapped,
+                         .data_start = entry->more->descriptor.data_start};
     memset(info.grid.origin, 0, sizeof info.grid.origin);
     dcli_region_list regions = {0};
-    int fd = open_file(worker, &entry->descriptor);
+    int fd = open_file(worker, &entry->more->descriptor);
     if (fd < 0)
         return DCL_ERR_FILE;
     dcl_status status = dcli_layout_regions(layout, worker->terms.self, NULL, &regions);
@@ -197,7 +197,7 @@ static dcl_status move_part(dcli_worker *worker, dcli_entry *entry)
     bool uses_file = entry->operation.kind == DCLI_OP_LOAD || entry->operation.kind == DCLI_OP_SAVE;
     if (!fills && !uses_file)
         return DCL_OK;
-    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, fills ? "an array" : entry->descriptor.path);
+    dcli_watch_activity(worker->terms.watch, DCLI_MOVING, fills ? "an array" : entry->more->descriptor.path);
     int64_t began_ns = dcli_trace_begin(worker);
     status = fills ? fill(worker, entry) : use_file(worker, entry);
     dcli_trace_end(worker,

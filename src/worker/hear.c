@@ -52,8 +52,8 @@ dcl_status dcli_peer_operation(dcli_worker *worker, const dcli_msg_operation *de
     dcli_entry *entry = *entry_out;
     if (lent != NULL) {
         entry->lent = dcli_lent_keep(lent);
-        entry->region = (dcli_region){.box = entry->operation.box};
-        memcpy(entry->region.step, strides, (size_t)entry->operation.box.rank * sizeof(int64_t));
+        entry->more->region = (dcli_region){.box = entry->operation.box};
+        memcpy(entry->more->region.step, strides, (size_t)entry->operation.box.rank * sizeof(int64_t));
     }
     return begin(worker, entry);
 }

@@ -20,7 +20,7 @@ dcl_status dcli_loan_of(void *user, const dcli_operation *operation, int64_t bat
     dcli_cached_loan *loan;
     if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel)
         return DCL_ERR_INVALID;
-    dcl_status status = dcli_catalog_lender(&worker->catalog, (dcli_entry *)operation, victim, &plan);
+    dcl_status status = dcli_catalog_lender(&worker->catalog, dcli_entry_of(operation), victim, &plan);
     if (status != DCL_OK)
         return status;
     status = dcli_plans_loan(&worker->catalog.plans, plan, operation, batch, victim, thief, &loan);
@@ -221,7 +221,7 @@ static dcl_status write_result(dcli_worker *worker, const dcli_lent_out *lent, c
 static dcl_status commit(dcli_worker *worker, const dcli_action *action)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
-    dcli_entry *entry = (dcli_entry *)action->operation;
+    dcli_entry *entry = dcli_entry_of(action->operation);
     dcli_lent_out *lent = dcli_lent_find(stealing, action->peer, action->question, action->index);
     const dcli_plan *plan = lent->loan->loan->plan;
     int64_t began_ns = dcli_trace_begin(worker);

@@ -172,7 +172,7 @@ static bool is_settled(const dcli_known_storage *held, bool for_writing)
 
 static bool chunk_must_wait(const dcli_action *action)
 {
-    const dcli_entry *entry = (const dcli_entry *)action->operation;
+    const dcli_entry *entry = dcli_entry_of(action->operation);
     const dcli_plan *plan = dcli_entry_plan(entry, action->peer)->plan;
     const dcli_chunk *chunk = &plan->chunk[action->chunk];
     bool settled = true;
@@ -257,7 +257,7 @@ static bool move_is_settled(const dcli_worker *worker, const dcli_entry *entry, 
 /* Whether the host may now access the memory of an operation other than a loop body. */
 static bool is_run_settled(const dcli_worker *worker, const dcli_action *action)
 {
-    const dcli_entry *entry = (const dcli_entry *)action->operation;
+    const dcli_entry *entry = dcli_entry_of(action->operation);
     const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
     switch (entry->operation.kind) {
     case DCLI_OP_FILL:

@@ -132,7 +132,7 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
     const dcli_as_node *own = worker->as_node;
     const dcli_thief *known = &own->stealing->thief[thief];
     bool near = dcli_ways_share(&worker->terms.ways[worker->terms.self], &worker->terms.ways[thief]);
-    dcli_entry *entry = (dcli_entry *)last->operation;
+    dcli_entry *entry = dcli_entry_of(last->operation);
     int64_t batch = last->end - 1;
     dcli_cached_loan *loan;
     if (dcli_plans_loan(&worker->catalog.plans, dcli_entry_plan(entry, worker->terms.self), &entry->operation, batch,
@@ -181,7 +181,7 @@ void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, const d
  * another one there. */
 static bool has_common_batches(const dcli_worker *worker, const dcli_offer *offer)
 {
-    return dcli_entry_plan((const dcli_entry *)offer->operation, worker->terms.self)->plan->fine;
+    return dcli_entry_plan(dcli_entry_of(offer->operation), worker->terms.self)->plan->fine;
 }
 
 static void answer(dcli_worker *worker, int thief)
@@ -206,7 +206,7 @@ static void answer(dcli_worker *worker, int thief)
         for (int64_t n = 0; dcli_node_lent_batch(worker->node, n, &lent) && used < count; n++)
             if (lent.thief == thief && lent.operation == offer.operation->number && lent.batch >= offer.first &&
                 lent.batch < offer.end && dcli_lent_find(stealing, thief, lent.question, lent.batch) == NULL) {
-                record(worker, made[used], thief, lent.question, (dcli_entry *)offer.operation, lent.batch,
+                record(worker, made[used], thief, lent.question, dcli_entry_of(offer.operation), lent.batch,
                        offer.waiting - (offer.end - 1 - lent.batch));
                 made[used++]->leads = lent.batch == offer.first;
             }

@@ -380,7 +380,7 @@ static const dcli_plan *plan_of(void *user, const dcli_operation *operation, int
     dcli_worker *worker = user;
     if (worker->is_host && (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE))
         return &nothing; /* the host has no part in this operation */
-    dcli_cached_plan *cached = dcli_catalog_plan(&worker->catalog, (dcli_entry *)operation, node);
+    dcli_cached_plan *cached = dcli_catalog_plan(&worker->catalog, dcli_entry_of(operation), node);
     return cached != NULL ? cached->plan : NULL;
 }
 

@@ -124,6 +124,30 @@ Test(bodies_on_device, that_cannot_be_compiled_are_limited_by_bytes)
 /* Forgets every body that is in nobody's use. */
 static void forget_at_once(dcl_cluster *cluster) { TEST_INSIDE(cluster)->bodies.most_bytes = 1; }
 
+/* Calls look among the last bodies first. */
+Test(bodies_on_device, that_were_called_last_are_found_without_their_hash)
+{
+    dcl_cluster *cluster = dcl_open_plan(2);
+    const dcli_bodies *bodies = &TEST_INSIDE(cluster)->bodies;
+    dcl_counters counters;
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, ELEMENTS)),
+              *B = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, ELEMENTS)),
+              *C = test_array(cluster, "cyclic", dcl_grid_1d(DCL_INT32, ELEMENTS));
+    for (int n = 0; n < 3 * DCLI_RECENT_BODIES; n++)
+        TEST_OK(dcl_explain(cluster, &counters, body_number(n % DCLI_RECENT_BODIES), DCL_OUT(C), DCL_IN(A)));
+    cr_expect_eq(bodies->next_recent, DCLI_RECENT_BODIES, "each was looked up once, not %u times", bodies->next_recent);
+    TEST_OK(dcl_explain(cluster, &counters, body_number(0), DCL_OUT(C), DCL_IN_AS("A", B)));
+    cr_expect_eq(bodies->next_recent, DCLI_RECENT_BODIES + 1, "another type of elements is another body");
+    forget_at_once(cluster);
+    TEST_OK(dcl_explain(cluster, &counters, body_number(DCLI_RECENT_BODIES), DCL_OUT(C), DCL_IN(A)));
+    for (int r = 0; r < DCLI_RECENT_BODIES; r++) {
+        const dcli_known_body *known = bodies->recent[r];
+        bool is_kept = known == NULL || strcmp(known->body->text, body_number(DCLI_RECENT_BODIES)) == 0;
+        cr_expect(is_kept, "a body that was evicted can be found");
+    }
+    TEST_OK(dcl_close(cluster));
+}
+
 static uint64_t draw(uint64_t *state, uint64_t below)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

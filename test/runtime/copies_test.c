@@ -144,7 +144,8 @@ static void cross(const char *mode, int flags)
                                     {.grid = dcl_grid_2d(types[1], ROWS, COLUMNS)}};
     dcli_as_node as_node = {0};
     dcli_worker worker = {.as_node = &as_node, .process_data = dcli_process_data_open(1)};
-    dcli_entry entry = {.operation.operand_count = OPERANDS};
+    dcli_known_storage *held[OPERANDS] = {NULL};
+    dcli_entry entry = {.held = held, .operation.operand_count = OPERANDS};
     if (dcli_device_open_as(0, &silent, flags, &as_node.device) != DCL_OK)
         cr_skip_test("no device: %s", dcl_error());
     cr_assert_not_null(worker.process_data);
