@@ -50,7 +50,7 @@ class Program:
     def next(self, seconds):
         """The next line; None at the end. Failed when there is none for so long."""
         try:
-            line = self.lines.get(timeout=max(0.0, seconds))
+            line = processes.within(max(0.0, seconds), lambda limit: self.lines.get(timeout=limit), queue.Empty)
         except queue.Empty:
             raise Failed(f"it said nothing for {seconds:.1f} s after: {self.said()}") from None
         if line is not None:
@@ -69,7 +69,7 @@ class Program:
     def end(self, seconds):
         """@return the exit code. Failed when it does not end, and it is killed then."""
         try:
-            code = self.process.wait(seconds)
+            code = processes.within(seconds, self.process.wait, subprocess.TimeoutExpired)
         except subprocess.TimeoutExpired:
             raise Failed(f"it did not end within {seconds} s: {self.said()}") from None
         self.reader.join(5)

@@ -53,9 +53,14 @@ def environment(**variables):
 
 def run(argv, seconds=30, prefix=(), **variables):
     start = time.monotonic()
-    done = subprocess.run([*prefix, *argv], env=environment(**variables), stdin=subprocess.DEVNULL, timeout=seconds,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-    return Done(done.returncode, done.stdout, done.stderr, time.monotonic() - start)
+    with subprocess.Popen([*prefix, *argv], env=environment(**variables), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        try:
+            out, err = processes.within(seconds, lambda limit: process.communicate(timeout=limit),
+                                        subprocess.TimeoutExpired)
+        finally:
+            process.kill()
+    return Done(process.returncode, out, err, time.monotonic() - start)
 
 
 def start(argv, prefix=(), **variables):

@@ -307,6 +307,14 @@ def looks(seconds, every):
         time.sleep(every)
 
 
+def within(seconds, wait, late):
+    """What wait(seconds) returns. Where it raises `late`, it is called once more, for the time that a busy machine adds."""
+    try:
+        return wait(seconds)
+    except late:
+        return wait(seconds * (slowness() - 1))
+
+
 def wait_until(predicate, seconds, what="the condition", every=0.005):
     """@return the seconds it took. TimeoutError when it did not come true within that time, or slowness() times
     that on a busy machine."""

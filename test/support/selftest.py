@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Tests of the test tools themselves: selftest.py [-v]. A few seconds; prints what was skipped and why."""
 import os
+import queue
 import random
 import signal
 import socket
@@ -543,6 +544,16 @@ class ProcessesTest(unittest.TestCase):
             return next(answers)
 
         self.assertGreater(processes.wait_until(answer, 0.05), 0.1)
+
+    def test_a_busy_machine_adds_to_a_limit(self):
+        lines = queue.Queue()
+        threading.Timer(0.3, lines.put, ["line"]).start()
+        with unittest.mock.patch.object(processes, "slowness", lambda: 1.0), self.assertRaises(queue.Empty):
+            processes.within(0.1, lambda limit: lines.get(timeout=limit), queue.Empty)
+        with unittest.mock.patch.object(processes, "slowness", lambda: 50.0):
+            self.assertEqual(processes.within(0.1, lambda limit: lines.get(timeout=limit), queue.Empty), "line")
+        self.assertGreaterEqual(processes.slowness(), 1)
+        self.assertLess(processes.slowness(), 1000)
 
     def test_descriptors_of_one_that_lives_on(self):
         process = self.start(sys.executable, "-c", "import time\nprint(1, flush=True)\ntime.sleep(30)\n")
