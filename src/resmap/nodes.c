@@ -98,8 +98,8 @@ dcl_status dcli_nodes_check(const dcli_map_rule *rule)
     dcli_map_rule before = {.range_count = 0};
     for (int r = 0; right && r < rule->range_count; r++) {
         const dcli_node_range *range = &rule->range[r];
-        right = range->first >= 0 && range->first < DCLI_MOST_NODES && range->count >= 1 &&
-                range->count <= DCLI_MOST_NODES - range->first &&
+        right = range->first >= 0 && range->first < DCLI_MOST_MAP_NODES && range->count >= 1 &&
+                range->count <= DCLI_MOST_MAP_NODES - range->first &&
                 !dcli_map_rule_lists(&before, range->first, range->count) &&
                 (r == 0 || range[-1].first + range[-1].count != range->first);
         before.range[before.range_count++] = *range;
@@ -111,7 +111,7 @@ dcl_status dcli_nodes_check(const dcli_map_rule *rule)
         DCL_ERR_INVALID,
         "the list of the map's nodes is wrong; expected 1..%d ranges without a node in common, neighbours in one, of "
         "%d nodes in all, numbered below %d",
-        DCLI_NODE_RANGES, rule->node_count, DCLI_MOST_NODES);
+        DCLI_NODE_RANGES, rule->node_count, DCLI_MOST_MAP_NODES);
 }
 
 /* The ranges of a rule; a rule without a list has one range of all nodes. */

@@ -12,8 +12,8 @@
 #define DCLI_BLOCK_BYTES (INT64_C(4) << 20)
 
 enum {
-    DCLI_MOST_NODES = 1000000,
-    DCLI_MOST_POINTS = 1 << 20 /* most split points or shares of an axis; every process stores them */
+    DCLI_MOST_MAP_NODES = 1000000, /* of a map, which may be only planned with; a session has fewer: net/message.h */
+    DCLI_MOST_POINTS = 1 << 20     /* most split points or shares of an axis; every process stores them */
 };
 enum { DCLI_MOST_BOXES = 1 << 17 };
 /* Most pieces of a map whose owners are listed. */

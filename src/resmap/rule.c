@@ -135,13 +135,13 @@ static dcl_status check_nodes(const dcli_map_rule *rule)
                              "each node along the axis",
                              d, rule->nodes[d], rule->axes[d].count, d);
         /* limited, so that the product cannot overflow */
-        product = dcli_min(product * rule->nodes[d], (int64_t)DCLI_MOST_NODES + 1);
+        product = dcli_min(product * rule->nodes[d], (int64_t)DCLI_MOST_MAP_NODES + 1);
     }
     if (product != rule->node_count)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the arrangement has %s%" PRId64 " nodes; expected %d, the nodes of the map; leave it out to "
                          "have one made",
-                         product > DCLI_MOST_NODES ? "at least " : "", product, rule->node_count);
+                         product > DCLI_MOST_MAP_NODES ? "at least " : "", product, rule->node_count);
     return DCL_OK;
 }
 
@@ -163,7 +163,7 @@ static dcl_status check_weighted(const dcli_map_rule *rule)
         const dcl_axis *axis = &rule->axes[d];
         weighted = weighted || axis->kind == DCL_AXIS_WEIGHTED;
         if (axis->kind == DCL_AXIS_WEIGHTED)
-            taken = dcli_min(taken * axis->count, (int64_t)DCLI_MOST_NODES + 1);
+            taken = dcli_min(taken * axis->count, (int64_t)DCLI_MOST_MAP_NODES + 1);
         else
             others = others || axis->kind != DCL_AXIS_WHOLE;
     }
@@ -172,7 +172,7 @@ static dcl_status check_weighted(const dcli_map_rule *rule)
     return DCLI_FAIL(DCL_ERR_INVALID,
                      "the shares are for %s%" PRId64 " nodes and the map has %d; expected %s; give one share for each "
                      "node along the axis",
-                     taken > DCLI_MOST_NODES ? "at least " : "", taken, rule->node_count,
+                     taken > DCLI_MOST_MAP_NODES ? "at least " : "", taken, rule->node_count,
                      others ? "a divisor of that" : "as many");
 }
 
@@ -310,8 +310,9 @@ static dcl_status check_every(const dcli_map_rule *rule)
 
 dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
 {
-    if (rule->node_count < 1 || rule->node_count > DCLI_MOST_NODES)
-        return DCLI_FAIL(DCL_ERR_INVALID, "the map is for %d nodes; expected 1..%d", rule->node_count, DCLI_MOST_NODES);
+    if (rule->node_count < 1 || rule->node_count > DCLI_MOST_MAP_NODES)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the map is for %d nodes; expected 1..%d", rule->node_count,
+                         DCLI_MOST_MAP_NODES);
     if (rule->rank < 0 || rule->rank > DCL_MAX_RANK)
         return DCLI_FAIL(DCL_ERR_INVALID, "rank is %d; expected 1..%d, the dimensions of the grids served", rule->rank,
                          DCL_MAX_RANK);

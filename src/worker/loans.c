@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "worker/exec_prepare.h"
+#include "worker/shown.h"
 #include "worker/stealing.h"
 #include "worker/trace.h"
 #include "worker/window.h"
@@ -172,7 +173,9 @@ static dcl_status lend(dcli_worker *worker, const dcli_action *action)
                                      .operation = action->operation->number,
                                      .first = action->index,
                                      .count = action->count}};
-    dcl_status status = dcli_peer_send(worker, action->peer, &message, NULL);
+    dcl_status status = dcli_show_parts(worker, action->peer); /* the thief may read them in place */
+    if (status == DCL_OK)
+        status = dcli_peer_send(worker, action->peer, &message, NULL);
     for (int64_t b = action->index; b < action->index + action->count && status == DCL_OK; b++) {
         dcli_lent_out *lent = dcli_lent_find(worker->as_node->stealing, action->peer, action->question, b);
         if (lent != NULL && lent->entry != NULL)

@@ -194,8 +194,7 @@ dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held)
     if (!worker->terms.is_process)
         return note_readers(worker, &place);
     dcl_status status = list_part(worker, held->id);
-    bool waits = dcli_tree_is(worker) && worker->as_node->stealing == NULL;
-    for (int node = 0; !waits && node < worker->terms.node_count && status == DCL_OK; node++)
+    for (int node = 0; !dcli_tree_is(worker) && node < worker->terms.node_count && status == DCL_OK; node++)
         status = dcli_show_parts(worker, node);
     return status;
 }

@@ -11,13 +11,13 @@
 void dcli_show_begin(dcli_worker *worker);
 /** Stop telling them, before the device is closed. */
 void dcli_show_end(dcli_worker *worker);
-/** Announce this node's part of a storage to the nodes that read it in place: at once in a session without a tree, or
- *  whose nodes lend batches, because a thief may read the parts of third nodes; else to each node with the first
- *  watermarks that it gets afterwards. Nothing happens if its memory cannot be shared.
+/** Announce this node's part of a storage to the nodes that read it in place: at once in a session without a tree; else to
+ *  each node with the first watermarks, or the first loan, that it gets afterwards. Nothing happens if its memory cannot be shared.
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_show_part(dcli_worker *worker, const dcli_known_storage *held);
 /** Announce all parts that a node does not know yet. Called before this node's watermarks are sent to it, because a
- *  node reads a part in place only after the watermark of the operation that wrote it. In a tree, this avoids a message
+ *  node reads a part in place only after the watermark of the operation that wrote it; and before it is lent something,
+ *  because a thief reads the victim's part in place (dcli_plan_terms.shown_on_demand). In a tree, this avoids a message
  *  and a link between each pair of nodes. @return as dcli_show_part(). */
 dcl_status dcli_show_parts(dcli_worker *worker, int node);
 

@@ -305,7 +305,7 @@ static void try_to_ask(dcli_worker *worker, int victim, int64_t now, bool *later
         *later_out = true;
         return;
     }
-    if (!dcli_node_ask(worker->node, victim, bytes))
+    if (!dcli_node_may_get(worker->node, victim) || !dcli_node_ask(worker->node, victim, bytes))
         return;
     known->refused_upto = seen; /* unless it lends */
     stealing->asking++;

@@ -453,7 +453,8 @@ dcl_status dcli_worker_prepare(dcli_worker *worker)
                                            .pool_bytes = (int64_t)config->pool_bytes,
                                            .kept_bytes = (int64_t)config->kept_bytes,
                                            .early_bytes = DCLI_EARLY_BYTES,
-                                           .local_bytes = most_local_bytes(worker)};
+                                           .local_bytes = most_local_bytes(worker),
+                                           .shown_on_demand = worker->terms.is_process && dcli_tree_is(worker)};
     if (dcli_steal_lends(dcli_config_steal(config)) && worker->terms.node_count > 1)
         worker->plan_terms.fine_elements = DCLI_FINE_ELEMENTS;
     worker->process_data = worker->terms.process_data != NULL ? worker->terms.process_data : dcli_process_data_open(1);

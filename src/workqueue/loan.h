@@ -19,6 +19,9 @@
 
 /* ---- the thief ---- */
 
+/** Whether another node may have batches to lend of some operation that this node has seen and not retired: see
+ *  dcli_may_be_lent(). A node without any need not be asked. */
+bool dcli_node_may_get(const dcli_node *node, int victim);
 /** Ask a node for work: action ASK follows. The question reserves `bytes` of terms.loan_bytes, and names the operations
  *  that this node has seen and not retired.
  *  @return false: there is no such node, a question to it is open, no operation is known here, or `bytes` is more than

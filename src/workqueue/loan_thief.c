@@ -31,6 +31,16 @@ bool dcli_node_is_asking(const dcli_node *node, int victim)
     return dcli_loan_allows(node, victim) && is_asking(node->lending, victim);
 }
 
+bool dcli_node_may_get(const dcli_node *node, int victim)
+{
+    bool may = false;
+    for (int64_t n = node->first; n <= node->seen && !may; n++) {
+        const struct dcli_open_op *op = dcli_op_find(node, n);
+        may = op != NULL && dcli_may_be_lent(op->operation, victim, &node->terms.plan);
+    }
+    return may;
+}
+
 bool dcli_node_ask(dcli_node *node, int victim, int64_t bytes)
 {
     struct dcli_lending *lending = node->lending;

@@ -39,6 +39,9 @@ typedef struct dcli_plan_terms {
     int64_t fine_elements;      /* more than 0, the nodes lend batches: a loop body that exchanges nothing is cut into
                                    some DCLI_FINE_BATCHES batches, which have at least as many elements unless the body
                                    has loops: plan->fine. 0: it is one batch */
+    bool
+        shown_on_demand; /* loans: a part that is read in place may not have been shown to the thief, except by the victim
+                             itself; so the victim sends the elements of other nodes' parts along */
     const dcli_directory *directory; /* the record of replicas before this operation; NULL: there are none */
     bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;                  /* for tests: do not use plan_points.c */
@@ -207,6 +210,9 @@ dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box
 /** Whether no node needs anything of another for this operation, found without planning it: then plans of other nodes
  *  need not be made. A "no" may be wrong, a "yes" never is. */
 bool dcli_operation_is_local(const dcli_operation *operation);
+/** Whether a node's plan of an operation may have several batches, so that some could be lent, found without planning it.
+ *  A "yes" may be wrong, a "no" never is, except for prefetches and transfers, which are not lent. */
+bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan_terms *terms);
 /** Whether an access of a FORALL has the layout and the subscripts of the first output, so that each node accesses only
  *  its own elements. @param base  [accesses] as of dcli_operation_subscripts() */
 bool dcli_access_is_home(const dcli_operation *operation, const dcli_subscripts base[], int a);

@@ -704,6 +704,26 @@ static void start_over(dcli_builder *builder)
         dcli_box_set_free(&builder->seen[k].asked);
 }
 
+/* How many tiles of a node become one batch, if it needs elements of others. */
+static int64_t tiles_per_batch(const dcli_layout *layout, int64_t tiles, int64_t owned, const dcli_plan_terms *terms)
+{
+    int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
+    return dcli_min(tiles, dcli_max(1, terms->batch_bytes / dcli_max(1, tile_bytes)));
+}
+
+bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan_terms *terms)
+{
+    if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel)
+        return false;
+    const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
+    int64_t owned = dcli_layout_place(layout, node) >= 0 ? dcli_layout_owned(layout, node) : 0;
+    if (owned < 2 || dcli_body_may_be_costly(operation->body))
+        return owned >= 2;
+    int64_t tiles = dcli_layout_tile_count(layout, node), bytes = (int64_t)dcl_type_bytes(layout->grid.type);
+    return tiles > tiles_per_batch(layout, tiles, owned, terms) || owned / 2 > terms->batch_bytes / bytes ||
+           (terms->fine_elements > 0 && owned > terms->fine_elements);
+}
+
 dcl_status dcli_plan_forall(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
@@ -725,8 +745,7 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);
     if (owned == 0)
         return DCL_OK;
-    int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
-    int64_t few = dcli_min(tiles, dcli_max(1, builder->terms->batch_bytes / dcli_max(1, tile_bytes)));
+    int64_t few = tiles_per_batch(layout, tiles, owned, builder->terms);
     bool alone = is_alone(builder), at_once = alone || builder->local;
     int64_t most = most_elements(builder);
     status = plan_batches(builder, tiles, at_once ? tiles : few, at_once ? INT64_MAX : most);

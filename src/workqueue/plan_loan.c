@@ -100,7 +100,8 @@ static bool is_in_place(const struct lending *lending, dcli_space_kind kind, int
         return true;
     }
     *space_out = (dcli_space){DCLI_SPACE_PEER, node};
-    return dcli_reads_part(&lending->builder, node);
+    return dcli_reads_part(&lending->builder, node) &&
+           (node == lending->victim || !lending->builder.terms->shown_on_demand);
 }
 
 /* Let a stage get a piece that the victim finds at `there`. */

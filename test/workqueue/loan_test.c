@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "support/ways.h"
 #include "workqueue/bench.h"
 #include "workqueue/loan.h"
+#include "workqueue/ops.h"
 #include "workqueue/plan_loan.h"
 
 /* Operations 1 and 2 create C, in halves, and A, on node 0. Operation 3 is C(i) = A(i): on node 0 it has four batches of
@@ -174,6 +176,33 @@ Test(loan, plans)
     cr_expect_eq(dcli_loan_make(copy(bench, LENT_OP), own, 4, VICTIM, THIEF, &bench->terms.plan, &loan),
                  DCL_ERR_INVALID);
     bench_close(bench);
+}
+
+/* A batch of node 0 reads its own part of A and node 1's part of B. Node 2 is the thief. */
+Test(loan, parts_that_may_not_have_been_shown_are_sent_along)
+{
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 24);
+    const dcli_layout *layout = test_layout("block;tile=4", 3, &grid);
+    const dcli_operation *operation =
+        TEST_FORALL(3, "C(i) = A(i) + (i < 16 ? B(i+8) : 0);", {DCL_ACCESS_OUT, "C", 1, layout},
+                    {DCL_ACCESS_IN, "A", 2, layout}, {DCL_ACCESS_IN, "B", 4, layout});
+    dcli_plan_terms terms = {
+        .node_count = 3, .ways = test_ways(true), .batch_bytes = 16, .chunk_bytes = 4096, .pool_bytes = 1 << 20};
+    dcli_plan *own;
+    cr_assert_eq(dcli_plan_make(operation, 0, &terms, &own), DCL_OK, "%s", dcl_error());
+    for (int on_demand = 0; on_demand < 2; on_demand++) {
+        dcli_loan *loan;
+        terms.shown_on_demand = on_demand;
+        cr_assert_eq(dcli_loan_make(operation, own, 0, 0, 2, &terms, &loan), DCL_OK, "%s", dcl_error());
+        const dcli_binding *binding = loan->plan->binding;
+        cr_expect(binding[1].kind == DCLI_SPACE_PEER && binding[1].where == 0, "the victim's part is read in place");
+        cr_expect_eq(binding[2].kind, on_demand ? DCLI_SPACE_STAGE : DCLI_SPACE_PEER);
+        cr_expect_eq(loan->size.chunks, on_demand);
+        cr_expect(!on_demand || (loan->source[0].kind == DCLI_SPACE_PEER && loan->source[0].where == 1));
+        dcli_loan_free(loan);
+    }
+    dcli_plan_free(own);
+    test_ops_free();
 }
 
 Test(loan, plans_that_write_elsewhere_are_not_lent)

@@ -19,6 +19,10 @@ static void compare(const char *what, dcli_operation *operation, const dcli_plan
     for (int q = 0; q <= terms->node_count; q++) {
         dcli_plan *plan = NULL;
         cr_assert_eq(dcli_plan_make(operation, q, terms, &plan), DCL_OK, "%s", dcl_error());
+        cr_assert(operation->kind != DCLI_OP_FORALL || plan->batch_count < 2 || plan->status != DCL_OK ||
+                      operation->body->tile_kernel || dcli_may_be_lent(operation, q, terms),
+                  "seed %" PRIu64 ": operation %" PRId64 " has %" PRId64 " batches on node %d\n%s", seed,
+                  operation->number, plan->batch_count, q, what);
         for (int p = 0; p <= terms->node_count; p++) {
             const char *differs = p != q ? sim_pair_differs(plan, operation, q, p, terms) : NULL;
             cr_assert_null(differs, "seed %" PRIu64 ": operation %" PRId64 ", plan of %d for the pair with %d: %s\n%s",
