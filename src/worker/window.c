@@ -76,9 +76,9 @@ int64_t dcli_window_busy_ns(const dcli_worker *worker)
     if (!dcli_node_left(worker->node, &operation, &next, &waiting) || borrowed == INT64_MAX)
         return INT64_MAX;
     if (waiting > 0 &&
-        waiting > dcli_entry_plan((const dcli_entry *)operation, worker->terms.self)->plan->batch_count / LAST_SHARE)
+        waiting > dcli_entry_plan(dcli_entry_of(operation), worker->terms.self)->plan->batch_count / LAST_SHARE)
         return INT64_MAX;
-    double batch_ns = waiting > 0 ? dcli_exec_batch_ns(worker, (const dcli_entry *)operation, next) : 0;
+    double batch_ns = waiting > 0 ? dcli_exec_batch_ns(worker, dcli_entry_of(operation), next) : 0;
     if (waiting > 0 && batch_ns <= 0)
         return INT64_MAX;
     return borrowed + dcli_exec_queued_ns(worker) + (int64_t)((double)waiting * batch_ns);
