@@ -82,6 +82,12 @@ typedef struct dcl_report {
                                  which elements an access reads, such as one declared by DCL_IN_ALL. It names the
                                  access. On very many nodes, planning such a call takes long. Otherwise, and on fewer
                                  than three nodes, NULL */
+    /** In a session that lends (dcl_config.steal): NULL, or a map that would serve better, because other nodes compute a
+     *  node's batches of this body again and again. It is the text for dcl_map_parse(), to be given to dcl_remap() of the
+     *  first output and the arrays that are laid out like it. A sentence of the advice gives the reasons. */
+    const char *balanced_map;
+    int64_t balanced_ns;   /**< with balanced_map: time of a call with it, by the times measured; else 0 */
+    int64_t unbalanced_ns; /**< ... and with the present maps, both without stealing; else 0 */
 } dcl_report;
 
 /** Report what a call would do, without running it. The planned counters are those of dcl_call_explain(). The
@@ -92,6 +98,9 @@ typedef struct dcl_report {
  *    - The report of a move describes the node that receives the elements. Its only array is the one that is moved; for a
  *      view, its base.
  *    - Only bodies and tile kernels get advice.
+ *    - In a session that lends (dcl_config.steal), the report of a body for all nodes waits for all calls, and asks the
+ *      nodes how long its last calls took: balanced_map. This needs at least 8 calls whose first outputs have the same
+ *      extents and map.
  *  @param node  0..node_count-1: that node only; DCL_ALL_NODES: all nodes. Ignored for a move.
  *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_call_explain(), DCL_ERR_NOMEM. The
  *          cluster's state does not change.

@@ -27,7 +27,8 @@ struct evaluation {
     dcl_arg args[CLI_MAX_ARGUMENTS];
     int arg_count;
     cli_figures figures;
-    dcl_report *report; /* the report that --explain prints; NULL: none */
+    dcl_report *report; /* the report that --explain prints, or of which a map is printed; NULL: none */
+    bool lends;         /* batches may be lent */
     const char **names;
 };
 
@@ -276,16 +277,37 @@ static int save(struct evaluation *evaluation)
     return status;
 }
 
-static int explain(struct evaluation *evaluation)
+static int explain_call(struct evaluation *evaluation)
 {
-    cli_figures *figures = &evaluation->figures;
     evaluation->report = dcl_call_report(
         DCL_CALL_BODY_N(evaluation->cluster, NULL, evaluation->request->body, evaluation->arg_count, evaluation->args),
         DCL_ALL_NODES);
-    if (evaluation->report == NULL)
-        return cli_library_failed();
-    figures->planned = true;
-    figures->total = evaluation->report->planned;
+    return evaluation->report != NULL ? CLI_OK : cli_library_failed();
+}
+
+static int explain(struct evaluation *evaluation)
+{
+    int status = explain_call(evaluation);
+    if (status != CLI_OK)
+        return status;
+    evaluation->figures.planned = true;
+    evaluation->figures.total = evaluation->report->planned;
+    return CLI_OK;
+}
+
+/* After several runs in a session that lends: ask for a map that divides the work better. */
+static int ask_for_map(struct evaluation *evaluation)
+{
+    cli_figures *figures = &evaluation->figures;
+    const cli_request *request = evaluation->request;
+    if (!evaluation->lends || request->repeat == 1 || !(request->stats || request->json))
+        return CLI_OK;
+    int status = explain_call(evaluation);
+    if (status != CLI_OK)
+        return status;
+    figures->balanced_map = evaluation->report->balanced_map;
+    figures->balanced_seconds = 1e-9 * (double)evaluation->report->balanced_ns;
+    figures->unbalanced_seconds = 1e-9 * (double)evaluation->report->unbalanced_ns;
     return CLI_OK;
 }
 
@@ -299,6 +321,8 @@ static int work(struct evaluation *evaluation)
         status = load(evaluation);
     if (status == CLI_OK)
         status = run(evaluation);
+    if (status == CLI_OK)
+        status = ask_for_map(evaluation);
     if (status == CLI_OK)
         status = save(evaluation);
     return status;
@@ -326,6 +350,7 @@ static int evaluate(cli_request *request)
         config.trace = request->trace;
     if (request->steal != NULL)
         config.steal = request->steal;
+    evaluation.lends = strncmp(config.steal, "never", strlen("never")) != 0;
     cli_progress_begin(request->progress);
     cli_progress_say(config.workers != NULL ? "opening workers" : "opening devices");
     evaluation.cluster = dcl_open(&config);

@@ -45,6 +45,9 @@ void cli_figures_lines(const cli_figures *figures, FILE *file)
     for (int c = 0; c < COUNTERS; c++)
         if (!figures->planned || counters[c].planned)
             fprintf(file, "%s=%" PRId64 "\n", counters[c].key, value_of(&figures->total, &counters[c]));
+    if (figures->balanced_map != NULL)
+        fprintf(file, "balanced_map=%s\nbalanced_seconds=%.9f\nunbalanced_seconds=%.9f\n", figures->balanced_map,
+                figures->balanced_seconds, figures->unbalanced_seconds);
 }
 
 static void json_counters(const dcl_counters *of, FILE *file)
@@ -59,6 +62,12 @@ void cli_figures_json(const cli_figures *figures, FILE *file)
             figures->seconds, figures->load_seconds, figures->save_seconds, figures->repeat);
     fprintf(file, "\"nodes\": %d", figures->nodes);
     json_counters(&figures->total, file);
+    if (figures->balanced_map != NULL) {
+        fputs(", \"balanced_map\": ", file);
+        cli_json_string(file, figures->balanced_map);
+        fprintf(file, ", \"balanced_seconds\": %.9f, \"unbalanced_seconds\": %.9f", figures->balanced_seconds,
+                figures->unbalanced_seconds);
+    }
     fputs(", \"per_node\": [", file);
     for (int n = 0; n < figures->nodes; n++) {
         fprintf(file, "%s{\"node\": %d, \"name\": ", n > 0 ? ", " : "", n);

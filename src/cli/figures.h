@@ -12,7 +12,9 @@ typedef struct cli_figures {
     double seconds;      /* time of one run of the body; the median of several */
     double load_seconds; /* time of reading files and making arrays */
     double save_seconds;
-    int repeat; /* number of runs of the body */
+    int repeat;                                  /* number of runs of the body */
+    const char *balanced_map;                    /* of a report; NULL: none is advised */
+    double balanced_seconds, unbalanced_seconds; /* ... a run with and without it, by the times measured */
     int nodes;
     dcl_counters total;      /* counters of one run, of all nodes together */
     dcl_counters *node;      /* [nodes] counters of one run, by node */

@@ -44,6 +44,7 @@ static const char eval[] =
     "and\n"
     "                      which other map or grain would be better; compile nothing, run nothing, write nothing\n"
     "  --stats             print key=value lines on stderr: seconds, nodes, tasks, blocks_moved, bytes_moved, ...\n"
+    "                      and, with --repeat and --steal, balanced_map if another map would divide the work better\n"
     "  --json              print the same as one JSON object on stdout\n"
     "  --repeat N          run the body N times, one after the other; seconds is the median of the runs, counters are\n"
     "                      those of the first\n"

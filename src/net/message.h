@@ -36,6 +36,8 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_NODES = 2048,    /* nodes of a session with worker processes */
        DCLI_MOST_MS = 1000000000, /* limit of times in milliseconds */
        DCLI_MSG_COUNTERS = 17,    /* number of fields of dcl_counters */
+       DCLI_MSG_WORK_PARTS = 32,  /* parts of a node's indices whose work is measured */
+       DCLI_MSG_WORK_THIEVES = 8, /* other nodes with which the times of a body are compared */
        DCLI_MOST_EVENTS = 2048,   /* events in one TRACED: 13 items each, so that with their names they stay below
                                      DCLI_MOST_ITEMS */
        DCLI_MOST_TRACE = 1 << 30, /* bytes of recorded events per node; DCL_TRACE_BYTES has the same limit */
@@ -325,11 +327,21 @@ typedef struct dcli_msg_risen {
 
 typedef struct dcli_msg_count {
     int64_t number;
+    int64_t kernel; /* 0, or a body whose work is asked for, too */
 } dcli_msg_count;
 
 typedef struct dcli_msg_counts {
     int64_t number;
     int64_t counter[DCLI_MSG_COUNTERS];
+    /* What was measured of the last calls of a body, if it was asked for and known: worker/profile.h. */
+    int64_t kernel;
+    int axis;
+    int64_t first, count; /* indices along the axis that are divided into parts */
+    int64_t calls;        /* calls in the sums */
+    int seen, stolen;     /* of so many last calls, other nodes have computed batches in so many */
+    int work_count, thief_count;
+    int64_t *work;  /* [work_count] per part: ns and elements computed here, and by other nodes */
+    int64_t *thief; /* [thief_count] triples: a node, ns that it took for batches, ns that they would have taken here */
 } dcli_msg_counts;
 
 typedef struct dcli_msg_trace {

@@ -270,3 +270,14 @@ int64_t dcli_layout_run(const dcli_layout *layout, bool fortran_order)
         count[d] = together(layout, d);
     return run_of(layout, count, fortran_order);
 }
+
+int dcli_layout_divided_axis(const dcli_layout *layout)
+{
+    int axis = 0, divided = 0;
+    for (int d = 0; d < layout->grid.rank && layout->kind == DCLI_MAP_AXES; d++)
+        if (layout->rule.nodes[d] > 1) {
+            axis = d;
+            divided++;
+        }
+    return divided == 1 ? axis : 0;
+}

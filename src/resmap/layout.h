@@ -254,6 +254,9 @@ static inline int dcli_layout_node(const dcli_layout *layout, int place)
     return layout->rule.range_count == 0 ? place : dcli_map_rule_node(&layout->rule, place);
 }
 
+/** The axis that the layout divides among nodes; if it divides several, or pieces are dealt, the first. */
+int dcli_layout_divided_axis(const dcli_layout *layout);
+
 /** The place of a node in a layout's map: dcli_map_rule_place(). */
 static inline int dcli_layout_place(const dcli_layout *layout, int node)
 {

@@ -2,6 +2,7 @@
 #include <dcl/local.h>
 #include <dcl/remap.h>
 
+#include "base/alloc.h"
 #include "base/sized.h"
 #include "runtime/report.h"
 
@@ -70,7 +71,16 @@ dcl_report *dcl_call_report(const dcl_call *call, int node)
 {
     bool is_body = call->kind == DCL_CALL_IS_BODY || call->kind == DCL_CALL_IS_TILES;
     dcli_report_asked asked = {.node = call->kind == DCL_CALL_IS_MOVE ? call->node : node, .advise = is_body};
-    dcl_status status = look_at(call, &(dcli_look){check_asked, dcli_report_on, &asked});
+    dcli_times *times = NULL;
+    int64_t kernel = 0;
+    dcl_status status = DCL_OK;
+    if (call->kind == DCL_CALL_IS_BODY && node == DCL_ALL_NODES &&
+        look_at(call, &(dcli_look){check_asked, dcli_report_find_body, &kernel}) == DCL_OK && kernel > 0)
+        status = dcli_report_ask(call->cluster, kernel, &times);
+    asked.times = times;
+    if (status == DCL_OK)
+        status = look_at(call, &(dcli_look){check_asked, dcli_report_on, &asked});
+    dcli_free(times);
     dcl_report *report = asked.report != NULL ? &asked.report->seen : NULL;
     if (status == DCL_OK)
         return report;

@@ -14,6 +14,7 @@
 #include "fleet/guard.h"
 #include "fleet/worker_pool.h"
 #include "resmap/layout.h"
+#include "runtime/balance.h"
 #include "store/new_file.h"
 #include "worker/worker.h"
 #include "workqueue/operation.h"
@@ -191,6 +192,7 @@ struct dcl_cluster {
     dcl_array *arrays, *views;
     dcli_bodies bodies;
     dcli_replica_notes replicas;
+    dcli_times *times; /* a report asks the nodes for the times of a body (runtime/balance.h); NULL: none does */
     struct dcli_measured *measured; /* results of timing bodies, for maps by measured shares */
     dcli_outcome *outcomes;         /* outcomes of operations that calls wait for */
     dcli_outcome *causes;           /* the last operations that were the origin of a failure, newest first */

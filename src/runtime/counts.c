@@ -84,7 +84,7 @@ dcl_status dcl_stats_sized(dcl_cluster *cluster, int node, dcl_counters *counter
     /* Counters that arrived with watermarks may be out of date, so ask the nodes. */
     if (status == DCL_OK && !cluster->plan_only && cluster->broken == DCL_OK) {
         pthread_mutex_unlock(&cluster->lock);
-        status = dcli_host_count(cluster->worker[cluster->host]);
+        status = dcli_host_count(cluster->worker[cluster->host], 0);
         pthread_mutex_lock(&cluster->lock);
     }
     int first = node == DCL_ALL_NODES ? 0 : node == DCL_HOST ? cluster->host : node;

@@ -282,6 +282,7 @@ dcl_status dcli_report_on(void *user, const dcli_planned *planned)
     dcli_report *report = asked->report = make_empty(planned->cluster, asked->node);
     if (report == NULL)
         return DCL_ERR_NOMEM;
+    report->times = asked->times;
     dcl_status status = add_arrays(report, planned);
     if (status == DCL_OK)
         status = add_footprints(report, planned->operation);

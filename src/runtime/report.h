@@ -72,6 +72,7 @@ typedef struct dcli_report {
                                     move */
     int wide[DCLI_MAX_ACCESSES]; /* by row of `footprint`: number of the access */
     int param[DCLI_MAX_PARAMS];  /* by row of `array`: number of the operand */
+    const dcli_times *times;     /* what the nodes have measured of the body; NULL: not known */
     char **text;                 /* all strings of the report */
     int64_t text_count, text_capacity;
 } dcli_report;
@@ -80,7 +81,8 @@ typedef struct dcli_report {
 typedef struct dcli_report_asked {
     int node; /* the node to report on, or DCL_ALL_NODES */
     bool advise;
-    dcli_report *report; /* made by dcli_report_on() */
+    const dcli_times *times; /* as in dcli_report */
+    dcli_report *report;     /* made by dcli_report_on() */
 } dcli_report_asked;
 
 /** Run dcl_forall() or dcl_forall_tiles(). */
@@ -102,6 +104,20 @@ dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *plann
 /** Advise on the arrays that have the first output's map: whether another map for all of them makes less than half as
  *  much move. */
 dcl_status dcli_report_advise_together(dcli_report *report, const dcli_planned *planned);
+
+/** Plan with another map for the first output and all arrays that have its map. @param names  receives their names.
+ *  @param bytes_out  bytes that would move; -1: this cannot be planned. */
+dcl_status dcli_report_try_for_all(const dcli_report *report, const dcli_planned *planned, const dcli_map_rule *rule,
+                                   char *names, size_t capacity, int64_t *bytes_out);
+
+/** Find the number that the nodes know a body by (a dcli_planned_fn). @param kernel  an int64_t; 0: they do not have it,
+ *  or the session does not lend. */
+dcl_status dcli_report_find_body(void *kernel, const dcli_planned *planned);
+/** Wait for all calls, and ask the nodes what they have measured of a body. Takes the lock. @param times_out  unchanged if
+ *  another thread is asking; free it with dcli_free(). */
+dcl_status dcli_report_ask(dcl_cluster *cluster, int64_t kernel, dcli_times **times_out);
+/** Advise on a map that divides the work evenly, by report->times. */
+dcl_status dcli_report_advise_balance(dcli_report *report, const dcli_planned *planned);
 
 #define DCLI_NOTICED_IMBALANCE 1.25 /* largest / mean share of a node; below this it counts as even */
 #define DCLI_LEAST_MOVED 0.25       /* fraction of an array that must move before other maps are tried */

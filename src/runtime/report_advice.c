@@ -324,7 +324,8 @@ static dcl_status advise_footprints(dcli_report *report, const dcli_planned *pla
 dcl_status dcli_report_advise(dcli_report *report, const dcli_planned *planned)
 {
     static dcl_status (*const rules[])(dcli_report *, const dcli_planned *) = {
-        advise_movement, advise_balance, advise_dealt, dcli_report_advise_grains, advise_footprints};
+        advise_movement,           advise_balance,   dcli_report_advise_balance, advise_dealt,
+        dcli_report_advise_grains, advise_footprints};
     dcl_status before = dcli_error_status(), status = DCL_OK;
     char text[DCLI_ERROR_BYTES];
     snprintf(text, sizeof text, "%s", dcl_error());

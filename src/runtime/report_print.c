@@ -137,6 +137,13 @@ static void put_json(dcli_text *text, const dcl_report *report)
         put_string(text, report->all_to_all);
     else
         dcli_text_put(text, "null");
+    dcli_text_put(text, ", \"balanced_map\": ");
+    if (report->balanced_map != NULL)
+        put_string(text, report->balanced_map);
+    else
+        dcli_text_put(text, "null");
+    dcli_text_put(text, ", \"balanced_ns\": %" PRId64 ", \"unbalanced_ns\": %" PRId64, report->balanced_ns,
+                  report->unbalanced_ns);
     dcli_text_put(text, ", \"advice\": [");
     for (int n = 0; n < report->advice_count; n++) {
         dcli_text_put(text, "%s", n > 0 ? ", " : "");

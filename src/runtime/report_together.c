@@ -131,6 +131,32 @@ static dcl_status try_candidate(const dcli_report *report, const dcli_planned *p
     return status;
 }
 
+dcl_status dcli_report_try_for_all(const dcli_report *report, const dcli_planned *planned, const dcli_map_rule *rule,
+                                   char *names, size_t capacity, int64_t *bytes_out)
+{
+    struct group group;
+    dcli_operation operation = *planned->operation;
+    dcli_plan_terms terms = dcli_report_terms(planned->cluster, false);
+    *bytes_out = -1;
+    if (!find_group(planned, &group)) {
+        group = (struct group){.all = false};
+        group.has[first_of(planned)] = true;
+    }
+    print_names(report, &group, names, capacity);
+    dcli_layout *layouts = dcli_calloc((size_t)operation.operand_count, sizeof *layouts);
+    dcl_status status = layouts != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    dcl_counters sum;
+    terms.directory = NULL;
+    if (status == DCL_OK && dcli_report_is_small(report, report->works) &&
+        bind_group(&group, rule, &operation, layouts) &&
+        (status = dcli_report_try(planned, &operation, &terms, &sum)) == DCL_OK)
+        *bytes_out = sum.bytes_moved;
+    for (int k = 0; layouts != NULL && k < operation.operand_count; k++)
+        dcli_layout_release(&layouts[k]);
+    dcli_free(layouts);
+    return status;
+}
+
 /* Try each axis alone, then all of them. */
 static dcl_status find_best(const dcli_report *report, const dcli_planned *planned, const struct group *group,
                             struct candidate *best_out)

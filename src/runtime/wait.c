@@ -107,11 +107,13 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
     pthread_mutex_unlock(&cluster->lock);
 }
 
-static void on_counted(void *user, int node, const int64_t counters[])
+static void on_counted(void *user, int node, const dcli_msg_counts *counts)
 {
     dcl_cluster *cluster = user;
     pthread_mutex_lock(&cluster->lock);
-    memcpy(&cluster->counters[node], counters, DCLI_MSG_COUNTERS * sizeof(int64_t));
+    memcpy(&cluster->counters[node], counts->counter, DCLI_MSG_COUNTERS * sizeof(int64_t));
+    if (cluster->times != NULL)
+        dcli_times_note(cluster->times, node, counts);
     pthread_mutex_unlock(&cluster->lock);
 }
 

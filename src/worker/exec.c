@@ -11,6 +11,7 @@
 #include "worker/account.h"
 #include "worker/peer.h"
 #include "worker/process_data.h"
+#include "worker/profile.h"
 #include "worker/series.h"
 #include "worker/shown.h"
 #include "worker/stealing.h"
@@ -290,6 +291,8 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
     }
     if (own->running_first > first) {
         own->asked_since_ns = 0;
+        if (own->stealing != NULL)
+            dcli_profile_ran(worker, first, own->running_first - 1);
         dcli_window_moved(worker, true);
         dcli_exec_watch(worker);
     }

@@ -28,6 +28,7 @@ static void free_kernel(dcli_kernels *kernels, dcli_kernel *kernel)
 {
     dcli_parsed_end_use(kernels->common, kernel->number);
     dcli_free(kernel->build_problem);
+    dcli_free(kernel->profile);
     dcli_free(kernel);
 }
 

@@ -23,6 +23,7 @@ typedef struct dcli_kernel {
     char *build_problem;          /* error text for build_status; NULL: none */
     dcli_cost cost;               /* measured cost of an element; not measured on GPUs, for tile kernels, and for
                                      batches whose kernels gather inputs */
+    struct dcli_profile *profile; /* measured times of its work (profile.h); NULL: none */
     bool alone;                   /* it is in no series, because a program with it could not be compiled */
     int64_t uses;                 /* number of open operations that run it */
     int16_t trace_name;           /* its number by dcli_trace_name(); 0: none yet, -1: it has none */

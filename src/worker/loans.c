@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "worker/exec_prepare.h"
+#include "worker/profile.h"
 #include "worker/shown.h"
 #include "worker/stealing.h"
 #include "worker/trace.h"
@@ -512,8 +513,10 @@ static dcl_status hear_result(dcli_worker *worker, const dcli_received *received
     dcl_status status =
         dcli_node_result(worker->node, received->from, result->question, result->operation, result->batch, true);
     lent->answered |= status == DCL_OK;
-    if (status == DCL_OK && lent->entry != NULL)
+    if (status == DCL_OK && lent->entry != NULL) {
         dcli_stealing_learn(worker, lent, result);
+        dcli_profile_won(worker, lent, result->kernel_ns);
+    }
     return status;
 }
 

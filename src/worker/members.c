@@ -14,6 +14,7 @@
 #include "store/files.h"
 #include "worker/blame.h"
 #include "worker/pinned.h"
+#include "worker/profile.h"
 #include "worker/stealing.h"
 #include "worker/suspects.h"
 #include "worker/tree.h"
@@ -227,10 +228,10 @@ dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[
     return ask_all(host, &message, &message.sees.number, NULL, all_see_out);
 }
 
-dcl_status dcli_host_count(dcli_worker *host)
+dcl_status dcli_host_count(dcli_worker *host, int64_t kernel)
 {
     bool all;
-    dcli_message message = {.kind = DCLI_MSG_COUNT};
+    dcli_message message = {.kind = DCLI_MSG_COUNT, .count.kernel = kernel};
     dcl_status status = ask_all(host, &message, &message.count.number, NULL, &all);
     if (status == DCL_ERR_TIMEOUT || (status == DCL_OK && !all))
         status = DCLI_FAIL(DCL_ERR_TIMEOUT,
@@ -250,14 +251,16 @@ bool dcli_host_trace(dcli_worker *host, int64_t part, bool silent[])
 
 void dcli_host_counts(dcli_worker *worker, int from, const dcli_msg_counts *counts)
 {
-    worker->terms.hooks->counted(worker->terms.hooks->user, from, counts->counter);
+    worker->terms.hooks->counted(worker->terms.hooks->user, from, counts);
     dcli_question_answer(worker, from, counts->number, true);
 }
 
 dcl_status dcli_take_count(dcli_worker *worker, const dcli_msg_count *count)
 {
     dcli_message message = {.kind = DCLI_MSG_COUNTS, .counts.number = count->number};
+    dcli_profile_told told;
     dcli_peer_counters(worker, message.counts.counter);
+    dcli_profile_tell(worker, count->kernel, &message.counts, &told);
     return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
 }
 

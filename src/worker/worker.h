@@ -45,8 +45,8 @@ typedef struct dcli_host_hooks {
     /** The host's worker, or a node that is a thread, cannot continue, for example after a violation of the protocol:
      *  nothing more will complete. (A node that is a process is lost instead.) */
     void (*broken)(void *user, dcl_status status, const char *sentence);
-    /** A node's counters [DCLI_MSG_COUNTERS], as requested. */
-    void (*counted)(void *user, int node, const int64_t counters[]);
+    /** A node's counters, as requested. */
+    void (*counted)(void *user, int node, const dcli_msg_counts *counts);
     /** A node's events, as requested. @param received_ns  when the answer arrived. */
     void (*traced)(void *user, int node, const dcli_msg_traced *traced, int64_t received_ns);
     /** A node is lost. The other nodes have been told, and the sentence has been logged: it names the node, and says
@@ -170,9 +170,10 @@ void dcli_host_look_again(dcli_worker *host);
  *  the host's. @return also DCL_ERR_TIMEOUT, without a sentence: a node has not answered within 10 s. */
 dcl_status dcli_host_sees(dcli_worker *host, const char *path, const char token[], const dcli_file_id *id,
                           bool *all_see_out);
-/** Have all nodes send their counters to the hook. Waits as dcli_host_sees(). @return also DCL_ERR_TIMEOUT, with a
+/** Have all nodes send their counters to the hook. @param kernel  a body whose measured times are asked for, too; 0: none.
+ *  Waits as dcli_host_sees(). @return also DCL_ERR_TIMEOUT, with a
  *  sentence. */
-dcl_status dcli_host_count(dcli_worker *host);
+dcl_status dcli_host_count(dcli_worker *host, int64_t kernel);
 /** Have all nodes send part `part` of their events to the hook; -1: only the time of their clocks. Waits as
  *  dcli_host_sees(). @param silent  [node_count] nodes not to wait for; those that do not answer within 10 s are added.
  *  @return false: it makes no sense to ask again: there is no memory, or dcli_host_stop_asking() was called. */

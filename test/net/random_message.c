@@ -53,6 +53,7 @@ static struct {
     dcli_msg_device device[DCLI_MOST_NODES];
     dcli_msg_host host[DCLI_MOST_NODES];
     int64_t order[DCLI_MOST_ORDER], proof[2 * DCLI_MOST_NODES], notice[2 * DCLI_MOST_NODES];
+    int64_t work[4 * DCLI_MSG_WORK_PARTS], thief[3 * DCLI_MSG_WORK_THIEVES];
 } pool;
 
 static const char *string(test_random *random, int most)
@@ -341,6 +342,23 @@ static dcli_msg_joined random_joined(test_random *random)
 static dcli_msg_counts random_counts(test_random *random)
 {
     dcli_msg_counts counts = {.number = natural(random)};
+    if (flag(random)) {
+        counts.kernel = natural(random);
+        counts.axis = test_random_below(random, DCL_MAX_RANK);
+        counts.first = any(random);
+        counts.count = natural(random);
+        counts.calls = natural(random);
+        counts.seen = test_random_below(random, 65);
+        counts.stolen = test_random_below(random, 65);
+        counts.work_count = few(random, 4 * DCLI_MSG_WORK_PARTS);
+        counts.thief_count = few(random, 3 * DCLI_MSG_WORK_THIEVES);
+        counts.work = pool.work;
+        counts.thief = pool.thief;
+        for (int i = 0; i < counts.work_count; i++)
+            pool.work[i] = natural(random);
+        for (int i = 0; i < counts.thief_count; i++)
+            pool.thief[i] = natural(random);
+    }
     if (flag(random))
         for (int i = 0; i < DCLI_MSG_COUNTERS; i++)
             counts.counter[i] = natural(random);
@@ -443,7 +461,7 @@ static void fill_session_message(test_random *random, dcli_message *message)
             pool.notice[i] = natural(random);
         break;
     case DCLI_MSG_COUNT:
-        message->count.number = natural(random);
+        message->count = (dcli_msg_count){natural(random), natural(random)};
         break;
     case DCLI_MSG_TRACE:
         message->trace = random_trace(random);
@@ -831,13 +849,17 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
         return EQUAL(risen.done) && EQUAL(risen.ready) && EQUAL(risen.notice_count) &&
                SAME(same_numbers(a->risen.notice, b->risen.notice, a->risen.notice_count));
     case DCLI_MSG_COUNT:
-        return EQUAL(count.number);
+        return EQUAL(count.number) && EQUAL(count.kernel);
     case DCLI_MSG_TRACE:
         return EQUAL(trace.number) && EQUAL(trace.part) && EQUAL(trace.asked_ns);
     case DCLI_MSG_TRACED:
         return same_traced(&a->traced, &b->traced);
     case DCLI_MSG_COUNTS:
-        return EQUAL(counts.number) && SAME(same_numbers(a->counts.counter, b->counts.counter, DCLI_MSG_COUNTERS));
+        return EQUAL(counts.number) && SAME(same_numbers(a->counts.counter, b->counts.counter, DCLI_MSG_COUNTERS)) &&
+               EQUAL(counts.kernel) && EQUAL(counts.axis) && EQUAL(counts.first) && EQUAL(counts.count) &&
+               EQUAL(counts.calls) && EQUAL(counts.seen) && EQUAL(counts.stolen) && EQUAL(counts.work_count) &&
+               SAME(same_numbers(a->counts.work, b->counts.work, a->counts.work_count)) && EQUAL(counts.thief_count) &&
+               SAME(same_numbers(a->counts.thief, b->counts.thief, a->counts.thief_count));
     default:
         return same_loan_contents(a, b) && same_listener_contents(a, b);
     }

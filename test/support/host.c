@@ -6,11 +6,11 @@
 #include "base/alloc.h"
 #include "worker/peer.h"
 
-static void count_nothing(void *user, int node, const int64_t counters[])
+static void count_nothing(void *user, int node, const dcli_msg_counts *counts)
 {
     (void)user;
     (void)node;
-    (void)counters;
+    (void)counts;
 }
 
 dcli_worker *test_make_host(int nodes)

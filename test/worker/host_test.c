@@ -24,7 +24,7 @@ struct answering {
 
 static void *ask_for_counts(void *host)
 {
-    dcli_host_count(host);
+    dcli_host_count(host, 0);
     return NULL;
 }
 
@@ -44,7 +44,7 @@ Test(host, questions_are_answered_by_another_thread)
     pthread_t thread;
     cr_assert_eq(pthread_create(&thread, NULL, answer, &answering), 0);
     for (int n = 0; n < 50; n++)
-        cr_expect_eq(dcli_host_count(answering.host), DCL_OK, "%s", dcl_error());
+        cr_expect_eq(dcli_host_count(answering.host, 0), DCL_OK, "%s", dcl_error());
     atomic_store(&answering.stop, true);
     pthread_join(thread, NULL);
     test_free_host(answering.host);

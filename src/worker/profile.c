@@ -1,0 +1,274 @@
+/* worker/profile.c - measures how much time the parts of a loop body's work take.
+ *
+ * The range of indices of a node along one axis is divided into equal parts. The time of batches is divided among the parts
+ * that they have elements of. A batch that another node has computed counts apart, with the time that it took there: how
+ * fast that node is compared with this one follows from parts of which both have computed batches. */
+#include "worker/profile.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "worker/plans.h"
+#include "worker/stealing.h"
+
+enum {
+    PARTS = DCLI_MSG_WORK_PARTS,
+    THIEVES = DCLI_MSG_WORK_THIEVES,
+    MOST_CALLS = 32,  /* after which sums are halved */
+    MOST_WORKS = 256, /* works of batches that are measured together; more would take too long */
+    SHORT_NS = 10000, /* launches that end sooner are not looked at */
+    NEAR = 2          /* parts between a batch and the nearest one that this node has computed, to compare times */
+};
+
+struct part {
+    double own_ns, lent_ns; /* computed here, and elsewhere */
+    double own, lent;       /* elements */
+};
+
+struct thief {
+    int node; /* -1: not in use */
+    double ns, own_ns;
+};
+
+struct dcli_profile {
+    uint64_t key; /* of the call and its plan; with another one, measuring starts from the beginning */
+    int axis;
+    int64_t first, count; /* indices along the axis, from the lowest to the highest of this node */
+    int64_t operation;    /* number of the last call */
+    int64_t calls;        /* number of calls in the sums */
+    int64_t seen;         /* number of all calls with this key */
+    uint64_t stolen;      /* bit n: in the n-th last call, another node has computed a batch */
+    struct part part[PARTS];
+    struct thief thief[THIEVES];
+};
+
+/* ---- what is measured --------------------------------------------------------------------------------------------- */
+
+static const dcli_operand *first_output(const dcli_operation *operation)
+{
+    return &operation->operand[operation->body->first_output];
+}
+
+static uint64_t key_of(const dcli_operation *operation, const dcli_plan *plan)
+{
+    const dcl_box *box = &operation->box;
+    size_t bytes = (size_t)box->rank * sizeof box->start[0];
+    uint64_t key = dcli_hash_word(DCLI_HASH_START, (uint64_t)plan->batch_count);
+    key = dcli_hash_word(key, (uint64_t)plan->work_count);
+    key = dcli_hash_bytes(key, box->start, bytes);
+    key = dcli_hash_bytes(key, box->count, bytes);
+    const dcl_box *work = &plan->work[0].box;
+    key = dcli_hash_bytes(key, work->start, bytes);
+    return dcli_hash_bytes(key, work->count, bytes);
+}
+
+static void restart(dcli_profile *profile, uint64_t key, const dcli_operation *operation, const dcli_plan *plan)
+{
+    *profile = (dcli_profile){.key = key, .axis = dcli_layout_divided_axis(first_output(operation)->layout)};
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (int64_t w = 0; w < plan->work_count; w++) {
+        const dcl_box *box = &plan->work[w].box;
+        int d = profile->axis;
+        if (dcli_box_elements(box) == 0)
+            continue;
+        low = dcli_min(low, box->start[d]);
+        high = dcli_max(high, box->start[d] + (box->count[d] - 1) * box->stride[d]);
+    }
+    profile->first = low <= high ? low : 0;
+    profile->count = low <= high ? high - low + 1 : 0;
+    for (int t = 0; t < THIEVES; t++)
+        profile->thief[t].node = -1;
+}
+
+/* A call begins: what is older counts less. */
+static void begin_call(dcli_profile *profile, int64_t operation)
+{
+    profile->operation = operation;
+    profile->stolen <<= 1;
+    profile->calls++;
+    profile->seen++;
+    if (profile->calls <= MOST_CALLS)
+        return;
+    profile->calls /= 2;
+    double half = (double)profile->calls / (double)(2 * profile->calls + 1);
+    for (int b = 0; b < PARTS; b++) {
+        struct part *part = &profile->part[b];
+        *part = (struct part){half * part->own_ns, half * part->lent_ns, half * part->own, half * part->lent};
+    }
+    for (int t = 0; t < THIEVES; t++) {
+        profile->thief[t].ns *= half;
+        profile->thief[t].own_ns *= half;
+    }
+}
+
+/* The profile to which a batch of a plan is to be added. @return NULL: it is not measured, or there is no memory. */
+static dcli_profile *profile_of(const dcli_entry *entry, const dcli_plan *plan)
+{
+    const dcli_operation *operation = &entry->operation;
+    dcli_kernel *kernel = entry->kernel;
+    if (kernel == NULL || operation->kind != DCLI_OP_FORALL || plan->batch_count < 2 || operation->body->tile_kernel ||
+        first_output(operation)->view != NULL || first_output(operation)->reshaped)
+        return NULL;
+    uint64_t key = key_of(operation, plan);
+    if (kernel->profile == NULL && (kernel->profile = dcli_calloc(1, sizeof *kernel->profile)) == NULL)
+        return NULL;
+    dcli_profile *profile = kernel->profile;
+    if (profile->key != key || profile->count == 0)
+        restart(profile, key, operation, plan);
+    if (operation->number > profile->operation)
+        begin_call(profile, operation->number);
+    return operation->number == profile->operation && profile->count > 0 ? profile : NULL;
+}
+
+/* ---- dividing ----------------------------------------------------------------------------------------------------- */
+
+/* Add the elements of a box to the parts that they are in. */
+static void spread(const dcli_profile *profile, const dcl_box *box, double elements_out[])
+{
+    int d = profile->axis;
+    double each = (double)profile->count / PARTS;
+    double low = (double)(box->start[d] - profile->first);
+    double high = low + (double)((box->count[d] - 1) * box->stride[d] + 1);
+    double density = (double)dcli_box_elements(box) / (high - low);
+    for (int b = dcli_max(0, (int)(low / each)); b < PARTS && b * each < high; b++) {
+        double from = b * each > low ? b * each : low, to = (b + 1) * each < high ? (b + 1) * each : high;
+        elements_out[b] += to > from ? density * (to - from) : 0;
+    }
+}
+
+/* @return the elements of consecutive batches; 0: they are not measured. */
+static double spread_batches(const dcli_profile *profile, const dcli_plan *plan, int64_t batch, int64_t count,
+                             double elements_out[])
+{
+    double sum = 0;
+    int64_t works = 0;
+    memset(elements_out, 0, PARTS * sizeof elements_out[0]);
+    for (int64_t b = batch; b < batch + count && works <= MOST_WORKS; b++) {
+        works += plan->batch[b].work_count;
+        for (int64_t w = 0; w < plan->batch[b].work_count && works <= MOST_WORKS; w++)
+            spread(profile, &plan->work[plan->batch[b].first_work + w].box, elements_out);
+    }
+    for (int b = 0; b < PARTS && works <= MOST_WORKS; b++)
+        sum += elements_out[b];
+    return sum;
+}
+
+static int64_t elements_of(const dcli_running *running)
+{
+    int64_t elements = 0;
+    for (int64_t b = running->batch; b <= running->batch + running->more; b++) {
+        const dcli_batch *batch = &running->job.plan->batch[b];
+        for (int64_t w = 0; w < batch->work_count; w++)
+            elements += dcli_box_elements(&running->job.plan->work[batch->first_work + w].box);
+    }
+    return elements;
+}
+
+static bool is_measured(const dcli_running *running)
+{
+    return running->job.borrowed == NULL && running->job.entry != NULL && running->status == DCL_OK &&
+           running->job.plan->batch_count > 1;
+}
+
+void dcli_profile_ran(dcli_worker *worker, int64_t first, int64_t last)
+{
+    const dcli_as_node *own = worker->as_node;
+    double ns = (double)(dcli_monotonic_ns() - own->front_since_ns), all = 0;
+    if (own->front_since_ns == 0 || ns < SHORT_NS)
+        return;
+    for (int64_t r = first; r <= last; r++)
+        all += is_measured(&own->running[r]) ? (double)elements_of(&own->running[r]) : 0;
+    for (int64_t r = first; r <= last && all > 0; r++) {
+        const dcli_running *running = &own->running[r];
+        dcli_profile *profile = is_measured(running) ? profile_of(running->job.entry, running->job.plan) : NULL;
+        double elements[PARTS];
+        if (profile == NULL ||
+            spread_batches(profile, running->job.plan, running->batch, 1 + running->more, elements) <= 0)
+            continue;
+        for (int b = 0; b < PARTS; b++) {
+            profile->part[b].own += elements[b];
+            profile->part[b].own_ns += ns * elements[b] / all;
+        }
+    }
+}
+
+/* The time that these elements would take here, by the parts of which this node has computed some. @return 0: not
+ * known. */
+static double own_time(const dcli_profile *profile, const double elements[])
+{
+    double ns = 0;
+    for (int b = 0; b < PARTS; b++) {
+        int near = -1;
+        for (int off = 0; off <= NEAR && near < 0 && elements[b] > 0; off++)
+            near = b - off >= 0 && profile->part[b - off].own > 0      ? b - off
+                   : b + off < PARTS && profile->part[b + off].own > 0 ? b + off
+                                                                       : -1;
+        if (near >= 0)
+            ns += elements[b] * profile->part[near].own_ns / profile->part[near].own;
+        else if (elements[b] > 0)
+            return 0;
+    }
+    return ns;
+}
+
+static struct thief *thief_of(dcli_profile *profile, int node)
+{
+    for (int t = 0; t < THIEVES; t++)
+        if (profile->thief[t].node == node || profile->thief[t].node < 0)
+            return &profile->thief[t];
+    return NULL;
+}
+
+void dcli_profile_won(dcli_worker *worker, const dcli_lent_out *lent, int64_t kernel_ns)
+{
+    const dcli_plan *plan = dcli_entry_plan(lent->entry, worker->terms.self)->plan;
+    dcli_profile *profile = profile_of(lent->entry, plan);
+    double elements[PARTS], all = profile != NULL ? spread_batches(profile, plan, lent->batch, 1, elements) : 0;
+    if (all <= 0)
+        return;
+    double here_ns = own_time(profile, elements);
+    struct thief *thief = thief_of(profile, lent->thief);
+    if (thief != NULL && here_ns > 0)
+        *thief = (struct thief){lent->thief, thief->ns + (double)kernel_ns, thief->own_ns + here_ns};
+    for (int b = 0; b < PARTS; b++) {
+        profile->part[b].lent += elements[b];
+        profile->part[b].lent_ns += (double)kernel_ns * elements[b] / all;
+    }
+    profile->stolen |= 1;
+}
+
+/* ---- telling ------------------------------------------------------------------------------------------------------ */
+
+static int64_t whole(double value) { return value < 9e18 ? (int64_t)(value + 0.5) : INT64_MAX; }
+
+void dcli_profile_tell(const dcli_worker *worker, int64_t number, dcli_msg_counts *counts, dcli_profile_told *told)
+{
+    const dcli_kernel *kernel = number > 0 ? dcli_kernels_find(&worker->catalog.kernels, number) : NULL;
+    const dcli_profile *profile = kernel != NULL ? kernel->profile : NULL;
+    counts->kernel = number;
+    if (profile == NULL)
+        return;
+    counts->axis = profile->axis;
+    counts->first = profile->first;
+    counts->count = profile->count;
+    counts->calls = profile->calls;
+    counts->seen = dcli_min(profile->seen, 64);
+    counts->stolen = __builtin_popcountll(profile->stolen);
+    counts->work_count = 4 * PARTS;
+    counts->work = told->work;
+    for (int b = 0; b < PARTS; b++) {
+        const struct part *part = &profile->part[b];
+        const double values[4] = {part->own_ns, part->own, part->lent_ns, part->lent};
+        for (int n = 0; n < 4; n++)
+            told->work[4 * b + n] = whole(values[n]);
+    }
+    counts->thief = told->thief;
+    for (int t = 0; t < THIEVES && profile->thief[t].node >= 0; t++) {
+        told->thief[counts->thief_count++] = profile->thief[t].node;
+        told->thief[counts->thief_count++] = whole(profile->thief[t].ns);
+        told->thief[counts->thief_count++] = whole(profile->thief[t].own_ns);
+    }
+}

@@ -1,0 +1,27 @@
+/* worker/profile.h - how much time the parts of a loop body's work take, along one axis of its first output, and which
+ * other nodes have computed some of it. The program asks for it, to find a map that divides the work better. Used by the
+ * thread of its node, in sessions that lend. */
+#ifndef DCLI_WORKER_PROFILE_H
+#define DCLI_WORKER_PROFILE_H
+
+#include "worker/peer.h"
+
+struct dcli_lent_out;
+
+/** What a node has measured of a body's last calls. Sums are halved from time to time, so that older calls count less. */
+typedef struct dcli_profile dcli_profile; /* freed with dcli_free() */
+
+/** Own batches first .. last of the running ones have ended together: divide the time since the device was last free, or
+ *  ended others, among them. Called before dcli_window_moved(). */
+void dcli_profile_ran(dcli_worker *worker, int64_t first, int64_t last);
+/** The result of a lent batch has come. @param kernel_ns  time at the thief. */
+void dcli_profile_won(dcli_worker *worker, const struct dcli_lent_out *lent, int64_t kernel_ns);
+
+/** Room for what dcli_profile_tell() refers to. */
+typedef struct dcli_profile_told {
+    int64_t work[4 * DCLI_MSG_WORK_PARTS], thief[3 * DCLI_MSG_WORK_THIEVES];
+} dcli_profile_told;
+/** Add what was measured of a body to the answer to COUNT. @param kernel  0, or the number of a body. */
+void dcli_profile_tell(const dcli_worker *worker, int64_t kernel, dcli_msg_counts *counts, dcli_profile_told *told);
+
+#endif
