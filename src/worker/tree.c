@@ -35,9 +35,19 @@ static bool is_child(const dcli_worker *worker, int node)
     return !worker->gone[node] && node != worker->terms.self && dcli_tree_parent(worker, node) == worker->terms.self;
 }
 
-/* The child of this peer with the next higher number; -1: none. Before the first: -1. A node's children follow from its
- * number; so do the host's until a node was lost or has joined. */
-static int next_child(const dcli_worker *worker, int after)
+/* The next node that may be a child of this peer, after one that is none: the host passes over all children of a node that
+ * is not lost. */
+static int next_candidate(const dcli_worker *worker, int node)
+{
+    bool is_below = worker->is_host && node < worker->terms.tree_nodes;
+    int parent = is_below ? first_parent(worker, node) : worker->terms.node_count;
+    if (parent == worker->terms.node_count || worker->gone[parent])
+        return node + 1;
+    return dcli_min(worker->terms.fanout * (parent + 2), worker->terms.tree_nodes);
+}
+
+/* A node's children follow from its number; so do the host's until a node was lost or has joined. */
+int dcli_tree_next_child(const dcli_worker *worker, int after)
 {
     int nodes = worker->terms.node_count, end = nodes, node = after + 1;
     if (!worker->is_host && !dcli_tree_is(worker))
@@ -49,7 +59,7 @@ static int next_child(const dcli_worker *worker, int after)
         end = worker->terms.fanout;
     }
     while (node < end && !is_child(worker, node))
-        node++;
+        node = next_candidate(worker, node);
     return node < end ? node : -1;
 }
 
@@ -230,7 +240,8 @@ dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
     dcl_status status = first ? keep(worker, message) : DCL_OK;
     if (status == DCL_OK && first)
         status = prove(worker, worker->as_host->last_said->packed, worker->as_host->last_said->bytes, &whole, numbers);
-    for (int node = next_child(worker, -1); node >= 0 && status == DCL_OK; node = next_child(worker, node))
+    for (int node = dcli_tree_next_child(worker, -1); node >= 0 && status == DCL_OK;
+         node = dcli_tree_next_child(worker, node))
         status = send_word(worker, node, message, &whole);
     *proof_of(message) = (dcli_msg_proof){0};
     return status;
@@ -297,7 +308,7 @@ static dcl_status take_marks(dcli_worker *worker, int child, const dcli_msg_rise
     if (status != DCL_OK)
         return status;
     int64_t complete = INT64_MAX;
-    for (int node = next_child(worker, -1); node >= 0; node = next_child(worker, node))
+    for (int node = dcli_tree_next_child(worker, -1); node >= 0; node = dcli_tree_next_child(worker, node))
         complete = dcli_min(complete, worker->risen[node].ready);
     forget_said(worker, complete);
     return DCL_OK;
@@ -321,7 +332,8 @@ static dcl_status take_held(dcli_worker *worker, int child)
 static dcl_status take_all_held(dcli_worker *worker)
 {
     dcl_status status = DCL_OK;
-    for (int node = next_child(worker, -1); node >= 0 && status == DCL_OK; node = next_child(worker, node))
+    for (int node = dcli_tree_next_child(worker, -1); node >= 0 && status == DCL_OK;
+         node = dcli_tree_next_child(worker, node))
         status = take_held(worker, node);
     return status;
 }
@@ -406,7 +418,7 @@ dcl_status dcli_tree_rise(dcli_worker *worker)
     status = note_notices(own, worker->terms.self, own->notices);
     if (status != DCL_OK)
         return status;
-    for (int node = next_child(worker, -1); node >= 0; node = next_child(worker, node)) {
+    for (int node = dcli_tree_next_child(worker, -1); node >= 0; node = dcli_tree_next_child(worker, node)) {
         least.done = dcli_min(least.done, worker->risen[node].done);
         least.ready = dcli_min(least.ready, worker->risen[node].ready);
     }

@@ -112,6 +112,28 @@ static dcli_message failed(int node)
                           .failed = {.operation = 1, .node = node, .status = DCL_ERR_DEVICE, .sentence = ""}};
 }
 
+/* After any losses, the children of the host are the nodes that have no other parent; node 5 has joined. */
+Test(tree, children_of_the_host_after_losses)
+{
+    dcli_worker *host = make_host();
+    host->terms.tree_nodes = NODES - 1;
+    host->epoch = 1;
+    for (unsigned lost = 0; lost < 1U << NODES; lost++) {
+        int last = -1;
+        for (int n = 0; n < NODES; n++)
+            host->gone[n] = (lost >> n) & 1;
+        for (int n = 0; n < NODES; n++) {
+            if (host->gone[n] || dcli_tree_parent(host, n) != NODES)
+                continue;
+            cr_assert_eq(dcli_tree_next_child(host, last), n, "after %d, with lost nodes %#x", last, lost);
+            last = n;
+        }
+        cr_assert_eq(dcli_tree_next_child(host, last), -1, "after %d, with lost nodes %#x", last, lost);
+    }
+    memset(host->gone, 0, NODES * sizeof *host->gone);
+    free_host(host);
+}
+
 /* Node 2 has read outside a grid, or has failed: it says so itself, and node 0 says that all below it are done. */
 Test(tree, marks_do_not_overtake_what_they_follow)
 {
