@@ -16,7 +16,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs golden golden-write cases cases-workers kill stealing storm starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs golden golden-write cases cases-workers kill stealing delays storm starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +130,10 @@ stealing: build ## compare pairs of programs and N (20) evaluations per kind of 
 	TEST_WORKER_KILLS=$(or $(N),20) TEST_PROGRAM_KILLS=$(or $(N),20) TEST_WORKER_STOPS=5 TEST_PROGRAM_STOPS=5 TEST_SILENCE_MS=4000 \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes || failed=1; \
 	exit $$failed
+
+delays: build ## run the examples N (30) times with DCL_STEAL=always, stop their processes at random; same output as without, from SEED
+	@TEST_RUNS=$(or $(N),30) $(if $(SEED),TEST_SEED=$(SEED)) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \
+	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/delays.py build/examples
 
 storm: ## kill worker processes during joins, reads, writes and saves, N (500) rounds, from SEED, under the address sanitizer
 	@scripts/install-deps
