@@ -164,11 +164,13 @@ static dcl_status check_fault(const char *fault)
     if (fault == NULL)
         return DCL_OK;
     bool known = sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 ||
+                 sscanf(fault, "result node=%d count=%lld%c", &node, &count, &rest) == 2 ||
                  sscanf(fault, "slow node=%d times=%lld%c", &node, &count, &rest) == 2;
     if (known && node >= 0 && count > 0 && count <= MOST)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID,
-                     "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\" or \"slow node=N times=N\", N from 0 and "
+                     "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", \"result node=N count=N\" or \"slow "
+                     "node=N times=N\", N from 0 and "
                      "from 1 to %d; unset it unless you test failures",
                      fault, MOST);
 }

@@ -483,6 +483,18 @@ static dcl_status hear_input(dcli_worker *worker, dcli_received *received)
                                               : refuse(received, "of a wrong size");
 }
 
+/* Keep a result chunk. If there is no memory for it here, the batch counts as returned when RESULT comes. */
+static void keep_result(dcli_worker *worker, dcli_lent_out *lent, dcli_received *received)
+{
+    dcli_as_node *own = worker->as_node;
+    bool fails = ++own->results == own->result_fault_at;
+    if (!lent->missing && !received->payload_missing && !fails && keep(&lent->received, received) == DCL_OK)
+        return;
+    lent->missing = true;
+    dcli_chunks_free(&lent->received);
+    lent->received = (dcli_chunks){0};
+}
+
 static dcl_status hear_output(dcli_worker *worker, dcli_received *received)
 {
     const dcli_msg_loan *message = &received->message.loan;
@@ -496,12 +508,31 @@ static dcl_status hear_output(dcli_worker *worker, dcli_received *received)
         return DCL_OK;
     }
     lent->moved += (int64_t)received->payload_bytes;
-    return has_size(received, lent->loan) ? keep(&lent->received, received) : refuse(received, "of a wrong size");
+    if (!has_size(received, lent->loan))
+        return refuse(received, "of a wrong size");
+    keep_result(worker, lent, received);
+    return DCL_OK;
 }
 
 static dcl_status hear_recall(dcli_worker *worker, int from, const dcli_msg_recall *recall)
 {
     return dcli_node_recall(worker->node, from, recall->question, recall->operation, recall->batch);
+}
+
+/* A lent batch is this node's again. */
+static dcl_status return_lent(dcli_worker *worker, int from, int64_t question, int64_t operation, int64_t batch)
+{
+    dcli_stealing *stealing = worker->as_node->stealing;
+    dcl_status status = dcli_node_result(worker->node, from, question, operation, batch, false);
+    dcli_lent_out *lent = dcli_lent_find(stealing, from, question, batch);
+    if (status != DCL_OK || lent == NULL)
+        return status;
+    if (lent->entry != NULL) {
+        worker->counters.loans_taken_back++;
+        worker->counters.loan_bytes_in_vain += lent->moved;
+    }
+    dcli_lent_free(stealing, lent);
+    return DCL_OK;
 }
 
 static dcl_status hear_result(dcli_worker *worker, const dcli_received *received)
@@ -510,6 +541,8 @@ static dcl_status hear_result(dcli_worker *worker, const dcli_received *received
     dcli_lent_out *lent = dcli_lent_find(worker->as_node->stealing, received->from, result->question, result->batch);
     if (lent == NULL || lent->arrived != lent->results)
         return refuse(received, "that was not expected");
+    if (lent->missing)
+        return return_lent(worker, received->from, result->question, result->operation, result->batch);
     dcl_status status =
         dcli_node_result(worker->node, received->from, result->question, result->operation, result->batch, true);
     lent->answered |= status == DCL_OK;
@@ -520,21 +553,9 @@ static dcl_status hear_result(dcli_worker *worker, const dcli_received *received
     return status;
 }
 
-static dcl_status hear_returned(dcli_worker *worker, const dcli_received *received)
+static dcl_status hear_returned(dcli_worker *worker, int from, const dcli_msg_returned *returned)
 {
-    dcli_stealing *stealing = worker->as_node->stealing;
-    const dcli_msg_returned *returned = &received->message.returned;
-    dcl_status status =
-        dcli_node_result(worker->node, received->from, returned->question, returned->operation, returned->batch, false);
-    dcli_lent_out *lent = dcli_lent_find(stealing, received->from, returned->question, returned->batch);
-    if (status != DCL_OK || lent == NULL)
-        return status;
-    if (lent->entry != NULL) {
-        worker->counters.loans_taken_back++;
-        worker->counters.loan_bytes_in_vain += lent->moved;
-    }
-    dcli_lent_free(stealing, lent);
-    return DCL_OK;
+    return return_lent(worker, from, returned->question, returned->operation, returned->batch);
 }
 
 bool dcli_loan_is_message(dcli_message_kind kind) { return kind >= DCLI_MSG_HUNGRY && kind <= DCLI_MSG_RETURNED; }
@@ -559,7 +580,7 @@ dcl_status dcli_loan_hear(dcli_worker *worker, dcli_received *received)
     case DCLI_MSG_RESULT:
         return hear_result(worker, received);
     default:
-        return hear_returned(worker, received);
+        return hear_returned(worker, received->from, &message->returned);
     }
 }
 

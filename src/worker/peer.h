@@ -241,7 +241,10 @@ typedef struct dcli_as_node {
                                 lost node may still read them */
     int64_t kept_back_count, kept_back_capacity;
     int64_t allocations, fault_at; /* for tests: allocations so far, and number of the one that fails; 0: none */
-    int64_t slow_times; /* for tests: how many times this node launches each batch, as a slower device would need that
+    int64_t results,
+        result_fault_at; /* for tests: arrived result chunks of lent batches, and number of the one for which
+                                         there is no memory; 0: none */
+    int64_t slow_times;  /* for tests: how many times this node launches each batch, as a slower device would need that
                            time; 0: once */
     dcli_received *waiting; /* [waiting_count] descriptors that wait until all their members are known, in order */
     int64_t waiting_count, waiting_capacity, waiting_bytes;

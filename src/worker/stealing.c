@@ -305,9 +305,12 @@ static void try_to_ask(dcli_worker *worker, int victim, int64_t now, bool *later
         *later_out = true;
         return;
     }
-    if (!dcli_node_may_get(worker->node, victim) || !dcli_node_ask(worker->node, victim, bytes))
+    bool may_get = dcli_node_may_get(worker->node, victim);
+    if (may_get && !dcli_node_ask(worker->node, victim, bytes))
         return;
     known->refused_upto = seen; /* unless it lends */
+    if (!may_get)
+        return;
     stealing->asking++;
 }
 

@@ -38,6 +38,7 @@ typedef struct dcli_lent_out {
     int64_t moved;          /* bytes of inputs and results that were sent for it */
     bool answered;          /* RESULT has come */
     bool recalled;          /* it was asked back */
+    bool missing;           /* there was no memory for some of its results */
     bool leads;             /* it is the first of its loan: its time shows what a loan takes beside computing */
     int64_t expected_ns;    /* time that this node would need; 0: not known */
     dcli_chunks received;   /* its results */
@@ -48,7 +49,7 @@ typedef struct dcli_lent_out {
 
 /** What this node knows of another one as a victim. */
 typedef struct dcli_victim {
-    int64_t refused_upto; /* it has answered no when this node knew the operations up to this one */
+    int64_t refused_upto; /* it has answered no, or would have, when this node knew the operations up to this one */
     int64_t next_ns;      /* it is not asked before this time */
     int64_t pause_ns;     /* time between the last no and the next question */
 } dcli_victim;

@@ -393,6 +393,8 @@ static void set_fault(dcli_worker *worker)
     const char *fault = worker->terms.fault;
     if (fault != NULL && sscanf(fault, "alloc node=%d count=%lld", &node, &count) == 2 && node == worker->terms.self)
         worker->as_node->fault_at = count;
+    if (fault != NULL && sscanf(fault, "result node=%d count=%lld", &node, &count) == 2 && node == worker->terms.self)
+        worker->as_node->result_fault_at = count;
     if (fault != NULL && sscanf(fault, "slow node=%d times=%lld", &node, &count) == 2 && node == worker->terms.self)
         worker->as_node->slow_times = count;
 }

@@ -10,6 +10,8 @@
 #include "base/check.h"
 #include "segment/cut.h"
 
+enum { MOST_BATCHES = 1024 }; /* of small memory */
+
 /* ---- cutting ------------------------------------------------------------------------------------------------------- */
 
 /* Whether other nodes could run parts of the plan. Not lent are tile kernels, plans of single elements, and plans that use
@@ -33,6 +35,18 @@ static bool can_be_cut(const dcli_builder *builder)
     return true;
 }
 
+/* Elements of a batch that fits the memory of a question, if they are all sent: a thief has its inputs and results twice, in
+ * stages and in messages. */
+static int64_t elements_in_memory(const dcli_builder *builder)
+{
+    enum { TILES = 4, COPIES = 2 }; /* a question reserves 8 tiles (worker/stealing.c), and results do */
+    const dcli_body *body = builder->operation->body;
+    int64_t bytes = 0;
+    for (int a = 0; a < body->access_count; a++)
+        bytes += COPIES * dcli_builder_bytes(builder, body->access[a].param);
+    return dcli_max(1, TILES * builder->terms->batch_bytes / dcli_max(1, bytes));
+}
+
 /* Most elements of a batch; 0: there are too few for two batches. */
 static int64_t most_elements(const dcli_builder *builder, int64_t owned)
 {
@@ -43,7 +57,9 @@ static int64_t most_elements(const dcli_builder *builder, int64_t owned)
         most = dcli_max(dcli_min(most, DCLI_FEW_ELEMENTS), dcli_ceil_div(elements, DCLI_FINEST_BATCHES));
     else
         most = dcli_max(most, builder->terms->fine_elements);
-    return most <= elements / 2 ? most : 0;
+    if (most > elements / 2)
+        return 0;
+    return dcli_min(most, dcli_max(elements_in_memory(builder), dcli_ceil_div(elements, MOST_BATCHES)));
 }
 
 /* Append a part of work number w, which has the indices lo .. lo + count - 1 of it per axis, counted in steps of its box. */

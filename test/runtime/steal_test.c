@@ -424,3 +424,31 @@ Test(steal, advice_for_a_slow_node)
                   "float x = i; for (int n = 0; n < 1000; n++) x = x * 0.99f + 0.01f; B(i,j) = x;", 60, 88);
 }
 #endif
+
+/* Node 0 has no memory for a result: it runs the batch itself, and no operation fails. */
+Test(steal, a_result_without_memory_counts_as_returned)
+{
+    enum { NODES = 3, TRIES = 20 };
+    static float expected[SIDE * SIDE], found[SIDE * SIDE];
+    dcl_config config = test_config(NODES);
+    config.tile_bytes = 16384;
+    config.steal = "never";
+    run_with(&config, "rows:block", 2, expected);
+    config.steal = "always";
+    setenv("DCL_FAULT", "result node=0 count=1", 1);
+    int64_t returned = 0;
+    for (int n = 0; n < TRIES && returned == 0; n++) {
+        dcl_cluster *cluster = test_open(&config);
+        program of;
+        make(&of, cluster, "rows:block");
+        run(cluster, &of, 2);
+        TEST_OK(dcl_wait(cluster));
+        TEST_OK(dcl_read(of.A, NULL, found, NULL));
+        cr_assert(memcmp(found, expected, BYTES) == 0, "another result");
+        returned = test_counters(cluster, 0).loans_taken_back;
+        release(&of);
+        TEST_OK(dcl_close(cluster));
+    }
+    unsetenv("DCL_FAULT");
+    cr_expect(returned > 0, "no result came");
+}

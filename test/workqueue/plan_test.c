@@ -556,7 +556,7 @@ static void expect_fine(const char *what, const dcli_operation *operation, int n
     dcli_plan_terms terms = terms_of(nodes, true);
     dcli_text text = {0};
     int64_t all = 0, tiles = 0, elements[2] = {0};
-    terms.batch_bytes = 8; /* is not a limit */
+    terms.batch_bytes = 9600; /* is not a limit */
     terms.local_bytes = 1 << 20;
     terms.fine_elements = fine_elements;
     dcli_plan *plan = make(operation, nodes > 1, &terms);
@@ -606,10 +606,33 @@ Test(plan, what_exchanges_nothing_is_cut_so_that_batches_can_be_lent)
     expect_fine("dealt pieces", dealt, 4, 100, "fine 20: 100 100 of 2000");
     dcli_operation *turned =
         TEST_FORALL(1, "C(i,j) = A(399-i,j);", {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
-    expect_fine("parts of others are read", turned, 4, 1, "not 2000: 1 1 of 2000");
+    expect_fine("parts of others are read", turned, 4, 1, "not 1: 2000 0 of 2000");
     dcli_operation *alone =
         TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, whole}, {DCL_ACCESS_IN, "A", 2, whole});
     expect_fine("one node", alone, 1, 1, "not 1: 8000 0 of 8000");
+    test_ops_free();
+}
+
+/* A thief has an input and a result of 8 bytes per element, each twice, in 4 tiles of 80 bytes; 1024 batches at most. */
+Test(plan, batches_fit_the_memory_of_a_thief)
+{
+    static const struct {
+        int64_t batch_bytes, batches;
+    } cases[] = {{1 << 20, 2}, {80, 200}, {1, 1000}};
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 400, 20);
+    const dcli_layout *rows = test_layout("block,*", 4, &square);
+    dcli_operation *add =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        dcli_plan_terms terms = terms_of(4, true);
+        terms.batch_bytes = cases[n].batch_bytes;
+        terms.local_bytes = 1 << 20;
+        terms.fine_elements = 1000;
+        dcli_plan *plan = make(add, 1, &terms);
+        cr_expect_eq(plan->batch_count, cases[n].batches, "%" PRId64 " bytes: %" PRId64 " batches",
+                     cases[n].batch_bytes, plan->batch_count);
+        dcli_plan_free(plan);
+    }
     test_ops_free();
 }
 
