@@ -1,4 +1,4 @@
-/* 10_recipes.c - sums, a norm, a maximum, and a matrix times a vector: rows are summed where they lie, and only the sums
+/* 10_recipes.c - sums and maxima of rows, and a matrix times a vector: rows are summed where they lie, and only the sums
  * travel. docs/recipes.md explains each body.
  * Built against an installed DCL: cc 10_recipes.c $(pkg-config --cflags --libs dcl) -lm */
 #include <math.h>

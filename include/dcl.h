@@ -13,6 +13,7 @@
 #include <dcl/image.h>
 #include <dcl/local.h>
 #include <dcl/map.h>
+#include <dcl/reduce.h>
 #include <dcl/remap.h>
 #include <dcl/tile_kernel.h>
 #include <dcl/view.h>

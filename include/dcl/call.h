@@ -62,7 +62,8 @@ typedef enum dcl_call_kind {
     DCL_CALL_IS_TILES,    /**< dcl_forall_tiles(): run a kernel for each tile */
     DCL_CALL_IS_COPY,     /**< dcl_copy() */
     DCL_CALL_IS_REMAP,    /**< dcl_remap_with() */
-    DCL_CALL_IS_MOVE      /**< dcl_move() */
+    DCL_CALL_IS_MOVE,     /**< dcl_move() */
+    DCL_CALL_IS_REDUCTION /**< dcl_reduce(): reduce to values over each index */
 } dcl_call_kind;
 
 typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
@@ -77,11 +78,11 @@ typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
 typedef struct dcl_call {
     size_t struct_size;   /**< sizeof(dcl_call) of the program */
     dcl_call_kind kind;   /**< what the call does: fields marked with this kind are used */
-    dcl_cluster *cluster; /**< BODY, TILES */
-    const char *text;     /**< BODY: the body, TILES: the kernel */
+    dcl_cluster *cluster; /**< BODY, TILES, REDUCTION */
+    const char *text;     /**< BODY, REDUCTION: the body, TILES: the kernel */
     const dcl_box *box;   /**< BODY, TILES: in the first output's grid; MOVE: in the array's. NULL: all indices */
-    int arg_count;        /**< BODY, TILES: 1..64 */
-    size_t arg_bytes;     /**< BODY, TILES: sizeof(dcl_arg) of the program */
+    int arg_count;        /**< BODY, TILES: 1..64; REDUCTION: 1..63 */
+    size_t arg_bytes;     /**< as arg_count: sizeof(dcl_arg) of the program */
     const dcl_arg *args;  /**< BODY, TILES: [arg_count], at least one output. The first gives the index space */
     dcl_array *array;     /**< COPY: to; REMAP, MOVE: the array */
     dcl_array *from;      /**< COPY */

@@ -25,6 +25,7 @@ typedef enum dcl_access {
     DCL_ACCESS_IN_BOX,      /**< read in `box`, the same for every index */
     DCL_ACCESS_IN_AT,       /**< its first subscript is read from an index array whose values lie in first..last */
     DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` returns for a box of indices */
+    DCL_ACCESS_RESULT,      /**< reductions: a value that is reduced over all indices: see dcl/reduce.h */
     DCL_ACCESS_MOVE,        /**< as IN; the field `of` names the output that is computed from it */
     DCL_ACCESS_GROUP,       /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
     DCL_ACCESS_ITEMS,       /**< tile kernels: `width` gives the number of work-items per tile */
@@ -62,6 +63,7 @@ typedef struct dcl_arg {
     dcl_reads_fn *function;      /**< IN_FUNCTION */
     void *user;                  /**< IN_FUNCTION: passed to `function` */
     const char *of;              /**< MOVE: name of the output that is computed from the array */
+    void *result;                /**< RESULT: the variable, of type `type` */
 } dcl_arg;
 
 /** How a body uses an array. */

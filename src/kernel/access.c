@@ -169,8 +169,7 @@ static dcl_status check_permutation(const dcli_parser *parser, int a, int name)
             return dcli_token_fail(
                 parser->tokens, name,
                 "%s is summed up where subscript %d is no plain index; a body writes each element of "
-                "its output once, and sums over elements are no body; docs/recipes.md (a sum, a norm, "
-                "a maximum) sums by rows",
+                "its output once; dcl_reduce() sums over elements (docs/reductions.md)",
                 param->name, d + 1);
         if (index < 0 || seen[index])
             return dcli_token_fail(parser->tokens, name,

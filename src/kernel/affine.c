@@ -178,7 +178,7 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
     const dcli_body *body = r->about->body;
     const dcli_token *token = &tokens->token[r->at];
     int index = dcli_name_index(tokens->text + token->start, (size_t)token->length);
-    dcli_term term = {.factor = 1, .index = index < body->space_rank ? index : -1};
+    dcli_term term = {.factor = 1, .index = dcli_body_has_index(body, index) ? index : -1};
     if (term.index < 0) {
         int p = 0;
         while (p < body->param_count && !dcli_token_is(tokens, r->at, body->params[p].name))

@@ -30,7 +30,7 @@ typedef struct dcli_affine {
  *  errors. */
 typedef struct dcli_affine_reader {
     const dcli_tokens *tokens;
-    const dcli_body *body; /* only params and space_rank are used */
+    const dcli_body *body; /* only params and indices are used */
     int param, axis;       /* the array, and which of its subscripts */
 } dcli_affine_reader;
 

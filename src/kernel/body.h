@@ -9,7 +9,10 @@
 
 enum {
     DCLI_MAX_PARAMS = 64,
-    DCLI_MAX_ACCESSES = 64, /* most distinct (array, subscripts) pairs of one body */
+    DCLI_MAX_RESULTS = 8,    /* most results of a reduction */
+    DCLI_PARTIAL_LONGS = 6,  /* length of a partial result */
+    DCLI_PARTIAL_SLOTS = 64, /* most work-items of a launch that reduces: each has partial results of its own */
+    DCLI_MAX_ACCESSES = 64,  /* most distinct (array, subscripts) pairs of one body */
     DCLI_MAX_BODY_BYTES = 1 << 16,
     DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* index in the report: where a write outside goes */
     DCLI_REPORT_ZERO,                     /* index in the report: what a tile kernel reads instead of an element
@@ -33,6 +36,24 @@ typedef union dcli_scalar {
     uint64_t u;
     double f;
 } dcli_scalar;
+
+/** How a result is reduced. */
+typedef enum dcli_fold {
+    DCLI_FOLD_SUM, /* += and -= */
+    DCLI_FOLD_PRODUCT,
+    DCLI_FOLD_MIN,
+    DCLI_FOLD_MAX,
+    DCLI_FOLD_AND,
+    DCLI_FOLD_OR,
+    DCLI_FOLD_XOR
+} dcli_fold;
+
+/** A result of a reduction: parameter `param` is reduced over all indices. */
+typedef struct dcli_result {
+    int param;
+    bool used;
+    dcli_fold fold;
+} dcli_result;
 
 /** An access: an array with one list of subscripts. It may occur several times in the text. */
 typedef struct dcli_body_access {
@@ -65,16 +86,51 @@ typedef struct dcli_body {
     char *text, *prelude; /* prelude: "" if there is none */
     int param_count;
     dcli_param params[DCLI_MAX_PARAMS];
-    int first_output;                /* number of the first parameter that is an output */
-    int space_rank;                  /* number of loop axes: rank of the first output */
+    int first_output;                /* the parameter whose owners compute: the first output; of a reduction the first
+                                        input that is read at all indices, each in a subscript of its own */
+    int home;                        /* its access whose subscripts are the indices, in the order of the loop axes */
+    int space_rank;                  /* number of loop axes: rank of that parameter */
     int index_of_axis[DCL_MAX_RANK]; /* the name of loop axis m's index: 0 = i, 1 = j, ... */
-    bool blind; /* indices are used in affine subscripts only, so what is computed does not depend on the index */
+    unsigned indices;                /* the set of index names in use: bit 0 = i, ... */
+    int result_count;                /* more than 0: the body is a reduction */
+    dcli_result result[DCLI_MAX_RESULTS];
+    int partials; /* reductions: the parameter of the partial results, the last one, which the parser adds: an array of
+                     longs. Each node uses its own part: work-item w of a launch adds to result_count partial results
+                     from element w * result_count * DCLI_PARTIAL_LONGS on. All 0: of no values */
+    bool blind;   /* indices are used in affine subscripts only, so what is computed does not depend on the index */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
     bool tile_kernel; /* a tile kernel, not a loop body: its text is what a work-item runs; see kernel/tile_kernel.h */
     dcli_items items; /* tile kernels: the work-items that run it */
     struct dcli_body_inside *inside; /* tokens and subscript expressions, for the kernel room only */
 } dcli_body;
+
+/** Whether a parameter is a scalar: a value, or a result. */
+static inline bool dcli_param_is_scalar(const dcli_param *param)
+{
+    return param->access == DCL_ACCESS_VALUE || param->access == DCL_ACCESS_RESULT;
+}
+
+/** Whether a parameter is the array of partial results. */
+static inline bool dcli_body_has_partials(const dcli_body *body, int param)
+{
+    return body->result_count > 0 && param == body->partials;
+}
+
+/** Number of parameters that the program declares: all but the partial results. */
+static inline int dcli_body_declared(const dcli_body *body) { return body->param_count - (body->result_count > 0); }
+
+/** Bytes of a node's part of the partial results. */
+static inline size_t dcli_body_partial_bytes(const dcli_body *body)
+{
+    return (size_t)DCLI_PARTIAL_SLOTS * (size_t)body->result_count * DCLI_PARTIAL_LONGS * sizeof(int64_t);
+}
+
+/** Whether a name is an index of the body. @param index  its number (i = 0), -1 for other names. */
+static inline bool dcli_body_has_index(const dcli_body *body, int index)
+{
+    return index >= 0 && (body->indices >> index & 1) != 0;
+}
 
 /** Parse and check a body against its parameters.
  *  @param prelude  "" for none.
@@ -130,6 +186,7 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *
  *  Kernel arguments, in this order:
  *    - one `__global T *` per access, in the order of body->access, without an offset: the row has it;
+ *    - reductions: `__global long *`, the node's part of the partial results;
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
  *    - CPU: `__global const long *table` of rows of dcli_row_length() longs; `ulong at`: if not 0, the table is at this
  *      address instead; `long rows`: their number; any number of work-items share them; dcl_gathered and dcl_straight:

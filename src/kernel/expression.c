@@ -174,9 +174,11 @@ static dcl_status read_name(dcli_parser *parser, int t, dcli_spot spot, int *nex
     int param = find_param(parser, t);
     if (param < 0) {
         int index = dcli_name_index(name, (size_t)token->length);
-        return index >= 0 && index < parser->body->space_rank ? check_constant(parser, t, spot, "an index of the body")
-                                                              : DCL_OK;
+        return dcli_body_has_index(parser->body, index) ? check_constant(parser, t, spot, "an index of the body")
+                                                        : DCL_OK;
     }
+    if (parser->body->params[param].access == DCL_ACCESS_RESULT)
+        return dcli_parse_result(parser, t, param, spot, next_out);
     if (parser->body->params[param].access == DCL_ACCESS_VALUE)
         return check_constant(parser, t, spot, "a DCL_VALUE");
     return dcli_parse_access(parser, t, param, spot, next_out);

@@ -12,7 +12,7 @@ bool dcli_may_gather(const dcli_body *body, int a)
 
 bool dcli_gathers(const dcli_body *body)
 {
-    if (!body->blind || body->tile_kernel || body->space_rank > DCLI_GATHER_AXES)
+    if (!body->blind || body->tile_kernel || body->result_count > 0 || body->space_rank > DCLI_GATHER_AXES)
         return false;
     for (int a = 0; a < body->access_count; a++)
         if (dcli_may_gather(body, a))

@@ -13,10 +13,18 @@ typedef struct dcli_place {
     int name, close; /* numbers of the tokens that are the array's name and the closing parenthesis */
 } dcli_place;
 
+/** An edit: tokens of the text that are replaced, besides accesses. */
+typedef struct dcli_edit {
+    int first, last; /* the tokens; last < first: text is inserted before token `first` */
+    char text[40];
+} dcli_edit;
+
 struct dcli_body_inside {
     dcli_tokens tokens;
     dcli_place *place;
     int64_t place_count, place_capacity;
+    dcli_edit *edit; /* in the order of the text */
+    int64_t edit_count, edit_capacity;
     dcli_affine *subscript; /* subscripts of the affine accesses, axis after axis */
     int64_t subscript_count, subscript_capacity;
     int first_subscript[DCLI_MAX_ACCESSES]; /* index in subscript[] of each access's first subscript; -1: it has a

@@ -3,14 +3,6 @@
 #include "segment/join.h"
 #include "kernel/inside.h"
 
-static int written_access(const dcli_body *body)
-{
-    int a = 0;
-    while (body->access[a].param != body->first_output || !body->access[a].written)
-        a++;
-    return a;
-}
-
 dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out)
 {
     int at[DCLI_MAX_ACCESSES], near[DCLI_MAX_ACCESSES], rank = body->space_rank, length = dcli_row_length(body);
@@ -34,7 +26,7 @@ dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], 
                               .length = length,
                               .count = dcli_row_at(body, DCLI_ROW_COUNT, 0),
                               .at = at,
-                              .leading = written_access(body),
+                              .leading = body->home,
                               .still = still,
                               .near = near};
     return dcli_patterns_join(&patterns, rows, count_in_out);

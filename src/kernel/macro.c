@@ -192,7 +192,7 @@ static bool is_own_name(const dcli_body *body, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
     int index = dcli_name_index(tokens->text + tokens->token[t].start, (size_t)tokens->token[t].length);
-    if (index >= 0 && index < body->space_rank)
+    if (dcli_body_has_index(body, index))
         return true;
     for (int p = 0; p < body->param_count; p++)
         if (dcli_token_is(tokens, t, body->params[p].name))

@@ -107,10 +107,10 @@ const char *dcli_name_refused(const char *name, size_t length)
 
 const char *dcli_access_name(dcl_access access)
 {
-    static const char *const names[] = {"?",           "DCL_OUT",     "DCL_IN",         "DCL_INOUT",
-                                        "DCL_IN_ALL",  "DCL_IN_ROWS", "DCL_IN_COLUMNS", "DCL_VALUE",
-                                        "DCL_PRELUDE", "DCL_IN_KEPT", "DCL_IN_HALO",    "DCL_IN_CROSS",
-                                        "DCL_IN_BOX",  "DCL_IN_AT",   "DCL_IN_FUNCTION"};
+    static const char *const names[] = {"?",           "DCL_OUT",     "DCL_IN",          "DCL_INOUT",
+                                        "DCL_IN_ALL",  "DCL_IN_ROWS", "DCL_IN_COLUMNS",  "DCL_VALUE",
+                                        "DCL_PRELUDE", "DCL_IN_KEPT", "DCL_IN_HALO",     "DCL_IN_CROSS",
+                                        "DCL_IN_BOX",  "DCL_IN_AT",   "DCL_IN_FUNCTION", "DCL_RESULT"};
     return (unsigned)access < sizeof names / sizeof names[0] ? names[access] : "?";
 }
 
@@ -139,7 +139,8 @@ static bool is_output(const dcli_param *param)
     return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
 }
 
-static dcl_status check_name(int number, const dcli_param params[], int space_rank)
+/* @param reserved  how many index names, from i on, parameters may not have */
+static dcl_status check_name(int number, const dcli_param params[], int reserved)
 {
     const char *name = params[number].name;
     size_t length = strlen(name);
@@ -149,7 +150,7 @@ static dcl_status check_name(int number, const dcli_param params[], int space_ra
                          "it one with DCL_IN_AS, DCL_OUT_AS, ...",
                          number, name);
     int index = dcli_name_index(name, length);
-    if (index >= 0 && index < space_rank)
+    if (index >= 0 && index < reserved)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %d is called %s, which names index %d of the body; give it another "
                          "name with DCL_IN_AS, DCL_VALUE_AS, ...",
@@ -170,7 +171,7 @@ static dcl_status check_name(int number, const dcli_param params[], int space_ra
 
 static dcl_status check_kind(int number, const dcli_param *param)
 {
-    if (param->access < DCL_ACCESS_OUT || param->access > DCL_ACCESS_IN_FUNCTION || param->access == DCL_ACCESS_PRELUDE)
+    if (param->access < DCL_ACCESS_OUT || param->access > DCL_ACCESS_RESULT || param->access == DCL_ACCESS_PRELUDE)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %d (%s) has access %d; expected one of the DCL_ACCESS_ values of an "
                          "array or a scalar",
@@ -178,20 +179,45 @@ static dcl_status check_kind(int number, const dcli_param *param)
     if (param->type < DCL_INT8 || param->type > DCL_DOUBLE)
         return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has type %d; expected DCL_INT8 ... DCL_DOUBLE", number,
                          param->name, (int)param->type);
-    bool scalar = param->access == DCL_ACCESS_VALUE;
+    bool scalar = dcli_param_is_scalar(param);
     if (scalar ? param->rank != 0 : param->rank < 1 || param->rank > DCL_MAX_RANK)
         return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has rank %d; expected %s", number, param->name, param->rank,
                          scalar ? "0 for a scalar" : "1 to 8 for an array");
     return DCL_OK;
 }
 
+/* Check the parameters of a reduction. Their names come before those of indices. */
+static dcl_status check_reduction(int count, const dcli_param params[], int results)
+{
+    if (results > DCLI_MAX_RESULTS)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "%d arguments are DCL_RESULT; expected at most %d; reduce the others in a call of their own",
+                         results, DCLI_MAX_RESULTS);
+    dcl_status status = DCL_OK;
+    for (int p = 0; p < count && status == DCL_OK; p++) {
+        if (is_output(&params[p]))
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "%s is %s beside a DCL_RESULT; expected inputs and results only; write %s with "
+                             "dcl_forall()",
+                             params[p].name, dcli_access_name(params[p].access), params[p].name);
+        status = check_kind(p, &params[p]);
+        if (status == DCL_OK)
+            status = check_name(p, params, 0);
+    }
+    return status;
+}
+
 dcl_status dcli_params_check(int count, const dcli_param params[], bool tile_kernel)
 {
     if (count < 1 || count > DCLI_MAX_PARAMS)
         return DCLI_FAIL(DCL_ERR_INVALID, "a body has %d arguments; expected 1 to %d", count, DCLI_MAX_PARAMS);
-    int first = 0;
+    int first = 0, results = 0;
     while (first < count && !is_output(&params[first]))
         first++;
+    for (int p = 0; p < count; p++)
+        results += params[p].access == DCL_ACCESS_RESULT;
+    if (results > 0)
+        return check_reduction(count, params, results);
     if (first == count)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "none of the %d arguments is an output; expected at least one DCL_OUT or "

@@ -68,10 +68,10 @@ static dcl_status check_output(const dcli_parser *parser, int param)
     return status;
 }
 
-/* Find which index belongs to which loop axis, from the subscripts of the first output. */
+/* Find which index belongs to which loop axis, from the subscripts of the home access. */
 static void name_axes(dcli_body *body)
 {
-    int a = written_access(body, body->first_output);
+    int a = body->home;
     for (int m = 0; m < DCL_MAX_RANK; m++)
         body->inside->axis_of_index[m] = -1;
     for (int m = 0; m < body->space_rank; m++) {
@@ -151,15 +151,19 @@ static dcl_status check_body(dcli_parser *parser)
     for (int p = 0; p < body->param_count && status == DCL_OK; p++)
         if (is_output(&body->params[p]))
             status = check_output(parser, p);
+    if (status == DCL_OK && body->result_count > 0)
+        status = dcli_check_reduction(body);
     if (status != DCL_OK)
         return status;
+    if (body->result_count == 0)
+        body->home = written_access(body, body->first_output);
     name_axes(body);
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach == DCLI_REACH_AFFINE)
             body->access[a].unit_axis = find_unit_axis(body, a);
     body->blind = is_blind(body);
     body->inside->has_condition = has_condition(&body->inside->tokens);
-    return DCL_OK;
+    return body->result_count > 0 ? dcli_add_partials(body) : DCL_OK;
 }
 
 dcl_status dcli_parse(dcli_body *body, bool survey)
@@ -175,7 +179,10 @@ dcl_status dcli_parse(dcli_body *body, bool survey)
                           .survey = survey,
                           .hidden = -1,
                           .switch_block = -1};
-    status = dcli_macros_check(body, &parser.hidden);
+    if (body->result_count > 0)
+        status = dcli_find_indices(&parser);
+    if (status == DCL_OK)
+        status = dcli_macros_check(body, &parser.hidden);
     if (status == DCL_OK)
         status = dcli_parse_statements(&parser);
     for (int a = 0; a < body->access_count; a++)
@@ -237,9 +244,15 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
     dcli_body *body = dcli_body_new(text, prelude, count, params);
     if (body == NULL)
         return dcli_error_status();
-    while (!is_output(&params[body->first_output]))
-        body->first_output++;
-    body->space_rank = params[body->first_output].rank;
+    for (int p = 0; p < count; p++)
+        if (params[p].access == DCL_ACCESS_RESULT)
+            body->result[body->result_count++].param = p;
+    if (body->result_count == 0) {
+        while (!is_output(&params[body->first_output]))
+            body->first_output++;
+        body->space_rank = params[body->first_output].rank;
+        body->indices = (1U << body->space_rank) - 1;
+    }
     status = dcli_parse(body, false);
     if (status == DCL_OK)
         status = dcli_filter_check(body);
@@ -260,6 +273,7 @@ void dcli_body_free(dcli_body *body)
         dcli_tokens_free(&body->inside->tokens);
         dcli_free(body->inside->place);
         dcli_free(body->inside->subscript);
+        dcli_free(body->inside->edit);
     }
     dcli_free(body->inside);
     dcli_free(body->text);
@@ -273,5 +287,6 @@ size_t dcli_body_bytes(const dcli_body *body)
     return sizeof *body + sizeof *inside + strlen(body->text) + strlen(body->prelude) + 2 +
            (size_t)inside->tokens.capacity * sizeof *inside->tokens.token +
            (size_t)inside->place_capacity * sizeof *inside->place +
+           (size_t)inside->edit_capacity * sizeof *inside->edit +
            (size_t)inside->subscript_capacity * sizeof *inside->subscript;
 }

@@ -49,6 +49,15 @@ dcl_status dcli_parse_expression(dcli_parser *parser, int first, int end, dcli_s
 /** Parse an occurrence of array `param` at token `name`, with its subscripts. @param next_out  the token after it. */
 dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot spot, int *next_out);
 
+/** Reductions: find which names are indices, before the body is parsed. @return DCL_OK or DCL_ERR_BODY. */
+dcl_status dcli_find_indices(dcli_parser *parser);
+/** Reductions: parse an occurrence of result `param` at token t. @param next_out  the token after it and its operator. */
+dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot spot, int *next_out);
+/** Reductions: check the body as a whole, and find the access whose owners compute. */
+dcl_status dcli_check_reduction(dcli_body *body);
+/** Reductions: add the parameter of the partial results, dcli_body.partials. */
+dcl_status dcli_add_partials(dcli_body *body);
+
 /** How the operand [first, last] is used, judged by the tokens next to it. */
 dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last);
 /** Whether the operand [first, last] is evaluated whenever its statement is: it begins the statement, or follows its =

@@ -62,19 +62,33 @@ static void replace_until(struct writer *w, int end, const char *name)
     }
 }
 
+/* Apply the edits, from number *edit_in_out on, that come before token `end`. */
+static void write_edits(struct writer *w, const struct dcli_body_inside *inside, int end, int64_t *edit_in_out)
+{
+    for (; *edit_in_out < inside->edit_count && inside->edit[*edit_in_out].first < end; (*edit_in_out)++) {
+        const dcli_edit *edit = &inside->edit[*edit_in_out];
+        const dcli_token *first = &inside->tokens.token[edit->first], *last = &inside->tokens.token[edit->last];
+        copy_until(w, first->start);
+        replace_until(w, edit->last < edit->first ? first->start : last->start + last->length, edit->text);
+    }
+}
+
 void dcli_rewrite(const dcli_body *body, dcli_text *out, dcli_shift_list *shifts)
 {
     const struct dcli_body_inside *inside = body->inside;
+    int64_t edit = 0;
     struct writer w = {.text = body->text, .out = out, .shifts = shifts, .line = 1, .column = 1, .user_column = 1};
     for (int64_t p = 0; p < inside->place_count; p++) {
         const dcli_place *place = &inside->place[p];
         bool affine = body->access[place->access].reach == DCLI_REACH_AFFINE;
         const dcli_token *last = &inside->tokens.token[affine ? place->close : place->name];
         char name[24];
+        write_edits(&w, inside, place->name, &edit);
         snprintf(name, sizeof name, "dcl_a%d", place->access);
         copy_until(&w, inside->tokens.token[place->name].start);
         replace_until(&w, last->start + last->length, name);
     }
+    write_edits(&w, inside, (int)inside->tokens.count, &edit);
     copy_until(&w, (int)strlen(body->text));
 }
 

@@ -10,6 +10,7 @@
  * access only. */
 #include "kernel/block.h"
 #include "kernel/cl.h"
+#include "kernel/fold.h"
 #include "kernel/gather.h"
 #include "kernel/inside.h"
 
@@ -42,10 +43,45 @@ static void emit_elements(dcli_nest *nest)
     }
 }
 
+/* Emit a loop that runs the body for dcl_m elements of the innermost axis, from element dcl_v on. */
+static void emit_strip(dcli_nest *nest)
+{
+    int v = nest->innermost;
+    dcli_emit_room(nest->out, nest->body);
+    dcli_text_put(nest->out,
+                  "#pragma clang loop vectorize(enable)\n"
+                  "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n"
+                  "    const long dcl_t%d = dcl_v + dcl_k;\n",
+                  v);
+    dcli_nest_index(nest, v);
+    dcli_emit_neutral(nest->out, nest->body);
+    dcli_emit_statements(nest->out, nest->body);
+    dcli_emit_fold(nest->out, nest->body);
+    dcli_text_put(nest->out, "    }\n");
+    dcli_emit_filled(nest->out, nest->body);
+}
+
+/* Emit the innermost axis of a reduction, in strips that fit the buffers of its results. */
+static void emit_reduced_line(dcli_nest *nest)
+{
+    int v = nest->innermost;
+    emit_elements(nest);
+    dcli_text_put(nest->out,
+                  "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
+                  "    dcl_m = min(dcl_n%d - dcl_v, (long)%d);\n",
+                  v, v, DCLI_FOLD_STRIP);
+    emit_strip(nest);
+    dcli_text_put(nest->out, "    }\n");
+}
+
 /* Emit the innermost axis as one loop that runs the body. */
 static void emit_plain_line(dcli_nest *nest)
 {
     int v = nest->innermost;
+    if (nest->body->result_count > 0) {
+        emit_reduced_line(nest);
+        return;
+    }
     emit_elements(nest);
     if (nest->variant == DCLI_VARIANT_UNIT)
         dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n");
@@ -118,7 +154,6 @@ static void open_lines(dcli_nest *nest, int across, int width)
 static void emit_line(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
-    int v = nest->innermost;
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_streamed(body, a))
             dcli_text_put(nest->out,
@@ -132,14 +167,7 @@ static void emit_line(dcli_nest *nest, int across, int width)
         else if (across >= 0 && dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * %d + dcl_k]\n", a, a, a, width);
     }
-    dcli_text_put(nest->out,
-                  "#pragma clang loop vectorize(enable)\n"
-                  "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n"
-                  "    const long dcl_t%d = dcl_v + dcl_k;\n",
-                  v);
-    dcli_nest_index(nest, v);
-    dcli_emit_statements(nest->out, body);
-    dcli_text_put(nest->out, "    }\n");
+    emit_strip(nest);
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_streamed(body, a))
             dcli_text_put(nest->out,
@@ -199,12 +227,13 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
 {
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, variant);
     dcli_emit_signature(out, body, DCLI_FORM_CPU, variant);
+    dcli_text_put(out, "__global const long *dcl_rows_in, const ulong dcl_rows_at, const long dcl_rows, "
+                       "__global long *dcl_report)\n{\n"
+                       "    __global const long *restrict const dcl_table =\n"
+                       "        dcl_rows_at != 0 ? (__global const long *)dcl_rows_at : dcl_rows_in;\n"
+                       "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n");
+    dcli_emit_partials_begin(out, body);
     dcli_text_put(out,
-                  "__global const long *dcl_rows_in, const ulong dcl_rows_at, const long dcl_rows, "
-                  "__global long *dcl_report)\n{\n"
-                  "    __global const long *restrict const dcl_table =\n"
-                  "        dcl_rows_at != 0 ? (__global const long *)dcl_rows_at : dcl_rows_in;\n"
-                  "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n"
                   "    for (long dcl_at = dcl_rows * dcl_item / dcl_items; dcl_at < dcl_rows * (dcl_item + 1) / "
                   "dcl_items; dcl_at++) {\n"
                   "    __global const long *const dcl_r = dcl_table + dcl_at * %d;\n",
@@ -214,7 +243,9 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
         emit_unit_kernel(&nest);
     else
         dcli_emit_plain_nest(&nest);
-    dcli_text_put(out, "    }\n}\n");
+    dcli_text_put(out, "    }\n");
+    dcli_emit_partials_end(out, body);
+    dcli_text_put(out, "}\n");
 }
 
 /* Emit the kernel in which a work-item processes its share of the launch's groups: it gathers a group's inputs, then
@@ -246,6 +277,7 @@ static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool st
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_text_put(out, "%s", dcli_cl_cpu);
+    dcli_emit_fold_functions(out, body);
     dcli_emit_block_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);

@@ -30,6 +30,14 @@ static bool is_type(const dcli_parser *parser, int t)
     return is_name(parser, t) && dcli_name_is_type(parser->tokens->text + token->start, (size_t)token->length);
 }
 
+static bool is_result(const dcli_parser *parser, int t)
+{
+    for (int r = 0; r < parser->body->result_count; r++)
+        if (dcli_token_is(parser->tokens, t, parser->body->params[parser->body->result[r].param].name))
+            return true;
+    return false;
+}
+
 /* Find the semicolon that ends the simple statement beginning at `at`. */
 static dcl_status find_end(const dcli_parser *parser, int *end_out)
 {
@@ -57,7 +65,9 @@ static dcl_status read_simple(dcli_parser *parser)
     dcl_status status = find_end(parser, &end);
     if (status != DCL_OK)
         return status;
-    parser->declaring = is_type(parser, parser->at) || (is_name(parser, parser->at) && is_name(parser, parser->at + 1));
+    parser->declaring =
+        is_type(parser, parser->at) ||
+        (is_name(parser, parser->at) && is_name(parser, parser->at + 1) && !is_result(parser, parser->at));
     parser->start = parser->at;
     status = dcli_parse_expression(parser, parser->at, end, (dcli_spot){0});
     settle(parser);

@@ -21,7 +21,10 @@ void dcli_bodies_limit(dcl_cluster *cluster, int copies)
     cluster->bodies.most_bytes = (size_t)dcli_max(MOST_BYTES / copies, LEAST_BYTES);
 }
 
-static bool has_array(const dcl_arg *arg) { return arg->access != DCL_ACCESS_VALUE && dcli_arg_is_param(arg); }
+/* Whether an argument is a parameter that the body is parsed with. The parser adds that of the partial results. */
+static bool is_parsed(const dcl_arg *arg) { return dcli_arg_is_param(arg) && !dcli_arg_is_partials(arg); }
+
+static bool has_array(const dcl_arg *arg) { return dcli_arg_has_array(arg) && is_parsed(arg); }
 
 /* The access without what belongs to a single call: whether replicas are retained, and to which node elements move. */
 static dcl_access access_of(const dcl_arg *arg)
@@ -44,9 +47,8 @@ static int turned_of(const dcl_arg *arg)
 
 static dcl_type type_of(const dcl_arg *arg)
 {
-    return has_array(arg)                    ? dcli_array_grid(arg->array)->type
-           : arg->access == DCL_ACCESS_VALUE ? arg->type
-                                             : (dcl_type)0;
+    bool scalar = arg->access == DCL_ACCESS_VALUE || arg->access == DCL_ACCESS_RESULT;
+    return has_array(arg) ? dcli_array_grid(arg->array)->type : scalar ? arg->type : (dcl_type)0;
 }
 
 /* The sizes of DCL_GROUP and DCL_ITEMS. Omitted sizes are 1; without DCL_GROUP the library chooses, without DCL_ITEMS
@@ -104,9 +106,9 @@ static bool same_call(const dcli_body *body, const char *text, bool tiles, int c
     if (body->tile_kernel != tiles || memcmp(&body->items, &items, sizeof items) != 0)
         return false;
     for (int k = 0; k < count; k++) {
-        if (!dcli_arg_is_param(&args[k]))
+        if (!is_parsed(&args[k]))
             continue;
-        if (p == body->param_count)
+        if (p == dcli_body_declared(body))
             return false;
         const dcli_param *param = &body->params[p++];
         if (param->access != access_of(&args[k]) || param->type != type_of(&args[k]) ||
@@ -114,7 +116,7 @@ static bool same_call(const dcli_body *body, const char *text, bool tiles, int c
             strcmp(param->name, args[k].name) != 0)
             return false;
     }
-    return p == body->param_count && same_preludes(body->prelude, count, args);
+    return p == dcli_body_declared(body) && same_preludes(body->prelude, count, args);
 }
 
 static dcl_status make_params(int count, const dcl_arg args[], dcli_param params[], int *count_out, dcli_text *prelude)
@@ -124,7 +126,7 @@ static dcl_status make_params(int count, const dcl_arg args[], dcli_param params
         const dcl_arg *arg = &args[k];
         if (arg->access == DCL_ACCESS_PRELUDE)
             dcli_text_put(prelude, "%s\n", arg->name);
-        if (!dcli_arg_is_param(arg))
+        if (!is_parsed(arg))
             continue;
         if (strlen(arg->name) >= sizeof params[p].name)
             return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has a name of %zu letters; expected at most %zu", k,
@@ -345,7 +347,8 @@ bool dcli_body_builder(const dcl_cluster *cluster, int node)
 static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter parameters[DCLI_MAX_PARAMS])
 {
     const dcli_body *body = known->body;
-    for (int k = 0; k < body->param_count; k++)
+    int count = dcli_body_declared(body);
+    for (int k = 0; k < count; k++)
         parameters[k] = (dcli_msg_parameter){.name = body->params[k].name,
                                              .access = body->params[k].access,
                                              .type = body->params[k].type,
@@ -354,7 +357,7 @@ static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter
     dcli_msg_kernel kernel = {.kernel = known->number,
                               .text = body->text,
                               .prelude = body->prelude,
-                              .parameter_count = body->param_count,
+                              .parameter_count = count,
                               .parameter = parameters};
     for (int d = 0; d < DCLI_ITEM_DIMENSIONS && body->tile_kernel; d++) {
         kernel.item_count = DCLI_MSG_ITEMS;

@@ -190,6 +190,7 @@ struct dcl_cluster {
     int64_t awaited, awaited_host; /* first operation that a sleeping thread waits for: until all peers have
                                       completed it; until the host's side has */
     dcl_array *arrays, *views;
+    struct dcli_partials *partials; /* kept for later reductions: runtime/reduce.c */
     dcli_bodies bodies;
     dcli_replica_notes replicas;
     dcli_times *times; /* a report asks the nodes for the times of a body (runtime/balance.h); NULL: none does */
@@ -384,6 +385,19 @@ dcl_status dcli_array_end(dcl_array *array);
 
 /* ---- loop bodies (forall.c, counts.c); the lock is held, and given up while waiting ---- */
 
+/** Check the arguments of a reduction, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
+dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
+/** Issue the operation of a checked reduction. The lock is held.
+ *  @param partials  array of the partial results: it is all 0.
+ *  @param body_out  the parsed body, valid until the lock is released. */
+dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                const dcl_arg args[], dcl_array *partials, const dcli_body **body_out);
+/** Run a reduction and wait for its results: dcl_reduce(). */
+dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                              const dcl_arg args[]);
+/** Free the list of arrays that are kept for partial results; the arrays are in cluster->arrays. */
+void dcli_partials_free(dcl_cluster *cluster);
+
 /** Start a body of the library's own, as dcl_forall() does. Arrays keep the names that the program gave them. @param
  *  args  known to be valid: names, accesses, arrays of this cluster. */
 dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
@@ -450,6 +464,17 @@ static inline bool dcli_arg_is_param(const dcl_arg *arg)
     return arg->access != DCL_ACCESS_PRELUDE && arg->access != DCL_ACCESS_GROUP && arg->access != DCL_ACCESS_ITEMS &&
            arg->access != DCL_ACCESS_STEALING;
 }
+
+/** Whether an argument has an array. */
+static inline bool dcli_arg_has_array(const dcl_arg *arg)
+{
+    return dcli_arg_is_param(arg) && arg->access != DCL_ACCESS_VALUE && arg->access != DCL_ACCESS_RESULT;
+}
+
+/** The name of the argument for the partial results of a reduction, which the library adds. It is recognized by its
+ *  address. */
+extern const char dcli_partials_name[];
+static inline bool dcli_arg_is_partials(const dcl_arg *arg) { return arg->name == dcli_partials_name; }
 
 /** Set the limits of the cache of bodies. @param copies  of each body in this process: the cluster's, the host's, those
  *  of thread nodes. */

@@ -57,6 +57,16 @@ static dcl_status check_sizes(bool tiles, const dcl_arg *arg)
     return DCL_OK;
 }
 
+static dcl_status check_result(const dcl_arg *arg)
+{
+    if (arg->result == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "DCL_RESULT %s has no variable; expected the address of one", arg->name);
+    if (!is_scalar_type(arg->type))
+        return DCLI_FAIL(DCL_ERR_INVALID, "DCL_RESULT %s has type number %d; expected an integer type, float or double",
+                         arg->name, (int)arg->type);
+    return DCL_OK;
+}
+
 static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const dcl_arg *arg)
 {
     if (arg->name == NULL && dcli_arg_is_param(arg))
@@ -79,6 +89,8 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
             return DCLI_FAIL(DCL_ERR_INVALID, "scalar %s has type number %d; expected an integer type, float or double",
                              arg->name, (int)arg->type);
         return DCL_OK;
+    case DCL_ACCESS_RESULT:
+        return check_result(arg);
     case DCL_ACCESS_OUT:
     case DCL_ACCESS_IN:
     case DCL_ACCESS_INOUT:
@@ -116,7 +128,9 @@ static dcl_status check_move(int k, int count, const dcl_arg args[])
                      of != NULL ? of : "NULL", found);
 }
 
-static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles, int count, const dcl_arg args[])
+/* @param reduces  results are expected, and no outputs; else the other way round */
+static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles, bool reduces, int count,
+                             const dcl_arg args[])
 {
     if (cluster == NULL)
         return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
@@ -132,7 +146,10 @@ static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles,
         dcl_status status = check_arg(cluster, tiles, k, &args[k]);
         if (status != DCL_OK)
             return status;
-        output |= is_output(&args[k]);
+        if (args[k].access == DCL_ACCESS_RESULT && !reduces)
+            return DCLI_FAIL(DCL_ERR_INVALID, "%s is DCL_RESULT, which is for reductions; expected dcl_reduce()",
+                             args[k].name);
+        output |= is_output(&args[k]) || args[k].access == DCL_ACCESS_RESULT;
         if (args[k].access == DCL_ACCESS_STEALING && stealing++ > 0)
             return DCLI_FAIL(DCL_ERR_INVALID, "DCL_STEALING is given twice; expected it once");
         if ((args[k].access == DCL_ACCESS_GROUP || args[k].access == DCL_ACCESS_ITEMS) &&
@@ -146,8 +163,10 @@ static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles,
             if (status != DCL_OK)
                 return status;
         }
-    return output ? DCL_OK
-                  : DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected at least one DCL_OUT or DCL_INOUT");
+    if (output)
+        return DCL_OK;
+    return reduces ? DCLI_FAIL(DCL_ERR_INVALID, "no argument is a result; expected at least one DCL_RESULT")
+                   : DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected at least one DCL_OUT or DCL_INOUT");
 }
 
 /* ---- calls -------------------------------------------------------------------------------------------------------- */
@@ -165,11 +184,11 @@ static void begin_call(struct call *call, dcl_cluster *cluster, bool tiles, bool
 
 static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
 {
-    dcl_array *array = arg->access == DCL_ACCESS_VALUE ? NULL : arg->array;
+    dcl_array *array = dcli_arg_has_array(arg) ? arg->array : NULL;
     dcli_operand *operand = &call->operation.operand[p];
     call->array[p] = array;
     *operand = (dcli_operand){.storage = -1};
-    call->operation.value[p].u = array == NULL ? arg->value.u : 0;
+    call->operation.value[p].u = arg->access == DCL_ACCESS_VALUE ? arg->value.u : 0;
     call->states[p] = array != NULL ? dcli_array_state(array) : NULL;
     if (array == NULL)
         return DCL_OK;
@@ -380,7 +399,7 @@ dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, 
 dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                            const dcl_arg args[])
 {
-    dcl_status status = check_args(cluster, body, tiles, count, args);
+    dcl_status status = check_args(cluster, body, tiles, false, count, args);
     if (cluster == NULL)
         return status;
     struct call call;
@@ -393,6 +412,51 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
     dcli_body_let_go(call.known);
     status = dcli_cluster_end_call(cluster, status);
     dcli_declarations_free(&call.declarations);
+    return status;
+}
+
+/* An argument of a reduction other than those of bodies: what is read is known from the subscripts, or everything. */
+static dcl_status check_reduced(const dcl_arg *arg)
+{
+    switch (arg->access) {
+    case DCL_ACCESS_IN:
+    case DCL_ACCESS_IN_ALL:
+    case DCL_ACCESS_IN_KEPT:
+    case DCL_ACCESS_VALUE:
+    case DCL_ACCESS_PRELUDE:
+    case DCL_ACCESS_RESULT:
+        return DCL_OK;
+    default:
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "argument %s has access number %d; a reduction takes DCL_RESULT, DCL_IN, DCL_IN_ALL, DCL_VALUE "
+            "and DCL_PRELUDE; write arrays with dcl_forall()",
+            arg->name, (int)arg->access);
+    }
+}
+
+dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
+{
+    dcl_status status = check_args(cluster, body, false, true, count, args);
+    for (int k = 0; k < count && status == DCL_OK; k++)
+        status = check_reduced(&args[k]);
+    if (status == DCL_OK && count == DCLI_MAX_PARAMS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; a reduction takes at most %d arguments", count,
+                         DCLI_MAX_PARAMS - 1);
+    return status;
+}
+
+dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                const dcl_arg args[], dcl_array *partials, const dcli_body **body_out)
+{
+    dcl_arg all[DCLI_MAX_PARAMS];
+    struct call call;
+    memcpy(all, args, (size_t)count * sizeof *all);
+    all[count] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
+    begin_call(&call, cluster, false, true, count + 1);
+    dcl_status status = start_call(&call, box, body, count + 1, all);
+    *body_out = status == DCL_OK ? call.known->body : NULL;
+    dcli_body_let_go(call.known);
     return status;
 }
 
@@ -426,7 +490,7 @@ dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char
 {
     dcl_status status = cluster != NULL ? look->check(cluster, look->user) : DCL_OK;
     if (status == DCL_OK)
-        status = check_args(cluster, body, tiles, count, args);
+        status = check_args(cluster, body, tiles, false, count, args);
     if (status != DCL_OK)
         return status;
     struct call call;

@@ -82,9 +82,7 @@ const dcl_arg *dcli_call_args(dcli_call *call, int count, const dcl_arg args[], 
         return args; /* the count is refused before the arguments are read */
     for (int k = 0; k < count; k++) {
         copy[k] = args[k];
-        if (args[k].access != DCL_ACCESS_VALUE && args[k].access != DCL_ACCESS_PRELUDE &&
-            args[k].access != DCL_ACCESS_GROUP && args[k].access != DCL_ACCESS_ITEMS &&
-            args[k].access != DCL_ACCESS_STEALING)
+        if (dcli_arg_has_array(&args[k]))
             copy[k].array = dcli_call_array(call, args[k].name != NULL ? args[k].name : "an argument", args[k].array);
     }
     return copy;

@@ -198,7 +198,7 @@ static dcl_status fit_forall(const dcli_catalog *catalog, const dcli_msg_operati
                          descriptor->number, descriptor->kernel, descriptor->operand_count);
     const dcli_body *body = entry->kernel->body;
     for (int k = 0; k < body->param_count; k++)
-        if ((body->params[k].access == DCL_ACCESS_VALUE) != (entry->operation.operand[k].layout == NULL))
+        if (dcli_param_is_scalar(&body->params[k]) != (entry->operation.operand[k].layout == NULL))
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operand %d of operation %" PRId64 " does not fit its kernel", k,
                              descriptor->number);
     entry->operation.body = body;

@@ -93,6 +93,10 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     if (status != DCL_OK)
         return status;
     dcli_form form = dcli_device_is_gpu(own->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
+    if (kernel->body->result_count > 0 && form == DCLI_FORM_GPU)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "this device is a GPU, for which reductions are not there yet; choose processors "
+                         "with DCL_DEVICES, or reduce rows with dcl_forall() (docs/recipes.md)");
     char *source = dcli_body_source(kernel->body, form, worker->terms.check_access);
     if (source == NULL)
         return DCL_ERR_NOMEM;
@@ -205,6 +209,13 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
     }
+    if (body->result_count > 0) {
+        dcli_memory *partials = entry->held[body->partials]->memory;
+        if (partials == NULL || dcli_memory_bytes(partials) < dcli_body_partial_bytes(body))
+            return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no room for the partial results of node %d",
+                             entry->operation.number, worker->terms.self);
+        arguments[count++] = (dcli_argument){.memory = partials, .written = true};
+    }
     for (int k = 0; k < body->param_count; k++)
         if (body->params[k].access == DCL_ACCESS_VALUE) {
             dcli_scalar_narrow(body->params[k].type, entry->operation.value[k], &scalars[k]);
@@ -288,6 +299,8 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
                                dcli_memory *table, dcli_argument arguments[], int count)
 {
     size_t global = dcli_device_items(worker->as_node->device, (size_t)launch->row_count), local = 1;
+    if (entry->operation.body->result_count > 0)
+        global = (size_t)dcli_min((int64_t)global, DCLI_PARTIAL_SLOTS);
     uint64_t at = table == NULL ? (uintptr_t)launch->row : 0;
     arguments[count + 3] = arguments[count]; /* the report of accesses outside is the last argument */
     arguments[count] = table != NULL ? (dcli_argument){.memory = table} : no_memory();
@@ -318,6 +331,8 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
  * cannot be repeated. */
 static int64_t times_to_launch(const dcli_as_node *own, const dcli_body *body)
 {
+    if (body->result_count > 0)
+        return 1;
     for (int a = 0; a < body->access_count && own->slow_times > 0; a++)
         if (body->access[a].read && body->access[a].written)
             return 1;
@@ -337,7 +352,7 @@ static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared,
     for (int64_t n = 0; n < all && status == DCL_OK; n++) {
         int64_t l = n % launches;
         const dcli_launch *launch = &prepared->lowered.launch[l];
-        int count;
+        int count = 0;
         status = set_arguments(worker, &running->job, launch, running->arena, scalars, arguments, &count);
         if (status != DCL_OK)
             break;

@@ -20,7 +20,7 @@ dcl_status dcli_loan_of(void *user, const dcli_operation *operation, int64_t bat
     dcli_worker *worker = user;
     dcli_cached_plan *plan;
     dcli_cached_loan *loan;
-    if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel)
+    if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel || operation->body->result_count > 0)
         return DCL_ERR_INVALID;
     dcl_status status = dcli_catalog_lender(&worker->catalog, dcli_entry_of(operation), victim, &plan);
     if (status != DCL_OK)

@@ -30,9 +30,7 @@ static bool sees_all(const dcli_operand *operand)
 static bool lies_as_first(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;
-    int first = 0;
-    while (body->access[first].param != body->first_output)
-        first++;
+    int first = body->home;
     dcli_subscripts own, subscripts, first_subscripts;
     return dcli_layout_same(operation->operand[body->access[a].param].layout,
                             operation->operand[body->first_output].layout) &&
@@ -64,6 +62,8 @@ static void resolve_forall(dcli_operation *operation)
         if (access->written && !access->conditional && whole && sees_all(operand) && meets_all(operation, a))
             operand->overwrites = true;
     }
+    if (body->result_count > 0)
+        operation->operand[body->partials].reads = operation->operand[body->partials].writes = true;
     for (int k = 0; k < operation->operand_count; k++) {
         operation->operand[k].overwrites &= !operation->operand[k].reads;
         if (operation->operand[k].writes) {

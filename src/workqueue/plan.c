@@ -255,9 +255,7 @@ dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_
 bool dcli_access_is_home(const dcli_operation *operation, const dcli_subscripts base[], int a)
 {
     const dcli_body *body = operation->body;
-    int first = 0;
-    while (body->access[first].param != body->first_output)
-        first++;
+    int first = body->home;
     return dcli_subscripts_same(&base[a], &base[first]) &&
            dcli_layout_same(operation->operand[body->access[a].param].layout,
                             operation->operand[body->first_output].layout);

@@ -604,7 +604,7 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
         dcl_box foot, whole;
         bool cut;
         struct range mine;
-        if (!builder->leaves[a] || subscripts->reach != DCLI_REACH_AFFINE || dcli_is_first_output(builder, a))
+        if (!builder->leaves[a] || subscripts->reach != DCLI_REACH_AFFINE || dcli_is_home(builder, a))
             continue;
         dcli_footprint(subscripts, box, &builder->grid[a], &foot, &cut);
         if (!cut)
@@ -688,7 +688,8 @@ static bool is_alone(const dcli_builder *builder)
 {
     for (int k = 0; k < builder->operation->operand_count; k++) {
         const dcli_layout *layout = builder->operation->operand[k].layout;
-        if (layout != NULL && dcli_layout_owned(layout, builder->self) < dcl_grid_count(&layout->grid))
+        if (layout != NULL && !dcli_body_has_partials(builder->operation->body, k) &&
+            dcli_layout_owned(layout, builder->self) < dcl_grid_count(&layout->grid))
             return builder->terms->node_count == 1;
     }
     return true;

@@ -16,7 +16,7 @@ static bool is_plain(const dcli_builder *builder, int a)
     if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || operand->view != NULL || operand->layout->partial ||
         builder->wraps[a] || builder->leaves[a] || dcli_has_copies(builder, k))
         return false;
-    return dcli_is_first_output(builder, a) || (!access->written && builder->seen[k].unique);
+    return dcli_is_home(builder, a) || (!access->written && builder->seen[k].unique);
 }
 
 bool dcli_points_can_plan(const dcli_builder *builder)
@@ -104,7 +104,7 @@ static dcl_status plan_point(dcli_builder *builder, const int64_t loop[], int64_
     for (int a = 0; a < body->access_count; a++) {
         dcli_point point = {.peer = builder->self, .offset = own_offset};
         int64_t index[DCL_MAX_RANK];
-        if (!dcli_is_first_output(builder, a)) {
+        if (!dcli_is_home(builder, a)) {
             find_index(&builder->subscripts[a], loop, index);
             dcli_layout_locate(dcli_layout_of(builder, a), index, &point.peer, &point.offset);
             if (point.peer != builder->self && need_element(builder, a, index, &point) != DCL_OK)

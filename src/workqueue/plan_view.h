@@ -52,10 +52,8 @@ static inline bool dcli_reads_parts(const dcli_builder *builder)
     return (builder->terms->ways[builder->self].can & DCLI_CAN_READ_ANY) != 0;
 }
 
-static inline bool dcli_is_first_output(const dcli_builder *builder, int a)
-{
-    return dcli_param_of(builder, a) == builder->operation->body->first_output;
-}
+/** Whether an access is the one whose owners compute: it touches their own elements only. */
+static inline bool dcli_is_home(const dcli_builder *builder, int a) { return a == builder->operation->body->home; }
 
 static inline bool dcli_needs_content(const dcli_body_access *access)
 {

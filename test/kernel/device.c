@@ -113,6 +113,35 @@ void test_program_free(test_program *program)
     free(program);
 }
 
+void test_device_run(test_device *device, const char *source, const char *name, int count, const test_buffer buffers[])
+{
+    enum { MOST = 8 };
+    cl_int code;
+    cl_mem memory[MOST];
+    cr_assert_leq(count, MOST);
+    cl_program program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
+    must(code, "clCreateProgramWithSource");
+    if (clBuildProgram(program, 1, &device->id, "-cl-std=CL1.2", NULL, NULL) != CL_SUCCESS)
+        cr_assert_fail("does not build: %s\n%s", build_log(device, program), source);
+    cl_kernel kernel = clCreateKernel(program, name, &code);
+    must(code, "clCreateKernel");
+    for (int b = 0; b < count; b++) {
+        memory[b] = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, buffers[b].bytes,
+                                   buffers[b].data, &code);
+        must(code, "clCreateBuffer");
+        must(clSetKernelArg(kernel, (cl_uint)b, sizeof memory[b], &memory[b]), "clSetKernelArg");
+    }
+    must(clEnqueueTask(device->queue, kernel, 0, NULL, NULL), "clEnqueueTask");
+    for (int b = 0; b < count; b++) {
+        must(
+            clEnqueueReadBuffer(device->queue, memory[b], CL_TRUE, 0, buffers[b].bytes, buffers[b].data, 0, NULL, NULL),
+            "clEnqueueReadBuffer");
+        clReleaseMemObject(memory[b]);
+    }
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+}
+
 void test_params(int count, const test_arg args[], dcli_param params_out[])
 {
     for (int p = 0; p < count; p++) {
@@ -312,11 +341,13 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     cl_kernel kernel = program->kernel[one ? DCLI_VARIANT_ONE : variant];
     cl_mem buffer[DCLI_MAX_PARAMS] = {NULL};
     for (int p = 0; p < count; p++)
-        if (args[p].access != DCL_ACCESS_VALUE)
+        if (args[p].access != DCL_ACCESS_VALUE && args[p].access != DCL_ACCESS_RESULT)
             buffer[p] = make_buffer(device, args[p].data, arg_bytes(&args[p]));
     cl_uint at = 0;
     for (int a = 0; a < body->access_count; a++)
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &buffer[body->access[a].param]), "clSetKernelArg");
+    if (body->result_count > 0)
+        must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &buffer[body->partials]), "clSetKernelArg");
     at = set_scalars(kernel, body, args, at);
     dcli_launch_size size = {.dimensions = 1, .global = {device->few_groups ? 3 : rows}, .local = {1}};
     cl_mem rows_buffer = NULL, report_buffer = make_buffer(device, report, sizeof report);

@@ -43,6 +43,15 @@ void test_program_free(test_program *program);
 test_report test_program_run(test_program *program, const dcli_body *body, dcli_variant variant, int count,
                              test_arg args[], const int64_t start[], const int64_t stride[], const int64_t box_count[]);
 
+/** Build a program that does not come from a body, and run its kernel with one work-item. The arguments of the kernel are
+ *  buffers that get the contents of memory and are copied back. */
+typedef struct test_buffer {
+    void *data;
+    size_t bytes;
+} test_buffer;
+void test_device_run(test_device *device, const char *source, const char *kernel, int count,
+                     const test_buffer buffers[]);
+
 /** Programs that are built from now on check where they write, too. */
 void test_device_watched(test_device *device, bool watched);
 

@@ -220,7 +220,7 @@ ParameterizedTestParameters(kernel_parse, refusals)
          "second array"},
         {"written at a shift", "out C 1", "C(i+1) = 1;", 1, 1, "C is written where subscript 1 is no plain index", ""},
         {"a sum", "out S 1, in A 1", "S(0) += A(i);", 1, 1, "S is summed up where subscript 1 is no plain index",
-         "docs/recipes.md (a sum, a norm, a maximum) sums by rows"},
+         "dcl_reduce() sums over elements"},
         {"written at a scalar", "out C 1, value n int32", "C(n) = 1;", 1, 1, "subscript 1 is no plain index", ""},
         {"written at a variable", "out C 1", "int t = 0; C(t) = 1;", 1, 14, "'t' in subscript 1 of C", "plain indices"},
         {"an index twice", "out C 2", "C(i,i) = 1;", 1, 1, "subscript 2 is an index that was used before", ""},

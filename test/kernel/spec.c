@@ -27,10 +27,13 @@ int test_spec(const char *spec, dcli_param params_out[])
         sscanf(at, " %15[a-z] %63[^, ] %15[^, ] %15[^, ]", role, name, third, fourth);
         dcli_param *param = &params_out[count++];
         *param = (dcli_param){.access = (dcl_access)number_of(role, roles, 8)};
+        bool result = strcmp(role, "result") == 0; /* "result s", or with its type: "result s int32" */
+        param->access = result ? DCL_ACCESS_RESULT : param->access;
         cr_assert(param->access != 0, "no role in '%s'", at);
         memcpy(param->name, name, sizeof name);
-        param->rank = param->access == DCL_ACCESS_VALUE ? 0 : atoi(third);
-        param->type = (dcl_type)number_of(param->access == DCL_ACCESS_VALUE ? third : fourth, types, 12);
+        bool scalar = param->access == DCL_ACCESS_VALUE || (result && third[0] != '\0');
+        param->rank = atoi(third);
+        param->type = (dcl_type)number_of(scalar ? third : fourth, types, 12);
         at += strcspn(at, ",");
     }
     return count;

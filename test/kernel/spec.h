@@ -4,8 +4,8 @@
 
 #include "kernel/body.h"
 
-/** Parameters from "out C 2, in A 2, all T 1, value n int32, in U 1 uint8": role, name, rank of an array (float when no
- *  type follows) or type of a scalar. Roles: out in inout all rows columns value. @return their number. */
+/** Parameters from "out C 2, in A 2, all T 1, value n int32, in U 1 uint8, result s": role, name, rank of an array (float when no
+ *  type follows) or type of a scalar. Roles: out in inout all rows columns value result. @return their number. */
 int test_spec(const char *spec, dcli_param params_out[]);
 
 /** Parse a body with such parameters. */

@@ -1,0 +1,187 @@
+/* reduce.c - sums of all elements: DCL against OpenMP, taking turns in one run.
+ *
+ *     reduce [edge]        edge of the square arrays, 8192 if not given
+ *
+ * sum f32, sum f64: the sum of all elements of an array, on one embedded node and on local:2 with the default map. DCL's result
+ * does not depend on the order of the summands; OpenMP's (parallel for simd reduction, as many threads as processors) does. Timed: from
+ * the call until the value is in the program. dot f32: the same of the products of two arrays, in double.
+ * small: the sum of an array of one element, against two waited dcl_forall() on such an array.
+ * Bandwidth: bytes of the elements by time. The results are compared first. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <dcl.h>
+
+#include "common.h"
+
+enum { ROUNDS = 11 };
+
+/* OpenMP's threads spin after their work, and would disturb the next measurement. */
+static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); }
+
+static void *allocate(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(memory != MAP_FAILED, "mmap");
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
+}
+
+static float sum_singles(long count, const float *x)
+{
+    float sum = 0;
+#pragma omp parallel for simd reduction(+ : sum)
+    for (long e = 0; e < count; e++)
+        sum += x[e];
+    return sum;
+}
+
+static double sum_doubles(long count, const double *x)
+{
+    double sum = 0;
+#pragma omp parallel for simd reduction(+ : sum)
+    for (long e = 0; e < count; e++)
+        sum += x[e];
+    return sum;
+}
+
+static double dot_singles(long count, const float *x, const float *y)
+{
+    double sum = 0;
+#pragma omp parallel for simd reduction(+ : sum)
+    for (long e = 0; e < count; e++)
+        sum += (double)x[e] * y[e];
+    return sum;
+}
+
+static dcl_cluster *open_cluster(const char *workers)
+{
+    dcl_config config;
+    check(dcl_config_read(&config) == DCL_OK, "dcl_config_read");
+    config.workers = workers;
+    dcl_cluster *cluster = dcl_open(&config);
+    check(cluster != NULL, "dcl_open");
+    return cluster;
+}
+
+static void report(const char *what, const char *where, double bytes, double dcl[], double openmp[])
+{
+    double ours = median(ROUNDS, dcl), theirs = median(ROUNDS, openmp);
+    printf(
+        "%s, %s: dcl %.2f ms, %.1f GB/s, OpenMP %.2f ms, %.1f GB/s, OpenMP / dcl %.2f (median of %d, spread %.0f %%)\n",
+        what, where, ours, 1e-6 * bytes / ours, theirs, 1e-6 * bytes / theirs, theirs / ours, ROUNDS,
+        100 * (dcl[ROUNDS - 2] - dcl[1]) / ours);
+    fflush(stdout);
+}
+
+static void singles(dcl_cluster *cluster, const char *where, long edge)
+{
+    long count = edge * edge;
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, edge, edge);
+    dcl_array *A = dcl_agile(grid, map), *B = dcl_agile(grid, map);
+    check(dcl_forall(cluster, "A(i,j) = (float)((i * 7 + j * 3) % 1024) / 64; B(i,j) = (float)((i + j) % 256) / 16;",
+                     DCL_OUT(A), DCL_OUT(B)) == DCL_OK,
+          "dcl_forall");
+    float *x = allocate((size_t)count * sizeof *x), *y = allocate((size_t)count * sizeof *y), sum = 0, plain = 0;
+    double dcl[ROUNDS], openmp[ROUNDS], dot = 0, plain_dot = 0;
+    check(dcl_read(A, NULL, x, NULL) == DCL_OK && dcl_read(B, NULL, y, NULL) == DCL_OK, "dcl_read");
+    for (int r = -1; r < ROUNDS; r++) {
+        double began = now_ms();
+        check(dcl_reduce(cluster, "sum += A(i,j);", DCL_RESULT(sum), DCL_IN(A)) == DCL_OK, "dcl_reduce");
+        dcl[r < 0 ? 0 : r] = now_ms() - began;
+        began = now_ms();
+        plain = sum_singles(count, x);
+        openmp[r < 0 ? 0 : r] = now_ms() - began;
+        rest();
+    }
+    check(fabsf(sum - plain) < 1e-3F * plain, "the sums differ");
+    report("sum f32", where, 4.0 * (double)count, dcl, openmp);
+    for (int r = -1; r < ROUNDS; r++) {
+        double began = now_ms();
+        check(dcl_reduce(cluster, "dot += (double)A(i,j) * B(i,j);", DCL_RESULT(dot), DCL_IN(A), DCL_IN(B)) == DCL_OK,
+              "dcl_reduce");
+        dcl[r < 0 ? 0 : r] = now_ms() - began;
+        began = now_ms();
+        plain_dot = dot_singles(count, x, y);
+        openmp[r < 0 ? 0 : r] = now_ms() - began;
+        rest();
+    }
+    check(fabs(dot - plain_dot) < 1e-9 * plain_dot, "the products differ");
+    report("dot f32", where, 8.0 * (double)count, dcl, openmp);
+    munmap(x, (size_t)count * sizeof *x);
+    munmap(y, (size_t)count * sizeof *y);
+    dcl_release(B);
+    dcl_release(A);
+    dcl_release(map);
+}
+
+static void doubles(dcl_cluster *cluster, const char *where, long edge)
+{
+    long count = edge * edge;
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_array *A = dcl_agile(dcl_grid_2d(DCL_DOUBLE, edge, edge), map);
+    check(dcl_forall(cluster, "A(i,j) = (double)((i * 7 + j * 3) % 1024) / 7;", DCL_OUT(A)) == DCL_OK, "dcl_forall");
+    double *x = allocate((size_t)count * sizeof *x), dcl[ROUNDS], openmp[ROUNDS], sum = 0, plain = 0;
+    check(dcl_read(A, NULL, x, NULL) == DCL_OK, "dcl_read");
+    for (int r = -1; r < ROUNDS; r++) {
+        double began = now_ms();
+        check(dcl_reduce(cluster, "sum += A(i,j);", DCL_RESULT(sum), DCL_IN(A)) == DCL_OK, "dcl_reduce");
+        dcl[r < 0 ? 0 : r] = now_ms() - began;
+        began = now_ms();
+        plain = sum_doubles(count, x);
+        openmp[r < 0 ? 0 : r] = now_ms() - began;
+        rest();
+    }
+    check(fabs(sum - plain) < 1e-9 * plain, "the sums differ");
+    report("sum f64", where, 8.0 * (double)count, dcl, openmp);
+    munmap(x, (size_t)count * sizeof *x);
+    dcl_release(A);
+    dcl_release(map);
+}
+
+static void small(dcl_cluster *cluster, const char *where)
+{
+    enum { CALLS = 200 };
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_FLOAT, 1), map);
+    double dcl[ROUNDS], calls[ROUNDS];
+    float sum = 0;
+    for (int r = -1; r < ROUNDS; r++) {
+        double began = now_ms();
+        for (int c = 0; c < CALLS; c++)
+            check(dcl_reduce(cluster, "sum += A(i) + 1;", DCL_RESULT(sum), DCL_IN(A)) == DCL_OK, "dcl_reduce");
+        dcl[r < 0 ? 0 : r] = (now_ms() - began) / CALLS;
+        began = now_ms();
+        for (int c = 0; c < 2 * CALLS; c++)
+            check(dcl_forall(cluster, "A(i) = 0;", DCL_OUT(A)) == DCL_OK && dcl_wait(cluster) == DCL_OK, "dcl_forall");
+        calls[r < 0 ? 0 : r] = (now_ms() - began) / CALLS;
+    }
+    check(sum == 1, "the sum is wrong");
+    double ours = median(ROUNDS, dcl), two = median(ROUNDS, calls);
+    printf("sum of one element, %s: %.1f us, two waited dcl_forall %.1f us, ratio %.2f (median of %d)\n", where,
+           1e3 * ours, 1e3 * two, ours / two, ROUNDS);
+    fflush(stdout);
+    dcl_release(A);
+    dcl_release(map);
+}
+
+int main(int count, char *arguments[])
+{
+    long edge = count > 1 ? atol(arguments[1]) : 8192;
+    check(edge > 0, "edge");
+    printf("DCL %s, commit %s, sums of %ld x %ld elements\n", dcl_version(), bench_commit, edge, edge);
+    static const char *const places[] = {NULL, "local:2"};
+    for (int p = 0; p < 2; p++) {
+        dcl_cluster *cluster = open_cluster(places[p]);
+        const char *where = places[p] != NULL ? "local:2, default map" : "one embedded node";
+        singles(cluster, where, edge);
+        doubles(cluster, where, edge);
+        small(cluster, where);
+        check(dcl_close(cluster) == DCL_OK, "dcl_close");
+    }
+    return EXIT_SUCCESS;
+}

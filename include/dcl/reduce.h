@@ -1,0 +1,99 @@
+/* dcl/reduce.h - reductions: sums, minima and others over all elements of arrays. */
+#ifndef DCL_REDUCE_H
+#define DCL_REDUCE_H
+
+#include <dcl/forall.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** @param result  variable of type `type`; written when the call returns DCL_OK or DCL_ERR_RANGE. */
+static inline dcl_arg dcl_arg_result(const char *name, dcl_type type, void *result)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_RESULT, name, NULL);
+    arg.type = type;
+    arg.result = result;
+    return arg;
+}
+
+static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                          const dcl_arg args[])
+{
+    dcl_call call = dcl_call_body(cluster, box, body, count, args);
+    call.kind = DCL_CALL_IS_REDUCTION;
+    return call;
+}
+
+/** A variable that gets a result, under its own name or another one. Its type: any integer type, float or double. */
+#define DCL_RESULT(x) DCL_RESULT_AS(#x, &(x))
+#define DCL_RESULT_AS(name, address) DCLI_RESULT((name), (address))
+
+/** dcl_reduce(cluster, body, ...): reduce values over all indices of an input, and wait for the results.
+ *
+ *      double norm2;
+ *      float low, high;
+ *      dcl_reduce(cluster, "norm2 += R(i,j) * R(i,j);", DCL_RESULT(norm2), DCL_IN(R));
+ *      dcl_reduce(cluster, "low min= A(i); high max= A(i);", DCL_RESULT(low), DCL_RESULT(high), DCL_IN(A));
+ *
+ *  The body is OpenCL C as of dcl_forall(). A result occurs only at the beginning of statements `x OP expression;`, where OP is
+ *
+ *      += -=          sum                                       min= max=      minimum, maximum
+ *      *=             product (integers)                        &= |= ^=       (integers)
+ *
+ *  and the same in all statements of a result (+= and -= count as the same). The names of arguments come first: a letter i..p that
+ *  is no argument and stands in a subscript is an index. One input must be read at all indices, each in a subscript of its
+ *  own, such as A(j,i): the body runs at every index of its grid, where that input is stored. Results do not start
+ *  from the variable's value; of no elements they are 0 (sum), 1 (product), or the largest and the least value of their type (minimum, maximum).
+ *
+ *  Expressions are converted to the type of the result first, then reduced: `double s` and floats A: `s += A(i)*A(i)` multiplies
+ *  as float. Integers wrap. A NaN gives NaN, for minimum and maximum, too; -0 is less than +0. Results have the same bits
+ *  for every number of nodes, map and tile size. For sums of float and double this is so because every value is rounded to a
+ *  multiple of a unit that depends on the largest magnitude m only, then summed exactly: the error of n values
+ *  is at most n m 2^-50, and one rounding.
+ *
+ *  Reductions run on CPUs so far: DCL_ERR_UNSUPPORTED where a node is a GPU.
+ *
+ *  @param cluster  NULL is an error.
+ *  @param body     borrowed for the call.
+ *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE.
+ *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and counted as
+ *          0. Otherwise the variables are as they were: DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID;
+ *          DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a failed array that is read.
+ *  Source of the sums: J. Demmel and H. D. Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 64 (2015). */
+#define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))
+/** dcl_reduce() over a box of indices in the grid of that input. */
+#define dcl_reduce_over(cluster, box, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, box, body, __VA_ARGS__))
+
+/** The description of a reduction. @param box  NULL: all indices. */
+#define DCL_CALL_REDUCTION(cluster, box, body, ...) \
+    DCLI_CALL(dcl_call_reduction((cluster), (box), (body), DCLI_ARGUMENTS(__VA_ARGS__)))
+
+#ifdef __cplusplus
+}
+
+inline dcl_arg dcli_result(const char *n, signed char *x) { return dcl_arg_result(n, DCL_INT8, x); }
+inline dcl_arg dcli_result(const char *n, unsigned char *x) { return dcl_arg_result(n, DCL_UINT8, x); }
+inline dcl_arg dcli_result(const char *n, short *x) { return dcl_arg_result(n, DCL_INT16, x); }
+inline dcl_arg dcli_result(const char *n, unsigned short *x) { return dcl_arg_result(n, DCL_UINT16, x); }
+inline dcl_arg dcli_result(const char *n, int *x) { return dcl_arg_result(n, DCL_INT32, x); }
+inline dcl_arg dcli_result(const char *n, unsigned *x) { return dcl_arg_result(n, DCL_UINT32, x); }
+inline dcl_arg dcli_result(const char *n, long *x) { return dcl_arg_result(n, DCL_INT64, x); }
+inline dcl_arg dcli_result(const char *n, unsigned long *x) { return dcl_arg_result(n, DCL_UINT64, x); }
+inline dcl_arg dcli_result(const char *n, long long *x) { return dcl_arg_result(n, DCL_INT64, x); }
+inline dcl_arg dcli_result(const char *n, unsigned long long *x) { return dcl_arg_result(n, DCL_UINT64, x); }
+inline dcl_arg dcli_result(const char *n, float *x) { return dcl_arg_result(n, DCL_FLOAT, x); }
+inline dcl_arg dcli_result(const char *n, double *x) { return dcl_arg_result(n, DCL_DOUBLE, x); }
+#define DCLI_RESULT(name, address) dcli_result((name), (address))
+#else
+/* clang-format off */
+#define DCLI_RESULT(name, address)                                                                                  \
+    dcl_arg_result((name),                                                                                          \
+                   _Generic(*(address), signed char: DCL_INT8, unsigned char: DCL_UINT8, short: DCL_INT16,          \
+                            unsigned short: DCL_UINT16, int: DCL_INT32, unsigned: DCL_UINT32, long: DCL_INT64,      \
+                            unsigned long: DCL_UINT64, long long: DCL_INT64, unsigned long long: DCL_UINT64,        \
+                            float: DCL_FLOAT, double: DCL_DOUBLE),                                                  \
+                   (address))
+/* clang-format on */
+#endif
+#endif

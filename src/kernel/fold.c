@@ -1,0 +1,375 @@
+/* kernel/fold.c - generates the code by which kernels for CPUs reduce values, and merges what they have found.
+ *
+ * Sums of floating-point numbers go through a buffer, because sum.cl adds whole blocks of numbers. Other results are
+ * reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
+ * depends on the order of the values. */
+#include "kernel/fold.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/block.h"
+#include "kernel/cl.h"
+#include "kernel/emit.h"
+#include "kernel/sum.h"
+
+enum { BLOCK = 1024 }; /* numbers that are summed at once */
+
+_Static_assert(sizeof(dcli_sum) == DCLI_PARTIAL_LONGS * sizeof(int64_t), "a sum is a partial result");
+
+static dcl_type type_of(const dcli_body *body, int r) { return body->params[body->result[r].param].type; }
+
+static bool is_floating(dcl_type type) { return type >= DCL_HALF; }
+
+/* Whether a result is summed by sum.cl. */
+static bool is_summed(const dcli_body *body, int r)
+{
+    return body->result[r].fold == DCLI_FOLD_SUM && is_floating(type_of(body, r));
+}
+
+static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX; }
+
+static bool sums(const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++)
+        if (is_summed(body, r))
+            return true;
+    return false;
+}
+
+/* ---- code ---------------------------------------------------------------------------------------------------------- */
+
+static const char *integer_of(dcl_type type) { return type == DCL_FLOAT ? "int" : "long"; }
+
+/* The type of the variable dcl_f<r>: of the results that are not summed in blocks. */
+static const char *variable_type(const dcli_body *body, int r)
+{
+    dcl_type type = type_of(body, r);
+    bool wraps = body->result[r].fold == DCLI_FOLD_SUM || body->result[r].fold == DCLI_FOLD_PRODUCT;
+    if (is_floating(type))
+        return integer_of(type);
+    return dcli_kernel_type(wraps && type < DCL_UINT8 ? type + (DCL_UINT8 - DCL_INT8) : type);
+}
+
+/* The neutral element of the values that a result is made of. */
+static const char *neutral_value(dcli_fold fold, dcl_type type)
+{
+    static const char *const least[] = {
+        [DCL_INT8] = "CHAR_MIN", [DCL_INT16] = "SHRT_MIN", [DCL_INT32] = "INT_MIN", [DCL_INT64] = "LONG_MIN",
+        [DCL_UINT8] = "0",       [DCL_UINT16] = "0",       [DCL_UINT32] = "0",      [DCL_UINT64] = "0"};
+    static const char *const most[] = {
+        [DCL_INT8] = "CHAR_MAX",   [DCL_INT16] = "SHRT_MAX",   [DCL_INT32] = "INT_MAX",   [DCL_INT64] = "LONG_MAX",
+        [DCL_UINT8] = "UCHAR_MAX", [DCL_UINT16] = "USHRT_MAX", [DCL_UINT32] = "UINT_MAX", [DCL_UINT64] = "ULONG_MAX"};
+    switch (fold) {
+    case DCLI_FOLD_PRODUCT:
+        return "1";
+    case DCLI_FOLD_MIN:
+        return is_floating(type) ? "INFINITY" : most[type];
+    case DCLI_FOLD_MAX:
+        return is_floating(type) ? "-INFINITY" : least[type];
+    case DCLI_FOLD_AND:
+        return "~0L";
+    default:
+        return "0";
+    }
+}
+
+void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body)
+{
+    for (dcl_type type = DCL_INT8; type <= DCL_DOUBLE; type++) {
+        bool summed = false, extreme = false;
+        for (int r = 0; r < body->result_count; r++) {
+            summed |= type_of(body, r) == type && is_summed(body, r);
+            extreme |= type_of(body, r) == type && is_extreme(body->result[r].fold);
+        }
+        if (!summed && !extreme)
+            continue;
+        dcli_text_put(out, "#define dcl_I %s\n", integer_of(type));
+        if (summed)
+            dcli_emit_of_type(out, dcli_cl_sum, type);
+        if (extreme)
+            dcli_emit_of_type(out, dcli_cl_fold, type);
+        if (extreme && is_floating(type))
+            dcli_emit_of_type(out, dcli_cl_key, type);
+        dcli_text_put(out, "#undef dcl_I\n");
+    }
+}
+
+void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
+{
+    if (body->result_count == 0)
+        return;
+    dcli_text_put(out, "    __global long *const dcl_out = dcl_partials + dcl_item * %d;\n",
+                  body->result_count * DCLI_PARTIAL_LONGS);
+    if (sums(body))
+        dcli_text_put(out, "    int dcl_fill = 0;\n");
+    for (int r = 0; r < body->result_count; r++) {
+        int at = r * DCLI_PARTIAL_LONGS;
+        dcl_type type = type_of(body, r);
+        if (is_summed(body, r)) {
+            dcli_text_put(out,
+                          "    struct dcl_sum dcl_f%d = {dcl_out[%d], dcl_out[%d], {dcl_out[%d], dcl_out[%d]}, "
+                          "{dcl_out[%d], dcl_out[%d]}};\n"
+                          "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n",
+                          r, at, at + 1, at + 2, at + 3, at + 4, at + 5, dcli_kernel_type(type), r, BLOCK);
+            continue;
+        }
+        const char *neutral = neutral_value(body->result[r].fold, type);
+        if (is_floating(type))
+            dcli_text_put(out, "    %s dcl_f%d = dcl_key_%s(%s);\n    int dcl_g%d = 0;\n", variable_type(body, r), r,
+                          dcli_kernel_type(type), neutral, r);
+        else
+            dcli_text_put(out, "    %s dcl_f%d = (%s)%s;\n", variable_type(body, r), r, variable_type(body, r),
+                          neutral);
+    }
+}
+
+/* Emit the summation of what the buffers contain. */
+static void emit_flush(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out, "    for (; dcl_fill %% 8 != 0; dcl_fill++) {\n");
+    for (int r = 0; r < body->result_count; r++)
+        if (is_summed(body, r))
+            dcli_text_put(out, "        dcl_y%d[dcl_fill] = 0;\n", r);
+    dcli_text_put(out, "    }\n");
+    for (int r = 0; r < body->result_count; r++)
+        if (is_summed(body, r))
+            dcli_text_put(out, "    dcl_sum_%s(&dcl_f%d, dcl_y%d, dcl_fill);\n", dcli_kernel_type(type_of(body, r)), r,
+                          r);
+    dcli_text_put(out, "    dcl_fill = 0;\n");
+}
+
+void dcli_emit_room(dcli_text *out, const dcli_body *body)
+{
+    if (!sums(body))
+        return;
+    dcli_text_put(out, "    if (dcl_fill + dcl_m > %d) {\n", BLOCK);
+    emit_flush(out, body);
+    dcli_text_put(out, "    }\n");
+}
+
+void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++) {
+        const char *type = dcli_kernel_type(type_of(body, r));
+        dcli_text_put(out, "    %s dcl_r%d = (%s)%s;\n", type, r, type,
+                      neutral_value(body->result[r].fold, type_of(body, r)));
+    }
+}
+
+void dcli_emit_fold(dcli_text *out, const dcli_body *body)
+{
+    static const char *const sign[] = {[DCLI_FOLD_SUM] = "+",
+                                       [DCLI_FOLD_PRODUCT] = "*",
+                                       [DCLI_FOLD_AND] = "&",
+                                       [DCLI_FOLD_OR] = "|",
+                                       [DCLI_FOLD_XOR] = "^"};
+    for (int r = 0; r < body->result_count; r++) {
+        dcli_fold fold = body->result[r].fold;
+        const char *type = variable_type(body, r);
+        const char *call = fold == DCLI_FOLD_MIN ? "min" : "max";
+        if (is_summed(body, r))
+            dcli_text_put(out, "    dcl_y%d[dcl_fill + dcl_k] = dcl_r%d;\n", r, r);
+        else if (is_floating(type_of(body, r)))
+            dcli_text_put(out,
+                          "    dcl_f%d = dcl_r%d == dcl_r%d ? %s(dcl_f%d, dcl_key_%s(dcl_r%d)) : dcl_f%d;\n"
+                          "    dcl_g%d |= dcl_r%d != dcl_r%d;\n",
+                          r, r, r, call, r, dcli_kernel_type(type_of(body, r)), r, r, r, r, r);
+        else if (is_extreme(fold))
+            dcli_text_put(out, "    dcl_f%d = %s(dcl_f%d, dcl_r%d);\n", r, call, r, r);
+        else
+            dcli_text_put(out, "    dcl_f%d = (%s)(dcl_f%d %s (%s)dcl_r%d);\n", r, type, r, sign[fold], type, r);
+    }
+}
+
+void dcli_emit_filled(dcli_text *out, const dcli_body *body)
+{
+    if (sums(body))
+        dcli_text_put(out, "    dcl_fill += (int)dcl_m;\n");
+}
+
+void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
+{
+    if (sums(body))
+        emit_flush(out, body);
+    for (int r = 0; r < body->result_count; r++) {
+        int at = r * DCLI_PARTIAL_LONGS;
+        dcli_fold fold = body->result[r].fold;
+        if (is_summed(body, r)) {
+            dcli_text_put(out,
+                          "    dcl_out[%d] = dcl_f%d.dcl_top;\n    dcl_out[%d] = dcl_f%d.dcl_seen;\n"
+                          "    dcl_out[%d] = dcl_f%d.dcl_high[0];\n    dcl_out[%d] = dcl_f%d.dcl_high[1];\n"
+                          "    dcl_out[%d] = dcl_f%d.dcl_low[0];\n    dcl_out[%d] = dcl_f%d.dcl_low[1];\n",
+                          at, r, at + 1, r, at + 2, r, at + 3, r, at + 4, r, at + 5, r);
+            continue;
+        }
+        /* the value, as a long */
+        if (is_floating(type_of(body, r)))
+            dcli_text_put(out, "    long dcl_e%d = dcl_key_long_%s(dcl_f%d);\n", r, dcli_kernel_type(type_of(body, r)),
+                          r);
+        else
+            dcli_text_put(out, "    long dcl_e%d = (long)(%s)dcl_f%d;\n", r, dcli_kernel_type(type_of(body, r)), r);
+        if (is_extreme(fold))
+            dcli_text_put(out, "    if (dcl_out[%d] != 0)\n        dcl_e%d = (long)%s((%s)dcl_e%d, (%s)dcl_out[%d]);\n",
+                          at, r, fold == DCLI_FOLD_MIN ? "min" : "max",
+                          type_of(body, r) == DCL_UINT64 ? "ulong" : "long", r,
+                          type_of(body, r) == DCL_UINT64 ? "ulong" : "long", at + 1);
+        else
+            dcli_text_put(
+                out, "    if (dcl_out[%d] != 0)\n        dcl_e%d = (long)(%s)((ulong)dcl_e%d %s (ulong)dcl_out[%d]);\n",
+                at, r, dcli_kernel_type(type_of(body, r)), r,
+                fold == DCLI_FOLD_SUM       ? "+"
+                : fold == DCLI_FOLD_PRODUCT ? "*"
+                : fold == DCLI_FOLD_AND     ? "&"
+                : fold == DCLI_FOLD_OR      ? "|"
+                                            : "^",
+                at + 1);
+        dcli_text_put(out, "    dcl_out[%d] = 1;\n    dcl_out[%d] = dcl_e%d;\n", at, at + 1, r);
+        if (is_floating(type_of(body, r)))
+            dcli_text_put(out, "    dcl_out[%d] |= dcl_g%d;\n", at + 2, r);
+    }
+}
+
+/* ---- partial results -------------------------------------------------------------------------------------------------- */
+
+/* Their words: of sums of floating-point numbers, dcli_sum. Of others: */
+enum {
+    ANY,   /* 1: there is a value; 0: the rest is 0, too */
+    VALUE, /* an integer, of unsigned types its bits; minima and maxima of floating-point numbers: the key of a double */
+    NOT_A_NUMBER /* of those, 1: there was one */
+};
+
+/* The number that has a key: keys are integers in the order of the numbers, and -0 is below +0. */
+static double number_of(int64_t key)
+{
+    int64_t bits = key ^ (key >> 63 & INT64_MAX);
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* Reduce an integer to the range of its type, as arithmetic that wraps does. */
+static int64_t wrap(dcl_type type, uint64_t value)
+{
+    switch (type) {
+    case DCL_INT8:
+        return (int8_t)value;
+    case DCL_INT16:
+        return (int16_t)value;
+    case DCL_INT32:
+        return (int32_t)value;
+    case DCL_UINT8:
+        return (uint8_t)value;
+    case DCL_UINT16:
+        return (uint16_t)value;
+    case DCL_UINT32:
+        return (uint32_t)value;
+    default:
+        return (int64_t)value;
+    }
+}
+
+static bool is_less(dcl_type type, int64_t a, int64_t b)
+{
+    return type == DCL_UINT64 ? (uint64_t)a < (uint64_t)b : a < b;
+}
+
+static int64_t combine(dcli_fold fold, dcl_type type, int64_t a, int64_t b)
+{
+    switch (fold) {
+    case DCLI_FOLD_SUM:
+        return wrap(type, (uint64_t)a + (uint64_t)b);
+    case DCLI_FOLD_PRODUCT:
+        return wrap(type, (uint64_t)a * (uint64_t)b);
+    case DCLI_FOLD_MIN:
+        return is_less(type, b, a) ? b : a;
+    case DCLI_FOLD_MAX:
+        return is_less(type, a, b) ? b : a;
+    case DCLI_FOLD_AND:
+        return a & b;
+    case DCLI_FOLD_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+static dcli_sum as_sum(const dcli_partial *partial)
+{
+    dcli_sum sum;
+    memcpy(&sum, partial, sizeof sum);
+    return sum;
+}
+
+static bool is_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM && is_floating(type); }
+
+void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, const dcli_partial *other)
+{
+    if (is_sum(fold, type)) {
+        dcli_sum sum = as_sum(partial), added = as_sum(other);
+        dcli_sum_merge(&sum, &added);
+        memcpy(partial, &sum, sizeof sum);
+        return;
+    }
+    if (other->word[ANY] == 0)
+        return;
+    if (partial->word[ANY] == 0) {
+        *partial = *other;
+        return;
+    }
+    partial->word[VALUE] = combine(fold, type, partial->word[VALUE], other->word[VALUE]);
+    partial->word[NOT_A_NUMBER] |= other->word[NOT_A_NUMBER];
+}
+
+bool dcli_partial_is_valid(dcli_fold fold, dcl_type type, const dcli_partial *partial)
+{
+    if (is_sum(fold, type)) {
+        dcli_sum sum = as_sum(partial);
+        return dcli_sum_is_valid(&sum);
+    }
+    for (int w = NOT_A_NUMBER + 1; w < DCLI_PARTIAL_LONGS; w++)
+        if (partial->word[w] != 0)
+            return false;
+    if (partial->word[ANY] == 0)
+        return partial->word[VALUE] == 0 && partial->word[NOT_A_NUMBER] == 0;
+    if (partial->word[ANY] != 1 || (partial->word[NOT_A_NUMBER] & ~INT64_C(1)) != 0)
+        return false;
+    if (is_floating(type))
+        return !isnan(number_of(partial->word[VALUE]));
+    return partial->word[NOT_A_NUMBER] == 0 && wrap(type, (uint64_t)partial->word[VALUE]) == partial->word[VALUE];
+}
+
+/* The value of no values. */
+static dcli_scalar neutral(dcli_fold fold, dcl_type type)
+{
+    static const int64_t most[] = {
+        [DCL_INT8] = INT8_MAX,   [DCL_INT16] = INT16_MAX,   [DCL_INT32] = INT32_MAX,   [DCL_INT64] = INT64_MAX,
+        [DCL_UINT8] = UINT8_MAX, [DCL_UINT16] = UINT16_MAX, [DCL_UINT32] = UINT32_MAX, [DCL_UINT64] = -1};
+    if (is_floating(type))
+        return (dcli_scalar){.f = fold == DCLI_FOLD_MIN ? INFINITY : fold == DCLI_FOLD_MAX ? -INFINITY : 0};
+    switch (fold) {
+    case DCLI_FOLD_PRODUCT:
+        return (dcli_scalar){.i = 1};
+    case DCLI_FOLD_MIN:
+        return (dcli_scalar){.i = most[type]};
+    case DCLI_FOLD_MAX:
+        return (dcli_scalar){.i = type < DCL_UINT8 ? -most[type] - 1 : 0};
+    case DCLI_FOLD_AND:
+        return (dcli_scalar){.i = wrap(type, UINT64_MAX)};
+    default:
+        return (dcli_scalar){.i = 0};
+    }
+}
+
+dcli_scalar dcli_partial_value(dcli_fold fold, dcl_type type, const dcli_partial *partial)
+{
+    if (is_sum(fold, type)) {
+        dcli_sum sum = as_sum(partial);
+        return (dcli_scalar){.f = dcli_sum_round(&sum, type)};
+    }
+    if (partial->word[ANY] == 0)
+        return neutral(fold, type);
+    if (!is_floating(type))
+        return (dcli_scalar){.i = partial->word[VALUE]};
+    return (dcli_scalar){.f = partial->word[NOT_A_NUMBER] != 0 ? NAN : number_of(partial->word[VALUE])};
+}

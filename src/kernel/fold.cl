@@ -1,0 +1,9 @@
+/* kernel/fold.cl - the least and the largest number of type dcl_T. A NaN is both; -0 is less than +0. */
+static dcl_T DCL_OF(dcl_least_)(const dcl_T dcl_x, const dcl_T dcl_y)
+{
+    return dcl_y != dcl_y || dcl_y < dcl_x ? dcl_y : dcl_x;
+}
+static dcl_T DCL_OF(dcl_most_)(const dcl_T dcl_x, const dcl_T dcl_y)
+{
+    return dcl_y != dcl_y || dcl_y > dcl_x ? dcl_y : dcl_x;
+}

@@ -1,0 +1,39 @@
+/* kernel/fold.h - generates the code by which kernels for CPUs reduce values, and merges what they have found. */
+#ifndef DCLI_KERNEL_FOLD_H
+#define DCLI_KERNEL_FOLD_H
+
+#include "base/text.h"
+#include "kernel/body.h"
+
+/** Most elements of a strip: the length of a loop over the innermost axis. */
+#define DCLI_FOLD_STRIP 256
+
+/** Emit the functions that the results of a body need. Nothing if it is no reduction, as all functions below. */
+void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body);
+/** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. */
+void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);
+/** Emit, before the loop of a strip of dcl_m elements, what makes room for their values. */
+void dcli_emit_room(dcli_text *out, const dcli_body *body);
+/** Emit, before the body's statements, the variables dcl_r<r> which the statements reduce for one index. */
+void dcli_emit_neutral(dcli_text *out, const dcli_body *body);
+/** Emit, after the statements for element dcl_k of the strip, the reduction of dcl_r<r> into dcl_f<r>. */
+void dcli_emit_fold(dcli_text *out, const dcli_body *body);
+/** Emit what follows the loop of a strip. */
+void dcli_emit_filled(dcli_text *out, const dcli_body *body);
+/** Emit, at the end of a kernel, what adds the variables to the work-item's partial results. */
+void dcli_emit_partials_end(dcli_text *out, const dcli_body *body);
+
+/** A partial result of any operator and type: DCLI_PARTIAL_LONGS longs, as kernels write them. All 0: of no values. */
+typedef struct dcli_partial {
+    int64_t word[DCLI_PARTIAL_LONGS];
+} dcli_partial;
+
+/** Merge a partial result into another one. In whatever order partial results are merged, the words are the same. */
+void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, const dcli_partial *other);
+/** Whether a partial result from outside is one that kernels could have made. */
+bool dcli_partial_is_valid(dcli_fold fold, dcl_type type, const dcli_partial *partial);
+/** The value of a partial result; of no values the neutral element: 0, 1, all bits set, or for min and max the largest and the
+ *  least value of the type (infinities). */
+dcli_scalar dcli_partial_value(dcli_fold fold, dcl_type type, const dcli_partial *partial);
+
+#endif

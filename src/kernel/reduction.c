@@ -1,0 +1,194 @@
+/* kernel/reduction.c - parse what a body reduces: its indices, its results and their operators.
+ *
+ * In a reduction the names of arguments come first: a letter i..p is an index if it is no argument and stands in a
+ * subscript. The indices range over the array of the first input that is read at all of them, each in a subscript of its own; its
+ * owners compute. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernel/emit.h"
+#include "kernel/names.h"
+#include "kernel/parser.h"
+
+/* ---- indices ------------------------------------------------------------------------------------------------------- */
+
+static int find_param(const dcli_body *body, const dcli_tokens *tokens, int t)
+{
+    for (int p = 0; p < body->param_count; p++)
+        if (dcli_token_is(tokens, t, body->params[p].name))
+            return p;
+    return -1;
+}
+
+/* The number of the index that token t may name: a letter that is no argument. -1: none. */
+static int index_at(const dcli_body *body, const dcli_tokens *tokens, int t)
+{
+    const dcli_token *token = &tokens->token[t];
+    if (token->kind != DCLI_TOKEN_NAME || find_param(body, tokens, t) >= 0 || dcli_token_in(tokens, t - 1, ". ->"))
+        return -1;
+    return dcli_name_index(tokens->text + token->start, (size_t)token->length);
+}
+
+dcl_status dcli_find_indices(dcli_parser *parser)
+{
+    dcli_body *body = parser->body;
+    const dcli_tokens *tokens = parser->tokens;
+    for (int t = 0; t < tokens->count; t++) {
+        int p = tokens->token[t].kind == DCLI_TOKEN_NAME ? find_param(body, tokens, t) : -1;
+        if (p < 0 || body->params[p].rank == 0 || !dcli_token_is(tokens, t + 1, "("))
+            continue;
+        for (int s = t + 2; s < tokens->token[t + 1].partner; s++) {
+            int index = index_at(body, tokens, s);
+            body->indices |= index >= 0 ? 1U << index : 0;
+        }
+    }
+    body->space_rank = __builtin_popcount(body->indices);
+    if (body->space_rank > 0)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_BODY,
+                     "no array has an index as its subscript; expected a reduction over indices i, j, ..., such as "
+                     "%s += A(i);",
+                     body->params[body->result[0].param].name);
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------------- */
+
+struct operator
+{
+    const char *spelling; /* of min= and max= without the = */
+    dcli_fold fold;
+    const char *call; /* the function that combines two values; NULL: the operator does */
+    bool integers;    /* for integers only */
+};
+
+static const struct operator operators[] = {
+    {"+=", DCLI_FOLD_SUM, NULL, false},         {"-=", DCLI_FOLD_SUM, NULL, false},
+    {"*=", DCLI_FOLD_PRODUCT, NULL, true},      {"&=", DCLI_FOLD_AND, NULL, true},
+    {"|=", DCLI_FOLD_OR, NULL, true},           {"^=", DCLI_FOLD_XOR, NULL, true},
+    {"min", DCLI_FOLD_MIN, "dcl_least", false}, {"max", DCLI_FOLD_MAX, "dcl_most", false},
+};
+
+/* The operator at token t. NULL: there is none. */
+static const struct operator* operator_at(const dcli_tokens *tokens, int t)
+{
+    for (size_t n = 0; n < sizeof operators / sizeof operators[0]; n++)
+        if (dcli_token_is(tokens, t, operators[n].spelling) &&
+            (operators[n].call == NULL || dcli_token_is(tokens, t + 1, "=")))
+            return &operators[n];
+    return NULL;
+}
+
+static dcl_status add_edit(dcli_parser *parser, const dcli_edit *edit)
+{
+    struct dcli_body_inside *inside = parser->inside;
+    if (dcli_grow(&inside->edit, inside->edit_count, &inside->edit_capacity, sizeof *inside->edit) != 0)
+        return DCL_ERR_NOMEM;
+    inside->edit[inside->edit_count++] = *edit;
+    return DCL_OK;
+}
+
+/* Replace the name of result r at token t by that of the variable for one index. `low min= x;` becomes
+ * `dcl_r0 = dcl_least_float(dcl_r0, (x));`. */
+static dcl_status edit_result(dcli_parser *parser, int t, int r, const struct operator* found)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    dcli_edit edit = {.first = t, .last = t};
+    snprintf(edit.text, sizeof edit.text, "dcl_r%d", r);
+    if (found->call == NULL)
+        return add_edit(parser, &edit);
+    int end = t;
+    while (end < tokens->count && !dcli_token_is(tokens, end, ";"))
+        end = tokens->token[end].partner > end ? tokens->token[end].partner : end + 1;
+    dcl_type type = parser->body->params[parser->body->result[r].param].type;
+    edit.last = t + 2;
+    snprintf(edit.text, sizeof edit.text, "dcl_r%d = %s_%s(dcl_r%d, (", r, found->call, dcli_kernel_type(type), r);
+    dcl_status status = add_edit(parser, &edit);
+    return status == DCL_OK ? add_edit(parser, &(dcli_edit){.first = end, .last = end - 1, .text = "))"}) : status;
+}
+
+dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot spot, int *next_out)
+{
+    dcli_body *body = parser->body;
+    const dcli_tokens *tokens = parser->tokens;
+    const dcli_param *declared = &body->params[param];
+    const struct operator* found = operator_at(tokens, t + 1);
+    int r = 0;
+    while (body->result[r].param != param)
+        r++;
+    if (t != parser->start || spot.brackets > 0 || found == NULL)
+        return dcli_token_fail(
+            tokens, t,
+            "%s is DCL_RESULT; expected a statement %s += ..., with += -= *= &= |= ^= min= or max=; its "
+            "value is known only after the call",
+            declared->name, declared->name);
+    if (found->integers && declared->type >= DCL_HALF)
+        return dcli_token_fail(tokens, t + 1,
+                               "%s is of a floating-point type; expected an integer for %s, or += min= max=",
+                               declared->name, found->spelling);
+    if (body->result[r].used && body->result[r].fold != found->fold)
+        return dcli_token_fail(tokens, t + 1,
+                               "%s was reduced by another operator before; expected one for all statements",
+                               declared->name);
+    body->result[r].used = true;
+    body->result[r].fold = found->fold;
+    *next_out = t + (found->call != NULL ? 3 : 2);
+    return edit_result(parser, t, r, found);
+}
+
+/* ---- the body as a whole --------------------------------------------------------------------------------------------- */
+
+/* Whether the subscripts of an access are the indices of the body, all of them, each once. */
+static bool is_home(const dcli_body *body, int a)
+{
+    const dcli_body_access *access = &body->access[a];
+    int rank = body->params[access->param].rank;
+    unsigned seen = 0;
+    if (access->reach != DCLI_REACH_AFFINE || rank != body->space_rank)
+        return false;
+    for (int d = 0; d < rank; d++) {
+        int index = dcli_affine_plain_index(dcli_inside_subscript(body, a, d));
+        seen |= index >= 0 ? 1U << index : 0;
+    }
+    return seen == body->indices;
+}
+
+dcl_status dcli_check_reduction(dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++)
+        if (!body->result[r].used) {
+            const char *name = body->params[body->result[r].param].name;
+            return DCLI_FAIL(DCL_ERR_BODY,
+                             "%s is DCL_RESULT, but the body does not reduce it; write %s += ...;, or leave it out",
+                             name, name);
+        }
+    body->home = 0;
+    while (body->home < body->access_count && !is_home(body, body->home))
+        body->home++;
+    if (body->home == body->access_count) {
+        char names[3 * DCL_MAX_RANK] = "";
+        for (int n = 0; n < DCL_MAX_RANK; n++)
+            if (dcli_body_has_index(body, n))
+                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] != '\0' ? "," : "",
+                         dcli_index_name(n));
+        return DCLI_FAIL(
+            DCL_ERR_BODY,
+            "no DCL_IN is read at (%s), in any order; expected one, as its elements say over which indices the "
+            "body is reduced, and where",
+            names);
+    }
+    body->first_output = body->access[body->home].param;
+    return DCL_OK;
+}
+
+dcl_status dcli_add_partials(dcli_body *body)
+{
+    if (body->param_count == DCLI_MAX_PARAMS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "a reduction has %d arguments; expected at most %d", body->param_count,
+                         DCLI_MAX_PARAMS - 1);
+    body->partials = body->param_count;
+    body->params[body->param_count++] =
+        (dcli_param){.name = "dcl_partials", .access = DCL_ACCESS_INOUT, .type = DCL_INT64, .rank = 1};
+    return DCL_OK;
+}

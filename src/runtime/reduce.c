@@ -1,0 +1,185 @@
+/* runtime/reduce.c - reductions to values of the program.
+ *
+ * Each node reduces the elements that it owns of one input into partial results of its own, in its part of an array that the
+ * library makes. The program reads that array and merges the partial results, in any order (kernel/fold.h). */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/fold.h"
+#include "runtime/cluster.h"
+
+const char dcli_partials_name[] = "dcl_partials";
+
+/* An array of partial results that is kept for later reductions. Each call has one of its own. */
+struct dcli_partials {
+    dcl_array *array;
+    int results, nodes; /* the number of results it is made for, and the nodes that the cluster had */
+    struct dcli_partials *next;
+};
+
+static int64_t part_longs(int results) { return (int64_t)DCLI_PARTIAL_SLOTS * results * DCLI_PARTIAL_LONGS; }
+
+/* Take a kept array out of the list. NULL: none fits. */
+static struct dcli_partials *take_kept(dcl_cluster *cluster, int results)
+{
+    for (struct dcli_partials **at = &cluster->partials; *at != NULL; at = &(*at)->next)
+        if ((*at)->results == results && (*at)->nodes == cluster->node_count) {
+            struct dcli_partials *found = *at;
+            *at = found->next;
+            return found;
+        }
+    return NULL;
+}
+
+static void drop(struct dcli_partials *partials)
+{
+    if (partials->array != NULL)
+        dcli_array_end(partials->array);
+    dcli_free(partials);
+}
+
+void dcli_partials_free(dcl_cluster *cluster)
+{
+    while (cluster->partials != NULL) {
+        struct dcli_partials *next = cluster->partials->next;
+        dcli_free(cluster->partials);
+        cluster->partials = next;
+    }
+}
+
+/* Get an array that is all 0. @param map  lays an array over all nodes; used if there is no kept one. */
+static dcl_status get_partials(dcl_cluster *cluster, dcl_map *map, int results, struct dcli_partials **partials_out)
+{
+    struct dcli_partials *partials = take_kept(cluster, results);
+    dcl_status status = DCL_OK;
+    *partials_out = partials;
+    if (partials != NULL) {
+        dcli_msg_operation descriptor = {.kind = DCLI_OP_FILL};
+        return dcli_cluster_issue_one(partials->array, &descriptor, NULL, false, NULL, NULL);
+    }
+    partials = *partials_out = dcli_calloc(1, sizeof *partials);
+    if (partials == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_grid grid = dcl_grid_1d(DCL_INT64, map->rule.node_count * part_longs(results));
+    partials->results = results;
+    partials->nodes = cluster->node_count;
+    status = dcli_array_make(cluster, &grid, map, false, &partials->array);
+    return status;
+}
+
+/* Store a value in a variable of a type. */
+static void store(dcl_type type, dcli_scalar value, void *variable)
+{
+    float single = (float)value.f;
+    int64_t integer = value.i;
+    size_t bytes = dcl_type_bytes(type);
+    switch (type) {
+    case DCL_FLOAT:
+        memcpy(variable, &single, bytes);
+        break;
+    case DCL_DOUBLE:
+        memcpy(variable, &value.f, bytes);
+        break;
+    case DCL_INT8:
+    case DCL_UINT8:
+        *(int8_t *)variable = (int8_t)integer;
+        break;
+    case DCL_INT16:
+    case DCL_UINT16:
+        *(int16_t *)variable = (int16_t)integer;
+        break;
+    case DCL_INT32:
+    case DCL_UINT32:
+        *(int32_t *)variable = (int32_t)integer;
+        break;
+    default:
+        *(int64_t *)variable = integer;
+        break;
+    }
+}
+
+/* Merge what the nodes have found, and store the values. */
+static dcl_status store_results(const dcli_body *body, int count, const dcl_arg args[], const int64_t words[],
+                                int64_t slots)
+{
+    int r = 0;
+    for (int k = 0; k < count; k++) {
+        if (args[k].access != DCL_ACCESS_RESULT)
+            continue;
+        dcli_fold fold = body->result[r].fold;
+        dcli_partial all = {{0}}, one;
+        for (int64_t s = 0; s < slots; s++) {
+            memcpy(&one, words + (s * body->result_count + r) * DCLI_PARTIAL_LONGS, sizeof one);
+            if (!dcli_partial_is_valid(fold, args[k].type, &one))
+                return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                                 "a node has sent a partial result of %s that no kernel computes; is it "
+                                 "another version of the library?",
+                                 args[k].name);
+            dcli_partial_merge(fold, args[k].type, &all, &one);
+        }
+        store(args[k].type, dcli_partial_value(fold, args[k].type, &all), args[k].result);
+        r++;
+    }
+    return DCL_OK;
+}
+
+static int count_results(int count, const dcl_arg args[])
+{
+    int results = 0;
+    for (int k = 0; k < count; k++)
+        results += args[k].access == DCL_ACCESS_RESULT;
+    return results;
+}
+
+/* Run a checked reduction and wait. The lock is held. A read outside an array is reported, but gives values. */
+static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
+                         struct dcli_partials *partials, int64_t words[])
+{
+    const dcli_body *body;
+    dcl_array *array = partials->array;
+    const int64_t one = 1;
+    dcl_box all = dcl_box_of(dcli_array_grid(array));
+    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, array, &body);
+    if (status == DCL_OK)
+        status = dcli_array_read(array, &all, words, &one);
+    if (dcli_storage_state_failed(dcli_array_state(array)))
+        status = dcli_array_usable(array, "reduce into");
+    if (status != DCL_OK)
+        return status;
+    status = store_results(body, count, args, words, all.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
+    return status == DCL_OK ? dcli_storage_state_strayed(dcli_array_state(array), "the values were computed") : status;
+}
+
+dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                              const dcl_arg args[])
+{
+    dcl_status status = dcli_reduction_check(cluster, text, count, args);
+    if (cluster == NULL)
+        return status;
+    int results = status == DCL_OK ? count_results(count, args) : 0;
+    dcl_map *map = status == DCL_OK ? dcl_map_block(cluster) : NULL;
+    if (status == DCL_OK && map == NULL)
+        status = dcli_error_status();
+    struct dcli_partials *partials = NULL;
+    int64_t *words = NULL;
+    pthread_mutex_lock(&cluster->lock);
+    if (status == DCL_OK && cluster->plan_only)
+        status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
+    if (status == DCL_OK)
+        status = get_partials(cluster, map, results, &partials);
+    if (status == DCL_OK &&
+        (words = dcli_malloc((size_t)(map->rule.node_count * part_longs(results)) * sizeof *words)) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK)
+        status = reduce(cluster, box, text, count, args, partials, words);
+    dcli_free(words);
+    if (partials != NULL && status == DCL_OK) {
+        partials->next = cluster->partials;
+        cluster->partials = partials;
+    } else if (partials != NULL) {
+        drop(partials);
+    }
+    status = dcli_cluster_end_call(cluster, status);
+    dcl_map_release(map);
+    return status;
+}

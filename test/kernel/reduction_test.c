@@ -1,0 +1,272 @@
+/* test/kernel/reduction_test.c - bodies that reduce: how they are parsed, and their kernels compared with plain C loops. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/device.h"
+#include "kernel/fold.h"
+#include "kernel/spec.h"
+#include "kernel/sum.h"
+
+/* ---- parsing ----------------------------------------------------------------------------------------------------------- */
+
+struct parse_case {
+    char spec[64], text[96];
+    char
+        found[96]; /* "index names by loop axis; the array whose owners compute; operators", or a part of the refusal */
+    bool refused;
+};
+
+static const char *const folds[] = {"sum", "product", "min", "max", "and", "or", "xor"};
+
+static void describe(const dcli_body *body, char *out, size_t capacity)
+{
+    int at = 0;
+    for (int m = 0; m < body->space_rank; m++)
+        at += snprintf(out + at, capacity - (size_t)at, "%c", 'i' + body->index_of_axis[m]);
+    at += snprintf(out + at, capacity - (size_t)at, " %s", body->params[body->first_output].name);
+    for (int r = 0; r < body->result_count; r++)
+        at += snprintf(out + at, capacity - (size_t)at, " %s", folds[body->result[r].fold]);
+}
+
+ParameterizedTestParameters(kernel_reduction, parsed)
+{
+    static struct parse_case cases[] = {
+        {"result s, in A 2", "s += A(i,j);", "ij A sum", false},
+        {"result s, in A 2", "s -= A(j,i) * A(i,j);", "ji A sum", false},
+        {"result s, in x 1, in A 2", "s += x(k) * A(k,i);", "ki A sum", false},
+        {"result lo, result hi, in A 1", "lo min= A(i); hi max= A(i);", "i A min max", false},
+        {"result s int32, in i 1 int32", "s ^= i(j);", "j i xor", false},
+        {"result s, in A 1", "float k = A(i); if (k > 0) s += k; else s -= k;", "i A sum", false},
+        {"result s, in A 1", "s += 1;", "no array has an index as its subscript", true},
+        {"result s, in A 2", "s += A(i,i);", "no DCL_IN is read at (i)", true},
+        {"result s, in A 2, in B 2", "s += A(i,k) * B(k,j);", "no DCL_IN is read at (i,j,k)", true},
+        {"result s, in A 1", "float t = A(i);", "s is DCL_RESULT, but the body does not reduce it", true},
+        {"result s, in A 1", "s = A(i);", "expected a statement s += ...", true},
+        {"result s, in A 1", "s += A(i); float t = s;", "its value is known only after the call", true},
+        {"result s, in A 1", "s += A(i); s max= A(i);", "by another operator before", true},
+        {"result s, in A 1", "s *= A(i);", "expected an integer for *=", true},
+        {"result s, in A 1", "if (s += A(i)) ;", "expected a statement s += ...", true},
+        {"result s, in A 1", "s++; s += A(i);", "expected a statement s += ...", true},
+        {"result s, in A 1", "s += A(i); i = 3;", "i is an index of the body and cannot be assigned to", true},
+        {"result s, in A 1, out C 1", "s += A(i); C(i) = 1;", "C is DCL_OUT beside a DCL_RESULT", true},
+        {"result s, in A 1", "A(i) = 1; s += A(i);", "A is DCL_IN, but written here", true},
+    };
+    return cr_make_param_array(struct parse_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct parse_case *c, kernel_reduction, parsed)
+{
+    dcli_body *body = NULL;
+    char found[96] = "";
+    dcl_status status = test_parse(c->spec, c->text, &body);
+    cr_assert_eq(status != DCL_OK, c->refused, "%s: %s", c->text, dcl_error());
+    if (c->refused) {
+        cr_expect(strstr(dcl_error(), c->found) != NULL, "%s: %s; expected %s", c->text, dcl_error(), c->found);
+        return;
+    }
+    describe(body, found, sizeof found);
+    cr_expect_str_eq(found, c->found, "%s: %s; expected %s", c->text, found, c->found);
+    dcli_body_free(body);
+}
+
+/* ---- partial results ------------------------------------------------------------------------------------------------------ */
+
+struct value_case {
+    char what[32];
+    dcli_fold fold;
+    dcl_type type;
+    int64_t a, b; /* integers */
+    int64_t value;
+};
+
+ParameterizedTestParameters(kernel_reduction, merged)
+{
+    static struct value_case cases[] = {
+        {"a sum wraps", DCLI_FOLD_SUM, DCL_INT8, 100, 100, -56},
+        {"an unsigned sum wraps", DCLI_FOLD_SUM, DCL_UINT16, 65535, 2, 1},
+        {"a product wraps", DCLI_FOLD_PRODUCT, DCL_INT32, 65536, 65537, 65536},
+        {"min, signed", DCLI_FOLD_MIN, DCL_INT64, -1, 1, -1},
+        {"min, unsigned", DCLI_FOLD_MIN, DCL_UINT64, -1, 1, 1},
+        {"max, unsigned", DCLI_FOLD_MAX, DCL_UINT64, -1, 1, -1},
+        {"and", DCLI_FOLD_AND, DCL_UINT8, 12, 10, 8},
+        {"or", DCLI_FOLD_OR, DCL_INT32, 12, 10, 14},
+        {"xor", DCLI_FOLD_XOR, DCL_INT16, 12, 10, 6},
+    };
+    return cr_make_param_array(struct value_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct value_case *c, kernel_reduction, merged)
+{
+    dcli_partial a = {{1, c->a}}, b = {{1, c->b}}, none = {{0}}, both = a;
+    dcli_partial_merge(c->fold, c->type, &both, &b);
+    dcli_partial_merge(c->fold, c->type, &both, &none);
+    dcli_partial_merge(c->fold, c->type, &none, &both);
+    cr_expect(dcli_partial_is_valid(c->fold, c->type, &none), "%s", c->what);
+    cr_expect_eq(dcli_partial_value(c->fold, c->type, &none).i, c->value, "%s: %" PRId64 ", expected %" PRId64, c->what,
+                 dcli_partial_value(c->fold, c->type, &none).i, c->value);
+}
+
+Test(kernel_reduction, no_values)
+{
+    dcli_partial none = {{0}};
+    cr_expect_eq(dcli_partial_value(DCLI_FOLD_SUM, DCL_DOUBLE, &none).f, 0);
+    cr_expect_eq(dcli_partial_value(DCLI_FOLD_MIN, DCL_FLOAT, &none).f, INFINITY);
+    cr_expect_eq(dcli_partial_value(DCLI_FOLD_MAX, DCL_DOUBLE, &none).f, -INFINITY);
+    cr_expect_eq(dcli_partial_value(DCLI_FOLD_MAX, DCL_INT8, &none).i, INT8_MIN);
+    cr_expect_eq(dcli_partial_value(DCLI_FOLD_MIN, DCL_UINT64, &none).u, UINT64_MAX);
+    cr_expect_eq(dcli_partial_value(DCLI_FOLD_PRODUCT, DCL_INT64, &none).i, 1);
+    cr_expect_eq(dcli_partial_value(DCLI_FOLD_AND, DCL_UINT8, &none).u, 255);
+}
+
+Test(kernel_reduction, foreign_words)
+{
+    cr_expect_not(dcli_partial_is_valid(DCLI_FOLD_SUM, DCL_INT8, &(dcli_partial){{1, 128}}), "not of the type");
+    cr_expect_not(dcli_partial_is_valid(DCLI_FOLD_SUM, DCL_INT8, &(dcli_partial){{2, 1}}));
+    cr_expect_not(dcli_partial_is_valid(DCLI_FOLD_SUM, DCL_INT8, &(dcli_partial){{0, 1}}));
+    cr_expect_not(dcli_partial_is_valid(DCLI_FOLD_MIN, DCL_FLOAT, &(dcli_partial){{1, INT64_MAX}}), "the key of a NaN");
+    cr_expect_not(dcli_partial_is_valid(DCLI_FOLD_MIN, DCL_FLOAT, &(dcli_partial){{1, 0, 2}}));
+    cr_expect_not(dcli_partial_is_valid(DCLI_FOLD_SUM, DCL_FLOAT, &(dcli_partial){{-1}}));
+}
+
+/* ---- kernels --------------------------------------------------------------------------------------------------------------- */
+
+enum { ROWS = 37, COLUMNS = 301, ELEMENTS = ROWS * COLUMNS, MOST_SLOTS = 64, MOST_RESULTS = 4 };
+
+static float A[ELEMENTS], B[ELEMENTS]; /* B: [COLUMNS][ROWS] */
+static int64_t slots[MOST_SLOTS * MOST_RESULTS * DCLI_PARTIAL_LONGS];
+
+static void fill(void)
+{
+    uint32_t state = 7;
+    for (int e = 0; e < ELEMENTS; e++) {
+        state = state * 1664525 + 1013904223;
+        A[e] = (float)(int32_t)state * 0x1p-20F;
+        B[e] = (float)(e % 1000) - 500;
+    }
+}
+
+/* Run a body on all elements of A, as one variant, and merge the partial results of all work-items. */
+static void reduce(test_device *device, const char *text, dcli_variant variant, int results, const dcl_type types[],
+                   dcli_scalar values_out[])
+{
+    static const char *const names[] = {"r", "s", "t", "u"};
+    const int64_t zeros[4] = {0}, ones[4] = {1, 1, 1, 1}, count[2] = {ROWS, COLUMNS};
+    test_arg args[DCLI_MAX_PARAMS] = {
+        {.name = "A", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 2, .extent = {ROWS, COLUMNS}, .data = A},
+        {.name = "B", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 2, .extent = {COLUMNS, ROWS}, .data = B}};
+    for (int r = 0; r < results; r++)
+        args[2 + r] = (test_arg){.name = names[r], .access = DCL_ACCESS_RESULT, .type = types[r]};
+    memset(slots, 0, sizeof slots);
+    args[2 + results] = (test_arg){.name = "partials",
+                                   .access = DCL_ACCESS_INOUT,
+                                   .type = DCL_INT64,
+                                   .rank = 1,
+                                   .extent = {sizeof slots / sizeof slots[0]},
+                                   .data = slots};
+    dcli_param params[DCLI_MAX_PARAMS];
+    test_params(2 + results, args, params);
+    dcli_body *body = NULL;
+    cr_assert_eq(dcli_body_parse(text, "", 2 + results, params, &body), DCL_OK, "%s", dcl_error());
+    test_program *program = test_program_build(device, body, DCLI_FORM_CPU, NULL);
+    test_report report = test_program_run(program, body, variant, 3 + results, args, zeros, ones, count);
+    cr_expect_not(report.any, "%s", text);
+    for (int r = 0; r < results; r++) {
+        dcli_partial all = {{0}};
+        for (int w = 0; w < MOST_SLOTS; w++) {
+            dcli_partial one;
+            memcpy(&one, slots + (w * results + r) * DCLI_PARTIAL_LONGS, sizeof one);
+            cr_expect(dcli_partial_is_valid(body->result[r].fold, types[r], &one), "%s: slot %d", text, w);
+            dcli_partial_merge(body->result[r].fold, types[r], &all, &one);
+        }
+        values_out[r] = dcli_partial_value(body->result[r].fold, types[r], &all);
+    }
+    test_program_free(program);
+    dcli_body_free(body);
+}
+
+static test_device *device;
+
+static void open_device(void)
+{
+    device = test_device_open();
+    if (device == NULL || test_device_is_gpu(device))
+        cr_skip_test("no OpenCL device that is a processor");
+    fill();
+}
+
+static void close_device(void)
+{
+    if (device != NULL)
+        test_device_close(device);
+}
+
+TestSuite(kernel_device_reduction, .init = open_device, .fini = close_device);
+
+Test(kernel_device_reduction, sums_and_extremes)
+{
+    static const dcl_type types[] = {DCL_DOUBLE, DCL_FLOAT, DCL_FLOAT, DCL_FLOAT};
+    dcli_sum exact = {0}, single = {0};
+    float low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            float a = A[i * COLUMNS + j], b = B[j * ROWS + i];
+            dcli_sum_add(&exact, (double)a * b);
+            dcli_sum_add(&single, a * b);
+            low = fminf(low, a);
+            high = fmaxf(high, a + b);
+        }
+    for (int v = DCLI_VARIANT_UNIT; v <= DCLI_VARIANT_CHECKED; v++) {
+        dcli_scalar found[MOST_RESULTS];
+        reduce(device, "r += (double)A(i,j) * B(j,i); s += A(i,j) * B(j,i); t min= A(i,j); u max= A(i,j) + B(j,i);",
+               (dcli_variant)v, 4, types, found);
+        cr_expect(found[0].f == dcli_sum_round(&exact, DCL_DOUBLE), "variant %d: %a", v, found[0].f);
+        cr_expect(found[1].f == dcli_sum_round(&single, DCL_FLOAT), "variant %d: %a", v, found[1].f);
+        cr_expect(found[2].f == low && found[3].f == high, "variant %d: %a %a", v, found[2].f, found[3].f);
+    }
+}
+
+Test(kernel_device_reduction, integers)
+{
+    static const dcl_type types[] = {DCL_INT32, DCL_UINT8, DCL_INT64, DCL_UINT16};
+    int64_t sum = 0, most = INT64_MIN;
+    uint8_t xored = 0;
+    uint16_t product = 1;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            int number = (int)B[i * COLUMNS + j];
+            sum += number * 100000;
+            xored ^= (uint8_t)(number + i);
+            most = j % 3 == 1 && number * 5 - i > most ? number * 5 - i : most;
+            product = (uint16_t)(product * (2 * j + 1));
+        }
+    dcli_scalar found[MOST_RESULTS];
+    memcpy(A, B, sizeof A);
+    reduce(
+        device,
+        "int n = (int)A(i,j); r += n * 100000; s ^= n + (int)i; if (j % 3 == 1) t max= n * 5 - (int)i; u *= 2 * j + 1;",
+        DCLI_VARIANT_UNIT, 4, types, found);
+    cr_expect_eq(found[0].i, (int32_t)sum, "%" PRId64, found[0].i);
+    cr_expect_eq(found[1].i, xored, "%" PRId64, found[1].i);
+    cr_expect_eq(found[2].i, most, "%" PRId64, found[2].i);
+    cr_expect_eq(found[3].i, product, "%" PRId64, found[3].i);
+}
+
+Test(kernel_device_reduction, not_a_number_and_zeros)
+{
+    static const dcl_type types[] = {DCL_FLOAT, DCL_FLOAT, DCL_DOUBLE};
+    dcli_scalar found[MOST_RESULTS];
+    for (int e = 0; e < ELEMENTS; e++)
+        A[e] = e == 5000 ? -0.0F : 0.0F;
+    reduce(device, "r min= A(i,j); s max= A(i,j); t += 1 / A(i,j);", DCLI_VARIANT_UNIT, 3, types, found);
+    cr_expect(found[0].f == 0 && signbit(found[0].f), "-0 is the least");
+    cr_expect(found[1].f == 0 && !signbit(found[1].f));
+    cr_expect(isnan(found[2].f), "infinities of both signs");
+    A[7] = NAN;
+    reduce(device, "r min= A(i,j); s max= A(i,j); t += A(i,j);", DCLI_VARIANT_ANY, 3, types, found);
+    cr_expect(isnan(found[0].f) && isnan(found[1].f) && isnan(found[2].f));
+}

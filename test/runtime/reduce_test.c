@@ -1,0 +1,261 @@
+/* test/runtime/reduce_test.c - reductions of arrays to values: the same bits on all nodes and under all maps, compared with
+ * plain loops; wrong calls. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/nodes.h"
+
+TestSuite(reduce, .timeout = TEST_SECONDS);
+
+enum { ROWS = 61, COLUMNS = 83, MOST = 3 };
+
+static float A[ROWS][COLUMNS], x[COLUMNS];
+static int32_t N[ROWS][COLUMNS];
+
+static void fill(void)
+{
+    uint32_t state = 3;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            state = state * 1664525 + 1013904223;
+            A[i][j] = (float)(int32_t)state * 0x1p-22F;
+            x[j] = A[i][j] / 3;
+            N[i][j] = (int32_t)(state >> 8);
+        }
+}
+
+/* What all reductions of a cluster have found. */
+struct found {
+    double sum, form;
+    float single, low, high;
+    int32_t wrapped;
+    uint16_t xored;
+    int64_t positive;
+};
+
+static struct found expected(void)
+{
+    struct found all = {.low = INFINITY, .high = -INFINITY};
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            all.sum += (double)A[i][j]; /* exact: the numbers have 24 bits, and exponents close together */
+            all.low = fminf(all.low, A[i][j]);
+            all.high = fmaxf(all.high, A[i][j]);
+            all.wrapped = (int32_t)((uint32_t)all.wrapped + (uint32_t)N[i][j] * 1000);
+            all.xored = (uint16_t)(all.xored ^ N[i][j]);
+            all.positive += A[i][j] > 0;
+        }
+    all.single = (float)all.sum;
+    return all;
+}
+
+static void reduce_all(dcl_cluster *cluster, const char *map, struct found *all)
+{
+    dcl_array *a = test_array(cluster, map, dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS));
+    dcl_array *n = test_array(cluster, map, dcl_grid_2d(DCL_INT32, ROWS, COLUMNS));
+    dcl_array *v = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, COLUMNS));
+    memset(all, 0, sizeof *all);
+    TEST_OK(dcl_write(a, NULL, A, NULL));
+    TEST_OK(dcl_write(n, NULL, N, NULL));
+    TEST_OK(dcl_write(v, NULL, x, NULL));
+    TEST_OK(dcl_reduce(cluster, "s += a(i,j);", DCL_RESULT_AS("s", &all->sum), DCL_IN(a)));
+    TEST_OK(dcl_reduce(cluster, "s -= -a(i,j); low min= a(i,j); high max= a(i,j); if (a(i,j) > 0) positive += 1;",
+                       DCL_RESULT_AS("s", &all->single), DCL_RESULT_AS("low", &all->low),
+                       DCL_RESULT_AS("high", &all->high), DCL_RESULT_AS("positive", &all->positive), DCL_IN(a)));
+    TEST_OK(dcl_reduce(cluster, "w += n(k,l) * 1000; y ^= n(k,l);", DCL_RESULT_AS("w", &all->wrapped),
+                       DCL_RESULT_AS("y", &all->xored), DCL_IN(n)));
+    TEST_OK(
+        dcl_reduce(cluster, "f += v(j) * a(i,j) * v(82 - j);", DCL_RESULT_AS("f", &all->form), DCL_IN(a), DCL_IN(v)));
+    dcl_release(v);
+    dcl_release(n);
+    dcl_release(a);
+}
+
+static void expect_found(const struct found *found, const struct found *right, const char *what)
+{
+    cr_expect(found->sum == right->sum && found->single == right->single, "%s: %a %a", what, found->sum,
+              (double)found->single);
+    cr_expect(found->low == right->low && found->high == right->high, "%s", what);
+    cr_expect(found->wrapped == right->wrapped && found->xored == right->xored && found->positive == right->positive,
+              "%s: %d %d %d", what, (int)found->wrapped, (int)found->xored, (int)found->positive);
+}
+
+/* The same bits wherever the elements are, also of a sum whose products are rounded. */
+/* @param program  of worker processes; NULL: threads */
+static void same_everywhere(const char *program)
+{
+    static const char *const maps[] = {"block", "rows:cyclic(3x7)", "cyclic", "*,block", "replicated"};
+    fill();
+    struct found right = expected(), first;
+    bool some = false;
+    for (int nodes = MOST; nodes >= 1; nodes--) { /* the first call asks for the devices of all */
+        dcl_config config = test_config(program != NULL ? MOST : nodes);
+        char processes[16];
+        snprintf(processes, sizeof processes, "local:%d", nodes);
+        if (program != NULL) {
+            config.workers = processes;
+            config.program = program;
+        }
+        dcl_cluster *cluster = test_open(&config);
+        for (size_t m = 0; m < sizeof maps / sizeof maps[0]; m++) {
+            struct found found;
+            char what[64];
+            snprintf(what, sizeof what, "%d nodes, %s", nodes, maps[m]);
+            reduce_all(cluster, maps[m], &found);
+            expect_found(&found, &right, what);
+            first = some ? first : found;
+            some = true;
+            cr_expect(found.form == first.form, "%s: %a, %a before", what, found.form, first.form);
+        }
+        TEST_OK(dcl_close(cluster));
+    }
+    double form = 0;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            form += (double)(x[j] * A[i][j] * x[82 - j]);
+    cr_expect(fabs(first.form - form) < 1e-9 * fabs(form) + 1e-3, "%a, in a loop %a", first.form, form);
+}
+
+Test(reduce, same_bits_of_threads) { same_everywhere(NULL); }
+
+#ifdef TEST_DCL
+Test(reduce, same_bits_of_processes) { same_everywhere(TEST_DCL); }
+#endif
+
+/* A box, a view, replicas, an empty box, the same arrays again after they have changed. */
+Test(reduce, boxes_and_views)
+{
+    fill();
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS));
+    TEST_OK(dcl_write(a, NULL, A, NULL));
+    dcl_array *t = dcl_transpose(a);
+    double box_sum = 0, turned = 0, found = 0;
+    for (int i = 10; i < 40; i += 3)
+        for (int j = 5; j < 6; j++)
+            box_sum += (double)A[i][j];
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            turned += (double)A[i][j] * j;
+    dcl_box box = {.rank = 2, .start = {10, 5}, .count = {10, 1}, .stride = {3, 1}};
+    TEST_OK(dcl_reduce_over(cluster, &box, "found += a(i,j);", DCL_RESULT(found), DCL_IN(a)));
+    cr_expect(found == box_sum, "%a, expected %a", found, box_sum);
+    TEST_OK(dcl_reduce(cluster, "found += (double)t(i,j) * i;", DCL_RESULT(found), DCL_IN(t)));
+    cr_expect(fabs(found - turned) < 1e-9 * fabs(turned), "%a, expected %a", found, turned);
+    box.count[0] = 0;
+    float low = 0;
+    TEST_OK(dcl_reduce_over(cluster, &box, "found += a(i,j); low min= a(i,j);", DCL_RESULT(found), DCL_RESULT(low),
+                            DCL_IN(a)));
+    cr_expect(found == 0 && low == INFINITY, "%a %a", found, (double)low);
+    TEST_OK(dcl_forall(cluster, "a(i,j) = 0.5f;", DCL_OUT(a)));
+    TEST_OK(dcl_reduce(cluster, "found += a(i,j) * a(60 - i,j);", DCL_RESULT(found), DCL_IN(a)));
+    cr_expect(found == 0.25 * ROWS * COLUMNS, "%a", found);
+    dcl_release(t);
+    dcl_release(a);
+    TEST_OK(dcl_close(cluster));
+}
+
+struct wrong_case {
+    char what[32];
+    int which;
+    dcl_status status;
+    char words[64];
+};
+
+ParameterizedTestParameters(reduce, refused)
+{
+    static struct wrong_case cases[] = {
+        {"no result", 0, DCL_ERR_INVALID, "no argument is a result"},
+        {"no input", 1, DCL_ERR_BODY, "no array has an index as its subscript"},
+        {"an output", 2, DCL_ERR_INVALID, "a reduction takes DCL_RESULT, DCL_IN"},
+        {"a result in a body", 3, DCL_ERR_INVALID, "expected dcl_reduce()"},
+        {"no variable", 4, DCL_ERR_INVALID, "DCL_RESULT s has no variable"},
+        {"a type without results", 5, DCL_ERR_INVALID, "has type number 9"},
+        {"a word that does not compile", 6, DCL_ERR_BODY, "line 1, column 6"},
+        {"no input has all indices", 7, DCL_ERR_BODY, "no DCL_IN is read at (i,j,k)"},
+        {"text is NULL", 8, DCL_ERR_INVALID, "body is NULL"},
+    };
+    return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, double *s)
+{
+    switch (which) {
+    case 0:
+        return dcl_reduce(cluster, "a(i) = 1;", DCL_IN(a));
+    case 1:
+        return dcl_reduce(cluster, "s += 1;", DCL_RESULT_AS("s", s), DCL_IN(a));
+    case 2:
+        return dcl_reduce(cluster, "s += a(i,j);", DCL_RESULT_AS("s", s), DCL_OUT(a));
+    case 3:
+        return dcl_forall(cluster, "a(i,j) = 1;", DCL_OUT(a), DCL_RESULT_AS("s", s));
+    case 4:
+        return dcl_reduce(cluster, "s += a(i,j);", dcl_arg_result("s", DCL_DOUBLE, NULL), DCL_IN(a));
+    case 5:
+        return dcl_reduce(cluster, "s += a(i,j);", dcl_arg_result("s", DCL_HALF, s), DCL_IN(a));
+    case 6:
+        return dcl_reduce(cluster, "s += b + a(i,j);", DCL_RESULT_AS("s", s), DCL_IN(a));
+    case 7:
+        return dcl_reduce(cluster, "s += a(i,k) * a(k,j);", DCL_RESULT_AS("s", s), DCL_IN(a));
+    default:
+        return dcl_reduce(cluster, NULL, DCL_RESULT_AS("s", s), DCL_IN(a));
+    }
+}
+
+ParameterizedTest(struct wrong_case *c, reduce, refused)
+{
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 4, 4));
+    double s = 7;
+    cr_expect_eq(call_wrongly(cluster, c->which, a, &s), c->status, "%s: %s", c->what, dcl_error());
+    cr_expect(strstr(dcl_error(), c->words) != NULL, "%s: %s; expected %s", c->what, dcl_error(), c->words);
+    cr_expect_eq(s, 7, "%s: the variable has changed", c->what);
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_reduce(cluster, "s += a(i,j) + 1;", DCL_RESULT_AS("s", &s), DCL_IN(a)));
+    cr_expect_eq(s, 16);
+    dcl_release(a);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* A read outside the array counts as 0: the value is there, and so is the error. */
+Test(reduce, reads_outside)
+{
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 100));
+    long sum = -1;
+    TEST_OK(dcl_forall(cluster, "a(i) = 1;", DCL_OUT(a)));
+    cr_expect_eq(dcl_reduce(cluster, "sum += a(i) + a(i + 30);", DCL_RESULT(sum), DCL_IN(a)), DCL_ERR_RANGE);
+    cr_expect_eq(sum, 170, "%ld", sum);
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_reduce(cluster, "sum += a(i);", DCL_RESULT(sum), DCL_IN(a)));
+    cr_expect_eq(sum, 100);
+    dcl_release(a);
+    dcl_close(cluster);
+}
+
+/* The arrays of partial results are used again: no call makes more. */
+Test(reduce, memory_does_not_grow)
+{
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 1000));
+    int64_t before = 0;
+    float sum;
+    for (int r = 0; r < 50; r++) {
+        TEST_OK(dcl_reduce(cluster, "sum += a(i) + 1;", DCL_RESULT(sum), DCL_IN(a)));
+        cr_expect_eq(sum, 1000);
+        int64_t bytes = test_counters(cluster, DCL_ALL_NODES).storage_bytes;
+        cr_expect(r == 0 || bytes == before, "call %d: %lld bytes, %lld before", r, (long long)bytes,
+                  (long long)before);
+        before = bytes;
+    }
+    dcl_release(a);
+    TEST_OK(dcl_close(cluster));
+}
