@@ -127,8 +127,8 @@ stealing: build ## compare pairs of programs and N (20) evaluations per kind of 
 	@failed=0; export DCL_STEAL=always DCL_TILE_BYTES=4096; \
 	ctest --test-dir build -R '^pairs$$' --output-on-failure || failed=1; \
 	$(MAKE) --no-print-directory cases-workers N=$(or $(N),20) WORKERS="$(or $(WORKERS),local:3 tcp:2)" || failed=1; \
-	TEST_WORKER_KILLS=$(or $(N),20) TEST_PROGRAM_KILLS=$(or $(N),20) TEST_WORKER_STOPS=5 TEST_PROGRAM_STOPS=5 TEST_SILENCE_MS=4000 \
-	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes || failed=1; \
+	DCL_TILE_BYTES=512 TEST_WORKER_KILLS=$(or $(N),20) TEST_PROGRAM_KILLS=$(or $(N),20) TEST_WORKER_STOPS=5 TEST_PROGRAM_STOPS=5 \
+	    TEST_SILENCE_MS=4000 $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes || failed=1; \
 	exit $$failed
 
 delays: build ## run the examples N (30) times with DCL_STEAL=always, stop their processes at random; same output as without, from SEED
