@@ -63,7 +63,7 @@ typedef enum dcl_call_kind {
     DCL_CALL_IS_COPY,     /**< dcl_copy() */
     DCL_CALL_IS_REMAP,    /**< dcl_remap_with() */
     DCL_CALL_IS_MOVE,     /**< dcl_move() */
-    DCL_CALL_IS_REDUCTION /**< dcl_reduce(): reduce to values over each index */
+    DCL_CALL_IS_REDUCTION /**< dcl_reduce(): reduce to values over all indices */
 } dcl_call_kind;
 
 typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
@@ -80,15 +80,18 @@ typedef struct dcl_call {
     dcl_call_kind kind;   /**< what the call does: fields marked with this kind are used */
     dcl_cluster *cluster; /**< BODY, TILES, REDUCTION */
     const char *text;     /**< BODY, REDUCTION: the body, TILES: the kernel */
-    const dcl_box *box;   /**< BODY, TILES: in the first output's grid; MOVE: in the array's. NULL: all indices */
+    const dcl_box *box;   /**< BODY, TILES: in the first output's grid; REDUCTION: in that of the input that gives the
+                               indices; MOVE: in the array's. NULL: all indices */
     int arg_count;        /**< BODY, TILES: 1..64; REDUCTION: 1..63 */
     size_t arg_bytes;     /**< as arg_count: sizeof(dcl_arg) of the program */
-    const dcl_arg *args;  /**< BODY, TILES: [arg_count], at least one output. The first gives the index space */
-    dcl_array *array;     /**< COPY: to; REMAP, MOVE: the array */
-    dcl_array *from;      /**< COPY */
-    dcl_map *map;         /**< REMAP */
-    unsigned flags;       /**< REMAP: as of dcl_remap_with() */
-    int node;             /**< MOVE: the node that receives the elements */
+    const dcl_arg
+        *args;        /**< [arg_count] BODY, TILES: at least one output. The first gives the index space; REDUCTION: at
+                               least one result */
+    dcl_array *array; /**< COPY: to; REMAP, MOVE: the array */
+    dcl_array *from;  /**< COPY */
+    dcl_map *map;     /**< REMAP */
+    unsigned flags;   /**< REMAP: as of dcl_remap_with() */
+    int node;         /**< MOVE: the node that receives the elements */
 } dcl_call;
 
 /** Run a call.

@@ -42,21 +42,21 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      *=             product (integers)                        &= |= ^=       (integers)
  *
  *  and the same in all statements of a result (+= and -= count as the same). The names of arguments come first: a letter i..p that
- *  is no argument and stands in a subscript is an index. One input must be read at all indices, each in a subscript of its
+ *  is no argument and no function and stands in a subscript is an index. One input, which stores all of its elements, must be read at all indices, each in a subscript of its
  *  own, such as A(j,i): the body runs at every index of its grid, where that input is stored. Results do not start
  *  from the variable's value; of no elements they are 0 (sum), 1 (product), or the largest and the least value of their type (minimum, maximum).
  *
- *  Expressions are converted to the type of the result first, then reduced: `double s` and floats A: `s += A(i)*A(i)` multiplies
- *  as float. Integers wrap. A NaN gives NaN, for minimum and maximum, too; -0 is less than +0. Results have the same bits
- *  for every number of nodes, map and tile size. For sums of float and double this is so because every value is rounded to a
- *  multiple of a unit that depends on the largest magnitude m only, then summed exactly: the error of n values
- *  is at most n m 2^-50, and one rounding.
+ *  For one index, a result is a variable of its type that starts at the neutral element, and the statements are OpenCL C: `double s`
+ *  and floats A: `s += A(i)*A(i)` multiplies as float. The values of all indices are then reduced. Integers wrap. A NaN gives
+ *  NaN, for minimum and maximum, too; -0 is less than +0. Results have the same bits for every number of nodes, map and tile
+ *  size. For sums of float and double this is so because the value of each index is rounded to a multiple of a unit
+ *  that depends on the largest magnitude m only, then summed exactly: the error of n values is at most n m 2^-50, and one rounding.
  *
  *  Reductions run on CPUs so far: DCL_ERR_UNSUPPORTED where a node is a GPU.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
- *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE.
+ *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE.
  *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and counted as
  *          0. Otherwise the variables are as they were: DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID;
  *          DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a failed array that is read.

@@ -87,8 +87,14 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "#define dcl_I %s\n", integer_of(type));
         if (summed)
             dcli_emit_of_type(out, dcli_cl_sum, type);
+        if (extreme && is_floating(type)) /* they are both zeros, or have the same bits */
+            dcli_text_put(out, "#define DCL_BELOW(x, y) (as_%s(x) < as_%s(y))\n", integer_of(type), integer_of(type));
+        else if (extreme)
+            dcli_text_put(out, "#define DCL_BELOW(x, y) false\n");
         if (extreme)
             dcli_emit_of_type(out, dcli_cl_fold, type);
+        if (extreme)
+            dcli_text_put(out, "#undef DCL_BELOW\n");
         if (extreme && is_floating(type))
             dcli_emit_of_type(out, dcli_cl_key, type);
         dcli_text_put(out, "#undef dcl_I\n");
@@ -177,8 +183,9 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body)
                           r, r, r, call, r, dcli_kernel_type(type_of(body, r)), r, r, r, r, r);
         else if (is_extreme(fold))
             dcli_text_put(out, "    dcl_f%d = %s(dcl_f%d, dcl_r%d);\n", r, call, r, r);
-        else
-            dcli_text_put(out, "    dcl_f%d = (%s)(dcl_f%d %s (%s)dcl_r%d);\n", r, type, r, sign[fold], type, r);
+        else /* short types would become int, which must not overflow */
+            dcli_text_put(out, "    dcl_f%d = (%s)((ulong)dcl_f%d %s (ulong)(%s)dcl_r%d);\n", r, type, r, sign[fold],
+                          type, r);
     }
 }
 

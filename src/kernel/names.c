@@ -216,6 +216,8 @@ dcl_status dcli_params_check(int count, const dcli_param params[], bool tile_ker
         first++;
     for (int p = 0; p < count; p++)
         results += params[p].access == DCL_ACCESS_RESULT;
+    if (results > 0 && tile_kernel)
+        return DCLI_FAIL(DCL_ERR_INVALID, "a tile kernel has a DCL_RESULT; expected a body: dcl_reduce()");
     if (results > 0)
         return check_reduction(count, params, results);
     if (first == count)

@@ -26,7 +26,8 @@ static int find_param(const dcli_body *body, const dcli_tokens *tokens, int t)
 static int index_at(const dcli_body *body, const dcli_tokens *tokens, int t)
 {
     const dcli_token *token = &tokens->token[t];
-    if (token->kind != DCLI_TOKEN_NAME || find_param(body, tokens, t) >= 0 || dcli_token_in(tokens, t - 1, ". ->"))
+    if (token->kind != DCLI_TOKEN_NAME || find_param(body, tokens, t) >= 0 || dcli_token_in(tokens, t - 1, ". ->") ||
+        dcli_token_is(tokens, t + 1, "("))
         return -1;
     return dcli_name_index(tokens->text + token->start, (size_t)token->length);
 }
@@ -123,6 +124,14 @@ dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot sp
             "%s is DCL_RESULT; expected a statement %s += ..., with += -= *= &= |= ^= min= or max=; its "
             "value is known only after the call",
             declared->name, declared->name);
+    int comma = t;
+    while (comma < tokens->count && !dcli_token_in(tokens, comma, "; ,"))
+        comma = tokens->token[comma].partner > comma ? tokens->token[comma].partner : comma + 1;
+    if (dcli_token_is(tokens, comma, ","))
+        return dcli_token_fail(tokens, comma,
+                               "the statement that reduces %s has a comma; expected one expression; write two "
+                               "statements",
+                               declared->name);
     if (found->integers && declared->type >= DCL_HALF)
         return dcli_token_fail(tokens, t + 1,
                                "%s is of a floating-point type; expected an integer for %s, or += min= max=",

@@ -389,9 +389,9 @@ dcl_status dcli_array_end(dcl_array *array);
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 /** Issue the operation of a checked reduction. The lock is held.
  *  @param partials  array of the partial results: it is all 0.
- *  @param body_out  the parsed body, valid until the lock is released. */
+ *  @param results_out  [DCLI_MAX_RESULTS] how each result is reduced, in the order of the arguments. */
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                const dcl_arg args[], dcl_array *partials, const dcli_body **body_out);
+                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[]);
 /** Run a reduction and wait for its results: dcl_reduce(). */
 dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                               const dcl_arg args[]);

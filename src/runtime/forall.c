@@ -421,7 +421,6 @@ static dcl_status check_reduced(const dcl_arg *arg)
     switch (arg->access) {
     case DCL_ACCESS_IN:
     case DCL_ACCESS_IN_ALL:
-    case DCL_ACCESS_IN_KEPT:
     case DCL_ACCESS_VALUE:
     case DCL_ACCESS_PRELUDE:
     case DCL_ACCESS_RESULT:
@@ -447,7 +446,7 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
 }
 
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                const dcl_arg args[], dcl_array *partials, const dcli_body **body_out)
+                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[])
 {
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
@@ -455,7 +454,8 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
     all[count] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
     begin_call(&call, cluster, false, true, count + 1);
     dcl_status status = start_call(&call, box, body, count + 1, all);
-    *body_out = status == DCL_OK ? call.known->body : NULL;
+    if (status == DCL_OK)
+        memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
     dcli_body_let_go(call.known);
     return status;
 }

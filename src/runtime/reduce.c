@@ -13,29 +13,38 @@ const char dcli_partials_name[] = "dcl_partials";
 /* An array of partial results that is kept for later reductions. Each call has one of its own. */
 struct dcli_partials {
     dcl_array *array;
-    int results, nodes; /* the number of results it is made for, and the nodes that the cluster had */
+    int results; /* the number of results it is made for */
     struct dcli_partials *next;
 };
 
 static int64_t part_longs(int results) { return (int64_t)DCLI_PARTIAL_SLOTS * results * DCLI_PARTIAL_LONGS; }
-
-/* Take a kept array out of the list. NULL: none fits. */
-static struct dcli_partials *take_kept(dcl_cluster *cluster, int results)
-{
-    for (struct dcli_partials **at = &cluster->partials; *at != NULL; at = &(*at)->next)
-        if ((*at)->results == results && (*at)->nodes == cluster->node_count) {
-            struct dcli_partials *found = *at;
-            *at = found->next;
-            return found;
-        }
-    return NULL;
-}
 
 static void drop(struct dcli_partials *partials)
 {
     if (partials->array != NULL)
         dcli_array_end(partials->array);
     dcli_free(partials);
+}
+
+/* Take an array for this many results out of the list. Those with another map are of no use any more: nodes were lost, or have
+ * joined. NULL: there is none. */
+static struct dcli_partials *take_kept(dcl_cluster *cluster, const dcl_map *map, int results)
+{
+    struct dcli_partials *found = NULL;
+    for (struct dcli_partials **at = &cluster->partials, *next; *at != NULL;) {
+        bool current = dcl_map_equal((*at)->array->map, map);
+        if (current && (found != NULL || (*at)->results != results)) {
+            at = &(*at)->next;
+            continue;
+        }
+        next = (*at)->next;
+        if (current)
+            found = *at;
+        else
+            drop(*at);
+        *at = next;
+    }
+    return found;
 }
 
 void dcli_partials_free(dcl_cluster *cluster)
@@ -50,7 +59,7 @@ void dcli_partials_free(dcl_cluster *cluster)
 /* Get an array that is all 0. @param map  lays an array over all nodes; used if there is no kept one. */
 static dcl_status get_partials(dcl_cluster *cluster, dcl_map *map, int results, struct dcli_partials **partials_out)
 {
-    struct dcli_partials *partials = take_kept(cluster, results);
+    struct dcli_partials *partials = take_kept(cluster, map, results);
     dcl_status status = DCL_OK;
     *partials_out = partials;
     if (partials != NULL) {
@@ -62,7 +71,6 @@ static dcl_status get_partials(dcl_cluster *cluster, dcl_map *map, int results, 
         return DCL_ERR_NOMEM;
     dcl_grid grid = dcl_grid_1d(DCL_INT64, map->rule.node_count * part_longs(results));
     partials->results = results;
-    partials->nodes = cluster->node_count;
     status = dcli_array_make(cluster, &grid, map, false, &partials->array);
     return status;
 }
@@ -99,17 +107,17 @@ static void store(dcl_type type, dcli_scalar value, void *variable)
 }
 
 /* Merge what the nodes have found, and store the values. */
-static dcl_status store_results(const dcli_body *body, int count, const dcl_arg args[], const int64_t words[],
-                                int64_t slots)
+static dcl_status store_results(const dcli_result reduced[], int results, int count, const dcl_arg args[],
+                                const int64_t words[], int64_t slots)
 {
     int r = 0;
     for (int k = 0; k < count; k++) {
         if (args[k].access != DCL_ACCESS_RESULT)
             continue;
-        dcli_fold fold = body->result[r].fold;
+        dcli_fold fold = reduced[r].fold;
         dcli_partial all = {{0}}, one;
         for (int64_t s = 0; s < slots; s++) {
-            memcpy(&one, words + (s * body->result_count + r) * DCLI_PARTIAL_LONGS, sizeof one);
+            memcpy(&one, words + (s * results + r) * DCLI_PARTIAL_LONGS, sizeof one);
             if (!dcli_partial_is_valid(fold, args[k].type, &one))
                 return DCLI_FAIL(DCL_ERR_PROTOCOL,
                                  "a node has sent a partial result of %s that no kernel computes; is it "
@@ -135,19 +143,41 @@ static int count_results(int count, const dcl_arg args[])
 static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
                          struct dcli_partials *partials, int64_t words[])
 {
-    const dcli_body *body;
+    dcli_result reduced[DCLI_MAX_RESULTS];
     dcl_array *array = partials->array;
     const int64_t one = 1;
     dcl_box all = dcl_box_of(dcli_array_grid(array));
-    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, array, &body);
+    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, array, reduced);
     if (status == DCL_OK)
         status = dcli_array_read(array, &all, words, &one);
     if (dcli_storage_state_failed(dcli_array_state(array)))
         status = dcli_array_usable(array, "reduce into");
     if (status != DCL_OK)
         return status;
-    status = store_results(body, count, args, words, all.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
+    status = store_results(reduced, partials->results, count, args, words,
+                           all.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
     return status == DCL_OK ? dcli_storage_state_strayed(dcli_array_state(array), "the values were computed") : status;
+}
+
+/* The same with an array for partial results. */
+static dcl_status reduce_with(dcl_cluster *cluster, dcl_map *map, const dcl_box *box, const char *text, int count,
+                              const dcl_arg args[])
+{
+    struct dcli_partials *partials = NULL;
+    int64_t *words = NULL;
+    dcl_status status = get_partials(cluster, map, count_results(count, args), &partials);
+    if (status == DCL_OK) {
+        words = dcli_malloc((size_t)dcl_grid_count(dcli_array_grid(partials->array)) * sizeof *words);
+        status = words != NULL ? reduce(cluster, box, text, count, args, partials, words) : DCL_ERR_NOMEM;
+    }
+    dcli_free(words);
+    if (partials != NULL && status == DCL_OK) {
+        partials->next = cluster->partials;
+        cluster->partials = partials;
+    } else if (partials != NULL) {
+        drop(partials);
+    }
+    return status;
 }
 
 dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
@@ -156,29 +186,14 @@ dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const ch
     dcl_status status = dcli_reduction_check(cluster, text, count, args);
     if (cluster == NULL)
         return status;
-    int results = status == DCL_OK ? count_results(count, args) : 0;
-    dcl_map *map = status == DCL_OK ? dcl_map_block(cluster) : NULL;
-    if (status == DCL_OK && map == NULL)
-        status = dcli_error_status();
-    struct dcli_partials *partials = NULL;
-    int64_t *words = NULL;
+    dcl_map *map = NULL;
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK && cluster->plan_only)
         status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
+    if (status == DCL_OK && (map = dcl_map_block(cluster)) == NULL)
+        status = dcli_error_status();
     if (status == DCL_OK)
-        status = get_partials(cluster, map, results, &partials);
-    if (status == DCL_OK &&
-        (words = dcli_malloc((size_t)(map->rule.node_count * part_longs(results)) * sizeof *words)) == NULL)
-        status = DCL_ERR_NOMEM;
-    if (status == DCL_OK)
-        status = reduce(cluster, box, text, count, args, partials, words);
-    dcli_free(words);
-    if (partials != NULL && status == DCL_OK) {
-        partials->next = cluster->partials;
-        cluster->partials = partials;
-    } else if (partials != NULL) {
-        drop(partials);
-    }
+        status = reduce_with(cluster, map, box, text, count, args);
     status = dcli_cluster_end_call(cluster, status);
     dcl_map_release(map);
     return status;

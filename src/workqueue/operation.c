@@ -171,6 +171,12 @@ static dcl_status check_operands(const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
     const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
+    if (body->result_count > 0 && operation->operand[body->first_output].layout->partial)
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "input %s, over whose elements the body is reduced, stores only some of its elements; expected an array "
+            "that stores all; reduce a copy of it under another map (dcl_copy())",
+            body->params[body->first_output].name);
     for (int k = 0; k < body->param_count; k++) {
         const dcli_param *param = &body->params[k];
         const dcli_operand *operand = &operation->operand[k];

@@ -714,7 +714,7 @@ static int64_t tiles_per_batch(const dcli_layout *layout, int64_t tiles, int64_t
 
 bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan_terms *terms)
 {
-    if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel)
+    if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel || operation->body->result_count > 0)
         return false;
     const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
     int64_t owned = dcli_layout_place(layout, node) >= 0 ? dcli_layout_owned(layout, node) : 0;

@@ -53,6 +53,8 @@ ParameterizedTestParameters(kernel_reduction, parsed)
         {"result s, in A 1", "if (s += A(i)) ;", "expected a statement s += ...", true},
         {"result s, in A 1", "s++; s += A(i);", "expected a statement s += ...", true},
         {"result s, in A 1", "s += A(i); i = 3;", "i is an index of the body and cannot be assigned to", true},
+        {"result s, in A 1", "s += A(i), A(i);", "has a comma; expected one expression", true},
+        {"result s, in A 1", "s min= A(p(i));", "not affine", true},
         {"result s, in A 1, out C 1", "s += A(i); C(i) = 1;", "C is DCL_OUT beside a DCL_RESULT", true},
         {"result s, in A 1", "A(i) = 1; s += A(i);", "A is DCL_IN, but written here", true},
     };
@@ -266,6 +268,11 @@ Test(kernel_device_reduction, not_a_number_and_zeros)
     cr_expect(found[0].f == 0 && signbit(found[0].f), "-0 is the least");
     cr_expect(found[1].f == 0 && !signbit(found[1].f));
     cr_expect(isnan(found[2].f), "infinities of both signs");
+    reduce(device, "r min= A(i,j) * A(i,j); r min= -A(i,j) * A(i,j); s max= -0.0f; s max= A(i,j) * A(i,j); t += 1;",
+           DCLI_VARIANT_ANY, 3, types, found);
+    cr_expect(found[0].f == 0 && signbit(found[0].f), "of two statements, -0 is the least");
+    cr_expect(found[1].f == 0 && !signbit(found[1].f));
+    cr_expect(found[2].f == ELEMENTS);
     A[7] = NAN;
     reduce(device, "r min= A(i,j); s max= A(i,j); t += A(i,j);", DCLI_VARIANT_ANY, 3, types, found);
     cr_expect(isnan(found[0].f) && isnan(found[1].f) && isnan(found[2].f));

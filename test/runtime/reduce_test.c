@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ Test(reduce, same_bits_of_threads) { same_everywhere(NULL); }
 Test(reduce, same_bits_of_processes) { same_everywhere(TEST_DCL); }
 #endif
 
-/* A box, a view, replicas, an empty box, the same arrays again after they have changed. */
+/* A box, a view, an empty box, the same array again after it has changed. */
 Test(reduce, boxes_and_views)
 {
     fill();
@@ -258,4 +259,59 @@ Test(reduce, memory_does_not_grow)
     }
     dcl_release(a);
     TEST_OK(dcl_close(cluster));
+}
+
+/* What a node would compute on elements that are stored nowhere is not defined. */
+Test(reduce, all_elements_are_stored)
+{
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block;every=2", dcl_grid_1d(DCL_FLOAT, 100));
+    double sum = 7;
+    TEST_REFUSED(dcl_reduce(cluster, "sum += a(i);", DCL_RESULT(sum), DCL_IN(a)), DCL_ERR_UNSUPPORTED,
+                 "stores only some");
+    cr_expect_eq(sum, 7);
+    dcl_release(a);
+    dcl_close(cluster);
+}
+
+/* Threads of a program that reduce at the same time have partial results of their own. */
+static void *reduce_often(void *array)
+{
+    dcl_array *a = array;
+    for (int r = 0; r < 20; r++) {
+        long sum = 0;
+        if (dcl_reduce(dcl_cluster_of(a), "sum += a(i);", DCL_RESULT(sum), DCL_IN(a)) != DCL_OK || sum != 1000)
+            return array;
+    }
+    return NULL;
+}
+
+Test(reduce, threads)
+{
+    enum { THREADS = 3 };
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 1000));
+    TEST_OK(dcl_forall(cluster, "a(i) = 1;", DCL_OUT(a)));
+    pthread_t thread[THREADS];
+    for (int t = 0; t < THREADS; t++)
+        cr_assert_eq(pthread_create(&thread[t], NULL, reduce_often, a), 0);
+    for (int t = 0; t < THREADS; t++) {
+        void *failed;
+        pthread_join(thread[t], &failed);
+        cr_expect_null(failed, "%s", dcl_error());
+    }
+    dcl_release(a);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(reduce, clusters_that_only_plan)
+{
+    dcl_cluster *cluster = dcl_open_plan(2);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 100));
+    double sum = 7;
+    TEST_REFUSED(dcl_reduce(cluster, "sum += a(i);", DCL_RESULT(sum), DCL_IN(a)), DCL_ERR_UNSUPPORTED, "only plans");
+    dcl_release(a);
+    dcl_close(cluster);
 }
