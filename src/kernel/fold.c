@@ -1,4 +1,4 @@
-/* kernel/fold.c - generates the code by which kernels for CPUs reduce values, and merges what they have found.
+/* kernel/fold.c - generates the code by which kernels for CPUs reduce values, and merges their partial results.
  *
  * Sums of floating-point numbers go through a buffer, because sum.cl adds whole blocks of numbers. Other results are
  * reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
@@ -21,11 +21,11 @@ static dcl_type type_of(const dcli_body *body, int r) { return body->params[body
 
 static bool is_floating(dcl_type type) { return type >= DCL_HALF; }
 
+/* Whether partial results are a dcli_sum. */
+static bool is_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM && is_floating(type); }
+
 /* Whether a result is summed by sum.cl. */
-static bool is_summed(const dcli_body *body, int r)
-{
-    return body->result[r].fold == DCLI_FOLD_SUM && is_floating(type_of(body, r));
-}
+static bool is_summed(const dcli_body *body, int r) { return is_sum(body->result[r].fold, type_of(body, r)); }
 
 static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX; }
 
@@ -49,6 +49,17 @@ static const char *variable_type(const dcli_body *body, int r)
     if (is_floating(type))
         return integer_of(type);
     return dcli_kernel_type(wraps && type < DCL_UINT8 ? type + (DCL_UINT8 - DCL_INT8) : type);
+}
+
+/* The operator that combines integers. */
+static const char *sign_of(dcli_fold fold)
+{
+    static const char *const sign[] = {[DCLI_FOLD_SUM] = "+",
+                                       [DCLI_FOLD_PRODUCT] = "*",
+                                       [DCLI_FOLD_AND] = "&",
+                                       [DCLI_FOLD_OR] = "|",
+                                       [DCLI_FOLD_XOR] = "^"};
+    return sign[fold];
 }
 
 /* The neutral element of the values that a result is made of. */
@@ -165,11 +176,6 @@ void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
 
 void dcli_emit_fold(dcli_text *out, const dcli_body *body)
 {
-    static const char *const sign[] = {[DCLI_FOLD_SUM] = "+",
-                                       [DCLI_FOLD_PRODUCT] = "*",
-                                       [DCLI_FOLD_AND] = "&",
-                                       [DCLI_FOLD_OR] = "|",
-                                       [DCLI_FOLD_XOR] = "^"};
     for (int r = 0; r < body->result_count; r++) {
         dcli_fold fold = body->result[r].fold;
         const char *type = variable_type(body, r);
@@ -184,7 +190,7 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body)
         else if (is_extreme(fold))
             dcli_text_put(out, "    dcl_f%d = %s(dcl_f%d, dcl_r%d);\n", r, call, r, r);
         else /* short types would become int, which must not overflow */
-            dcli_text_put(out, "    dcl_f%d = (%s)((ulong)dcl_f%d %s (ulong)(%s)dcl_r%d);\n", r, type, r, sign[fold],
+            dcli_text_put(out, "    dcl_f%d = (%s)((ulong)dcl_f%d %s (ulong)(%s)dcl_r%d);\n", r, type, r, sign_of(fold),
                           type, r);
     }
 }
@@ -224,13 +230,7 @@ void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
         else
             dcli_text_put(
                 out, "    if (dcl_out[%d] != 0)\n        dcl_e%d = (long)(%s)((ulong)dcl_e%d %s (ulong)dcl_out[%d]);\n",
-                at, r, dcli_kernel_type(type_of(body, r)), r,
-                fold == DCLI_FOLD_SUM       ? "+"
-                : fold == DCLI_FOLD_PRODUCT ? "*"
-                : fold == DCLI_FOLD_AND     ? "&"
-                : fold == DCLI_FOLD_OR      ? "|"
-                                            : "^",
-                at + 1);
+                at, r, dcli_kernel_type(type_of(body, r)), r, sign_of(fold), at + 1);
         dcli_text_put(out, "    dcl_out[%d] = 1;\n    dcl_out[%d] = dcl_e%d;\n", at, at + 1, r);
         if (is_floating(type_of(body, r)))
             dcli_text_put(out, "    dcl_out[%d] |= dcl_g%d;\n", at + 2, r);
@@ -307,8 +307,6 @@ static dcli_sum as_sum(const dcli_partial *partial)
     memcpy(&sum, partial, sizeof sum);
     return sum;
 }
-
-static bool is_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM && is_floating(type); }
 
 void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, const dcli_partial *other)
 {

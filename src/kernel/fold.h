@@ -1,4 +1,4 @@
-/* kernel/fold.h - generates the code by which kernels for CPUs reduce values, and merges what they have found. */
+/* kernel/fold.h - generates the code by which kernels for CPUs reduce values, and merges their partial results. */
 #ifndef DCLI_KERNEL_FOLD_H
 #define DCLI_KERNEL_FOLD_H
 

@@ -1,11 +1,11 @@
 /* kernel/sum.h - sums of floating-point numbers that do not depend on the order of the summands. Pure functions.
  *
  * Every node sums its elements in many places at once, and partial sums meet in any order. So that the result has the same
- * bits for all numbers of nodes, maps and tiles, each summand is cut into *slices* that do not depend on the other summands, and
- * slices are added as integers. Bin t has the unit 2^(DCLI_SUM_WIDTH (t - DCLI_SUM_UNIT)). From the highest bin down, a slice is what is
- * left of the summand, rounded to a multiple of the bin's unit; so it is 0 as long as the summand is smaller than half of the
- * unit. A sum keeps two bins: its top, the highest one in which any of its summands may have a slice, and the next lower
- * one. When a larger summand raises the top, bins that are too low are dropped.
+ * bits for all numbers of nodes, maps and tiles, each summand is cut into *slices* that do not depend on the other
+ * summands, and slices are added as integers. Bin t has the unit 2^(DCLI_SUM_WIDTH (t - DCLI_SUM_UNIT)). The slices are cut
+ * from the highest bin down: each is the rest of the summand, rounded to a multiple of the bin's unit. So a slice is 0 if the
+ * summand is smaller than half of the unit. A sum keeps two bins: its top, the highest one in which any of its summands may
+ * have a slice, and the next lower one. When a larger summand raises the top, bins that are too low are dropped.
  *
  * The error of n summands of magnitude at most m is at most n m 2^-50, plus one rounding at the end; the bound for a plain
  * loop is n m n 2^-53. Numbers of type float that are within a factor of 2^25 of the largest are summed exactly.

@@ -16,7 +16,7 @@ enum {
 #define LEAST_LENT 0.02 /* share of a node's work that others have computed */
 #define MOST_LEFT 0.9   /* of the time with the present division, with the new one */
 
-/* ---- what was measured -------------------------------------------------------------------------------------------- */
+/* ---- measured times -------------------------------------------------------------------------------------------- */
 
 dcli_times *dcli_times_make(int node_count, int64_t kernel)
 {

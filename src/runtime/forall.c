@@ -415,7 +415,7 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
     return status;
 }
 
-/* An argument of a reduction other than those of bodies: what is read is known from the subscripts, or everything. */
+/* Check that a reduction takes arguments of this kind. Of inputs it reads the elements that the subscripts say, or all. */
 static dcl_status check_reduced(const dcl_arg *arg)
 {
     switch (arg->access) {
