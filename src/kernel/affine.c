@@ -39,7 +39,7 @@ static bool same_token(const dcli_tokens *tokens, int a, int b)
 static const char *declaration_for(const dcli_affine_reader *about, int t)
 {
     const dcli_tokens *tokens = about->tokens;
-    const char *output = about->body->params[about->body->first_output].name;
+    const char *output = about->body->params[about->body->owner].name;
     int name = t, written = 0;
     while (name > 0 && !(dcli_token_is(tokens, name, about->body->params[about->param].name) &&
                          dcli_token_is(tokens, name + 1, "(") && tokens->token[name + 1].partner > t))

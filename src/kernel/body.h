@@ -86,7 +86,7 @@ typedef struct dcli_body {
     char *text, *prelude; /* prelude: "" if there is none */
     int param_count;
     dcli_param params[DCLI_MAX_PARAMS];
-    int first_output;                /* the parameter whose owners compute: the first output; of a reduction the first
+    int owner;                       /* the parameter whose owners compute: the first output; of a reduction the first
                                         input that is read at all indices, each in a subscript of its own */
     int home;                        /* its access whose subscripts are the indices, in the order of the loop axes */
     int space_rank;                  /* number of loop axes: rank of that parameter */

@@ -156,7 +156,7 @@ static dcl_status check_body(dcli_parser *parser)
     if (status != DCL_OK)
         return status;
     if (body->result_count == 0)
-        body->home = written_access(body, body->first_output);
+        body->home = written_access(body, body->owner);
     name_axes(body);
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach == DCLI_REACH_AFFINE)
@@ -248,9 +248,9 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
         if (params[p].access == DCL_ACCESS_RESULT)
             body->result[body->result_count++].param = p;
     if (body->result_count == 0) {
-        while (!is_output(&params[body->first_output]))
-            body->first_output++;
-        body->space_rank = params[body->first_output].rank;
+        while (!is_output(&params[body->owner]))
+            body->owner++;
+        body->space_rank = params[body->owner].rank;
         body->indices = (1U << body->space_rank) - 1;
     }
     status = dcli_parse(body, false);

@@ -187,7 +187,7 @@ dcl_status dcli_check_reduction(dcli_body *body)
             "body is reduced, and where",
             names);
     }
-    body->first_output = body->access[body->home].param;
+    body->owner = body->access[body->home].param;
     return DCL_OK;
 }
 

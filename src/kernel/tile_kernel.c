@@ -186,7 +186,7 @@ static dcl_status check_text(dcli_body *body)
             continue;
         status = check_word(body, t);
         if (status == DCL_OK && dcli_token_is(tokens, t, "dcl_item"))
-            status = check_axis(tokens, t, body->params[body->first_output].name, body->space_rank);
+            status = check_axis(tokens, t, body->params[body->owner].name, body->space_rank);
         int p = array_named(body, word, (size_t)token->length, &suffix);
         if (status != DCL_OK || p < 0 || dcli_token_in(tokens, t - 1, ". ->"))
             continue;
@@ -234,8 +234,8 @@ static dcl_status add_subscripts(dcli_body *body, int a)
                          "%s has %d ax%s and the first output %s %d; expected as many, for it has the box of the tile; "
                          "declare what a tile reads of it: DCL_IN_ALL, DCL_IN_ROWS, DCL_IN_COLUMNS, DCL_IN_BOX or "
                          "DCL_IN_FUNCTION",
-                         param->name, param->rank, param->rank == 1 ? "is" : "es",
-                         body->params[body->first_output].name, body->space_rank);
+                         param->name, param->rank, param->rank == 1 ? "is" : "es", body->params[body->owner].name,
+                         body->space_rank);
     inside->first_subscript[a] = (int)inside->subscript_count;
     for (int d = 0; d < param->rank; d++) {
         if (dcli_grow(&inside->subscript, inside->subscript_count, &inside->subscript_capacity,
@@ -298,9 +298,9 @@ dcl_status dcli_tile_kernel_parse(const char *text, const char *prelude, int cou
         return dcli_error_status();
     body->tile_kernel = true;
     body->items = *items;
-    while (params[body->first_output].access != DCL_ACCESS_OUT && params[body->first_output].access != DCL_ACCESS_INOUT)
-        body->first_output++;
-    body->space_rank = params[body->first_output].rank;
+    while (params[body->owner].access != DCL_ACCESS_OUT && params[body->owner].access != DCL_ACCESS_INOUT)
+        body->owner++;
+    body->space_rank = params[body->owner].rank;
     for (int m = 0; m < DCL_MAX_RANK; m++) {
         body->inside->axis_of_index[m] = m < body->space_rank ? m : -1;
         body->index_of_axis[m] = m < body->space_rank ? m : 0;

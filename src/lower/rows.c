@@ -179,7 +179,7 @@ static dcl_status add_tile(const dcli_traits *traits, const dcli_body *body, con
  * elements. There may be millions, and joining them would gain nothing. */
 static bool are_scattered(const dcli_operation *operation)
 {
-    return dcli_layout_is_shuffled(operation->operand[operation->body->first_output].layout);
+    return dcli_layout_is_shuffled(operation->operand[operation->body->owner].layout);
 }
 
 /* Reorder rows: first those with numbers 0, turns, 2 * turns, ..., then 1, turns + 1, and so on. Drivers give a thread

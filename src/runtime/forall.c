@@ -221,12 +221,12 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
             status = fill_operand(call, call->count++, &args[k]);
     if (status != DCL_OK)
         return status;
-    call->steal = dcli_array_base(call->array[operation->body->first_output])->steal;
+    call->steal = dcli_array_base(call->array[operation->body->owner])->steal;
     for (int k = 0; k < count; k++)
         if (args[k].access == DCL_ACCESS_STEALING)
             call->steal = (dcl_steal_policy)args[k].value.i;
     operation->operand_count = call->count;
-    operation->box = box != NULL ? *box : dcl_box_of(dcli_array_grid(call->array[operation->body->first_output]));
+    operation->box = box != NULL ? *box : dcl_box_of(dcli_array_grid(call->array[operation->body->owner]));
     return DCL_OK;
 }
 
@@ -274,7 +274,7 @@ static dcl_status prepare_call(struct call *call, const dcl_box *box, const char
         return status;
     status = fill_operation(call, box, count, args);
     if (status == DCL_OK && box != NULL)
-        status = dcli_box_check(box, dcli_array_grid(call->array[call->known->body->first_output]));
+        status = dcli_box_check(box, dcli_array_grid(call->array[call->known->body->owner]));
     if (status != DCL_OK)
         return status;
     dcli_operation_resolve(&call->operation);

@@ -192,7 +192,7 @@ static dcl_status find_reach(dcli_report *report, const dcli_planned *planned, s
 {
     const dcli_operation *operation = planned->operation;
     const dcli_body *body = operation->body;
-    const dcli_layout *space = operation->operand[body->first_output].layout;
+    const dcli_layout *space = operation->operand[body->owner].layout;
     int self = report->seen.node >= 0 ? report->seen.node : dcli_layout_node(space, 0);
     dcli_node_list partners = {0};
     dcl_status status = DCL_OK;
@@ -220,7 +220,7 @@ static dcl_status find_reach(dcli_report *report, const dcli_planned *planned, s
 static dcl_status add_reach(dcli_report *report, const dcli_planned *planned)
 {
     const dcli_body *body = planned->operation->body;
-    if (body == NULL || planned->operation->operand[body->first_output].layout->node_count < 3)
+    if (body == NULL || planned->operation->operand[body->owner].layout->node_count < 3)
         return DCL_OK;
     struct all_subscripts *all = dcli_malloc(sizeof *all);
     dcl_status status = all != NULL ? find_reach(report, planned, all) : DCL_ERR_NOMEM;
@@ -271,7 +271,7 @@ static void show(dcli_report *report, const dcli_operation *operation)
     seen->imbalance_elements = seen->imbalance_bytes = 1;
     if (operation->body == NULL)
         return;
-    const dcli_layout *space = operation->operand[operation->body->first_output].layout;
+    const dcli_layout *space = operation->operand[operation->body->owner].layout;
     seen->imbalance_elements = imbalance(report, space, offsetof(dcl_report_node, elements));
     seen->imbalance_bytes = imbalance(report, space, offsetof(dcl_report_node, planned.bytes_moved));
 }

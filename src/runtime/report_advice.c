@@ -70,7 +70,7 @@ static dcli_map_rule even_map(const dcli_layout *layout, bool whole)
 static dcl_status elements_at(const dcli_operation *operation, const dcli_layout *layout, int node,
                               dcli_region_list *regions, int64_t *elements_out)
 {
-    const dcli_transform *view = operation->operand[operation->body->first_output].view;
+    const dcli_transform *view = operation->operand[operation->body->owner].view;
     regions->count = 0;
     *elements_out = 0;
     dcl_status status = dcli_layout_regions(layout, node, view == NULL ? &operation->box : NULL, regions);
@@ -116,7 +116,7 @@ static bool is_kept_small(const dcli_layout *layout)
 static dcl_status advise_balance(dcli_report *report, const dcli_planned *planned)
 {
     const dcli_operation *operation = planned->operation;
-    int first = operation->body->first_output;
+    int first = operation->body->owner;
     const dcli_layout *layout = operation->operand[first].layout;
     dcl_box grid = dcl_box_of(&layout->grid);
     bool view = operation->operand[first].view != NULL, whole = !view && dcli_box_equal(&grid, &operation->box);
@@ -282,7 +282,7 @@ static int64_t moved_of(const dcli_report *report, int param)
 /* A sixteenth of what a node computes in one task now, as a power of two. */
 static int64_t smaller_tile(const dcli_report *report, const dcli_planned *planned)
 {
-    const dcli_layout *space = planned->operation->operand[planned->operation->body->first_output].layout;
+    const dcli_layout *space = planned->operation->operand[planned->operation->body->owner].layout;
     int64_t most = element_bytes(space), tile = 1;
     for (int n = 0; n < report->seen.node_count; n++)
         if (report->node[n].planned.tasks > 0)
@@ -297,7 +297,7 @@ static dcl_status advise_footprints(dcli_report *report, const dcli_planned *pla
     const dcli_body *body = planned->operation->body;
     int64_t tile = smaller_tile(report, planned), bytes = -1, now = report->seen.planned.bytes_moved;
     dcl_status status = DCL_OK;
-    if (report->seen.node >= 0 || dcl_map_of(planned->array[body->first_output])->rule.tile_rank > 0)
+    if (report->seen.node >= 0 || dcl_map_of(planned->array[body->owner])->rule.tile_rank > 0)
         return DCL_OK;
     for (int row = 0; row < report->seen.footprint_count && status == DCL_OK; row++) {
         const dcl_report_footprint *wide = &report->footprint[row];

@@ -111,7 +111,7 @@ static dcl_status say(dcli_report *report, const dcli_planned *planned, const dc
 
 static dcl_status advise(dcli_report *report, const dcli_planned *planned, int nodes[], int64_t length[])
 {
-    int first = planned->operation->body->first_output;
+    int first = planned->operation->body->owner;
     const dcli_layout *layout = planned->operation->operand[first].layout;
     int axis = dcli_layout_divided_axis(layout), places = layout->node_count;
     dcli_balance balance;
@@ -138,7 +138,7 @@ static dcl_status advise(dcli_report *report, const dcli_planned *planned, int n
 
 dcl_status dcli_report_advise_balance(dcli_report *report, const dcli_planned *planned)
 {
-    const dcli_operand *first = &planned->operation->operand[planned->operation->body->first_output];
+    const dcli_operand *first = &planned->operation->operand[planned->operation->body->owner];
     const dcli_layout *layout = first->layout;
     if (report->times == NULL || report->seen.node >= 0 || first->view != NULL || first->reshaped || layout->partial ||
         layout->empty || layout->rule.copies > 0 || layout->node_count < 2)

@@ -15,7 +15,7 @@ enum {
 
 static dcl_status advise_tiles(dcli_report *report, const dcli_planned *planned)
 {
-    int first = planned->operation->body->first_output;
+    int first = planned->operation->body->owner;
     const dcl_map *map = dcl_map_of(planned->array[first]);
     const dcli_layout *layout = planned->operation->operand[first].layout;
     int64_t tasks = report->seen.planned.tasks, bytes = 0;

@@ -16,7 +16,7 @@ static int64_t bytes_in(const dcl_grid *grid) { return dcl_grid_count(grid) * (i
 
 static dcli_layout const *space_of(const dcli_planned *planned)
 {
-    return planned->operation->operand[planned->operation->body->first_output].layout;
+    return planned->operation->operand[planned->operation->body->owner].layout;
 }
 
 /* For each axis of the array behind its view, the axis of the index space in its first access; -1: none, or several. */
@@ -197,7 +197,7 @@ dcl_status dcli_report_try_tile(const dcli_report *report, const dcli_planned *p
         dcli_layout_bind(&rule, &space->grid, &other) != DCL_OK)
         return DCL_OK;
     dcl_counters sum;
-    dcl_status status = dcli_report_try_layout(planned, planned->operation->body->first_output, &other, &terms, &sum);
+    dcl_status status = dcli_report_try_layout(planned, planned->operation->body->owner, &other, &terms, &sum);
     *bytes_out = status == DCL_OK ? sum.bytes_moved : -1;
     dcli_layout_release(&other);
     return status;
@@ -212,7 +212,7 @@ static bool is_worth_it(const dcli_report *report, const dcli_planned *planned, 
     for (int other = 0; other < planned->operation->operand_count; other++)
         if (other != k && planned->operation->operand[other].storage == operand->storage)
             return false; /* the array has another role in this operation, too */
-    bool plain = planned->operation->operand[planned->operation->body->first_output].view == NULL &&
+    bool plain = planned->operation->operand[planned->operation->body->owner].view == NULL &&
                  !operand->layout->partial && !space_of(planned)->partial && !operand->reshaped;
     return plain && dcli_report_is_small(report, report->works) && moved > 0 &&
            moved >= DCLI_LEAST_MOVED * (double)bytes_in(&operand->layout->grid) &&
@@ -230,11 +230,11 @@ static dcl_status say(dcli_report *report, const dcli_planned *planned, int row,
 {
     const dcli_body *body = planned->operation->body;
     const dcl_report_array *array = &report->array[row];
-    const char *output = body->params[body->first_output].name;
+    const char *output = body->params[body->owner].name;
     const dcl_grid *grid = &planned->operation->operand[report->param[row]].layout->grid;
     char now[DCLI_REPORT_MAP_TEXT], there[DCLI_REPORT_MAP_TEXT], better[DCLI_REPORT_MAP_TEXT];
     dcli_report_print_map(&dcl_map_of(planned->array[report->param[row]])->rule, now);
-    dcli_report_print_map(&dcl_map_of(planned->array[body->first_output])->rule, there);
+    dcli_report_print_map(&dcl_map_of(planned->array[body->owner])->rule, there);
     dcli_report_print_map(rule, better);
     return dcli_report_say(report,
                            "%s's owners need %.0f %% of %s from other nodes: %s is laid out by '%s', %s by '%s'; with "

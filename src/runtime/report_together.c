@@ -20,7 +20,7 @@ struct candidate {
     int64_t bytes; /* -1: not tried, or no remedy */
 };
 
-static int first_of(const dcli_planned *planned) { return planned->operation->body->first_output; }
+static int first_of(const dcli_planned *planned) { return planned->operation->body->owner; }
 
 static const dcli_layout *space_of(const dcli_planned *planned)
 {

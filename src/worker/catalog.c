@@ -208,7 +208,7 @@ static dcl_status fit_forall(const dcli_catalog *catalog, const dcli_msg_operati
 static dcl_status set_box(const dcli_msg_operation *descriptor, dcli_entry *entry)
 {
     dcli_operation *operation = &entry->operation;
-    int first = operation->kind == DCLI_OP_FORALL ? operation->body->first_output : 0;
+    int first = operation->kind == DCLI_OP_FORALL ? operation->body->owner : 0;
     if (operation->operand[first].layout == NULL)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no array", descriptor->number);
     const dcl_grid *grid = dcli_operand_grid(&operation->operand[first]);

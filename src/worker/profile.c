@@ -47,9 +47,9 @@ struct dcli_profile {
 
 /* ---- what is measured --------------------------------------------------------------------------------------------- */
 
-static const dcli_operand *first_output(const dcli_operation *operation)
+static const dcli_operand *owner_operand(const dcli_operation *operation)
 {
-    return &operation->operand[operation->body->first_output];
+    return &operation->operand[operation->body->owner];
 }
 
 static uint64_t key_of(const dcli_operation *operation, const dcli_plan *plan)
@@ -67,7 +67,7 @@ static uint64_t key_of(const dcli_operation *operation, const dcli_plan *plan)
 
 static void restart(dcli_profile *profile, uint64_t key, const dcli_operation *operation, const dcli_plan *plan)
 {
-    *profile = (dcli_profile){.key = key, .axis = dcli_layout_divided_axis(first_output(operation)->layout)};
+    *profile = (dcli_profile){.key = key, .axis = dcli_layout_divided_axis(owner_operand(operation)->layout)};
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (int64_t w = 0; w < plan->work_count; w++) {
         const dcl_box *box = &plan->work[w].box;
@@ -110,7 +110,7 @@ static dcli_profile *profile_of(const dcli_entry *entry, const dcli_plan *plan)
     const dcli_operation *operation = &entry->operation;
     dcli_kernel *kernel = entry->kernel;
     if (kernel == NULL || operation->kind != DCLI_OP_FORALL || plan->batch_count < 2 || operation->body->tile_kernel ||
-        first_output(operation)->view != NULL || first_output(operation)->reshaped)
+        owner_operand(operation)->view != NULL || owner_operand(operation)->reshaped)
         return NULL;
     uint64_t key = key_of(operation, plan);
     if (kernel->profile == NULL && (kernel->profile = dcli_calloc(1, sizeof *kernel->profile)) == NULL)

@@ -32,8 +32,7 @@ static bool lies_as_first(const dcli_operation *operation, int a)
     const dcli_body *body = operation->body;
     int first = body->home;
     dcli_subscripts own, subscripts, first_subscripts;
-    return dcli_layout_same(operation->operand[body->access[a].param].layout,
-                            operation->operand[body->first_output].layout) &&
+    return dcli_layout_same(operation->operand[body->access[a].param].layout, operation->operand[body->owner].layout) &&
            dcli_operation_subscripts(operation, a, &own, &subscripts) == DCL_OK &&
            dcli_operation_subscripts(operation, first, &own, &first_subscripts) == DCL_OK &&
            dcli_subscripts_same(&subscripts, &first_subscripts);
@@ -45,14 +44,14 @@ static bool meets_all(const dcli_operation *operation, int a)
 {
     const dcli_body *body = operation->body;
     int k = body->access[a].param;
-    bool some = operation->operand[k].layout->partial || operation->operand[body->first_output].layout->partial;
-    return !some || k == body->first_output || lies_as_first(operation, a);
+    bool some = operation->operand[k].layout->partial || operation->operand[body->owner].layout->partial;
+    return !some || k == body->owner || lies_as_first(operation, a);
 }
 
 static void resolve_forall(dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
-    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
+    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->owner]);
     bool whole = is_whole(&operation->box, space);
     for (int a = 0; a < body->access_count; a++) {
         const dcli_body_access *access = &body->access[a];
@@ -170,13 +169,13 @@ bool dcli_access_footprint(const dcli_operation *operation, int a, const dcli_su
 static dcl_status check_operands(const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
-    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
-    if (body->result_count > 0 && operation->operand[body->first_output].layout->partial)
+    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->owner]);
+    if (body->result_count > 0 && operation->operand[body->owner].layout->partial)
         return DCLI_FAIL(
             DCL_ERR_UNSUPPORTED,
             "input %s, over whose elements the body is reduced, stores only some of its elements; expected an array "
             "that stores all; reduce a copy of it under another map (dcl_copy())",
-            body->params[body->first_output].name);
+            body->params[body->owner].name);
     for (int k = 0; k < body->param_count; k++) {
         const dcli_param *param = &body->params[k];
         const dcli_operand *operand = &operation->operand[k];
@@ -200,20 +199,19 @@ static dcl_status check_output(const dcli_operation *operation, int a, const dcl
     const dcli_body *body = operation->body;
     int k = body->access[a].param;
     const dcl_grid *grid = dcli_operand_grid(&operation->operand[k]);
-    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
+    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->owner]);
     if (operation->operand[k].view != NULL && dcli_transform_broadcasts(operation->operand[k].view))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "output %s is a view with a broadcast axis: several of its indices stand for one element; "
                          "expected a view that can be written; write to the array behind it",
                          body->params[k].name);
-    if (operation->operand[k].layout->partial && k != body->first_output && !lies_as_first(operation, a))
+    if (operation->operand[k].layout->partial && k != body->owner && !lies_as_first(operation, a))
         return DCLI_FAIL(
             DCL_ERR_UNSUPPORTED,
             "output %s stores only some of its elements, and not at the same places as the first output %s, "
             "for whose elements the body runs; expected both laid out alike and written at the same "
             "subscripts; make %s with the map of %s, or write it by a body of its own",
-            body->params[k].name, body->params[body->first_output].name, body->params[k].name,
-            body->params[body->first_output].name);
+            body->params[k].name, body->params[body->owner].name, body->params[k].name, body->params[body->owner].name);
     for (int d = 0; d < grid->rank; d++)
         for (int m = 0; m < space->rank; m++) {
             if (subscripts->axis[d].coef[m] == 0)
@@ -225,7 +223,7 @@ static dcl_status check_output(const dcli_operation *operation, int a, const dcl
                                  "and origin",
                                  d, body->params[k].name, grid->origin[d], grid->origin[d] + grid->extent[d] - 1,
                                  space->origin[m], space->origin[m] + space->extent[m] - 1, m,
-                                 body->params[body->first_output].name);
+                                 body->params[body->owner].name);
         }
     return DCL_OK;
 }
@@ -237,7 +235,7 @@ static dcl_status check_tile_input(const dcli_operation *operation, int a)
     const dcli_body *body = operation->body;
     const dcli_param *param = &body->params[body->access[a].param];
     const dcl_grid *grid = dcli_operand_grid(&operation->operand[body->access[a].param]);
-    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->first_output]);
+    const dcl_grid *space = dcli_operand_grid(&operation->operand[body->owner]);
     for (int d = 0; d < space->rank; d++)
         if (grid->extent[d] != space->extent[d] || grid->origin[d] != space->origin[d])
             return DCLI_FAIL(DCL_ERR_INVALID,
@@ -245,7 +243,7 @@ static dcl_status check_tile_input(const dcli_operation *operation, int a)
                              ", as that of the first output %s, for a tile has its own box of it; declare what a tile "
                              "reads: DCL_IN_ALL, DCL_IN_ROWS, DCL_IN_COLUMNS, DCL_IN_BOX or DCL_IN_FUNCTION",
                              d, param->name, grid->origin[d], grid->origin[d] + grid->extent[d] - 1, space->origin[d],
-                             space->origin[d] + space->extent[d] - 1, body->params[body->first_output].name);
+                             space->origin[d] + space->extent[d] - 1, body->params[body->owner].name);
     return DCL_OK;
 }
 
@@ -328,7 +326,7 @@ dcl_status dcli_operation_check(const dcli_operation *operation)
     dcl_status status = check_operands(operation);
     if (status != DCL_OK)
         return status;
-    status = dcli_box_check(&operation->box, dcli_operand_grid(&operation->operand[body->first_output]));
+    status = dcli_box_check(&operation->box, dcli_operand_grid(&operation->operand[body->owner]));
     dcli_subscripts own[DCLI_MAX_ACCESSES], subscripts[DCLI_MAX_ACCESSES];
     for (int a = 0; a < body->access_count && status == DCL_OK; a++) {
         status = dcli_operation_subscripts(operation, a, &own[a], &subscripts[a]);

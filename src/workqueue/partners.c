@@ -25,7 +25,7 @@ struct search {
 /* Add the nodes that compute the indices of a box. */
 static dcl_status add_computing(struct search *search, const dcl_box *indices)
 {
-    const dcli_operand *output = &search->operation->operand[search->operation->body->first_output];
+    const dcli_operand *output = &search->operation->operand[search->operation->body->owner];
     dcl_box box = *indices;
     if (output->view != NULL)
         dcli_transform_box(output->view, indices, &box);
@@ -137,7 +137,7 @@ static dcl_status search_accesses(struct search *search)
     const dcli_body *body = operation->body;
     dcl_status status = DCL_OK;
     for (int d = 0; d < operation->box.rank; d++)
-        search->gaps[d] = operation->operand[body->first_output].view != NULL || operation->box.stride[d] != 1 ||
+        search->gaps[d] = operation->operand[body->owner].view != NULL || operation->box.stride[d] != 1 ||
                           !dcli_layout_is_dense(search->space, d);
     for (int a = 0; a < body->access_count && status == DCL_OK && !has_all(search); a++)
         status = add_access(search, a);
@@ -150,7 +150,7 @@ static dcl_status find_in_body(const dcli_operation *operation, const dcli_subsc
     struct search search = {.operation = operation,
                             .own = own,
                             .base = base,
-                            .space = operation->operand[operation->body->first_output].layout,
+                            .space = operation->operand[operation->body->owner].layout,
                             .self = self,
                             .partners = partners};
     dcl_status status = DCL_OK;

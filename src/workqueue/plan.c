@@ -257,8 +257,7 @@ bool dcli_access_is_home(const dcli_operation *operation, const dcli_subscripts 
     const dcli_body *body = operation->body;
     int first = body->home;
     return dcli_subscripts_same(&base[a], &base[first]) &&
-           dcli_layout_same(operation->operand[body->access[a].param].layout,
-                            operation->operand[body->first_output].layout);
+           dcli_layout_same(operation->operand[body->access[a].param].layout, operation->operand[body->owner].layout);
 }
 
 bool dcli_operation_is_local(const dcli_operation *operation)

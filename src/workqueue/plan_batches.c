@@ -11,7 +11,7 @@
 /* Find the indices of the operation that compute elements of a region of the first output. @return whether there are any. */
 static bool computes(const dcli_operation *operation, const dcli_region *region, dcl_box *box_out)
 {
-    const dcli_operand *operand = &operation->operand[operation->body->first_output];
+    const dcli_operand *operand = &operation->operand[operation->body->owner];
     dcl_box seen = region->box;
     return (operand->view == NULL || dcli_transform_seen(operand->view, &region->box, &seen)) &&
            dcli_box_intersect(&seen, &operation->box, box_out);
@@ -127,7 +127,7 @@ static dcl_status sort_tiles(const dcl_grid *grid, const dcli_region_list *tiles
  * sets of boxes are searched quickly only if neighbours follow each other (segment/set.c). */
 static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count)
 {
-    const dcli_layout *layout = builder->operation->operand[builder->operation->body->first_output].layout;
+    const dcli_layout *layout = builder->operation->operand[builder->operation->body->owner].layout;
     builder->tiles.count = 0;
     dcl_status status = dcli_layout_tiles(layout, builder->self, first, count, &builder->tiles);
     bool is_hashed = layout->rule.kind == DCLI_MAP_DEALT && layout->rule.deal == DCL_DEAL_HASH;
@@ -190,7 +190,7 @@ dcl_status dcli_plan_batch(dcli_builder *builder, int64_t first, int64_t count, 
 dcl_status dcli_count_tasks(dcli_builder *builder, int64_t tiles)
 {
     const dcli_operation *operation = builder->operation;
-    const dcli_operand *operand = &operation->operand[operation->body->first_output];
+    const dcli_operand *operand = &operation->operand[operation->body->owner];
     const dcli_layout *layout = operand->layout;
     dcl_box whole = dcl_box_of(&layout->grid), common;
     bool all_own = layout->rule.kind == DCLI_MAP_AXES || dcli_layout_is_shuffled(layout);

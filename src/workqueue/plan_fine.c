@@ -24,7 +24,7 @@ static bool can_be_cut(const dcli_builder *builder)
     const dcli_body *body = operation->body;
     if (terms->fine_elements == 0 || terms->node_count < 2 || terms->streams || body->tile_kernel ||
         body->result_count > 0 || plan->batch_count != 1 || plan->stage_count > 0 || plan->chunk_count > 0 ||
-        dcli_makes_replicas(operation) || dcli_layout_is_shuffled(operation->operand[body->first_output].layout))
+        dcli_makes_replicas(operation) || dcli_layout_is_shuffled(operation->operand[body->owner].layout))
         return false;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE)

@@ -667,7 +667,7 @@ static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per
 static int64_t most_elements(const dcli_builder *builder)
 {
     const dcli_body *body = builder->operation->body;
-    const dcli_layout *layout = builder->operation->operand[body->first_output].layout;
+    const dcli_layout *layout = builder->operation->operand[body->owner].layout;
     for (int a = 0; a < body->access_count; a++)
         if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || body->tile_kernel)
             return INT64_MAX;
@@ -716,7 +716,7 @@ bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan
 {
     if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel || operation->body->result_count > 0)
         return false;
-    const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
+    const dcli_layout *layout = operation->operand[operation->body->owner].layout;
     int64_t owned = dcli_layout_place(layout, node) >= 0 ? dcli_layout_owned(layout, node) : 0;
     if (owned < 2 || dcli_body_may_be_costly(operation->body))
         return owned >= 2;
@@ -728,7 +728,7 @@ bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan
 dcl_status dcli_plan_forall(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
-    const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
+    const dcli_layout *layout = operation->operand[operation->body->owner].layout;
     dcl_status status = dcli_find_sources(builder);
     if (status == DCL_OK)
         status = look_at_accesses(builder);

@@ -49,7 +49,7 @@ static sizes sizes_of(const dcli_builder *builder, const dcli_batch *batch)
     sizes sizes = {0};
     for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++)
         sizes.output += dcli_box_elements(&plan->work[w].box);
-    sizes.output *= dcli_builder_bytes(builder, builder->operation->body->first_output);
+    sizes.output *= dcli_builder_bytes(builder, builder->operation->body->owner);
     for (int64_t s = batch->first_stage; s < batch->first_stage + batch->stage_count; s++)
         sizes.stages += plan->stage[s].elements * dcli_builder_bytes(builder, plan->stage[s].operand);
     return sizes;

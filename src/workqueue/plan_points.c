@@ -23,7 +23,7 @@ bool dcli_points_can_plan(const dcli_builder *builder)
 {
     const dcli_body *body = builder->operation->body;
     if (body->tile_kernel || builder->terms->no_points ||
-        !dcli_layout_is_shuffled(builder->operation->operand[body->first_output].layout))
+        !dcli_layout_is_shuffled(builder->operation->operand[body->owner].layout))
         return false;
     for (int a = 0; a < body->access_count; a++)
         if (!is_plain(builder, a))
@@ -167,7 +167,7 @@ static dcl_status plan_elements(dcli_builder *builder, const dcli_element_list *
                                 int64_t most)
 {
     const dcli_operation *operation = builder->operation;
-    const dcl_grid *grid = &operation->operand[operation->body->first_output].layout->grid;
+    const dcl_grid *grid = &operation->operand[operation->body->owner].layout->grid;
     dcl_status status = DCL_OK;
     int64_t planned = 0;
     most = elements->count / 2 > most ? most : INT64_MAX;
@@ -192,7 +192,7 @@ static dcl_status plan_elements(dcli_builder *builder, const dcli_element_list *
 dcl_status dcli_plan_points(dcli_builder *builder, int64_t first, int64_t count, int64_t most)
 {
     const dcli_operation *operation = builder->operation;
-    const dcli_layout *layout = operation->operand[operation->body->first_output].layout;
+    const dcli_layout *layout = operation->operand[operation->body->owner].layout;
     dcli_element_list elements = {0};
     dcl_status status = dcli_layout_elements(layout, builder->self, first, count, &elements);
     if (status == DCL_OK && !builder->terms->streams)

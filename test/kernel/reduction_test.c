@@ -28,7 +28,7 @@ static void describe(const dcli_body *body, char *out, size_t capacity)
     int at = 0;
     for (int m = 0; m < body->space_rank; m++)
         at += snprintf(out + at, capacity - (size_t)at, "%c", 'i' + body->index_of_axis[m]);
-    at += snprintf(out + at, capacity - (size_t)at, " %s", body->params[body->first_output].name);
+    at += snprintf(out + at, capacity - (size_t)at, " %s", body->params[body->owner].name);
     for (int r = 0; r < body->result_count; r++)
         at += snprintf(out + at, capacity - (size_t)at, " %s", folds[body->result[r].fold]);
 }

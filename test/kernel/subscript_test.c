@@ -94,7 +94,7 @@ Test(kernel_subscript, axes_follow_the_first_output)
                  dcl_error());
     char *found = test_accesses(body, NULL);
     cr_expect_str_eq(found, "C(x1,x2,x0) rw u0; A(2*x0,x1) r u1; D(x0,x1,x2) w u2");
-    cr_expect_eq(body->first_output, 0);
+    cr_expect_eq(body->owner, 0);
     cr_expect(body->index_of_axis[0] == 2 && body->index_of_axis[1] == 0 && body->index_of_axis[2] == 1);
     free(found);
     dcli_body_free(body);

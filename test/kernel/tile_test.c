@@ -26,7 +26,7 @@ Test(tile_kernel, has_an_access_per_array)
     char *found = test_accesses(body, values);
     cr_expect_str_eq(found, "A(x0,x1) r; C(x0,x1) wc; D(x0,x1) rwc; B() r rows", "%s", found);
     cr_expect(body->tile_kernel);
-    cr_expect_eq(body->first_output, 2);
+    cr_expect_eq(body->owner, 2);
     cr_expect_eq(dcli_row_length(body), 3 * 2 + 3 * (1 + 5 * 2) + (1 + 5 * 3));
     cr_expect_eq(dcli_row_at(body, DCLI_ROW_LOW, 1), 3 * 2 + (1 + 5 * 2) + 1 + 2);
     cr_expect_eq(dcli_row_at(body, DCLI_ROW_GRID_LOW, 1), -1, "nothing is checked against a grid");

@@ -163,7 +163,7 @@ static void go_through(const dcli_operation *operation, struct touched touched[]
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES];
     bool *rows_seen[DCLI_MAX_ACCESSES] = {NULL};
     int accesses = operation->body->access_count;
-    const dcli_operand *space = &operation->operand[operation->body->first_output];
+    const dcli_operand *space = &operation->operand[operation->body->owner];
     int64_t place[DCL_MAX_RANK] = {0}, index[DCL_MAX_RANK], element[DCL_MAX_RANK], offset;
     sim_subscripts(operation, subscripts);
     for (int a = 0; a < accesses; a++)

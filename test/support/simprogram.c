@@ -366,7 +366,7 @@ static void oracle_store(void *user, int a, const int64_t element[], int64_t val
  * output's. */
 static bool is_computed(const dcli_operation *operation, const int64_t index[])
 {
-    const dcli_operand *first = &operation->operand[operation->body->first_output];
+    const dcli_operand *first = &operation->operand[operation->body->owner];
     int64_t element[DCL_MAX_RANK];
     if (first->view != NULL)
         dcli_transform_index(first->view, index, element);

@@ -74,7 +74,7 @@ static dcli_operation *make_forall(int64_t number, int count, const test_arg arg
 static dcli_operation *end_forall(dcli_operation *operation)
 {
     operation->body = body[body_count++];
-    operation->box = dcl_box_of(&operation->operand[operation->body->first_output].layout->grid);
+    operation->box = dcl_box_of(&operation->operand[operation->body->owner].layout->grid);
     dcli_operation_resolve(operation);
     return operation;
 }
