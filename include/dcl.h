@@ -15,6 +15,7 @@
 #include <dcl/map.h>
 #include <dcl/reduce.h>
 #include <dcl/remap.h>
+#include <dcl/scan.h>
 #include <dcl/tile_kernel.h>
 #include <dcl/view.h>
 #include <dcl/worker.h>

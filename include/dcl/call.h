@@ -58,12 +58,13 @@ static inline dcl_status dcl_stats(dcl_cluster *cluster, int node, dcl_counters 
 
 /** What a call does. */
 typedef enum dcl_call_kind {
-    DCL_CALL_IS_BODY = 1, /**< dcl_forall(): run a body for each index */
-    DCL_CALL_IS_TILES,    /**< dcl_forall_tiles(): run a kernel for each tile */
-    DCL_CALL_IS_COPY,     /**< dcl_copy() */
-    DCL_CALL_IS_REMAP,    /**< dcl_remap_with() */
-    DCL_CALL_IS_MOVE,     /**< dcl_move() */
-    DCL_CALL_IS_REDUCTION /**< dcl_reduce(): reduce to values over all indices */
+    DCL_CALL_IS_BODY = 1,  /**< dcl_forall(): run a body for each index */
+    DCL_CALL_IS_TILES,     /**< dcl_forall_tiles(): run a kernel for each tile */
+    DCL_CALL_IS_COPY,      /**< dcl_copy() */
+    DCL_CALL_IS_REMAP,     /**< dcl_remap_with() */
+    DCL_CALL_IS_MOVE,      /**< dcl_move() */
+    DCL_CALL_IS_REDUCTION, /**< dcl_reduce(): reduce to values over all indices */
+    DCL_CALL_IS_SCAN       /**< dcl_scan(): combine the elements up to each one */
 } dcl_call_kind;
 
 typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
@@ -78,11 +79,11 @@ typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
 typedef struct dcl_call {
     size_t struct_size;   /**< sizeof(dcl_call) of the program */
     dcl_call_kind kind;   /**< what the call does: fields marked with this kind are used */
-    dcl_cluster *cluster; /**< BODY, TILES, REDUCTION */
-    const char *text;     /**< BODY, REDUCTION: the body, TILES: the kernel */
+    dcl_cluster *cluster; /**< BODY, TILES, REDUCTION, SCAN */
+    const char *text;     /**< BODY, REDUCTION, SCAN: the body, TILES: the kernel */
     const dcl_box *box;   /**< BODY, TILES: in the first output's grid; REDUCTION: in that of the input that gives the
                                indices; MOVE: in the array's. NULL: all indices */
-    int arg_count;        /**< BODY, TILES: 1..64; REDUCTION: 1..63 */
+    int arg_count;        /**< BODY, TILES: 1..64; REDUCTION, SCAN: 1..63 */
     size_t arg_bytes;     /**< as arg_count: sizeof(dcl_arg) of the program */
     const dcl_arg
         *args;        /**< [arg_count] BODY, TILES: at least one output. The first gives the index space; REDUCTION: at

@@ -29,7 +29,9 @@ typedef enum dcl_access {
     DCL_ACCESS_MOVE,        /**< as IN; the field `of` names the output that is computed from it */
     DCL_ACCESS_GROUP,       /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
     DCL_ACCESS_ITEMS,       /**< tile kernels: `width` gives the number of work-items per tile */
-    DCL_ACCESS_STEALING     /**< value.i: the dcl_steal_policy of this call; see DCL_STEALING */
+    DCL_ACCESS_STEALING,    /**< value.i: the dcl_steal_policy of this call; see DCL_STEALING */
+    DCL_ACCESS_ALONG,       /**< scans: `name` is the index that is scanned; see dcl/scan.h */
+    DCL_ACCESS_EXCLUSIVE    /**< scans: an element's own value does not count */
 } dcl_access;
 
 /** Callback for DCL_IN_FUNCTION: returns the boxes of an input that the body reads at a box of indices.
@@ -47,7 +49,7 @@ typedef int dcl_reads_fn(void *user, const dcl_box *output, int most, dcl_box in
 typedef struct dcl_arg {
     dcl_access access;
     const char *name; /**< its name in the body, an identifier; PRELUDE: the text */
-    dcl_array *array; /**< all kinds but VALUE, PRELUDE, GROUP, ITEMS and STEALING */
+    dcl_array *array; /**< all kinds but VALUE, PRELUDE, GROUP, ITEMS, STEALING, ALONG and EXCLUSIVE */
     dcl_type type;    /**< VALUE: type of the scalar */
     union {
         int64_t i;  /**< signed types */

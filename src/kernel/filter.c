@@ -18,8 +18,9 @@ static const char plain[] = "it is no part of OpenCL C, and DCL passes it to no 
  * upper case. */
 static const char known_names[] =
     " __global __local __constant __private __generic __kernel __const __restrict __volatile __inline __inline__ "
-    "__signed __read_only __write_only __read_write __attribute__ __func__ __builtin_prefetch __builtin_expect "
-    "__builtin_popcount __builtin_popcountl __builtin_clz __builtin_clzl __builtin_ctz __builtin_ctzl "
+    "__signed __read_only __write_only __read_write __attribute__ __func__ __builtin_prefetch "
+    "__builtin_nontemporal_store "
+    "__builtin_expect __builtin_popcount __builtin_popcountl __builtin_clz __builtin_clzl __builtin_ctz __builtin_ctzl "
     "__builtin_constant_p __builtin_unreachable __clang__ __opencl_c_fp64 __opencl_c_images __opencl_c_subgroups "
     "__opencl_c_int64 __opencl_c_atomic_order_acq_rel __opencl_c_generic_address_space __opencl_c_program_scope_global_"
     "variables __opencl_c_work_group_collective_functions ";

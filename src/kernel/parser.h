@@ -58,6 +58,10 @@ dcl_status dcli_check_reduction(dcli_body *body);
 /** Reductions: add the parameter of the partial results, dcli_body.partials. */
 dcl_status dcli_add_partials(dcli_body *body);
 
+/** The operator of a reduction or scan that begins at token t. @param integers_out  whether reductions have it for integers
+ *  only. @param next_out  the token after it. @return false: there is none. */
+bool dcli_operator_at(const dcli_tokens *tokens, int t, dcli_fold *fold_out, bool *integers_out, int *next_out);
+
 /** How the operand [first, last] is used, judged by the tokens next to it. */
 dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last);
 /** Whether the operand [first, last] is evaluated whenever its statement is: it begins the statement, or follows its =

@@ -81,6 +81,17 @@ static const struct operator* operator_at(const dcli_tokens *tokens, int t)
     return NULL;
 }
 
+bool dcli_operator_at(const dcli_tokens *tokens, int t, dcli_fold *fold_out, bool *integers_out, int *next_out)
+{
+    const struct operator* found = operator_at(tokens, t);
+    if (found == NULL)
+        return false;
+    *fold_out = found->fold;
+    *integers_out = found->integers;
+    *next_out = t + (found->call != NULL ? 2 : 1);
+    return true;
+}
+
 static dcl_status add_edit(dcli_parser *parser, const dcli_edit *edit)
 {
     struct dcli_body_inside *inside = parser->inside;

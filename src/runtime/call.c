@@ -16,6 +16,8 @@ dcl_status dcl_call_run(const dcl_call *call)
         return dcli_forall_run(call->cluster, call->box, call->text, is_tiles(call), call->arg_count, call->args);
     case DCL_CALL_IS_REDUCTION:
         return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
+    case DCL_CALL_IS_SCAN:
+        return dcli_scan_run(call->cluster, call->text, call->arg_count, call->args);
     case DCL_CALL_IS_COPY:
         return dcl_copy(call->from, call->array);
     case DCL_CALL_IS_REMAP:
@@ -37,6 +39,8 @@ static dcl_status look_at(const dcl_call *call, const dcli_look *look)
     case DCL_CALL_IS_REDUCTION:
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "a reduction cannot be explained yet; explain a body with the same inputs");
+    case DCL_CALL_IS_SCAN:
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "a scan cannot be explained yet; explain a body with the same inputs");
     case DCL_CALL_IS_COPY:
         return dcli_copy_look(call->from, call->array, look);
     case DCL_CALL_IS_REMAP:

@@ -385,6 +385,15 @@ dcl_status dcli_array_end(dcl_array *array);
 
 /* ---- loop bodies (forall.c, counts.c); the lock is held, and given up while waiting ---- */
 
+/** Check the arguments of a call. Needs no lock.
+ *  @param tiles    of a tile kernel.
+ *  @param reduces  results are expected, and no outputs; else the other way round.
+ *  @return DCL_OK or DCL_ERR_INVALID. */
+dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, bool tiles, bool reduces, int count,
+                           const dcl_arg args[]);
+/** Run a scan: dcl_scan(). */
+dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[]);
+
 /** Check the arguments of a reduction, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 /** Issue the operation of a checked reduction. The lock is held.
@@ -462,7 +471,7 @@ void dcli_cluster_turn(dcl_cluster *cluster);
 static inline bool dcli_arg_is_param(const dcl_arg *arg)
 {
     return arg->access != DCL_ACCESS_PRELUDE && arg->access != DCL_ACCESS_GROUP && arg->access != DCL_ACCESS_ITEMS &&
-           arg->access != DCL_ACCESS_STEALING;
+           arg->access < DCL_ACCESS_STEALING;
 }
 
 /** Whether an argument has an array. */

@@ -91,6 +91,10 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
         return DCL_OK;
     case DCL_ACCESS_RESULT:
         return check_result(arg);
+    case DCL_ACCESS_ALONG:
+    case DCL_ACCESS_EXCLUSIVE:
+        return DCLI_FAIL(DCL_ERR_INVALID, "%s is an argument of a scan; expected it in dcl_scan() only",
+                         arg->access == DCL_ACCESS_ALONG ? "DCL_ALONG" : "DCL_EXCLUSIVE");
     case DCL_ACCESS_OUT:
     case DCL_ACCESS_IN:
     case DCL_ACCESS_INOUT:
@@ -106,7 +110,7 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
     case DCL_ACCESS_MOVE:
         return check_array_arg(cluster, arg);
     }
-    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_STEALING",
+    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_EXCLUSIVE",
                      arg->name, (int)arg->access);
 }
 
@@ -128,9 +132,8 @@ static dcl_status check_move(int k, int count, const dcl_arg args[])
                      of != NULL ? of : "NULL", found);
 }
 
-/* @param reduces  results are expected, and no outputs; else the other way round */
-static dcl_status check_args(dcl_cluster *cluster, const char *body, bool tiles, bool reduces, int count,
-                             const dcl_arg args[])
+dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, bool tiles, bool reduces, int count,
+                           const dcl_arg args[])
 {
     if (cluster == NULL)
         return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
@@ -399,7 +402,7 @@ dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, 
 dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
                            const dcl_arg args[])
 {
-    dcl_status status = check_args(cluster, body, tiles, false, count, args);
+    dcl_status status = dcli_args_check(cluster, body, tiles, false, count, args);
     if (cluster == NULL)
         return status;
     struct call call;
@@ -436,7 +439,7 @@ static dcl_status check_reduced(const dcl_arg *arg)
 
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
-    dcl_status status = check_args(cluster, body, false, true, count, args);
+    dcl_status status = dcli_args_check(cluster, body, false, true, count, args);
     for (int k = 0; k < count && status == DCL_OK; k++)
         status = check_reduced(&args[k]);
     if (status == DCL_OK && count == DCLI_MAX_PARAMS)
@@ -490,7 +493,7 @@ dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char
 {
     dcl_status status = cluster != NULL ? look->check(cluster, look->user) : DCL_OK;
     if (status == DCL_OK)
-        status = check_args(cluster, body, tiles, false, count, args);
+        status = dcli_args_check(cluster, body, tiles, false, count, args);
     if (status != DCL_OK)
         return status;
     struct call call;

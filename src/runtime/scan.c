@@ -1,0 +1,474 @@
+/* runtime/scan.c - scans: each is one to four operations.
+ *
+ * The tile kernels of kernel/scan.h compute the totals of the leaves, and then the results. They need inputs at the output's
+ * own indices, and the output in few boxes. Other values are stored by a body first, and results for other maps go
+ * to an array that is copied then. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/text.h"
+#include "kernel/scan.h"
+#include "runtime/report.h"
+#include "segment/declared.h"
+
+enum {
+    MOST_ARGS = 56,          /* of the program: the kernels have a few more */
+    LEAST_LEAF = 1024,       /* elements of a leaf */
+    MOST_LEAVES = 1024,      /* of an axis: every work-item combines the totals before its leaves */
+    ITEMS = 64,              /* work-items of a tile on CPUs */
+    GPU_ITEMS = 4096,        /* and if some nodes are GPUs */
+    STREAM_BYTES = 32 << 20, /* outputs of this size are stored without caching */
+    MOST_NUMBERS = 3 * DCLI_MOST_DECLARED_NUMBERS / 4 /* of the declarations of a call */
+};
+
+/* A scan in progress. */
+struct scanning {
+    dcl_cluster *cluster;
+    dcli_scan scan;
+    int count, param_count; /* the program's arguments without DCL_ALONG and DCL_EXCLUSIVE; those that are parameters */
+    dcl_arg args[MOST_ARGS];
+    dcli_param params[MOST_ARGS];
+    int output; /* the argument of P */
+    dcl_grid grid;
+    int64_t leaf, leaves;
+    int inner;  /* the axis along which P is contiguous */
+    bool known; /* the totals are computed first */
+    bool gpus;
+    int64_t tile[DCL_MAX_RANK];           /* the largest tile of P */
+    dcl_array *values, *results, *totals; /* arrays of the library; NULL: not needed */
+};
+
+/* ---- arguments ------------------------------------------------------------------------------------------------------- */
+
+static bool has_array(const dcl_arg *arg) { return dcli_arg_has_array(arg); }
+
+static dcl_status check_kind(const dcl_arg *arg)
+{
+    switch (arg->access) {
+    case DCL_ACCESS_INOUT:
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "argument %s is DCL_INOUT; expected DCL_OUT: a scan does not use the old elements of its output",
+            arg->name);
+    case DCL_ACCESS_RESULT:
+    case DCL_ACCESS_GROUP:
+    case DCL_ACCESS_ITEMS:
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "an argument has access number %d; a scan takes DCL_OUT, DCL_ALONG, DCL_EXCLUSIVE, and the "
+                         "inputs, DCL_VALUE and DCL_PRELUDE of dcl_forall()",
+                         (int)arg->access);
+    default:
+        return DCL_OK;
+    }
+}
+
+static dcl_status add_arg(struct scanning *s, const dcl_arg *arg, const char **along)
+{
+    dcl_status status = check_kind(arg);
+    if (status != DCL_OK)
+        return status;
+    if (arg->access == DCL_ACCESS_EXCLUSIVE) {
+        s->scan.exclusive = true;
+        return DCL_OK;
+    }
+    if (arg->access == DCL_ACCESS_ALONG) {
+        if (arg->name == NULL || *along != NULL)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "DCL_ALONG is %s; expected the name of one index, such as DCL_ALONG(\"i\")",
+                             arg->name == NULL ? "NULL" : "given twice");
+        *along = arg->name;
+        return DCL_OK;
+    }
+    if (arg->access == DCL_ACCESS_OUT) {
+        if (s->output >= 0)
+            return DCLI_FAIL(DCL_ERR_INVALID, "%s and %s are DCL_OUT; expected one output; scan twice for two",
+                             s->args[s->output].name, arg->name);
+        s->output = s->count;
+    }
+    s->args[s->count++] = *arg;
+    return DCL_OK;
+}
+
+/* Take the arguments apart. */
+static dcl_status take_args(struct scanning *s, const char *text, int count, const dcl_arg args[], const char **along)
+{
+    if (s->cluster == NULL)
+        return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
+    if (count < 2 || count > MOST_ARGS || args == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; expected 2..%d arguments: an output, DCL_ALONG, and inputs",
+                         count, MOST_ARGS);
+    dcl_status status = DCL_OK;
+    s->output = -1;
+    for (int k = 0; k < count && status == DCL_OK; k++)
+        status = add_arg(s, &args[k], along);
+    if (status == DCL_OK && s->output < 0)
+        return DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected one DCL_OUT");
+    if (status == DCL_OK && *along == NULL)
+        return DCLI_FAIL(DCL_ERR_INVALID, "DCL_ALONG is missing; expected the index that is scanned, such as "
+                                          "DCL_ALONG(\"i\")");
+    if (status == DCL_OK)
+        status = dcli_args_check(s->cluster, text, false, false, s->count, s->args);
+    for (int k = 0; k < s->count && status == DCL_OK; k++)
+        if (k != s->output && has_array(&s->args[k]) && s->args[k].array == s->args[s->output].array)
+            return DCLI_FAIL(
+                DCL_ERR_INVALID,
+                "%s and %s are the same array; expected a second array for the results; exchange them with "
+                "dcl_swap()",
+                s->args[s->output].name, s->args[k].name);
+    return status;
+}
+
+static dcl_status parse(struct scanning *s, const char *text, const char *along)
+{
+    bool exclusive = s->scan.exclusive;
+    for (int k = 0; k < s->count; k++) {
+        const dcl_arg *arg = &s->args[k];
+        dcli_param *param = &s->params[s->param_count];
+        if (!dcli_arg_is_param(arg))
+            continue;
+        if (strlen(arg->name) >= sizeof param->name)
+            return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has a name of %zu letters; expected at most %zu", k,
+                             strlen(arg->name), sizeof param->name - 1);
+        *param = (dcli_param){.access = arg->access, .type = arg->type};
+        strcpy(param->name, arg->name);
+        if (has_array(arg)) {
+            param->type = dcli_array_grid(arg->array)->type;
+            param->rank = dcli_array_grid(arg->array)->rank;
+        }
+        s->param_count++;
+    }
+    dcl_status status = dcli_scan_parse(text, s->param_count, s->params, along, &s->scan);
+    s->scan.exclusive = exclusive;
+    return status;
+}
+
+/* ---- how the elements lie -------------------------------------------------------------------------------------------- */
+
+/* What the tiles of an array are like. */
+struct tiling {
+    int64_t boxes;
+    bool whole; /* each box has all indices of the scanned axis */
+};
+
+/* Look at all tiles of P, and set s->tile. */
+static dcl_status look_at_tiles(struct scanning *s, struct tiling *tiling)
+{
+    dcl_array *output = s->args[s->output].array;
+    dcli_layout layout;
+    dcl_status status = dcli_array_own_layout(output, &layout);
+    if (status != DCL_OK)
+        return status;
+    dcli_transform view = output != dcli_array_base(output) ? output->view : dcli_transform_of(&layout.grid);
+    dcli_region_list regions = {0};
+    *tiling = (struct tiling){.whole = true};
+    for (int p = 0; p < layout.node_count && status == DCL_OK; p++) {
+        int node = dcli_layout_node(&layout, p);
+        int64_t tiles = dcli_layout_tile_count(&layout, node);
+        for (int64_t t = 0; t < tiles && status == DCL_OK; t++) {
+            regions.count = 0;
+            status = dcli_layout_tiles(&layout, node, t, 1, &regions);
+            for (int64_t r = 0; r < regions.count && status == DCL_OK; r++) {
+                dcl_box seen;
+                if (!dcli_transform_seen(&view, &regions.region[r].box, &seen))
+                    continue;
+                tiling->boxes++;
+                tiling->whole &= seen.count[s->scan.axis] == s->grid.extent[s->scan.axis];
+                for (int d = 0; d < seen.rank; d++)
+                    s->tile[d] = dcli_max(s->tile[d], seen.count[d]);
+            }
+        }
+    }
+    dcli_region_list_free(&regions);
+    dcli_layout_release(&layout);
+    return status;
+}
+
+/* The axis along which the elements of an array are contiguous. */
+static int contiguous_axis(const dcl_array *array)
+{
+    int last = dcli_array_grid(array)->rank - 1;
+    if (array->base == NULL)
+        return last;
+    const dcli_transform *view = &array->view;
+    int axis = view->axis[view->base_rank - 1];
+    return axis >= 0 ? axis : last;
+}
+
+/* Whether the kernels can read all inputs themselves: they are arrays of the output's grid. */
+static bool reads_same_grid(const struct scanning *s)
+{
+    for (int k = 0; k < s->count; k++) {
+        if (k == s->output || !has_array(&s->args[k]))
+            continue;
+        const dcl_grid *grid = dcli_array_grid(s->args[k].array);
+        bool same = s->args[k].access == DCL_ACCESS_IN && grid->rank == s->grid.rank;
+        for (int d = 0; d < s->grid.rank && same; d++)
+            same = grid->origin[d] == s->grid.origin[d] && grid->extent[d] == s->grid.extent[d];
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+/* Make a map for the totals: near the elements of P, in tiles of leaves that correspond to P's. @param like  NULL: by blocks. */
+static dcl_map *totals_map(const struct scanning *s, const dcl_map *like)
+{
+    dcl_map *block = like == NULL ? dcl_map_block(s->cluster) : NULL;
+    if (like == NULL && block == NULL)
+        return NULL;
+    dcli_map_rule rule = (like != NULL ? like : block)->rule;
+    rule.small_bytes = 0; /* they are small, but the leaves are on many nodes */
+    rule.halo_rank = rule.every_rank = rule.block_rank = 0;
+    rule.periodic = 0;
+    rule.tile_rank = s->grid.rank;
+    for (int d = 0; d < s->grid.rank; d++)
+        rule.tile[d] = dcli_max(d == s->scan.axis ? s->tile[d] / s->leaf : s->tile[d], 1);
+    dcl_map *map = dcli_map_new(s->cluster, &rule);
+    dcl_map_release(block);
+    return map;
+}
+
+static dcl_status make_totals(struct scanning *s)
+{
+    dcl_array *output = s->results != NULL ? s->results : s->args[s->output].array;
+    dcl_grid grid = s->grid;
+    grid.origin[s->scan.axis] = 0;
+    grid.extent[s->scan.axis] = s->leaves - 1; /* nothing follows the last leaf */
+    dcl_status status = DCL_ERR_INVALID;
+    for (int other = output->base != NULL; other < 2 && status != DCL_OK; other++) {
+        dcl_map *map = totals_map(s, other == 0 ? output->map : NULL);
+        status = map != NULL ? dcli_array_make(s->cluster, &grid, map, true, &s->totals) : dcli_error_status();
+        dcl_map_release(map);
+    }
+    return status;
+}
+
+/* Make an array of P's grid. @param map  NULL: by blocks. */
+static dcl_status make_like_output(struct scanning *s, dcl_map *map, dcl_array **array_out)
+{
+    dcl_map *block = map == NULL ? dcl_map_block(s->cluster) : NULL;
+    if (map == NULL && block == NULL)
+        return dcli_error_status();
+    dcl_status status = dcli_array_make(s->cluster, &s->grid, map != NULL ? map : block, true, array_out);
+    dcl_map_release(block);
+    return status;
+}
+
+/* Whether the work-items of a tile are busy if each computes lines as a whole. */
+static bool has_many_lines(const struct scanning *s)
+{
+    int64_t lines = 1;
+    for (int d = 0; d < s->grid.rank; d++)
+        if (d != s->scan.axis)
+            lines *= d == s->inner ? dcli_ceil_div(s->tile[d], DCLI_SCAN_STRIP) : s->tile[d];
+    return lines >= (s->gpus ? GPU_ITEMS : ITEMS);
+}
+
+/* Decide which operations are needed, and make the arrays between them. The lock is held. */
+static dcl_status prepare(struct scanning *s)
+{
+    dcl_array *output = s->args[s->output].array;
+    dcli_known_body *known = NULL;
+    struct tiling tiling;
+    dcl_status status = dcli_body_of_call(s->cluster, s->scan.each, false, s->count, s->args, &known);
+    dcli_body_let_go(known); /* the value has no mistakes that a parser finds */
+    if (status == DCL_OK && s->cluster->plan_only)
+        status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
+    if (status == DCL_OK)
+        status = look_at_tiles(s, &tiling);
+    if (status != DCL_OK)
+        return status;
+    int inputs = 0;
+    for (int k = 0; k < s->count; k++)
+        inputs += k != s->output && has_array(&s->args[k]);
+    s->scan.plain &= reads_same_grid(s);
+    inputs = (s->scan.plain ? inputs : 1) + 1;
+    if (tiling.boxes * inputs * dcli_declared_portion_length(s->grid.rank, s->grid.rank) > MOST_NUMBERS) {
+        status = make_like_output(s, NULL, &s->results);
+        memset(s->tile, 0, sizeof s->tile);
+        s->args[s->output].array = status == DCL_OK ? s->results : output;
+        status = status == DCL_OK ? look_at_tiles(s, &tiling) : status;
+    }
+    s->inner = contiguous_axis(s->args[s->output].array);
+    s->known = s->leaves > 1 && !(tiling.whole && has_many_lines(s));
+    if (status == DCL_OK && !s->scan.plain)
+        status = make_like_output(s, s->results == NULL && output->base == NULL ? output->map : NULL, &s->values);
+    if (status == DCL_OK && s->known)
+        status = make_totals(s);
+    s->args[s->output].array = output;
+    for (int n = 0; n < s->cluster->node_count; n++)
+        s->gpus |= strcmp(dcli_node_device(s->cluster, n)->kind, "cpu") != 0;
+    return status;
+}
+
+/* ---- what the kernels read ------------------------------------------------------------------------------------------- */
+
+/* The smallest box of stride 1 that contains another. */
+static dcl_box bound(const dcl_box *box)
+{
+    dcl_box all = *box;
+    for (int d = 0; d < box->rank; d++) {
+        all.stride[d] = 1;
+        all.count[d] = (box->count[d] - 1) * box->stride[d] + 1;
+    }
+    return all;
+}
+
+static int read_for_totals(void *user, const dcl_box *output, int most, dcl_box inputs_out[])
+{
+    const struct scanning *s = user;
+    int a = s->scan.axis;
+    (void)most;
+    inputs_out[0] = bound(output);
+    inputs_out[0].start[a] = s->grid.origin[a] + inputs_out[0].start[a] * s->leaf;
+    inputs_out[0].count[a] *= s->leaf;
+    return 1;
+}
+
+static int read_from_leaf(void *user, const dcl_box *output, int most, dcl_box inputs_out[])
+{
+    const struct scanning *s = user;
+    int a = s->scan.axis;
+    (void)most;
+    inputs_out[0] = bound(output);
+    int64_t before = (inputs_out[0].start[a] - s->grid.origin[a]) % s->leaf;
+    inputs_out[0].start[a] -= before;
+    inputs_out[0].count[a] += before;
+    return 1;
+}
+
+static int read_totals(void *user, const dcl_box *output, int most, dcl_box inputs_out[])
+{
+    const struct scanning *s = user;
+    int a = s->scan.axis;
+    (void)most;
+    inputs_out[0] = bound(output);
+    int64_t last = inputs_out[0].start[a] + inputs_out[0].count[a] - 1 - s->grid.origin[a];
+    inputs_out[0].start[a] = 0;
+    inputs_out[0].count[a] = dcli_max(last / s->leaf, 1);
+    return 1;
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------------ */
+
+/* Run one of the tile kernels. */
+static dcl_status run_tiles(struct scanning *s, bool totals)
+{
+    dcl_arg args[DCLI_MAX_PARAMS], items = dcl_arg_array(DCL_ACCESS_ITEMS, "DCL_ITEMS", NULL);
+    dcl_array *target = s->results != NULL ? s->results : s->args[s->output].array;
+    dcli_scan scan = s->scan;
+    dcli_param params[MOST_ARGS + 1];
+    int count = 0;
+    memcpy(params, s->params, sizeof s->params);
+    args[count++] = totals ? dcl_arg_array(DCL_ACCESS_OUT, DCLI_SCAN_TOTALS, s->totals)
+                           : dcl_arg_array(DCL_ACCESS_OUT, s->args[s->output].name, target);
+    dcl_reads_fn *reads = totals ? read_for_totals : read_from_leaf;
+    dcli_text value = {0};
+    if (s->values != NULL) {
+        args[count++] = dcl_arg_function("scan_values", s->values, reads, s);
+        scan.input = s->param_count;
+        strcpy(params[scan.input].name, "scan_values");
+        dcli_text_put(&value, "scan_values");
+        for (int d = 0; d < s->grid.rank; d++)
+            dcli_text_put(&value, "%c%c", d > 0 ? ',' : '(', 'i' + scan.index[d]);
+        dcli_text_put(&value, ")");
+        scan.value = value.bytes;
+    }
+    for (int k = 0; k < s->count && s->values == NULL; k++)
+        if (k != s->output)
+            args[count++] =
+                has_array(&s->args[k]) ? dcl_arg_function(s->args[k].name, s->args[k].array, reads, s) : s->args[k];
+    if (!totals && s->known)
+        args[count++] = dcl_arg_function(DCLI_SCAN_TOTALS, s->totals, read_totals, s);
+    args[count++] = dcl_arg_signed(DCLI_SCAN_LEAF, DCL_INT64, s->leaf);
+    args[count++] = dcl_arg_signed(DCLI_SCAN_ORIGIN, DCL_INT64, s->grid.origin[scan.axis]);
+    items.width_count = DCLI_ITEM_DIMENSIONS;
+    items.width[0] = s->gpus ? GPU_ITEMS : ITEMS;
+    items.width[1] = items.width[2] = 1;
+    args[count++] = items;
+    int64_t bytes = dcl_grid_count(&s->grid) * (int64_t)dcl_type_bytes(s->grid.type);
+    char *functions = dcli_scan_functions(&scan, !s->gpus && bytes >= STREAM_BYTES);
+    args[count++] = dcl_arg_prelude(functions);
+    dcli_scan_form form = {.totals = totals, .known = s->known, .inner = s->inner, .items = (int)items.width[0]};
+    char *text = value.failed ? NULL : dcli_scan_source(&scan, params, &form);
+    dcl_status status =
+        text != NULL && functions != NULL ? dcli_forall_run(s->cluster, NULL, text, true, count, args) : DCL_ERR_NOMEM;
+    dcli_free(text);
+    dcli_free(functions);
+    dcli_text_free(&value);
+    return status;
+}
+
+/* Compute the values at all indices. */
+static dcl_status run_values(struct scanning *s)
+{
+    dcl_arg args[MOST_ARGS];
+    memcpy(args, s->args, sizeof args);
+    args[s->output].array = s->values;
+    return dcli_forall_run(s->cluster, NULL, s->scan.each, false, s->count, args);
+}
+
+/* Copy the results to P. */
+static dcl_status run_copy(struct scanning *s)
+{
+    char text[2 * (sizeof s->params[0].name + 2 * DCL_MAX_RANK + 8)], subscripts[2 * DCL_MAX_RANK + 2] = "";
+    for (int d = 0; d < s->grid.rank; d++)
+        snprintf(subscripts + 2 * d, sizeof subscripts - 2 * (size_t)d, "%c%c", d > 0 ? ',' : '(', 'i' + d);
+    snprintf(text, sizeof text, "%s%s) = scan_results%s);", s->args[s->output].name, subscripts, subscripts);
+    dcl_arg args[] = {s->args[s->output], dcl_arg_array(DCL_ACCESS_IN, "scan_results", s->results)};
+    return dcli_forall_run(s->cluster, NULL, text, false, 2, args);
+}
+
+static dcl_status run(struct scanning *s)
+{
+    dcl_status status = s->values != NULL ? run_values(s) : DCL_OK;
+    if (status == DCL_OK && s->known)
+        status = run_tiles(s, true);
+    if (status == DCL_OK)
+        status = run_tiles(s, false);
+    return status == DCL_OK && s->results != NULL ? run_copy(s) : status;
+}
+
+/* Free the arrays of the library; the nodes do so after the operations. */
+static void end_arrays(struct scanning *s)
+{
+    dcl_array *const arrays[] = {s->totals, s->values, s->results};
+    for (size_t n = 0; n < sizeof arrays / sizeof arrays[0]; n++)
+        if (arrays[n] != NULL)
+            dcli_array_end(arrays[n]);
+}
+
+static dcl_status start(struct scanning *s, const char *text, int count, const dcl_arg args[])
+{
+    const char *along = NULL;
+    dcl_status status = take_args(s, text, count, args, &along);
+    if (status == DCL_OK)
+        status = parse(s, text, along);
+    if (status != DCL_OK)
+        return status;
+    s->grid = *dcli_array_grid(s->args[s->output].array);
+    int64_t extent = s->grid.extent[s->scan.axis];
+    for (s->leaf = LEAST_LEAF; dcli_ceil_div(extent, s->leaf) > MOST_LEAVES;)
+        s->leaf *= 2;
+    s->leaves = dcli_ceil_div(extent, s->leaf);
+    pthread_mutex_lock(&s->cluster->lock);
+    status = dcli_cluster_end_call(s->cluster, prepare(s));
+    if (status == DCL_OK)
+        status = run(s);
+    pthread_mutex_lock(&s->cluster->lock);
+    end_arrays(s);
+    return dcli_cluster_end_call(s->cluster, status);
+}
+
+dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[])
+{
+    struct scanning *s = dcli_calloc(1, sizeof *s);
+    if (s == NULL)
+        return DCL_ERR_NOMEM;
+    s->cluster = cluster;
+    dcl_status status = start(s, text, count, args);
+    dcli_scan_free(&s->scan);
+    dcli_free(s);
+    return status;
+}
