@@ -158,6 +158,25 @@ byte unreported[P]; /* bit n: a task of n failed, and its node works on without 
 byte sticky[P]; /* bit s: storage s is failed, whatever the order of the news */
 #endif
 
+/* Nodes tell failures to the host, which passes them on to all, once each. Two nodes of which one reads the other's part
+ * in place tell each other directly, together with their watermarks. All other watermarks matter only to the host, which
+ * has heard a node's failures before them. What is still on its way when the session closes concerns nobody. */
+#define AT_ONE_LINK(r) (me == HOST || (r) == HOST)
+#ifdef BREAK_MARKS_WITHOUT_FAILURES
+#define SAYS_FAILURES(r) AT_ONE_LINK(r)
+#define MARKS_COME(r) true
+#else
+#define SAYS_FAILURES(r) (AT_ONE_LINK(r) || SHARE_PARTS(me, r))
+#define MARKS_COME(r) (SAYS_FAILURES(r) || !(told[r] & ~failed[me]))
+#endif
+#ifdef BREAK_FAILURE_NOT_PASSED_ON
+#define PASSES_ON false
+#else
+#define PASSES_ON (me == HOST)
+#endif
+#define NEWS_OF_FAILURES(r)                                                                                            \
+    ((SAYS_FAILURES(r) && (told[r] & ~failed[me])) || (PASSES_ON && (told[r] & ~told[me])))
+
 /* A peer's word to another: the latest of its grants, credits, watermarks with the failures told, and STOP. A line of
  * such messages in order is the same as hearing the latest of all at any time, since each only grows. */
 #ifdef EAGER
@@ -321,6 +340,18 @@ inline learn_failures(peer, set)
     }
 }
 
+inline hear_failures(r)
+{
+    if
+    :: SAYS_FAILURES(r) -> learn_failures(me, told[r])
+    :: else
+    fi;
+    if
+    :: PASSES_ON -> told[me] = told[me] | told[r]
+    :: else
+    fi
+}
+
 inline receive(r)
 {
     if
@@ -359,7 +390,7 @@ inline send(r, kind_, n_, v_, bad_)
 #endif
 #define NEWS(r)                                                                                                        \
     (GRANTED(r) != granted[PAIR(me, r)] || (HEEDS_CREDITS(r) && CREDITED(r) != RETURNED(me, r)) ||                     \
-     (HEEDS_MARKS(r) && (DONE(r) != done[r] || READY(r) != ready[r])) || (told[r] & ~failed[me]) ||                    \
+     (HEEDS_MARKS(r) && MARKS_COME(r) && (DONE(r) != done[r] || READY(r) != ready[r])) || NEWS_OF_FAILURES(r) ||       \
      ((r) == HOST && STOP != last))
 #define HEAR(r)                                                                                                        \
     :: d_step { r != me && !GONE(r) && NEWS(r) -> hear(r) }
@@ -376,18 +407,18 @@ inline hear(r)
     :: else
     fi;
     if
-    :: HEEDS_MARKS(r) ->
+    :: HEEDS_MARKS(r) && MARKS_COME(r) ->
         assert(heard_done[PAIR(me, r)] <= done[r] && heard_ready[PAIR(me, r)] <= ready[r]);
         heard_done[PAIR(me, r)] = done[r];
         heard_ready[PAIR(me, r)] = ready[r]
     :: else
     fi;
-    learn_failures(me, told[r]);
+    hear_failures(r);
     skip
 }
 #elif FAIL_OP || defined(LOSE)
 #define HEAR(r)                                                                                                        \
-    :: d_step { r != me && !GONE(r) && (told[r] & ~failed[me]) -> learn_failures(me, told[r]); skip }
+    :: d_step { r != me && !GONE(r) && NEWS_OF_FAILURES(r) -> hear_failures(r); skip }
 #else
 #define HEAR(r)
 #endif

@@ -6,9 +6,12 @@ extern const char dcli_cl_report[];
 extern const char dcli_cl_cpu[]; /* emitted before the following texts, each of which is emitted once per element
                                     type, which it calls dcl_T */
 extern const char dcli_cl_turn[], dcli_cl_store[];
-extern const char dcli_cl_sum[]; /* for float and double; dcl_I is the integer type of the same size */
+extern const char dcli_cl_sum[]; /* emitted once, for all kinds of devices */
+extern const char
+    dcli_cl_sum_cpu[]; /* emitted after dcli_cl_sum; for float and double; dcl_I is the unsigned integer type of
+                                        the same size */
 extern const char dcli_cl_fold[];
-extern const char dcli_cl_key[];    /* as dcli_cl_sum */
+extern const char dcli_cl_key[];    /* for float and double; dcl_I is the integer type of the same size */
 extern const char dcli_cl_scan[];   /* see there */
 extern const char dcli_cl_gather[]; /* emitted after dcli_cl_turn, whose functions it calls */
 

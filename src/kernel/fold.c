@@ -1,7 +1,7 @@
 /* kernel/fold.c - generates the code by which kernels for CPUs reduce values, and merges their partial results.
  *
- * Sums of floating-point numbers go through a buffer, because sum.cl adds whole blocks of numbers. Other results are
- * reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
+ * Sums of floating-point numbers are added by sum_cpu.cl: strips of many elements as runs. Short strips, and those that cannot be
+ * added as a run, go through a buffer, from which blocks are added. Other results are reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
  * depends on the order of the values. */
 #include "kernel/fold.h"
 
@@ -13,7 +13,11 @@
 #include "kernel/emit.h"
 #include "kernel/sum.h"
 
-enum { BLOCK = 1024 }; /* numbers that are summed at once */
+enum {
+    BLOCK = 1024,      /* numbers that are summed at once */
+    LEAST_RUN = 96,    /* elements of a strip from which on a run is faster than the buffer */
+    LONGEST_PAUSE = 15 /* strips that are not tried as runs after some whose numbers were too different */
+};
 
 _Static_assert(sizeof(dcli_sum) == DCLI_PARTIAL_LONGS * sizeof(int64_t), "a sum is a partial result");
 
@@ -24,12 +28,12 @@ static bool is_floating(dcl_type type) { return type >= DCL_HALF; }
 /* Whether partial results are a dcli_sum. */
 static bool is_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM && is_floating(type); }
 
-/* Whether a result is summed by sum.cl. */
+/* Whether a result is summed by sum_cpu.cl. */
 static bool is_summed(const dcli_body *body, int r) { return is_sum(body->result[r].fold, type_of(body, r)); }
 
 static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX; }
 
-static bool sums(const dcli_body *body)
+bool dcli_fold_runs(const dcli_body *body)
 {
     for (int r = 0; r < body->result_count; r++)
         if (is_summed(body, r))
@@ -91,6 +95,8 @@ const char *dcli_fold_sign(dcli_fold fold) { return sign_of(fold); }
 
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body)
 {
+    if (dcli_fold_runs(body))
+        dcli_text_put(out, "%s", dcli_cl_sum);
     for (dcl_type type = DCL_INT8; type <= DCL_DOUBLE; type++) {
         bool summed = false, extreme = false;
         for (int r = 0; r < body->result_count; r++) {
@@ -99,9 +105,12 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body)
         }
         if (!summed && !extreme)
             continue;
+        if (summed) {
+            dcli_text_put(out, "#define dcl_I u%s\n", integer_of(type));
+            dcli_emit_of_type(out, dcli_cl_sum_cpu, type);
+            dcli_text_put(out, "#undef dcl_I\n");
+        }
         dcli_text_put(out, "#define dcl_I %s\n", integer_of(type));
-        if (summed)
-            dcli_emit_of_type(out, dcli_cl_sum, type);
         if (extreme && is_floating(type)) /* they are both zeros, or have the same bits */
             dcli_text_put(out, "#define DCL_BELOW(x, y) (as_%s(x) < as_%s(y))\n", integer_of(type), integer_of(type));
         else if (extreme)
@@ -122,8 +131,8 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
         return;
     dcli_text_put(out, "    __global long *const dcl_out = dcl_partials + dcl_item * %d;\n",
                   body->result_count * DCLI_PARTIAL_LONGS);
-    if (sums(body))
-        dcli_text_put(out, "    int dcl_fill = 0;\n");
+    if (dcli_fold_runs(body))
+        dcli_text_put(out, "    int dcl_fill = 0, dcl_pause = 0, dcl_wide = 0;\n");
     for (int r = 0; r < body->result_count; r++) {
         int at = r * DCLI_PARTIAL_LONGS;
         dcl_type type = type_of(body, r);
@@ -148,7 +157,7 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
 /* Emit the summation of what the buffers contain. */
 static void emit_flush(dcli_text *out, const dcli_body *body)
 {
-    dcli_text_put(out, "    for (; dcl_fill %% 8 != 0; dcl_fill++) {\n");
+    dcli_text_put(out, "    for (; dcl_fill %% DCL_SUM_LANES != 0; dcl_fill++) {\n");
     for (int r = 0; r < body->result_count; r++)
         if (is_summed(body, r))
             dcli_text_put(out, "        dcl_y%d[dcl_fill] = 0;\n", r);
@@ -160,13 +169,54 @@ static void emit_flush(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "    dcl_fill = 0;\n");
 }
 
-void dcli_emit_room(dcli_text *out, const dcli_body *body)
+/* Emit the variables of a run, and copies of the other results' variables. */
+static void emit_run_begin(dcli_text *out, const dcli_body *body)
 {
-    if (!sums(body))
+    int lanes = 16;
+    dcli_text_put(out,
+                  "    bool dcl_again = dcl_m < %d || dcl_pause > 0;\n"
+                  "    dcl_pause -= dcl_pause > 0;\n"
+                  "    if (!dcl_again) {\n",
+                  LEAST_RUN);
+    for (int r = 0; r < body->result_count; r++) {
+        if (is_summed(body, r)) {
+            const char *type = dcli_kernel_type(type_of(body, r));
+            dcli_text_put(out, "    struct dcl_run_%s dcl_w%d = dcl_run_begin_%s(&dcl_f%d);\n", type, r, type, r);
+            lanes = type_of(body, r) == DCL_DOUBLE ? 8 : lanes;
+            continue;
+        }
+        dcli_text_put(out, "    const %s dcl_was%d = dcl_f%d;\n", variable_type(body, r), r, r);
+        if (is_floating(type_of(body, r)))
+            dcli_text_put(out, "    const int dcl_had%d = dcl_g%d;\n", r, r);
+    }
+    dcli_text_put(out,
+                  "#pragma clang loop vectorize_width(%d) interleave_count(2)\n"
+                  "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n",
+                  lanes);
+}
+
+void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way)
+{
+    if (way == DCLI_FOLD_RUN) {
+        emit_run_begin(out, body);
         return;
-    dcli_text_put(out, "    if (dcl_fill + dcl_m > %d) {\n", BLOCK);
-    emit_flush(out, body);
-    dcli_text_put(out, "    }\n");
+    }
+    if (body->result_count == 0) {
+        dcli_text_put(out,
+                      "#pragma clang loop vectorize(enable)\n    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n");
+        return;
+    }
+    dcli_text_put(out,
+                  "    for (long dcl_from = 0, dcl_to; dcl_from < dcl_m; dcl_from = dcl_to) {\n"
+                  "    dcl_to = min(dcl_m, dcl_from + %d);\n",
+                  BLOCK);
+    if (dcli_fold_runs(body)) {
+        dcli_text_put(out, "    if (dcl_fill + dcl_to - dcl_from > %d) {\n", BLOCK);
+        emit_flush(out, body);
+        dcli_text_put(out, "    }\n");
+    }
+    dcli_text_put(out,
+                  "#pragma clang loop vectorize(enable)\n    for (long dcl_k = dcl_from; dcl_k < dcl_to; dcl_k++) {\n");
 }
 
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
@@ -178,14 +228,16 @@ void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
     }
 }
 
-void dcli_emit_fold(dcli_text *out, const dcli_body *body)
+void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
     for (int r = 0; r < body->result_count; r++) {
         dcli_fold fold = body->result[r].fold;
         const char *type = variable_type(body, r);
         const char *call = fold == DCLI_FOLD_MIN ? "min" : "max";
-        if (is_summed(body, r))
-            dcli_text_put(out, "    dcl_y%d[dcl_fill + dcl_k] = dcl_r%d;\n", r, r);
+        if (is_summed(body, r) && way == DCLI_FOLD_RUN)
+            dcli_text_put(out, "    dcl_run_add_%s(&dcl_w%d, dcl_r%d);\n", dcli_kernel_type(type_of(body, r)), r, r);
+        else if (is_summed(body, r))
+            dcli_text_put(out, "    dcl_y%d[dcl_fill + dcl_k - dcl_from] = dcl_r%d;\n", r, r);
         else if (is_floating(type_of(body, r)))
             dcli_text_put(out,
                           "    dcl_f%d = dcl_r%d == dcl_r%d ? %s(dcl_f%d, dcl_key_%s(dcl_r%d)) : dcl_f%d;\n"
@@ -199,15 +251,42 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body)
     }
 }
 
-void dcli_emit_filled(dcli_text *out, const dcli_body *body)
+/* Emit the end of a run. If a sum cannot be added, all results are as before it. */
+static void emit_run_end(dcli_text *out, const dcli_body *body)
 {
-    if (sums(body))
-        dcli_text_put(out, "    dcl_fill += (int)dcl_m;\n");
+    dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED;\n");
+    for (int r = 0; r < body->result_count; r++)
+        if (is_summed(body, r))
+            dcli_text_put(out,
+                          "    const struct dcl_sum dcl_was%d = dcl_f%d;\n"
+                          "    dcl_outcome = max(dcl_outcome, dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m));\n",
+                          r, r, dcli_kernel_type(type_of(body, r)), r, r);
+    dcli_text_put(out,
+                  "    dcl_again = dcl_outcome != DCL_RUN_ADDED;\n"
+                  "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
+                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? min(2 * dcl_wide + 1, %d) : 0;\n"
+                  "    if (dcl_again) {\n",
+                  LONGEST_PAUSE);
+    for (int r = 0; r < body->result_count; r++) {
+        dcli_text_put(out, "    dcl_f%d = dcl_was%d;\n", r, r);
+        if (!is_summed(body, r) && is_floating(type_of(body, r)))
+            dcli_text_put(out, "    dcl_g%d = dcl_had%d;\n", r, r);
+    }
+    dcli_text_put(out, "    }\n    }\n    if (dcl_again) {\n");
+}
+
+void dcli_emit_strip_end(dcli_text *out, const dcli_body *body, dcli_fold_way way)
+{
+    dcli_text_put(out, "    }\n");
+    if (way == DCLI_FOLD_RUN)
+        emit_run_end(out, body);
+    else if (body->result_count > 0)
+        dcli_text_put(out, "%s    }\n", dcli_fold_runs(body) ? "    dcl_fill += (int)(dcl_to - dcl_from);\n" : "");
 }
 
 void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
 {
-    if (sums(body))
+    if (dcli_fold_runs(body))
         emit_flush(out, body);
     for (int r = 0; r < body->result_count; r++) {
         int at = r * DCLI_PARTIAL_LONGS;

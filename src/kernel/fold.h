@@ -6,7 +6,13 @@
 #include "kernel/body.h"
 
 /** Most elements of a strip: the length of a loop over the innermost axis. */
-#define DCLI_FOLD_STRIP 256
+#define DCLI_FOLD_STRIP 2048
+
+/** How the values of a strip's elements are reduced. */
+typedef enum dcli_fold_way {
+    DCLI_FOLD_BUFFERED, /* sums of floating-point numbers collect values in buffers, across strips */
+    DCLI_FOLD_RUN /* they add the strip, which may turn out to be impossible; then it is done again in the other way */
+} dcli_fold_way;
 
 /** The neutral element of an operator, as a constant of OpenCL C. */
 const char *dcli_fold_neutral(dcli_fold fold, dcl_type type);
@@ -17,14 +23,16 @@ const char *dcli_fold_sign(dcli_fold fold);
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body);
 /** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. */
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);
-/** Emit, before the loop of a strip of dcl_m elements, what makes room for their values. */
-void dcli_emit_room(dcli_text *out, const dcli_body *body);
+/** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
+bool dcli_fold_runs(const dcli_body *body);
+/** Emit, before the loop of a strip of dcl_m elements, what it needs. A run begins by `if`: it is only tried for long strips. */
+void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way);
 /** Emit, before the body's statements, the variables dcl_r<r> which the statements reduce for one index. */
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body);
 /** Emit, after the statements for element dcl_k of the strip, the reduction of dcl_r<r> into dcl_f<r>. */
-void dcli_emit_fold(dcli_text *out, const dcli_body *body);
-/** Emit what follows the loop of a strip. */
-void dcli_emit_filled(dcli_text *out, const dcli_body *body);
+void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way);
+/** Emit what follows the loop of a strip. After a run: the begin of the block that does the strip again if it was not added. */
+void dcli_emit_strip_end(dcli_text *out, const dcli_body *body, dcli_fold_way way);
 /** Emit, at the end of a kernel, what adds the variables to the work-item's partial results. */
 void dcli_emit_partials_end(dcli_text *out, const dcli_body *body);
 

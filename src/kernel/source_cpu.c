@@ -44,21 +44,29 @@ static void emit_elements(dcli_nest *nest)
 }
 
 /* Emit a loop that runs the body for dcl_m elements of the innermost axis, from element dcl_v on. */
-static void emit_strip(dcli_nest *nest)
+static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
 {
     int v = nest->innermost;
-    dcli_emit_room(nest->out, nest->body);
-    dcli_text_put(nest->out,
-                  "#pragma clang loop vectorize(enable)\n"
-                  "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n"
-                  "    const long dcl_t%d = dcl_v + dcl_k;\n",
-                  v);
+    dcli_emit_strip_begin(nest->out, nest->body, way);
+    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_v + dcl_k;\n", v);
     dcli_nest_index(nest, v);
     dcli_emit_neutral(nest->out, nest->body);
-    dcli_emit_statements(nest->out, nest->body);
-    dcli_emit_fold(nest->out, nest->body);
-    dcli_text_put(nest->out, "    }\n");
-    dcli_emit_filled(nest->out, nest->body);
+    if (way == DCLI_FOLD_RUN) /* the statements follow once more */
+        dcli_emit_text(nest->out, nest->body);
+    else
+        dcli_emit_statements(nest->out, nest->body);
+    dcli_emit_fold(nest->out, nest->body, way);
+    dcli_emit_strip_end(nest->out, nest->body, way);
+}
+
+static void emit_strip(dcli_nest *nest)
+{
+    bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body);
+    if (runs)
+        emit_strip_loop(nest, DCLI_FOLD_RUN);
+    emit_strip_loop(nest, DCLI_FOLD_BUFFERED);
+    if (runs)
+        dcli_text_put(nest->out, "    }\n");
 }
 
 /* Emit the innermost axis of a reduction, in strips that fit the buffers of its results. */

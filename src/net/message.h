@@ -20,6 +20,7 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_ORDER = 256,     /* operations in one message, with those that repeat an earlier one */
        DCLI_MOST_OPERATION_KIND = 10,
        DCLI_MOST_OPERANDS = 64,
+       DCLI_MOST_MARKS_FAILURES = 128,
        DCLI_MOST_VIEWS = 128, /* most views that a sender puts into one message */
        DCLI_MOST_DECLARED_NUMBERS =
            4096, /* most numbers of a declaration; about the same limit holds for a message with several operations */
@@ -58,8 +59,8 @@ typedef enum dcli_message_kind {
     DCLI_MSG_GRANT,      /* reader -> owner: the first so many chunks of an operation may be sent */
     DCLI_MSG_CHUNK,      /* owner -> reader, or writer -> owner: packed data, as payload */
     DCLI_MSG_CREDIT,     /* owner -> writer: chunks were committed */
-    DCLI_MSG_MARKS,      /* node -> peers and host: watermarks (and counters, for the host) */
-    DCLI_MSG_FAILED,     /* node -> peers and host: an operation failed here, with its sentence */
+    DCLI_MSG_MARKS,      /* node -> peers and host: watermarks (and counters, for the host; failures, for nodes) */
+    DCLI_MSG_FAILED,     /* node -> host: an operation failed here, with its sentence; host -> nodes, along the tree */
     DCLI_MSG_REPORT,     /* node -> host: an access outside a grid, or outside what was declared */
     DCLI_MSG_STOP,       /* host -> worker: the session ends */
     DCLI_MSG_DEVICE,     /* worker -> host, its first message: its device */
@@ -219,6 +220,9 @@ typedef struct dcli_msg_credit {
 typedef struct dcli_msg_marks {
     int64_t done, ready;
     int64_t counter[DCLI_MSG_COUNTERS]; /* dcl_counters in the order of its fields; zeros if sent to peers */
+    int failure_count;
+    int64_t *failure; /* [failure_count], <= DCLI_MOST_MARKS_FAILURES: to nodes: pairs of an operation and a storage
+                         whose contents are undefined after it */
 } dcli_msg_marks;
 
 typedef struct dcli_msg_failed {

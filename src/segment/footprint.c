@@ -8,7 +8,12 @@
 #include "segment/declared.h"
 #include "segment/wide.h"
 
-bool dcli_subscripts_exact(const dcli_subscripts *subscripts)
+/* Limit of the numbers of a span, in 128 bits: differences between them and 64-bit indices do not overflow. A constant
+ * plus one term is always below it; if a sum of several terms is not, span_of() fails. */
+#define SPAN_LIMIT (((dcli_wide)1 << 126) + ((dcli_wide)1 << 64))
+
+/* Whether each subscript uses at most one index of the space, and no index is used for two axes. */
+static bool are_apart(const dcli_subscripts *subscripts)
 {
     if (subscripts->reach != DCLI_REACH_AFFINE)
         return false;
@@ -29,9 +34,76 @@ bool dcli_subscripts_exact(const dcli_subscripts *subscripts)
     return true;
 }
 
+/* Coefficient of inner axis q. */
+static int64_t inner_coef(const dcli_subscripts *subscripts, int d, int q)
+{
+    return subscripts->axis[d].coef[subscripts->space_rank + q];
+}
+
+static bool reads_nothing(const dcli_subscripts *subscripts)
+{
+    for (int q = 0; q < subscripts->inner_rank; q++)
+        if (subscripts->inner_count[q] < 1)
+            return true;
+    return false;
+}
+
+/* Whether 0, step, 2 * step, ..., reach, repeated at each multiple of coef, leaves no gaps: coef is a multiple of the
+ * step, and the next repetition begins at most one step after the end of the last. */
+static bool extends(dcli_wide step, dcli_wide reach, dcli_wide coef)
+{
+    return step != 0 && coef % step == 0 && coef <= reach + step;
+}
+
+/* Whether subscript d takes all multiples of one step between its least and its greatest number over the inner axes and
+ * consecutive indices of the space. The inner axes are added one by one, the one with the smallest coefficient first. */
+static bool has_no_gaps(const dcli_subscripts *subscripts, int d)
+{
+    bool added[DCL_MAX_RANK] = {false};
+    dcli_wide step = 0, reach = 0;
+    for (int n = 0; n < subscripts->inner_rank; n++) {
+        int least = -1;
+        for (int q = 0; q < subscripts->inner_rank; q++)
+            if (!added[q] && (least < 0 || dcli_wide_abs(inner_coef(subscripts, d, q)) <
+                                               dcli_wide_abs(inner_coef(subscripts, d, least))))
+                least = q;
+        dcli_wide coef = dcli_wide_abs(inner_coef(subscripts, d, least)), length;
+        added[least] = true;
+        if (coef == 0 || subscripts->inner_count[least] < 2)
+            continue;
+        if (step == 0)
+            step = coef;
+        if (!extends(step, reach, coef) ||
+            __builtin_mul_overflow(coef, (dcli_wide)subscripts->inner_count[least] - 1, &length) ||
+            __builtin_add_overflow(reach, length, &reach) || reach > SPAN_LIMIT)
+            return false;
+    }
+    for (int m = 0; m < subscripts->space_rank && step != 0; m++)
+        if (subscripts->axis[d].coef[m] != 0 && !extends(step, reach, dcli_wide_abs(subscripts->axis[d].coef[m])))
+            return false;
+    return true;
+}
+
+bool dcli_subscripts_exact(const dcli_subscripts *subscripts)
+{
+    if (!are_apart(subscripts))
+        return false;
+    for (int q = 0; q < subscripts->inner_rank; q++) {
+        int uses = 0;
+        for (int d = 0; d < subscripts->rank; d++)
+            uses += inner_coef(subscripts, d, q) != 0;
+        if (uses > 1 && subscripts->inner_count[q] > 1)
+            return false;
+    }
+    for (int d = 0; d < subscripts->rank; d++)
+        if (!has_no_gaps(subscripts, d))
+            return false;
+    return true;
+}
+
 bool dcli_subscripts_injective(const dcli_subscripts *subscripts)
 {
-    if (!dcli_subscripts_exact(subscripts))
+    if (!dcli_subscripts_exact(subscripts) || !dcli_subscripts_single(subscripts))
         return false;
     for (int m = 0; m < subscripts->space_rank; m++) {
         bool used = false;
@@ -45,12 +117,16 @@ bool dcli_subscripts_injective(const dcli_subscripts *subscripts)
 
 bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b)
 {
-    if (a->reach != DCLI_REACH_AFFINE || b->reach != DCLI_REACH_AFFINE || a->rank != b->rank)
+    if (a->reach != DCLI_REACH_AFFINE || b->reach != DCLI_REACH_AFFINE || a->rank != b->rank ||
+        a->inner_rank != b->inner_rank)
         return false;
+    for (int q = 0; q < a->inner_rank; q++)
+        if (a->inner_count[q] != b->inner_count[q])
+            return false;
     for (int d = 0; d < a->rank; d++) {
         if (a->axis[d].constant != b->axis[d].constant)
             return false;
-        for (int m = 0; m < a->space_rank; m++)
+        for (int m = 0; m < a->space_rank + a->inner_rank; m++)
             if (a->axis[d].coef[m] != b->axis[d].coef[m])
                 return false;
     }
@@ -62,28 +138,58 @@ typedef struct span {
     dcli_wide low, high, stride;
 } span;
 
-/* Limit of the numbers of a span, in 128 bits: differences between them and 64-bit indices do not overflow. A constant
- * plus one term is always below it; if a sum of several terms is not, span_of() fails. */
-#define SPAN_LIMIT (((dcli_wide)1 << 126) + ((dcli_wide)1 << 64))
-
-/* Find the least and the greatest value of a subscript over the loop indices of a box, and the distance of which all
- * differences are multiples. @return false when a sum of several terms exceeds the limit. */
-static bool span_of(const dcli_subscript *subscript, const dcl_box *space, span *out)
+/* Add to a span what an axis contributes: coef * (start + stride * t) for t in 0..count-1. @return false: overflow. */
+static bool add_axis(span *span, int64_t coef, int64_t start, int64_t stride, int64_t count)
 {
-    *out = (span){subscript->constant, subscript->constant, 0};
-    for (int m = 0; m < space->rank; m++) {
-        if (subscript->coef[m] == 0)
-            continue;
-        dcli_wide first = (dcli_wide)subscript->coef[m] * space->start[m];
-        dcli_wide step = (dcli_wide)subscript->coef[m] * space->stride[m], length;
-        if (__builtin_mul_overflow(step, (dcli_wide)space->count[m] - 1, &length) ||
-            __builtin_add_overflow(out->low, first + (length < 0 ? length : 0), &out->low) ||
-            __builtin_add_overflow(out->high, first + (length > 0 ? length : 0), &out->high))
+    if (coef == 0)
+        return true;
+    dcli_wide first = (dcli_wide)coef * start, step = (dcli_wide)coef * stride, length;
+    if (__builtin_mul_overflow(step, (dcli_wide)count - 1, &length) ||
+        __builtin_add_overflow(span->low, first + (length < 0 ? length : 0), &span->low) ||
+        __builtin_add_overflow(span->high, first + (length > 0 ? length : 0), &span->high))
+        return false;
+    if (count > 1)
+        span->stride = dcli_wide_gcd(span->stride, dcli_wide_abs(step));
+    return true;
+}
+
+static bool is_within_limit(const span *span) { return span->low >= -SPAN_LIMIT && span->high <= SPAN_LIMIT; }
+
+/* Find what the inner axes add to subscript d: from low <= 0 to high >= 0. @return false when it exceeds the limit. */
+static bool inner_span(const dcli_subscripts *subscripts, int d, span *out)
+{
+    *out = (span){0, 0, 0};
+    for (int q = 0; q < subscripts->inner_rank; q++)
+        if (!add_axis(out, inner_coef(subscripts, d, q), 0, 1, subscripts->inner_count[q]))
             return false;
-        if (space->count[m] > 1)
-            out->stride = dcli_wide_gcd(out->stride, dcli_wide_abs(step));
-    }
-    return out->low >= -SPAN_LIMIT && out->high <= SPAN_LIMIT;
+    return is_within_limit(out);
+}
+
+/* Find the least and the greatest value of subscript d over the loop indices of a box, and the distance of which all
+ * differences are multiples. The counters of inner axes are 0. @return false when a sum of several terms exceeds the
+ * limit. */
+static bool outer_span(const dcli_subscripts *subscripts, int d, const dcl_box *space, span *out)
+{
+    const dcli_subscript *subscript = &subscripts->axis[d];
+    *out = (span){subscript->constant, subscript->constant, 0};
+    for (int m = 0; m < space->rank; m++)
+        if (!add_axis(out, subscript->coef[m], space->start[m], space->stride[m], space->count[m]))
+            return false;
+    return is_within_limit(out);
+}
+
+/* As outer_span(), with the inner axes. */
+static bool span_of(const dcli_subscripts *subscripts, int d, const dcl_box *space, span *out)
+{
+    span inner;
+    if (!outer_span(subscripts, d, space, out))
+        return false;
+    if (dcli_subscripts_single(subscripts))
+        return true;
+    if (!inner_span(subscripts, d, &inner))
+        return false;
+    *out = (span){out->low + inner.low, out->high + inner.high, dcli_wide_gcd(out->stride, inner.stride)};
+    return is_within_limit(out);
 }
 
 /* Remainder in 0..b-1; b > 0. */
@@ -135,7 +241,7 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
         out->stride = 1;
     } else if (subscripts->reach == DCLI_REACH_AFFINE) {
         span reach;
-        if (span_of(&subscripts->axis[d], space, &reach))
+        if (span_of(subscripts, d, space, &reach))
             *out = reach;
         else
             *cut_in_out = true; /* some index reads far outside; others may read anything */
@@ -152,6 +258,8 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
 /* Find the element that affine subscripts read for a single index, with 64 bits. @return false: more bits are needed. */
 static bool find_element(const dcli_subscripts *subscripts, const dcl_box *space, int64_t index_out[])
 {
+    if (!dcli_subscripts_single(subscripts))
+        return false;
     for (int m = 0; m < space->rank; m++)
         if (space->count[m] != 1)
             return false;
@@ -200,7 +308,7 @@ static bool plain_footprint(const dcli_subscripts *subscripts, const dcl_box *sp
 {
     dcl_box footprint = {.rank = subscripts->rank};
     bool cut = false, read = true;
-    if (subscripts->reach != DCLI_REACH_AFFINE)
+    if (subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_single(subscripts))
         return false;
     for (int m = 0; m < space->rank; m++)
         if (space->stride[m] != 1 || space->count[m] < 1)
@@ -241,7 +349,7 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
     if (find_element(subscripts, space, index))
         return footprint_of_element(index, grid, footprint_out, cut_out);
     dcl_box footprint = {.rank = subscripts->rank}, empty = footprint, box = footprint;
-    bool some = !dcli_box_is_empty(space), cut = false;
+    bool some = !dcli_box_is_empty(space) && !reads_nothing(subscripts), cut = false;
     if (some && (subscripts->reach == DCLI_REACH_BOX || subscripts->reach == DCLI_REACH_FUNCTION))
         some = dcli_declared_box(subscripts, space, &box);
     bool read = some;
@@ -283,13 +391,33 @@ static int64_t span_inside(const span *whole, const dcl_box *target, int d, int6
     return count == 1 || stride == own_stride ? count : 1;
 }
 
+/* Shorten axis d of a box by what the inner axes add to subscript d: the subscript lies in the shortened axis for
+ * counters 0 of the inner axes exactly if it lies in the given one for all counters. @return false: nothing is left, or
+ * the box has a stride that the inner axes do not have. */
+static bool shorten(const dcli_subscripts *subscripts, int d, dcl_box *box)
+{
+    span inner;
+    if (!inner_span(subscripts, d, &inner))
+        return false;
+    if (inner.low == inner.high)
+        return true;
+    dcli_wide stride = box->stride[d], last = dcli_run_last(box->start[d], box->count[d], box->stride[d]) - inner.high,
+              first = box->start[d] - inner.low;
+    if ((box->count[d] > 1 && inner.stride % stride != 0) || first > last)
+        return false;
+    box->start[d] = (int64_t)first; /* both lie between the ends of the box */
+    box->count[d] = (int64_t)((last - first) / stride + 1);
+    return true;
+}
+
 /* Narrow the range of the one index that a subscript uses, if any. */
-static bool narrow(const dcli_subscript *subscript, const dcl_box *space, const dcl_box *target, int d,
+static bool narrow(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *target, int d,
                    int64_t lo_in_out[], int64_t count_in_out[])
 {
+    const dcli_subscript *subscript = &subscripts->axis[d];
     span span;
     int64_t first, count;
-    if (!span_of(subscript, space, &span) || (count = span_inside(&span, target, d, &first)) == 0)
+    if (!outer_span(subscripts, d, space, &span) || (count = span_inside(&span, target, d, &first)) == 0)
         return false;
     for (int m = 0; m < space->rank; m++)
         if (subscript->coef[m] != 0) { /* with a negative coefficient the numbers fall as the index rises */
@@ -300,11 +428,11 @@ static bool narrow(const dcli_subscript *subscript, const dcl_box *space, const 
 }
 
 /* Whether all numbers of a span lie on axis d of a box. */
-static bool span_is_inside(const dcli_subscript *subscript, const dcl_box *space, const dcl_box *target, int d)
+static bool span_is_inside(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *target, int d)
 {
     span span;
     int64_t first;
-    return span_of(subscript, space, &span) && span.low >= target->start[d] &&
+    return span_of(subscripts, d, space, &span) && span.low >= target->start[d] &&
            span.high <= dcli_run_last(target->start[d], target->count[d], target->stride[d]) &&
            span_inside(&span, target, d, &first) == span_count(&span);
 }
@@ -333,16 +461,23 @@ static bool narrow_plain(const dcli_subscript *subscript, const dcl_box *space, 
 bool dcli_footprint_inside(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *target,
                            int64_t lo_out[], int64_t count_out[])
 {
-    bool exact = dcli_subscripts_exact(subscripts);
-    bool some = subscripts->reach == DCLI_REACH_AFFINE && !dcli_box_is_empty(space);
+    bool apart = are_apart(subscripts), some = subscripts->reach == DCLI_REACH_AFFINE && !dcli_box_is_empty(space);
+    bool nothing = reads_nothing(subscripts);
+    dcl_box shortened;
     for (int m = 0; m < space->rank; m++) {
         lo_out[m] = 0;
         count_out[m] = space->count[m];
     }
-    for (int d = 0; some && d < subscripts->rank; d++)
-        if (!exact || !narrow_plain(&subscripts->axis[d], space, target, d, lo_out, count_out, &some))
-            some = exact ? narrow(&subscripts->axis[d], space, target, d, lo_out, count_out)
-                         : span_is_inside(&subscripts->axis[d], space, target, d);
+    if (apart && !dcli_subscripts_single(subscripts)) {
+        shortened = *target;
+        for (int d = 0; d < subscripts->rank && some && !nothing; d++)
+            some = shorten(subscripts, d, &shortened);
+        target = &shortened;
+    }
+    for (int d = 0; some && !nothing && d < subscripts->rank; d++)
+        if (!apart || !narrow_plain(&subscripts->axis[d], space, target, d, lo_out, count_out, &some))
+            some = apart ? narrow(subscripts, space, target, d, lo_out, count_out)
+                         : span_is_inside(subscripts, space, target, d);
     for (int m = 0; !some && m < space->rank; m++)
         lo_out[m] = count_out[m] = 0;
     return some;

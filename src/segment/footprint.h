@@ -4,7 +4,8 @@
 
 #include "segment/box.h"
 
-/** One subscript: constant + sum over loop axes m of coef[m] * x[m], where x[m] is the index of loop axis m. */
+/** One subscript: constant + sum over loop axes m of coef[m] * x[m] + sum over inner axes q of
+ *  coef[space_rank + q] * t[q], where x[m] is the index of loop axis m, and t[q] counts inner axis q from 0. */
 typedef struct dcli_subscript {
     int64_t constant;
     int64_t coef[DCL_MAX_RANK];
@@ -37,17 +38,25 @@ typedef struct dcli_subscripts {
     dcli_reach reach;
     int space_rank; /* number of loop axes */
     int rank;       /* rank of the array accessed */
+    int inner_rank; /* number of inner axes: loops of the body around an affine access, which makes one read per
+                       combination of their counters; space_rank + inner_rank <= DCL_MAX_RANK; 0: one read */
+    int64_t inner_count[DCL_MAX_RANK]; /* length of each inner axis; if one is 0, nothing is read */
     dcli_subscript axis[DCL_MAX_RANK];
     dcli_declared declared; /* numbers of a declared reach: HALO and the kinds after it */
 } dcli_subscripts;
 
-/** Whether the footprint of a box is a box: each subscript uses at most one index, and no index is used for two axes.
- *  False for a declared reach. */
+/** Whether every element of a footprint is read: each subscript uses at most one index, and no index is used for two
+ *  axes. Inner axes must not be used for two axes of the array either, and must leave no gaps: for A(4*i+d) with d < 3
+ *  the answer is no. With inner axes a yes holds for boxes of indices without strides; the footprint of others is a
+ *  bounding box. False for a declared reach. */
 bool dcli_subscripts_exact(const dcli_subscripts *subscripts);
 /** Whether different indices read different elements: exact, and every loop axis is used. */
 bool dcli_subscripts_injective(const dcli_subscripts *subscripts);
 
-/** Whether two accesses read the same element at every index. False for a declared reach. */
+/** Whether an access has no inner axes: it reads at most one element at each index of the space. */
+static inline bool dcli_subscripts_single(const dcli_subscripts *subscripts) { return subscripts->inner_rank == 0; }
+
+/** Whether two accesses read the same elements at every index. False for a declared reach. */
 bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b);
 
 /** Compute the elements of `grid` that indices in `space` (a box of loop indices) read: the exact box if
@@ -62,8 +71,10 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
 /** Compute the sub-range of `space`, in its own counting, whose reads lie inside `target` (a strided box of the array).
  *  For exact subscripts: all t with lo[m] <= t[m] < lo[m] + count[m] read only elements of target, and no larger range
  *  does. If target's stride lets single indices read inside but not their neighbours, the range is the first of these
- *  indices, in target's order. For subscripts that are not exact: the whole range or nothing, decided by the bounding
- *  box. For a declared reach: nothing; compare dcli_footprint() with the target instead.
+ *  indices, in target's order. With inner axes, an index is in the range if all its reads lie inside; if the target has
+ *  strides then, the range may be too small. If subscripts use several indices, or an index on several axes: the whole
+ *  range or nothing, decided by the bounding box. For a declared reach: nothing; compare dcli_footprint() with the
+ *  target instead.
  *  @return false if the range is empty. */
 bool dcli_footprint_inside(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_box *target,
                            int64_t lo_out[], int64_t count_out[]);

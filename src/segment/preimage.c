@@ -45,18 +45,60 @@ static bool limit_affine(dcl_box *box, int m, const dcli_subscript *subscript, c
     return true;
 }
 
-static bool limit_by_subscripts(const dcli_subscripts *subscripts, const dcl_box *part, dcl_box *box)
+/* Extend axis d of a box by what the inner axes add to subscript d: the subscript, for counters 0 of the inner axes,
+ * lies in the extended axis whenever it lies in the given one for any counters. The footprint of consecutive indices
+ * includes the elements that are skipped between the reads of one index and those of the next; the extended axis takes
+ * these into account, too. It has stride 1. @param step  by how much the subscript grows from one index to the next; 0:
+ * it has no index. @return false: more than 64 bits are needed. */
+static bool extend(const dcli_subscripts *subscripts, int d, dcli_wide step, dcl_box *box)
+{
+    dcli_wide low = 0, high = 0, first = box->start[d], last = dcli_run_last(first, box->count[d], box->stride[d]);
+    for (int q = 0; q < subscripts->inner_rank; q++) {
+        dcli_wide more =
+            (dcli_wide)subscripts->axis[d].coef[subscripts->space_rank + q] * (subscripts->inner_count[q] - 1);
+        if (__builtin_add_overflow(low, dcli_wide_min(more, 0), &low) ||
+            __builtin_add_overflow(high, dcli_wide_max(more, 0), &high))
+            return false;
+    }
+    dcli_wide skipped = dcli_wide_max(dcli_wide_abs(step) - 1 - (high - low), 0);
+    if (low == high)
+        return true;
+    if (__builtin_sub_overflow(first, high + skipped, &first) || __builtin_sub_overflow(last, low - skipped, &last) ||
+        first < INT64_MIN || last > INT64_MAX || last - first >= INT64_MAX)
+        return false;
+    box->start[d] = (int64_t)first;
+    box->count[d] = (int64_t)(last - first + 1);
+    box->stride[d] = 1;
+    return true;
+}
+
+static bool uses_inner(const dcli_subscripts *subscripts, int d)
+{
+    for (int q = 0; q < subscripts->inner_rank; q++)
+        if (subscripts->axis[d].coef[subscripts->space_rank + q] != 0)
+            return true;
+    return false;
+}
+
+static bool limit_by_subscripts(const dcli_subscripts *subscripts, const dcl_box *read, const bool gaps[], dcl_box *box)
 {
     bool used[DCL_MAX_RANK] = {false}, some = true;
+    dcl_box part = *read;
+    for (int q = 0; q < subscripts->inner_rank; q++)
+        some &= subscripts->inner_count[q] > 0;
     for (int d = 0; d < subscripts->rank && some; d++) {
         const dcli_subscript *subscript = &subscripts->axis[d];
         int m = only_index(subscript, subscripts->space_rank);
         int64_t start, count, stride;
+        if (uses_inner(subscripts, d) &&
+            (m == -2 || (m >= 0 && gaps[m]) ||
+             !extend(subscripts, d, m < 0 ? 0 : (dcli_wide)subscript->coef[m] * box->stride[m], &part)))
+            continue; /* the box is not narrowed */
         if (m == -1)
-            some = dcli_run_intersect(subscript->constant, 1, 1, part->start[d], part->count[d], part->stride[d],
-                                      &start, &count, &stride);
+            some = dcli_run_intersect(subscript->constant, 1, 1, part.start[d], part.count[d], part.stride[d], &start,
+                                      &count, &stride);
         else if (m >= 0 && !used[m])
-            some = limit_affine(box, m, subscript, part, d);
+            some = limit_affine(box, m, subscript, &part, d);
         if (m >= 0)
             used[m] = true;
     }
@@ -113,7 +155,7 @@ dcl_status dcli_preimage(const dcli_subscripts *subscripts, const dcl_box *space
         return DCL_OK;
     switch (subscripts->reach) {
     case DCLI_REACH_AFFINE:
-        some = limit_by_subscripts(subscripts, part, &box);
+        some = limit_by_subscripts(subscripts, part, gaps, &box);
         break;
     case DCLI_REACH_ALL:
         break;

@@ -2,6 +2,7 @@
 #include "segment/view.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "segment/wide.h"
@@ -189,7 +190,11 @@ bool dcli_transform_seen(const dcli_transform *view, const dcl_box *base, dcl_bo
 
 bool dcli_transform_subscripts(const dcli_transform *view, const dcli_subscripts *subscripts, dcli_subscripts *base_out)
 {
-    dcli_subscripts base = {.reach = subscripts->reach, .space_rank = subscripts->space_rank, .rank = view->base_rank};
+    dcli_subscripts base = {.reach = subscripts->reach,
+                            .space_rank = subscripts->space_rank,
+                            .rank = view->base_rank,
+                            .inner_rank = subscripts->inner_rank};
+    memcpy(base.inner_count, subscripts->inner_count, sizeof base.inner_count);
     for (int d = 0; d < base.rank && base.reach == DCLI_REACH_AFFINE; d++) {
         dcli_subscript *to = &base.axis[d];
         to->constant = view->constant[d];
@@ -200,7 +205,7 @@ bool dcli_transform_subscripts(const dcli_transform *view, const dcli_subscripts
         to->constant = (int64_t)constant;
         if (to->constant != constant)
             return false;
-        for (int m = 0; m < base.space_rank; m++)
+        for (int m = 0; m < base.space_rank + base.inner_rank; m++)
             if (__builtin_mul_overflow(view->step[d], from->coef[m], &to->coef[m]))
                 return false;
     }

@@ -66,6 +66,8 @@ static dcl_status check(const dcl_sim_settings *settings)
                   {"the policy of stealing", settings->steal, DCL_STEAL_NEVER, DCL_STEAL_ALWAYS},
                   {"the number of nodes", settings->nodes, 1, DCL_SIM_MOST_NODES},
                   {"the number of steps", settings->steps, 1, DCL_SIM_MOST_STEPS},
+                  {"the number of the failing step", settings->failing_step, 0, settings->steps},
+                  {"the number of the failing node", settings->failing_node, -1, settings->nodes - 1},
                   {"the number of elements", settings->elements, 1, INT64_C(1) << 50},
                   {"the number of tiles per node", settings->tiles, 1, 4096},
                   {"the number of children in the tree", settings->fanout, 1, 256},
@@ -148,7 +150,8 @@ static dcl_status open(dcli_sim *sim)
     sim->ways = dcli_calloc((size_t)sim->host, sizeof *sim->ways); /* every node is a host of its own */
     sim->node = dcli_calloc((size_t)sim->host + 1, sizeof *sim->node);
     sim->complete_ns = dcli_calloc((size_t)sim->program.operation_count, sizeof *sim->complete_ns);
-    if (sim->ways == NULL || sim->node == NULL || sim->complete_ns == NULL)
+    sim->failed = dcli_calloc((size_t)sim->program.operation_count, sizeof *sim->failed);
+    if (sim->ways == NULL || sim->node == NULL || sim->complete_ns == NULL || sim->failed == NULL)
         return DCL_ERR_NOMEM;
     set_terms(sim);
     return open_nodes(sim);
@@ -176,6 +179,7 @@ static void close(dcli_sim *sim)
     dcli_free(sim->node);
     dcli_free(sim->ways);
     dcli_free(sim->complete_ns);
+    dcli_free(sim->failed);
     dcli_free(sim->packed.bytes);
     dcli_sim_clock_free(&sim->clock);
     dcli_sim_program_free(&sim->program);

@@ -36,10 +36,21 @@ static void set_loan(dcli_message *message, const dcli_sim_event *event)
     }
 }
 
+dcli_msg_failed dcli_sim_failed(const dcli_sim *sim, int64_t number, int64_t storages[])
+{
+    const dcli_operation *operation = dcli_sim_operation(sim, number);
+    dcli_msg_failed failed = {.operation = number, .status = DCL_ERR_DEVICE, .storage = storages, .sentence = ""};
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].writes)
+            storages[failed.storage_count++] = operation->operand[k].storage;
+    return failed;
+}
+
 static int64_t packed_bytes(dcli_sim *sim, int from, const dcli_sim_event *event)
 {
     dcli_msg_operand operands[DCLI_SIM_STORAGES];
     dcli_msg_operation descriptor;
+    int64_t storages[DCLI_MAX_PARAMS];
     dcli_message message = {.kind = event->message, .epoch = UINT64_MAX / 2};
     switch (message.kind) {
     case DCLI_MSG_OPERATIONS:
@@ -60,6 +71,9 @@ static int64_t packed_bytes(dcli_sim *sim, int from, const dcli_sim_event *event
         message.marks = (dcli_msg_marks){.done = event->done, .ready = event->ready};
         if (event->to == sim->host)
             memcpy(message.marks.counter, &sim->node[from].counters, sizeof message.marks.counter);
+        break;
+    case DCLI_MSG_FAILED:
+        message.failed = dcli_sim_failed(sim, event->operation, storages);
         break;
     case DCLI_MSG_RISEN:
         message.risen = (dcli_msg_risen){.done = event->done, .ready = event->ready};
@@ -91,6 +105,13 @@ static void count(dcli_sim *sim, int from, int to, int64_t bytes, bool is_data)
     sim->node[to].bytes_in += is_data ? bytes : 0;
 }
 
+static void count_failed(dcli_sim *sim, int64_t operation)
+{
+    int64_t *messages = &sim->failed[operation - 1];
+    sim->figures.failed += *messages == 0;
+    sim->figures.failed_most = dcli_max(sim->figures.failed_most, ++*messages);
+}
+
 void dcli_sim_send(dcli_sim *sim, int from, int to, dcli_sim_event event, int64_t payload)
 {
     dcli_sim_node *node = &sim->node[from];
@@ -102,6 +123,8 @@ void dcli_sim_send(dcli_sim *sim, int from, int to, dcli_sim_event event, int64_
     node->counters.bytes_sent += event.bytes;
     if (sim->counts)
         count(sim, from, to, event.bytes, payload > 0);
+    if (event.message == DCLI_MSG_FAILED)
+        count_failed(sim, event.operation);
     node->clock += sim->settings->message_ns;
     int64_t begin = dcli_max(node->clock, node->out_free);
     node->out_free = dcli_sim_end(sim, begin, wire_ns(sim, event.bytes));
@@ -153,16 +176,18 @@ int64_t dcli_sim_proof_bytes(int nodes, int fanout, int top)
     return bytes + (items == 0 ? 0 : items <= SHORT ? 1 : items <= MEDIUM ? 3 : 5);
 }
 
-void dcli_sim_send_down(dcli_sim *sim, int from, int64_t operation)
+void dcli_sim_send_down(dcli_sim *sim, int from, dcli_message_kind kind, int64_t operation)
 {
     int first, end;
+    bool proven = kind == DCLI_MSG_OPERATIONS;
     children(sim, from, &first, &end);
     for (int child = first; child < end; child++)
-        dcli_sim_send(sim, from, child,
-                      (dcli_sim_event){.message = DCLI_MSG_OPERATIONS,
-                                       .operation = operation,
-                                       .bytes = dcli_sim_proof_bytes(sim->host, sim->settings->fanout, child)},
-                      0);
+        dcli_sim_send(
+            sim, from, child,
+            (dcli_sim_event){.message = (uint8_t)kind,
+                             .operation = operation,
+                             .bytes = proven ? dcli_sim_proof_bytes(sim->host, sim->settings->fanout, child) : 0},
+            0);
 }
 
 void dcli_sim_rise(dcli_sim *sim, int n)

@@ -1,5 +1,6 @@
 /* sim/node.c - a node of a simulated cluster. Its state machine is that of the library; the model gives the virtual time that
  * each of its actions takes. */
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -191,17 +192,33 @@ static void move_chunk(dcli_sim *sim, int n, const dcli_action *action)
                                    .from = action->peer,
                                    .to = n,
                                    .operation = action->operation->number,
-                                   .number = action->chunk},
+                                   .number = action->chunk,
+                                   .failed = action->status != DCL_OK},
                   dcli_sim_queue(node, packs ? &node->pack_free : &node->commit_free, dcli_sim_copy_ns(sim, bytes)));
 }
 
-static void send_chunk(dcli_sim *sim, int n, int to, int64_t operation, const dcli_chunk *chunk)
+static void send_chunk(dcli_sim *sim, int n, int to, int64_t operation, const dcli_chunk *chunk, bool failed)
 {
-    dcli_sim_send(
-        sim, n, to,
-        (dcli_sim_event){
-            .message = DCLI_MSG_CHUNK, .operation = operation, .number = chunk->number, .written = chunk->written},
-        chunk->bytes);
+    dcli_sim_send(sim, n, to,
+                  (dcli_sim_event){.message = DCLI_MSG_CHUNK,
+                                   .operation = operation,
+                                   .number = chunk->number,
+                                   .written = chunk->written,
+                                   .failed = failed},
+                  failed ? 0 : chunk->bytes);
+}
+
+/* An operation has failed at a node, which tells the program, or at the program, which tells all nodes. */
+static void tell_failed(dcli_sim *sim, int n, int64_t operation)
+{
+    if (sim->settings->failing_step == 0)
+        dcli_sim_check(sim,
+                       DCLI_FAIL(DCL_ERR_INTERNAL,
+                                 "node %d: operation %" PRId64 " fails in a simulation without faults", n, operation));
+    else if (n == sim->host)
+        dcli_sim_send_down(sim, n, DCLI_MSG_FAILED, operation);
+    else
+        dcli_sim_send(sim, n, sim->host, (dcli_sim_event){.message = DCLI_MSG_FAILED, .operation = operation}, 0);
 }
 
 static void act(dcli_sim *sim, int n, const dcli_action *action)
@@ -216,7 +233,7 @@ static void act(dcli_sim *sim, int n, const dcli_action *action)
         move_chunk(sim, n, action);
         break;
     case DCLI_DO_SEND:
-        send_chunk(sim, n, action->peer, operation, chunk_of(sim, n, action, n));
+        send_chunk(sim, n, action->peer, operation, chunk_of(sim, n, action, n), action->status != DCL_OK);
         break;
     case DCLI_DO_GRANT:
         dcli_sim_send(sim, n, action->peer,
@@ -232,11 +249,10 @@ static void act(dcli_sim *sim, int n, const dcli_action *action)
             dcli_sim_send(sim, n, action->peer,
                           (dcli_sim_event){.message = DCLI_MSG_MARKS, .done = action->done, .ready = action->ready}, 0);
         break;
-    case DCLI_DO_SKIP:
     case DCLI_DO_FAILED:
-        dcli_sim_check(sim, DCLI_FAIL(DCL_ERR_INTERNAL, "node %d: operation %lld fails in a simulation without faults",
-                                      n, (long long)operation));
+        tell_failed(sim, n, operation);
         break;
+    case DCLI_DO_SKIP:
     case DCLI_DO_DROP:
     case DCLI_DO_RETIRE:
     case DCLI_DO_DISCARD: /* memory is freed */
@@ -251,10 +267,21 @@ static void act(dcli_sim *sim, int n, const dcli_action *action)
 static void call(dcli_sim *sim, int64_t operation)
 {
     begin_operation(sim, sim->host, operation);
-    dcli_sim_send_down(sim, sim->host, operation);
+    dcli_sim_send_down(sim, sim->host, DCLI_MSG_OPERATIONS, operation);
     if (operation < sim->last_call)
         dcli_sim_post(sim, (dcli_sim_event){.kind = DCLI_SIM_CALL, .to = sim->host, .operation = operation + 1},
                       sim->node[sim->host].clock);
+}
+
+static void hear_failed(dcli_sim *sim, const dcli_sim_event *event)
+{
+    int64_t storages[DCLI_MAX_PARAMS];
+    dcli_msg_failed failed = dcli_sim_failed(sim, event->operation, storages);
+    bool news;
+    dcli_sim_check(
+        sim, dcli_node_failed(sim->node[event->to].machine, event->operation, failed.storage_count, storages, &news));
+    if (event->to == sim->host ? news : sim->host > sim->settings->fanout)
+        dcli_sim_send_down(sim, event->to, DCLI_MSG_FAILED, event->operation);
 }
 
 static void hear(dcli_sim *sim, const dcli_sim_event *event)
@@ -263,7 +290,7 @@ static void hear(dcli_sim *sim, const dcli_sim_event *event)
     switch (event->message) {
     case DCLI_MSG_OPERATIONS:
         if (sim->host > sim->settings->fanout)
-            dcli_sim_send_down(sim, event->to, event->operation);
+            dcli_sim_send_down(sim, event->to, DCLI_MSG_OPERATIONS, event->operation);
         begin_operation(sim, event->to, event->operation);
         return;
     case DCLI_MSG_GRANT:
@@ -273,8 +300,11 @@ static void hear(dcli_sim *sim, const dcli_sim_event *event)
         dcli_sim_check(sim, dcli_node_credit(machine, event->from, event->number));
         return;
     case DCLI_MSG_CHUNK:
-        dcli_sim_check(sim,
-                       dcli_node_chunk(machine, event->from, event->operation, event->written, event->number, DCL_OK));
+        dcli_sim_check(sim, dcli_node_chunk(machine, event->from, event->operation, event->written, event->number,
+                                            event->failed ? DCL_ERR_DEVICE : DCL_OK));
+        return;
+    case DCLI_MSG_FAILED:
+        hear_failed(sim, event);
         return;
     case DCLI_MSG_MARKS:
     case DCLI_MSG_RISEN:
@@ -291,8 +321,13 @@ static void hear(dcli_sim *sim, const dcli_sim_event *event)
 /* Batches have ended. */
 static void end(dcli_sim *sim, const dcli_sim_event *event)
 {
+    const dcl_sim_settings *settings = sim->settings;
+    bool is_failing = settings->failing_node < 0 || settings->failing_node == event->to;
+    bool fails = is_failing && event->to != sim->host && settings->failing_step > 0 &&
+                 event->operation == sim->program.storage_count + settings->failing_step;
+    dcl_status status = fails ? DCL_ERR_DEVICE : DCL_OK;
     for (int64_t b = event->number; b < event->number + event->bytes; b++)
-        dcli_sim_check(sim, dcli_node_batch_done(sim->node[event->to].machine, event->operation, b, DCL_OK));
+        dcli_sim_check(sim, dcli_node_batch_done(sim->node[event->to].machine, event->operation, b, status));
     if (event->elements > 0)
         dcli_sim_measure(sim, event);
 }
@@ -314,7 +349,7 @@ static void deliver(dcli_sim *sim, const dcli_sim_event *event)
         break;
     case DCLI_SIM_PACKED:
         send_chunk(sim, event->to, event->from, operation,
-                   &dcli_node_plan(machine, operation, event->from)->chunk[event->number]);
+                   &dcli_node_plan(machine, operation, event->from)->chunk[event->number], event->failed);
         dcli_sim_check(sim, dcli_node_chunk_done(machine, operation, event->from, false, DCL_OK));
         break;
     case DCLI_SIM_COMMITTED:

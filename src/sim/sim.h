@@ -54,6 +54,8 @@ typedef struct dcl_sim_settings {
     uint64_t seed;          /* of ZIPF and jitter */
     double jitter;          /* a batch takes up to this part of its time longer, at random */
     dcl_steal_policy steal; /* not DCL_STEAL_DEFAULT */
+    int failing_step;       /* 0: none; in this one (the first is 1), batches of the failing nodes fail: for tests */
+    int failing_node;       /* -1: all fail */
     int slow_count;
     dcl_sim_slow slow[DCL_SIM_MOST_SLOW];
 } dcl_sim_settings;
@@ -83,6 +85,7 @@ typedef struct dcl_sim_figures {
     dcl_sim_traffic host_out, host_in;      /* of them, those that the program sends and receives */
     int64_t control_most;                   /* most control messages that a node sends and receives */
     int64_t plans;                          /* plans made */
+    int64_t failed, failed_most;            /* operations that failed; most FAILED messages about one of them */
     double plan_us, plan_most_us, again_us; /* measured on this machine, per node: time to begin a new operation, which
                                                makes its plans (mean, most), and one that is planned (mean) */
     int64_t events;                         /* of the simulation */

@@ -27,6 +27,7 @@ typedef struct dcli_sim_event {
     dcli_moment moment;
     uint8_t kind, message; /* dcli_sim_event_kind; of a message its dcli_message_kind */
     bool written;          /* CHUNK: as in its message */
+    bool failed;           /* CHUNK and PACKED: its contents are undefined */
     int from, to;
     int64_t operation, number, bytes; /* as the message has them; `bytes`: all that is transferred */
     union {
@@ -131,6 +132,7 @@ struct dcli_sim {
     int64_t
         *complete_ns; /* [operation_count] time at which the program learned of the end of an operation; 0: not yet */
     int complete;
+    int64_t *failed;   /* [operation_count] FAILED messages about an operation */
     dcl_status status; /* the first error */
     dcl_sim_figures figures;
 };
@@ -156,10 +158,13 @@ int64_t dcli_sim_end(dcli_sim *sim, int64_t begin, double ns);
 /** Pack a message, and send it over the link as soon as the processor of `from` has done so. `event` has its kind in
  *  `message` and its fields; @param payload  bytes of elements that go with it. */
 void dcli_sim_send(dcli_sim *sim, int from, int to, dcli_sim_event event, int64_t payload);
+/** The message that an operation has failed. @param storages  [DCLI_MAX_PARAMS] for those that it writes */
+dcli_msg_failed dcli_sim_failed(const dcli_sim *sim, int64_t number, int64_t storages[]);
 /** The first byte of a message has reached its receiver: let the rest arrive. */
 void dcli_sim_receive(dcli_sim *sim, const dcli_sim_event *event);
-/** Send the descriptor of an operation to the children in the tree. */
-void dcli_sim_send_down(dcli_sim *sim, int from, int64_t operation);
+/** Send the descriptor of an operation, or that it has failed, to the children in the tree.
+ *  @param kind  OPERATIONS or FAILED */
+void dcli_sim_send_down(dcli_sim *sim, int from, dcli_message_kind kind, int64_t operation);
 /** Report the least watermarks of a node and of those below it to its parent, if they have changed since the last report. */
 void dcli_sim_rise(dcli_sim *sim, int node);
 /** Record the watermarks that a child has reported. */

@@ -110,15 +110,12 @@ static dcl_status publish_failure(dcli_worker *worker, const dcli_action *action
         if (entry->operation.operand[k].writes)
             storages[message.failed.storage_count++] = entry->operation.operand[k].storage;
     DCLI_LOG(worker->terms.log, DCLI_LOG_WARN, "operation %" PRId64 " failed: %s", entry->operation.number, sentence);
-    dcl_status status = DCL_OK;
-    for (int peer = 0; peer <= worker->terms.node_count && status == DCL_OK; peer++)
-        if (peer != worker->terms.self)
-            status = dcli_peer_send(worker, peer, &message, NULL);
-    if (worker->is_host)
-        worker->terms.hooks->failed(worker->terms.hooks->user, &message.failed);
-    else
+    if (!worker->is_host) {
         worker->as_node->notices++;
-    return status;
+        return dcli_peer_send(worker, worker->terms.node_count, &message, NULL);
+    }
+    worker->terms.hooks->failed(worker->terms.hooks->user, &message.failed);
+    return dcli_tree_pass_on(worker, &message.failed);
 }
 
 void dcli_break_down(dcli_worker *worker, dcl_status status)
@@ -295,13 +292,20 @@ static void drop(dcli_worker *worker, const dcli_action *action)
  * node is idle, or from time to time. */
 static dcl_status send_marks(dcli_worker *worker, const dcli_action *action)
 {
-    dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = {.done = action->done, .ready = action->ready}};
+    int64_t failures[DCLI_MOST_MARKS_FAILURES];
+    dcli_message message = {.kind = DCLI_MSG_MARKS,
+                            .marks = {.done = action->done,
+                                      .ready = action->ready,
+                                      .failure_count = 2 * action->failure_count,
+                                      .failure = failures}};
+    for (int n = 0; n < message.marks.failure_count; n++)
+        failures[n] = action->failure[n];
     if (action->peer != worker->terms.node_count) {
         dcl_status status = worker->is_host ? DCL_OK : dcli_show_parts(worker, action->peer);
         return status == DCL_OK ? dcli_peer_send(worker, action->peer, &message, NULL) : status;
     }
     assert(!worker->is_host); /* the host sends itself no watermarks */
-    worker->as_node->host_marks = message.marks;
+    worker->as_node->host_marks = (dcli_msg_marks){.done = action->done, .ready = action->ready};
     worker->as_node->host_due = true;
     return DCL_OK;
 }

@@ -191,7 +191,13 @@ static dcl_status take_chunk(dcli_worker *worker, dcli_received *received)
 
 static dcl_status take_marks(dcli_worker *worker, int from, const dcli_msg_marks *marks)
 {
-    dcl_status status = dcli_node_marks(worker->node, from, marks->done, marks->ready);
+    if (marks->failure_count % 2 != 0 || (worker->is_host && marks->failure_count > 0))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "peer %d says MARKS with %d numbers of failures; expected pairs, to nodes only", from,
+                         marks->failure_count);
+    dcl_status status = dcli_node_marks_failures(worker->node, marks->failure_count / 2, marks->failure);
+    if (status == DCL_OK)
+        status = dcli_node_marks(worker->node, from, marks->done, marks->ready);
     if (status == DCL_OK && worker->is_host)
         worker->terms.hooks->marks(worker->terms.hooks->user, from, marks->done, marks->ready, marks->counter);
     return status;
@@ -206,10 +212,13 @@ static dcl_status take_failed(dcli_worker *worker, int from, const dcli_msg_fail
         worker->broken = (dcl_status)failed->status;
         return DCL_OK;
     }
-    if (worker->is_host)
+    bool news;
+    dcl_status status =
+        dcli_node_failed(worker->node, failed->operation, failed->storage_count, failed->storage, &news);
+    if (status == DCL_OK && worker->is_host)
         worker->terms.hooks->failed(worker->terms.hooks->user, failed);
-    dcl_status status = dcli_node_failed(worker->node, failed->operation, failed->storage_count, failed->storage,
-                                         (dcl_status)failed->status);
+    if (status == DCL_OK && (news || !worker->is_host))
+        status = dcli_tree_pass_on(worker, failed);
     return status == DCL_OK && worker->is_host ? dcli_tree_take_notice(worker, from) : status;
 }
 
@@ -245,8 +254,9 @@ static bool is_expected(const dcli_worker *worker, const dcli_received *received
     case DCLI_MSG_CHUNK:
     case DCLI_MSG_CREDIT:
     case DCLI_MSG_MARKS:
-    case DCLI_MSG_FAILED:
         return true;
+    case DCLI_MSG_FAILED:
+        return worker->is_host || from_host || received->from == dcli_tree_parent(worker, worker->terms.self);
     case DCLI_MSG_RISEN:
         return dcli_tree_is(worker) && !from_host;
     case DCLI_MSG_PART:

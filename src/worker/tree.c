@@ -73,8 +73,11 @@ typedef struct dcli_said {
     size_t bytes;
 } dcli_said;
 
+/* The proof that a message is the host's. NULL: a FAILED needs none, because a node may let an operation fail. */
 static dcli_msg_proof *proof_of(dcli_message *message)
 {
+    if (message->kind == DCLI_MSG_FAILED)
+        return NULL;
     return message->kind == DCLI_MSG_KERNEL ? &message->kernel.proof : &message->operations.proof;
 }
 
@@ -95,12 +98,12 @@ static dcl_status make_keys(dcli_worker *worker)
 }
 
 /* Host: make the tags for all nodes that get the message through others. `packed` is the message without them. */
-static dcl_status prove(dcli_worker *worker, const void *packed, size_t bytes, dcli_msg_proof *proof,
+static dcl_status prove(dcli_worker *worker, const void *packed, size_t bytes, bool needs_proof, dcli_msg_proof *proof,
                         int64_t numbers[2 * DCLI_MOST_NODES])
 {
     unsigned char digest[DCLI_DIGEST_BYTES];
     *proof = (dcli_msg_proof){.number = numbers};
-    if (worker->terms.word_secret == NULL)
+    if (worker->terms.word_secret == NULL || !needs_proof)
         return DCL_OK;
     if (worker->as_host->word_keys == NULL && make_keys(worker) != DCL_OK)
         return DCL_ERR_NOMEM;
@@ -144,6 +147,8 @@ static dcl_status send_word(dcli_worker *worker, int child, dcli_message *messag
 {
     int64_t numbers[2 * DCLI_MOST_NODES];
     dcli_msg_proof *proof = proof_of(message);
+    if (proof == NULL)
+        return dcli_peer_send(worker, child, message, NULL);
     *proof = (dcli_msg_proof){.number = numbers};
     for (int n = 0; n + 1 < whole->count; n += 2) {
         int64_t node = whole->number[n];
@@ -235,16 +240,26 @@ dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message)
 {
     bool first = worker->is_host && dcli_tree_is(worker);
     int64_t numbers[2 * DCLI_MOST_NODES];
-    dcli_msg_proof whole = *proof_of(message);
+    dcli_msg_proof *proof = proof_of(message), whole = proof != NULL ? *proof : (dcli_msg_proof){0};
     message->epoch = worker->terms.session; /* the tags cover it, too */
     dcl_status status = first ? keep(worker, message) : DCL_OK;
     if (status == DCL_OK && first)
-        status = prove(worker, worker->as_host->last_said->packed, worker->as_host->last_said->bytes, &whole, numbers);
+        status = prove(worker, worker->as_host->last_said->packed, worker->as_host->last_said->bytes, proof != NULL,
+                       &whole, numbers);
     for (int node = dcli_tree_next_child(worker, -1); node >= 0 && status == DCL_OK;
          node = dcli_tree_next_child(worker, node))
         status = send_word(worker, node, message, &whole);
-    *proof_of(message) = (dcli_msg_proof){0};
+    if (proof != NULL)
+        *proof = (dcli_msg_proof){0};
     return status;
+}
+
+dcl_status dcli_tree_pass_on(dcli_worker *worker, const dcli_msg_failed *failed)
+{
+    dcli_message message = {.kind = DCLI_MSG_FAILED, .failed = *failed};
+    message.failed.cause = false;
+    message.failed.sentence = ""; /* which only the host reads */
+    return dcli_tree_send_down(worker, &message);
 }
 
 static dcl_status say_again(dcli_worker *worker, int node)
@@ -257,7 +272,7 @@ static dcl_status say_again(dcli_worker *worker, int node)
         dcli_message message;
         status = dcli_message_unpack(said->packed, said->bytes, &arena, &message);
         if (status == DCL_OK)
-            status = prove(worker, said->packed, said->bytes, &whole, numbers);
+            status = prove(worker, said->packed, said->bytes, proof_of(&message) != NULL, &whole, numbers);
         if (status == DCL_OK)
             status = send_word(worker, node, &message, &whole);
     }

@@ -5,8 +5,9 @@
  * lost, is attached to the host. Watermarks travel upwards: each node sends its parent the minimum of its own and of
  * what its children have reported. With no more than `fanout` nodes, all are attached to the host.
  *
- * KERNEL and OPERATIONS travel down, in order. The host stores messages that may not have reached everyone, and sends
- * them again to the children of a lost node; a node ignores repetitions.
+ * KERNEL, OPERATIONS and FAILED travel down, in order. The host stores messages that may not have reached everyone, and
+ * sends them again to the children of a lost node; a node ignores repetitions. FAILED travels up directly, from the node
+ * where an operation failed to the host, which passes it on once per operation.
  *
  * Over tcp a node does not trust its parent. The host shares a key with each node, and a forwarded message carries an
  * authentication tag, of a digest of the message, for each node that it has yet to reach. A parent can withhold or
@@ -30,9 +31,12 @@ int dcli_tree_speaker(const dcli_worker *host, int node);
  *  parent, and has a valid tag, or this node has no key for tags. */
 bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *message);
 
-/** Send a KERNEL or OPERATIONS to all children. With a tree, the host adds the tags, and stores the message until it
- *  has surely arrived. The message has no tags afterwards. */
+/** Send a KERNEL, OPERATIONS or FAILED to all children. With a tree, the host adds the tags (not to FAILED), and stores
+ *  the message until it has surely arrived. The message has no tags afterwards. */
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message);
+/** Send the failure of an operation to all children, as the host does with the first FAILED of an operation, and a node
+ *  with those from its parent. */
+dcl_status dcli_tree_pass_on(dcli_worker *worker, const dcli_msg_failed *failed);
 void dcli_tree_free(dcli_worker *worker);
 
 /** Host: a FAILED or REPORT of a node has arrived. These are sent directly, watermarks along the tree; watermarks that

@@ -79,6 +79,8 @@ void dcli_node_close(dcli_node *node)
     dcli_free(node->page);
     dcli_free(node->early);
     dcli_free(node->notice);
+    dcli_free(node->passed_on.number);
+    dcli_free(node->telling.pairs.number);
     dcli_node_list_free(&node->absent);
     dcli_node_list_free(&node->senders);
     dcli_node_list_free(&node->creditors);
@@ -380,6 +382,51 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     return true;
 }
 
+/* Collect the failures that a node must hear of before it hears our watermarks, because it may then read our part in
+ * place. @return false: no memory. */
+static bool collect_failures(dcli_node *node, int q)
+{
+    dcli_numbers *pairs = &node->telling.pairs;
+    int64_t told = dcli_peer_seen(node, q)->told_failures;
+    pairs->count = 0;
+    for (int64_t at = 0; at < node->storages.capacity; at++) {
+        const dcli_storage *storage = node->storages.slot[at];
+        if (storage == NULL || storage->failed_at <= told)
+            continue;
+        for (int64_t n = 0; n < storage->failures.count; n++) {
+            while (pairs->capacity < pairs->count + 2)
+                if (dcli_grow(&pairs->number, pairs->capacity, &pairs->capacity, sizeof *pairs->number) != 0)
+                    return false;
+            pairs->number[pairs->count++] = storage->failures.number[n];
+            pairs->number[pairs->count++] = storage->id;
+        }
+    }
+    node->telling.to = q;
+    node->telling.known = node->failures_known;
+    node->telling.first = 0;
+    return true;
+}
+
+/* Add failures to watermarks for a node: those that it was not told, or the next few of them. @return false: no memory. */
+static bool tell_failures(dcli_node *node, int q, dcli_action *action, bool *all_out)
+{
+    struct dcli_telling *telling = &node->telling;
+    *all_out = true;
+    if (dcli_peer_seen(node, q)->told_failures == node->failures_known)
+        return true;
+    bool goes_on = telling->to == q && telling->known == node->failures_known && telling->first < telling->pairs.count;
+    if (!goes_on && !collect_failures(node, q))
+        return false;
+    int64_t left = (telling->pairs.count - telling->first) / 2;
+    action->failure = telling->pairs.number + telling->first;
+    action->failure_count = (int)dcli_min(left, DCLI_MOST_TOLD_FAILURES);
+    telling->first += 2 * action->failure_count;
+    *all_out = action->failure_count == left;
+    if (*all_out)
+        dcli_peer_made(node, q)->told_failures = telling->known;
+    return true;
+}
+
 static bool next_marks(dcli_node *node, dcli_action *action)
 {
     for (; node->listener < node->listeners.count; node->listener++) {
@@ -390,9 +437,14 @@ static bool next_marks(dcli_node *node, dcli_action *action)
             dcli_node_list_take(&node->listeners, node->listener--);
         if (!news || peer->told_ready >= peer->interest)
             continue;
-        peer->told_done = node->done;
-        peer->told_ready = node->ready;
-        *action = (dcli_action){.kind = DCLI_DO_MARKS, .peer = q, .done = node->done, .ready = node->ready};
+        bool between_nodes = dcli_is_node(node, q) && dcli_is_node(node, node->terms.self), all = true;
+        *action = (dcli_action){.kind = DCLI_DO_MARKS, .peer = q, .done = peer->told_done, .ready = peer->told_ready};
+        if (between_nodes && !tell_failures(node, q, action, &all))
+            return false; /* no memory: the action is tried again after the next event */
+        if (all) {
+            action->done = peer->told_done = node->done;
+            action->ready = peer->told_ready = node->ready;
+        }
         return true;
     }
     return false;

@@ -68,6 +68,8 @@ typedef struct dcli_node_terms {
     int (*speaker_of)(void *user, int node);
 } dcli_node_terms;
 
+enum { DCLI_MOST_TOLD_FAILURES = 64 }; /* in one MARKS */
+
 typedef enum dcli_action_kind {
     DCLI_DO_RUN,     /* start batch `index` of `operation`; dcli_node_batch_done() follows */
     DCLI_DO_SKIP,    /* as RUN, but nothing is computed, because an input has failed. No dcli_node_batch_done()
@@ -80,9 +82,9 @@ typedef enum dcli_action_kind {
     DCLI_DO_DROP,    /* free T chunk `chunk` of the own plan, from `peer`: it is not needed any more */
     DCLI_DO_GRANT,   /* tell `peer` that the first `index` T chunks of `operation` may be sent */
     DCLI_DO_CREDIT,  /* tell `peer` that `index` U chunks were committed */
-    DCLI_DO_FAILED,  /* tell all present peers that `operation` failed here with `status`; the contents of its outputs
-                       are undefined */
-    DCLI_DO_MARKS,   /* tell `peer` the watermarks of this peer */
+    DCLI_DO_FAILED,  /* a node: tell the host that `operation` failed here with `status`; the contents of its outputs
+                       are undefined. The host: tell all present nodes */
+    DCLI_DO_MARKS,   /* tell `peer` the watermarks of this peer and, before it acts on them, `failure_count` failures */
     DCLI_DO_RETIRE,  /* `operation` is complete; nothing more will be asked about it */
     DCLI_DO_DISCARD, /* free U chunk `chunk` of the own plan, for `peer`, which is lost, if it was made */
 
@@ -110,7 +112,10 @@ typedef struct dcli_action {
     int64_t chunk; /* number in plan->chunk of the plan named above */
     union {
         struct {
-            int64_t done, ready; /* MARKS */
+            int64_t done, ready;    /* MARKS */
+            const int64_t *failure; /* MARKS: [failure_count] pairs (operation, storage), for
+                                       dcli_node_marks_failures(); until the next action. Between nodes only */
+            int failure_count;
         };
         struct {
             int64_t question;           /* lending */
@@ -141,8 +146,14 @@ dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool wr
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
 /** Peer `from` reports its watermarks. */
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
-/** Another peer reports that the contents of storages are undefined for operations after `operation`. */
-dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], dcl_status status);
+/** The failures that a peer sends with its watermarks: [2 * count] pairs, as in the action MARKS; call it before
+ *  dcli_node_marks(). Those of operations before this peer's first are ignored: the host has told it which storages had
+ *  failed then, and it does not know which operations have overwritten them. */
+dcl_status dcli_node_marks_failures(dcli_node *node, int count, const int64_t failures[]);
+/** Another peer reports that the contents of storages are undefined for operations after `operation`: a node to the
+ *  host, or the host to nodes.
+ *  @param news_out  whether this is the host, and all present nodes must be told */
+dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], bool *news_out);
 /** A batch started by DCLI_DO_RUN has finished reading other nodes' parts in place, but still runs. The owners of these
  *  parts may overwrite them from now on. This event is optional: the end of a batch implies it. */
 dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batch);

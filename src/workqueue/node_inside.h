@@ -125,6 +125,14 @@ struct dcli_notice {
     bool cause;
 };
 
+/* Failures that watermarks carry to a node. */
+struct dcli_telling {
+    int to;
+    dcli_numbers pairs; /* (operation, storage), ... */
+    int64_t first;      /* those before it were sent */
+    int64_t known;      /* node->failures_known when they were collected */
+};
+
 enum dcli_presence { DCLI_THERE, DCLI_ABSENT, DCLI_LOST };
 
 struct dcli_peer {
@@ -132,6 +140,7 @@ struct dcli_peer {
     int64_t done, ready;             /* its watermarks; INT64_MAX if it is absent */
     int64_t early_done, early_ready; /* its watermarks, received before we were informed that it joins */
     int64_t told_done, told_ready;   /* our watermarks as last sent to it */
+    int64_t told_failures;           /* node->failures_known when we last sent it watermarks with failures */
     int64_t owed_done; /* last operation, of those up to our `done`, that reads its part in place: it may wait for
                           our `done` to get there */
     int64_t interest;  /* it needs to hear when our watermarks reach this operation; 0: none, or it is absent */
@@ -164,7 +173,11 @@ struct dcli_node {
     dcli_node_list listeners; /* peers that need to hear our watermarks */
     int64_t listener;         /* index of the next listener that may have to be told something */
     int64_t sender;           /* index of the next sender that may have something to send */
-    bool has_failures;        /* some storage has failed since the session began; else no operation need ask */
+    int64_t failures_known;   /* number of failures of storages recorded since the session began */
+    dcli_numbers passed_on;   /* host: operations whose failure all nodes were told, ascending; complete ones may be
+                                 missing */
+    int64_t forget_passed_at; /* host: complete operations are removed from passed_on when it has this many */
+    struct dcli_telling telling;
     bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
     bool paused;    /* by dcli_node_pause(): no batch of a loop body that has several is returned */
     int64_t packed; /* number of packs since the last batch */

@@ -68,7 +68,7 @@ dcl_status dcli_op_inputs(const dcli_node *node, const struct dcli_open_op *op)
 {
     if (op->lost)
         return DCL_ERR_NODE_LOST;
-    for (int k = 0; node->has_failures && k < op->operation->operand_count; k++) {
+    for (int k = 0; node->failures_known > 0 && k < op->operation->operand_count; k++) {
         const dcli_operand *operand = &op->operation->operand[k];
         if (operand->storage < 0 || !operand->reads)
             continue;

@@ -258,6 +258,13 @@ static bool fits(const dcli_subscripts *subscripts, int d, const dcl_box *box)
             __builtin_add_overflow(high, dcli_wide_max(first, last), &high))
             return false;
     }
+    for (int q = 0; q < subscripts->inner_rank; q++) {
+        dcli_wide more =
+            (dcli_wide)subscripts->axis[d].coef[subscripts->space_rank + q] * (subscripts->inner_count[q] - 1);
+        if (__builtin_add_overflow(low, dcli_wide_min(more, 0), &low) ||
+            __builtin_add_overflow(high, dcli_wide_max(more, 0), &high))
+            return false;
+    }
     return low >= INT64_MIN && high <= INT64_MAX;
 }
 

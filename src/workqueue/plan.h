@@ -64,7 +64,8 @@ typedef struct dcli_binding {
     int64_t offset;             /* where elements are counted from, in elements: AFFINE accesses: the element that
                                    the work's first index reads or writes; accesses with a declared reach: the
                                    element at limits->low[] */
-    int64_t step[DCL_MAX_RANK]; /* AFFINE accesses: per loop axis; others: per axis of the array */
+    int64_t step[DCL_MAX_RANK]; /* AFFINE accesses: per loop axis, then per inner axis; others: per axis of
+                                   the array */
     const dcli_limits *limits;  /* NULL for AFFINE accesses of loop bodies: dcli_limits_of() computes them */
 } dcli_binding;
 

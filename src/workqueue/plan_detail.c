@@ -84,18 +84,20 @@ static void add_copied(dcli_builder *builder)
 }
 
 /* An upper bound, at most `most`, on the number of elements that an access reads for the indices of a box: that of
- * index combinations which occur in its subscripts. */
+ * combinations of indices and inner counters which occur in its subscripts. */
 static int64_t different_reads(const dcli_subscripts *subscripts, const dcl_box *box, int64_t most)
 {
     int64_t reads = 1;
-    for (int m = 0; m < subscripts->space_rank; m++) {
+    for (int m = 0; m < subscripts->space_rank + subscripts->inner_rank; m++) {
         bool occurs = false;
         for (int d = 0; d < subscripts->rank; d++)
             occurs |= subscripts->axis[d].coef[m] != 0;
-        if (occurs && box->count[m] >= (most + reads - 1) / reads)
+        int64_t count =
+            m < subscripts->space_rank ? box->count[m] : subscripts->inner_count[m - subscripts->space_rank];
+        if (occurs && count >= (most + reads - 1) / reads)
             return most;
         if (occurs)
-            reads *= box->count[m];
+            reads *= count;
     }
     return dcli_min(reads, most);
 }

@@ -171,7 +171,7 @@ static bool continues(const dcli_operation *operation, const dcli_plan *plan, co
         const dcli_binding *x = &plan->binding[a->first_binding + n], *y = &plan->binding[b->first_binding + n];
         same = x->kind == y->kind && x->where == y->where && x->limits == NULL && y->limits == NULL &&
                y->offset == x->offset + a->box.count[axis] * x->step[axis] &&
-               memcmp(x->step, y->step, (size_t)a->box.rank * sizeof x->step[0]) == 0;
+               memcmp(x->step, y->step, sizeof x->step) == 0;
     }
     return same;
 }

@@ -18,8 +18,9 @@
 /* ---- bindings ---------------------------------------------------------------------------------------------------- */
 
 /* Bind an affine access to a region that contains all its elements: compute the offset of the element for the loop's
- * first index, and the step per loop axis. An array axis on which the footprint has one index adds nothing to the
- * steps: reads of other indices would be outside the grid and are never made. */
+ * first index and counters 0 of inner axes, and the step per loop axis and per inner axis. An array axis on which the
+ * footprint has one index adds nothing to the steps: reads of other indices would be outside the grid and are never
+ * made. */
 static void bind_affine(const dcli_subscripts *subscripts, const dcl_box *box, const dcl_box *foot,
                         const dcli_region *region, dcli_binding *binding)
 {
@@ -36,6 +37,8 @@ static void bind_affine(const dcli_subscripts *subscripts, const dcl_box *box, c
             first += subscript->coef[m] * box->start[m];
             binding->step[m] += subscript->coef[m] * box->stride[m] / stride * region->step[d];
         }
+        for (int m = subscripts->space_rank; m < subscripts->space_rank + subscripts->inner_rank; m++)
+            binding->step[m] += subscript->coef[m] / stride * region->step[d];
         binding->offset += (first - region->box.start[d]) / stride * region->step[d];
     }
 }
@@ -409,7 +412,8 @@ static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box
 {
     const dcli_subscripts *subscripts = &builder->subscripts[a];
     *done_out = false;
-    if (subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_exact(subscripts))
+    if (subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_exact(subscripts) ||
+        !dcli_subscripts_single(subscripts)) /* the reads of one index may be in several segments */
         return DCL_OK;
     dcl_status status = find_segments(builder, a, foot, least);
     if (status != DCL_OK || builder->fresh.count == 0)

@@ -149,7 +149,13 @@ bool dcli_storage_failed(const dcli_storage *storage, int64_t reader)
     return failure > 0 && last_before(&storage->overwrites, reader) <= failure;
 }
 
-dcl_status dcli_storage_fail(dcli_storage *storage, int64_t operation) { return add(&storage->failures, operation); }
+dcl_status dcli_storage_fail(dcli_storage *storage, int64_t operation)
+{
+    for (int64_t n = 0; n < storage->failures.count; n++)
+        if (storage->failures.number[n] == operation)
+            return DCL_OK;
+    return add(&storage->failures, operation);
+}
 
 dcl_status dcli_storage_overwrite(dcli_storage *storage, int64_t operation)
 {

@@ -24,6 +24,7 @@ typedef struct dcli_storage {
     int64_t touch_count, touch_capacity;
     int64_t prune_at;        /* dcli_storage_prune() acts when the lists have 32 entries more than this */
     dcli_numbers failures;   /* operations after which its contents are undefined */
+    int64_t failed_at;       /* for the caller: when the last of them was recorded */
     dcli_numbers overwrites; /* operations that overwrite all of it */
 } dcli_storage;
 
@@ -48,7 +49,8 @@ dcli_touch dcli_storage_touched(const dcli_storage *storage, int peer);
 
 /** Whether its contents are undefined for operation `reader`: the last failure before it was not overwritten. */
 bool dcli_storage_failed(const dcli_storage *storage, int64_t reader);
-/** Record that its contents are undefined after this operation. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Record that its contents are undefined after this operation. No effect if that is recorded. @return DCL_OK or
+ *  DCL_ERR_NOMEM. */
 dcl_status dcli_storage_fail(dcli_storage *storage, int64_t operation);
 /** Record that this operation overwrites all of it. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_storage_overwrite(dcli_storage *storage, int64_t operation);

@@ -210,8 +210,10 @@ ParameterizedTest(struct invalid_case *c, kernel_sum, refused)
 
 /* ---- on the device ---------------------------------------------------------------------------------------------------- */
 
-/* Sum the numbers on the device, as a type, in blocks of at most `most`. */
-static dcli_sum sum_on_device(test_device *device, bool single, int64_t count, const double numbers[], int most)
+/* Sum the numbers on the device, as a type, in blocks of at most `most`, each as a run if that is possible.
+ * @param runs_out  how many runs were added. */
+static dcli_sum sum_on_device(test_device *device, bool single, int64_t count, const double numbers[], int most,
+                              int *runs_out)
 {
     static double values[MANY + 1024];
     static float singles[MANY + 1024];
@@ -220,23 +222,29 @@ static dcli_sum sum_on_device(test_device *device, bool single, int64_t count, c
         singles[n] = (float)numbers[n];
     }
     dcli_text text = {0};
-    dcli_text_put(&text, "#pragma OPENCL FP_CONTRACT OFF\n%s#define dcl_T %s\n#define dcl_I %s\n%s", dcli_cl_cpu,
-                  single ? "float" : "double", single ? "int" : "long", dcli_cl_sum);
-    dcli_text_put(
-        &text,
-        "__kernel void run(__global struct dcl_sum *out, __global const dcl_T *in, __global const int *size)\n{\n"
-        "    struct dcl_sum s = *out;\n"
-        "    for (int at = 0, n; at < size[0]; at += n) {\n"
-        "        dcl_T v[1024];\n"
-        "        n = min(size[1], size[0] - at);\n"
-        "        for (int t = 0; t < (n + 7) / 8 * 8; t++)\n"
-        "            v[t] = t < n ? in[at + t] : 0;\n"
-        "        DCL_OF(dcl_sum_)(&s, v, (n + 7) / 8 * 8);\n"
-        "    }\n"
-        "    *out = s;\n}\n");
+    dcli_text_put(&text, "#pragma OPENCL FP_CONTRACT OFF\n%s%s#define dcl_T %s\n#define dcl_I %s\n%s", dcli_cl_cpu,
+                  dcli_cl_sum, single ? "float" : "double", single ? "uint" : "ulong", dcli_cl_sum_cpu);
+    dcli_text_put(&text,
+                  "__kernel void run(__global struct dcl_sum *out, __global const dcl_T *in, __global int *size)\n{\n"
+                  "    struct dcl_sum s = *out;\n"
+                  "    for (int at = 0, n; at < size[0]; at += n) {\n"
+                  "        dcl_T v[1024];\n"
+                  "        n = min(size[1], size[0] - at);\n"
+                  "        struct DCL_OF(dcl_run_) run = DCL_OF(dcl_run_begin_)(&s);\n"
+                  "        for (int t = 0; t < n; t++)\n"
+                  "            DCL_OF(dcl_run_add_)(&run, in[at + t]);\n"
+                  "        if (DCL_OF(dcl_run_end_)(&s, &run, n) == DCL_RUN_ADDED) {\n"
+                  "            size[2]++;\n"
+                  "            continue;\n"
+                  "        }\n"
+                  "        for (int t = 0; t < (n + 7) / 8 * 8; t++)\n"
+                  "            v[t] = t < n ? in[at + t] : 0;\n"
+                  "        DCL_OF(dcl_sum_)(&s, v, (n + 7) / 8 * 8);\n"
+                  "    }\n"
+                  "    *out = s;\n}\n");
     char *source = dcli_text_take(&text);
     cr_assert_not_null(source);
-    int32_t size[2] = {(int32_t)count, most};
+    int32_t size[3] = {(int32_t)count, most, 0};
     dcli_sum sum = (dcli_sum){0};
     test_device_run(device, source, "run", 3,
                     (test_buffer[]){{&sum, sizeof sum},
@@ -244,6 +252,7 @@ static dcli_sum sum_on_device(test_device *device, bool single, int64_t count, c
                                      (size_t)count * (single ? sizeof(float) : sizeof(double))},
                                     {size, sizeof size}});
     dcli_free(source);
+    *runs_out = size[2];
     return sum;
 }
 
@@ -251,20 +260,25 @@ struct device_case {
     char what[32];
     int least, most; /* exponents */
     bool single, special;
-    int block;
+    int block, runs; /* of so many blocks at least, runs are added */
 };
 
 ParameterizedTestParameters(kernel_sum, device)
 {
     static struct device_case cases[] = {
-        {"double", -3, 3, false, false, 1024},
-        {"float", -3, 3, true, false, 1024},
-        {"double, all", -1060, 1000, false, false, 1000},
-        {"float, all", -149, 127, true, false, 333},
-        {"denormal", -1070, -1021, false, false, 1024},
-        {"very large", 900, 1000, false, false, 8},
-        {"double, specials", -3, 3, false, true, 64},
-        {"float, specials", -3, 3, true, true, 1024},
+        {"double", -3, 3, false, false, 1024, MANY / 1024},
+        {"float", -3, 3, true, false, 1024, MANY / 1024},
+        {"double, all", -1060, 1000, false, false, 1000, 1},
+        {"float, all", -149, 127, true, false, 333, 0},
+        {"float, different", 0, 18, true, false, 1024, MANY / 1024},
+        {"float, too different", -24, 17, true, false, 1024, 0},
+        {"float, large units", 14, 20, true, false, 1024, 0},
+        {"float, of two bins", 45, 55, true, false, 64, 1},
+        {"float, small", -60, -44, true, false, 64, 1},
+        {"denormal", -1070, -1021, false, false, 1024, 1},
+        {"very large", 900, 1000, false, false, 8, 1},
+        {"double, specials", -3, 3, false, true, 64, 1},
+        {"float, specials", -3, 3, true, true, 1024, 1},
     };
     return cr_make_param_array(struct device_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -284,7 +298,9 @@ ParameterizedTest(struct device_case *c, kernel_sum, device)
         if (c->single)
             numbers[n] = (float)numbers[n];
     }
-    dcli_sum found = sum_on_device(device, c->single, MANY, numbers, c->block), expected = sum_of(MANY, numbers);
+    int runs;
+    dcli_sum found = sum_on_device(device, c->single, MANY, numbers, c->block, &runs), expected = sum_of(MANY, numbers);
     expect_same(&found, &expected, c->what);
+    cr_expect_geq(runs, c->runs, "%s: %d of %d blocks", c->what, runs, (MANY + c->block - 1) / c->block);
     test_device_close(device);
 }

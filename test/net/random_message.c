@@ -267,7 +267,12 @@ static dcli_msg_report random_report(test_random *random)
 
 static dcli_msg_marks random_marks(test_random *random)
 {
-    dcli_msg_marks marks = {.done = natural(random), .ready = natural(random)};
+    dcli_msg_marks marks = {.done = natural(random),
+                            .ready = natural(random),
+                            .failure_count = few(random, DCLI_MOST_OPERANDS),
+                            .failure = pool.storage};
+    for (int i = 0; i < marks.failure_count; i++)
+        pool.storage[i] = natural(random);
     if (flag(random))
         for (int i = 0; i < DCLI_MSG_COUNTERS; i++)
             marks.counter[i] = natural(random);
@@ -882,7 +887,8 @@ static bool same_contents(const dcli_message *a, const dcli_message *b)
         return EQUAL(credit.chunks);
     case DCLI_MSG_MARKS:
         return EQUAL(marks.done) && EQUAL(marks.ready) &&
-               SAME(same_numbers(a->marks.counter, b->marks.counter, DCLI_MSG_COUNTERS));
+               SAME(same_numbers(a->marks.counter, b->marks.counter, DCLI_MSG_COUNTERS)) &&
+               EQUAL(marks.failure_count) && NUMBERS(marks.failure, marks.failure_count);
     case DCLI_MSG_FAILED:
         return EQUAL(failed.operation) && EQUAL(failed.node) && EQUAL(failed.status) && EQUAL(failed.cause) &&
                EQUAL(failed.storage_count) && NUMBERS(failed.storage, failed.storage_count) && STRINGS(failed.sentence);

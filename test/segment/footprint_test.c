@@ -134,13 +134,113 @@ Test(footprint, exact_and_injective)
     cr_expect(!dcli_subscripts_exact(&sum) && !dcli_subscripts_injective(&sum));
 }
 
+/* ---- inner axes ---- */
+
+struct inner_case {
+    char what[48];
+    int64_t constant, coef;
+    int64_t inner[2][2]; /* coefficient and length */
+    int64_t space[3];    /* start, count, stride */
+    char footprint[32];  /* of a grid 0 .. 19 */
+    bool cut, exact;
+    char inside[32]; /* the indices that read elements 4 .. 15 only */
+};
+
+ParameterizedTestParameters(footprint, of_inner_axes)
+{
+    static struct inner_case cases[] = {
+        /* what                          constant coef inner               space        footprint  cut    exact inside */
+        {"A(i+d), d = -2 .. 2", -2, 1, {{1, 5}, {0, 1}}, {0, 20, 1}, "[0:20]", true, true, "[6:14]"},
+        {"the same inside", -2, 1, {{1, 5}, {0, 1}}, {7, 3, 1}, "[5:12]", false, true, "[7:10]"},
+        {"A(i-d), d = 0 .. 3", 0, 1, {{-1, 4}, {0, 1}}, {3, 10, 1}, "[0:13]", false, true, "[7:13]"},
+        {"A(10-i+d), d = 0 .. 1", 10, -1, {{1, 2}, {0, 1}}, {0, 5, 1}, "[6:12]", false, true, "[0:5]"},
+        {"A(i+2*d): with gaps at the ends", 0, 1, {{2, 3}, {0, 1}}, {2, 3, 1}, "[2:9]", false, false, "[4:5]"},
+        {"A(2*i+2*d): even elements", 0, 2, {{2, 3}, {0, 1}}, {1, 3, 1}, "[2:12:2]", false, true, "[2:4]"},
+        {"A(3*i+d): blocks of three", 0, 3, {{1, 3}, {0, 1}}, {1, 4, 1}, "[3:15]", false, true, "[2:5]"},
+        {"A(4*i+d): blocks with gaps", 0, 4, {{1, 3}, {0, 1}}, {1, 4, 1}, "[4:19]", false, false, "[1:4]"},
+        {"A(i+4*d+e): two loops", 0, 1, {{4, 2}, {1, 4}}, {1, 3, 1}, "[1:11]", false, true, ""},
+        {"A(3+d): the same for all", 3, 0, {{1, 4}, {0, 1}}, {0, 9, 1}, "[3:7]", false, true, ""},
+        {"a loop without iterations", 0, 1, {{1, 0}, {0, 1}}, {0, 9, 1}, "", false, true, "[0:9]"},
+        {"far beyond 64 bits",
+         INT64_MAX,
+         INT64_MAX,
+         {{INT64_MAX, INT64_MAX}, {INT64_MAX, INT64_MAX}},
+         {0, 2, 1},
+         "[0:20]",
+         true,
+         false,
+         ""},
+    };
+    return cr_make_param_array(struct inner_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct inner_case *c, footprint, of_inner_axes)
+{
+    dcl_box space = {.rank = 1, .start = {c->space[0]}, .count = {c->space[1]}, .stride = {c->space[2]}}, footprint;
+    dcl_box target = dcl_box_nd(1, (int64_t[]){4}, (int64_t[]){12});
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 20);
+    dcli_subscripts subscripts = {.space_rank = 1,
+                                  .rank = 1,
+                                  .inner_rank = 2,
+                                  .inner_count = {c->inner[0][1], c->inner[1][1]},
+                                  .axis = {{c->constant, {c->coef, c->inner[0][0], c->inner[1][0]}}}};
+    bool cut = !c->cut;
+    int64_t lo[1], count[1];
+    char text[64] = "", inside[64] = "";
+    if (dcli_footprint(&subscripts, &space, &grid, &footprint, &cut))
+        dcli_box_print(&footprint, text, sizeof text);
+    cr_expect_str_eq(text, c->footprint, "%s: %s, expected %s", c->what, text, c->footprint);
+    cr_expect_eq(cut, c->cut, "%s", c->what);
+    cr_expect_eq(dcli_subscripts_exact(&subscripts), c->exact, "%s", c->what);
+    cr_expect_not(dcli_subscripts_injective(&subscripts), "%s", c->what);
+    if (dcli_footprint_inside(&subscripts, &space, &target, lo, count)) {
+        space.start[0] += lo[0];
+        space.count[0] = count[0];
+        dcli_box_print(&space, inside, sizeof inside);
+    }
+    cr_expect_str_eq(inside, c->inside, "%s: %s, expected %s", c->what, inside, c->inside);
+}
+
+Test(footprint, inner_axes_on_several_axes_of_the_array)
+{
+    /* A(i+d,j+e) and A(i+d,j+d): the second reads a diagonal of each box. */
+    dcli_subscripts box = {.space_rank = 2,
+                           .rank = 2,
+                           .inner_rank = 2,
+                           .inner_count = {3, 3},
+                           .axis = {{-1, {1, 0, 1, 0}}, {-1, {0, 1, 0, 1}}}};
+    dcli_subscripts diagonal = {
+        .space_rank = 2, .rank = 2, .inner_rank = 1, .inner_count = {3}, .axis = {{-1, {1, 0, 1}}, {-1, {0, 1, 1}}}};
+    dcli_subscripts longer = box;
+    longer.inner_count[1] = 4;
+    cr_expect(dcli_subscripts_exact(&box) && !dcli_subscripts_exact(&diagonal));
+    cr_expect(dcli_subscripts_same(&box, &box) && !dcli_subscripts_same(&box, &longer));
+    cr_expect_not(dcli_subscripts_same(&box, &diagonal));
+}
+
 /* ---- properties ---- */
+
+enum { TURNS = 5 }; /* most axes of a random case's space and inner axes */
 
 typedef struct random_case {
     dcli_subscripts subscripts;
     dcl_box space, target;
+    dcl_box turns; /* .count: lengths of the axes of the space, then of the inner axes */
     dcl_grid grid;
 } random_case;
+
+static void add_inner(random_case *c, test_random *random)
+{
+    c->subscripts.inner_rank = (int)test_between(random, 1, TURNS - 3);
+    for (int q = 0; q < c->subscripts.inner_rank; q++) {
+        int m = c->subscripts.space_rank + q;
+        c->turns.count[m] = c->subscripts.inner_count[q] = test_between(random, test_between(random, 0, 9) > 0, 3);
+        c->subscripts.axis[test_between(random, 0, c->subscripts.rank - 1)].coef[m] = test_between(random, -2, 2);
+        if (test_between(random, 0, 3) == 0)
+            c->subscripts.axis[test_between(random, 0, c->subscripts.rank - 1)].coef[m] = test_between(random, -2, 2);
+    }
+    c->turns.rank += c->subscripts.inner_rank;
+}
 
 static random_case make_case(uint64_t seed)
 {
@@ -166,6 +266,9 @@ static random_case make_case(uint64_t seed)
     c.grid = dcl_grid_nd(DCL_INT8, rank, extent, origin);
     c.space = test_box(&random, loops, loops == 3 ? 3 : 5);
     c.target = test_box(&random, rank, SIDE);
+    c.turns = c.space;
+    if (test_between(&random, 0, 1) == 0)
+        add_inner(&c, &random);
     return c;
 }
 
@@ -175,7 +278,46 @@ static void subscripts_at(const random_case *c, const int64_t t[], int64_t index
         index_out[d] = c->subscripts.axis[d].constant;
         for (int m = 0; m < c->subscripts.space_rank; m++)
             index_out[d] += c->subscripts.axis[d].coef[m] * (c->space.start[m] + t[m] * c->space.stride[m]);
+        for (int m = c->subscripts.space_rank; m < c->turns.rank; m++)
+            index_out[d] += c->subscripts.axis[d].coef[m] * t[m];
     }
+}
+
+/* The next counters of the inner axes. */
+static bool next_inner(const random_case *c, int64_t t[])
+{
+    for (int m = c->turns.rank - 1; m >= c->subscripts.space_rank; m--) {
+        if (++t[m] < c->turns.count[m])
+            return true;
+        t[m] = 0;
+    }
+    return false;
+}
+
+/* Whether something is read at each index of the space. */
+static bool reads_any(const random_case *c)
+{
+    for (int q = 0; q < c->subscripts.inner_rank; q++)
+        if (c->subscripts.inner_count[q] == 0)
+            return false;
+    return true;
+}
+
+/* Whether a box has an axis with a stride. */
+static bool has_stride(const dcl_box *box)
+{
+    for (int m = 0; m < box->rank; m++)
+        if (box->count[m] > 1 && box->stride[m] > 1)
+            return true;
+    return false;
+}
+
+/* Whether subscripts are exact apart from their inner axes. */
+static bool are_apart(const dcli_subscripts *subscripts)
+{
+    dcli_subscripts outer = *subscripts;
+    outer.inner_rank = 0;
+    return dcli_subscripts_exact(&outer);
 }
 
 /* The next number of an index of the space. */
@@ -204,14 +346,16 @@ Test(footprint, matches_every_read)
     for (uint64_t seed = SEED; seed < SEED + 6000; seed++) {
         random_case c = make_case(seed);
         int rank = c.subscripts.rank;
-        bool exact = dcli_subscripts_exact(&c.subscripts), cut, outside = false, right = true;
+        bool cut, outside = false, right = true;
+        bool exact =
+            dcli_subscripts_exact(&c.subscripts) && (dcli_subscripts_single(&c.subscripts) || !has_stride(&c.space));
         dcl_box footprint, whole = dcl_box_of(&c.grid), around = {.rank = rank, .count = {0}};
         bool some = dcli_footprint(&c.subscripts, &c.space, &c.grid, &footprint, &cut);
         exact_cases += exact;
 
         memset(read, 0, sizeof read);
-        int64_t t[3] = {0}, index[3], elements = 0;
-        if (!dcli_box_is_empty(&c.space))
+        int64_t t[TURNS] = {0}, index[3], elements = 0;
+        if (!dcli_box_is_empty(&c.space) && reads_any(&c))
             do {
                 subscripts_at(&c, t, index);
                 dcl_box one = dcl_box_nd(rank, index, (int64_t[]){1, 1, 1});
@@ -223,7 +367,7 @@ Test(footprint, matches_every_read)
                 elements += !read[bit_of(index, rank)];
                 read[bit_of(index, rank)] = true;
                 right &= dcli_box_contains(&footprint, index);
-            } while (next_number(&c.space, t));
+            } while (next_number(&c.turns, t));
         right &= cut == outside && some == !dcli_box_is_empty(&footprint);
         if (exact)
             right &= dcli_box_elements(&footprint) == elements;
@@ -247,14 +391,17 @@ static bool axis_has(const dcl_box *target, int d, int64_t index)
 /* The longest run of numbers of loop axis m (0: it occurs on no axis) whose reads lie in the target. */
 static int64_t longest_run(const random_case *c, int m)
 {
-    int64_t longest = 0, length = 0, t[3] = {0}, index[3];
-    for (t[m] = 0; t[m] < c->space.count[m]; t[m]++) {
+    int64_t longest = 0, length = 0;
+    for (int64_t number = 0; number < c->space.count[m]; number++) {
+        int64_t t[TURNS] = {0}, index[3];
         bool in = true;
-        subscripts_at(c, t, index);
-        for (int d = 0; d < c->subscripts.rank; d++) {
-            if (c->subscripts.axis[d].coef[m] != 0)
-                in &= axis_has(&c->target, d, index[d]);
-        }
+        t[m] = number;
+        do {
+            subscripts_at(c, t, index);
+            for (int d = 0; d < c->subscripts.rank; d++)
+                if (c->subscripts.axis[d].coef[m] != 0)
+                    in &= axis_has(&c->target, d, index[d]);
+        } while (next_inner(c, t));
         length = in ? length + 1 : 0;
         longest = dcli_max(longest, length);
     }
@@ -264,13 +411,13 @@ static int64_t longest_run(const random_case *c, int m)
 /* Whether all reads of the numbers lo .. lo + count - 1 lie in the target. */
 static bool all_inside(const random_case *c, const int64_t lo[], const int64_t count[])
 {
-    dcl_box range = {.rank = c->subscripts.space_rank};
-    int64_t t[3] = {0}, at[3], index[3];
-    for (int m = 0; m < range.rank; m++)
+    dcl_box range = c->turns;
+    int64_t t[TURNS] = {0}, at[TURNS], index[3];
+    for (int m = 0; m < c->subscripts.space_rank; m++)
         range.count[m] = count[m];
     do {
         for (int m = 0; m < range.rank; m++)
-            at[m] = lo[m] + t[m];
+            at[m] = t[m] + (m < c->subscripts.space_rank ? lo[m] : 0);
         subscripts_at(c, at, index);
         if (!dcli_box_contains(&c->target, index))
             return false;
@@ -278,16 +425,20 @@ static bool all_inside(const random_case *c, const int64_t lo[], const int64_t c
     return true;
 }
 
-/* Whether axes of the array that use no index lie in the target. */
+/* Whether axes of the array that use no index of the space lie in the target. */
 static bool constants_inside(const random_case *c)
 {
-    for (int d = 0; d < c->subscripts.rank; d++) {
-        bool constant = true;
-        for (int m = 0; m < c->subscripts.space_rank; m++)
-            constant &= c->subscripts.axis[d].coef[m] == 0;
-        if (constant && !axis_has(&c->target, d, c->subscripts.axis[d].constant))
-            return false;
-    }
+    int64_t t[TURNS] = {0}, index[3];
+    do {
+        subscripts_at(c, t, index);
+        for (int d = 0; d < c->subscripts.rank; d++) {
+            bool constant = true;
+            for (int m = 0; m < c->subscripts.space_rank; m++)
+                constant &= c->subscripts.axis[d].coef[m] == 0;
+            if (constant && !axis_has(&c->target, d, index[d]))
+                return false;
+        }
+    } while (next_inner(c, t));
     return true;
 }
 
@@ -300,7 +451,15 @@ Test(footprint, inside_is_the_largest_range)
         int64_t lo[3], count[3], zero[3] = {0};
         bool some = dcli_footprint_inside(&c.subscripts, &c.space, &c.target, lo, count);
         bool expected = !dcli_box_is_empty(&c.space), right = true;
-        if (dcli_subscripts_exact(&c.subscripts)) {
+        if (!reads_any(&c)) { /* whatever the target */
+            for (int m = 0; m < loops; m++)
+                right &= lo[m] == 0 && count[m] == (expected ? c.space.count[m] : 0);
+            cr_assert(right && some == expected, "seed %" PRIu64, seed);
+            continue;
+        }
+        if (are_apart(&c.subscripts) && !dcli_subscripts_single(&c.subscripts) && has_stride(&c.target)) {
+            expected = some; /* may be too small */
+        } else if (are_apart(&c.subscripts)) {
             expected = expected && constants_inside(&c);
             for (int m = 0; m < loops; m++)
                 expected = expected && longest_run(&c, m) > 0;
@@ -328,7 +487,7 @@ Test(footprint, inside_of_sums_follows_the_bounding_box)
         dcl_grid wide = dcl_grid_nd(DCL_INT8, c.subscripts.rank, extent, origin);
         dcl_box around, common;
         bool cut;
-        if (dcli_subscripts_exact(&c.subscripts) || !dcli_footprint(&c.subscripts, &c.space, &wide, &around, &cut))
+        if (are_apart(&c.subscripts) || !dcli_footprint(&c.subscripts, &c.space, &wide, &around, &cut))
             continue;
         if (seed % 4 == 0) /* few random targets are large enough */
             dcli_box_bound(&around, &c.target, &c.target);

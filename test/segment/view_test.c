@@ -275,11 +275,12 @@ static void check_place(uint64_t seed, test_random *random, const dcli_transform
 /* Subscripts of the view, and the same of the base. */
 static void check_subscripts(uint64_t seed, test_random *random, const dcli_transform *view)
 {
-    dcli_subscripts own = {.space_rank = 2, .rank = view->grid.rank}, base;
+    dcli_subscripts own = {.space_rank = 1, .rank = view->grid.rank, .inner_rank = 1, .inner_count = {6}}, base;
     for (int v = 0; v < own.rank; v++)
         own.axis[v] =
             (dcli_subscript){test_between(random, -5, 5), {test_between(random, -2, 2), test_between(random, -2, 2)}};
     cr_assert(dcli_transform_subscripts(view, &own, &base));
+    cr_assert(base.inner_rank == 1 && base.inner_count[0] == 6);
     for (int64_t x = -3; x < 3; x++)
         for (int64_t y = -3; y < 3; y++) {
             int64_t index[DCL_MAX_RANK], element[DCL_MAX_RANK];

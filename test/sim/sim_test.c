@@ -231,6 +231,25 @@ Test(sim, the_tree_bounds_the_messages_of_the_program)
     }
 }
 
+/* Every node tells the program that it has failed, or skips, an operation, and the program tells every node once. */
+Test(sim, a_failure_takes_few_messages)
+{
+    static const int nodes[] = {7, 64, 1000};
+    for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; n++)
+        for (int failing = -1; failing < nodes[n]; failing += nodes[n] - 2) {
+            dcl_sim_settings settings = timeless(DCL_SIM_STENCIL, nodes[n], INT64_C(10000) * nodes[n]);
+            settings.latency_ns = 1000;
+            settings.steps = 4;
+            settings.failing_step = 2;
+            settings.failing_node = failing;
+            dcl_sim_figures figures = run(&settings);
+            cr_expect_eq(figures.failed, 3, "%" PRId64 " of the steps 2 to 4 fail", figures.failed);
+            cr_expect_leq(figures.failed_most, 2 * nodes[n], "%d nodes, %" PRId64 " messages", nodes[n],
+                          figures.failed_most);
+            cr_expect_geq(figures.failed_most, nodes[n] + 1);
+        }
+}
+
 /* What a message of the program carries for nodes below the receiver is counted as it would be packed. */
 Test(sim, proofs_have_their_packed_size)
 {

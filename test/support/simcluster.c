@@ -109,6 +109,7 @@ static void open_nodes(struct sim *sim)
 {
     sim->channel = need((int64_t)sim->peers * sim->peers, sizeof *sim->channel);
     sim->sent = need(sim->program->step_count, sizeof *sim->sent);
+    sim->told = need(sim->program->step_count, sizeof *sim->told);
     sim->descriptors = need(sim->peers, sizeof *sim->descriptors);
     sim->ready = need(sim->peers, sizeof *sim->ready);
     int64_t slow_pairs = sim_pick(sim, 0, 3);
@@ -174,6 +175,8 @@ static void close_sim(struct sim *sim)
     free(sim->channel);
     free(sim->descriptors);
     free(sim->sent);
+    free(sim->told);
+    dcli_free(sim->marked);
     free(sim->ready);
     free(sim->ways);
     sim_clock_free(&sim->clock);
@@ -216,6 +219,18 @@ static void check_sent(struct sim *sim)
     }
 }
 
+/* Check how many messages told the failure of an operation: each node tells the host, which tells all nodes once, and once
+ * more if it fails itself. */
+static void check_failures(struct sim *sim)
+{
+    for (int s = 0; s < sim->program->step_count; s++) {
+        sim->figures.most_told = dcli_max(sim->figures.most_told, sim->told[s]);
+        if (sim->told[s] > 3 * sim->host)
+            sim_wrong(&sim->data, "%" PRId64 " messages tell %d nodes that operation %d failed; expected at most %d",
+                      sim->told[s], sim->host, s + 1, 3 * sim->host);
+    }
+}
+
 static void check_end(struct sim *sim)
 {
     int64_t last = sim->program->step_count, done, ready;
@@ -239,6 +254,8 @@ static void check_end(struct sim *sim)
         check_told(sim);
     if (!sim_is_wrong(&sim->data))
         check_sent(sim);
+    if (!sim_is_wrong(&sim->data))
+        check_failures(sim);
 }
 
 static char *report(struct sim *sim)

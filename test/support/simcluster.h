@@ -31,6 +31,8 @@ typedef struct sim_settings {
 typedef struct sim_figures {
     int nodes, operations, foralls;
     int64_t batches, chunks, messages, bytes_moved, failures;
+    int64_t failures_in_marks,
+        most_told;          /* failures that watermarks carried; most messages about one failed operation */
     int64_t joined_batches; /* that were started together with another one */
     int64_t early;          /* batches that copied of peers' parts when they started, and read them no more */
     int64_t lost, joined, losses_told;  /* nodes lost and joined; operations that failed because of losses */

@@ -79,15 +79,19 @@ void sim_wake(struct sim *sim, int p)
              sim_pick(sim, 0, sim->pause));
 }
 
+/* A node tells the host, the host all nodes. */
+static void tell_failure(struct sim *sim, int p, int64_t operation)
+{
+    for (int q = p == sim->host ? 0 : sim->host; q < sim->peers; q++)
+        if (q != p && dcli_node_is_there(sim->node[p].node, q)) {
+            sim->told[operation - 1]++;
+            sim_send(sim, (sim_event){.kind = SIM_FAILED, .from = p, .to = q, .operation = operation});
+        }
+}
+
 static void send_failed(struct sim *sim, int p, const dcli_action *action)
 {
-    for (int q = 0; q < sim->peers; q++)
-        if (q != p && dcli_node_is_there(sim->node[p].node, q))
-            sim_send(sim, (sim_event){.kind = SIM_FAILED,
-                                      .from = p,
-                                      .to = q,
-                                      .operation = action->operation->number,
-                                      .status = action->status});
+    tell_failure(sim, p, action->operation->number);
     if (action->status == DCL_ERR_NODE_LOST && action->cause)
         sim_check_loss(sim, p, action->operation);
     if (p == sim->host)
@@ -123,8 +127,20 @@ static void send_marks(struct sim *sim, int p, const dcli_action *action)
                   action->done, action->ready, node->done, node->ready);
     node->done = action->done;
     node->ready = action->ready;
-    sim_send(sim, (sim_event){
-                      .kind = SIM_MARKS, .from = p, .to = action->peer, .done = action->done, .ready = action->ready});
+    int64_t first = sim->marked_count;
+    for (int n = 0; n < 2 * action->failure_count; n++) {
+        if (dcli_grow(&sim->marked, sim->marked_count, &sim->marked_capacity, sizeof *sim->marked) != 0)
+            abort();
+        sim->marked[sim->marked_count++] = action->failure[n];
+    }
+    sim->figures.failures_in_marks += action->failure_count;
+    sim_send(sim, (sim_event){.kind = SIM_MARKS,
+                              .from = p,
+                              .to = action->peer,
+                              .done = action->done,
+                              .ready = action->ready,
+                              .number = first,
+                              .count = action->failure_count});
 }
 
 static void send_chunk(struct sim *sim, int p, int owner_of_plan, const dcli_action *action, int to, dcl_status status)
@@ -525,7 +541,7 @@ static void issue(struct sim *sim)
         sim_post(&sim->clock, (sim_event){.kind = SIM_ISSUE}, sim_pick(sim, 0, sim->think));
 }
 
-static dcl_status tell_failed(struct sim *sim, const sim_event *event)
+static dcl_status hear_failed(struct sim *sim, const sim_event *event)
 {
     const dcli_operation *operation = sim_operation_of(sim, event->operation);
     int64_t storages[DCLI_MAX_PARAMS];
@@ -535,7 +551,21 @@ static dcl_status tell_failed(struct sim *sim, const sim_event *event)
             storages[count++] = operation->operand[k].storage;
     if (event->to == sim->host)
         sim_verdict_failed(&sim->verdict, operation);
-    return dcli_node_failed(sim->node[event->to].node, event->operation, count, storages, event->status);
+    bool news;
+    dcl_status status = dcli_node_failed(sim->node[event->to].node, event->operation, count, storages, &news);
+    if (news)
+        tell_failure(sim, event->to, event->operation);
+    return status;
+}
+
+static dcl_status hear_marks(struct sim *sim, const sim_event *event)
+{
+    dcli_node *node = sim->node[event->to].node;
+    const int64_t *failures = event->count > 0 ? sim->marked + event->number : NULL;
+    dcl_status status = dcli_node_marks_failures(node, (int)event->count, failures);
+    if (event->to == sim->host)
+        sim->ready[event->from] = event->ready;
+    return status == DCL_OK ? dcli_node_marks(node, event->from, event->done, event->ready) : status;
 }
 
 static void arrive(struct sim *sim, const sim_event *event)
@@ -575,7 +605,7 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
         sim->channel[event->to * sim->peers + event->from].outstanding -= event->number;
         return dcli_node_credit(node, event->from, event->number);
     case SIM_FAILED:
-        return tell_failed(sim, event);
+        return hear_failed(sim, event);
     case SIM_HUNGRY:
     case SIM_NOTHING:
     case SIM_LENT:
@@ -585,9 +615,7 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
     case SIM_LOAN_DONE:
         return sim_lend_deliver(sim, event);
     default:
-        if (event->to == sim->host)
-            sim->ready[event->from] = event->ready;
-        return dcli_node_marks(node, event->from, event->done, event->ready);
+        return hear_marks(sim, event);
     }
 }
 

@@ -80,9 +80,12 @@ struct sim {
     int peers, host;
     dcli_node_ways *ways;
     dcli_node_terms terms;
-    struct sim_node *node;                /* [peers] */
-    struct sim_channel *channel;          /* [peers * peers] */
-    int64_t *sent;                        /* [steps] chunks */
+    struct sim_node *node;       /* [peers] */
+    struct sim_channel *channel; /* [peers * peers] */
+    int64_t *sent;               /* [steps] chunks */
+    int64_t *told;               /* [steps] messages that say that the operation has failed */
+    int64_t *marked;             /* [marked_count] pairs (operation, storage) of messages with watermarks */
+    int64_t marked_count, marked_capacity;
     int64_t *descriptors;                 /* [peers] arrival time of the last descriptor */
     int64_t latency, pause, think, slack; /* most time of a message, of a node, of the program, of a batch */
     bool late_effects;                    /* batches change memory some time after their start */

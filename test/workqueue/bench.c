@@ -114,6 +114,8 @@ static void put_action(const struct bench *bench, dcli_text *text, const dcli_ac
         dcli_text_put(text, " for %d", action->peer);
     if (action->kind == DCLI_DO_MARKS)
         dcli_text_put(text, " %" PRId64 "/%" PRId64, action->done, action->ready);
+    if (action->kind == DCLI_DO_MARKS && action->failure_count > 0)
+        dcli_text_put(text, " after %d failures, the first of %" PRId64, action->failure_count, action->failure[0]);
     if (action->status != DCL_OK)
         dcli_text_put(text, " %s", dcl_status_name(action->status) + strlen("DCL_ERR_"));
 }

@@ -393,11 +393,57 @@ Test(node, failure_elsewhere)
     bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
     bench_sees(bench, bench_reads(bench, 4, "C(i) = A(i);", 1, 2));
     bench_expect(bench, "both run", "run 3; run 4");
-    cr_expect_eq(dcli_node_failed(bench->node, 3, 1, (int64_t[]){2}, DCL_ERR_DEVICE), DCL_OK);
+    bool news;
+    cr_expect_eq(dcli_node_failed(bench->node, 3, 1, (int64_t[]){2}, &news), DCL_OK);
     bench_ends(bench, 3, DCL_OK);
     bench_ends(bench, 4, DCL_OK);
     bench_expect(bench, "node 1 failed the fill while the reader ran",
                  "failed 4 INVALID; retire 3; retire 4; marks to 2 4/4");
+    bench_close(bench);
+}
+
+/* Node 1 reads our part in place: with the watermarks it hears of failures, each once. */
+Test(node, watermarks_carry_failures)
+{
+    enum { MANY = DCLI_MOST_TOLD_FAILURES + 1 };
+    int64_t storages[MANY];
+    bool news;
+    struct bench *bench = bench_open(0, true);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
+    bench_sees(bench, bench_reads(bench, 4, "C(i) = A(i-4);", 1, 2));
+    bench_expect(bench, "they run", "run 3; run 4; marks to 1 2/2");
+    bench_ends(bench, 3, DCL_ERR_DEVICE);
+    bench_expect(bench, "node 1 would read what the fill has left",
+                 "failed 3 DEVICE; retire 3; marks to 1 3/3 after 1 failures, the first of 3; marks to 2 3/3");
+    for (int s = 0; s < MANY; s++)
+        storages[s] = 10 + s;
+    cr_expect_eq(dcli_node_failed(bench->node, 9, MANY, storages, &news), DCL_OK);
+    cr_expect_not(news, "only the host tells all nodes");
+    bench_ends(bench, 4, DCL_OK);
+    cr_expect_eq(dcli_node_marks(bench->node, 1, 4, 4), DCL_OK);
+    cr_expect_eq(dcli_node_marks(bench->node, 1, 4, 4), DCL_OK, "as they are repeated with more failures");
+    bench_sees(bench, test_operation(5, DCLI_OP_FILL, 2, bench->halves));
+    bench_sees(bench, bench_reads(bench, 6, "C(i) = A(i-4);", 1, 2));
+    bench_expect(bench, "too many failures for one message: the watermarks rise with the last of them",
+                 "failed 4 INVALID; run 5; run 6; retire 4; marks to 1 3/3 after 64 failures, the first of 9; "
+                 "marks to 1 4/4 after 2 failures, the first of 9; marks to 2 4/4");
+    bench_ends(bench, 5, DCL_OK);
+    bench_expect(bench, "each is told once", "retire 5; marks to 1 5/5; marks to 2 5/5");
+    bench_close(bench);
+}
+
+Test(node, the_host_hears_no_failures_of_the_future)
+{
+    bool news;
+    struct bench *bench = bench_open(HOST, false);
+    bench_create(bench, 1, 1, bench->halves);
+    EXPECT_REFUSED(dcli_node_failed(bench->node, 2, 1, (int64_t[]){1}, &news), "operation 2");
+    cr_expect_eq(dcli_node_failed(bench->node, 1, 1, (int64_t[]){1}, &news), DCL_OK);
+    cr_expect(news);
+    cr_expect_eq(dcli_node_failed(bench->node, 1, 1, (int64_t[]){1}, &news), DCL_OK);
+    cr_expect_not(news, "the nodes were told");
     bench_close(bench);
 }
 
