@@ -98,7 +98,7 @@ static dcl_status check(const dcl_sim_settings *settings)
 static void set_terms(dcli_sim *sim)
 {
     enum { POOL = 1 << 30, WINDOW = 16 << 20, MADE = 48 << 20, LEAST_CHUNKS = 4, MOST_CHUNKS = 16 };
-    enum { LOANS = 256 << 20, RESULTS = 128 << 20, KEPT = 64 };
+    enum { LOANS = 256 << 20, RESULTS = 128 << 20, KEPT = 64 }; /* worker/stealing.c */
     const dcl_sim_settings *settings = sim->settings;
     int64_t tile_bytes = settings->tile_bytes;
     if (settings->program == DCL_SIM_UNEVEN) {
@@ -119,6 +119,7 @@ static void set_terms(dcli_sim *sim)
                                    .plan_of = dcli_sim_plan_of,
                                    .loan_bytes = LOANS,
                                    .result_bytes = RESULTS,
+                                   .loans_running = DCLI_LOANS_RUNNING,
                                    .kept_operations = KEPT};
 }
 
@@ -134,6 +135,8 @@ static dcl_status open_nodes(dcli_sim *sim)
         node->machine = dcli_node_open(&terms);
         if (node->machine == NULL)
             return DCL_ERR_NOMEM;
+        if (n != sim->host)
+            dcli_asking_choose(&node->lending.asking, sim->settings->seed, n, sim->host, sim->ways, terms.loan_bytes);
     }
     for (int n = 0; n < sim->settings->slow_count; n++)
         sim->node[sim->settings->slow[n].node].slowness *= sim->settings->slow[n].factor;

@@ -1,6 +1,7 @@
 /* sim/lend.c - simulated nodes lend batches to each other. The state machine (workqueue/loan.h) decides which batches may be
- * lent and which answers are due; the cost rule (workqueue/lend_count.h) decides how many are lent. This file decides, as
- * worker/stealing.c and worker/window.c do, when a node asks, launches batches and takes them back. */
+ * lent and which answers are due; the cost rule (workqueue/lend_count.h) decides how many are lent, workqueue/lend_pace.h how many are launched together
+ * and when a node asks, workqueue/loan_ask.h whom it asks: all as in a worker process. This file decides when a node takes
+ * batches back. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +11,6 @@
 #include "sim/state.h"
 #include "workqueue/lend_count.h"
 #include "workqueue/loan.h"
-
-enum {
-    WINDOW_NS = 500000,  /* time that the launches in a device's queue take */
-    WINDOW_LAUNCHES = 2, /* ... but as many launches are in it, even if they take longer */
-    SHARES = 8,          /* a launch whose time is not known takes this part of the batches */
-    MOST_LENT = 8,       /* batches in one answer */
-    MOST_QUESTIONS = 2,  /* open questions of a node */
-    MOST_ASKS = 64       /* questions that a node asks in a row: dcli_sim_may_ask() */
-};
 
 /* ---- sizes of loans ----------------------------------------------------------------------------------------------- */
 
@@ -91,13 +83,25 @@ static double element_ns(const dcli_sim_node *node)
     return sorted[count / 2];
 }
 
-/* While the device has enough to do, start no more batches that could be lent. A launch whose time is not known counts as
- * long. */
-static void pause_or_go_on(dcli_sim_node *node)
+/* Predicted time until the device has run what is in its queue. */
+static int64_t queued_ns(const dcli_sim_node *node)
 {
     const dcli_sim_lending *lending = &node->lending;
-    double ns = element_ns(node) * (double)lending->launched_elements;
-    dcli_node_pause(node->machine, lending->launches >= WINDOW_LAUNCHES && (ns >= WINDOW_NS || ns == 0));
+    int64_t ns = (int64_t)(element_ns(node) * (double)lending->launched_elements);
+    return lending->launches > 0 ? dcli_max(0, ns - (node->clock - lending->front_since)) : 0;
+}
+
+/* A launch was queued, or has ended. While the device has enough to do, start no more batches that could be lent. */
+static void change_queue(dcli_sim_node *node, int launches, int64_t elements)
+{
+    dcli_sim_lending *lending = &node->lending;
+    if (lending->launches == 0 || launches < 0)
+        lending->front_since = node->clock;
+    lending->launches += launches;
+    lending->launched_elements += elements;
+    int64_t ns = (int64_t)(element_ns(node) * (double)lending->launched_elements);
+    dcli_node_pause(node->machine,
+                    dcli_lend_is_enough(lending->launches, dcli_lend_queued_ns(ns), lending->borrowed_running > 0));
 }
 
 static int64_t batch_elements(const dcli_plan *plan, int64_t b)
@@ -116,60 +120,33 @@ int64_t dcli_sim_share(dcli_sim *sim, int n, const dcli_action *run)
     if (!plan->fine)
         return 1;
     int64_t possible = 1 + dcli_node_more(node->machine, operation, run->index, plan->batch_count);
-    double ns = element_ns(node) * (double)batch_elements(plan, run->index);
-    if (ns <= 0)
-        return dcli_max(1, possible / SHARES);
-    if (ns * (double)possible <= WINDOW_NS)
-        return possible;
-    return dcli_min(possible, dcli_max(1, (int64_t)(WINDOW_NS / WINDOW_LAUNCHES / ns)));
+    return dcli_lend_launch(possible, possible == plan->batch_count,
+                            element_ns(node) * (double)batch_elements(plan, run->index));
 }
 
-void dcli_sim_may_ask(dcli_sim_node *node)
-{
-    node->lending.asks_left = dcli_min(MOST_ASKS, node->sim->host);
-    node->lending.next_victim = -1;
-}
-
-void dcli_sim_launched(dcli_sim *sim, int n, int64_t elements)
-{
-    dcli_sim_node *node = &sim->node[n];
-    node->lending.launches++;
-    node->lending.launched_elements += elements;
-    dcli_sim_may_ask(node);
-    pause_or_go_on(node);
-}
+void dcli_sim_launched(dcli_sim *sim, int n, int64_t elements) { change_queue(&sim->node[n], 1, elements); }
 
 void dcli_sim_measure(dcli_sim *sim, const dcli_sim_event *done)
 {
     dcli_sim_node *node = &sim->node[done->to];
     dcli_sim_lending *lending = &node->lending;
     lending->sample[lending->samples++ % DCLI_SIM_SAMPLES] = (double)done->took_ns / (double)done->elements;
-    lending->launches--;
-    lending->launched_elements -= done->elements;
-    pause_or_go_on(node);
+    change_queue(node, -1, -done->elements);
 }
 
-/* Find the measured speed of a thief. @return NULL: none was measured. */
-static dcli_sim_thief *find_thief(const dcli_sim_node *node, int thief)
-{
-    for (int64_t t = 0; t < node->lending.thief_count; t++)
-        if (node->lending.thief[t].node == thief)
-            return &node->lending.thief[t];
-    return NULL;
-}
-
-static void note_thief(dcli_sim *sim, dcli_sim_node *node, int n, double ns)
+/* What a node knows of another one as a thief. NULL: there is no memory, which is recorded. */
+static dcli_sim_thief *thief_of(dcli_sim_node *node, int n)
 {
     dcli_sim_lending *lending = &node->lending;
-    dcli_sim_thief *thief = find_thief(node, n);
-    if (thief == NULL &&
-        dcli_grow(&lending->thief, lending->thief_count, &lending->thief_capacity, sizeof *lending->thief) != 0) {
-        dcli_sim_check(sim, DCL_ERR_NOMEM);
-        return;
+    for (int64_t t = 0; t < lending->thief_count; t++)
+        if (lending->thief[t].node == n)
+            return &lending->thief[t];
+    if (dcli_grow(&lending->thief, lending->thief_count, &lending->thief_capacity, sizeof *lending->thief) != 0) {
+        dcli_sim_check(node->sim, DCL_ERR_NOMEM);
+        return NULL;
     }
-    if (thief == NULL)
-        thief = &lending->thief[lending->thief_count++];
-    *thief = (dcli_sim_thief){n, ns};
+    lending->thief[lending->thief_count] = (dcli_sim_thief){.node = n};
+    return &lending->thief[lending->thief_count++];
 }
 
 /* ---- lent batches ------------------------------------------------------------------------------------------------- */
@@ -259,26 +236,27 @@ static void pack(dcli_sim *sim, int n, int peer, const dcli_sim_loan *loan, bool
 /* ---- the victim ----------------------------------------------------------------------------------------------------- */
 
 /* Fill the input of the cost rule for the batches of an operation. */
-static dcli_lend_case case_of(const dcli_sim *sim, int n, int thief, const dcli_offer *offer,
+static dcli_lend_case case_of(dcli_sim *sim, int n, int thief, const dcli_offer *offer,
                               const struct dcli_sim_size *size)
 {
     const dcl_sim_settings *settings = sim->settings;
-    const dcli_sim_node *node = &sim->node[n];
+    dcli_sim_node *node = &sim->node[n];
     const dcli_plan *plan = dcli_node_plan(node->machine, offer->operation->number, n);
-    const dcli_sim_thief *known = find_thief(node, thief);
+    const dcli_sim_thief *known = thief_of(node, thief);
     double elements = (double)batch_elements(plan, offer->first), each = element_ns(node);
     return (dcli_lend_case){
         .policy = settings->steal,
         .offered = offer->end - offer->first,
         .waiting = offer->waiting,
-        .queued_ns = (int64_t)(each * (double)node->lending.launched_elements),
+        .queued_ns = queued_ns(node),
         .victim_ns = each * elements,
         .thief_ns = known != NULL ? known->element_ns * elements : 0,
         .input_bytes = size->input_bytes,
         .result_bytes = size->size.result_bytes,
         .ns_per_byte = 1e9 / settings->bandwidth + 2e9 / settings->copy_rate,
         .message_ns = (double)(settings->latency_ns + 2 * settings->message_ns),
-        .thief_busy_ns = settings->launch_ns + 2 * settings->plan_ns,
+        .thief_busy_ns = settings->launch_ns + 2 * settings->plan_ns +
+                         (known != NULL ? dcli_max(0, known->free_ns - node->clock) : 0),
     };
 }
 
@@ -288,7 +266,7 @@ static bool answer(dcli_sim *sim, int n, int thief)
     dcli_sim_node *node = &sim->node[n];
     dcli_offer offer;
     struct dcli_sim_size size;
-    if (!dcli_node_offer(node->machine, thief, MOST_LENT, &offer) ||
+    if (!dcli_node_offer(node->machine, thief, DCLI_LEND_AT_ONCE, &offer) ||
         size_of(node, offer.operation, offer.first, n, thief, &size) != DCL_OK)
         return false;
     dcli_lend_case c = case_of(sim, n, thief, &offer, &size);
@@ -363,7 +341,7 @@ static void look_for_late(dcli_sim *sim, const dcli_sim_event *event)
 }
 
 /* The time at which all batches of a LEND are expected back. */
-static double expected_ns(const dcli_sim *sim, int n, const dcli_action *lend)
+static double expected_ns(dcli_sim *sim, int n, const dcli_action *lend)
 {
     struct dcli_sim_size size;
     dcli_offer offer = {.operation = lend->operation, .first = lend->index, .end = lend->index + lend->count};
@@ -416,27 +394,44 @@ static void drop(dcli_sim *sim, int n, const dcli_action *action)
 
 /* ---- the thief ------------------------------------------------------------------------------------------------------ */
 
-/* Ask other nodes, in the order of their numbers, beginning with a random one. */
+/* What a node has to do, as far as it knows. */
+static dcli_lend_load load_of(const dcli_sim_node *node)
+{
+    const dcli_sim_lending *lending = &node->lending;
+    const dcli_operation *operation;
+    int64_t next;
+    double each = element_ns(node);
+    dcli_lend_load load = {.dry = node->device_free <= node->clock && lending->borrowed == 0,
+                           .queued_ns = queued_ns(node),
+                           .borrowed_ns = lending->borrowed_waiting > 0 && each <= 0
+                                              ? INT64_MAX
+                                              : (int64_t)(each * (double)lending->borrowed_waiting)};
+    load.leaves_others = !dcli_node_left(node->machine, &operation, &next, &load.waiting);
+    if (load.leaves_others || load.waiting == 0)
+        return load;
+    const dcli_plan *plan = dcli_node_plan(node->machine, operation->number, node->self);
+    load.batches = plan->batch_count;
+    load.batch_ns = each * (double)batch_elements(plan, next);
+    return load;
+}
+
+/* Ask others, if there is little to do. */
 static bool ask(dcli_sim *sim, int n)
 {
-    enum { BYTES = 64 << 20 };
     dcli_sim_node *node = &sim->node[n];
     dcli_sim_lending *lending = &node->lending;
-    bool asked = false;
-    if (node->device_free > node->clock || lending->borrowed > 0)
+    dcli_lend_load load = load_of(node);
+    bool later = false;
+    if (!dcli_lend_asks(&load))
         return false;
-    if (lending->next_victim < 0)
-        lending->next_victim =
-            (int)(dcli_sim_random(sim->settings->seed, (uint64_t)n, (uint64_t)node->clock) * (double)sim->host);
-    for (; lending->asking < MOST_QUESTIONS && lending->asks_left > 0; lending->asks_left--) {
-        int victim = lending->next_victim++ % sim->host;
-        if (!dcli_node_ask(node->machine, victim, BYTES))
-            continue;
-        lending->asking++;
-        sim->figures.loans.questions++;
-        asked = true;
+    int asked = dcli_asking_ask(&lending->asking, node->machine, lending->seen, node->clock, &later);
+    sim->figures.loans.questions += asked;
+    if (later && !lending->again) {
+        lending->again = true;
+        dcli_sim_post(sim, (dcli_sim_event){.kind = DCLI_SIM_AGAIN, .to = n},
+                      dcli_sim_end(sim, node->clock, DCLI_LEND_AGAIN_MS * 1e6));
     }
-    return asked;
+    return asked > 0;
 }
 
 static void run(dcli_sim *sim, int n, const dcli_action *action)
@@ -451,6 +446,9 @@ static void run(dcli_sim *sim, int n, const dcli_action *action)
     loan->kernel_ns = ns * node->slowness;
     node->clock += sim->settings->launch_ns;
     node->counters.launches++;
+    node->lending.borrowed_waiting -= loan_elements(loan);
+    node->lending.borrowed_running++;
+    change_queue(node, 1, loan_elements(loan));
     node->device_ns += (ns + copies) * node->slowness;
     dcli_sim_post(sim,
                   (dcli_sim_event){.kind = DCLI_SIM_LOAN_DONE,
@@ -479,12 +477,15 @@ void dcli_sim_act_loan(dcli_sim *sim, int n, const dcli_action *action)
 {
     dcli_sim_lending *lending = &sim->node[n].lending;
     dcli_sim_event hungry;
+    dcli_lend_load load;
     switch (action->kind) {
     case DCLI_DO_ASK:
         hungry = message(action, DCLI_MSG_HUNGRY);
         hungry.operation = action->first;
         hungry.number = action->upto;
         hungry.chunk = action->bytes;
+        load = load_of(&sim->node[n]);
+        hungry.busy_ns = dcli_min(dcli_lend_busy_ns(&load), DCLI_SIM_MOST_NS);
         dcli_sim_send(sim, n, action->peer, hungry, 0);
         break;
     case DCLI_DO_NOTHING:
@@ -510,13 +511,39 @@ void dcli_sim_act_loan(dcli_sim *sim, int n, const dcli_action *action)
         lending->borrowed--;
         pack(sim, n, action->peer, *find_loan(&sim->node[action->peer], n, action->question, action->index), true);
         break;
-    default: /* RETURNED */
+    default: /* RETURNED: it was not begun */
         lending->borrowed--;
+        lending->borrowed_waiting -=
+            loan_elements(*find_loan(&sim->node[action->peer], n, action->question, action->index));
         dcli_sim_send(sim, n, action->peer, message(action, DCLI_MSG_RETURNED), 0);
     }
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
+
+/* A node asks. */
+static void note_free(dcli_sim_node *node, const dcli_sim_event *hungry)
+{
+    dcli_sim_thief *thief = thief_of(node, hungry->from);
+    if (thief != NULL)
+        thief->free_ns = node->clock + hungry->busy_ns;
+}
+
+static void note_time(dcli_sim_node *node, int n, double element_ns)
+{
+    dcli_sim_thief *thief = thief_of(node, n);
+    if (thief != NULL)
+        thief->element_ns = element_ns;
+}
+
+/* Batches are lent to a node. */
+static void borrow(dcli_sim_node *node, const dcli_sim_event *lent)
+{
+    dcli_sim_node *victim = &node->sim->node[lent->from];
+    node->lending.borrowed += lent->chunk;
+    for (int64_t b = lent->number; b < lent->number + lent->chunk; b++)
+        node->lending.borrowed_waiting += loan_elements(*find_loan(victim, node->self, lent->question, b));
+}
 
 /* A result, or a batch that was not run, has come back. */
 static void take_answer(dcli_sim *sim, const dcli_sim_event *event, bool computed)
@@ -525,7 +552,7 @@ static void take_answer(dcli_sim *sim, const dcli_sim_event *event, bool compute
     dcli_sim_loan **at = find_loan(node, event->from, event->question, event->number);
     (*at)->is_out = false;
     if (computed)
-        note_thief(sim, node, event->from, (double)event->chunk / (double)loan_elements(*at));
+        note_time(node, event->from, (double)event->chunk / (double)loan_elements(*at));
     else
         forget_loan(at);
     dcli_sim_check(
@@ -539,18 +566,17 @@ void dcli_sim_hear_loan(dcli_sim *sim, const dcli_sim_event *event)
     bool wanted;
     switch (event->message) {
     case DCLI_MSG_HUNGRY:
+        note_free(node, event);
         status = dcli_node_hungry(node->machine, event->from, event->question, event->operation, event->number,
                                   event->chunk);
         break;
     case DCLI_MSG_NOTHING:
-        node->lending.asking--;
+        dcli_asking_answered(&node->lending.asking, event->from, false, node->clock);
         status = dcli_node_nothing(node->machine, event->from, event->question);
         break;
     case DCLI_MSG_LENT:
-        node->lending.asking--;
-        node->lending.borrowed += event->chunk;
-        dcli_sim_may_ask(node);
-        node->lending.next_victim = event->from; /* it may have more */
+        dcli_asking_answered(&node->lending.asking, event->from, true, node->clock);
+        borrow(node, event);
         status =
             dcli_node_lent(node->machine, event->from, event->question, event->operation, event->number, event->chunk);
         break;
@@ -586,13 +612,23 @@ static void send_chunk(dcli_sim *sim, const dcli_sim_event *event)
     dcli_sim_send(sim, event->to, event->from, sent, 0);
 }
 
+static void end_borrowed(dcli_sim *sim, const dcli_sim_event *event)
+{
+    dcli_sim_node *node = &sim->node[event->to];
+    const dcli_sim_loan *loan = *find_loan(&sim->node[event->from], event->to, event->question, event->number);
+    node->lending.borrowed_running--;
+    change_queue(node, -1, -loan_elements(loan));
+    dcli_sim_check(sim, dcli_node_loan_done(node->machine, event->from, event->question, event->number, DCL_OK));
+}
+
 void dcli_sim_happen_loan(dcli_sim *sim, const dcli_sim_event *event)
 {
     if (event->kind == DCLI_SIM_LATE)
         look_for_late(sim, event);
     else if (event->kind == DCLI_SIM_LOAN_PACKED)
         send_chunk(sim, event);
+    else if (event->kind == DCLI_SIM_LOAN_DONE)
+        end_borrowed(sim, event);
     else
-        dcli_sim_check(sim, dcli_node_loan_done(sim->node[event->to].machine, event->from, event->question,
-                                                event->number, DCL_OK));
+        sim->node[event->to].lending.again = false; /* dcli_sim_decide() follows */
 }

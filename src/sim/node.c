@@ -92,7 +92,7 @@ static void begin_operation(dcli_sim *sim, int n, int64_t number)
     node->pairs_most = dcli_max(node->pairs_most, node->pairs);
     if (n == sim->host || !sim->counts)
         return;
-    dcli_sim_may_ask(node);
+    node->lending.seen = number;
     *(plans > 0 ? &node->new_ns : &node->again_ns) += took;
     *(plans > 0 ? &node->new_count : &node->again_count) += 1;
     const dcli_plan *own = dcli_node_plan(node->machine, number, n);

@@ -5,6 +5,8 @@
 #include "net/codec.h"
 #include "sim/clock.h"
 #include "sim/program.h"
+#include "workqueue/lend_pace.h"
+#include "workqueue/loan_ask.h"
 #include "workqueue/plan_loan.h"
 
 /** The last virtual time, 73 years: the sum of it and of a processor's time or the latency still fits into 64 bits. */
@@ -20,6 +22,7 @@ typedef enum dcli_sim_event_kind {
     DCLI_SIM_LOAN_PACKED, /* `chunk` of the loan of batch `number` is packed for peer `from`; `written`: a result */
     DCLI_SIM_LOAN_DONE,   /* the borrowed batch `number` of peer `from` has ended */
     DCLI_SIM_LATE,        /* what was lent to peer `from` in answer to `question` should be back */
+    DCLI_SIM_AGAIN,       /* the node may ask others that have lent nothing before */
     DCLI_SIM_FREE         /* the processor of `to` has finished what it did */
 } dcli_sim_event_kind;
 
@@ -39,8 +42,8 @@ typedef struct dcli_sim_event {
         };
         struct {
             /* lending: `number` is the batch (HUNGRY: `upto`), `operation` HUNGRY: `first`; `chunk` HUNGRY: bytes, LENT: the
-             * number of batches, RESULT: time of the kernels */
-            int64_t question, chunk;
+             * number of batches, RESULT: time of the kernels; `busy_ns` as HUNGRY has it */
+            int64_t question, chunk, busy_ns;
         };
     };
 } dcli_sim_event;
@@ -70,10 +73,11 @@ typedef struct dcli_sim_loan {
     struct dcli_sim_loan *next;
 } dcli_sim_loan;
 
-/** The measured speed of a node that has run batches for another one. */
+/** What a node knows of another one as a thief. */
 typedef struct dcli_sim_thief {
     int node;
-    double element_ns;
+    double element_ns; /* measured time of an element; 0: none was */
+    int64_t free_ns;   /* when it can begin, as it said in its last question */
 } dcli_sim_thief;
 
 enum { DCLI_SIM_SAMPLES = 9 };
@@ -82,10 +86,14 @@ enum { DCLI_SIM_SAMPLES = 9 };
 typedef struct dcli_sim_lending {
     double sample[DCLI_SIM_SAMPLES]; /* ns per element of the last launches, by turns */
     int64_t samples;
-    int64_t launches, launched_elements; /* own ones in the device's queue */
-    int64_t borrowed;                    /* batches that others have lent and that are not answered */
-    int asking, asks_left;               /* open questions; how many more it may ask: dcli_sim_may_ask() */
-    int next_victim;                     /* -1: a random one */
+    int64_t launches, launched_elements; /* in the device's queue, borrowed batches included */
+    int64_t front_since;                 /* when the first of them has begun */
+    int64_t borrowed;                    /* batches that others have lent and that have not ended */
+    int64_t borrowed_running;            /* ... those of them that are in the device's queue */
+    int64_t borrowed_waiting;            /* elements of the others */
+    int64_t seen;                        /* the last operation that it knows */
+    dcli_asking asking;
+    bool again; /* DCLI_SIM_AGAIN will come */
     dcli_sim_loan *lent;
     dcli_sim_thief *thief; /* [thief_count] */
     int64_t thief_count, thief_capacity;
@@ -204,8 +212,6 @@ dcl_status dcli_sim_loan_of(void *user, const dcli_operation *operation, int64_t
 void dcli_sim_forget_loans(dcli_sim_node *node);
 /** The number of batches to launch together, beginning with that of a RUN. */
 int64_t dcli_sim_share(dcli_sim *sim, int n, const dcli_action *run);
-/** Let a node ask others again, because it has computed something, has borrowed something or has received an operation. */
-void dcli_sim_may_ask(dcli_sim_node *node);
 /** A launch of a plan with batches that can be lent was queued; one has ended. */
 void dcli_sim_launched(dcli_sim *sim, int n, int64_t elements);
 void dcli_sim_measure(dcli_sim *sim, const dcli_sim_event *done);
@@ -215,7 +221,7 @@ bool dcli_sim_decide(dcli_sim *sim, int n);
 void dcli_sim_act_loan(dcli_sim *sim, int n, const dcli_action *action);
 /** A message of lending has come. */
 void dcli_sim_hear_loan(dcli_sim *sim, const dcli_sim_event *event);
-/** One of LOAN_PACKED, LOAN_DONE and LATE has happened. */
+/** One of LOAN_PACKED, LOAN_DONE, LATE and AGAIN has happened. */
 void dcli_sim_happen_loan(dcli_sim *sim, const dcli_sim_event *event);
 
 #endif

@@ -260,14 +260,15 @@ static dcl_status commit(dcli_worker *worker, const dcli_action *action)
 
 static dcl_status ask(dcli_worker *worker, const dcli_action *action)
 {
-    int64_t busy_ns = dcli_window_busy_ns(worker);
+    dcli_lend_load load;
+    dcli_window_load(worker, &load);
     dcli_message message = {.kind = DCLI_MSG_HUNGRY,
                             .hungry = {.question = action->question,
                                        .first = action->first,
                                        .upto = action->upto,
                                        .bytes = action->bytes,
                                        .kind = worker->as_node->stealing->kind,
-                                       .busy_ns = dcli_min(busy_ns, DCLI_MOST_NS)}};
+                                       .busy_ns = dcli_min(dcli_lend_busy_ns(&load), DCLI_MOST_NS)}};
     worker->counters.loans_asked++;
     return dcli_peer_send(worker, action->peer, &message, NULL);
 }

@@ -10,17 +10,12 @@
 #include "base/hash.h"
 #include "worker/window.h"
 #include "workqueue/lend_count.h"
+#include "workqueue/lend_pace.h"
 
 enum {
-    MOST_QUESTIONS = 2,     /* open questions of a node */
-    AHEAD_NS = 2000000,     /* a node asks when what it has to do takes less */
-    LOANS_RUNNING = 8,      /* borrowed batches in the device's queue; fewer if they take long: window.h */
-    KEPT_OPERATIONS = 64,   /* so far a node may be ahead of another one and still run its batches */
-    LEAST_PAUSE_NS = 50000, /* between a no and the next question to the same node; doubled with each further no */
-    MOST_PAUSE_NS = 10000000,
-    RECALL_NS = 2000000,    /* after which a batch is asked back that its thief may not have begun */
-    PATIENCE_NS = 50000000, /* after which one is taken back whose inputs were sent */
-    MOST_LENT = 128         /* batches that are lent at once */
+    KEPT_OPERATIONS = 64,  /* so far a node may be ahead of another one and still run its batches */
+    RECALL_NS = 2000000,   /* after which a batch is asked back that its thief may not have begun */
+    PATIENCE_NS = 50000000 /* after which one is taken back whose inputs were sent */
 };
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
@@ -36,22 +31,22 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
     if (stealing == NULL)
         return DCL_ERR_NOMEM;
     size_t nodes = (size_t)worker->terms.node_count;
-    stealing->victim = dcli_calloc(nodes, sizeof *stealing->victim);
     stealing->thief = dcli_calloc(nodes, sizeof *stealing->thief);
-    if (stealing->victim == NULL || stealing->thief == NULL)
+    if (stealing->thief == NULL)
         return DCL_ERR_NOMEM;
     const char *kind = dcli_device_kind(worker->as_node->device);
     stealing->kind = dcli_hash_bytes(DCLI_HASH_START, kind, strlen(kind));
     stealing->steal = steal;
-    stealing->random = dcli_hash_word(worker->terms.session, (uint64_t)worker->terms.self);
     int64_t most = (int64_t)config->pool_bytes, quota = worker->terms.quota_bytes;
     if (quota > 0)
         most = dcli_min(most, quota / SHARE);
     terms->loan_bytes = stealing->loan_bytes = dcli_min(most, LOANS * (int64_t)config->tile_bytes);
     terms->result_bytes = stealing->result_bytes = dcli_min(most, RESULTS * (int64_t)config->tile_bytes);
-    terms->loans_running = LOANS_RUNNING;
+    terms->loans_running = DCLI_LOANS_RUNNING;
     terms->kept_operations = KEPT_OPERATIONS;
     terms->loan_of = dcli_loan_of;
+    dcli_asking_choose(&stealing->asking, worker->terms.session, worker->terms.self, worker->terms.node_count,
+                       worker->terms.ways, stealing->loan_bytes);
     return DCL_OK;
 }
 
@@ -64,7 +59,6 @@ void dcli_stealing_close(dcli_worker *worker)
         dcli_borrowed_free(worker, stealing->borrowed);
     while (stealing->lent != NULL)
         dcli_lent_free(stealing, stealing->lent);
-    dcli_free(stealing->victim);
     dcli_free(stealing->thief);
     dcli_free(stealing);
     worker->as_node->stealing = NULL;
@@ -150,7 +144,7 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
                               .ns_per_byte = or_else(dcli_cost_ns(&known->ns_per_byte), near ? 0.5 : 2),
                               .message_ns = or_else(dcli_cost_least_ns(&known->message_ns), near ? 2e4 : 1e5)};
     int64_t idle = own->running_first == own->running_count;
-    return dcli_min(dcli_min(dcli_lend_count(&c), last->waiting - idle), MOST_LENT);
+    return dcli_min(dcli_min(dcli_lend_count(&c), last->waiting - idle), DCLI_LEND_AT_ONCE);
 }
 
 void dcli_stealing_asked(dcli_worker *worker, int thief, const dcli_msg_hungry *hungry)
@@ -187,7 +181,7 @@ static bool has_common_batches(const dcli_worker *worker, const dcli_offer *offe
 static void answer(dcli_worker *worker, int thief)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
-    dcli_lent_out *made[MOST_LENT];
+    dcli_lent_out *made[DCLI_LEND_AT_ONCE];
     dcli_offer offer;
     bool other_kind = stealing->thief[thief].kind != stealing->kind;
     if (other_kind && !stealing->steal.kinds) {
@@ -237,11 +231,12 @@ static int by_batch(const void *a, const void *b)
     return (x->batch > y->batch) - (x->batch < y->batch);
 }
 
-/* The batches that are lent and not asked back, in order. @param lent_out  [MOST_LENT] @return how many there are, at most MOST_LENT */
+/* The batches that are lent and not asked back, in order. @param lent_out  [DCLI_LEND_AT_ONCE] @return how many there are, at most DCLI_LEND_AT_ONCE */
 static int64_t find_lent(const dcli_worker *worker, dcli_lent_out *lent_out[])
 {
     int64_t count = 0;
-    for (dcli_lent_out *lent = worker->as_node->stealing->lent; lent != NULL && count < MOST_LENT; lent = lent->next)
+    for (dcli_lent_out *lent = worker->as_node->stealing->lent; lent != NULL && count < DCLI_LEND_AT_ONCE;
+         lent = lent->next)
         if (lent->entry != NULL && !lent->answered && !lent->recalled)
             lent_out[count++] = lent;
     qsort(lent_out, (size_t)count, sizeof *lent_out, by_batch);
@@ -254,7 +249,7 @@ static void take_back(dcli_worker *worker)
 {
     enum { BEGUN = 2 };
     const dcli_as_node *own = worker->as_node;
-    dcli_lent_out *lent[MOST_LENT];
+    dcli_lent_out *lent[DCLI_LEND_AT_ONCE];
     if (own->stealing->lent == NULL || own->running_first < own->running_count || dcli_node_has_lendable(worker->node))
         return;
     int64_t count = find_lent(worker, lent), left = count > BEGUN ? count - count / 2 : count;
@@ -280,64 +275,17 @@ void dcli_stealing_decide(dcli_worker *worker)
 
 void dcli_stealing_answered(dcli_worker *worker, int victim, bool lent)
 {
-    dcli_stealing *stealing = worker->as_node->stealing;
-    dcli_victim *known = &stealing->victim[victim];
-    stealing->asking--;
-    if (lent) {
-        *known = (dcli_victim){0};
-        return;
-    }
-    known->pause_ns = dcli_min(dcli_max(2 * known->pause_ns, LEAST_PAUSE_NS), MOST_PAUSE_NS);
-    known->next_ns = dcli_monotonic_ns() + known->pause_ns;
-}
-
-/* Ask a node, if it may have something that it was not asked for. *later_out: set to true if it may be asked later. */
-static void try_to_ask(dcli_worker *worker, int victim, int64_t now, bool *later_out)
-{
-    dcli_stealing *stealing = worker->as_node->stealing;
-    dcli_victim *known = &stealing->victim[victim];
-    int64_t seen = worker->catalog.entries.last_operation;
-    int64_t bytes = dcli_min(dcli_node_loan_room(worker->node), stealing->loan_bytes / MOST_QUESTIONS);
-    if (victim == worker->terms.self || worker->gone[victim] || stealing->asking >= MOST_QUESTIONS || bytes < 1 ||
-        known->refused_upto >= seen || dcli_node_is_asking(worker->node, victim))
-        return;
-    if (now < known->next_ns) {
-        *later_out = true;
-        return;
-    }
-    bool may_get = dcli_node_may_get(worker->node, victim);
-    if (may_get && !dcli_node_ask(worker->node, victim, bytes))
-        return;
-    known->refused_upto = seen; /* unless it lends */
-    if (!may_get)
-        return;
-    stealing->asking++;
-}
-
-static int choose(dcli_stealing *stealing, int nodes)
-{
-    stealing->random = stealing->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (int)((stealing->random >> 33) % (uint64_t)nodes);
+    dcli_asking_answered(&worker->as_node->stealing->asking, victim, lent, dcli_monotonic_ns());
 }
 
 int dcli_stealing_ask(dcli_worker *worker, bool *asked_out)
 {
-    enum { NEAR = 8, FAR = 4, AGAIN_MS = 1 };
     dcli_stealing *stealing = worker->as_node->stealing;
-    int nodes = worker->terms.node_count, self = worker->terms.self, before = stealing->asking;
-    const dcli_as_node *own = worker->as_node;
     bool later = stealing->lent != NULL; /* they may have to be taken back */
-    bool dry = own->running_first == own->running_count && stealing->borrowed == NULL;
-    if (!worker->stopping && (dry || dcli_window_busy_ns(worker) < AHEAD_NS)) {
-        int64_t now = dcli_monotonic_ns();
-        for (int n = 1; n < nodes && n <= NEAR; n++) {
-            int victim = (self + n) % nodes;
-            if (dcli_ways_share(&worker->terms.ways[self], &worker->terms.ways[victim]))
-                try_to_ask(worker, victim, now, &later);
-        }
-        for (int n = 0; n < FAR; n++)
-            try_to_ask(worker, choose(stealing, nodes), now, &later);
-    }
-    *asked_out = stealing->asking > before;
-    return later ? AGAIN_MS : -1;
+    dcli_lend_load load;
+    dcli_window_load(worker, &load);
+    *asked_out = !worker->stopping && dcli_lend_asks(&load) &&
+                 dcli_asking_ask(&stealing->asking, worker->node, worker->catalog.entries.last_operation,
+                                 dcli_monotonic_ns(), &later) > 0;
+    return later ? DCLI_LEND_AGAIN_MS : -1;
 }

@@ -10,7 +10,7 @@
 #include "worker/cost.h"
 #include "worker/peer.h"
 #include "worker/plans.h"
-#include "workqueue/loan.h"
+#include "workqueue/loan_ask.h"
 
 /** A batch that was lent to this node. */
 typedef struct dcli_borrowed {
@@ -47,13 +47,6 @@ typedef struct dcli_lent_out {
     struct dcli_lent_out *next;
 } dcli_lent_out;
 
-/** What this node knows of another one as a victim. */
-typedef struct dcli_victim {
-    int64_t refused_upto; /* it has answered no, or would have, when this node knew the operations up to this one */
-    int64_t next_ns;      /* it is not asked before this time */
-    int64_t pause_ns;     /* time between the last no and the next question */
-} dcli_victim;
-
 /** What this node has measured of another one as a thief; medians of the last loans. */
 typedef struct dcli_thief {
     uint64_t kind;         /* `kind` in its last question */
@@ -69,10 +62,8 @@ typedef struct dcli_stealing {
     int64_t loan_bytes, result_bytes; /* as in dcli_node_terms */
     dcli_borrowed *borrowed;
     dcli_lent_out *lent;
-    dcli_victim *victim; /* [node_count] */
-    dcli_thief *thief;   /* [node_count] */
-    uint64_t random;     /* state of the generator that chooses victims */
-    int asking;          /* number of open questions of this node */
+    dcli_asking asking;
+    dcli_thief *thief; /* [node_count] */
 } dcli_stealing;
 
 /** Open: if the session lends, set the fields of `terms` that concern lending. */

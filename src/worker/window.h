@@ -3,6 +3,7 @@
 #define DCLI_WORKER_WINDOW_H
 
 #include "worker/peer.h"
+#include "workqueue/lend_pace.h"
 
 /** Predicted time of so many elements of a body on this node's device, if nothing else runs there; 0: it is not known
  *  (cost.h). */
@@ -14,21 +15,17 @@ double dcli_exec_batch_ns(const dcli_worker *worker, const dcli_entry *entry, in
 /** Predicted time until the device has run the batches that were started. Those whose time is not known do not count. */
 int64_t dcli_exec_queued_ns(const dcli_worker *worker);
 
-/** Predicted time until this node can begin with a batch of another one; INT64_MAX: it is not known. That is the time of the
- *  batches that were started, of those of the last operation that were not, and of those that were lent to it. */
-int64_t dcli_window_busy_ns(const dcli_worker *worker);
+/** What this node has to do, as far as it is known. */
+void dcli_window_load(const dcli_worker *worker, dcli_lend_load *load_out);
 
 /** Whether nodes of this session lend batches. */
 static inline bool dcli_window_lends(const dcli_worker *worker) { return worker->plan_terms.fine_elements > 0; }
-/** How many of `possible` batches to launch together. @param all  they are all batches of the operation. @param batch_ns
- *  predicted time of one; 0: it is not known */
-int64_t dcli_window_count(int64_t possible, bool all, double batch_ns);
 /** How many batches, from `batch` on, to launch together, if the plan has batches that can be lent; else 1. Few enough
  *  that most of those that follow can still be lent; but many, if they are short, so that launches cost little beside
  *  them. @param possible_out  how many could start now */
 int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t *possible_out);
-/** Batches were started, or have ended: start no more that could be lent while two launches are in the device's queue
- *  which will take 500 us. @param front  another one is now the first of the running batches */
+/** Batches were started, or have ended: start no more that could be lent while the device has enough to do
+ *  (dcli_lend_is_enough()). @param front  another one is now the first of the running batches */
 void dcli_window_moved(dcli_worker *worker, bool front);
 /** While no more may be started: the ticket after whose end some more should be. That is the last one which leaves the
  *  device enough to do until the node has woken, so that it wakes once for many short launches. */

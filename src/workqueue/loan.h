@@ -19,14 +19,14 @@
 
 /* ---- the thief ---- */
 
-/** Whether another node may have batches to lend of some operation that this node has seen and not retired: see
- *  dcli_may_be_lent(). A node without any need not be asked. */
-bool dcli_node_may_get(const dcli_node *node, int victim);
+/** Whether another node may have batches to lend of some operation, up to this one, that this node has seen and not
+ *  retired: see dcli_may_be_lent(). A node without any need not be asked. */
+bool dcli_node_may_get(const dcli_node *node, int victim, int64_t upto);
 /** Ask a node for work: action ASK follows. The question reserves `bytes` of terms.loan_bytes, and names the operations
- *  that this node has seen and not retired.
- *  @return false: there is no such node, a question to it is open, no operation is known here, or `bytes` is more than
- *          dcli_node_loan_room(). */
-bool dcli_node_ask(dcli_node *node, int victim, int64_t bytes);
+ *  up to `upto` that this node has seen and not retired.
+ *  @return false: there is no such node, a question to it is open, no such operation is known here, or `bytes` is more
+ *          than dcli_node_loan_room(). */
+bool dcli_node_ask(dcli_node *node, int victim, int64_t upto, int64_t bytes);
 /** Bytes of terms.loan_bytes that neither questions nor borrowed batches use. */
 int64_t dcli_node_loan_room(const dcli_node *node);
 /** Whether a question to this node has no answer yet. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 
 /* Whether our question to a peer is open. */
@@ -31,21 +32,22 @@ bool dcli_node_is_asking(const dcli_node *node, int victim)
     return dcli_loan_allows(node, victim) && is_asking(node->lending, victim);
 }
 
-bool dcli_node_may_get(const dcli_node *node, int victim)
+bool dcli_node_may_get(const dcli_node *node, int victim, int64_t upto)
 {
     bool may = false;
-    for (int64_t n = node->first; n <= node->seen && !may; n++) {
+    for (int64_t n = node->first; n <= dcli_min(node->seen, upto) && !may; n++) {
         const struct dcli_open_op *op = dcli_op_find(node, n);
         may = op != NULL && dcli_may_be_lent(op->operation, victim, &node->terms.plan);
     }
     return may;
 }
 
-bool dcli_node_ask(dcli_node *node, int victim, int64_t bytes)
+bool dcli_node_ask(dcli_node *node, int victim, int64_t upto, int64_t bytes)
 {
     struct dcli_lending *lending = node->lending;
+    upto = dcli_min(upto, node->seen);
     if (!dcli_loan_allows(node, victim) || !dcli_is_there(node, victim) || is_asking(lending, victim) ||
-        lending->stopped || node->first > node->seen || bytes < 1 || bytes > dcli_node_loan_room(node) ||
+        lending->stopped || node->first > upto || bytes < 1 || bytes > dcli_node_loan_room(node) ||
         dcli_loan_make_due(lending) != DCL_OK)
         return false;
     struct dcli_loan_peer *peer = dcli_loan_meet(lending, victim);
@@ -54,7 +56,7 @@ bool dcli_node_ask(dcli_node *node, int victim, int64_t bytes)
     peer->asking = true;
     peer->asked++;
     peer->ask_first = node->first;
-    peer->ask_upto = node->seen;
+    peer->ask_upto = upto;
     peer->ask_bytes = bytes;
     lending->asking++;
     lending->loan_used += bytes;

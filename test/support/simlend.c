@@ -175,7 +175,8 @@ static bool ask(struct sim *sim, int p, bool idle)
         return false;
     int victim = (int)sim_pick(sim, 0, sim->host - 1);
     int64_t room = dcli_node_loan_room(node->node);
-    if (!dcli_node_ask(node->node, victim, dcli_max(1, sim_pick(sim, 0, 1) == 0 ? room : sim_pick(sim, 0, room))))
+    if (!dcli_node_ask(node->node, victim, INT64_MAX,
+                       dcli_max(1, sim_pick(sim, 0, 1) == 0 ? room : sim_pick(sim, 0, room))))
         return false;
     node->asks_left--;
     sim->figures.asked++;

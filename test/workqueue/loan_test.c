@@ -89,7 +89,7 @@ static struct bench *thief(bool in_place)
     see_copy(bench);
     bench_expect(bench, "its own batches wait",
                  in_place ? "retire 2; marks to 0 2/2; marks to 2 2/2" : "grant 3 to 0; retire 2; marks to 2 2/2");
-    cr_assert(dcli_node_ask(bench->node, VICTIM, BYTES));
+    cr_assert(dcli_node_ask(bench->node, VICTIM, INT64_MAX, BYTES));
     bench_expect(bench, "it asks", "ask 0 question 1, 3-3, 4096 bytes");
     return bench;
 }
@@ -222,14 +222,14 @@ Test(loan, asks_once_and_what_it_has_memory_for)
 {
     struct bench *bench = thief(false);
     cr_expect(dcli_node_is_asking(bench->node, VICTIM));
-    cr_expect_not(dcli_node_ask(bench->node, VICTIM, 1), "a question is open");
-    cr_expect_not(dcli_node_ask(bench->node, HOST, 1), "the host lends nothing");
-    cr_expect_not(dcli_node_ask(bench->node, THIEF, 1), "itself");
+    cr_expect_not(dcli_node_ask(bench->node, VICTIM, INT64_MAX, 1), "a question is open");
+    cr_expect_not(dcli_node_ask(bench->node, HOST, INT64_MAX, 1), "the host lends nothing");
+    cr_expect_not(dcli_node_ask(bench->node, THIEF, INT64_MAX, 1), "itself");
     cr_expect_eq(dcli_node_loan_room(bench->node), 0);
     cr_expect_eq(dcli_node_nothing(bench->node, VICTIM, 1), DCL_OK);
     cr_expect_eq(dcli_node_loan_room(bench->node), BYTES);
-    cr_expect_not(dcli_node_ask(bench->node, VICTIM, BYTES + 1), "more than it has");
-    cr_expect(dcli_node_ask(bench->node, VICTIM, 10));
+    cr_expect_not(dcli_node_ask(bench->node, VICTIM, INT64_MAX, BYTES + 1), "more than it has");
+    cr_expect(dcli_node_ask(bench->node, VICTIM, INT64_MAX, 10));
     bench_expect(bench, "it asks again", "ask 0 question 2, 3-3, 10 bytes");
     bench_close(bench);
 }
@@ -280,7 +280,7 @@ Test(loan, refuses_more_than_it_asked_for)
 {
     struct bench *bench = thief(false);
     cr_expect_eq(dcli_node_nothing(bench->node, VICTIM, 1), DCL_OK);
-    cr_expect(dcli_node_ask(bench->node, VICTIM, 40)); /* a batch takes 32 */
+    cr_expect(dcli_node_ask(bench->node, VICTIM, INT64_MAX, 40)); /* a batch takes 32 */
     EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 2, LENT_OP, 2, 2), "LENT");
     cr_expect_eq(dcli_node_lent(bench->node, VICTIM, 2, LENT_OP, 2, 1), DCL_OK);
     cr_expect_eq(dcli_node_loan_room(bench->node), BYTES - 32);
@@ -297,7 +297,7 @@ Test(loan, a_node_without_lending_refuses_all)
     EXPECT_REFUSED(dcli_node_recall(bench->node, THIEF, 1, 1, 0), "RECALL");
     EXPECT_REFUSED(dcli_node_result(bench->node, THIEF, 1, 1, 0, true), "RESULT");
     EXPECT_REFUSED(dcli_node_loan_chunk(bench->node, THIEF, 1, 1, 0, 0, &wanted), "a chunk");
-    cr_expect_not(dcli_node_ask(bench->node, THIEF, 1));
+    cr_expect_not(dcli_node_ask(bench->node, THIEF, INT64_MAX, 1));
     cr_expect_not(dcli_node_offer(bench->node, THIEF, 1, &(dcli_offer){0}));
     cr_expect_eq(dcli_node_next_hungry(bench->node, -1), -1);
     dcli_node_stop_lending(bench->node);
@@ -316,7 +316,7 @@ Test(loan, nothing_is_lent_after_the_stop)
     struct bench *bench = victim(false);
     dcli_node_stop_lending(bench->node);
     cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
-    cr_expect_not(dcli_node_ask(bench->node, THIEF, 1));
+    cr_expect_not(dcli_node_ask(bench->node, THIEF, INT64_MAX, 1));
     bench_expect_some(bench, "an answer all the same", 1, "nothing to 1 question 1");
     bench_close(bench);
 }
@@ -588,7 +588,7 @@ Test(loan, finished_operations_are_kept_for_slower_nodes)
         bench_expect(bench, "it has ended", n == 5 ? "marks to 2 5/5" : n == 4 ? "marks to 2 4/4" : "marks to 2 3/3");
         cr_expect(dcli_node_idle(bench->node));
     }
-    cr_expect(dcli_node_ask(bench->node, THIEF, 8));
+    cr_expect(dcli_node_ask(bench->node, THIEF, INT64_MAX, 8));
     bench_expect(bench, "they can be lent here", "ask 1 question 1, 4-5, 8 bytes");
     dcli_node_stop_lending(bench->node);
     bench_expect(bench, "while the question is open they stay", "");
@@ -827,7 +827,7 @@ Test(loan_variants, lost_victim_that_has_not_answered)
     cr_assert_eq(dcli_node_lost(bench->node, VICTIM), DCL_OK);
     cr_expect_eq(dcli_node_loan_room(bench->node), BYTES);
     cr_expect_eq(dcli_node_nothing(bench->node, VICTIM, 1), DCL_OK, "messages of a lost node are ignored");
-    cr_expect_not(dcli_node_ask(bench->node, VICTIM, 1));
+    cr_expect_not(dcli_node_ask(bench->node, VICTIM, INT64_MAX, 1));
     bench_close(bench);
 }
 
@@ -858,7 +858,7 @@ Test(loan_variants, unnumbered)
     bench_close(bench);
     bench = thief(true);
     hears_lent(bench, 1, 3, 1);
-    cr_expect(dcli_node_ask(bench->node, VICTIM, 8));
+    cr_expect(dcli_node_ask(bench->node, VICTIM, INT64_MAX, 8));
     EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 1), "LENT");
     EXPECT_REFUSED(dcli_node_nothing(bench->node, VICTIM, 1), "NOTHING");
     bench_close(bench);

@@ -1,0 +1,49 @@
+/* workqueue/lend_pace.c - how much a node launches at a time, and when it asks. */
+#include "workqueue/lend_pace.h"
+
+#include "base/check.h"
+
+enum {
+    WHOLE_NS = 2000000,  /* an operation that takes at most as long is one launch */
+    LAUNCH_NS = 1000000, /* a launch of a part of one takes at most as long: another one, with the waking up for it,
+                            costs some 10 to 30 us */
+    SHORT_NS = 100000,  /* the last launches of an operation become shorter, down to this, so that nodes end at the same
+                          time */
+    REST_SHARE = 16,    /* a launch takes at most this part of the batches that can start */
+    SHARES = 8,         /* ... as long as their time is not known */
+    MOST_LAUNCHES = 2,  /* launches in a device's queue, even if they take longer: one that runs, one that follows it */
+    WINDOW_NS = 250000, /* time that the launches in a device's queue take */
+    BORROWED_NS = 1000000, /* ... if some of them are batches of other nodes */
+    LAST_SHARE = 16,       /* the time of the rest of an operation is predicted when it is this part of the batches */
+    AHEAD_NS = 2000000     /* a node asks when what it has to do takes less */
+};
+
+int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns)
+{
+    double rest_ns = batch_ns * (double)possible;
+    if (batch_ns <= 0)
+        return dcli_max(1, possible / SHARES);
+    if (rest_ns <= (all ? WHOLE_NS : SHORT_NS))
+        return possible;
+    int64_t launch_ns = dcli_min(LAUNCH_NS, dcli_max(SHORT_NS, (int64_t)(rest_ns / REST_SHARE)));
+    return dcli_max(1, (int64_t)((double)launch_ns / batch_ns));
+}
+
+int64_t dcli_lend_queued_ns(int64_t expected_ns) { return expected_ns > 0 ? expected_ns : WINDOW_NS; }
+
+bool dcli_lend_is_enough(int64_t launches, int64_t ns, bool borrowed)
+{
+    return launches >= MOST_LAUNCHES && ns >= (borrowed ? BORROWED_NS : WINDOW_NS);
+}
+
+int64_t dcli_lend_busy_ns(const dcli_lend_load *load)
+{
+    if (load->dry)
+        return 0;
+    if (load->leaves_others || load->borrowed_ns == INT64_MAX || load->waiting > load->batches / LAST_SHARE ||
+        (load->waiting > 0 && load->batch_ns <= 0))
+        return INT64_MAX;
+    return load->borrowed_ns + load->queued_ns + (int64_t)((double)load->waiting * load->batch_ns);
+}
+
+bool dcli_lend_asks(const dcli_lend_load *load) { return dcli_lend_busy_ns(load) < AHEAD_NS; }

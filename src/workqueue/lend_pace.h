@@ -1,0 +1,43 @@
+/* workqueue/lend_pace.h - how much a node launches at a time where work is lent, and when it asks others for work. Pure
+ * functions of predicted times; worker processes and the simulator use the same. */
+#ifndef DCLI_WORKQUEUE_LEND_PACE_H
+#define DCLI_WORKQUEUE_LEND_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    DCLI_LEND_AGAIN_MS = 1, /* after which a node that may ask nobody at present tries again */
+    DCLI_LEND_AT_ONCE = 8,  /* most batches in one answer */
+    DCLI_LOANS_RUNNING = 8  /* most borrowed batches in a device's queue */
+};
+
+/** How many of `possible` batches to launch together. @param all  they are all batches of the operation. @param batch_ns
+ *  predicted time of one; 0: it is not known */
+int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns);
+
+/** The time of a launch as far as it counts for dcli_lend_is_enough(). @param expected_ns  predicted time; 0: it is not
+ *  known, so the launch counts as long */
+int64_t dcli_lend_queued_ns(int64_t expected_ns);
+/** Whether a device has enough to do, so that batches which could be lent are not launched now. @param launches  number of
+ *  launches in its queue. @param ns  predicted time of them. @param borrowed  some are batches of other nodes */
+bool dcli_lend_is_enough(int64_t launches, int64_t ns, bool borrowed);
+
+/** What a node has to do. */
+typedef struct dcli_lend_load {
+    bool dry;            /* nothing is launched or borrowed */
+    int64_t queued_ns;   /* predicted time of what is launched */
+    int64_t borrowed_ns; /* ... of borrowed batches that are not; INT64_MAX: not known */
+    bool leaves_others;  /* besides the last operation, an earlier one has batches that are not launched */
+    int64_t waiting;     /* batches of the last operation that are not launched */
+    int64_t batches;     /* all batches of that operation; 0 if none waits */
+    double batch_ns;     /* predicted time of one of them; 0: not known */
+} dcli_lend_load;
+
+/** Predicted time until a node can begin with a batch of another one; INT64_MAX: not known. The batches that wait are
+ *  predicted when they are the last sixteenth of their operation, because costs may differ before. */
+int64_t dcli_lend_busy_ns(const dcli_lend_load *load);
+/** Whether a node asks others for work: it is dry, or will be soon. */
+bool dcli_lend_asks(const dcli_lend_load *load);
+
+#endif

@@ -1,0 +1,91 @@
+/* workqueue/loan_ask.c - whom a node asks for work. */
+#include "workqueue/loan_ask.h"
+
+#include "base/check.h"
+#include "base/hash.h"
+
+enum {
+    MOST_QUESTIONS = 2,     /* open questions of a node */
+    LEAST_PAUSE_NS = 50000, /* between a no and the next question to the same node; doubled with each further no */
+    MOST_PAUSE_NS = 10000000
+};
+
+/* The place of a node among those that are asked; the count if it is none of them. */
+static int place_of(const dcli_asking *asking, int node)
+{
+    int n = 0;
+    while (n < asking->count && asking->victim[n].node != node)
+        n++;
+    return n;
+}
+
+/* Add a node if it is on the host of this one, unless there are enough of them. */
+static void add_near(dcli_asking *asking, int self, int node, int nodes, const dcli_node_ways ways[])
+{
+    if (node >= 0 && node < nodes && asking->count < DCLI_ASK_NEAR && dcli_ways_share(&ways[self], &ways[node]))
+        asking->victim[asking->count++].node = node;
+}
+
+void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int nodes, const dcli_node_ways ways[],
+                        int64_t loan_bytes)
+{
+    uint64_t random = dcli_hash_word(seed, (uint64_t)self);
+    int most = dcli_min(DCLI_ASK_MOST, nodes - 1);
+    *asking = (dcli_asking){.question_bytes = loan_bytes / MOST_QUESTIONS};
+    for (int n = 1; n <= DCLI_ASK_NEAR; n++)
+        add_near(asking, self, self + n, nodes, ways);
+    for (int n = 1; n <= DCLI_ASK_NEAR; n++)
+        add_near(asking, self, self - n, nodes, ways);
+    for (uint64_t n = 0; asking->count < most; n++) {
+        random = dcli_hash_word(random, n);
+        int victim = (int)(random % (uint64_t)nodes);
+        while (victim == self || place_of(asking, victim) < asking->count)
+            victim = (victim + 1) % nodes;
+        asking->victim[asking->count++].node = victim;
+    }
+}
+
+/* Ask a node, unless it cannot have anything for which it was not asked. @return whether it was asked. */
+static bool try_to_ask(dcli_asked *victim, dcli_node *node, int64_t upto, int64_t bytes, int64_t now_ns,
+                       bool *later_out)
+{
+    if (bytes < 1 || victim->refused_upto >= upto || dcli_node_is_asking(node, victim->node))
+        return false;
+    if (now_ns < victim->next_ns) {
+        *later_out = true;
+        return false;
+    }
+    bool may_get = dcli_node_may_get(node, victim->node, upto);
+    if (may_get && !dcli_node_ask(node, victim->node, upto, bytes))
+        return false;
+    victim->refused_upto = upto; /* unless it lends */
+    return may_get;
+}
+
+int dcli_asking_ask(dcli_asking *asking, dcli_node *node, int64_t upto, int64_t now_ns, bool *later_out)
+{
+    int asked = 0;
+    for (int n = 0; n < asking->count && asking->open < MOST_QUESTIONS; n++) {
+        int64_t bytes = dcli_min(dcli_node_loan_room(node), asking->question_bytes);
+        if (!try_to_ask(&asking->victim[(asking->next + n) % asking->count], node, upto, bytes, now_ns, later_out))
+            continue;
+        asking->next = (asking->next + n + 1) % asking->count;
+        n = -1;
+        asking->open++;
+        asked++;
+    }
+    return asked;
+}
+
+void dcli_asking_answered(dcli_asking *asking, int victim, bool lent, int64_t now_ns)
+{
+    dcli_asked *known = &asking->victim[place_of(asking, victim)];
+    asking->open--;
+    if (lent) {
+        asking->next = place_of(asking, victim);
+        *known = (dcli_asked){.node = victim};
+        return;
+    }
+    known->pause_ns = dcli_min(dcli_max(2 * known->pause_ns, LEAST_PAUSE_NS), MOST_PAUSE_NS);
+    known->next_ns = now_ns + known->pause_ns;
+}

@@ -1,0 +1,71 @@
+/* test/workqueue/lend_pace_test.c - how many batches that can be lent are launched together, and when a node asks. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <inttypes.h>
+
+#include "workqueue/lend_pace.h"
+
+struct launch_case {
+    char what[48];
+    int64_t possible;
+    bool all;
+    double batch_ns;
+    int64_t count;
+};
+
+ParameterizedTestParameters(lend_pace, launch)
+{
+    static struct launch_case cases[] = {
+        /* what                                  possible all    batch_ns count */
+        {"unknown: an eighth", 64, true, 0, 8},
+        {"unknown: at least one", 7, false, 0, 1},
+        {"an operation of 2 ms is one launch", 64, true, 31250, 64},
+        {"a longer one is not", 64, true, 31251, 4},
+        {"a sixteenth of the rest", 128, false, 100000, 8},
+        {"at most 1 ms", 1000, false, 100000, 10},
+        {"at least 100 us", 10, false, 50000, 2},
+        {"the rest of 100 us is one launch", 4, false, 25000, 4},
+        {"long batches", 64, true, 1e9, 1},
+        {"a batch of 500 us and more", 8, false, 500001, 1},
+        {"the last one", 1, false, 1e9, 1},
+    };
+    return cr_make_param_array(struct launch_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct launch_case *c, lend_pace, launch)
+{
+    int64_t count = dcli_lend_launch(c->possible, c->all, c->batch_ns);
+    cr_expect_eq(count, c->count, "%s: %" PRId64 ", expected %" PRId64, c->what, count, c->count);
+}
+
+struct ask_case {
+    char what[56];
+    dcli_lend_load load;
+    int64_t busy_ns;
+    bool asks;
+};
+
+ParameterizedTestParameters(lend_pace, ask)
+{
+    static struct ask_case cases[] = {
+        /* what                         dry queued borrowed leaves waiting batches batch_ns  busy asks */
+        {"nothing to do", {true, 0, 0, false, 0, 0, 0}, 0, true},
+        {"nothing to do before inputs arrive", {true, 0, 0, true, 0, 0, 0}, 0, true},
+        {"nothing to do now; batches of unknown time wait", {true, 0, 0, false, 64, 64, 0}, 0, true},
+        {"launched batches end soon", {false, 1000000, 0, false, 0, 0, 0}, 1000000, true},
+        {"launched and borrowed batches", {false, 1000000, 1000000, false, 0, 0, 0}, 2000000, false},
+        {"the last batches of an operation", {false, 500000, 0, false, 4, 64, 100000}, 900000, true},
+        {"more than the last batches", {false, 500000, 0, false, 5, 64, 100000}, INT64_MAX, false},
+        {"the last batches, of unknown time", {false, 500000, 0, false, 4, 64, 0}, INT64_MAX, false},
+        {"borrowed batches of unknown time", {false, 500000, INT64_MAX, false, 0, 0, 0}, INT64_MAX, false},
+        {"another operation follows", {false, 500000, 0, true, 0, 0, 0}, INT64_MAX, false},
+    };
+    return cr_make_param_array(struct ask_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct ask_case *c, lend_pace, ask)
+{
+    int64_t busy_ns = dcli_lend_busy_ns(&c->load);
+    cr_expect_eq(busy_ns, c->busy_ns, "%s: %" PRId64 ", expected %" PRId64, c->what, busy_ns, c->busy_ns);
+    cr_expect_eq(dcli_lend_asks(&c->load), c->asks, "%s", c->what);
+}
