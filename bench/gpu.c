@@ -4,6 +4,8 @@
  * launch   a launch and clFinish() by hand, and forall + wait, for kernels of 0.05 to 5 ms
  * process  the bodies of `add` on a node of this program, and in a worker process (local:1)
  * cyclic   A + B, A + B^T and a five-point stencil under block and under rows:cyclic(1024x1024)
+ * reduce   sums and maxima of all elements, waited for, and copies from memory to memory of the device by hand: the rate of a
+ *          reduction is that of reading, the rate of a copy that of reading and writing
  * host     dcl_write(), dcl_read() and dcl_load_npy() of 1 GB of touched pageable memory, and pinned memory by hand
  *
  *     gpu [ITEM...]
@@ -370,6 +372,89 @@ static void cyclic(void)
     dcl_close(cluster);
 }
 
+/* Seconds of a copy of one buffer to another on the device. */
+static double copy_by_hand(int64_t side)
+{
+    double start = now();
+    check(clEnqueueCopyBuffer(hand.queue, hand.a, hand.c, 0, 0, (size_t)(side * side) * sizeof(float), 0, NULL, NULL) ==
+                  CL_SUCCESS &&
+              clFinish(hand.queue) == CL_SUCCESS,
+          "a copy of the reference");
+    return now() - start;
+}
+
+enum { REDUCTIONS = 5 };
+static const char *const reductions[REDUCTIONS] = {"sum f32", "sum f32 in f64", "dot f32", "max f32",
+                                                   "sum, squares, max"};
+
+/* Seconds of a reduction. */
+static double reduce_once(const struct arrays *a, int reduction)
+{
+    dcl_array *A = a->A, *B = a->B;
+    float s, u;
+    double t, start = now();
+    dcl_status status = DCL_OK;
+    if (reduction == 0)
+        status = dcl_reduce(a->cluster, "s += A(i,j);", DCL_RESULT(s), DCL_IN(A));
+    else if (reduction == 1)
+        status = dcl_reduce(a->cluster, "t += A(i,j);", DCL_RESULT(t), DCL_IN(A));
+    else if (reduction == 2)
+        status = dcl_reduce(a->cluster, "s += A(i,j) * B(i,j);", DCL_RESULT(s), DCL_IN(A), DCL_IN(B));
+    else if (reduction == 3)
+        status = dcl_reduce(a->cluster, "u max= A(i,j);", DCL_RESULT(u), DCL_IN(A));
+    else
+        status = dcl_reduce(a->cluster, "s += A(i,j); t += A(i,j) * A(i,j); u max= A(i,j);", DCL_RESULT(s),
+                            DCL_RESULT(t), DCL_RESULT(u), DCL_IN(A));
+    double time = now() - start;
+    check(status == DCL_OK, reductions[reduction]);
+    return time;
+}
+
+/* Compare a sum and a maximum with what the first values give. */
+static void verify_reduction(const struct arrays *a)
+{
+    dcl_array *A = a->A;
+    double t, sum = 0;
+    float u, most = 0;
+    for (int64_t i = 0; i < a->side; i++)
+        for (int64_t j = 0; j < a->side; j++) {
+            sum += a_at(i, j);
+            most = fmaxf(most, a_at(i, j));
+        }
+    check(dcl_reduce(a->cluster, "t += A(i,j); u max= A(i,j);", DCL_RESULT(t), DCL_RESULT(u), DCL_IN(A)) == DCL_OK &&
+              t == sum && u == most,
+          "a sum or a maximum");
+}
+
+static void reduce(void)
+{
+    static const int sides[] = {8192, 16384, 40960};
+    dcl_cluster *cluster = open_cluster(NULL);
+    for (size_t s = 0; s < sizeof sides / sizeof sides[0]; s++) {
+        struct arrays a = make(cluster, "block,*", sides[s]);
+        open_buffers(sides[s]);
+        verify_reduction(&a);
+        for (int n = 0; n < REDUCTIONS; n++) {
+            double ours[ROUNDS], theirs[ROUNDS], bytes = (double)sides[s] * sides[s] * sizeof(float);
+            for (int turn = 0; turn < TURNS; turn++) {
+                for (int r = -WARM; r < BATCH; r++)
+                    theirs[turn * BATCH + (r >= 0 ? r : 0)] = copy_by_hand(sides[s]);
+                for (int r = -WARM; r < BATCH; r++)
+                    ours[turn * BATCH + (r >= 0 ? r : 0)] = reduce_once(&a, n);
+            }
+            double copied = 2 * bytes / median(ROUNDS, theirs);
+            double time = median(ROUNDS, ours), read = (n == 2 ? 2 : 1) * bytes / time;
+            printf("reduce %-18s %5d  copy by hand %5.0f GB/s, DCL %8.1f us, %5.0f GB/s: %.3f of it\n", reductions[n],
+                   sides[s], copied / 1e9, 1e6 * time, read / 1e9, read / copied);
+            fflush(stdout);
+        }
+        close_buffers();
+        end(&a);
+        check(dcl_wait(cluster) == DCL_OK, "dcl_wait");
+    }
+    dcl_close(cluster);
+}
+
 /* Bytes per second between pinned memory and the device. */
 static double pinned(bool in)
 {
@@ -458,7 +543,8 @@ int main(int argc, char *argv[])
     static const struct {
         const char *name;
         void (*run)(void);
-    } items[] = {{"add", add}, {"launch", launch}, {"process", process}, {"cyclic", cyclic}, {"host", host}};
+    } items[] = {{"add", add},       {"launch", launch}, {"process", process},
+                 {"cyclic", cyclic}, {"reduce", reduce}, {"host", host}};
     enum { ITEMS = sizeof items / sizeof items[0] };
     dcl_cluster *cluster = open_cluster(NULL);
     char name[128];

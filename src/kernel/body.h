@@ -11,7 +11,8 @@ enum {
     DCLI_MAX_PARAMS = 64,
     DCLI_MAX_RESULTS = 8,    /* most results of a reduction */
     DCLI_PARTIAL_LONGS = 6,  /* length of a partial result */
-    DCLI_PARTIAL_SLOTS = 64, /* most work-items of a launch that reduces: each has partial results of its own */
+    DCLI_PARTIAL_SLOTS = 64, /* partial results per node and result: each work-item of a launch has one of its own */
+    DCLI_GROUP_SLOTS = 1024, /* where a node is a GPU: each work-group has one */
     DCLI_MAX_ACCESSES = 64,  /* most distinct (array, subscripts) pairs of one body */
     DCLI_MAX_BODY_BYTES = 1 << 16,
     DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* index in the report: where a write outside goes */
@@ -95,8 +96,8 @@ typedef struct dcli_body {
     int result_count;                /* more than 0: the body is a reduction */
     dcli_result result[DCLI_MAX_RESULTS];
     int partials; /* reductions: the parameter of the partial results, the last one, which the parser adds: an array of
-                     longs. Each node uses its own part: work-item w of a launch adds to result_count partial results
-                     from element w * result_count * DCLI_PARTIAL_LONGS on. All 0: of no values */
+                     longs. Each node uses its own part: work-item w of a launch, of GPUs work-group w, adds to result_count
+                     partial results from element w * result_count * DCLI_PARTIAL_LONGS on. All 0: of no values */
     bool blind;   /* indices are used in affine subscripts only, so what is computed does not depend on the index */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
@@ -119,12 +120,6 @@ static inline bool dcli_body_has_partials(const dcli_body *body, int param)
 
 /** Number of parameters that the program declares: all but the partial results. */
 static inline int dcli_body_declared(const dcli_body *body) { return body->param_count - (body->result_count > 0); }
-
-/** Bytes of a node's part of the partial results. */
-static inline size_t dcli_body_partial_bytes(const dcli_body *body)
-{
-    return (size_t)DCLI_PARTIAL_SLOTS * (size_t)body->result_count * DCLI_PARTIAL_LONGS * sizeof(int64_t);
-}
 
 /** Whether a name is an index of the body. @param index  its number (i = 0), -1 for other names. */
 static inline bool dcli_body_has_index(const dcli_body *body, int index)

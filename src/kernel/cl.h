@@ -3,13 +3,15 @@
 #define DCLI_KERNEL_CL_H
 
 extern const char dcli_cl_report[];
-extern const char dcli_cl_cpu[]; /* emitted before the following texts, each of which is emitted once per element
-                                    type, which it calls dcl_T */
+extern const char dcli_cl_cpu[];   /* what programs for CPUs begin with */
+extern const char dcli_cl_names[]; /* emitted before the following texts, each of which is emitted once per element
+                                      type, which it calls dcl_T */
 extern const char dcli_cl_turn[], dcli_cl_store[];
 extern const char dcli_cl_sum[]; /* emitted once, for all kinds of devices */
-extern const char
-    dcli_cl_sum_cpu[]; /* emitted after dcli_cl_sum; for float and double; dcl_I is the unsigned integer type of
-                                        the same size */
+extern const char dcli_cl_sum_cpu
+    []; /* after dcli_cl_sum; for float and double; dcl_I is the unsigned integer type of the same size */
+extern const char dcli_cl_sum_gpu[]; /* after dcli_cl_sum; for float and double */
+extern const char dcli_cl_group[];   /* emitted once per result, not per type */
 extern const char dcli_cl_fold[];
 extern const char dcli_cl_key[];    /* for float and double; dcl_I is the integer type of the same size */
 extern const char dcli_cl_scan[];   /* see there */

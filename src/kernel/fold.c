@@ -1,7 +1,7 @@
-/* kernel/fold.c - generates the code by which kernels for CPUs reduce values, and merges their partial results.
+/* kernel/fold.c - generates the code by which kernels reduce values, and merges their partial results.
  *
- * Sums of floating-point numbers are added by sum_cpu.cl: strips of many elements as runs. Short strips, and those that cannot be
- * added as a run, go through a buffer, from which blocks are added. Other results are reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
+ * On CPUs, sums of floating-point numbers are added by sum_cpu.cl: strips of many elements as runs. Short strips, and those that cannot
+ * be added as a run, go through a buffer, from which blocks are added. GPUs add few at a time (source_gpu_reduce.c). Other results are reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
  * depends on the order of the values. */
 #include "kernel/fold.h"
 
@@ -28,15 +28,14 @@ static bool is_floating(dcl_type type) { return type >= DCL_HALF; }
 /* Whether partial results are a dcli_sum. */
 static bool is_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM && is_floating(type); }
 
-/* Whether a result is summed by sum_cpu.cl. */
-static bool is_summed(const dcli_body *body, int r) { return is_sum(body->result[r].fold, type_of(body, r)); }
+bool dcli_fold_is_summed(const dcli_body *body, int r) { return is_sum(body->result[r].fold, type_of(body, r)); }
 
 static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX; }
 
 bool dcli_fold_runs(const dcli_body *body)
 {
     for (int r = 0; r < body->result_count; r++)
-        if (is_summed(body, r))
+        if (dcli_fold_is_summed(body, r))
             return true;
     return false;
 }
@@ -93,21 +92,21 @@ const char *dcli_fold_neutral(dcli_fold fold, dcl_type type) { return neutral_va
 
 const char *dcli_fold_sign(dcli_fold fold) { return sign_of(fold); }
 
-void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body)
+void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form)
 {
     if (dcli_fold_runs(body))
         dcli_text_put(out, "%s", dcli_cl_sum);
     for (dcl_type type = DCL_INT8; type <= DCL_DOUBLE; type++) {
         bool summed = false, extreme = false;
         for (int r = 0; r < body->result_count; r++) {
-            summed |= type_of(body, r) == type && is_summed(body, r);
+            summed |= type_of(body, r) == type && dcli_fold_is_summed(body, r);
             extreme |= type_of(body, r) == type && is_extreme(body->result[r].fold);
         }
         if (!summed && !extreme)
             continue;
         if (summed) {
             dcli_text_put(out, "#define dcl_I u%s\n", integer_of(type));
-            dcli_emit_of_type(out, dcli_cl_sum_cpu, type);
+            dcli_emit_of_type(out, form == DCLI_FORM_GPU ? dcli_cl_sum_gpu : dcli_cl_sum_cpu, type);
             dcli_text_put(out, "#undef dcl_I\n");
         }
         dcli_text_put(out, "#define dcl_I %s\n", integer_of(type));
@@ -125,6 +124,17 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body)
     }
 }
 
+void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r)
+{
+    dcl_type type = type_of(body, r);
+    const char *neutral = neutral_value(body->result[r].fold, type), *variable = variable_type(body, r);
+    if (is_floating(type))
+        dcli_text_put(out, "    %s dcl_f%d = dcl_key_%s(%s);\n    int dcl_g%d = 0;\n", variable, r,
+                      dcli_kernel_type(type), neutral, r);
+    else
+        dcli_text_put(out, "    %s dcl_f%d = (%s)%s;\n", variable, r, variable, neutral);
+}
+
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
 {
     if (body->result_count == 0)
@@ -136,7 +146,7 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count; r++) {
         int at = r * DCLI_PARTIAL_LONGS;
         dcl_type type = type_of(body, r);
-        if (is_summed(body, r)) {
+        if (dcli_fold_is_summed(body, r)) {
             dcli_text_put(out,
                           "    struct dcl_sum dcl_f%d = {dcl_out[%d], dcl_out[%d], {dcl_out[%d], dcl_out[%d]}, "
                           "{dcl_out[%d], dcl_out[%d]}};\n"
@@ -144,13 +154,7 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
                           r, at, at + 1, at + 2, at + 3, at + 4, at + 5, dcli_kernel_type(type), r, BLOCK);
             continue;
         }
-        const char *neutral = neutral_value(body->result[r].fold, type);
-        if (is_floating(type))
-            dcli_text_put(out, "    %s dcl_f%d = dcl_key_%s(%s);\n    int dcl_g%d = 0;\n", variable_type(body, r), r,
-                          dcli_kernel_type(type), neutral, r);
-        else
-            dcli_text_put(out, "    %s dcl_f%d = (%s)%s;\n", variable_type(body, r), r, variable_type(body, r),
-                          neutral);
+        dcli_emit_variable(out, body, r);
     }
 }
 
@@ -159,11 +163,11 @@ static void emit_flush(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "    for (; dcl_fill %% DCL_SUM_LANES != 0; dcl_fill++) {\n");
     for (int r = 0; r < body->result_count; r++)
-        if (is_summed(body, r))
+        if (dcli_fold_is_summed(body, r))
             dcli_text_put(out, "        dcl_y%d[dcl_fill] = 0;\n", r);
     dcli_text_put(out, "    }\n");
     for (int r = 0; r < body->result_count; r++)
-        if (is_summed(body, r))
+        if (dcli_fold_is_summed(body, r))
             dcli_text_put(out, "    dcl_sum_%s(&dcl_f%d, dcl_y%d, dcl_fill);\n", dcli_kernel_type(type_of(body, r)), r,
                           r);
     dcli_text_put(out, "    dcl_fill = 0;\n");
@@ -179,7 +183,7 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
                   "    if (!dcl_again) {\n",
                   LEAST_RUN);
     for (int r = 0; r < body->result_count; r++) {
-        if (is_summed(body, r)) {
+        if (dcli_fold_is_summed(body, r)) {
             const char *type = dcli_kernel_type(type_of(body, r));
             dcli_text_put(out, "    struct dcl_run_%s dcl_w%d = dcl_run_begin_%s(&dcl_f%d);\n", type, r, type, r);
             lanes = type_of(body, r) == DCL_DOUBLE ? 8 : lanes;
@@ -234,9 +238,9 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
         dcli_fold fold = body->result[r].fold;
         const char *type = variable_type(body, r);
         const char *call = fold == DCLI_FOLD_MIN ? "min" : "max";
-        if (is_summed(body, r) && way == DCLI_FOLD_RUN)
+        if (dcli_fold_is_summed(body, r) && way == DCLI_FOLD_RUN)
             dcli_text_put(out, "    dcl_run_add_%s(&dcl_w%d, dcl_r%d);\n", dcli_kernel_type(type_of(body, r)), r, r);
-        else if (is_summed(body, r))
+        else if (dcli_fold_is_summed(body, r))
             dcli_text_put(out, "    dcl_y%d[dcl_fill + dcl_k - dcl_from] = dcl_r%d;\n", r, r);
         else if (is_floating(type_of(body, r)))
             dcli_text_put(out,
@@ -256,7 +260,7 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED;\n");
     for (int r = 0; r < body->result_count; r++)
-        if (is_summed(body, r))
+        if (dcli_fold_is_summed(body, r))
             dcli_text_put(out,
                           "    const struct dcl_sum dcl_was%d = dcl_f%d;\n"
                           "    dcl_outcome = max(dcl_outcome, dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m));\n",
@@ -269,7 +273,7 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
                   LONGEST_PAUSE);
     for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out, "    dcl_f%d = dcl_was%d;\n", r, r);
-        if (!is_summed(body, r) && is_floating(type_of(body, r)))
+        if (!dcli_fold_is_summed(body, r) && is_floating(type_of(body, r)))
             dcli_text_put(out, "    dcl_g%d = dcl_had%d;\n", r, r);
     }
     dcli_text_put(out, "    }\n    }\n    if (dcl_again) {\n");
@@ -284,6 +288,15 @@ void dcli_emit_strip_end(dcli_text *out, const dcli_body *body, dcli_fold_way wa
         dcli_text_put(out, "%s    }\n", dcli_fold_runs(body) ? "    dcl_fill += (int)(dcl_to - dcl_from);\n" : "");
 }
 
+void dcli_emit_value(dcli_text *out, const dcli_body *body, int r)
+{
+    const char *type = dcli_kernel_type(type_of(body, r));
+    if (is_floating(type_of(body, r)))
+        dcli_text_put(out, "    long dcl_e%d = dcl_key_long_%s(dcl_f%d);\n", r, type, r);
+    else
+        dcli_text_put(out, "    long dcl_e%d = (long)(%s)dcl_f%d;\n", r, type, r);
+}
+
 void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
 {
     if (dcli_fold_runs(body))
@@ -291,7 +304,7 @@ void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count; r++) {
         int at = r * DCLI_PARTIAL_LONGS;
         dcli_fold fold = body->result[r].fold;
-        if (is_summed(body, r)) {
+        if (dcli_fold_is_summed(body, r)) {
             dcli_text_put(out,
                           "    dcl_out[%d] = dcl_f%d.dcl_top;\n    dcl_out[%d] = dcl_f%d.dcl_seen;\n"
                           "    dcl_out[%d] = dcl_f%d.dcl_high[0];\n    dcl_out[%d] = dcl_f%d.dcl_high[1];\n"
@@ -299,12 +312,7 @@ void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
                           at, r, at + 1, r, at + 2, r, at + 3, r, at + 4, r, at + 5, r);
             continue;
         }
-        /* the value, as a long */
-        if (is_floating(type_of(body, r)))
-            dcli_text_put(out, "    long dcl_e%d = dcl_key_long_%s(dcl_f%d);\n", r, dcli_kernel_type(type_of(body, r)),
-                          r);
-        else
-            dcli_text_put(out, "    long dcl_e%d = (long)(%s)dcl_f%d;\n", r, dcli_kernel_type(type_of(body, r)), r);
+        dcli_emit_value(out, body, r);
         if (is_extreme(fold))
             dcli_text_put(out, "    if (dcl_out[%d] != 0)\n        dcl_e%d = (long)%s((%s)dcl_e%d, (%s)dcl_out[%d]);\n",
                           at, r, fold == DCLI_FOLD_MIN ? "min" : "max",
@@ -318,6 +326,27 @@ void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
         if (is_floating(type_of(body, r)))
             dcli_text_put(out, "    dcl_out[%d] |= dcl_g%d;\n", at + 2, r);
     }
+}
+
+void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r)
+{
+    dcli_fold fold = body->result[r].fold;
+    dcl_type type = type_of(body, r);
+    const char *wide = type == DCL_UINT64 ? "ulong" : "long";
+    dcli_text_put(out, "static void dcl_merge_%d(long *dcl_to, const long *dcl_from)\n{\n", r);
+    if (is_sum(fold, type)) {
+        dcli_text_put(out, "    dcl_sum_merge((struct dcl_sum *)dcl_to, (const struct dcl_sum *)dcl_from);\n}\n");
+        return;
+    }
+    dcli_text_put(out, "    if (dcl_from[0] == 0)\n        return;\n"
+                       "    const bool dcl_both = dcl_to[0] != 0;\n    dcl_to[0] = 1;\n    dcl_to[2] |= dcl_from[2];\n"
+                       "    dcl_to[1] = !dcl_both ? dcl_from[1] : ");
+    if (is_extreme(fold))
+        dcli_text_put(out, "(long)%s((%s)dcl_to[1], (%s)dcl_from[1]);\n}\n", fold == DCLI_FOLD_MIN ? "min" : "max",
+                      wide, wide);
+    else
+        dcli_text_put(out, "(long)(%s)((ulong)dcl_to[1] %s (ulong)dcl_from[1]);\n}\n", dcli_kernel_type(type),
+                      sign_of(fold));
 }
 
 /* ---- partial results -------------------------------------------------------------------------------------------------- */
@@ -384,19 +413,10 @@ static int64_t combine(dcli_fold fold, dcl_type type, int64_t a, int64_t b)
     }
 }
 
-static dcli_sum as_sum(const dcli_partial *partial)
-{
-    dcli_sum sum;
-    memcpy(&sum, partial, sizeof sum);
-    return sum;
-}
-
 void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, const dcli_partial *other)
 {
     if (is_sum(fold, type)) {
-        dcli_sum sum = as_sum(partial), added = as_sum(other);
-        dcli_sum_merge(&sum, &added);
-        memcpy(partial, &sum, sizeof sum);
+        dcli_sum_merge(&partial->sum, &other->sum);
         return;
     }
     if (other->word[ANY] == 0)
@@ -411,10 +431,8 @@ void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, co
 
 bool dcli_partial_is_valid(dcli_fold fold, dcl_type type, const dcli_partial *partial)
 {
-    if (is_sum(fold, type)) {
-        dcli_sum sum = as_sum(partial);
-        return dcli_sum_is_valid(&sum);
-    }
+    if (is_sum(fold, type))
+        return dcli_sum_is_valid(&partial->sum);
     for (int w = NOT_A_NUMBER + 1; w < DCLI_PARTIAL_LONGS; w++)
         if (partial->word[w] != 0)
             return false;
@@ -451,10 +469,8 @@ static dcli_scalar neutral(dcli_fold fold, dcl_type type)
 
 dcli_scalar dcli_partial_value(dcli_fold fold, dcl_type type, const dcli_partial *partial)
 {
-    if (is_sum(fold, type)) {
-        dcli_sum sum = as_sum(partial);
-        return (dcli_scalar){.f = dcli_sum_round(&sum, type)};
-    }
+    if (is_sum(fold, type))
+        return (dcli_scalar){.f = dcli_sum_round(&partial->sum, type)};
     if (partial->word[ANY] == 0)
         return neutral(fold, type);
     if (!is_floating(type))

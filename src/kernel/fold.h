@@ -1,9 +1,10 @@
-/* kernel/fold.h - generates the code by which kernels for CPUs reduce values, and merges their partial results. */
+/* kernel/fold.h - generates the code by which kernels reduce values, and merges their partial results. */
 #ifndef DCLI_KERNEL_FOLD_H
 #define DCLI_KERNEL_FOLD_H
 
 #include "base/text.h"
 #include "kernel/body.h"
+#include "kernel/sum.h"
 
 /** Most elements of a strip: the length of a loop over the innermost axis. */
 #define DCLI_FOLD_STRIP 2048
@@ -20,7 +21,7 @@ const char *dcli_fold_neutral(dcli_fold fold, dcl_type type);
 const char *dcli_fold_sign(dcli_fold fold);
 
 /** Emit the functions that the results of a body need. Nothing if it is no reduction, as all functions below. */
-void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body);
+void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form);
 /** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. */
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);
 /** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
@@ -36,9 +37,19 @@ void dcli_emit_strip_end(dcli_text *out, const dcli_body *body, dcli_fold_way wa
 /** Emit, at the end of a kernel, what adds the variables to the work-item's partial results. */
 void dcli_emit_partials_end(dcli_text *out, const dcli_body *body);
 
+/** Whether a result is a sum of floating-point numbers, whose partial results are a dcli_sum. */
+bool dcli_fold_is_summed(const dcli_body *body, int r);
+/** Emit the variable dcl_f<r> (and dcl_g<r>) in which a work-item reduces a result that is no such sum. */
+void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r);
+/** Emit dcl_e<r>: the value of these variables, as the second long of a partial result. */
+void dcli_emit_value(dcli_text *out, const dcli_body *body, int r);
+/** Emit the function dcl_merge_<r>, which merges two partial results of a work-item. */
+void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r);
+
 /** A partial result of any operator and type: DCLI_PARTIAL_LONGS longs, as kernels write them. All 0: of no values. */
-typedef struct dcli_partial {
+typedef union dcli_partial {
     int64_t word[DCLI_PARTIAL_LONGS];
+    dcli_sum sum; /* of a sum of floating-point numbers */
 } dcli_partial;
 
 /** Merge a partial result into another one. In whatever order partial results are merged, the words are the same. */

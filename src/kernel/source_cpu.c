@@ -284,8 +284,8 @@ static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool st
 
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
-    dcli_text_put(out, "%s", dcli_cl_cpu);
-    dcli_emit_fold_functions(out, body);
+    dcli_text_put(out, "%s%s", dcli_cl_cpu, dcli_cl_names);
+    dcli_emit_fold_functions(out, body, DCLI_FORM_CPU);
     dcli_emit_block_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);

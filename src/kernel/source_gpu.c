@@ -20,6 +20,7 @@
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
  * loop, at 3450 with one index. A five-point stencil runs at 3250, 2600 and 2300 in these three ways. */
 #include "base/check.h"
+#include "kernel/gpu_reduce.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
 
@@ -241,7 +242,7 @@ static int square_axis(const dcli_body *body, dcli_variant variant)
     return variant == DCLI_VARIANT_UNIT ? dcli_transposed_axis(body) : -1;
 }
 
-bool dcli_body_has_one(const dcli_body *body) { return dcli_transposed_axis(body) < 0; }
+bool dcli_body_has_one(const dcli_body *body) { return body->result_count == 0 && dcli_transposed_axis(body) < 0; }
 
 /* Emit how a work-item finds its row in the table: its number dcl_number, its own numbers dcl_f. Groups with barriers have
  * no surplus work-items. */
@@ -282,6 +283,10 @@ static void open_row(dcli_text *out, const dcli_body *body, dcli_variant variant
 
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
+    if (body->result_count > 0) {
+        dcli_emit_reducing_kernel(out, body, variant);
+        return;
+    }
     bool one = variant == DCLI_VARIANT_ONE;
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, one ? DCLI_VARIANT_UNIT : variant);
     int u = square_axis(body, nest.variant);
@@ -304,6 +309,8 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
 void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_text_put(out, "typedef struct { long dcl_v[%d]; } dcl_row;\n", dcli_row_length(body));
+    if (body->result_count > 0)
+        dcli_emit_reducing_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     emit_kernel(out, body, checked);
@@ -376,6 +383,8 @@ static void fold_rows(const dcli_body *body, const int64_t count[], int64_t rows
 dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], int64_t rows,
                                        bool in_table)
 {
+    if (body->result_count > 0)
+        return dcli_reducing_launch_size(body, count, rows, in_table);
     int square = square_axis(body, variant);
     dcli_launch_size size = size_of_row(body, square, count, rows);
     if (!in_table)

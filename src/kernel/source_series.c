@@ -62,7 +62,7 @@ static void emit_call(dcli_text *out, const dcli_body *body, int64_t code)
 char *dcli_series_source(int count, const dcli_body *const bodies[])
 {
     dcli_text out = {0};
-    dcli_text_put(&out, "%s", dcli_cl_cpu);
+    dcli_text_put(&out, "%s%s", dcli_cl_cpu, dcli_cl_names);
     for (int b = 0; b < count; b++)
         emit_functions(&out, bodies[b], b);
     dcli_text_put(

@@ -57,13 +57,13 @@ void dcli_sum_add(dcli_sum *sum, double summand)
 void dcli_sum_merge(dcli_sum *sum, const dcli_sum *other)
 {
     sum->seen |= other->seen;
+    if (other->top == 0)
+        return;
     if (other->top > sum->top)
         raise_top(sum, other->top);
-    for (int b = 0; b < DCLI_SUM_BINS && other->top > 0; b++) {
-        int64_t to = b + (sum->top - other->top);
-        if (to < DCLI_SUM_BINS)
-            add_to_bin(sum, (int)to, other->high[b], other->low[b]);
-    }
+    int64_t by = sum->top - other->top;
+    for (int b = 0; b + by < DCLI_SUM_BINS; b++)
+        add_to_bin(sum, (int)(b + by), other->high[b], other->low[b]);
 }
 
 bool dcli_sum_is_valid(const dcli_sum *sum)

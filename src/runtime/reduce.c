@@ -17,7 +17,15 @@ struct dcli_partials {
     struct dcli_partials *next;
 };
 
-static int64_t part_longs(int results) { return (int64_t)DCLI_PARTIAL_SLOTS * results * DCLI_PARTIAL_LONGS; }
+/* Length of a node's part: all nodes have the same. */
+static int64_t part_longs(dcl_cluster *cluster, int results)
+{
+    int64_t slots = DCLI_PARTIAL_SLOTS;
+    for (int n = 0; n < cluster->node_count; n++)
+        if (strcmp(dcli_node_device(cluster, n)->kind, "gpu") == 0)
+            slots = DCLI_GROUP_SLOTS;
+    return slots * results * DCLI_PARTIAL_LONGS;
+}
 
 static void drop(struct dcli_partials *partials)
 {
@@ -60,19 +68,15 @@ void dcli_partials_free(dcl_cluster *cluster)
 static dcl_status get_partials(dcl_cluster *cluster, dcl_map *map, int results, struct dcli_partials **partials_out)
 {
     struct dcli_partials *partials = take_kept(cluster, map, results);
-    dcl_status status = DCL_OK;
     *partials_out = partials;
-    if (partials != NULL) {
-        dcli_msg_operation descriptor = {.kind = DCLI_OP_FILL};
-        return dcli_cluster_issue_one(partials->array, &descriptor, NULL, false, NULL, NULL);
-    }
+    if (partials != NULL)
+        return DCL_OK;
     partials = *partials_out = dcli_calloc(1, sizeof *partials);
     if (partials == NULL)
         return DCL_ERR_NOMEM;
-    dcl_grid grid = dcl_grid_1d(DCL_INT64, map->rule.node_count * part_longs(results));
+    dcl_grid grid = dcl_grid_1d(DCL_INT64, map->rule.node_count * part_longs(cluster, results));
     partials->results = results;
-    status = dcli_array_make(cluster, &grid, map, false, &partials->array);
-    return status;
+    return dcli_array_make(cluster, &grid, map, false, &partials->array);
 }
 
 /* Store a value in a variable of a type. */
@@ -139,7 +143,8 @@ static int count_results(int count, const dcl_arg args[])
     return results;
 }
 
-/* Run a checked reduction and wait. The lock is held. A read outside an array is reported, but gives values. */
+/* Run a checked reduction and wait. The lock is held. A read outside an array is reported, but gives values. The nodes set the
+ * array to 0 for the next reduction while the partial results of this one are merged. */
 static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
                          struct dcli_partials *partials, int64_t words[])
 {
@@ -154,9 +159,13 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
         status = dcli_array_usable(array, "reduce into");
     if (status != DCL_OK)
         return status;
-    status = store_results(reduced, partials->results, count, args, words,
-                           all.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
-    return status == DCL_OK ? dcli_storage_state_strayed(dcli_array_state(array), "the values were computed") : status;
+    dcl_status strayed = dcli_storage_state_strayed(dcli_array_state(array), "the values were computed");
+    if (strayed == DCL_OK)
+        status = dcli_cluster_issue_one(array, &(dcli_msg_operation){.kind = DCLI_OP_FILL}, NULL, false, NULL, NULL);
+    if (status == DCL_OK)
+        status = store_results(reduced, partials->results, count, args, words,
+                               all.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
+    return status == DCL_OK ? strayed : status;
 }
 
 /* The same with an array for partial results. */

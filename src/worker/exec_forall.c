@@ -93,10 +93,6 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     if (status != DCL_OK)
         return status;
     dcli_form form = dcli_device_is_gpu(own->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
-    if (kernel->body->result_count > 0 && form == DCLI_FORM_GPU)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                         "this device is a GPU, for which reductions are not there yet; choose processors "
-                         "with DCL_DEVICES, or reduce rows with dcl_forall() (docs/recipes.md)");
     char *source = dcli_body_source(kernel->body, form, worker->terms.check_access);
     if (source == NULL)
         return DCL_ERR_NOMEM;
@@ -188,6 +184,14 @@ dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
     return status;
 }
 
+/* How many work-items, or groups of a GPU, can have partial results of their own. */
+static int64_t partial_slots(const dcli_worker *worker, const dcli_entry *entry)
+{
+    const dcli_body *body = entry->operation.body;
+    return dcli_layout_owned(entry->held[body->partials]->shared->layout, worker->terms.self) /
+           ((int64_t)body->result_count * DCLI_PARTIAL_LONGS);
+}
+
 /* Set the kernel arguments in the order of kernel/body.h, without the row or table. */
 static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const dcli_launch *launch, dcli_memory *arena,
                                 dcli_own_scalar scalars[], dcli_argument arguments[], int *count_out)
@@ -211,7 +215,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
     }
     if (body->result_count > 0) {
         dcli_memory *partials = entry->held[body->partials]->memory;
-        if (partials == NULL || dcli_memory_bytes(partials) < dcli_body_partial_bytes(body))
+        if (partials == NULL || partial_slots(worker, entry) < 1)
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no room for the partial results of node %d",
                              entry->operation.number, worker->terms.self);
         arguments[count++] = (dcli_argument){.memory = partials, .written = true};
@@ -279,6 +283,8 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
                                 because setting an argument to the same value costs nothing */
         dcli_launch_size size = dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0),
                                                       set->count - done, !alone);
+        if (body->result_count > 0) /* groups share the tiles, however many they are */
+            size.global[0] = dcli_min(size.global[0], (size_t)partial_slots(worker, entry) * size.local[0]);
         uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
         arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)dcli_row_length(body) * sizeof(int64_t)};
         arguments[count + 1] = (dcli_argument){.memory = table != NULL ? table : worker->as_node->nothing};
@@ -300,7 +306,7 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
 {
     size_t global = dcli_device_items(worker->as_node->device, (size_t)launch->row_count), local = 1;
     if (entry->operation.body->result_count > 0)
-        global = (size_t)dcli_min((int64_t)global, DCLI_PARTIAL_SLOTS);
+        global = (size_t)dcli_min((int64_t)global, partial_slots(worker, entry));
     uint64_t at = table == NULL ? (uintptr_t)launch->row : 0;
     arguments[count + 3] = arguments[count]; /* the report of accesses outside is the last argument */
     arguments[count] = table != NULL ? (dcli_argument){.memory = table} : no_memory();

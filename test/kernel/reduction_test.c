@@ -153,8 +153,8 @@ static void fill(void)
 }
 
 /* Run a body on all elements of A, as one variant, and merge the partial results of all work-items. */
-static void reduce(test_device *device, const char *text, dcli_variant variant, int results, const dcl_type types[],
-                   dcli_scalar values_out[])
+static void reduce(test_device *device, dcli_form form, const char *text, dcli_variant variant, int results,
+                   const dcl_type types[], dcli_scalar values_out[])
 {
     static const char *const names[] = {"r", "s", "t", "u"};
     const int64_t zeros[4] = {0}, ones[4] = {1, 1, 1, 1}, count[2] = {ROWS, COLUMNS};
@@ -174,7 +174,7 @@ static void reduce(test_device *device, const char *text, dcli_variant variant, 
     test_params(2 + results, args, params);
     dcli_body *body = NULL;
     cr_assert_eq(dcli_body_parse(text, "", 2 + results, params, &body), DCL_OK, "%s", dcl_error());
-    test_program *program = test_program_build(device, body, DCLI_FORM_CPU, NULL);
+    test_program *program = test_program_build(device, body, form, NULL);
     test_report report = test_program_run(program, body, variant, 3 + results, args, zeros, ones, count);
     cr_expect_not(report.any, "%s", text);
     for (int r = 0; r < results; r++) {
@@ -196,9 +196,8 @@ static test_device *device;
 static void open_device(void)
 {
     device = test_device_open();
-    if (device == NULL || test_device_is_gpu(device))
-        cr_skip_test("no OpenCL device that is a processor");
-    fill();
+    if (device == NULL)
+        cr_skip_test("no OpenCL device");
 }
 
 static void close_device(void)
@@ -207,9 +206,18 @@ static void close_device(void)
         test_device_close(device);
 }
 
+/* Run a test with the kernels of each form that the device can run. */
+static void each_form(void (*test)(dcli_form form))
+{
+    for (dcli_form form = test_device_is_gpu(device) ? DCLI_FORM_GPU : DCLI_FORM_CPU; form <= DCLI_FORM_GPU; form++) {
+        fill();
+        test(form);
+    }
+}
+
 TestSuite(kernel_device_reduction, .init = open_device, .fini = close_device);
 
-Test(kernel_device_reduction, sums_and_extremes)
+static void check_sums_and_extremes(dcli_form form)
 {
     static const dcl_type types[] = {DCL_DOUBLE, DCL_FLOAT, DCL_FLOAT, DCL_FLOAT};
     dcli_sum exact = {0}, single = {0};
@@ -224,7 +232,8 @@ Test(kernel_device_reduction, sums_and_extremes)
         }
     for (int v = DCLI_VARIANT_UNIT; v <= DCLI_VARIANT_CHECKED; v++) {
         dcli_scalar found[MOST_RESULTS];
-        reduce(device, "r += (double)A(i,j) * B(j,i); s += A(i,j) * B(j,i); t min= A(i,j); u max= A(i,j) + B(j,i);",
+        reduce(device, form,
+               "r += (double)A(i,j) * B(j,i); s += A(i,j) * B(j,i); t min= A(i,j); u max= A(i,j) + B(j,i);",
                (dcli_variant)v, 4, types, found);
         cr_expect(found[0].f == dcli_sum_round(&exact, DCL_DOUBLE), "variant %d: %a", v, found[0].f);
         cr_expect(found[1].f == dcli_sum_round(&single, DCL_FLOAT), "variant %d: %a", v, found[1].f);
@@ -232,7 +241,9 @@ Test(kernel_device_reduction, sums_and_extremes)
     }
 }
 
-Test(kernel_device_reduction, integers)
+Test(kernel_device_reduction, sums_and_extremes) { each_form(check_sums_and_extremes); }
+
+static void check_integers(dcli_form form)
 {
     static const dcl_type types[] = {DCL_INT32, DCL_UINT8, DCL_INT64, DCL_UINT16};
     int64_t sum = 0, most = INT64_MIN;
@@ -249,7 +260,7 @@ Test(kernel_device_reduction, integers)
     dcli_scalar found[MOST_RESULTS];
     memcpy(A, B, sizeof A);
     reduce(
-        device,
+        device, form,
         "int n = (int)A(i,j); r += n * 100000; s ^= n + (int)i; if (j % 3 == 1) t max= n * 5 - (int)i; u *= 2 * j + 1;",
         DCLI_VARIANT_UNIT, 4, types, found);
     cr_expect_eq(found[0].i, (int32_t)sum, "%" PRId64, found[0].i);
@@ -258,22 +269,27 @@ Test(kernel_device_reduction, integers)
     cr_expect_eq(found[3].i, product, "%" PRId64, found[3].i);
 }
 
-Test(kernel_device_reduction, not_a_number_and_zeros)
+Test(kernel_device_reduction, integers) { each_form(check_integers); }
+
+static void check_not_a_number_and_zeros(dcli_form form)
 {
     static const dcl_type types[] = {DCL_FLOAT, DCL_FLOAT, DCL_DOUBLE};
     dcli_scalar found[MOST_RESULTS];
     for (int e = 0; e < ELEMENTS; e++)
         A[e] = e == 5000 ? -0.0F : 0.0F;
-    reduce(device, "r min= A(i,j); s max= A(i,j); t += 1 / A(i,j);", DCLI_VARIANT_UNIT, 3, types, found);
+    reduce(device, form, "r min= A(i,j); s max= A(i,j); t += 1 / A(i,j);", DCLI_VARIANT_UNIT, 3, types, found);
     cr_expect(found[0].f == 0 && signbit(found[0].f), "-0 is the least");
     cr_expect(found[1].f == 0 && !signbit(found[1].f));
     cr_expect(isnan(found[2].f), "infinities of both signs");
-    reduce(device, "r min= A(i,j) * A(i,j); r min= -A(i,j) * A(i,j); s max= -0.0f; s max= A(i,j) * A(i,j); t += 1;",
+    reduce(device, form,
+           "r min= A(i,j) * A(i,j); r min= -A(i,j) * A(i,j); s max= -0.0f; s max= A(i,j) * A(i,j); t += 1;",
            DCLI_VARIANT_ANY, 3, types, found);
     cr_expect(found[0].f == 0 && signbit(found[0].f), "of two statements, -0 is the least");
     cr_expect(found[1].f == 0 && !signbit(found[1].f));
     cr_expect(found[2].f == ELEMENTS);
     A[7] = NAN;
-    reduce(device, "r min= A(i,j); s max= A(i,j); t += A(i,j);", DCLI_VARIANT_ANY, 3, types, found);
+    reduce(device, form, "r min= A(i,j); s max= A(i,j); t += A(i,j);", DCLI_VARIANT_ANY, 3, types, found);
     cr_expect(isnan(found[0].f) && isnan(found[1].f) && isnan(found[2].f));
 }
+
+Test(kernel_device_reduction, not_a_number_and_zeros) { each_form(check_not_a_number_and_zeros); }

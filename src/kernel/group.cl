@@ -1,0 +1,38 @@
+/* kernel/group.cl - partial results on GPUs: the work-items of a group merge theirs in local memory. This text is emitted once
+ * per result, whose number it calls dcl_R. */
+#ifndef DCL_LONGS
+#define DCL_LONGS 6 /* length of a partial result */
+#endif
+
+/* Merge the partial results dcl_own of a group's work-items: work-item 0 has the result. Their number is a power of two.
+ * dcl_room has room for all of them: word after word, so that neighbours use different memory banks. */
+static void DCL_PASTE(dcl_group_, dcl_R)(long *dcl_own, __local long *dcl_room)
+{
+    const uint dcl_size = get_local_size(0) * get_local_size(1);
+    const uint dcl_me = get_local_id(1) * get_local_size(0) + get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE); /* the room may still be in use */
+    for (int dcl_n = 0; dcl_n < DCL_LONGS; dcl_n++)
+        dcl_room[dcl_n * dcl_size + dcl_me] = dcl_own[dcl_n];
+    for (uint dcl_half = dcl_size / 2; dcl_half > 0; dcl_half /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (dcl_me < dcl_half) {
+            long dcl_other[DCL_LONGS];
+            for (int dcl_n = 0; dcl_n < DCL_LONGS; dcl_n++)
+                dcl_other[dcl_n] = dcl_room[dcl_n * dcl_size + dcl_me + dcl_half];
+            DCL_PASTE(dcl_merge_, dcl_R)(dcl_own, dcl_other);
+            for (int dcl_n = 0; dcl_n < DCL_LONGS; dcl_n++)
+                dcl_room[dcl_n * dcl_size + dcl_me] = dcl_own[dcl_n];
+        }
+    }
+}
+
+/* Add a group's partial result to one of the node's, which no other group of the launch has. */
+static void DCL_PASTE(dcl_join_, dcl_R)(long *dcl_own, __global long *dcl_slot)
+{
+    long dcl_other[DCL_LONGS];
+    for (int dcl_n = 0; dcl_n < DCL_LONGS; dcl_n++)
+        dcl_other[dcl_n] = dcl_slot[dcl_n];
+    DCL_PASTE(dcl_merge_, dcl_R)(dcl_own, dcl_other);
+    for (int dcl_n = 0; dcl_n < DCL_LONGS; dcl_n++)
+        dcl_slot[dcl_n] = dcl_own[dcl_n];
+}

@@ -1,0 +1,212 @@
+/* kernel/source_gpu_reduce.c - generates the kernels that reduce values on a GPU.
+ *
+ * Few groups run, as many as keep the device busy, and each reduces many tiles of the launch's rows: a tile is as wide as
+ * a group along the innermost axis, times EACH, and as high along the other axes together. Work-items reduce in variables;
+ * at the end those of a group merge their partial results in local memory (group.cl), and the group adds the result to a
+ * partial result of the node.
+ *
+ * On an H200 a sum of 40960 x 40960 floats reads at 0.88 of the rate of a copy with EACH = 16, at 0.75 with 8, at 0.49 with 4. 512 or
+ * 1024 groups of 256 work-items, and 512 of 512, take the same time within 4 %; 1024 of 128 take 10 % more for a maximum. Kernels
+ * that need more than 64 registers per work-item, such as those of three results, are slower. */
+#include "base/check.h"
+#include "kernel/block.h"
+#include "kernel/cl.h"
+#include "kernel/fold.h"
+#include "kernel/gpu_reduce.h"
+#include "kernel/inside.h"
+#include "kernel/nest.h"
+
+enum {
+    GROUP = 256, /* most work-items of a group: a power of two, as group.cl requires */
+    WARP = 32,   /* work-items that the hardware executes together */
+    EACH = 16,   /* indices of the innermost axis that a work-item has of a tile */
+    MOST_GROUPS = DCLI_GROUP_SLOTS
+};
+
+/* Emit the number of tiles of a row, dcl_row_tiles, and of all rows, dcl_tiles. Rows of one launch have the same shape. */
+static void count_tiles(dcli_nest *nest)
+{
+    int v = nest->innermost;
+    dcli_text_put(nest->out, "    const long dcl_wide = get_local_size(0), dcl_high = get_local_size(1);\n"
+                             "    const long dcl_across = (");
+    dcli_emit_number(nest->out, nest->body, DCLI_FORM_GPU, DCLI_ROW_COUNT, 0, v);
+    dcli_text_put(nest->out, " + dcl_wide * %d - 1) / (dcl_wide * %d);\n    const long dcl_lines = 1", EACH, EACH);
+    for (int m = 0; m < v; m++) {
+        dcli_text_put(nest->out, " * ");
+        dcli_emit_number(nest->out, nest->body, DCLI_FORM_GPU, DCLI_ROW_COUNT, 0, m);
+    }
+    dcli_text_put(nest->out, ";\n    const long dcl_row_tiles = dcl_across * ((dcl_lines + dcl_high - 1) / dcl_high);\n"
+                             "    const long dcl_tiles = dcl_each > 0 ? dcl_row_tiles * dcl_rows : dcl_row_tiles;\n");
+}
+
+/* Emit, for tile dcl_tile, the row's own numbers: those of the only row, or those in the table. */
+static void open_row(dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    int at[dcli_row_length(body)], count = dcli_row_own(body, at);
+    dcli_text_put(nest->out,
+                  "    const long dcl_number = dcl_each > 0 ? dcl_tile / dcl_row_tiles : 0;\n"
+                  "    __global const long *const dcl_o = dcl_table + ((ulong)dcl_first + dcl_number) * %d;\n",
+                  count);
+    for (int n = 0; n < count; n++)
+        dcli_text_put(nest->out, "    const long dcl_o%d = dcl_each > 0 ? dcl_o[%d] : dcl_r.dcl_v[%d];\n", at[n], n,
+                      at[n]);
+    dcli_nest_row(nest);
+}
+
+/* Emit the indices of all axes but the innermost, from dcl_line, the number of the work-item's line in the row. */
+static void open_line(dcli_nest *nest)
+{
+    int v = nest->innermost;
+    dcli_text_put(nest->out,
+                  "    const long dcl_in = dcl_tile - dcl_number * dcl_row_tiles, dcl_down = dcl_in / dcl_across;\n"
+                  "    long dcl_line = dcl_down * dcl_high + get_local_id(1);\n"
+                  "    const long dcl_begin = (dcl_in - dcl_down * dcl_across) * dcl_wide * %d + get_local_id(0);\n"
+                  "    if (dcl_line >= dcl_lines)\n        continue;\n",
+                  EACH);
+    for (int m = v - 1; m >= 0; m--) {
+        if (m > 0)
+            dcli_text_put(nest->out, "    const long dcl_t%d = dcl_line %% dcl_n%d; dcl_line /= dcl_n%d;\n", m, m, m);
+        else
+            dcli_text_put(nest->out, "    const long dcl_t0 = dcl_line;\n");
+        dcli_nest_index(nest, m);
+        dcli_nest_advance(nest, m);
+    }
+}
+
+/* Emit what a work-item does for one index of the innermost axis. */
+static void emit_index(dcli_nest *nest)
+{
+    dcli_nest_index(nest, nest->innermost);
+    dcli_emit_neutral(nest->out, nest->body);
+    dcli_emit_text(nest->out, nest->body);
+    dcli_emit_fold(nest->out, nest->body, DCLI_FOLD_BUFFERED);
+}
+
+/* Emit the work-item's part of a tile: a loop of constant length without conditions, so that the compiler issues all reads at
+ * once; at the end of a line a loop with a condition. */
+static void emit_tile(dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    int v = nest->innermost;
+    for (int a = 0; a < body->access_count; a++) {
+        char offset[96] = "";
+        if (body->access[a].reach == DCLI_REACH_AFFINE)
+            dcli_nest_offset(nest, a, v, offset, sizeof offset);
+        dcli_emit_element(nest->out, body, DCLI_FORM_GPU, nest->variant, a, offset);
+    }
+    dcli_text_put(nest->out, "    const int dcl_fill = 0, dcl_from = 0;\n");
+    for (int r = 0; r < body->result_count; r++)
+        if (dcli_fold_is_summed(body, r))
+            dcli_text_put(nest->out, "    %s dcl_y%d[%d] = {0};\n",
+                          dcli_kernel_type(body->params[body->result[r].param].type), r, EACH);
+    dcli_text_put(
+        nest->out,
+        "    if (dcl_begin + %d * dcl_wide < dcl_n%d) {\n#pragma unroll\n"
+        "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n    const long dcl_t%d = dcl_begin + dcl_k * dcl_wide;\n",
+        EACH - 1, v, EACH, v);
+    emit_index(nest);
+    dcli_text_put(nest->out,
+                  "    }\n    } else {\n#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
+                  "    const long dcl_t%d = dcl_begin + dcl_k * dcl_wide;\n    if (dcl_t%d < dcl_n%d) {\n",
+                  EACH, v, v, v);
+    emit_index(nest);
+    dcli_text_put(nest->out, "    }\n    }\n    }\n");
+    for (int a = 0; a < body->access_count; a++)
+        dcli_text_put(nest->out, "#undef dcl_a%d\n", a);
+    for (int r = 0; r < body->result_count; r++)
+        if (dcli_fold_is_summed(body, r))
+            dcli_text_put(nest->out, "    dcl_lane_add_%s(&dcl_f%d, &dcl_h%d, dcl_y%d);\n",
+                          dcli_kernel_type(body->params[body->result[r].param].type), r, r, r);
+}
+
+static void open_partials(dcli_text *out, const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++) {
+        const char *type = dcli_kernel_type(body->params[body->result[r].param].type);
+        if (dcli_fold_is_summed(body, r))
+            dcli_text_put(out,
+                          "    struct dcl_sum dcl_h%d = {0};\n    struct dcl_lane_%s dcl_f%d;\n    "
+                          "dcl_lane_start_%s(&dcl_f%d, 0);\n",
+                          r, type, r, type, r);
+        else
+            dcli_emit_variable(out, body, r);
+    }
+}
+
+/* Emit the end of a kernel: the group's partial results go into the node's. */
+static void close_partials(dcli_text *out, const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++) {
+        dcl_type type = body->params[body->result[r].param].type;
+        if (dcli_fold_is_summed(body, r)) {
+            dcli_text_put(out,
+                          "    dcl_lane_flush_%s(&dcl_f%d, &dcl_h%d);\n    long *const dcl_own%d = (long *)&dcl_h%d;\n",
+                          dcli_kernel_type(type), r, r, r, r);
+        } else {
+            dcli_emit_value(out, body, r);
+            dcli_text_put(out,
+                          type >= DCL_HALF ? "    long dcl_own%d[DCL_LONGS] = {1, dcl_e%d, dcl_g%d};\n"
+                                           : "    long dcl_own%d[DCL_LONGS] = {1, dcl_e%d, 0};\n",
+                          r, r, r);
+        }
+        dcli_text_put(out,
+                      "    dcl_group_%d(dcl_own%d, dcl_room);\n"
+                      "    if (get_local_id(0) == 0 && get_local_id(1) == 0)\n"
+                      "        dcl_join_%d(dcl_own%d, dcl_partials + (get_group_id(0) * %d + %d) * DCL_LONGS);\n",
+                      r, r, r, r, body->result_count, r);
+    }
+}
+
+void dcli_emit_reducing_functions(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out, "%s#define DCL_EACH %d\n", dcli_cl_names, EACH);
+    dcli_emit_fold_functions(out, body, DCLI_FORM_GPU);
+    for (int r = 0; r < body->result_count; r++) {
+        dcli_emit_merge(out, body, r);
+        dcli_text_put(out, "#define dcl_R %d\n%s#undef dcl_R\n", r, dcli_cl_group);
+    }
+}
+
+void dcli_emit_reducing_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
+{
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, variant);
+    dcli_emit_signature(out, body, DCLI_FORM_GPU, variant);
+    dcli_text_put(out,
+                  "const dcl_row dcl_r, __global const long *restrict dcl_table, const uint dcl_first, "
+                  "const uint dcl_rows, const uint dcl_each, __global long *dcl_report)\n{\n"
+                  "    __local long dcl_room[%d * DCL_LONGS];\n",
+                  GROUP);
+    open_partials(out, body);
+    count_tiles(&nest);
+    dcli_text_put(out,
+                  "    for (long dcl_tile = get_group_id(0); dcl_tile < dcl_tiles; dcl_tile += get_num_groups(0)) {\n");
+    open_row(&nest);
+    open_line(&nest);
+    emit_tile(&nest);
+    dcli_text_put(out, "    }\n");
+    close_partials(out, body);
+    dcli_text_put(out, "}\n");
+}
+
+dcli_launch_size dcli_reducing_launch_size(const dcli_body *body, const int64_t count[], int64_t rows, bool in_table)
+{
+    int v = body->space_rank - 1;
+    int64_t wide = GROUP, lines = 1, tiles;
+    while (wide > WARP && wide / 2 * EACH >= count[v])
+        wide /= 2;
+    for (int m = 0; m < v; m++)
+        lines = dcli_min(lines, INT32_MAX) * dcli_min(dcli_max(count[m], 1), INT32_MAX);
+    int64_t high = GROUP / wide;
+    while (high > 1 && high / 2 >= lines)
+        high /= 2;
+    tiles = (count[v] + wide * EACH - 1) / (wide * EACH);
+    tiles = dcli_min(tiles, MOST_GROUPS) * dcli_min((lines + high - 1) / high, MOST_GROUPS);
+    tiles = dcli_min(tiles, MOST_GROUPS) * dcli_min(rows, MOST_GROUPS);
+    int64_t groups = dcli_max(dcli_min(tiles, MOST_GROUPS), 1);
+    return (dcli_launch_size){.dimensions = 2,
+                              .global = {(size_t)(groups * wide), (size_t)high, 1},
+                              .local = {(size_t)wide, (size_t)high, 1},
+                              .rows = in_table ? rows : 1,
+                              .each = in_table};
+}
