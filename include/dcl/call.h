@@ -63,7 +63,7 @@ typedef enum dcl_call_kind {
     DCL_CALL_IS_COPY,      /**< dcl_copy() */
     DCL_CALL_IS_REMAP,     /**< dcl_remap_with() */
     DCL_CALL_IS_MOVE,      /**< dcl_move() */
-    DCL_CALL_IS_REDUCTION, /**< dcl_reduce(): reduce to values over all indices */
+    DCL_CALL_IS_REDUCTION, /**< dcl_reduce(): reduce to values, or along axes into arrays */
     DCL_CALL_IS_SCAN       /**< dcl_scan(): combine the elements up to each one */
 } dcl_call_kind;
 

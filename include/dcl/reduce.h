@@ -1,4 +1,4 @@
-/* dcl/reduce.h - reductions: sums, minima and others over all elements of arrays. */
+/* dcl/reduce.h - reductions: sums, minima and others over all elements of arrays, or along some axes into arrays. */
 #ifndef DCL_REDUCE_H
 #define DCL_REDUCE_H
 
@@ -60,9 +60,33 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and counted as
  *          0. Otherwise the variables are as they were: DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID;
  *          DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a failed array that is read.
- *  Source of the sums: J. Demmel and H. D. Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 64 (2015). */
+ *  Source of the sums: J. Demmel and H. D. Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 64 (2015).
+ *
+ *  dcl_reduce() into arrays: the names on the left stay, the others are reduced.
+ *
+ *      dcl_reduce(cluster, "y(i) += A(i,j) * x(j);", DCL_OUT(y), DCL_IN(A), DCL_IN(x));
+ *      dcl_reduce(cluster, "C(i,j) += alpha * A(i,k) * B(k,j);", DCL_INOUT(C), DCL_IN(A), DCL_IN(B), DCL_VALUE(alpha));
+ *      dcl_reduce(cluster, "most(j) max= fabs(A(i,j));", DCL_OUT(most), DCL_IN(A));
+ *
+ *  Arguments DCL_OUT or DCL_INOUT in place of DCL_RESULT make a reduction along axes. Outputs stand at the beginning of statements
+ *  `y(i) OP expression;`, at plain indices, each once, all outputs at the same indices. These are kept; every other index is
+ *  reduced. Everything else is as above, with the following differences.
+ *
+ *  - An index has the range of the axes in whose subscripts it stands alone, and they must agree. A reduced index must stand alone in
+ *    some subscript of a DCL_IN.
+ *  - DCL_OUT starts from the neutral element. DCL_INOUT adds to what is there, or takes the minimum with it, and so on.
+ *  - A *contraction*, the single statement `C(i,j) += A(i,k) * B(k,j);`, perhaps with scalars as factors before the last one, where A
+ *    and B have indices of C and all three are float or all double, is not summed as other sums are, but as a chain:
+ *    C = fma(alpha * A(i,k), B(k,j), C), from what is there or 0 on, in the order of the reduced indices (of several in the
+ *    alphabetic order of their names, the last one fastest). `-=` changes the sign of the left factor.
+ *  - The owners of the first output compute. What they need of the inputs is sent to them as for dcl_forall(); dcl_call_explain()
+ *    with DCL_CALL_REDUCTION() says what. The call does not wait.
+ *
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE, DCL_STEALING.
+ *  @return DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; DCL_ERR_UNSUPPORTED: a node is a GPU;
+ *          others as of dcl_forall(). */
 #define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))
-/** dcl_reduce() over a box of indices in the grid of that input. */
+/** dcl_reduce() over a box of indices in the grid of that input, or, into arrays, of the first output. */
 #define dcl_reduce_over(cluster, box, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, box, body, __VA_ARGS__))
 
 /** The description of a reduction. @param box  NULL: all indices. */

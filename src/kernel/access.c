@@ -7,11 +7,6 @@
 #include "base/error.h"
 #include "kernel/names.h"
 
-static bool is_output(const dcli_param *param)
-{
-    return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
-}
-
 dcli_reach dcli_reach_of(dcl_access access)
 {
     switch (access) {
@@ -157,15 +152,14 @@ static bool is_sum(const dcli_parser *parser, int name)
     return dcli_usage_of(parser->tokens, name, close) == DCLI_UPDATES;
 }
 
-/* Check that an output is written at a permutation of the indices. */
-static dcl_status check_permutation(const dcli_parser *parser, int a, int name)
+dcl_status dcli_check_permutation(const dcli_parser *parser, int a, int name)
 {
     const dcli_body *body = parser->body;
     const dcli_param *param = &body->params[body->access[a].param];
     bool seen[DCL_MAX_RANK] = {false};
     for (int d = 0; d < param->rank; d++) {
         int index = dcli_affine_plain_index(dcli_inside_subscript(body, a, d));
-        if (index < 0 && is_sum(parser, name))
+        if (index < 0 && !body->along && is_sum(parser, name))
             return dcli_token_fail(
                 parser->tokens, name,
                 "%s is summed up where subscript %d is no plain index; a body writes each element of "
@@ -186,12 +180,12 @@ static dcl_status write_access(dcli_parser *parser, int a, int name, dcli_spot s
     dcli_body *body = parser->body;
     const dcli_param *param = &body->params[body->access[a].param];
     if (!parser->survey) {
-        if (!is_output(param))
+        if (!dcli_param_is_output(param))
             return dcli_token_fail(parser->tokens, name,
                                    "%s is %s, but written here; declare DCL_OUT(%s), or "
                                    "DCL_INOUT(%s) when it is read as well",
                                    param->name, dcli_access_name(param->access), param->name, param->name);
-        dcl_status status = check_permutation(parser, a, name);
+        dcl_status status = dcli_check_permutation(parser, a, name);
         if (status != DCL_OK)
             return status;
     }
@@ -229,14 +223,18 @@ static dcl_status check_surroundings(const dcli_parser *parser, int name, int pa
     return DCL_OK;
 }
 
+dcl_status dcli_list_access(dcli_parser *parser, int name, int param, int *access_out)
+{
+    dcl_status status = read_subscripts(parser, name, param, access_out);
+    return status == DCL_OK ? add_place(parser, *access_out, name) : status;
+}
+
 dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot spot, int *next_out)
 {
     dcl_status status = check_surroundings(parser, name, param);
     int access = -1;
     if (status == DCL_OK)
-        status = read_subscripts(parser, name, param, &access);
-    if (status == DCL_OK)
-        status = add_place(parser, access, name);
+        status = dcli_list_access(parser, name, param, &access);
     if (status != DCL_OK)
         return status;
     int close = parser->tokens->token[name + 1].partner;

@@ -48,7 +48,8 @@ int dcli_block_width(const dcli_body *body)
 bool dcli_is_streamed(const dcli_body *body, int a)
 {
     const dcli_body_access *access = &body->access[a];
-    return access->written && !access->read && !access->conditional && access->unit_axis == body->space_rank - 1;
+    return body->result_count == 0 && access->written && !access->read && !access->conditional &&
+           access->unit_axis == body->space_rank - 1;
 }
 
 int dcli_first_streamed(const dcli_body *body)

@@ -49,11 +49,13 @@ typedef enum dcli_fold {
     DCLI_FOLD_XOR
 } dcli_fold;
 
-/** A result of a reduction: parameter `param` is reduced over all indices. */
+/** A result of a reduction: parameter `param` is reduced over all indices, or, if it is an output, over those that it does not
+ *  have. */
 typedef struct dcli_result {
     int param;
     bool used;
     dcli_fold fold;
+    int access; /* of an output: the access that is written */
 } dcli_result;
 
 /** An access: an array with one list of subscripts. It may occur several times in the text. */
@@ -64,7 +66,7 @@ typedef struct dcli_body_access {
     bool conditional; /* written, but perhaps not at every index, because all writes are inside if, a loop, switch,
                          ?:, && or || */
     dcli_reach reach;
-    int unit_axis;    /* the loop axis along which the access is contiguous: the subscript of the array's contiguous
+    int unit_axis; /* the loop axis, or inner axis, along which the access is contiguous: the subscript of the array's contiguous
                          axis (param.turned) contains its index, with coefficient 1, and no other subscript does; -1:
                          none or unknown */
     int line, column; /* position of its first occurrence in the user's text, both from 1 */
@@ -91,14 +93,17 @@ typedef struct dcli_body {
                                         input that is read at all indices, each in a subscript of its own */
     int home;                        /* its access whose subscripts are the indices, in the order of the loop axes */
     int space_rank;                  /* number of loop axes: rank of that parameter */
-    int index_of_axis[DCL_MAX_RANK]; /* the name of loop axis m's index: 0 = i, 1 = j, ... */
+    int index_of_axis[DCL_MAX_RANK]; /* the name of loop axis m's index: 0 = i, 1 = j, ...; then of the inner axes */
     unsigned indices;                /* the set of index names in use: bit 0 = i, ... */
     int result_count;                /* more than 0: the body is a reduction */
     dcli_result result[DCLI_MAX_RESULTS];
-    int partials; /* reductions: the parameter of the partial results, the last one, which the parser adds: an array of
+    bool along; /* the results are the outputs: the reduction is along axes, and has no partial results */
+    int inner_rank; /* of such a reduction, the number of inner axes: the indices that the outputs do not have, in the order of
+                       their names. Inner axis q is axis space_rank + q of index_of_axis */
+    int partials; /* other reductions: the parameter of the partial results, the last one, which the parser adds: an array of
                      longs. Each node uses its own part: work-item w of a launch, of GPUs work-group w, adds to result_count
                      partial results from element w * result_count * DCLI_PARTIAL_LONGS on. All 0: of no values */
-    bool blind;   /* indices are used in affine subscripts only, so what is computed does not depend on the index */
+    bool blind; /* indices are used in affine subscripts only, so what is computed does not depend on the index */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
     bool tile_kernel; /* a tile kernel, not a loop body: its text is what a work-item runs; see kernel/tile_kernel.h */
@@ -112,14 +117,23 @@ static inline bool dcli_param_is_scalar(const dcli_param *param)
     return param->access == DCL_ACCESS_VALUE || param->access == DCL_ACCESS_RESULT;
 }
 
+/** Whether a parameter is an array that the body writes. */
+static inline bool dcli_param_is_output(const dcli_param *param)
+{
+    return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
+}
+
+/** Whether the body is a reduction to values, which has partial results. */
+static inline bool dcli_body_is_reduced(const dcli_body *body) { return body->result_count > 0 && !body->along; }
+
 /** Whether a parameter is the array of partial results. */
 static inline bool dcli_body_has_partials(const dcli_body *body, int param)
 {
-    return body->result_count > 0 && param == body->partials;
+    return dcli_body_is_reduced(body) && param == body->partials;
 }
 
 /** Number of parameters that the program declares: all but the partial results. */
-static inline int dcli_body_declared(const dcli_body *body) { return body->param_count - (body->result_count > 0); }
+static inline int dcli_body_declared(const dcli_body *body) { return body->param_count - dcli_body_is_reduced(body); }
 
 /** Whether a name is an index of the body. @param index  its number (i = 0), -1 for other names. */
 static inline bool dcli_body_has_index(const dcli_body *body, int index)
@@ -135,6 +149,15 @@ static inline bool dcli_body_has_index(const dcli_body *body, int index)
  *          `line L, column C: ...; ...` and quote the user's line with a caret under the column. */
 dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
                            dcli_body **body_out);
+/** As dcli_body_parse(), for a reduction along axes, whose outputs occur in statements `C(i,j) += ...;`. */
+dcl_status dcli_along_parse(const char *text, const char *prelude, int count, const dcli_param params[],
+                            dcli_body **body_out);
+/** Find the ranges of the inner axes: those of the arrays' axes in whose subscripts their indices stand alone.
+ *  @param grids      [param_count] by parameter; NULL: a scalar.
+ *  @param start_out  [inner_rank], as count_out.
+ *  @return DCL_OK, or DCL_ERR_INVALID: an index, inner or not, has two ranges. */
+dcl_status dcli_along_ranges(const dcli_body *body, const dcl_grid *const grids[], int64_t start_out[],
+                             int64_t count_out[]);
 void dcli_body_free(dcli_body *body);
 /** Bytes of memory that a parsed body takes. */
 size_t dcli_body_bytes(const dcli_body *body);
@@ -219,11 +242,13 @@ typedef enum dcli_row_field {
     DCLI_ROW_START,
     DCLI_ROW_STRIDE,
     DCLI_ROW_COUNT,
+    DCLI_ROW_INNER_START, /* per inner axis */
+    DCLI_ROW_INNER_COUNT,
     /* fields of each access: */
     DCLI_ROW_OFFSET, /* one number: offset in elements of the element from which `step` counts; tile kernels: that at
                         local index 0 */
-    DCLI_ROW_STEP,   /* step in memory from one index to the next, in elements. AFFINE: per loop axis; others: per axis
-                      of the array */
+    DCLI_ROW_STEP,   /* step in memory from one index to the next, in elements. AFFINE: per loop axis, then per inner
+                      axis; others: per axis of the array */
     DCLI_ROW_LOW,    /* declared reaches, per axis: the least index present; tile kernels: the least local index
                         present */
     DCLI_ROW_EXTENT, /* declared reaches: number of indices present */

@@ -207,7 +207,7 @@ static void emit_names(dcli_text *out, const dcli_body *body)
 {
     for (int p = 0; p < body->param_count; p++)
         dcli_text_put(out, "#undef %s\n", body->params[p].name);
-    for (int m = 0; m < body->space_rank; m++)
+    for (int m = 0; m < body->space_rank + body->inner_rank; m++)
         dcli_text_put(out, "#undef %s\n", dcli_index_name(body->index_of_axis[m]));
 }
 
@@ -216,7 +216,7 @@ void dcli_emit_hidden_names(dcli_text *out, const dcli_body *body, bool hide)
     const char *what = hide ? "push" : "pop";
     for (int p = 0; p < body->param_count; p++)
         dcli_text_put(out, "#pragma %s_macro(\"%s\")\n", what, body->params[p].name);
-    for (int m = 0; m < body->space_rank; m++)
+    for (int m = 0; m < body->space_rank + body->inner_rank; m++)
         dcli_text_put(out, "#pragma %s_macro(\"%s\")\n", what, dcli_index_name(body->index_of_axis[m]));
     if (hide)
         emit_names(out, body);
@@ -259,7 +259,7 @@ void dcli_emit_parameters(dcli_text *out, const dcli_body *body)
     for (int a = 0; a < body->access_count; a++)
         dcli_text_put(out, "__global %s%s *restrict dcl_p%d, ", body->access[a].written ? "" : "const ",
                       dcli_kernel_type(body->params[body->access[a].param].type), a);
-    if (body->result_count > 0)
+    if (dcli_body_is_reduced(body))
         dcli_text_put(out, "__global long *restrict dcl_partials, ");
     for (int p = 0; p < body->param_count; p++)
         if (body->params[p].access == DCL_ACCESS_VALUE)
@@ -341,11 +341,16 @@ void dcli_emit_text(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "\n#line 1 \"generated\"\n}\n");
 }
 
+void dcli_emit_elements_end(dcli_text *out, const dcli_body *body)
+{
+    for (int a = 0; a < body->access_count; a++)
+        dcli_text_put(out, "#undef dcl_a%d\n", a);
+}
+
 void dcli_emit_statements(dcli_text *out, const dcli_body *body)
 {
     dcli_emit_text(out, body);
-    for (int a = 0; a < body->access_count; a++)
-        dcli_text_put(out, "#undef dcl_a%d\n", a);
+    dcli_emit_elements_end(out, body);
 }
 
 int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched)

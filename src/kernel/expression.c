@@ -177,7 +177,8 @@ static dcl_status read_name(dcli_parser *parser, int t, dcli_spot spot, int *nex
         return dcli_body_has_index(parser->body, index) ? check_constant(parser, t, spot, "an index of the body")
                                                         : DCL_OK;
     }
-    if (parser->body->params[param].access == DCL_ACCESS_RESULT)
+    bool along = parser->body->along && dcli_param_is_output(&parser->body->params[param]);
+    if (along || parser->body->params[param].access == DCL_ACCESS_RESULT)
         return dcli_parse_result(parser, t, param, spot, next_out);
     if (parser->body->params[param].access == DCL_ACCESS_VALUE)
         return check_constant(parser, t, spot, "a DCL_VALUE");

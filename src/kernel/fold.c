@@ -11,6 +11,7 @@
 #include "kernel/block.h"
 #include "kernel/cl.h"
 #include "kernel/emit.h"
+#include "kernel/inside.h"
 #include "kernel/sum.h"
 
 enum {
@@ -28,9 +29,15 @@ static bool is_floating(dcl_type type) { return type >= DCL_HALF; }
 /* Whether partial results are a dcli_sum. */
 static bool is_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM && is_floating(type); }
 
-bool dcli_fold_is_summed(const dcli_body *body, int r) { return is_sum(body->result[r].fold, type_of(body, r)); }
-
 static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX; }
+
+/* Whether the body is a contraction: its sum is a chain of fused multiply-adds. */
+static bool is_chain(const dcli_body *body) { return body->inside->contraction.end > 0; }
+
+bool dcli_fold_is_summed(const dcli_body *body, int r)
+{
+    return is_sum(body->result[r].fold, type_of(body, r)) && !is_chain(body);
+}
 
 bool dcli_fold_runs(const dcli_body *body)
 {
@@ -107,6 +114,8 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
         if (summed) {
             dcli_text_put(out, "#define dcl_I u%s\n", integer_of(type));
             dcli_emit_of_type(out, form == DCLI_FORM_GPU ? dcli_cl_sum_gpu : dcli_cl_sum_cpu, type);
+            if (body->along)
+                dcli_emit_of_type(out, dcli_cl_sum_round, type);
             dcli_text_put(out, "#undef dcl_I\n");
         }
         dcli_text_put(out, "#define dcl_I %s\n", integer_of(type));
@@ -137,7 +146,7 @@ void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r)
 
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
 {
-    if (body->result_count == 0)
+    if (!dcli_body_is_reduced(body))
         return;
     dcli_text_put(out, "    __global long *const dcl_out = dcl_partials + dcl_item * %d;\n",
                   body->result_count * DCLI_PARTIAL_LONGS);
@@ -299,6 +308,8 @@ void dcli_emit_value(dcli_text *out, const dcli_body *body, int r)
 
 void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
 {
+    if (!dcli_body_is_reduced(body))
+        return;
     if (dcli_fold_runs(body))
         emit_flush(out, body);
     for (int r = 0; r < body->result_count; r++) {
@@ -347,6 +358,95 @@ void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r)
     else
         dcli_text_put(out, "(long)(%s)((ulong)dcl_to[1] %s (ulong)dcl_from[1]);\n}\n", dcli_kernel_type(type),
                       sign_of(fold));
+}
+
+/* Whether result r begins with what its element contains. */
+static bool is_added_to(const dcli_body *body, int r)
+{
+    return body->params[body->result[r].param].access == DCL_ACCESS_INOUT;
+}
+
+void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
+{
+    bool added = false; /* what the elements contain is the first summand */
+    for (int r = 0; r < body->result_count; r++)
+        added |= dcli_fold_is_summed(body, r) && is_added_to(body, r);
+    if (dcli_fold_runs(body))
+        dcli_text_put(out, "    int dcl_fill = %d, dcl_pause = 0, dcl_wide = 0;\n", added);
+    if (is_chain(body))
+        dcli_text_put(out, is_added_to(body, 0) ? "    %s dcl_f0 = dcl_a%d;\n" : "    %s dcl_f0 = 0;\n",
+                      dcli_kernel_type(type_of(body, 0)), body->result[0].access);
+    for (int r = 0; r < body->result_count && !is_chain(body); r++) {
+        if (!dcli_fold_is_summed(body, r)) {
+            dcli_emit_variable(out, body, r);
+            continue;
+        }
+        dcli_text_put(out,
+                      "    struct dcl_sum dcl_f%d = {0, 0, {0, 0}, {0, 0}};\n"
+                      "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n",
+                      r, dcli_kernel_type(type_of(body, r)), r, BLOCK);
+        if (is_added_to(body, r))
+            dcli_text_put(out, "    dcl_y%d[0] = dcl_a%d;\n", r, body->result[r].access);
+        else if (added)
+            dcli_text_put(out, "    dcl_y%d[0] = 0;\n", r);
+    }
+}
+
+/* Emit the product of all factors of a contraction but the last, as the body has it. */
+static void emit_left(dcli_text *out, const dcli_body *body)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    for (int t = body->inside->contraction.first, p = 1; t < body->inside->contraction.end; t++) {
+        const dcli_token *token = &tokens->token[t];
+        if (t != body->inside->place[p].name) { /* place 0 is the output */
+            dcli_text_put(out, "%.*s", token->length, tokens->text + token->start);
+            continue;
+        }
+        dcli_text_put(out, "dcl_a%d", body->inside->contraction.left);
+        t = body->inside->place[p].close;
+    }
+}
+
+void dcli_emit_chain(dcli_text *out, const dcli_body *body)
+{
+    const dcli_contraction *contraction = &body->inside->contraction;
+    const char *type = dcli_kernel_type(type_of(body, 0));
+    dcli_text_put(out, "    dcl_f0 = fma((%s)(%s", type, contraction->minus ? "-(" : "");
+    emit_left(out, body);
+    dcli_text_put(out, "%s), dcl_a%d, dcl_f0);\n", contraction->minus ? ")" : "", contraction->right);
+}
+
+/* Emit dcl_e<r>: the value of result r. */
+static void emit_along_value(dcli_text *out, const dcli_body *body, int r)
+{
+    const char *type = dcli_kernel_type(type_of(body, r));
+    if (dcli_fold_is_summed(body, r))
+        dcli_text_put(out, "    const %s dcl_e%d = dcl_sum_round_%s(&dcl_f%d);\n", type, r, type, r);
+    else if (is_floating(type_of(body, r)))
+        dcli_text_put(out, "    const %s dcl_e%d = dcl_g%d ? NAN : dcl_number_%s(dcl_f%d);\n", type, r, r, type, r);
+    else
+        dcli_text_put(out, "    const %s dcl_e%d = (%s)dcl_f%d;\n", type, r, type, r);
+}
+
+void dcli_emit_along_end(dcli_text *out, const dcli_body *body)
+{
+    if (dcli_fold_runs(body))
+        emit_flush(out, body);
+    if (is_chain(body))
+        dcli_text_put(out, "    dcl_a%d = dcl_f0;\n", body->result[0].access);
+    for (int r = 0; r < body->result_count && !is_chain(body); r++) {
+        dcli_fold fold = body->result[r].fold;
+        const char *type = dcli_kernel_type(type_of(body, r));
+        int a = body->result[r].access;
+        emit_along_value(out, body, r);
+        if (!is_added_to(body, r) || dcli_fold_is_summed(body, r))
+            dcli_text_put(out, "    dcl_a%d = dcl_e%d;\n", a, r);
+        else if (is_extreme(fold))
+            dcli_text_put(out, "    dcl_a%d = dcl_%s_%s(dcl_a%d, dcl_e%d);\n", a,
+                          fold == DCLI_FOLD_MIN ? "least" : "most", type, a, r);
+        else
+            dcli_text_put(out, "    dcl_a%d = (%s)((ulong)dcl_a%d %s (ulong)dcl_e%d);\n", a, type, a, sign_of(fold), r);
+    }
 }
 
 /* ---- partial results -------------------------------------------------------------------------------------------------- */

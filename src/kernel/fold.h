@@ -45,6 +45,12 @@ void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r);
 void dcli_emit_value(dcli_text *out, const dcli_body *body, int r);
 /** Emit the function dcl_merge_<r>, which merges two partial results of a work-item. */
 void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r);
+/** Reductions along axes: emit the variables in which one element of each output is reduced; dcl_a<a> are the elements. */
+void dcli_emit_along_begin(dcli_text *out, const dcli_body *body);
+/** Emit, in place of the statements of a contraction, what adds the product for the inner indices dcl_t<m>. */
+void dcli_emit_chain(dcli_text *out, const dcli_body *body);
+/** Emit what stores their values in the elements dcl_a<a>. */
+void dcli_emit_along_end(dcli_text *out, const dcli_body *body);
 
 /** A partial result of any operator and type: DCLI_PARTIAL_LONGS longs, as kernels write them. All 0: of no values. */
 typedef union dcli_partial {

@@ -19,8 +19,17 @@ typedef struct dcli_edit {
     char text[40];
 } dcli_edit;
 
+/** A body that is a contraction: one statement, `C(i,j) += scalars * A(i,k) * B(k,j);`, with indices of C in both A and B, all of
+ *  one floating-point type. */
+typedef struct dcli_contraction {
+    int first, end;  /* tokens of all factors but the last: [first, end); end 0: the body is none */
+    int left, right; /* the accesses; right: the last factor */
+    bool minus;      /* -= */
+} dcli_contraction;
+
 struct dcli_body_inside {
     dcli_tokens tokens;
+    dcli_contraction contraction;
     dcli_place *place;
     int64_t place_count, place_capacity;
     dcli_edit *edit; /* in the order of the text */

@@ -13,3 +13,9 @@ static long DCL_OF(dcl_key_long_)(const dcl_I dcl_key)
     const long dcl_wide = as_long((double)DCL_PASTE(as_, dcl_T)(dcl_bits));
     return dcl_wide ^ (dcl_wide >> 63 & LONG_MAX);
 }
+
+/* The number with this key. */
+static dcl_T DCL_OF(dcl_number_)(const dcl_I dcl_key)
+{
+    return DCL_PASTE(as_, dcl_T)(dcl_key ^ (dcl_key >> (8 * sizeof(dcl_I) - 1) & (dcl_I)(~(ulong)0 >> (65 - 8 * sizeof(dcl_I)))));
+}

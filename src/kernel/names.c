@@ -134,11 +134,6 @@ static bool is_reserved(const char *name)
            dcli_name_refused(name, length) != NULL;
 }
 
-static bool is_output(const dcli_param *param)
-{
-    return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
-}
-
 /* @param reserved  how many index names, from i on, parameters may not have */
 static dcl_status check_name(int number, const dcli_param params[], int reserved)
 {
@@ -186,7 +181,16 @@ static dcl_status check_kind(int number, const dcli_param *param)
     return DCL_OK;
 }
 
-/* Check the parameters of a reduction. Their names come before those of indices. */
+static dcl_status fail_beside(const dcli_param *output)
+{
+    return DCLI_FAIL(
+        DCL_ERR_INVALID,
+        "%s is %s beside a DCL_RESULT; expected outputs or results, not both; reduce into %s with a call of "
+        "its own",
+        output->name, dcli_access_name(output->access), output->name);
+}
+
+/* Check the parameters of a reduction to values. Their names come before those of indices. */
 static dcl_status check_reduction(int count, const dcli_param params[], int results)
 {
     if (results > DCLI_MAX_RESULTS)
@@ -195,15 +199,54 @@ static dcl_status check_reduction(int count, const dcli_param params[], int resu
                          results, DCLI_MAX_RESULTS);
     dcl_status status = DCL_OK;
     for (int p = 0; p < count && status == DCL_OK; p++) {
-        if (is_output(&params[p]))
-            return DCLI_FAIL(DCL_ERR_INVALID,
-                             "%s is %s beside a DCL_RESULT; expected inputs and results only; write %s with "
-                             "dcl_forall()",
-                             params[p].name, dcli_access_name(params[p].access), params[p].name);
+        if (dcli_param_is_output(&params[p]))
+            return fail_beside(&params[p]);
         status = check_kind(p, &params[p]);
         if (status == DCL_OK)
             status = check_name(p, params, 0);
     }
+    return status;
+}
+
+/* Check an output of a reduction along axes. @param first  the first output. */
+static dcl_status check_reduced_output(const dcli_param *param, const dcli_param *first)
+{
+    if (param->type == DCL_HALF)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "output %s has elements of type half; expected an integer type, float or double; reduce into "
+                         "floats and convert them",
+                         param->name);
+    if (param->rank != first->rank)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "output %s has %d axes, the first output %s has %d; expected equal ranks; "
+                         "reduce into them with two calls",
+                         param->name, param->rank, first->name, first->rank);
+    return DCL_OK;
+}
+
+dcl_status dcli_along_params_check(int count, const dcli_param params[])
+{
+    int outputs = 0, first = -1;
+    dcl_status status = DCL_OK;
+    if (count < 1 || count > DCLI_MAX_PARAMS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "a body has %d arguments; expected 1 to %d", count, DCLI_MAX_PARAMS);
+    for (int p = 0; p < count && status == DCL_OK; p++) {
+        bool output = dcli_param_is_output(&params[p]);
+        status = check_kind(p, &params[p]);
+        if (status == DCL_OK)
+            status = check_name(p, params, 0);
+        if (output && outputs++ == 0)
+            first = p;
+        if (status == DCL_OK && output)
+            status = check_reduced_output(&params[p], &params[first]);
+    }
+    for (int p = 0; p < count && status == DCL_OK && first >= 0; p++)
+        if (params[p].access == DCL_ACCESS_RESULT)
+            status = fail_beside(&params[first]);
+    if (status == DCL_OK && (outputs < 1 || outputs > DCLI_MAX_RESULTS))
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "%d arguments are outputs; expected 1 to %d; reduce into the others in a call of their own",
+                         outputs, DCLI_MAX_RESULTS);
     return status;
 }
 
@@ -212,7 +255,7 @@ dcl_status dcli_params_check(int count, const dcli_param params[], bool tile_ker
     if (count < 1 || count > DCLI_MAX_PARAMS)
         return DCLI_FAIL(DCL_ERR_INVALID, "a body has %d arguments; expected 1 to %d", count, DCLI_MAX_PARAMS);
     int first = 0, results = 0;
-    while (first < count && !is_output(&params[first]))
+    while (first < count && !dcli_param_is_output(&params[first]))
         first++;
     for (int p = 0; p < count; p++)
         results += params[p].access == DCL_ACCESS_RESULT;
@@ -232,7 +275,7 @@ dcl_status dcli_params_check(int count, const dcli_param params[], bool tile_ker
             status = check_name(p, params, tile_kernel ? 0 : params[first].rank);
     }
     for (int p = first; p < count && status == DCL_OK; p++)
-        if (is_output(&params[p]) && params[p].rank != params[first].rank)
+        if (dcli_param_is_output(&params[p]) && params[p].rank != params[first].rank)
             status = DCLI_FAIL(DCL_ERR_INVALID,
                                "output %s has %d axes, the first output %s has %d; expected equal ranks; "
                                "write them with two bodies",

@@ -20,6 +20,9 @@ const char *dcli_name_refused(const char *name, size_t length);
  *  names there. @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_params_check(int count, const dcli_param params[], bool tile_kernel);
 
+/** As dcli_params_check(), for a reduction along axes, whose arguments' names come before those of indices. */
+dcl_status dcli_along_params_check(int count, const dcli_param params[]);
+
 /** The name of an access macro: "DCL_OUT" ... "DCL_IN_FUNCTION". */
 const char *dcli_access_name(dcl_access access);
 

@@ -12,7 +12,11 @@ enum { MOST_TRANSPOSED = 4 };
 
 dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant)
 {
-    return (dcli_nest){.out = out, .body = body, .form = form, .variant = variant, .innermost = body->space_rank - 1};
+    return (dcli_nest){.out = out,
+                       .body = body,
+                       .form = form,
+                       .variant = variant,
+                       .innermost = body->space_rank + body->inner_rank - 1};
 }
 
 static bool is_affine(const dcli_nest *nest, int a) { return nest->body->access[a].reach == DCLI_REACH_AFFINE; }
@@ -44,6 +48,19 @@ static void put_box(dcli_nest *nest, const char *prefix, dcli_row_field field, i
     dcli_text_put(nest->out, ";\n");
 }
 
+/* Emit the start and count of an inner axis; its stride is 1. */
+static void put_inner(dcli_nest *nest, int q)
+{
+    int m = nest->body->space_rank + q;
+    char name[16];
+    snprintf(name, sizeof name, "dcl_i%d", m);
+    put_number(nest, name, DCLI_ROW_INNER_START, 0, q);
+    dcli_text_put(nest->out, ", dcl_d%d = 1;\n", m);
+    snprintf(name, sizeof name, "dcl_n%d", m);
+    put_number(nest, name, DCLI_ROW_INNER_COUNT, 0, q);
+    dcli_text_put(nest->out, ";\n");
+}
+
 void dcli_nest_row(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
@@ -53,6 +70,8 @@ void dcli_nest_row(dcli_nest *nest)
         put_box(nest, "dcl_d", DCLI_ROW_STRIDE, m);
         put_box(nest, "dcl_n", DCLI_ROW_COUNT, m);
     }
+    for (int q = 0; q < body->inner_rank; q++)
+        put_inner(nest, q);
     for (int a = 0; a < body->access_count; a++) {
         if (!is_affine(nest, a))
             continue;
@@ -61,7 +80,7 @@ void dcli_nest_row(dcli_nest *nest)
         if (nest->gathers && dcli_may_gather(body, a))
             dcli_text_put(nest->out, " + dcl_h%d", a);
         dcli_text_put(nest->out, ";\n");
-        for (int m = 0; m < body->space_rank; m++)
+        for (int m = 0; m < body->space_rank + body->inner_rank; m++)
             if (dcli_inside_depends(body, a, m) && !is_unit(nest, a, m)) {
                 snprintf(name, sizeof name, "dcl_s%d_%d", a, m);
                 put_number(nest, name, DCLI_ROW_STEP, a, m);
@@ -103,7 +122,7 @@ static bool reads_across(const dcli_body *body, int a)
 {
     const dcli_body_access *access = &body->access[a];
     int innermost = body->space_rank - 1;
-    return access->reach == DCLI_REACH_AFFINE && !access->written && access->unit_axis >= 0 &&
+    return !body->along && access->reach == DCLI_REACH_AFFINE && !access->written && access->unit_axis >= 0 &&
            access->unit_axis != innermost && dcli_inside_depends(body, a, innermost);
 }
 

@@ -9,11 +9,6 @@
 #include "kernel/macro.h"
 #include "kernel/names.h"
 
-static bool is_output(const dcli_param *param)
-{
-    return param->access == DCL_ACCESS_OUT || param->access == DCL_ACCESS_INOUT;
-}
-
 static int written_access(const dcli_body *body, int param)
 {
     for (int a = 0; a < body->access_count; a++)
@@ -74,13 +69,13 @@ static void name_axes(dcli_body *body)
     int a = body->home;
     for (int m = 0; m < DCL_MAX_RANK; m++)
         body->inside->axis_of_index[m] = -1;
-    for (int m = 0; m < body->space_rank; m++) {
+    for (int m = 0; m < body->space_rank; m++)
         body->index_of_axis[m] = dcli_affine_plain_index(dcli_inside_subscript(body, a, m));
+    for (int m = 0; m < body->space_rank + body->inner_rank; m++)
         body->inside->axis_of_index[body->index_of_axis[m]] = m;
-    }
 }
 
-/* The innermost loop axis along which an access is contiguous: only the subscript of the contiguous array axis depends
+/* The innermost axis, of the loop or an inner one, along which an access is contiguous: only the subscript of the contiguous array axis depends
  * on it, with coefficient +1. */
 static int find_unit_axis(const dcli_body *body, int a)
 {
@@ -88,7 +83,7 @@ static int find_unit_axis(const dcli_body *body, int a)
     int unit_subscript = param->rank - 1 - param->turned;
     if (unit_subscript < 0 || unit_subscript >= param->rank)
         return -1;
-    for (int m = body->space_rank - 1; m >= 0; m--) {
+    for (int m = body->space_rank + body->inner_rank - 1; m >= 0; m--) {
         int index = body->index_of_axis[m];
         bool unit = dcli_affine_has_unit(dcli_inside_subscript(body, a, unit_subscript), index);
         for (int d = 0; d < param->rank && unit; d++)
@@ -148,11 +143,13 @@ static dcl_status check_body(dcli_parser *parser)
 {
     dcli_body *body = parser->body;
     dcl_status status = DCL_OK;
-    for (int p = 0; p < body->param_count && status == DCL_OK; p++)
-        if (is_output(&body->params[p]))
-            status = check_output(parser, p);
-    if (status == DCL_OK && body->result_count > 0)
+    if (body->along)
+        status = dcli_check_along(body);
+    else if (body->result_count > 0)
         status = dcli_check_reduction(body);
+    for (int p = 0; p < body->param_count && status == DCL_OK; p++)
+        if (dcli_param_is_output(&body->params[p]))
+            status = check_output(parser, p);
     if (status != DCL_OK)
         return status;
     if (body->result_count == 0)
@@ -161,9 +158,9 @@ static dcl_status check_body(dcli_parser *parser)
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach == DCLI_REACH_AFFINE)
             body->access[a].unit_axis = find_unit_axis(body, a);
-    body->blind = is_blind(body);
+    body->blind = !body->along && is_blind(body);
     body->inside->has_condition = has_condition(&body->inside->tokens);
-    return body->result_count > 0 ? dcli_add_partials(body) : DCL_OK;
+    return dcli_body_is_reduced(body) ? dcli_add_partials(body) : DCL_OK;
 }
 
 dcl_status dcli_parse(dcli_body *body, bool survey)
@@ -186,7 +183,7 @@ dcl_status dcli_parse(dcli_body *body, bool survey)
     if (status == DCL_OK)
         status = dcli_parse_statements(&parser);
     for (int a = 0; a < body->access_count; a++)
-        body->access[a].conditional = body->access[a].written && (parser.written >> a & 1) == 0;
+        body->access[a].conditional = body->access[a].written && !body->along && (parser.written >> a & 1) == 0;
     return status == DCL_OK && !survey ? check_body(&parser) : status;
 }
 
@@ -235,6 +232,21 @@ dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const
     return body;
 }
 
+/* Parse and check a new body. It is freed on failure. */
+static dcl_status finish(dcli_body *body, dcli_body **body_out)
+{
+    dcl_status status = dcli_parse(body, false);
+    if (status == DCL_OK)
+        status = dcli_filter_check(body);
+    if (status != DCL_OK) {
+        dcli_body_free(body);
+        return status;
+    }
+    dcli_rows_lay_out(body);
+    *body_out = body;
+    return status;
+}
+
 dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
                            dcli_body **body_out)
 {
@@ -248,21 +260,31 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
         if (params[p].access == DCL_ACCESS_RESULT)
             body->result[body->result_count++].param = p;
     if (body->result_count == 0) {
-        while (!is_output(&params[body->owner]))
+        while (!dcli_param_is_output(&params[body->owner]))
             body->owner++;
         body->space_rank = params[body->owner].rank;
         body->indices = (1U << body->space_rank) - 1;
     }
-    status = dcli_parse(body, false);
-    if (status == DCL_OK)
-        status = dcli_filter_check(body);
-    if (status != DCL_OK) {
-        dcli_body_free(body);
+    return finish(body, body_out);
+}
+
+dcl_status dcli_along_parse(const char *text, const char *prelude, int count, const dcli_param params[],
+                            dcli_body **body_out)
+{
+    dcl_status status = dcli_along_params_check(count, params);
+    if (status != DCL_OK)
         return status;
-    }
-    dcli_rows_lay_out(body);
-    *body_out = body;
-    return status;
+    dcli_body *body = dcli_body_new(text, prelude, count, params);
+    if (body == NULL)
+        return dcli_error_status();
+    for (int p = 0; p < count; p++)
+        if (dcli_param_is_output(&params[p]))
+            body->result[body->result_count++].param = p;
+    body->along = true;
+    body->owner = body->result[0].param;
+    body->space_rank = params[body->owner].rank;
+    body->inside->has_loop = true;
+    return finish(body, body_out);
 }
 
 void dcli_body_free(dcli_body *body)

@@ -51,7 +51,7 @@ dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot
 
 /** Reductions: find which names are indices, before the body is parsed. @return DCL_OK or DCL_ERR_BODY. */
 dcl_status dcli_find_indices(dcli_parser *parser);
-/** Reductions: parse an occurrence of result `param` at token t. @param next_out  the token after it and its operator. */
+/** Reductions: parse an occurrence of result `param` at token t. @param next_out  the token after its operator. */
 dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot spot, int *next_out);
 /** Reductions: check the body as a whole, and find the access whose owners compute. */
 dcl_status dcli_check_reduction(dcli_body *body);
@@ -61,6 +61,13 @@ dcl_status dcli_add_partials(dcli_body *body);
 /** The operator of a reduction or scan that begins at token t. @param integers_out  whether reductions have it for integers
  *  only. @param next_out  the token after it. @return false: there is none. */
 bool dcli_operator_at(const dcli_tokens *tokens, int t, dcli_fold *fold_out, bool *integers_out, int *next_out);
+/** Reductions along axes: check the body as a whole, and find the inner axes. */
+dcl_status dcli_check_along(dcli_body *body);
+
+/** List an occurrence of an array at token `name`, with its subscripts. @param access_out  the access it belongs to. */
+dcl_status dcli_list_access(dcli_parser *parser, int name, int param, int *access_out);
+/** Check that an output is written at plain indices, each once. */
+dcl_status dcli_check_permutation(const dcli_parser *parser, int a, int name);
 
 /** How the operand [first, last] is used, judged by the tokens next to it. */
 dcli_usage dcli_usage_of(const dcli_tokens *tokens, int first, int last);

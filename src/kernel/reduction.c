@@ -1,8 +1,9 @@
 /* kernel/reduction.c - parse what a body reduces: its indices, its results and their operators.
  *
  * In a reduction the names of arguments come first: a letter i..p is an index if it is no argument and stands in a
- * subscript. The indices range over the array of the first input that is read at all of them, each in a subscript of its own; its
- * owners compute. */
+ * subscript. If the results are values, the indices range over the array of the first input that is read at all of them, each
+ * in a subscript of its own; its owners compute. If the results are arrays, owners of the first one compute, and the indices
+ * that it does not have are reduced (kernel/along.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,8 +46,9 @@ dcl_status dcli_find_indices(dcli_parser *parser)
             body->indices |= index >= 0 ? 1U << index : 0;
         }
     }
-    body->space_rank = __builtin_popcount(body->indices);
-    if (body->space_rank > 0)
+    if (!body->along)
+        body->space_rank = __builtin_popcount(body->indices);
+    if (body->indices != 0)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_BODY,
                      "no array has an index as its subscript; expected a reduction over indices i, j, ..., such as "
@@ -101,23 +103,75 @@ static dcl_status add_edit(dcli_parser *parser, const dcli_edit *edit)
     return DCL_OK;
 }
 
-/* Replace the name of result r at token t by that of the variable for one index. `low min= x;` becomes
+/* The first token from t on, outside of brackets, that has one of these spellings; tokens->count: none. */
+static int find_token(const dcli_tokens *tokens, int t, const char *spellings)
+{
+    while (t < tokens->count && !dcli_token_in(tokens, t, spellings))
+        t = tokens->token[t].partner > t ? tokens->token[t].partner : t + 1;
+    return t;
+}
+
+/* Check a statement whose operator is at token t. @param before  the operator of an earlier statement; -1: none. */
+static dcl_status check_operator(const dcli_tokens *tokens, int t, const dcli_param *param,
+                                 const struct operator* found, int before)
+{
+    int comma = find_token(tokens, t, "; ,");
+    if (dcli_token_is(tokens, comma, ","))
+        return dcli_token_fail(tokens, comma,
+                               "the statement that reduces %s has a comma; expected one expression; write two "
+                               "statements",
+                               param->name);
+    if (found->integers && param->type >= DCL_HALF)
+        return dcli_token_fail(tokens, t, "%s is of a floating-point type; expected an integer for %s, or += min= max=",
+                               param->name, found->spelling);
+    if (before >= 0 && before != (int)found->fold)
+        return dcli_token_fail(tokens, t, "%s was reduced by another operator before; expected one for all statements",
+                               param->name);
+    return DCL_OK;
+}
+
+/* Replace result r, the tokens from t to `last`, by the variable for one index. `low min= x;` becomes
  * `dcl_r0 = dcl_least_float(dcl_r0, (x));`. */
-static dcl_status edit_result(dcli_parser *parser, int t, int r, const struct operator* found)
+static dcl_status edit_result(dcli_parser *parser, int t, int last, int r, const struct operator* found)
 {
     const dcli_tokens *tokens = parser->tokens;
-    dcli_edit edit = {.first = t, .last = t};
+    dcli_edit edit = {.first = t, .last = last};
     snprintf(edit.text, sizeof edit.text, "dcl_r%d", r);
     if (found->call == NULL)
         return add_edit(parser, &edit);
-    int end = t;
-    while (end < tokens->count && !dcli_token_is(tokens, end, ";"))
-        end = tokens->token[end].partner > end ? tokens->token[end].partner : end + 1;
+    int end = find_token(tokens, t, ";");
     dcl_type type = parser->body->params[parser->body->result[r].param].type;
-    edit.last = t + 2;
+    edit.last = last + 2;
     snprintf(edit.text, sizeof edit.text, "dcl_r%d = %s_%s(dcl_r%d, (", r, found->call, dcli_kernel_type(type), r);
     dcl_status status = add_edit(parser, &edit);
     return status == DCL_OK ? add_edit(parser, &(dcli_edit){.first = end, .last = end - 1, .text = "))"}) : status;
+}
+
+/* Parse the subscripts of an output that is reduced, result r. */
+static dcl_status read_output(dcli_parser *parser, int t, int r)
+{
+    dcli_body *body = parser->body;
+    dcli_result *result = &body->result[r];
+    const dcli_param *param = &body->params[result->param];
+    int a = -1;
+    if (!dcli_token_is(parser->tokens, t + 1, "("))
+        return dcli_token_fail(parser->tokens, t,
+                               "%s is an array and stands without subscripts; write %s(i, ...) += ...;", param->name,
+                               param->name);
+    dcl_status status = dcli_list_access(parser, t, result->param, &a);
+    if (status == DCL_OK)
+        status = dcli_check_permutation(parser, a, t);
+    if (status == DCL_OK && result->used && result->access != a)
+        return dcli_token_fail(parser->tokens, t,
+                               "%s is reduced here at other subscripts than in line %d, column %d; expected the same; "
+                               "reduce into a second array",
+                               param->name, body->access[result->access].line, body->access[result->access].column);
+    if (status != DCL_OK)
+        return status;
+    result->access = a;
+    body->access[a].written = true;
+    body->access[a].read = param->access == DCL_ACCESS_INOUT;
+    return DCL_OK;
 }
 
 dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot spot, int *next_out)
@@ -125,36 +179,28 @@ dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot sp
     dcli_body *body = parser->body;
     const dcli_tokens *tokens = parser->tokens;
     const dcli_param *declared = &body->params[param];
-    const struct operator* found = operator_at(tokens, t + 1);
+    bool output = dcli_param_is_output(declared);
+    int last = output && dcli_token_is(tokens, t + 1, "(") ? tokens->token[t + 1].partner : t;
+    const struct operator* found = operator_at(tokens, last + 1);
     int r = 0;
     while (body->result[r].param != param)
         r++;
     if (t != parser->start || spot.brackets > 0 || found == NULL)
-        return dcli_token_fail(
-            tokens, t,
-            "%s is DCL_RESULT; expected a statement %s += ..., with += -= *= &= |= ^= min= or max=; its "
-            "value is known only after the call",
-            declared->name, declared->name);
-    int comma = t;
-    while (comma < tokens->count && !dcli_token_in(tokens, comma, "; ,"))
-        comma = tokens->token[comma].partner > comma ? tokens->token[comma].partner : comma + 1;
-    if (dcli_token_is(tokens, comma, ","))
-        return dcli_token_fail(tokens, comma,
-                               "the statement that reduces %s has a comma; expected one expression; write two "
-                               "statements",
-                               declared->name);
-    if (found->integers && declared->type >= DCL_HALF)
-        return dcli_token_fail(tokens, t + 1,
-                               "%s is of a floating-point type; expected an integer for %s, or += min= max=",
-                               declared->name, found->spelling);
-    if (body->result[r].used && body->result[r].fold != found->fold)
-        return dcli_token_fail(tokens, t + 1,
-                               "%s was reduced by another operator before; expected one for all statements",
-                               declared->name);
+        return dcli_token_fail(tokens, t,
+                               "%s is %s; expected a statement %s%s += ..., with += -= *= &= |= ^= min= or max=; its "
+                               "value is known only after the call",
+                               declared->name, output ? "reduced" : "DCL_RESULT", declared->name,
+                               output ? "(i, ...)" : "");
+    dcl_status status = output ? read_output(parser, t, r) : DCL_OK;
+    if (status == DCL_OK)
+        status =
+            check_operator(tokens, last + 1, declared, found, body->result[r].used ? (int)body->result[r].fold : -1);
+    if (status != DCL_OK)
+        return status;
     body->result[r].used = true;
     body->result[r].fold = found->fold;
-    *next_out = t + (found->call != NULL ? 3 : 2);
-    return edit_result(parser, t, r, found);
+    *next_out = last + (found->call != NULL ? 3 : 2);
+    return edit_result(parser, t, last, r, found);
 }
 
 /* ---- the body as a whole --------------------------------------------------------------------------------------------- */

@@ -81,6 +81,8 @@ void dcli_rewrite(const dcli_body *body, dcli_text *out, dcli_shift_list *shifts
     for (int64_t p = 0; p < inside->place_count; p++) {
         const dcli_place *place = &inside->place[p];
         bool affine = body->access[place->access].reach == DCLI_REACH_AFFINE;
+        if (body->along && body->access[place->access].written)
+            continue; /* edits replace it */
         const dcli_token *last = &inside->tokens.token[affine ? place->close : place->name];
         char name[24];
         write_edits(&w, inside, place->name, &edit);

@@ -19,8 +19,8 @@ enum {
     BODIES = AFFINE | DECLARED
 };
 
-/* How long a field is: one number, one per loop axis, or one per axis of the access's array. */
-enum { ONE, LOOP_AXES, ARRAY_AXES };
+/* How long a field is: one number, one per loop axis, one per inner axis, or one per axis of the access's array. */
+enum { ONE, LOOP_AXES, INNER_AXES, ARRAY_AXES };
 
 static const struct {
     int has, length;
@@ -30,8 +30,10 @@ static const struct {
     [DCLI_ROW_START]    = {BOX, LOOP_AXES, .own = true},
     [DCLI_ROW_STRIDE]   = {BOX, LOOP_AXES},
     [DCLI_ROW_COUNT]    = {BOX, LOOP_AXES},
+    [DCLI_ROW_INNER_START] = {BOX, INNER_AXES},
+    [DCLI_ROW_INNER_COUNT] = {BOX, INNER_AXES},
     [DCLI_ROW_OFFSET]   = {BODIES | TILES, ONE, .own = true},
-    [DCLI_ROW_STEP]     = {BODIES | TILES, ARRAY_AXES}, /* AFFINE accesses: per loop axis instead */
+    [DCLI_ROW_STEP]     = {BODIES | TILES, ARRAY_AXES}, /* AFFINE accesses: per loop and inner axis instead */
     [DCLI_ROW_LOW]      = {DECLARED | TILES, ARRAY_AXES, .own = true},
     [DCLI_ROW_EXTENT]   = {DECLARED, ARRAY_AXES},
     [DCLI_ROW_WIDTH]    = {WIDE, ARRAY_AXES},
@@ -61,11 +63,13 @@ static int kinds_of(const dcli_body *body, int a)
 
 int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a)
 {
-    int kinds = field <= DCLI_ROW_COUNT ? BOX : kinds_of(body, a);
+    int kinds = field <= DCLI_ROW_INNER_COUNT ? BOX : kinds_of(body, a);
     if ((fields[field].has & kinds) == 0)
         return 0;
-    if (fields[field].length == LOOP_AXES || (field == DCLI_ROW_STEP && kinds == AFFINE))
-        return body->space_rank;
+    if (field == DCLI_ROW_STEP && kinds == AFFINE)
+        return body->space_rank + body->inner_rank;
+    if (fields[field].length == LOOP_AXES || fields[field].length == INNER_AXES)
+        return fields[field].length == LOOP_AXES ? body->space_rank : body->inner_rank;
     return fields[field].length == ONE ? 1 : body->params[body->access[a].param].rank;
 }
 
@@ -84,14 +88,14 @@ static int place_fields(dcli_body *body, int accesses, dcli_row_field first, dcl
 
 void dcli_rows_lay_out(dcli_body *body)
 {
-    int at = place_fields(body, 1, DCLI_ROW_START, DCLI_ROW_COUNT, 0);
+    int at = place_fields(body, 1, DCLI_ROW_START, DCLI_ROW_INNER_COUNT, 0);
     at = place_fields(body, body->access_count, DCLI_ROW_OFFSET, DCLI_ROW_BY, at);
     body->inside->row_length = place_fields(body, body->access_count, DCLI_ROW_GRID_LOW, DCLI_ROW_GRID_END, at);
 }
 
 int dcli_row_at(const dcli_body *body, dcli_row_field field, int a)
 {
-    return body->inside->row_at[field <= DCLI_ROW_COUNT ? 0 : a][field];
+    return body->inside->row_at[field <= DCLI_ROW_INNER_COUNT ? 0 : a][field];
 }
 
 bool dcli_row_is_own(dcli_row_field field) { return fields[field].own; }
@@ -124,11 +128,18 @@ void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[
             part_out[dcli_row_at(body, DCLI_ROW_OFFSET, a)] += lo[m] * row[dcli_row_at(body, DCLI_ROW_STEP, a) + m];
 }
 
+/* Number of elements along an axis of the loop or an inner axis. */
+static int64_t count_along(const dcli_body *body, const int64_t row[], int axis)
+{
+    int inner = axis - body->space_rank;
+    return inner < 0 ? row[dcli_row_at(body, DCLI_ROW_COUNT, 0) + axis]
+                     : row[dcli_row_at(body, DCLI_ROW_INNER_COUNT, 0) + inner];
+}
+
 /* Whether access a has step 1 along an axis. On an axis with one element any step will do, because it is not used. */
 static bool is_step_one(const dcli_body *body, const int64_t row[], int a, int axis)
 {
-    return row[dcli_row_at(body, DCLI_ROW_COUNT, a) + axis] <= 1 ||
-           row[dcli_row_at(body, DCLI_ROW_STEP, a) + axis] == 1;
+    return count_along(body, row, axis) <= 1 || row[dcli_row_at(body, DCLI_ROW_STEP, a) + axis] == 1;
 }
 
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
@@ -138,7 +149,8 @@ bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
         return false;
     for (int a = 0; a < body->access_count; a++) {
         int axis = body->access[a].unit_axis;
-        if (axis >= 0 && (axis == innermost || dcli_is_transposed(body, a)) && !is_step_one(body, row, a, axis))
+        if (axis >= 0 && (axis == innermost || body->along || dcli_is_transposed(body, a)) &&
+            !is_step_one(body, row, a, axis))
             return false;
     }
     return true;

@@ -8,6 +8,8 @@
  * The loops are not marked as free of dependences (assume_safety), although they are: LLVM would then execute reads
  * that a condition of the body excludes. `restrict` is sufficient, since an array that is written is touched by one
  * access only. */
+#include <stdio.h>
+
 #include "kernel/block.h"
 #include "kernel/cl.h"
 #include "kernel/fold.h"
@@ -82,30 +84,57 @@ static void emit_reduced_line(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit the innermost axis as one loop that runs the body. */
-static void emit_plain_line(dcli_nest *nest)
+/* Emit the innermost axis, number v, as one loop that runs the body. */
+static void emit_plain_line(dcli_nest *nest, int v)
 {
-    int v = nest->innermost;
-    if (nest->body->result_count > 0) {
+    bool chain = nest->body->inside->contraction.end > 0;
+    if (nest->body->result_count > 0 && !chain) {
         emit_reduced_line(nest);
         return;
     }
     emit_elements(nest);
-    if (nest->variant == DCLI_VARIANT_UNIT)
+    if (nest->variant == DCLI_VARIANT_UNIT && !chain)
         dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n");
     dcli_text_put(nest->out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", v, v, v, v);
     dcli_nest_index(nest, v);
-    dcli_emit_statements(nest->out, nest->body);
+    if (chain)
+        dcli_emit_chain(nest->out, nest->body);
+    else
+        dcli_emit_text(nest->out, nest->body);
     dcli_text_put(nest->out, "    }\n");
+    dcli_emit_elements_end(nest->out, nest->body);
+}
+
+/* Emit, around the loops over the inner axes of a reduction along axes, what begins (`emit`: dcli_emit_along_begin()) or ends
+ * the values of one element of each output. */
+static void emit_outputs(dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *))
+{
+    const dcli_body *body = nest->body;
+    for (int r = 0; r < body->result_count; r++) {
+        int a = body->result[r].access;
+        char offset[32];
+        snprintf(offset, sizeof offset, "dcl_x%d_%d", a, nest->level[a]);
+        dcli_emit_element(nest->out, body, nest->form, nest->variant, a, offset);
+    }
+    emit(nest->out, body);
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(nest->out, "#undef dcl_a%d\n", body->result[r].access);
 }
 
 void dcli_emit_plain_nest(dcli_nest *nest)
 {
-    for (int m = 0; m < nest->innermost; m++)
-        open_loop(nest, m);
-    emit_plain_line(nest);
-    for (int m = 0; m < nest->innermost; m++)
-        dcli_text_put(nest->out, "    }\n");
+    const int first_inner = nest->body->along ? nest->body->space_rank : -1;
+    for (int m = 0; m <= nest->innermost; m++) {
+        if (m == first_inner)
+            emit_outputs(nest, dcli_emit_along_begin);
+        (m < nest->innermost ? open_loop : emit_plain_line)(nest, m);
+    }
+    for (int m = nest->innermost; m >= 0; m--) {
+        if (m < nest->innermost)
+            dcli_text_put(nest->out, "    }\n");
+        if (m == first_inner)
+            emit_outputs(nest, dcli_emit_along_end);
+    }
 }
 
 /* Emit the buffers for lines of output and for transposed blocks, and dcl_stream: whether this launch stores without

@@ -6,7 +6,8 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
 {
     const dcli_body_access *access = &body->access[a];
     const dcli_param *param = &body->params[access->param];
-    dcli_subscripts subscripts = {.reach = access->reach, .space_rank = body->space_rank, .rank = param->rank};
+    dcli_subscripts subscripts = {
+        .reach = access->reach, .space_rank = body->space_rank, .rank = param->rank, .inner_rank = body->inner_rank};
     for (int d = 0; access->reach == DCLI_REACH_AFFINE && d < param->rank; d++) {
         int64_t coef[DCL_MAX_RANK];
         if (!dcli_affine_evaluate(dcli_inside_subscript(body, a, d), body, values, &subscripts.axis[d].constant, coef))
@@ -14,7 +15,7 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
                                    "subscript %d of %s (line %d, column %d) overflows 64 bits with the scalars of this "
                                    "call; pass smaller ones",
                                    d + 1, param->name, access->line, access->column);
-        for (int m = 0; m < body->space_rank; m++)
+        for (int m = 0; m < body->space_rank + body->inner_rank; m++)
             subscripts.axis[d].coef[m] = coef[body->index_of_axis[m]];
     }
     *out = subscripts;

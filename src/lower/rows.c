@@ -31,6 +31,12 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
 {
     const dcli_body *body = operation->body;
     dcli_fill_row_box(body, &work->box, row);
+    if (body->inner_rank > 0) {
+        int64_t start[DCL_MAX_RANK], count[DCL_MAX_RANK];
+        dcli_operation_inner(operation, start, count); /* it was checked before planning */
+        put(body, DCLI_ROW_INNER_START, 0, start, row);
+        put(body, DCLI_ROW_INNER_COUNT, 0, count, row);
+    }
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = &bindings[a];
         const dcli_limits *limits = binding->limits;

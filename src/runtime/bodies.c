@@ -67,10 +67,10 @@ static dcli_items items_of(int count, const dcl_arg args[])
     return items;
 }
 
-static uint64_t hash_call(const char *text, bool tiles, int count, const dcl_arg args[])
+static uint64_t hash_call(const char *text, dcli_text_kind kind, int count, const dcl_arg args[])
 {
     dcli_items items = items_of(count, args);
-    uint64_t hash = dcli_hash_word(dcli_hash_bytes(DCLI_HASH_START, text, strlen(text)), tiles);
+    uint64_t hash = dcli_hash_word(dcli_hash_bytes(DCLI_HASH_START, text, strlen(text)), kind);
     hash = dcli_hash_bytes(hash, &items, sizeof items);
     for (int k = 0; k < count; k++) {
         if (args[k].access == DCL_ACCESS_STEALING)
@@ -97,13 +97,18 @@ static bool same_preludes(const char *kept, int count, const dcl_arg args[])
     return *kept == '\0';
 }
 
-static bool same_call(const dcli_body *body, const char *text, bool tiles, int count, const dcl_arg args[])
+static dcli_text_kind kind_of(const dcli_body *body)
+{
+    return body->tile_kernel ? DCLI_TEXT_TILES : body->along ? DCLI_TEXT_ALONG : DCLI_TEXT_BODY;
+}
+
+static bool same_call(const dcli_body *body, const char *text, dcli_text_kind kind, int count, const dcl_arg args[])
 {
     int p = 0;
     if (strcmp(body->text, text) != 0) /* first, because it is what differs */
         return false;
     dcli_items items = items_of(count, args);
-    if (body->tile_kernel != tiles || memcmp(&body->items, &items, sizeof items) != 0)
+    if (kind_of(body) != kind || memcmp(&body->items, &items, sizeof items) != 0)
         return false;
     for (int k = 0; k < count; k++) {
         if (!is_parsed(&args[k]))
@@ -139,7 +144,8 @@ static dcl_status make_params(int count, const dcl_arg args[], dcli_param params
     return DCL_OK;
 }
 
-static dcl_status parse_call(const char *text, bool tiles, int count, const dcl_arg args[], dcli_body **body_out)
+static dcl_status parse_call(const char *text, dcli_text_kind kind, int count, const dcl_arg args[],
+                             dcli_body **body_out)
 {
     dcli_param params[DCLI_MAX_PARAMS];
     dcli_items items = items_of(count, args);
@@ -150,8 +156,10 @@ static dcl_status parse_call(const char *text, bool tiles, int count, const dcl_
     if (status == DCL_OK && prelude_text == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)
-        status = tiles ? dcli_tile_kernel_parse(text, prelude_text, param_count, params, &items, body_out)
-                       : dcli_body_parse(text, prelude_text, param_count, params, body_out);
+        status = kind == DCLI_TEXT_TILES
+                     ? dcli_tile_kernel_parse(text, prelude_text, param_count, params, &items, body_out)
+                     : (kind == DCLI_TEXT_ALONG ? dcli_along_parse : dcli_body_parse)(text, prelude_text, param_count,
+                                                                                      params, body_out);
     dcli_free(prelude_text);
     return status;
 }
@@ -251,11 +259,11 @@ static dcl_status await_room(dcl_cluster *cluster)
 
 /* ---- finding ------------------------------------------------------------------------------------------------------ */
 
-static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text, bool tiles, int count,
+static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text, dcli_text_kind kind, int count,
                            const dcl_arg args[], dcli_known_body **known_out)
 {
     dcli_body *body;
-    dcl_status status = parse_call(text, tiles, count, args, &body);
+    dcl_status status = parse_call(text, kind, count, args, &body);
     if (status != DCL_OK)
         return status;
     int storages = DCLI_CHECKED_CALLS * body->param_count;
@@ -284,40 +292,40 @@ static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text
 
 /* Find the body of a call among the last ones that were called: mostly the same few calls recur, and comparing them
  * costs less than the hash. NULL: it is not among them. */
-static dcli_known_body *find_recent(const dcl_cluster *cluster, const char *text, bool tiles, int count,
+static dcli_known_body *find_recent(const dcl_cluster *cluster, const char *text, dcli_text_kind kind, int count,
                                     const dcl_arg args[])
 {
     for (int r = 0; r < DCLI_RECENT_BODIES; r++) {
         dcli_known_body *known = cluster->bodies.recent[r];
-        if (known != NULL && same_call(known->body, text, tiles, count, args))
+        if (known != NULL && same_call(known->body, text, kind, count, args))
             return known;
     }
     return NULL;
 }
 
 /* Find the body of a call, or add it. */
-static dcl_status find_body(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
-                            dcli_known_body **known_out, bool *fresh_out)
+static dcl_status find_body(dcl_cluster *cluster, const char *text, dcli_text_kind kind, int count,
+                            const dcl_arg args[], dcli_known_body **known_out, bool *fresh_out)
 {
     dcli_bodies *bodies = &cluster->bodies;
-    uint64_t hash = hash_call(text, tiles, count, args);
+    uint64_t hash = hash_call(text, kind, count, args);
     dcli_known_body *known = bodies->known[hash % DCLI_BODY_BUCKETS];
-    while (known != NULL && !(known->hash == hash && same_call(known->body, text, tiles, count, args)))
+    while (known != NULL && !(known->hash == hash && same_call(known->body, text, kind, count, args)))
         known = known->next;
     *fresh_out = known == NULL;
-    dcl_status status = *fresh_out ? add_body(cluster, hash, text, tiles, count, args, &known) : DCL_OK;
+    dcl_status status = *fresh_out ? add_body(cluster, hash, text, kind, count, args, &known) : DCL_OK;
     if (status == DCL_OK)
         bodies->recent[bodies->next_recent++ % DCLI_RECENT_BODIES] = known;
     *known_out = known;
     return status;
 }
 
-dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
-                             dcli_known_body **known_out)
+dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, dcli_text_kind kind, int count,
+                             const dcl_arg args[], dcli_known_body **known_out)
 {
     bool fresh = false;
-    dcli_known_body *known = find_recent(cluster, text, tiles, count, args);
-    dcl_status status = known == NULL ? find_body(cluster, text, tiles, count, args, &known, &fresh) : DCL_OK;
+    dcli_known_body *known = find_recent(cluster, text, kind, count, args);
+    dcl_status status = known == NULL ? find_body(cluster, text, kind, count, args, &known, &fresh) : DCL_OK;
     if (status != DCL_OK)
         return status;
     known->used = ++cluster->bodies.clock;
@@ -358,7 +366,8 @@ static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter
                               .text = body->text,
                               .prelude = body->prelude,
                               .parameter_count = count,
-                              .parameter = parameters};
+                              .parameter = parameters,
+                              .along = body->along};
     for (int d = 0; d < DCLI_ITEM_DIMENSIONS && body->tile_kernel; d++) {
         kernel.item_count = DCLI_MSG_ITEMS;
         kernel.items[d] = body->items.group[d];

@@ -6,15 +6,35 @@
 #include "base/sized.h"
 #include "runtime/report.h"
 
-static bool is_tiles(const dcl_call *call) { return call->kind == DCL_CALL_IS_TILES; }
+/* Whether a call is a reduction into arrays: it has outputs and no results. */
+static bool is_along(const dcl_call *call)
+{
+    bool output = false, result = false;
+    if (call->kind != DCL_CALL_IS_REDUCTION || call->args == NULL || call->arg_count > DCLI_MAX_PARAMS)
+        return false;
+    for (int k = 0; k < call->arg_count; k++) {
+        output |= call->args[k].access == DCL_ACCESS_OUT || call->args[k].access == DCL_ACCESS_INOUT;
+        result |= call->args[k].access == DCL_ACCESS_RESULT;
+    }
+    return output && !result;
+}
+
+static dcli_text_kind text_of(const dcl_call *call)
+{
+    if (call->kind == DCL_CALL_IS_REDUCTION)
+        return DCLI_TEXT_ALONG;
+    return call->kind == DCL_CALL_IS_TILES ? DCLI_TEXT_TILES : DCLI_TEXT_BODY;
+}
 
 dcl_status dcl_call_run(const dcl_call *call)
 {
     switch (call->kind) {
     case DCL_CALL_IS_BODY:
     case DCL_CALL_IS_TILES:
-        return dcli_forall_run(call->cluster, call->box, call->text, is_tiles(call), call->arg_count, call->args);
+        return dcli_forall_run(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args);
     case DCL_CALL_IS_REDUCTION:
+        if (is_along(call))
+            return dcli_forall_run(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args);
         return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
     case DCL_CALL_IS_SCAN:
         return dcli_scan_run(call->cluster, call->text, call->arg_count, call->args);
@@ -34,11 +54,13 @@ static dcl_status look_at(const dcl_call *call, const dcli_look *look)
     switch (call->kind) {
     case DCL_CALL_IS_BODY:
     case DCL_CALL_IS_TILES:
-        return dcli_forall_look(call->cluster, call->box, call->text, is_tiles(call), call->arg_count, call->args,
-                                look);
+        return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args, look);
     case DCL_CALL_IS_REDUCTION:
+        if (is_along(call))
+            return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args,
+                                    look);
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                         "a reduction cannot be explained yet; explain a body with the same inputs");
+                         "a reduction to values cannot be explained yet; explain a body with the same inputs");
     case DCL_CALL_IS_SCAN:
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "a scan cannot be explained yet; explain a body with the same inputs");
     case DCL_CALL_IS_COPY:

@@ -385,16 +385,19 @@ dcl_status dcli_array_end(dcl_array *array);
 
 /* ---- loop bodies (forall.c, counts.c); the lock is held, and given up while waiting ---- */
 
+/** What the text of a call is: a body, or a reduction to values; a tile kernel; a reduction along axes. */
+typedef enum dcli_text_kind { DCLI_TEXT_BODY, DCLI_TEXT_TILES, DCLI_TEXT_ALONG } dcli_text_kind;
+
 /** Check the arguments of a call. Needs no lock.
- *  @param tiles    of a tile kernel.
+ *  @param kind     what the text is.
  *  @param reduces  results are expected, and no outputs; else the other way round.
  *  @return DCL_OK or DCL_ERR_INVALID. */
-dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, bool tiles, bool reduces, int count,
+dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kind kind, bool reduces, int count,
                            const dcl_arg args[]);
 /** Run a scan: dcl_scan(). */
 dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[]);
 
-/** Check the arguments of a reduction, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
+/** Check the arguments of a reduction to values, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 /** Issue the operation of a checked reduction. The lock is held.
  *  @param partials  array of the partial results: it is all 0.
@@ -488,10 +491,10 @@ static inline bool dcli_arg_is_partials(const dcl_arg *arg) { return arg->name =
 /** Set the limits of the cache of bodies. @param copies  of each body in this process: the cluster's, the host's, those
  *  of thread nodes. */
 void dcli_bodies_limit(dcl_cluster *cluster, int copies);
-/** Find or parse the body of a call; the call holds it until dcli_body_let_go(). Others may be evicted. @param tiles
- *  it is a tile kernel. @return DCL_OK, DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
-dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, bool tiles, int count, const dcl_arg args[],
-                             dcli_known_body **known_out);
+/** Find or parse the body of a call; the call holds it until dcli_body_let_go(). Others may be evicted. @return DCL_OK,
+ *  DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, dcli_text_kind kind, int count,
+                             const dcl_arg args[], dcli_known_body **known_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
 /** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait

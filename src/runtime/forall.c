@@ -12,8 +12,8 @@
 struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
-    bool tiles; /* the text is a tile kernel */
-    bool own;   /* a body of the library: the names of its arrays are not the program's */
+    dcli_text_kind kind;
+    bool own; /* a body of the library: the names of its arrays are not the program's */
     dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
@@ -114,6 +114,27 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
                      arg->name, (int)arg->access);
 }
 
+/* Check that a reduction along axes takes arguments of this kind. */
+static dcl_status check_along(const dcl_arg *arg)
+{
+    switch (arg->access) {
+    case DCL_ACCESS_OUT:
+    case DCL_ACCESS_INOUT:
+    case DCL_ACCESS_IN:
+    case DCL_ACCESS_IN_ALL:
+    case DCL_ACCESS_IN_KEPT:
+    case DCL_ACCESS_VALUE:
+    case DCL_ACCESS_PRELUDE:
+    case DCL_ACCESS_STEALING:
+        return DCL_OK;
+    default:
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %s has access number %d; a reduction into arrays takes DCL_OUT, DCL_INOUT, DCL_IN, "
+                         "DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE and DCL_STEALING",
+                         arg->name, (int)arg->access);
+    }
+}
+
 /* Check DCL_MOVE(C, B): C must be an output of this call. */
 static dcl_status check_move(int k, int count, const dcl_arg args[])
 {
@@ -132,7 +153,7 @@ static dcl_status check_move(int k, int count, const dcl_arg args[])
                      of != NULL ? of : "NULL", found);
 }
 
-dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, bool tiles, bool reduces, int count,
+dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kind kind, bool reduces, int count,
                            const dcl_arg args[])
 {
     if (cluster == NULL)
@@ -146,7 +167,9 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, bool tiles, b
     int sizes[2] = {0}; /* how often DCL_GROUP and DCL_ITEMS are given */
     int stealing = 0;
     for (int k = 0; k < count; k++) {
-        dcl_status status = check_arg(cluster, tiles, k, &args[k]);
+        dcl_status status = check_arg(cluster, kind == DCLI_TEXT_TILES, k, &args[k]);
+        if (status == DCL_OK && kind == DCLI_TEXT_ALONG)
+            status = check_along(&args[k]);
         if (status != DCL_OK)
             return status;
         if (args[k].access == DCL_ACCESS_RESULT && !reduces)
@@ -168,18 +191,19 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, bool tiles, b
         }
     if (output)
         return DCL_OK;
-    return reduces ? DCLI_FAIL(DCL_ERR_INVALID, "no argument is a result; expected at least one DCL_RESULT")
+    return reduces ? DCLI_FAIL(DCL_ERR_INVALID,
+                               "no argument is a result; expected at least one DCL_RESULT, DCL_OUT or DCL_INOUT")
                    : DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected at least one DCL_OUT or DCL_INOUT");
 }
 
 /* ---- calls -------------------------------------------------------------------------------------------------------- */
 
 /* Begin to prepare a call. @param count  of its arguments, checked. */
-static void begin_call(struct call *call, dcl_cluster *cluster, bool tiles, bool own, int count)
+static void begin_call(struct call *call, dcl_cluster *cluster, dcli_text_kind kind, bool own, int count)
 {
     call->cluster = cluster;
     call->known = NULL;
-    call->tiles = tiles;
+    call->kind = kind;
     call->own = own;
     call->count = 0;
     dcli_declarations_begin(&call->declarations, count);
@@ -272,7 +296,7 @@ static dcl_status check_operation(struct call *call, const dcl_box *box)
 /* Find the body of a call, fill its operation, and check both. call->known is held afterwards, even on failure. */
 static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
 {
-    dcl_status status = dcli_body_of_call(call->cluster, body, call->tiles, count, args, &call->known);
+    dcl_status status = dcli_body_of_call(call->cluster, body, call->kind, count, args, &call->known);
     if (status != DCL_OK)
         return status;
     status = fill_operation(call, box, count, args);
@@ -393,20 +417,20 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
 dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
     struct call call;
-    begin_call(&call, cluster, false, true, count);
+    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
     dcl_status status = start_call(&call, NULL, body, count, args);
     dcli_body_let_go(call.known);
     return status;
 }
 
-dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                            const dcl_arg args[])
 {
-    dcl_status status = dcli_args_check(cluster, body, tiles, false, count, args);
+    dcl_status status = dcli_args_check(cluster, body, kind, false, count, args);
     if (cluster == NULL)
         return status;
     struct call call;
-    begin_call(&call, cluster, tiles, false, status == DCL_OK ? count : 0);
+    begin_call(&call, cluster, kind, false, status == DCL_OK ? count : 0);
     if (status == DCL_OK)
         status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
@@ -431,15 +455,15 @@ static dcl_status check_reduced(const dcl_arg *arg)
     default:
         return DCLI_FAIL(
             DCL_ERR_INVALID,
-            "argument %s has access number %d; a reduction takes DCL_RESULT, DCL_IN, DCL_IN_ALL, DCL_VALUE "
-            "and DCL_PRELUDE; write arrays with dcl_forall()",
+            "argument %s has access number %d; a reduction to values takes DCL_RESULT, DCL_IN, DCL_IN_ALL, DCL_VALUE "
+            "and DCL_PRELUDE; reduce into arrays with a call of its own",
             arg->name, (int)arg->access);
     }
 }
 
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
-    dcl_status status = dcli_args_check(cluster, body, false, true, count, args);
+    dcl_status status = dcli_args_check(cluster, body, DCLI_TEXT_BODY, true, count, args);
     for (int k = 0; k < count && status == DCL_OK; k++)
         status = check_reduced(&args[k]);
     if (status == DCL_OK && count == DCLI_MAX_PARAMS)
@@ -455,7 +479,7 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
     struct call call;
     memcpy(all, args, (size_t)count * sizeof *all);
     all[count] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
-    begin_call(&call, cluster, false, true, count + 1);
+    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count + 1);
     dcl_status status = start_call(&call, box, body, count + 1, all);
     if (status == DCL_OK)
         memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
@@ -484,20 +508,20 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count
                                dcli_planned_fn *look, void *user)
 {
     struct call call;
-    begin_call(&call, cluster, false, true, count);
+    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
     return plan_call(&call, NULL, body, count, args, look, user);
 }
 
-dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                             const dcl_arg args[], const dcli_look *look)
 {
     dcl_status status = cluster != NULL ? look->check(cluster, look->user) : DCL_OK;
     if (status == DCL_OK)
-        status = dcli_args_check(cluster, body, tiles, false, count, args);
+        status = dcli_args_check(cluster, body, kind, false, count, args);
     if (status != DCL_OK)
         return status;
     struct call call;
-    begin_call(&call, cluster, tiles, false, count);
+    begin_call(&call, cluster, kind, false, count);
     status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)

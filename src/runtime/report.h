@@ -27,7 +27,7 @@ typedef struct dcli_look {
 
 /** Check a call as running it does, and pass it to `look`. Only a move is refused for an array that has failed. Takes
  *  the lock. @return the statuses of dcl_forall(), dcl_copy(), ..., or what `look` returned. */
-dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                             const dcl_arg args[], const dcli_look *look);
 dcl_status dcli_copy_look(dcl_array *from, dcl_array *to, const dcli_look *look);
 dcl_status dcli_remap_look(dcl_array *array, dcl_map *map, unsigned flags, const dcli_look *look);
@@ -85,8 +85,8 @@ typedef struct dcli_report_asked {
     dcli_report *report;     /* made by dcli_report_on() */
 } dcli_report_asked;
 
-/** Run dcl_forall() or dcl_forall_tiles(). */
-dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, bool tiles, int count,
+/** Run dcl_forall(), dcl_forall_tiles(), or dcl_reduce() into arrays. */
+dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                            const dcl_arg args[]);
 
 /** Make the report of a loop body or a move (a dcli_planned_fn). @param asked  a dcli_report_asked. */

@@ -108,7 +108,7 @@ static dcl_status take_args(struct scanning *s, const char *text, int count, con
         return DCLI_FAIL(DCL_ERR_INVALID, "DCL_ALONG is missing; expected the index that is scanned, such as "
                                           "DCL_ALONG(\"i\")");
     if (status == DCL_OK)
-        status = dcli_args_check(s->cluster, text, false, false, s->count, s->args);
+        status = dcli_args_check(s->cluster, text, DCLI_TEXT_BODY, false, s->count, s->args);
     for (int k = 0; k < s->count && status == DCL_OK; k++)
         if (k != s->output && has_array(&s->args[k]) && s->args[k].array == s->args[s->output].array)
             return DCLI_FAIL(
@@ -271,7 +271,7 @@ static dcl_status prepare(struct scanning *s)
     dcl_array *output = s->args[s->output].array;
     dcli_known_body *known = NULL;
     struct tiling tiling;
-    dcl_status status = dcli_body_of_call(s->cluster, s->scan.each, false, s->count, s->args, &known);
+    dcl_status status = dcli_body_of_call(s->cluster, s->scan.each, DCLI_TEXT_BODY, s->count, s->args, &known);
     dcli_body_let_go(known); /* the value has no mistakes that a parser finds */
     if (status == DCL_OK && s->cluster->plan_only)
         status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");

@@ -93,6 +93,10 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     if (status != DCL_OK)
         return status;
     dcli_form form = dcli_device_is_gpu(own->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
+    if (kernel->body->along && form == DCLI_FORM_GPU)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "this device is a GPU, for which reductions along axes are not there yet; choose processors "
+                         "with DCL_DEVICES, or use a loop in a body of dcl_forall() (docs/recipes.md)");
     char *source = dcli_body_source(kernel->body, form, worker->terms.check_access);
     if (source == NULL)
         return DCL_ERR_NOMEM;
@@ -213,7 +217,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
     }
-    if (body->result_count > 0) {
+    if (dcli_body_is_reduced(body)) {
         dcli_memory *partials = entry->held[body->partials]->memory;
         if (partials == NULL || partial_slots(worker, entry) < 1)
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no room for the partial results of node %d",
@@ -283,7 +287,7 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
                                 because setting an argument to the same value costs nothing */
         dcli_launch_size size = dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0),
                                                       set->count - done, !alone);
-        if (body->result_count > 0) /* groups share the tiles, however many they are */
+        if (dcli_body_is_reduced(body)) /* groups share the tiles, however many they are */
             size.global[0] = dcli_min(size.global[0], (size_t)partial_slots(worker, entry) * size.local[0]);
         uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
         arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)dcli_row_length(body) * sizeof(int64_t)};
@@ -305,7 +309,7 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
                                dcli_memory *table, dcli_argument arguments[], int count)
 {
     size_t global = dcli_device_items(worker->as_node->device, (size_t)launch->row_count), local = 1;
-    if (entry->operation.body->result_count > 0)
+    if (dcli_body_is_reduced(entry->operation.body))
         global = (size_t)dcli_min((int64_t)global, partial_slots(worker, entry));
     uint64_t at = table == NULL ? (uintptr_t)launch->row : 0;
     arguments[count + 3] = arguments[count]; /* the report of accesses outside is the last argument */
@@ -337,7 +341,7 @@ static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, cons
  * cannot be repeated. */
 static int64_t times_to_launch(const dcli_as_node *own, const dcli_body *body)
 {
-    if (body->result_count > 0)
+    if (dcli_body_is_reduced(body))
         return 1;
     for (int a = 0; a < body->access_count && own->slow_times > 0; a++)
         if (body->access[a].read && body->access[a].written)

@@ -61,7 +61,7 @@ static void resolve_forall(dcli_operation *operation)
         if (access->written && !access->conditional && whole && sees_all(operand) && meets_all(operation, a))
             operand->overwrites = true;
     }
-    if (body->result_count > 0)
+    if (dcli_body_is_reduced(body))
         operation->operand[body->partials].reads = operation->operand[body->partials].writes = true;
     for (int k = 0; k < operation->operand_count; k++) {
         operation->operand[k].overwrites &= !operation->operand[k].reads;
@@ -104,12 +104,41 @@ void dcli_operation_resolve(dcli_operation *operation)
     }
 }
 
+dcl_status dcli_operation_inner(const dcli_operation *operation, int64_t start_out[], int64_t count_out[])
+{
+    const dcl_grid *grids[DCLI_MAX_PARAMS] = {NULL};
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].layout != NULL)
+            grids[k] = dcli_operand_grid(&operation->operand[k]);
+    return dcli_along_ranges(operation->body, grids, start_out, count_out);
+}
+
+/* Complete the subscripts of an access by the ranges of the inner axes: constants are for counters 0. */
+static dcl_status add_inner(const dcli_operation *operation, int a, dcli_subscripts *own)
+{
+    int64_t start[DCL_MAX_RANK];
+    const dcli_body *body = operation->body;
+    dcl_status status = dcli_operation_inner(operation, start, own->inner_count);
+    for (int d = 0; d < own->rank && status == DCL_OK && own->reach == DCLI_REACH_AFFINE; d++)
+        for (int q = 0; q < own->inner_rank; q++) {
+            int64_t first;
+            if (!dcli_mul(own->axis[d].coef[own->space_rank + q], start[q], &first) ||
+                !dcli_add(own->axis[d].constant, first, &own->axis[d].constant))
+                return DCLI_FAIL(
+                    DCL_ERR_BODY, "line %d, column %d: subscript %d of %s overflows 64 bits; use smaller coefficients",
+                    body->access[a].line, body->access[a].column, d + 1, body->params[body->access[a].param].name);
+        }
+    return status;
+}
+
 dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcli_subscripts *own_out,
                                      dcli_subscripts *base_out)
 {
     const dcli_body_access *access = &operation->body->access[a];
     const dcli_transform *view = operation->operand[access->param].view;
     dcl_status status = dcli_body_subscripts(operation->body, a, operation->value, own_out);
+    if (status == DCL_OK && operation->body->inner_rank > 0)
+        status = add_inner(operation, a, own_out);
     if (status != DCL_OK)
         return status;
     own_out->declared = operation->operand[access->param].declared;
@@ -170,7 +199,7 @@ static dcl_status check_operands(const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
     const dcl_grid *space = dcli_operand_grid(&operation->operand[body->owner]);
-    if (body->result_count > 0 && operation->operand[body->owner].layout->partial)
+    if (dcli_body_is_reduced(body) && operation->operand[body->owner].layout->partial)
         return DCLI_FAIL(
             DCL_ERR_UNSUPPORTED,
             "input %s, over whose elements the body is reduced, stores only some of its elements; expected an array "

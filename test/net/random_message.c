@@ -220,6 +220,7 @@ static dcli_msg_kernel random_kernel(test_random *random)
     for (int i = 0; i < kernel.forgotten_count; i++)
         pool.forgotten[i] = natural(random);
     kernel.proof = random_proof(random);
+    kernel.along = test_random_below(random, 2) != 0;
     kernel.item_count = test_random_below(random, DCL_MAX_RANK + 1);
     for (int i = 0; i < kernel.item_count; i++)
         kernel.items[i] = natural(random);
@@ -727,7 +728,7 @@ static bool same_open(const dcli_msg_open *a, const dcli_msg_open *b)
 static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
 {
     if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) || !EQUAL(builder_count) ||
-        !NUMBERS(builder, builder_count) || !EQUAL(item_count) || !NUMBERS(items, item_count) ||
+        !NUMBERS(builder, builder_count) || !EQUAL(item_count) || !EQUAL(along) || !NUMBERS(items, item_count) ||
         !EQUAL(forgotten_count) || !NUMBERS(forgotten, forgotten_count) || !same_proof(&a->proof, &b->proof))
         return false;
     for (int i = 0; i < a->parameter_count; i++)
