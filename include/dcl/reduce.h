@@ -86,6 +86,9 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  @return DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; DCL_ERR_UNSUPPORTED: a node is a GPU;
  *          others as of dcl_forall(). */
 #define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))
+/** The matrix product C = A B, of three arrays with two axes, as dcl_reduce() computes it. */
+#define dcl_matmul(cluster, C, A, B) \
+    dcl_reduce(cluster, "C(i,j) += A(i,k) * B(k,j);", DCL_OUT_AS("C", C), DCL_IN_AS("A", A), DCL_IN_AS("B", B))
 /** dcl_reduce() over a box of indices in the grid of that input, or, into arrays, of the first output. */
 #define dcl_reduce_over(cluster, box, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, box, body, __VA_ARGS__))
 

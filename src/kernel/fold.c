@@ -146,6 +146,9 @@ void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r)
 
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
 {
+    for (int r = 0; r < body->result_count && body->along; r++)
+        if (dcli_fold_is_summed(body, r)) /* the top of the element before: probably that of the next one, too */
+            dcli_text_put(out, "    long dcl_guess%d = 0;\n", r);
     if (!dcli_body_is_reduced(body))
         return;
     dcli_text_put(out, "    __global long *const dcl_out = dcl_partials + dcl_item * %d;\n",
@@ -194,6 +197,11 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count; r++) {
         if (dcli_fold_is_summed(body, r)) {
             const char *type = dcli_kernel_type(type_of(body, r));
+            if (body->along)
+                dcli_text_put(out,
+                              "    const bool dcl_empty%d = dcl_f%d.dcl_top == 0;\n"
+                              "    if (dcl_empty%d)\n        dcl_f%d.dcl_top = dcl_guess%d;\n",
+                              r, r, r, r, r);
             dcli_text_put(out, "    struct dcl_run_%s dcl_w%d = dcl_run_begin_%s(&dcl_f%d);\n", type, r, type, r);
             lanes = type_of(body, r) == DCL_DOUBLE ? 8 : lanes;
             continue;
@@ -274,6 +282,12 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
                           "    const struct dcl_sum dcl_was%d = dcl_f%d;\n"
                           "    dcl_outcome = max(dcl_outcome, dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m));\n",
                           r, r, dcli_kernel_type(type_of(body, r)), r, r);
+    for (int r = 0; r < body->result_count && body->along; r++)
+        if (dcli_fold_is_summed(body, r))
+            dcli_text_put(out,
+                          "    if (dcl_empty%d && !dcl_run_fits_%s(&dcl_f%d, &dcl_w%d))\n"
+                          "        dcl_outcome = max(dcl_outcome, (int)DCL_RUN_AGAIN);\n",
+                          r, dcli_kernel_type(type_of(body, r)), r, r);
     dcli_text_put(out,
                   "    dcl_again = dcl_outcome != DCL_RUN_ADDED;\n"
                   "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
@@ -282,6 +296,8 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
                   LONGEST_PAUSE);
     for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out, "    dcl_f%d = dcl_was%d;\n", r, r);
+        if (body->along && dcli_fold_is_summed(body, r))
+            dcli_text_put(out, "    if (dcl_empty%d)\n        dcl_f%d.dcl_top = 0;\n", r, r);
         if (!dcli_fold_is_summed(body, r) && is_floating(type_of(body, r)))
             dcli_text_put(out, "    dcl_g%d = dcl_had%d;\n", r, r);
     }
@@ -392,10 +408,10 @@ void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
     }
 }
 
-/* Emit the product of all factors of a contraction but the last, as the body has it. */
-static void emit_left(dcli_text *out, const dcli_body *body)
+void dcli_emit_left(dcli_text *out, const dcli_body *body)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
+    dcli_text_put(out, "(%s)(%s", dcli_kernel_type(type_of(body, 0)), body->inside->contraction.minus ? "-(" : "");
     for (int t = body->inside->contraction.first, p = 1; t < body->inside->contraction.end; t++) {
         const dcli_token *token = &tokens->token[t];
         if (t != body->inside->place[p].name) { /* place 0 is the output */
@@ -405,15 +421,14 @@ static void emit_left(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "dcl_a%d", body->inside->contraction.left);
         t = body->inside->place[p].close;
     }
+    dcli_text_put(out, body->inside->contraction.minus ? "))" : ")");
 }
 
 void dcli_emit_chain(dcli_text *out, const dcli_body *body)
 {
-    const dcli_contraction *contraction = &body->inside->contraction;
-    const char *type = dcli_kernel_type(type_of(body, 0));
-    dcli_text_put(out, "    dcl_f0 = fma((%s)(%s", type, contraction->minus ? "-(" : "");
-    emit_left(out, body);
-    dcli_text_put(out, "%s), dcl_a%d, dcl_f0);\n", contraction->minus ? ")" : "", contraction->right);
+    dcli_text_put(out, "    dcl_f0 = fma(");
+    dcli_emit_left(out, body);
+    dcli_text_put(out, ", dcl_a%d, dcl_f0);\n", body->inside->contraction.right);
 }
 
 /* Emit dcl_e<r>: the value of result r. */
@@ -421,7 +436,8 @@ static void emit_along_value(dcli_text *out, const dcli_body *body, int r)
 {
     const char *type = dcli_kernel_type(type_of(body, r));
     if (dcli_fold_is_summed(body, r))
-        dcli_text_put(out, "    const %s dcl_e%d = dcl_sum_round_%s(&dcl_f%d);\n", type, r, type, r);
+        dcli_text_put(out, "    const %s dcl_e%d = dcl_sum_round_%s(&dcl_f%d);\n    dcl_guess%d = dcl_f%d.dcl_top;\n",
+                      type, r, type, r, r, r);
     else if (is_floating(type_of(body, r)))
         dcli_text_put(out, "    const %s dcl_e%d = dcl_g%d ? NAN : dcl_number_%s(dcl_f%d);\n", type, r, r, type, r);
     else

@@ -22,7 +22,8 @@ const char *dcli_fold_sign(dcli_fold fold);
 
 /** Emit the functions that the results of a body need. Nothing if it is no reduction, as all functions below. */
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form);
-/** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. */
+/** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r; for reductions along axes
+ *  only what it knows from one element to the next. */
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);
 /** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
 bool dcli_fold_runs(const dcli_body *body);
@@ -47,6 +48,8 @@ void dcli_emit_value(dcli_text *out, const dcli_body *body, int r);
 void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r);
 /** Reductions along axes: emit the variables in which one element of each output is reduced; dcl_a<a> are the elements. */
 void dcli_emit_along_begin(dcli_text *out, const dcli_body *body);
+/** Emit the product of all factors of a contraction but the last one; dcl_a<a> is the element. */
+void dcli_emit_left(dcli_text *out, const dcli_body *body);
 /** Emit, in place of the statements of a contraction, what adds the product for the inner indices dcl_t<m>. */
 void dcli_emit_chain(dcli_text *out, const dcli_body *body);
 /** Emit what stores their values in the elements dcl_a<a>. */

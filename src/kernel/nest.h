@@ -33,6 +33,8 @@ dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form,
 void dcli_nest_row(dcli_nest *nest);
 /** Emit the loops over the row's box, with the body in the innermost one, for CPUs; after dcli_nest_row(). */
 void dcli_emit_plain_nest(dcli_nest *nest);
+/** Open a loop over axis m. */
+void dcli_emit_loop(dcli_nest *nest, int m);
 /** Emit the variable of axis m's index, computed from its counter dcl_t<m>. */
 void dcli_nest_index(dcli_nest *nest, int m);
 /** Emit new offsets of the accesses that depend on axis m: they add what counter dcl_t<m> contributes. */

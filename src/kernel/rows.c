@@ -198,6 +198,17 @@ static void cut_rows(int rank, int64_t wanted, int64_t shape[])
     }
 }
 
+/* Halve the longest axis of a row until there are `wanted` rows: the rows of a product read least if they are about square. */
+static void cut_evenly(int rank, int64_t wanted, int64_t shape[])
+{
+    for (int64_t rows = 1; rows < wanted; rows *= 2) {
+        int longest = 0;
+        for (int m = 1; m < rank; m++)
+            longest = shape[m] > shape[longest] ? m : longest;
+        shape[longest] = dcli_ceil_div(shape[longest], 2);
+    }
+}
+
 /* Choose the shape of rows for transposed inputs: about square in the two axes of the transposition, and along the
  * other axes as long as the row's size allows. */
 static void cut_squares(const dcli_body *body, int across, int64_t wanted, int64_t shape[])
@@ -251,7 +262,9 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
     int64_t wanted = dcli_body_rows(body, elements, units, element_ns);
     bool by_cost = wanted > rows_by_size(body, elements, units);
     int across = dcli_transposed_axis(body);
-    if (wanted > 1 && across >= 0 && !by_cost)
+    if (body->inside->contraction.end > 0)
+        cut_evenly(body->space_rank, wanted, shape_out);
+    else if (wanted > 1 && across >= 0 && !by_cost)
         cut_squares(body, across, wanted, shape_out);
     else
         cut_rows(body->space_rank, wanted, shape_out);

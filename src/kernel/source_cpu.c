@@ -15,6 +15,7 @@
 #include "kernel/fold.h"
 #include "kernel/gather.h"
 #include "kernel/inside.h"
+#include "kernel/source_chain.h"
 
 enum {
     LINE_ELEMENTS = 1024,          /* elements of a line of output that is collected, if no input is transposed */
@@ -28,7 +29,7 @@ static const char *type_of(const dcli_body *body, int a)
     return dcli_kernel_type(body->params[body->access[a].param].type);
 }
 
-static void open_loop(dcli_nest *nest, int m)
+void dcli_emit_loop(dcli_nest *nest, int m)
 {
     dcli_text_put(nest->out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", m, m, m, m);
     dcli_nest_index(nest, m);
@@ -127,7 +128,7 @@ void dcli_emit_plain_nest(dcli_nest *nest)
     for (int m = 0; m <= nest->innermost; m++) {
         if (m == first_inner)
             emit_outputs(nest, dcli_emit_along_begin);
-        (m < nest->innermost ? open_loop : emit_plain_line)(nest, m);
+        (m < nest->innermost ? dcli_emit_loop : emit_plain_line)(nest, m);
     }
     for (int m = nest->innermost; m >= 0; m--) {
         if (m < nest->innermost)
@@ -248,7 +249,7 @@ static void emit_unit_kernel(dcli_nest *nest)
     emit_buffers(nest, across, width);
     for (int m = 0; m < nest->innermost; m++)
         if (m != across)
-            open_loop(nest, m);
+            dcli_emit_loop(nest, m);
     open_lines(nest, across, width);
     if (across >= 0)
         emit_blocks(nest, across, width);
@@ -262,7 +263,8 @@ static void emit_unit_kernel(dcli_nest *nest)
 
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
-    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, variant);
+    bool blocked = dcli_chain_is_blocked(body) && (variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_ANY);
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, blocked ? DCLI_VARIANT_ANY : variant);
     dcli_emit_signature(out, body, DCLI_FORM_CPU, variant);
     dcli_text_put(out, "__global const long *dcl_rows_in, const ulong dcl_rows_at, const long dcl_rows, "
                        "__global long *dcl_report)\n{\n"
@@ -276,7 +278,9 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
                   "    __global const long *const dcl_r = dcl_table + dcl_at * %d;\n",
                   dcli_row_length(body));
     dcli_nest_row(&nest);
-    if (variant == DCLI_VARIANT_UNIT)
+    if (blocked)
+        dcli_emit_chain_blocks(&nest);
+    else if (variant == DCLI_VARIANT_UNIT)
         emit_unit_kernel(&nest);
     else
         dcli_emit_plain_nest(&nest);
@@ -316,6 +320,7 @@ void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
     dcli_text_put(out, "%s%s", dcli_cl_cpu, dcli_cl_names);
     dcli_emit_fold_functions(out, body, DCLI_FORM_CPU);
     dcli_emit_block_functions(out, body);
+    dcli_emit_chain_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     emit_kernel(out, body, checked);

@@ -104,6 +104,13 @@ static int DCL_OF(dcl_run_end_)(struct dcl_sum *dcl_s, const struct DCL_OF(dcl_r
     return DCL_RUN_ADDED;
 }
 
+/* Whether the values of a run have the top that was assumed for an empty sum: with a lower one, slices would be others. */
+static bool DCL_OF(dcl_run_fits_)(const struct dcl_sum *dcl_s, const struct DCL_OF(dcl_run_) *const dcl_run)
+{
+    const dcl_T dcl_largest = DCL_PASTE(as_, dcl_T)((dcl_I)(dcl_run->dcl_most >> 1));
+    return dcl_largest != 0 && dcl_sum_top((double)dcl_largest) == dcl_s->dcl_top;
+}
+
 /* Note the numbers that are not finite, and replace them by 0. */
 static void DCL_OF(dcl_sum_special_)(struct dcl_sum *dcl_s, dcl_T *dcl_v, const int dcl_n)
 {

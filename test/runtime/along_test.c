@@ -180,6 +180,43 @@ Test(along, same_bits_of_processes)
 }
 #endif
 
+/* A batch of products, of several blocks of the reduced index and with remainders in all directions, in doubles. */
+Test(along, products)
+{
+    enum { BATCH = 2, HIGH = 37, DEEP = 530, WIDE = 45 };
+    static double a[BATCH][HIGH][DEEP], b[BATCH][DEEP][WIDE], c[BATCH][HIGH][WIDE], found[BATCH][HIGH][WIDE];
+    uint32_t state = 9;
+    int wrong = 0;
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_3d(DCL_DOUBLE, BATCH, HIGH, DEEP));
+    dcl_array *B = test_array(cluster, "block", dcl_grid_3d(DCL_DOUBLE, BATCH, DEEP, WIDE));
+    dcl_array *C = test_array(cluster, "block", dcl_grid_3d(DCL_DOUBLE, BATCH, HIGH, WIDE));
+    for (int n = 0; n < BATCH * HIGH * DEEP; n++)
+        (&a[0][0][0])[n] = (double)next(&state);
+    for (int n = 0; n < BATCH * DEEP * WIDE; n++)
+        (&b[0][0][0])[n] = (double)next(&state);
+    for (int n = 0; n < BATCH * HIGH * WIDE; n++)
+        (&c[0][0][0])[n] = (double)next(&state);
+    TEST_OK(dcl_write(A, NULL, a, NULL));
+    TEST_OK(dcl_write(B, NULL, b, NULL));
+    TEST_OK(dcl_write(C, NULL, c, NULL));
+    TEST_OK(dcl_reduce(cluster, "C(l,i,j) -= 0.1 * A(l,i,k) * B(l,k,j);", DCL_INOUT(C), DCL_IN(A), DCL_IN(B)));
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    for (int l = 0; l < BATCH; l++)
+        for (int i = 0; i < HIGH; i++)
+            for (int j = 0; j < WIDE; j++) {
+                for (int k = 0; k < DEEP; k++)
+                    c[l][i][j] = fma(-(0.1 * a[l][i][k]), b[l][k][j], c[l][i][j]);
+                wrong += found[l][i][j] != c[l][i][j];
+            }
+    cr_expect_eq(wrong, 0, "%d of %d elements differ", wrong, BATCH * HIGH * WIDE);
+    dcl_array *made[] = {C, B, A};
+    for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
+        dcl_release(made[k]);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* Not a number, infinities, -0, what was there before, a box. */
 Test(along, special_values)
 {
