@@ -10,25 +10,37 @@
 
 struct dcli_compiling {
     dcli_device *device; /* of it, the thread uses only what never changes */
-    char *source, *kernel;
-    int count; /* arguments of the first launch */
+    char *source;
+    const char **kernels; /* [kernel_count] names, which follow the list in memory */
+    int kernel_count, launched;
     pthread_t thread;
     atomic_bool over;
     /* Written by the thread, read by others when it is over: */
     dcli_program *program; /* NULL: it failed */
 };
 
-/* Launch a kernel once with zeros, because drivers generate code at the first launch: PoCL does. */
-static cl_int launch_once(const struct dcli_compiling *compiling, cl_kernel kernel)
+/* Set an argument of unknown size to zero. */
+static cl_int set_zero(cl_kernel kernel, cl_uint n)
 {
-    const cl_long zero = 0;
+    static const size_t sizes[] = {8, 4, 2, 1, 16};
+    const cl_long zero[2] = {0};
+    cl_int code = CL_INVALID_ARG_SIZE;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0] && code != CL_SUCCESS; s++)
+        code = clSetKernelArg(kernel, n, sizes[s], zero);
+    return code;
+}
+
+/* Launch a kernel once with zeros, because drivers generate code at the first launch: PoCL does. */
+static cl_int launch_once(const struct dcli_compiling *compiling, const dcli_kernel *made)
+{
     const size_t one = 1;
+    cl_kernel kernel = made->kernel;
     cl_int code;
     cl_command_queue queue = clCreateCommandQueue(compiling->device->context, compiling->device->id, 0, &code);
     if (queue == NULL)
         return code;
-    for (int n = 0; n < compiling->count && code == CL_SUCCESS; n++)
-        code = clSetKernelArg(kernel, (cl_uint)n, sizeof zero, &zero);
+    for (int n = 0; n < made->count && code == CL_SUCCESS; n++)
+        code = set_zero(kernel, (cl_uint)n);
     if (code == CL_SUCCESS)
         code = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL);
     if (code == CL_SUCCESS)
@@ -40,13 +52,14 @@ static cl_int launch_once(const struct dcli_compiling *compiling, cl_kernel kern
 static void *compile(void *user)
 {
     struct dcli_compiling *compiling = user;
-    const char *const kernels[] = {compiling->kernel};
     dcli_program *program = NULL;
-    dcl_status status = dcli_program_make(compiling->device, compiling->source, 1, kernels, &program, NULL);
-    if (status == DCL_OK && launch_once(compiling, program->kernels[0].kernel) != CL_SUCCESS) {
-        dcli_program_unmake(program);
-        program = NULL;
-    }
+    dcl_status status = dcli_program_make(compiling->device, compiling->source, compiling->kernel_count,
+                                          compiling->kernels, &program, NULL);
+    for (int n = 0; n < compiling->launched && program != NULL && status == DCL_OK; n++)
+        if (launch_once(compiling, &program->kernels[n]) != CL_SUCCESS) {
+            dcli_program_unmake(program);
+            program = NULL;
+        }
     compiling->program = program;
     atomic_store(&compiling->over, true);
     return NULL;
@@ -55,18 +68,37 @@ static void *compile(void *user)
 static void free_compiling(dcli_compiling *compiling)
 {
     dcli_free(compiling->source);
-    dcli_free(compiling->kernel);
+    dcli_free(compiling->kernels);
     dcli_free(compiling);
 }
 
-dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, const char *kernel, int count)
+/* Copy a list of names. @return one piece of memory; NULL: there is none. */
+static const char **copy_names(int count, const char *const names[])
+{
+    size_t bytes = (size_t)count * sizeof(char *);
+    for (int n = 0; n < count; n++)
+        bytes += strlen(names[n]) + 1;
+    const char **copy = dcli_malloc(bytes);
+    char *at = copy != NULL ? (char *)(copy + count) : NULL;
+    for (int n = 0; n < count && copy != NULL; n++) {
+        copy[n] = strcpy(at, names[n]);
+        at += strlen(names[n]) + 1;
+    }
+    return copy;
+}
+
+dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, int kernel_count,
+                                     const char *const kernels[], int launched)
 {
     dcli_compiling *compiling = dcli_calloc(1, sizeof *compiling);
     if (compiling == NULL)
         return NULL;
-    *compiling = (dcli_compiling){
-        .device = device, .source = dcli_strdup(source), .kernel = dcli_strdup(kernel), .count = count};
-    bool started = compiling->source != NULL && compiling->kernel != NULL &&
+    *compiling = (dcli_compiling){.device = device,
+                                  .source = dcli_strdup(source),
+                                  .kernels = copy_names(kernel_count, kernels),
+                                  .kernel_count = kernel_count,
+                                  .launched = launched};
+    bool started = compiling->source != NULL && compiling->kernels != NULL &&
                    dcli_thread_start(&compiling->thread, compile, compiling) == 0;
     if (!started) {
         free_compiling(compiling);

@@ -232,10 +232,11 @@ void dcli_program_release(dcli_program *program);
 
 /** A program that is being compiled while the device goes on working. */
 typedef struct dcli_compiling dcli_compiling;
-/** Begin to compile a program of one kernel in a thread of its own, and to launch the kernel there once, with a work-item
- *  and zeros as arguments, so that no later launch has to generate code.
- *  @param count  number of arguments of the kernel, all longs. @return NULL: there is no memory, or no thread. */
-dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, const char *kernel, int count);
+/** Begin to compile a program in a thread of its own, and to launch its first `launched` kernels there once each, with a
+ *  work-item and zeros as arguments, so that no later launch of these has to generate code.
+ *  @param kernels  [kernel_count] names. @return NULL: there is no memory, or no thread. */
+dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, int kernel_count,
+                                     const char *const kernels[], int launched);
 /** Whether the compilation has ended, with or without success. */
 bool dcli_program_is_compiled(const dcli_compiling *compiling);
 /** Take the program, which the caller releases, and end the compilation; waits for it. @return NULL: it has failed. NULL

@@ -402,6 +402,7 @@ static dcli_lend_load load_of(const dcli_sim_node *node)
     int64_t next;
     double each = element_ns(node);
     dcli_lend_load load = {.dry = node->device_free <= node->clock && lending->borrowed == 0,
+                           .launches = lending->launches,
                            .queued_ns = queued_ns(node),
                            .borrowed_ns = lending->borrowed_waiting > 0 && each <= 0
                                               ? INT64_MAX

@@ -80,12 +80,60 @@ static bool give_back_oldest(dcli_worker *worker, const dcli_kernel *newest)
     return true;
 }
 
+/* The program of a body for a node's device. */
+struct source {
+    char *text;
+    const char *names[DCLI_VARIANT_MOST];
+    int kernels;
+};
+
+/* Generate a program. @return false: there is no memory. */
+static bool make_source(const dcli_worker *worker, const dcli_body *body, struct source *source_out)
+{
+    dcli_form form = dcli_device_is_gpu(worker->as_node->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
+    for (int v = 0; v < DCLI_VARIANT_MOST; v++)
+        source_out->names[v] = dcli_variant_kernel(form, (dcli_variant)v);
+    source_out->kernels = dcli_body_kernel_count(body, form, worker->terms.check_access);
+    source_out->text = dcli_body_source(body, form, worker->terms.check_access);
+    return source_out->text != NULL;
+}
+
+dcli_compiling *dcli_exec_compile(dcli_worker *worker, const dcli_kernel *kernel)
+{
+    struct source source;
+    if (!make_source(worker, kernel->body, &source))
+        return NULL;
+    dcli_compiling *compiling = dcli_program_compile(worker->as_node->device, source.text, source.kernels, source.names,
+                                                     dcli_device_is_gpu(worker->as_node->device) ? 0 : 1);
+    dcli_free(source.text);
+    return compiling;
+}
+
+static void limit_programs(dcli_worker *worker, const dcli_kernel *newest)
+{
+    while (dcli_programs_are_many(worker->as_node->device) && give_back_oldest(worker, newest))
+        ;
+}
+
+void dcli_exec_compiled(dcli_worker *worker, dcli_kernel *kernel, dcli_program *program)
+{
+    worker->counters.kernels_built += program != NULL;
+    if (kernel == NULL || kernel->program != NULL || program == NULL) {
+        dcli_program_release(program);
+        return;
+    }
+    kernel->program = program;
+    kernel->used = worker->catalog.entries.last_operation;
+    limit_programs(worker, kernel);
+}
+
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
 {
     dcli_as_node *own = worker->as_node;
     if (kernel->build_status != DCL_OK)
         return DCLI_FAIL(kernel->build_status, "%s", kernel->build_problem != NULL ? kernel->build_problem : "");
     kernel->used = worker->catalog.entries.last_operation;
+    dcli_stealing_built(worker, kernel);
     if (kernel->program != NULL)
         return DCL_OK;
     dcl_status status = check_group(own->device, kernel); /* checked first, since a compiler's message would be less
@@ -97,29 +145,25 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "this device is a GPU, for which reductions along axes are not there yet; choose processors "
                          "with DCL_DEVICES, or use a loop in a body of dcl_forall() (docs/recipes.md)");
-    char *source = dcli_body_source(kernel->body, form, worker->terms.check_access);
-    if (source == NULL)
+    struct source source;
+    if (!make_source(worker, kernel->body, &source))
         return DCL_ERR_NOMEM;
-    const char *names[DCLI_VARIANT_MOST];
-    for (int v = 0; v < DCLI_VARIANT_MOST; v++)
-        names[v] = dcli_variant_kernel(form, (dcli_variant)v);
     char *log = NULL;
     bool fresh = false;
     dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, kernel->number);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
     int64_t began_ns = dcli_trace_begin(worker);
-    int kernels = dcli_body_kernel_count(kernel->body, form, worker->terms.check_access);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
-        own->device, source, kernels, names, &kernel->program, &fresh, &log);
+        own->device, source.text, source.kernels, source.names, &kernel->program, &fresh, &log);
     dcli_trace_end(worker, DCLI_TRACE_COMPILE, began_ns, NULL, -1, DCLI_TRACE_NOBODY, 0);
     dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
     dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, 0);
-    dcli_free(source);
+    dcli_free(source.text);
     if (status != DCL_OK)
         return fail_build(kernel, worker->terms.check_access, status, log);
     worker->counters.kernels_built += fresh;
-    while (fresh && dcli_programs_are_many(own->device) && give_back_oldest(worker, kernel))
-        ;
+    if (fresh)
+        limit_programs(worker, kernel);
     return check_group(own->device, kernel);
 }
 

@@ -377,6 +377,11 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
  *  bodies that were not used for longest are released. @return DCL_OK; DCL_ERR_BODY, also at every later call; or
  *  another error, after which the next call tries again. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
+/** Begin to compile a body in a thread of its own. Its first launches then need not generate code. @return NULL: there is
+ *  no memory, or no thread. */
+dcli_compiling *dcli_exec_compile(dcli_worker *worker, const dcli_kernel *kernel);
+/** Take over such a program. @param kernel  NULL: the body was evicted. @param program  NULL: compiling has failed */
+void dcli_exec_compiled(dcli_worker *worker, dcli_kernel *kernel, dcli_program *program);
 /** Get the elements of a received chunk that a batch reads; NULL, with DCL_OK: there are none. exec_chunk.c. @return
  *  DCL_ERR_NOMEM: they were not stored; the sentence says why. */
 dcl_status dcli_exec_payload(const dcli_job *job, const dcli_chunk *chunk, dcli_stored_chunk **kept_out,

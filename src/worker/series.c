@@ -182,7 +182,8 @@ static void want_set(dcli_worker *worker)
     char *source = dcli_series_source(wanted.count, bodies);
     if (source == NULL)
         return;
-    series->compiling = dcli_program_compile(worker->as_node->device, source, "dcl_series", DCLI_SERIES_ARGUMENTS);
+    series->compiling =
+        dcli_program_compile(worker->as_node->device, source, 1, (const char *const[]){"dcl_series"}, 1);
     series->wanted = wanted;
     dcli_free(source);
 }

@@ -18,6 +18,66 @@ enum {
     PATIENCE_NS = 50000000 /* after which one is taken back whose inputs were sent */
 };
 
+/* ---- programs that a thief needs ----------------------------------------------------------------------------------- */
+
+/* Take over the program that is being compiled; waits for it. */
+static void take_compiled(dcli_worker *worker)
+{
+    dcli_stealing *stealing = worker->as_node->stealing;
+    if (stealing->compiling == NULL)
+        return;
+    dcli_program *program = dcli_program_take(stealing->compiling);
+    stealing->compiling = NULL;
+    stealing->failed = program == NULL;
+    dcli_exec_compiled(worker, dcli_kernels_find(&worker->catalog.kernels, stealing->compiled), program);
+}
+
+void dcli_stealing_built(dcli_worker *worker, const dcli_kernel *kernel)
+{
+    const dcli_stealing *stealing = worker->as_node->stealing;
+    if (stealing != NULL && stealing->compiling != NULL && stealing->compiled == kernel->number)
+        take_compiled(worker);
+}
+
+/* Whether one of the nodes that this one asks may lend batches of an operation. */
+static bool may_be_borrowed(const dcli_worker *worker, const dcli_entry *entry)
+{
+    const dcli_asking *asking = &worker->as_node->stealing->asking;
+    bool may = false;
+    for (int n = 0; n < asking->count && !may; n++)
+        may = dcli_may_be_lent(&entry->operation, asking->victim[n].node, &worker->plan_terms);
+    return may;
+}
+
+/* Whether a batch of an operation could start here at once. A body that could not be compiled counts as ready: its batches
+ * are returned. */
+static bool is_ready(const dcli_worker *worker, const dcli_entry *entry)
+{
+    const dcli_stealing *stealing = worker->as_node->stealing;
+    const dcli_kernel *kernel = entry->kernel;
+    return kernel == NULL || kernel->program != NULL || kernel->build_status != DCL_OK ||
+           (stealing->failed && stealing->compiled == kernel->number) || !may_be_borrowed(worker, entry);
+}
+
+/* The last operation of which batches could start here at once, and those of all before it. Begin to compile the body of
+ * the next one, because the victim counts on the thief's computing as soon as it has the inputs. */
+static int64_t find_ready(dcli_worker *worker)
+{
+    dcli_stealing *stealing = worker->as_node->stealing;
+    if (stealing->compiling != NULL && dcli_program_is_compiled(stealing->compiling))
+        take_compiled(worker);
+    const dcli_entry *entry = worker->catalog.entries.first;
+    while (entry != NULL && (entry->operation.number <= stealing->ready_upto || is_ready(worker, entry)))
+        entry = entry->next;
+    stealing->ready_upto = entry != NULL ? entry->operation.number - 1 : worker->catalog.entries.last_operation;
+    if (entry == NULL || stealing->compiling != NULL)
+        return stealing->ready_upto;
+    stealing->compiled = entry->kernel->number;
+    stealing->compiling = dcli_exec_compile(worker, entry->kernel);
+    stealing->failed = stealing->compiling == NULL;
+    return stealing->ready_upto;
+}
+
 /* ---- life --------------------------------------------------------------------------------------------------------- */
 
 dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
@@ -59,6 +119,7 @@ void dcli_stealing_close(dcli_worker *worker)
         dcli_borrowed_free(worker, stealing->borrowed);
     while (stealing->lent != NULL)
         dcli_lent_free(stealing, stealing->lent);
+    take_compiled(worker);
     dcli_free(stealing->thief);
     dcli_free(stealing);
     worker->as_node->stealing = NULL;
@@ -284,8 +345,11 @@ int dcli_stealing_ask(dcli_worker *worker, bool *asked_out)
     bool later = stealing->lent != NULL; /* they may have to be taken back */
     dcli_lend_load load;
     dcli_window_load(worker, &load);
-    *asked_out = !worker->stopping && dcli_lend_asks(&load) &&
-                 dcli_asking_ask(&stealing->asking, worker->node, worker->catalog.entries.last_operation,
-                                 dcli_monotonic_ns(), &later) > 0;
+    *asked_out = false;
+    if (!worker->stopping && dcli_lend_asks(&load)) {
+        int64_t upto = find_ready(worker);
+        *asked_out = dcli_asking_ask(&stealing->asking, worker->node, upto, dcli_monotonic_ns(), &later) > 0;
+        later |= stealing->compiling != NULL;
+    }
     return later ? DCLI_LEND_AGAIN_MS : -1;
 }

@@ -63,7 +63,11 @@ typedef struct dcli_stealing {
     dcli_borrowed *borrowed;
     dcli_lent_out *lent;
     dcli_asking asking;
-    dcli_thief *thief; /* [node_count] */
+    dcli_thief *thief;         /* [node_count] */
+    dcli_compiling *compiling; /* a body that this node may borrow batches of; NULL: none is being compiled */
+    int64_t compiled;          /* its number; or of the last one that was */
+    bool failed;               /* the last one could not be compiled */
+    int64_t ready_upto;        /* operations up to this one need no compiling before batches of them can start here */
 } dcli_stealing;
 
 /** Open: if the session lends, set the fields of `terms` that concern lending. */
@@ -78,6 +82,8 @@ void dcli_stealing_decide(dcli_worker *worker);
 /** If the node has little to do, ask others. *asked_out: it has asked. @return milliseconds after which to try again; -1:
  *  there is no need to. */
 int dcli_stealing_ask(dcli_worker *worker, bool *asked_out);
+/** The program of a body is needed now: wait for it if it is being compiled to borrow batches. */
+void dcli_stealing_built(dcli_worker *worker, const dcli_kernel *kernel);
 /** The result of a lent batch has come: learn from the times, and count its bytes as in vain if it comes late. */
 void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, const dcli_msg_result *result);
 /** A node asks. */

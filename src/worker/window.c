@@ -61,6 +61,7 @@ void dcli_window_load(const dcli_worker *worker, dcli_lend_load *load_out)
     const dcli_operation *operation;
     int64_t next;
     *load_out = (dcli_lend_load){.dry = own->running_first == own->running_count && own->stealing->borrowed == NULL,
+                                 .launches = own->running_count - own->running_first,
                                  .queued_ns = dcli_exec_queued_ns(worker),
                                  .borrowed_ns = borrowed_ns(own)};
     load_out->leaves_others = !dcli_node_left(worker->node, &operation, &next, &load_out->waiting);
@@ -78,14 +79,16 @@ static bool lends_always(const dcli_as_node *own)
 
 int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t *possible_out)
 {
+    enum { SHARES = 8 };
     const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
     *possible_out = 1;
     if (!plan->fine)
         return 1;
     int64_t possible = 1 + dcli_node_more(worker->node, entry->operation.number, batch, plan->batch_count);
     *possible_out = possible;
-    double batch_ns = lends_always(worker->as_node) ? 0 : dcli_exec_batch_ns(worker, entry, batch);
-    return dcli_lend_launch(possible, possible == plan->batch_count, batch_ns);
+    if (lends_always(worker->as_node))
+        return dcli_max(1, possible / SHARES);
+    return dcli_lend_launch(possible, possible == plan->batch_count, dcli_exec_batch_ns(worker, entry, batch));
 }
 
 /* Whether a launch counts: not if it has all batches of its operation, which then are too short to be lent. Such

@@ -10,7 +10,6 @@ enum {
     SHORT_NS = 100000,  /* the last launches of an operation become shorter, down to this, so that nodes end at the same
                           time */
     REST_SHARE = 16,    /* a launch takes at most this part of the batches that can start */
-    SHARES = 8,         /* ... as long as their time is not known */
     MOST_LAUNCHES = 2,  /* launches in a device's queue, even if they take longer: one that runs, one that follows it */
     WINDOW_NS = 250000, /* time that the launches in a device's queue take */
     BORROWED_NS = 1000000, /* ... if some of them are batches of other nodes */
@@ -22,7 +21,7 @@ int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns)
 {
     double rest_ns = batch_ns * (double)possible;
     if (batch_ns <= 0)
-        return dcli_max(1, possible / SHARES);
+        return 1;
     if (rest_ns <= (all ? WHOLE_NS : SHORT_NS))
         return possible;
     int64_t launch_ns = dcli_min(LAUNCH_NS, dcli_max(SHORT_NS, (int64_t)(rest_ns / REST_SHARE)));
@@ -46,4 +45,9 @@ int64_t dcli_lend_busy_ns(const dcli_lend_load *load)
     return load->borrowed_ns + load->queued_ns + (int64_t)((double)load->waiting * load->batch_ns);
 }
 
-bool dcli_lend_asks(const dcli_lend_load *load) { return dcli_lend_busy_ns(load) < AHEAD_NS; }
+bool dcli_lend_asks(const dcli_lend_load *load)
+{
+    int64_t busy_ns = dcli_lend_busy_ns(load);
+    bool runs_last = load->launches == 1 && load->waiting == 0 && load->borrowed_ns == 0;
+    return busy_ns < AHEAD_NS || (runs_last && busy_ns < INT64_MAX);
+}

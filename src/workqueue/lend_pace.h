@@ -26,7 +26,8 @@ bool dcli_lend_is_enough(int64_t launches, int64_t ns, bool borrowed);
 /** What a node has to do. */
 typedef struct dcli_lend_load {
     bool dry;            /* nothing is launched or borrowed */
-    int64_t queued_ns;   /* predicted time of what is launched */
+    int64_t launches;    /* that are in the device's queue */
+    int64_t queued_ns;   /* predicted time of them */
     int64_t borrowed_ns; /* ... of borrowed batches that are not; INT64_MAX: not known */
     bool leaves_others;  /* besides the last operation, an earlier one has batches that are not launched */
     int64_t waiting;     /* batches of the last operation that are not launched */
@@ -37,7 +38,7 @@ typedef struct dcli_lend_load {
 /** Predicted time until a node can begin with a batch of another one; INT64_MAX: not known. The batches that wait are
  *  predicted when they are the last sixteenth of their operation, because costs may differ before. */
 int64_t dcli_lend_busy_ns(const dcli_lend_load *load);
-/** Whether a node asks others for work: it is dry, or will be soon. */
+/** Whether a node asks others for work: it is dry, or will be soon, or nothing follows the launch that runs. */
 bool dcli_lend_asks(const dcli_lend_load *load);
 
 #endif

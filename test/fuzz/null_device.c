@@ -564,12 +564,14 @@ void dcli_device_reads(dcli_memory *memory) { demand(memory->device == open_devi
 void dcli_device_writes(dcli_memory *memory) { demand(memory->device == open_device); }
 
 /* The fuzzed session has no threads. */
-dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, const char *kernel, int count)
+dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, int kernel_count,
+                                     const char *const kernels[], int launched)
 {
     (void)device;
     (void)source;
-    (void)kernel;
-    (void)count;
+    (void)kernel_count;
+    (void)kernels;
+    (void)launched;
     return NULL;
 }
 

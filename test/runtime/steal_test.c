@@ -190,6 +190,48 @@ Test(steal, stolen_batches_are_traced)
     unlink(path);
 }
 
+/* Number of lines of a file that contain two texts. */
+static int count_lines(const char *path, const char *text, const char *other)
+{
+    char line[4096];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "%s", path);
+    while (fgets(line, sizeof line, file) != NULL)
+        count += strstr(line, text) != NULL && strstr(line, other) != NULL;
+    fclose(file);
+    return count;
+}
+
+/* Node 1 has no elements, so it only needs the body for what it borrows. Its thread does not compile it. */
+Test(steal, a_thief_compiles_beside_its_thread)
+{
+    enum { NODES = 2, TRIES = 20 };
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/dcl-steal-%d.json", (int)getpid());
+    dcl_counters counters = {0};
+    for (int n = 0; n < TRIES && counters.loans_won == 0; n++) {
+        dcl_config config = test_config(NODES);
+        config.steal = "always";
+        config.trace = path;
+        dcl_cluster *cluster = test_open(&config);
+        dcl_array *C = test_array(cluster, "block;nodes=0", dcl_grid_1d(DCL_INT32, 4096));
+        for (int r = 0; r < TRIES && counters.loans_won == 0; r++) {
+            TEST_OK(dcl_forall(cluster, "int s = 1; for (int n = 0; n < 9999; n++) s = s * 5 + 3; C(i) = s + i;",
+                               DCL_OUT(C)));
+            TEST_OK(dcl_wait(cluster));
+            counters = test_counters(cluster, DCL_ALL_NODES);
+        }
+        dcl_release(C);
+        TEST_OK(dcl_close(cluster));
+    }
+    cr_expect(counters.loans_won > 0, "nothing was lent");
+    cr_expect_eq(counters.kernels_built, NODES);
+    cr_expect_eq(count_lines(path, "\"cat\":\"compile\"", "\"pid\":2"), 1, "node 0");
+    cr_expect_eq(count_lines(path, "\"cat\":\"compile\"", "\"pid\":3"), 0, "node 1");
+    unlink(path);
+}
+
 /* Bytes of the payloads of loans on the wire in a trace. *packs_out: number of inputs that were packed for loans. */
 static int64_t loan_bytes_in(const char *path, int64_t *packs_out)
 {

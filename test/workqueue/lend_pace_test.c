@@ -17,8 +17,7 @@ ParameterizedTestParameters(lend_pace, launch)
 {
     static struct launch_case cases[] = {
         /* what                                  possible all    batch_ns count */
-        {"unknown: an eighth", 64, true, 0, 8},
-        {"unknown: at least one", 7, false, 0, 1},
+        {"unknown: one, to measure it", 64, true, 0, 1},
         {"an operation of 2 ms is one launch", 64, true, 31250, 64},
         {"a longer one is not", 64, true, 31251, 4},
         {"a sixteenth of the rest", 128, false, 100000, 8},
@@ -48,17 +47,20 @@ struct ask_case {
 ParameterizedTestParameters(lend_pace, ask)
 {
     static struct ask_case cases[] = {
-        /* what                         dry queued borrowed leaves waiting batches batch_ns  busy asks */
-        {"nothing to do", {true, 0, 0, false, 0, 0, 0}, 0, true},
-        {"nothing to do before inputs arrive", {true, 0, 0, true, 0, 0, 0}, 0, true},
-        {"nothing to do now; batches of unknown time wait", {true, 0, 0, false, 64, 64, 0}, 0, true},
-        {"launched batches end soon", {false, 1000000, 0, false, 0, 0, 0}, 1000000, true},
-        {"launched and borrowed batches", {false, 1000000, 1000000, false, 0, 0, 0}, 2000000, false},
-        {"the last batches of an operation", {false, 500000, 0, false, 4, 64, 100000}, 900000, true},
-        {"more than the last batches", {false, 500000, 0, false, 5, 64, 100000}, INT64_MAX, false},
-        {"the last batches, of unknown time", {false, 500000, 0, false, 4, 64, 0}, INT64_MAX, false},
-        {"borrowed batches of unknown time", {false, 500000, INT64_MAX, false, 0, 0, 0}, INT64_MAX, false},
-        {"another operation follows", {false, 500000, 0, true, 0, 0, 0}, INT64_MAX, false},
+        /* what, dry, launches, queued_ns, borrowed_ns, leaves_others, waiting, batches, batch_ns, busy, asks */
+        {"nothing to do", {true, 0, 0, 0, false, 0, 0, 0}, 0, true},
+        {"nothing to do before inputs arrive", {true, 0, 0, 0, true, 0, 0, 0}, 0, true},
+        {"nothing to do now; batches of unknown time wait", {true, 0, 0, 0, false, 64, 64, 0}, 0, true},
+        {"launched batches end soon", {false, 2, 1000000, 0, false, 0, 0, 0}, 1000000, true},
+        {"launched and borrowed batches", {false, 2, 1000000, 1000000, false, 0, 0, 0}, 2000000, false},
+        {"the last launch runs", {false, 1, 8000000, 0, false, 0, 0, 0}, 8000000, true},
+        {"another one follows it", {false, 2, 8000000, 0, false, 0, 0, 0}, 8000000, false},
+        {"a borrowed batch follows it", {false, 1, 8000000, 8000000, false, 0, 0, 0}, 16000000, false},
+        {"another operation follows it", {false, 1, 8000000, 0, true, 0, 0, 0}, INT64_MAX, false},
+        {"the last batches of an operation", {false, 2, 500000, 0, false, 4, 64, 100000}, 900000, true},
+        {"more than the last batches", {false, 2, 500000, 0, false, 5, 64, 100000}, INT64_MAX, false},
+        {"the last batches, of unknown time", {false, 2, 500000, 0, false, 4, 64, 0}, INT64_MAX, false},
+        {"borrowed batches of unknown time", {false, 2, 500000, INT64_MAX, false, 0, 0, 0}, INT64_MAX, false},
     };
     return cr_make_param_array(struct ask_case, cases, sizeof cases / sizeof cases[0]);
 }
