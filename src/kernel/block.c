@@ -17,7 +17,14 @@
 #include "kernel/gather.h"
 #include "kernel/inside.h"
 
-enum { LINE_BYTES = 64, BLOCK_ROW_BYTES = 1024, WIDEST = 256, LEAST_HEIGHT = 16 };
+enum {
+    LINE_BYTES = 64,
+    BLOCK_ROW_BYTES = 1024,
+    WIDEST = 256,
+    LEAST_HEIGHT = 16,
+    ALONG_TIMES =
+        16 /* how many times as high blocks of reductions along axes are: each of their lines is on its own page */
+};
 
 static int bytes_of(dcl_type type)
 {
@@ -33,7 +40,7 @@ int dcli_block_height(const dcli_body *body)
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_transposed(body, a) && LINE_BYTES / bytes_of(type_of(body, a)) > height)
             height = LINE_BYTES / bytes_of(type_of(body, a));
-    return height;
+    return body->along ? ALONG_TIMES * height : height;
 }
 
 int dcli_block_width(const dcli_body *body)

@@ -408,6 +408,43 @@ void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
     }
 }
 
+void dcli_emit_along_room(dcli_text *out, const dcli_body *body, int height)
+{
+    for (int r = 0; r < body->result_count; r++) {
+        bool summed = dcli_fold_is_summed(body, r);
+        dcli_text_put(out, "    %s dcl_kept%d[%d];\n", summed ? "struct dcl_sum" : variable_type(body, r), r, height);
+        if (!summed && is_floating(type_of(body, r)))
+            dcli_text_put(out, "    int dcl_found%d[%d];\n", r, height);
+    }
+}
+
+void dcli_emit_along_keep(dcli_text *out, const dcli_body *body)
+{
+    if (dcli_fold_runs(body))
+        emit_flush(out, body);
+    for (int r = 0; r < body->result_count; r++) {
+        dcli_text_put(out, "    dcl_kept%d[dcl_q] = dcl_f%d;\n", r, r);
+        if (!dcli_fold_is_summed(body, r) && is_floating(type_of(body, r)))
+            dcli_text_put(out, "    dcl_found%d[dcl_q] = dcl_g%d;\n", r, r);
+    }
+}
+
+void dcli_emit_along_continue(dcli_text *out, const dcli_body *body)
+{
+    if (dcli_fold_runs(body))
+        dcli_text_put(out, "    int dcl_fill = 0, dcl_pause = 0, dcl_wide = 0;\n");
+    for (int r = 0; r < body->result_count; r++) {
+        bool summed = dcli_fold_is_summed(body, r);
+        dcli_text_put(out, "    %s dcl_f%d = dcl_kept%d[dcl_q];\n", summed ? "struct dcl_sum" : variable_type(body, r),
+                      r, r);
+        if (summed)
+            dcli_text_put(out, "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n", dcli_kernel_type(type_of(body, r)),
+                          r, BLOCK);
+        else if (is_floating(type_of(body, r)))
+            dcli_text_put(out, "    int dcl_g%d = dcl_found%d[dcl_q];\n", r, r);
+    }
+}
+
 void dcli_emit_left(dcli_text *out, const dcli_body *body)
 {
     const dcli_tokens *tokens = &body->inside->tokens;

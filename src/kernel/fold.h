@@ -48,6 +48,11 @@ void dcli_emit_value(dcli_text *out, const dcli_body *body, int r);
 void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r);
 /** Reductions along axes: emit the variables in which one element of each output is reduced; dcl_a<a> are the elements. */
 void dcli_emit_along_begin(dcli_text *out, const dcli_body *body);
+/** Emit arrays in which the variables of `height` elements are kept while others are reduced. */
+void dcli_emit_along_room(dcli_text *out, const dcli_body *body, int height);
+/** Emit what keeps the variables as those of element dcl_q, and, instead of dcli_emit_along_begin(), what continues with them. */
+void dcli_emit_along_keep(dcli_text *out, const dcli_body *body);
+void dcli_emit_along_continue(dcli_text *out, const dcli_body *body);
 /** Emit the product of all factors of a contraction but the last one; dcl_a<a> is the element. */
 void dcli_emit_left(dcli_text *out, const dcli_body *body);
 /** Emit, in place of the statements of a contraction, what adds the product for the inner indices dcl_t<m>. */

@@ -121,8 +121,10 @@ void dcli_nest_advance(dcli_nest *nest, int m)
 static bool reads_across(const dcli_body *body, int a)
 {
     const dcli_body_access *access = &body->access[a];
-    int innermost = body->space_rank - 1;
-    return !body->along && access->reach == DCLI_REACH_AFFINE && !access->written && access->unit_axis >= 0 &&
+    int innermost = body->space_rank + body->inner_rank - 1;
+    if (body->along && (body->inner_rank != 1 || body->inside->contraction.end > 0))
+        return false;
+    return access->reach == DCLI_REACH_AFFINE && !access->written && access->unit_axis >= 0 &&
            access->unit_axis != innermost && dcli_inside_depends(body, a, innermost);
 }
 

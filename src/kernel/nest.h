@@ -44,7 +44,8 @@ void dcli_nest_advance(dcli_nest *nest, int m);
 void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t capacity);
 
 /** The loop axis along which a transposed input is contiguous; -1: there is none. An input is transposed if it is
- *  contiguous along this axis, not along the innermost one, but also depends on the innermost one. */
+ *  contiguous along this axis, not along the innermost one, but also depends on the innermost one. In reductions along
+ *  axes the innermost axis is the inner one; there is no transposed input if there are several. */
 int dcli_transposed_axis(const dcli_body *body);
 /** Whether access a is an input that kernels transpose in blocks: it is contiguous along dcli_transposed_axis(), and
  *  one of the first few such inputs. */

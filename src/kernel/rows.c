@@ -264,7 +264,7 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
     int across = dcli_transposed_axis(body);
     if (body->inside->contraction.end > 0)
         cut_evenly(body->space_rank, wanted, shape_out);
-    else if (wanted > 1 && across >= 0 && !by_cost)
+    else if (wanted > 1 && across >= 0 && !by_cost && !body->along)
         cut_squares(body, across, wanted, shape_out);
     else
         cut_rows(body->space_rank, wanted, shape_out);

@@ -214,6 +214,18 @@ static void emit_line(dcli_nest *nest, int across, int width)
                           type_of(body, a), a, a, nest->level[a], a);
 }
 
+/* Emit what transposes the inputs of a block. */
+static void emit_turns(dcli_nest *nest, int width)
+{
+    const dcli_body *body = nest->body;
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_is_transposed(body, a))
+            dcli_text_put(nest->out,
+                          "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, %d, "
+                          "dcl_h, dcl_m);\n",
+                          type_of(body, a), a, a, nest->level[a], a, nest->innermost, a, nest->innermost, a, width);
+}
+
 /* Emit a loop over blocks, each of dcl_h indices of axis `across` times one line: transpose the inputs of the block,
  * then process it line by line. */
 static void emit_blocks(dcli_nest *nest, int across, int width)
@@ -223,12 +235,7 @@ static void emit_blocks(dcli_nest *nest, int across, int width)
     dcli_text_put(nest->out, "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += %d) {\n", across, height);
     dcli_text_put(nest->out, "    const long dcl_h = dcl_n%d - dcl_u < %d ? dcl_n%d - dcl_u : %d;\n", across, height,
                   across, height);
-    for (int a = 0; a < body->access_count; a++)
-        if (dcli_is_transposed(body, a))
-            dcli_text_put(nest->out,
-                          "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, %d, "
-                          "dcl_h, dcl_m);\n",
-                          type_of(body, a), a, a, nest->level[a], a, nest->innermost, a, nest->innermost, a, width);
+    emit_turns(nest, width);
     dcli_text_put(nest->out,
                   "    for (long dcl_q = 0; dcl_q < dcl_h; dcl_q++) {\n    const long dcl_t%d = dcl_u + dcl_q;\n",
                   across);
@@ -238,10 +245,67 @@ static void emit_blocks(dcli_nest *nest, int across, int width)
     dcli_text_put(nest->out, "    }\n    }\n");
 }
 
+/* Open a loop over the elements of a block along axis `across`. */
+static dcli_nest open_column(const dcli_nest *nest, int across)
+{
+    dcli_nest column = *nest;
+    dcli_text_put(nest->out,
+                  "    for (long dcl_q = 0; dcl_q < dcl_h; dcl_q++) {\n    const long dcl_t%d = dcl_u + dcl_q;\n",
+                  across);
+    dcli_nest_index(&column, across);
+    dcli_nest_advance(&column, across);
+    return column;
+}
+
+/* Emit a reduction along an axis whose inputs are contiguous along a loop axis, `across`: blocks of inputs are transposed, and each
+ * element of the outputs is reduced over one block after the other. */
+static void emit_columns(dcli_nest *nest, int across, int width)
+{
+    const dcli_body *body = nest->body;
+    int height = dcli_block_height(body), v = nest->innermost;
+    emit_buffers(nest, across, width);
+    dcli_emit_along_room(nest->out, body, height);
+    for (int m = 0; m < body->space_rank; m++)
+        if (m != across)
+            dcli_emit_loop(nest, m);
+    dcli_text_put(nest->out,
+                  "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += %d) {\n"
+                  "    const long dcl_h = min(dcl_n%d - dcl_u, (long)%d);\n",
+                  across, height, across, height);
+    dcli_nest column = open_column(nest, across);
+    emit_outputs(&column, dcli_emit_along_begin);
+    dcli_emit_along_keep(nest->out, body);
+    dcli_text_put(nest->out,
+                  "    }\n    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
+                  "    dcl_m = min(dcl_n%d - dcl_v, (long)%d);\n",
+                  v, v, width);
+    emit_turns(nest, width);
+    column = open_column(nest, across);
+    dcli_emit_along_continue(nest->out, body);
+    emit_elements(&column);
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_is_transposed(body, a))
+            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * %d + dcl_k]\n", a, a, a, width);
+    emit_strip(&column);
+    dcli_emit_along_keep(nest->out, body);
+    dcli_text_put(nest->out, "    }\n    }\n");
+    column = open_column(nest, across);
+    dcli_emit_along_continue(nest->out, body);
+    emit_outputs(&column, dcli_emit_along_end);
+    dcli_text_put(nest->out, "    }\n    }\n");
+    for (int m = 0; m < body->space_rank; m++)
+        if (m != across)
+            dcli_text_put(nest->out, "    }\n");
+}
+
 static void emit_unit_kernel(dcli_nest *nest)
 {
     int across = nest->straight ? -1 : dcli_transposed_axis(nest->body);
     int width = across >= 0 ? dcli_block_width(nest->body) : LINE_ELEMENTS;
+    if (nest->body->along && across >= 0) {
+        emit_columns(nest, across, width);
+        return;
+    }
     if (across < 0 && dcli_first_streamed(nest->body) < 0) {
         dcli_emit_plain_nest(nest);
         return;
