@@ -214,6 +214,19 @@ static double run_even(struct even *even, int body)
     return (now_ms() - began) / CALLS;
 }
 
+/* Print how much of what was moved under a policy was of no use. */
+static void report_moved(const struct even *even, const char *workers, const char *steal)
+{
+    dcl_counters counters;
+    check(dcl_stats(even->cluster, DCL_ALL_NODES, &counters) == DCL_OK, "dcl_stats");
+    int64_t moved = counters.bytes_moved + counters.loan_bytes;
+    printf("%d calls, %s, %s: %" PRId64 " lent, %" PRId64 " taken back, %" PRId64 " bytes moved, %" PRId64
+           " of them for loans, %" PRId64 " in vain (%.3f %% of all)\n",
+           (BALANCED_ROUNDS + 1) * BODIES * CALLS, workers != NULL ? workers : "one embedded node", steal,
+           counters.loans_won, counters.loans_taken_back, moved, counters.loan_bytes, counters.loan_bytes_in_vain,
+           moved > 0 ? 100.0 * (double)counters.loan_bytes_in_vain / (double)moved : 0.0);
+}
+
 /* Compare never and pays. Which of them comes first changes from round to round. */
 static void balanced_on(const char *workers)
 {
@@ -236,6 +249,7 @@ static void balanced_on(const char *workers)
                even[1].took[b][0] / even[0].took[b][0], BALANCED_ROUNDS);
         fflush(stdout);
     }
+    report_moved(&even[1], workers, policy[1]);
     for (int p = 0; p < COMPARED; p++) {
         dcl_release(even[p].A);
         dcl_release(even[p].B);

@@ -187,6 +187,7 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
     const dcli_as_node *own = worker->as_node;
     const dcli_thief *known = &own->stealing->thief[thief];
     bool near = dcli_ways_share(&worker->terms.ways[worker->terms.self], &worker->terms.ways[thief]);
+    enum { NEAR_NS = 20000, FAR_NS = 100000 }; /* a message on one host; between hosts, if it was not measured */
     dcli_entry *entry = dcli_entry_of(last->operation);
     int64_t batch = last->end - 1;
     dcli_cached_loan *loan;
@@ -203,7 +204,7 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
                               .result_bytes = loan->loan->size.result_bytes,
                               .thief_busy_ns = dcli_max(0, known->free_ns - dcli_monotonic_ns()),
                               .ns_per_byte = or_else(dcli_cost_ns(&known->ns_per_byte), near ? 0.5 : 2),
-                              .message_ns = or_else(dcli_cost_least_ns(&known->message_ns), near ? 2e4 : 1e5)};
+                              .message_ns = near ? NEAR_NS : or_else(dcli_cost_least_ns(&known->message_ns), FAR_NS)};
     int64_t idle = own->running_first == own->running_count;
     return dcli_min(dcli_min(dcli_lend_count(&c), last->waiting - idle), DCLI_LEND_AT_ONCE);
 }
