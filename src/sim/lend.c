@@ -100,8 +100,12 @@ static void change_queue(dcli_sim_node *node, int launches, int64_t elements)
     lending->launches += launches;
     lending->launched_elements += elements;
     int64_t ns = (int64_t)(element_ns(node) * (double)lending->launched_elements);
-    dcli_node_pause(node->machine,
-                    dcli_lend_is_enough(lending->launches, dcli_lend_queued_ns(ns), lending->borrowed_running > 0));
+    const dcli_operation *operation;
+    int64_t next, waiting;
+    bool last = dcli_node_left(node->machine, &operation, &next, &waiting) && waiting > 0 &&
+                dcli_lend_are_last(waiting, dcli_node_plan(node->machine, operation->number, node->self)->batch_count);
+    dcli_node_pause(node->machine, dcli_lend_is_enough(lending->launches, dcli_lend_queued_ns(ns),
+                                                       lending->borrowed_running > 0, last));
 }
 
 static int64_t batch_elements(const dcli_plan *plan, int64_t b)

@@ -99,9 +99,20 @@ static bool counts(const dcli_running *running)
            (running->job.borrowed != NULL || running->more + 1 < running->job.plan->batch_count);
 }
 
-/* Whether the device has enough to do of what could have been lent. */
-static bool is_full(dcli_as_node *own)
+/* Whether the batches that wait are the last ones that can be lent. */
+static bool ends(const dcli_worker *worker)
 {
+    const dcli_operation *operation;
+    int64_t next, waiting;
+    return dcli_node_left(worker->node, &operation, &next, &waiting) && waiting > 0 &&
+           dcli_lend_are_last(waiting,
+                              dcli_entry_plan(dcli_entry_of(operation), worker->terms.self)->plan->batch_count);
+}
+
+/* Whether the device has enough to do of what could have been lent. */
+static bool is_full(const dcli_worker *worker)
+{
+    dcli_as_node *own = worker->as_node;
     int64_t launches = 0, ns = 0;
     bool borrowed = false;
     uint64_t last = DCLI_NOT_LAUNCHED;
@@ -115,7 +126,7 @@ static bool is_full(dcli_as_node *own)
         borrowed |= running->job.borrowed != NULL;
     }
     own->window_launches = launches;
-    return lends_always(own) ? launches > 0 : dcli_lend_is_enough(launches, ns, borrowed);
+    return lends_always(own) ? launches > 0 : dcli_lend_is_enough(launches, ns, borrowed, ends(worker));
 }
 
 void dcli_window_moved(dcli_worker *worker, bool front)
@@ -125,7 +136,7 @@ void dcli_window_moved(dcli_worker *worker, bool front)
         return;
     if (front)
         own->front_since_ns = dcli_monotonic_ns();
-    own->window_full = is_full(own);
+    own->window_full = is_full(worker);
     dcli_node_pause(worker->node, own->window_full);
 }
 

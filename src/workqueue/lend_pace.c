@@ -30,16 +30,18 @@ int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns)
 
 int64_t dcli_lend_queued_ns(int64_t expected_ns) { return expected_ns > 0 ? expected_ns : WINDOW_NS; }
 
-bool dcli_lend_is_enough(int64_t launches, int64_t ns, bool borrowed)
+bool dcli_lend_are_last(int64_t waiting, int64_t batches) { return waiting <= batches / LAST_SHARE; }
+
+bool dcli_lend_is_enough(int64_t launches, int64_t ns, bool borrowed, bool last)
 {
-    return launches >= MOST_LAUNCHES && ns >= (borrowed ? BORROWED_NS : WINDOW_NS);
+    return launches >= (last ? 1 : MOST_LAUNCHES) && ns >= (borrowed ? BORROWED_NS : WINDOW_NS);
 }
 
 int64_t dcli_lend_busy_ns(const dcli_lend_load *load)
 {
     if (load->dry)
         return 0;
-    if (load->leaves_others || load->borrowed_ns == INT64_MAX || load->waiting > load->batches / LAST_SHARE ||
+    if (load->leaves_others || load->borrowed_ns == INT64_MAX || !dcli_lend_are_last(load->waiting, load->batches) ||
         (load->waiting > 0 && load->batch_ns <= 0))
         return INT64_MAX;
     return load->borrowed_ns + load->queued_ns + (int64_t)((double)load->waiting * load->batch_ns);

@@ -37,6 +37,20 @@ ParameterizedTest(struct launch_case *c, lend_pace, launch)
     cr_expect_eq(count, c->count, "%s: %" PRId64 ", expected %" PRId64, c->what, count, c->count);
 }
 
+Test(lend_pace, a_device_has_enough_to_do)
+{
+    const int64_t long_ns = 2000000;
+    cr_expect_not(dcli_lend_is_enough(1, long_ns, false, false), "another launch must follow");
+    cr_expect(dcli_lend_is_enough(2, 250000, false, false));
+    cr_expect_not(dcli_lend_is_enough(2, 249999, false, false), "two short ones");
+    cr_expect_not(dcli_lend_is_enough(2, 999999, true, false), "borrowed batches are launched for 1 ms");
+    cr_expect(dcli_lend_is_enough(2, 1000000, true, false));
+    cr_expect(dcli_lend_is_enough(1, 250000, false, true), "at the end of an operation one launch is enough");
+    cr_expect_not(dcli_lend_is_enough(0, 0, false, true));
+    cr_expect(dcli_lend_is_enough(2, 2 * dcli_lend_queued_ns(0), false, false), "of unknown time");
+    cr_expect(dcli_lend_are_last(8, 128) && !dcli_lend_are_last(9, 128));
+}
+
 struct ask_case {
     char what[56];
     dcli_lend_load load;
