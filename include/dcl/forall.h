@@ -26,12 +26,14 @@ typedef enum dcl_access {
     DCL_ACCESS_IN_AT,       /**< its first subscript is read from an index array whose values lie in first..last */
     DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` returns for a box of indices */
     DCL_ACCESS_RESULT,      /**< reductions: a value that is reduced over all indices: see dcl/reduce.h */
+    DCL_ACCESS_RESULT_FAST, /**< as RESULT; sums of float and double in any order: RESULT in a call with DCL_FAST */
     DCL_ACCESS_MOVE,        /**< as IN; the field `of` names the output that is computed from it */
     DCL_ACCESS_GROUP,       /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
     DCL_ACCESS_ITEMS,       /**< tile kernels: `width` gives the number of work-items per tile */
     DCL_ACCESS_STEALING,    /**< value.i: the dcl_steal_policy of this call; see DCL_STEALING */
     DCL_ACCESS_ALONG,       /**< scans: `name` is the index that is scanned; see dcl/scan.h */
-    DCL_ACCESS_EXCLUSIVE    /**< scans: an element's own value does not count */
+    DCL_ACCESS_EXCLUSIVE,   /**< scans: an element's own value does not count */
+    DCL_ACCESS_FAST         /**< reductions: in any order; see DCL_FAST in dcl/reduce.h */
 } dcl_access;
 
 /** Callback for DCL_IN_FUNCTION: returns the boxes of an input that the body reads at a box of indices.
@@ -49,7 +51,7 @@ typedef int dcl_reads_fn(void *user, const dcl_box *output, int most, dcl_box in
 typedef struct dcl_arg {
     dcl_access access;
     const char *name; /**< its name in the body, an identifier; PRELUDE: the text */
-    dcl_array *array; /**< all kinds but VALUE, PRELUDE, GROUP, ITEMS, STEALING, ALONG and EXCLUSIVE */
+    dcl_array *array; /**< all kinds but VALUE, RESULT, PRELUDE, GROUP, ITEMS, STEALING, ALONG, EXCLUSIVE and FAST */
     dcl_type type;    /**< VALUE: type of the scalar */
     union {
         int64_t i;  /**< signed types */

@@ -2,6 +2,7 @@
 #ifndef DCL_REDUCE_H
 #define DCL_REDUCE_H
 
+#include <dcl/array.h>
 #include <dcl/forall.h>
 
 #ifdef __cplusplus
@@ -28,6 +29,9 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 /** A variable that gets a result, under its own name or another one. Its type: any integer type, float or double. */
 #define DCL_RESULT(x) DCL_RESULT_AS(#x, &(x))
 #define DCL_RESULT_AS(name, address) DCLI_RESULT((name), (address))
+/** The argument of a reduction that allows sums of float and double in any order: as fast as memory is read, but the last bits
+ *  depend on the number of nodes, the map, and the tiles. Floats are added as float within rows, and as double across. */
+#define DCL_FAST dcl_arg_array(DCL_ACCESS_FAST, "DCL_FAST", NULL)
 
 /** dcl_reduce(cluster, body, ...): reduce values over all indices of an input, and wait for the results.
  *
@@ -54,7 +58,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
- *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE.
+ *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST.
  *  Cost: each node reads the elements that it owns once, and sends 3 KB of partial results per variable to the program, 48 KB where a node is a GPU. The call
  *  is three operations and a wait; it compiles the body at its first use. Threads may reduce at the same time.
  *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and counted as
@@ -95,6 +99,27 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 /** The description of a reduction. @param box  NULL: all indices. */
 #define DCL_CALL_REDUCTION(cluster, box, body, ...) \
     DCLI_CALL(dcl_call_reduction((cluster), (box), (body), DCLI_ARGUMENTS(__VA_ARGS__)))
+
+/** Reduce all elements of an array, and wait: as dcl_reduce(), whose errors and costs these have.
+ *  @param result  address of a variable of any integer type, float or double. Elements are converted to its type first.
+ *
+ *      double sum, product, norm;
+ *      dcl_sum(A, &sum);
+ *      dcl_dot(A, B, &product);    (A and B: equal extents)
+ *      dcl_norm2(A, &norm);        the square root of the sum of squares, which are double; for float and double
+ *      dcl_min(A, &low); dcl_max(A, &high); */
+#define dcl_sum(array, result) dcl_sum_to((array), DCL_RESULT_AS("result", (result)))
+#define dcl_dot(array, other, result) dcl_dot_to((array), (other), DCL_RESULT_AS("result", (result)))
+#define dcl_norm2(array, result) dcl_norm2_to((array), DCL_RESULT_AS("result", (result)))
+#define dcl_min(array, result) dcl_min_to((array), DCL_RESULT_AS("result", (result)))
+#define dcl_max(array, result) dcl_max_to((array), DCL_RESULT_AS("result", (result)))
+
+/** The functions behind these macros. @param result  DCL_RESULT of any name. */
+DCL_API dcl_status dcl_sum_to(dcl_array *array, dcl_arg result);
+DCL_API dcl_status dcl_dot_to(dcl_array *array, dcl_array *other, dcl_arg result);
+DCL_API dcl_status dcl_norm2_to(dcl_array *array, dcl_arg result);
+DCL_API dcl_status dcl_min_to(dcl_array *array, dcl_arg result);
+DCL_API dcl_status dcl_max_to(dcl_array *array, dcl_arg result);
 
 #ifdef __cplusplus
 }

@@ -13,4 +13,11 @@ bool cli_body_mentions(const char *body, const char *name);
  *  @return the text after the name, to continue from; NULL: there is none. */
 const char *cli_body_next_call(const char *text, char name_out[CLI_NAME_BYTES]);
 
+/** Find the next name that a statement reduces: it begins a statement, and += -= *= &= |= ^= min= or max= follows.
+ *  @return the text after the name, to continue from; NULL: there is none. */
+const char *cli_body_next_result(const char *body, const char *text, char name_out[CLI_NAME_BYTES]);
+
+/** Whether the body declares the name: it follows another word, such as a type. */
+bool cli_body_declares(const char *body, const char *name);
+
 #endif

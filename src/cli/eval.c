@@ -12,6 +12,7 @@
 #include "cli/body_text.h"
 #include "cli/commands.h"
 #include "cli/eval_request.h"
+#include "cli/eval_results.h"
 #include "cli/explained.h"
 #include "cli/figures.h"
 #include "cli/options.h" /* CLI_HELP */
@@ -24,7 +25,7 @@ struct evaluation {
     cli_request *request;
     dcl_cluster *cluster;
     dcl_array *array[CLI_MAX_ARGUMENTS]; /* by operand; they end with the cluster */
-    dcl_arg args[CLI_MAX_ARGUMENTS];
+    dcl_arg args[CLI_MAX_ARGUMENTS + CLI_MAX_RESULTS];
     int arg_count;
     cli_figures figures;
     dcl_report *report; /* the report that --explain prints, or of which a map is printed; NULL: none */
@@ -62,6 +63,8 @@ static int make_arguments(struct evaluation *evaluation)
     }
     for (int n = 0; n < request->value_count; n++)
         evaluation->args[evaluation->arg_count++] = request->value[n];
+    for (int r = 0; r < request->result_count; r++)
+        evaluation->args[evaluation->arg_count++] = cli_result_arg(&evaluation->request->result[r]);
     return CLI_OK;
 }
 
@@ -103,12 +106,20 @@ static int body_failed(const cli_request *request)
     return status;
 }
 
+/* The call that eval makes. */
+static dcl_call call_of(const struct evaluation *evaluation)
+{
+    const cli_request *request = evaluation->request;
+    return request->result_count > 0
+               ? dcl_call_reduction(evaluation->cluster, NULL, request->body, evaluation->arg_count, evaluation->args)
+               : dcl_call_body(evaluation->cluster, NULL, request->body, evaluation->arg_count, evaluation->args);
+}
+
 static int run_once(struct evaluation *evaluation, double *seconds_out)
 {
     double begin = now();
-    if (dcl_forall_n(evaluation->cluster, evaluation->request->body, evaluation->arg_count, evaluation->args) !=
-            DCL_OK ||
-        dcl_wait(evaluation->cluster) != DCL_OK)
+    const dcl_call call = call_of(evaluation);
+    if (dcl_call_run(&call) != DCL_OK || dcl_wait(evaluation->cluster) != DCL_OK)
         return body_failed(evaluation->request);
     *seconds_out = now() - begin;
     return CLI_OK;
@@ -279,9 +290,8 @@ static int save(struct evaluation *evaluation)
 
 static int explain_call(struct evaluation *evaluation)
 {
-    evaluation->report = dcl_call_report(
-        DCL_CALL_BODY_N(evaluation->cluster, NULL, evaluation->request->body, evaluation->arg_count, evaluation->args),
-        DCL_ALL_NODES);
+    const dcl_call call = call_of(evaluation);
+    evaluation->report = dcl_call_report(&call, DCL_ALL_NODES);
     return evaluation->report != NULL ? CLI_OK : cli_library_failed();
 }
 
@@ -300,7 +310,7 @@ static int ask_for_map(struct evaluation *evaluation)
 {
     cli_figures *figures = &evaluation->figures;
     const cli_request *request = evaluation->request;
-    if (!evaluation->lends || request->repeat == 1 || !(request->stats || request->json))
+    if (!evaluation->lends || request->repeat == 1 || request->result_count > 0 || !(request->stats || request->json))
         return CLI_OK;
     int status = explain_call(evaluation);
     if (status != CLI_OK)
@@ -334,7 +344,9 @@ static void print(const struct evaluation *evaluation)
     if (request->explain)
         cli_report_show(evaluation->report, request->json);
     else if (request->json)
-        cli_figures_json(&evaluation->figures, stdout);
+        cli_figures_json(&evaluation->figures, request, stdout);
+    else
+        cli_results_lines(request, stdout);
     if (request->stats)
         cli_figures_lines(&evaluation->figures, stderr);
 }

@@ -5,7 +5,18 @@
 #include "cli/operand.h"
 #include "cli/progress.h"
 
-enum { CLI_MAX_ARGUMENTS = 64 }; /* most arguments of a body, arrays and values together */
+enum { CLI_MAX_ARGUMENTS = 64 /* most arguments of a body, arrays and values together */, CLI_MAX_RESULTS = 8 };
+
+/** A value that the body reduces to. */
+typedef struct cli_result {
+    char name[CLI_NAME_BYTES];
+    dcl_type type; /* DCL_DOUBLE, DCL_INT64 or DCL_UINT64 */
+    union {
+        double f;
+        int64_t i;
+        uint64_t u;
+    } value;
+} cli_result;
 
 typedef enum cli_file_order { CLI_ORDER_AS_INPUTS, CLI_ORDER_C, CLI_ORDER_FORTRAN } cli_file_order;
 
@@ -17,6 +28,8 @@ typedef struct cli_request {
     int value_count;
     dcl_arg value[CLI_MAX_ARGUMENTS]; /* their names are in value_name */
     char value_name[CLI_MAX_ARGUMENTS][CLI_NAME_BYTES];
+    int result_count; /* more than 0: the body is a reduction, and writes no array */
+    cli_result result[CLI_MAX_RESULTS];
     bool explain, stats, json;
     cli_progress_when progress;
     int repeat;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/body_text.h"
+#include "cli/eval_results.h"
 #include "cli/report.h"
 #include "cli/shape.h"
 
@@ -192,10 +193,10 @@ static int check_outputs(const cli_request *request)
         if (status != CLI_OK)
             return status;
     }
-    if (outputs == 0)
+    if (outputs == 0 && request->result_count == 0)
         return cli_fail("the body assigns to none of the arrays given; expected an assignment such as %s(i) = ...; "
-                        "with NAME=FILE for the array assigned to",
-                        request->operand[0].name);
+                        "with NAME=FILE for the array assigned to, or a reduction such as sum += %s(i);",
+                        request->operand[0].name, request->operand[0].name);
     return CLI_OK;
 }
 
@@ -215,6 +216,8 @@ int cli_request_resolve(cli_request *request)
     for (int n = 0; n < request->operand_count && status == CLI_OK; n++)
         if (request->operand[n].load)
             status = inspect(&request->operand[n]);
+    if (status == CLI_OK)
+        status = cli_results_find(request);
     if (status == CLI_OK)
         status = check_outputs(request);
     if (status == CLI_OK)

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "cli/eval_results.h"
 #include "cli/json.h"
 
 static const struct counter {
@@ -56,7 +57,7 @@ static void json_counters(const dcl_counters *of, FILE *file)
         fprintf(file, ", \"%s\": %" PRId64, counters[c].key, value_of(of, &counters[c]));
 }
 
-void cli_figures_json(const cli_figures *figures, FILE *file)
+void cli_figures_json(const cli_figures *figures, const cli_request *request, FILE *file)
 {
     fprintf(file, "{\"seconds\": %.9f, \"load_seconds\": %.9f, \"save_seconds\": %.9f, \"repeat\": %d, ",
             figures->seconds, figures->load_seconds, figures->save_seconds, figures->repeat);
@@ -67,6 +68,10 @@ void cli_figures_json(const cli_figures *figures, FILE *file)
         cli_json_string(file, figures->balanced_map);
         fprintf(file, ", \"balanced_seconds\": %.9f, \"unbalanced_seconds\": %.9f", figures->balanced_seconds,
                 figures->unbalanced_seconds);
+    }
+    if (request->result_count > 0) {
+        fputs(", ", file);
+        cli_results_json(request, file);
     }
     fputs(", \"per_node\": [", file);
     for (int n = 0; n < figures->nodes; n++) {

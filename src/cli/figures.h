@@ -6,6 +6,8 @@
 
 #include <dcl.h>
 
+#include "cli/eval_request.h"
+
 /** The figures of one evaluation. */
 typedef struct cli_figures {
     bool planned;        /* not run: only `total` is set, with the planned counters */
@@ -22,7 +24,7 @@ typedef struct cli_figures {
 } cli_figures;
 
 void cli_figures_lines(const cli_figures *figures, FILE *file);
-/** Write the figures of a run as JSON. */
-void cli_figures_json(const cli_figures *figures, FILE *file);
+/** Write the figures of a run, and what its body reduces, as JSON. */
+void cli_figures_json(const cli_figures *figures, const cli_request *request, FILE *file);
 
 #endif

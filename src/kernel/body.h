@@ -56,6 +56,7 @@ typedef struct dcli_result {
     bool used;
     dcli_fold fold;
     int access; /* of an output: the access that is written */
+    bool fast;  /* sums of floating-point numbers may be added in any order */
 } dcli_result;
 
 /** An access: an array with one list of subscripts. It may occur several times in the text. */
@@ -111,10 +112,16 @@ typedef struct dcli_body {
     struct dcli_body_inside *inside; /* tokens and subscript expressions, for the kernel room only */
 } dcli_body;
 
+/** Whether a parameter is a result of a reduction. */
+static inline bool dcli_param_is_result(const dcli_param *param)
+{
+    return param->access == DCL_ACCESS_RESULT || param->access == DCL_ACCESS_RESULT_FAST;
+}
+
 /** Whether a parameter is a scalar: a value, or a result. */
 static inline bool dcli_param_is_scalar(const dcli_param *param)
 {
-    return param->access == DCL_ACCESS_VALUE || param->access == DCL_ACCESS_RESULT;
+    return param->access == DCL_ACCESS_VALUE || dcli_param_is_result(param);
 }
 
 /** Whether a parameter is an array that the body writes. */

@@ -1,7 +1,8 @@
 /* kernel/fold.c - generates the code by which kernels reduce values, and merges their partial results.
  *
  * On CPUs, sums of floating-point numbers are added by sum_cpu.cl: strips of many elements as runs. Short strips, and those that cannot
- * be added as a run, go through a buffer, from which blocks are added. GPUs add few at a time (source_gpu_reduce.c). Other results are reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
+ * be added as a run, go through a buffer, from which blocks are added. With DCL_FAST, a variable sums the values of a strip, another one
+ * those of all strips, which is added to the partial sum at the end. GPUs add few at a time (source_gpu_reduce.c). Other results are reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
  * depends on the order of the values. */
 #include "kernel/fold.h"
 
@@ -39,10 +40,19 @@ bool dcli_fold_is_summed(const dcli_body *body, int r)
     return is_sum(body->result[r].fold, type_of(body, r)) && !is_chain(body);
 }
 
+/* Whether a result is a sum whose values are added in any order. */
+static bool is_fast(const dcli_body *body, int r)
+{
+    return body->result[r].fast && is_sum(body->result[r].fold, type_of(body, r));
+}
+
+/* Whether a result is a sum that CPUs add in runs and blocks. */
+static bool is_summed(const dcli_body *body, int r) { return dcli_fold_is_summed(body, r) && !is_fast(body, r); }
+
 bool dcli_fold_runs(const dcli_body *body)
 {
     for (int r = 0; r < body->result_count; r++)
-        if (dcli_fold_is_summed(body, r))
+        if (is_summed(body, r))
             return true;
     return false;
 }
@@ -57,7 +67,7 @@ static const char *variable_type(const dcli_body *body, int r)
     dcl_type type = type_of(body, r);
     bool wraps = body->result[r].fold == DCLI_FOLD_SUM || body->result[r].fold == DCLI_FOLD_PRODUCT;
     if (is_floating(type))
-        return integer_of(type);
+        return is_fast(body, r) ? "double" : integer_of(type);
     return dcli_kernel_type(wraps && type < DCL_UINT8 ? type + (DCL_UINT8 - DCL_INT8) : type);
 }
 
@@ -101,12 +111,16 @@ const char *dcli_fold_sign(dcli_fold fold) { return sign_of(fold); }
 
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form)
 {
-    if (dcli_fold_runs(body))
+    bool any_sum = false;
+    for (int r = 0; r < body->result_count; r++)
+        any_sum |= dcli_fold_is_summed(body, r);
+    if (any_sum)
         dcli_text_put(out, "%s", dcli_cl_sum);
     for (dcl_type type = DCL_INT8; type <= DCL_DOUBLE; type++) {
         bool summed = false, extreme = false;
         for (int r = 0; r < body->result_count; r++) {
             summed |= type_of(body, r) == type && dcli_fold_is_summed(body, r);
+            summed |= type == DCL_DOUBLE && is_fast(body, r);
             extreme |= type_of(body, r) == type && is_extreme(body->result[r].fold);
         }
         if (!summed && !extreme)
@@ -144,6 +158,16 @@ void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r)
         dcli_text_put(out, "    %s dcl_f%d = (%s)%s;\n", variable, r, variable, neutral);
 }
 
+/* Emit a variable dcl_<name><r> with the partial sum of result r. */
+static void emit_sum(dcli_text *out, char name, int r)
+{
+    int at = r * DCLI_PARTIAL_LONGS;
+    dcli_text_put(out,
+                  "    struct dcl_sum dcl_%c%d = {dcl_out[%d], dcl_out[%d], {dcl_out[%d], dcl_out[%d]}, "
+                  "{dcl_out[%d], dcl_out[%d]}};\n",
+                  name, r, at, at + 1, at + 2, at + 3, at + 4, at + 5);
+}
+
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count && body->along; r++)
@@ -156,14 +180,14 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
     if (dcli_fold_runs(body))
         dcli_text_put(out, "    int dcl_fill = 0, dcl_pause = 0, dcl_wide = 0;\n");
     for (int r = 0; r < body->result_count; r++) {
-        int at = r * DCLI_PARTIAL_LONGS;
         dcl_type type = type_of(body, r);
-        if (dcli_fold_is_summed(body, r)) {
-            dcli_text_put(out,
-                          "    struct dcl_sum dcl_f%d = {dcl_out[%d], dcl_out[%d], {dcl_out[%d], dcl_out[%d]}, "
-                          "{dcl_out[%d], dcl_out[%d]}};\n"
-                          "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n",
-                          r, at, at + 1, at + 2, at + 3, at + 4, at + 5, dcli_kernel_type(type), r, BLOCK);
+        if (is_summed(body, r)) {
+            emit_sum(out, 'f', r);
+            dcli_text_put(out, "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n", dcli_kernel_type(type), r, BLOCK);
+            continue;
+        }
+        if (is_fast(body, r)) {
+            dcli_text_put(out, "    double dcl_f%d = 0;\n", r);
             continue;
         }
         dcli_emit_variable(out, body, r);
@@ -175,14 +199,26 @@ static void emit_flush(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "    for (; dcl_fill %% DCL_SUM_LANES != 0; dcl_fill++) {\n");
     for (int r = 0; r < body->result_count; r++)
-        if (dcli_fold_is_summed(body, r))
+        if (is_summed(body, r))
             dcli_text_put(out, "        dcl_y%d[dcl_fill] = 0;\n", r);
     dcli_text_put(out, "    }\n");
     for (int r = 0; r < body->result_count; r++)
-        if (dcli_fold_is_summed(body, r))
+        if (is_summed(body, r))
             dcli_text_put(out, "    dcl_sum_%s(&dcl_f%d, dcl_y%d, dcl_fill);\n", dcli_kernel_type(type_of(body, r)), r,
                           r);
     dcli_text_put(out, "    dcl_fill = 0;\n");
+}
+
+/* Emit the variables in which a strip sums its values in any order. @return whether there are any. */
+static bool emit_fast_begin(dcli_text *out, const dcli_body *body)
+{
+    bool any = false;
+    for (int r = 0; r < body->result_count; r++)
+        if (is_fast(body, r)) {
+            dcli_text_put(out, "    %s dcl_h%d = 0;\n", dcli_kernel_type(type_of(body, r)), r);
+            any = true;
+        }
+    return any;
 }
 
 /* Emit the variables of a run, and copies of the other results' variables. */
@@ -195,7 +231,7 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
                   "    if (!dcl_again) {\n",
                   LEAST_RUN);
     for (int r = 0; r < body->result_count; r++) {
-        if (dcli_fold_is_summed(body, r)) {
+        if (is_summed(body, r)) {
             const char *type = dcli_kernel_type(type_of(body, r));
             if (body->along)
                 dcli_text_put(out,
@@ -207,9 +243,10 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
             continue;
         }
         dcli_text_put(out, "    const %s dcl_was%d = dcl_f%d;\n", variable_type(body, r), r, r);
-        if (is_floating(type_of(body, r)))
+        if (is_floating(type_of(body, r)) && !is_fast(body, r))
             dcli_text_put(out, "    const int dcl_had%d = dcl_g%d;\n", r, r);
     }
+    emit_fast_begin(out, body);
     dcli_text_put(out,
                   "#pragma clang loop vectorize_width(%d) interleave_count(2)\n"
                   "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n",
@@ -222,20 +259,19 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
         emit_run_begin(out, body);
         return;
     }
-    if (body->result_count == 0) {
-        dcli_text_put(out,
-                      "#pragma clang loop vectorize(enable)\n    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n");
+    bool fast = emit_fast_begin(out, body);
+    if (!dcli_fold_runs(body)) {
+        dcli_text_put(out, "#pragma clang loop %s\n    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n",
+                      fast ? "vectorize_width(16) interleave_count(4)" : "vectorize(enable)");
         return;
     }
     dcli_text_put(out,
                   "    for (long dcl_from = 0, dcl_to; dcl_from < dcl_m; dcl_from = dcl_to) {\n"
                   "    dcl_to = min(dcl_m, dcl_from + %d);\n",
                   BLOCK);
-    if (dcli_fold_runs(body)) {
-        dcli_text_put(out, "    if (dcl_fill + dcl_to - dcl_from > %d) {\n", BLOCK);
-        emit_flush(out, body);
-        dcli_text_put(out, "    }\n");
-    }
+    dcli_text_put(out, "    if (dcl_fill + dcl_to - dcl_from > %d) {\n", BLOCK);
+    emit_flush(out, body);
+    dcli_text_put(out, "    }\n");
     dcli_text_put(out,
                   "#pragma clang loop vectorize(enable)\n    for (long dcl_k = dcl_from; dcl_k < dcl_to; dcl_k++) {\n");
 }
@@ -255,10 +291,14 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
         dcli_fold fold = body->result[r].fold;
         const char *type = variable_type(body, r);
         const char *call = fold == DCLI_FOLD_MIN ? "min" : "max";
-        if (dcli_fold_is_summed(body, r) && way == DCLI_FOLD_RUN)
+        bool fast = is_fast(body, r) && way != DCLI_FOLD_OF_GPU;
+        if (is_summed(body, r) && way == DCLI_FOLD_RUN)
             dcli_text_put(out, "    dcl_run_add_%s(&dcl_w%d, dcl_r%d);\n", dcli_kernel_type(type_of(body, r)), r, r);
-        else if (dcli_fold_is_summed(body, r))
+        else if (dcli_fold_is_summed(body, r) && !fast)
             dcli_text_put(out, "    dcl_y%d[dcl_fill + dcl_k - dcl_from] = dcl_r%d;\n", r, r);
+        else if (fast)
+            dcli_text_put(out, "    dcl_h%d = dcl_sum_any_order_%s(dcl_h%d, dcl_r%d);\n", r,
+                          dcli_kernel_type(type_of(body, r)), r, r);
         else if (is_floating(type_of(body, r)))
             dcli_text_put(out,
                           "    dcl_f%d = dcl_r%d == dcl_r%d ? %s(dcl_f%d, dcl_key_%s(dcl_r%d)) : dcl_f%d;\n"
@@ -277,7 +317,7 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED;\n");
     for (int r = 0; r < body->result_count; r++)
-        if (dcli_fold_is_summed(body, r))
+        if (is_summed(body, r))
             dcli_text_put(out,
                           "    const struct dcl_sum dcl_was%d = dcl_f%d;\n"
                           "    dcl_outcome = max(dcl_outcome, dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m));\n",
@@ -298,7 +338,7 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "    dcl_f%d = dcl_was%d;\n", r, r);
         if (body->along && dcli_fold_is_summed(body, r))
             dcli_text_put(out, "    if (dcl_empty%d)\n        dcl_f%d.dcl_top = 0;\n", r, r);
-        if (!dcli_fold_is_summed(body, r) && is_floating(type_of(body, r)))
+        if (!is_summed(body, r) && !is_fast(body, r) && is_floating(type_of(body, r)))
             dcli_text_put(out, "    dcl_g%d = dcl_had%d;\n", r, r);
     }
     dcli_text_put(out, "    }\n    }\n    if (dcl_again) {\n");
@@ -307,10 +347,13 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
 void dcli_emit_strip_end(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
     dcli_text_put(out, "    }\n");
+    for (int r = 0; r < body->result_count; r++)
+        if (is_fast(body, r))
+            dcli_text_put(out, "    dcl_f%d += dcl_h%d;\n", r, r);
     if (way == DCLI_FOLD_RUN)
         emit_run_end(out, body);
-    else if (body->result_count > 0)
-        dcli_text_put(out, "%s    }\n", dcli_fold_runs(body) ? "    dcl_fill += (int)(dcl_to - dcl_from);\n" : "");
+    else if (dcli_fold_runs(body))
+        dcli_text_put(out, "    dcl_fill += (int)(dcl_to - dcl_from);\n    }\n");
 }
 
 void dcli_emit_value(dcli_text *out, const dcli_body *body, int r)
@@ -331,12 +374,21 @@ void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count; r++) {
         int at = r * DCLI_PARTIAL_LONGS;
         dcli_fold fold = body->result[r].fold;
-        if (dcli_fold_is_summed(body, r)) {
+        if (is_fast(body, r)) {
+            emit_sum(out, 's', r);
             dcli_text_put(out,
-                          "    dcl_out[%d] = dcl_f%d.dcl_top;\n    dcl_out[%d] = dcl_f%d.dcl_seen;\n"
-                          "    dcl_out[%d] = dcl_f%d.dcl_high[0];\n    dcl_out[%d] = dcl_f%d.dcl_high[1];\n"
-                          "    dcl_out[%d] = dcl_f%d.dcl_low[0];\n    dcl_out[%d] = dcl_f%d.dcl_low[1];\n",
-                          at, r, at + 1, r, at + 2, r, at + 3, r, at + 4, r, at + 5, r);
+                          "    double dcl_v%d[DCL_SUM_LANES] = {dcl_f%d};\n"
+                          "    dcl_sum_double(&dcl_s%d, dcl_v%d, DCL_SUM_LANES);\n",
+                          r, r, r, r);
+        }
+        if (is_sum(fold, type_of(body, r))) {
+            char name = is_fast(body, r) ? 's' : 'f';
+            dcli_text_put(out,
+                          "    dcl_out[%d] = dcl_%c%d.dcl_top;\n    dcl_out[%d] = dcl_%c%d.dcl_seen;\n"
+                          "    dcl_out[%d] = dcl_%c%d.dcl_high[0];\n    dcl_out[%d] = dcl_%c%d.dcl_high[1];\n"
+                          "    dcl_out[%d] = dcl_%c%d.dcl_low[0];\n    dcl_out[%d] = dcl_%c%d.dcl_low[1];\n",
+                          at, name, r, at + 1, name, r, at + 2, name, r, at + 3, name, r, at + 4, name, r, at + 5, name,
+                          r);
             continue;
         }
         dcli_emit_value(out, body, r);

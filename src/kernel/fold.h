@@ -12,6 +12,7 @@
 /** How the values of a strip's elements are reduced. */
 typedef enum dcli_fold_way {
     DCLI_FOLD_BUFFERED, /* sums of floating-point numbers collect values in buffers, across strips */
+    DCLI_FOLD_OF_GPU,   /* as that, also with DCL_FAST: source_gpu_reduce.c adds the values */
     DCLI_FOLD_RUN /* they add the strip, which may turn out to be impossible; then it is done again in the other way */
 } dcli_fold_way;
 

@@ -107,10 +107,10 @@ const char *dcli_name_refused(const char *name, size_t length)
 
 const char *dcli_access_name(dcl_access access)
 {
-    static const char *const names[] = {"?",           "DCL_OUT",     "DCL_IN",          "DCL_INOUT",
-                                        "DCL_IN_ALL",  "DCL_IN_ROWS", "DCL_IN_COLUMNS",  "DCL_VALUE",
-                                        "DCL_PRELUDE", "DCL_IN_KEPT", "DCL_IN_HALO",     "DCL_IN_CROSS",
-                                        "DCL_IN_BOX",  "DCL_IN_AT",   "DCL_IN_FUNCTION", "DCL_RESULT"};
+    static const char *const names[] = {"?",           "DCL_OUT",        "DCL_IN",     "DCL_INOUT",   "DCL_IN_ALL",
+                                        "DCL_IN_ROWS", "DCL_IN_COLUMNS", "DCL_VALUE",  "DCL_PRELUDE", "DCL_IN_KEPT",
+                                        "DCL_IN_HALO", "DCL_IN_CROSS",   "DCL_IN_BOX", "DCL_IN_AT",   "DCL_IN_FUNCTION",
+                                        "DCL_RESULT",  "DCL_RESULT"};
     return (unsigned)access < sizeof names / sizeof names[0] ? names[access] : "?";
 }
 
@@ -166,7 +166,7 @@ static dcl_status check_name(int number, const dcli_param params[], int reserved
 
 static dcl_status check_kind(int number, const dcli_param *param)
 {
-    if (param->access < DCL_ACCESS_OUT || param->access > DCL_ACCESS_RESULT || param->access == DCL_ACCESS_PRELUDE)
+    if (param->access < DCL_ACCESS_OUT || param->access > DCL_ACCESS_RESULT_FAST || param->access == DCL_ACCESS_PRELUDE)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %d (%s) has access %d; expected one of the DCL_ACCESS_ values of an "
                          "array or a scalar",
@@ -241,7 +241,7 @@ dcl_status dcli_along_params_check(int count, const dcli_param params[])
             status = check_reduced_output(&params[p], &params[first]);
     }
     for (int p = 0; p < count && status == DCL_OK && first >= 0; p++)
-        if (params[p].access == DCL_ACCESS_RESULT)
+        if (dcli_param_is_result(&params[p]))
             status = fail_beside(&params[first]);
     if (status == DCL_OK && (outputs < 1 || outputs > DCLI_MAX_RESULTS))
         return DCLI_FAIL(DCL_ERR_INVALID,
@@ -258,7 +258,7 @@ dcl_status dcli_params_check(int count, const dcli_param params[], bool tile_ker
     while (first < count && !dcli_param_is_output(&params[first]))
         first++;
     for (int p = 0; p < count; p++)
-        results += params[p].access == DCL_ACCESS_RESULT;
+        results += dcli_param_is_result(&params[p]);
     if (results > 0 && tile_kernel)
         return DCLI_FAIL(DCL_ERR_INVALID, "a tile kernel has a DCL_RESULT; expected a body: dcl_reduce()");
     if (results > 0)

@@ -257,8 +257,9 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
     if (body == NULL)
         return dcli_error_status();
     for (int p = 0; p < count; p++)
-        if (params[p].access == DCL_ACCESS_RESULT)
-            body->result[body->result_count++].param = p;
+        if (dcli_param_is_result(&params[p]))
+            body->result[body->result_count++] =
+                (dcli_result){.param = p, .fast = params[p].access == DCL_ACCESS_RESULT_FAST};
     if (body->result_count == 0) {
         while (!dcli_param_is_output(&params[body->owner]))
             body->owner++;

@@ -80,7 +80,7 @@ static void emit_index(dcli_nest *nest)
     dcli_nest_index(nest, nest->innermost);
     dcli_emit_neutral(nest->out, nest->body);
     dcli_emit_text(nest->out, nest->body);
-    dcli_emit_fold(nest->out, nest->body, DCLI_FOLD_BUFFERED);
+    dcli_emit_fold(nest->out, nest->body, DCLI_FOLD_OF_GPU);
 }
 
 /* Emit the work-item's part of a tile: a loop of constant length without conditions, so that the compiler issues all reads at

@@ -23,15 +23,6 @@
 /* What became of a run. */
 enum { DCL_RUN_ADDED, DCL_RUN_AGAIN /* nothing was added */, DCL_RUN_WIDE /* nor will be its neighbours, probably */ };
 
-/* Add two numbers whose sum is exact: in any order. */
-DCL_INLINE double dcl_sum_any_order(const double dcl_x, const double dcl_y)
-{
-#ifdef __clang__
-#pragma clang fp reassociate(on)
-#endif
-    return dcl_x + dcl_y;
-}
-
 /* Add up the lanes, modulo 2^64. */
 static ulong dcl_sum_lanes(const ulong8 dcl_x)
 {
@@ -40,6 +31,22 @@ static ulong dcl_sum_lanes(const ulong8 dcl_x)
     return dcl_2.x + dcl_2.y;
 }
 #endif
+
+/* Add numbers in any order: because that is allowed, or because their sum is exact. */
+DCL_INLINE dcl_T DCL_OF(dcl_sum_any_order_)(const dcl_T dcl_x, const dcl_T dcl_y)
+{
+#ifdef __clang__
+#pragma clang fp reassociate(on)
+#endif
+    return dcl_x + dcl_y;
+}
+DCL_INLINE double DCL_OF(dcl_run_any_order_)(const double dcl_x, const double dcl_y)
+{
+#ifdef __clang__
+#pragma clang fp reassociate(on)
+#endif
+    return dcl_x + dcl_y;
+}
 
 /* What a run has seen of its values, and the constants that round these to slices. Doubled bits of numbers have the order of the
  * magnitudes. */
@@ -66,7 +73,7 @@ DCL_INLINE void DCL_OF(dcl_run_add_)(struct DCL_OF(dcl_run_) *const dcl_run, con
     dcl_run->dcl_most = dcl_m > dcl_run->dcl_most ? dcl_m : dcl_run->dcl_most;
     if (sizeof(dcl_T) == 4) {
         dcl_run->dcl_b0 += DCL_PASTE(as_, dcl_I)(dcl_x + (dcl_T)dcl_run->dcl_r0);
-        dcl_run->dcl_a = dcl_sum_any_order(dcl_run->dcl_a, (double)dcl_x);
+        dcl_run->dcl_a = DCL_OF(dcl_run_any_order_)(dcl_run->dcl_a, (double)dcl_x);
         dcl_run->dcl_least = (dcl_I)(dcl_m - 1) < dcl_run->dcl_least ? dcl_m - 1 : dcl_run->dcl_least;
     } else {
         const double dcl_z = DCL_SUM_SCALED((double)dcl_x, dcl_run->dcl_scale, dcl_run->dcl_r0);

@@ -14,7 +14,7 @@ static bool is_along(const dcl_call *call)
         return false;
     for (int k = 0; k < call->arg_count; k++) {
         output |= call->args[k].access == DCL_ACCESS_OUT || call->args[k].access == DCL_ACCESS_INOUT;
-        result |= call->args[k].access == DCL_ACCESS_RESULT;
+        result |= dcli_arg_is_result(&call->args[k]);
     }
     return output && !result;
 }

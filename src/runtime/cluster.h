@@ -470,17 +470,23 @@ void dcli_cluster_turn(dcl_cluster *cluster);
 
 /* ---- bodies (bodies.c) ---- */
 
-/** Whether an argument is a parameter of the body, not a prelude or sizes. */
+/** Whether an argument is a parameter of the body, not a prelude, sizes or settings. */
 static inline bool dcli_arg_is_param(const dcl_arg *arg)
 {
     return arg->access != DCL_ACCESS_PRELUDE && arg->access != DCL_ACCESS_GROUP && arg->access != DCL_ACCESS_ITEMS &&
            arg->access < DCL_ACCESS_STEALING;
 }
 
+/** Whether an argument is a result of a reduction. */
+static inline bool dcli_arg_is_result(const dcl_arg *arg)
+{
+    return arg->access == DCL_ACCESS_RESULT || arg->access == DCL_ACCESS_RESULT_FAST;
+}
+
 /** Whether an argument has an array. */
 static inline bool dcli_arg_has_array(const dcl_arg *arg)
 {
-    return dcli_arg_is_param(arg) && arg->access != DCL_ACCESS_VALUE && arg->access != DCL_ACCESS_RESULT;
+    return dcli_arg_is_param(arg) && arg->access != DCL_ACCESS_VALUE && !dcli_arg_is_result(arg);
 }
 
 /** The name of the argument for the partial results of a reduction, which the library adds. It is recognized by its

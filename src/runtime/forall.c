@@ -89,7 +89,10 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
             return DCLI_FAIL(DCL_ERR_INVALID, "scalar %s has type number %d; expected an integer type, float or double",
                              arg->name, (int)arg->type);
         return DCL_OK;
+    case DCL_ACCESS_FAST:
+        return DCL_OK;
     case DCL_ACCESS_RESULT:
+    case DCL_ACCESS_RESULT_FAST:
         return check_result(arg);
     case DCL_ACCESS_ALONG:
     case DCL_ACCESS_EXCLUSIVE:
@@ -110,7 +113,7 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
     case DCL_ACCESS_MOVE:
         return check_array_arg(cluster, arg);
     }
-    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_EXCLUSIVE",
+    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_FAST",
                      arg->name, (int)arg->access);
 }
 
@@ -172,10 +175,13 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
             status = check_along(&args[k]);
         if (status != DCL_OK)
             return status;
-        if (args[k].access == DCL_ACCESS_RESULT && !reduces)
+        if (dcli_arg_is_result(&args[k]) && !reduces)
             return DCLI_FAIL(DCL_ERR_INVALID, "%s is DCL_RESULT, which is for reductions; expected dcl_reduce()",
                              args[k].name);
-        output |= is_output(&args[k]) || args[k].access == DCL_ACCESS_RESULT;
+        if (args[k].access == DCL_ACCESS_FAST && !reduces)
+            return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is DCL_FAST, which is for reductions; expected dcl_reduce()",
+                             k);
+        output |= is_output(&args[k]) || dcli_arg_is_result(&args[k]);
         if (args[k].access == DCL_ACCESS_STEALING && stealing++ > 0)
             return DCLI_FAIL(DCL_ERR_INVALID, "DCL_STEALING is given twice; expected it once");
         if ((args[k].access == DCL_ACCESS_GROUP || args[k].access == DCL_ACCESS_ITEMS) &&
@@ -451,12 +457,14 @@ static dcl_status check_reduced(const dcl_arg *arg)
     case DCL_ACCESS_VALUE:
     case DCL_ACCESS_PRELUDE:
     case DCL_ACCESS_RESULT:
+    case DCL_ACCESS_RESULT_FAST:
+    case DCL_ACCESS_FAST:
         return DCL_OK;
     default:
         return DCLI_FAIL(
             DCL_ERR_INVALID,
-            "argument %s has access number %d; a reduction to values takes DCL_RESULT, DCL_IN, DCL_IN_ALL, DCL_VALUE "
-            "and DCL_PRELUDE; reduce into arrays with a call of its own",
+            "argument %s has access number %d; a reduction to values takes DCL_RESULT, DCL_IN, DCL_IN_ALL, DCL_VALUE, "
+            "DCL_PRELUDE and DCL_FAST; reduce into arrays with a call of its own",
             arg->name, (int)arg->access);
     }
 }
@@ -477,7 +485,19 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
 {
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
-    memcpy(all, args, (size_t)count * sizeof *all);
+    bool fast = false;
+    int kept = 0;
+    for (int k = 0; k < count; k++)
+        fast |= args[k].access == DCL_ACCESS_FAST;
+    for (int k = 0; k < count; k++) {
+        if (args[k].access == DCL_ACCESS_FAST)
+            continue;
+        all[kept] = args[k];
+        if (fast && args[k].access == DCL_ACCESS_RESULT)
+            all[kept].access = DCL_ACCESS_RESULT_FAST;
+        kept++;
+    }
+    count = kept;
     all[count] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
     begin_call(&call, cluster, DCLI_TEXT_BODY, true, count + 1);
     dcl_status status = start_call(&call, box, body, count + 1, all);

@@ -116,7 +116,7 @@ static dcl_status store_results(const dcli_result reduced[], int results, int co
 {
     int r = 0;
     for (int k = 0; k < count; k++) {
-        if (args[k].access != DCL_ACCESS_RESULT)
+        if (!dcli_arg_is_result(&args[k]))
             continue;
         dcli_fold fold = reduced[r].fold;
         dcli_partial all = {{0}}, one;
@@ -139,7 +139,7 @@ static int count_results(int count, const dcl_arg args[])
 {
     int results = 0;
     for (int k = 0; k < count; k++)
-        results += args[k].access == DCL_ACCESS_RESULT;
+        results += dcli_arg_is_result(&args[k]);
     return results;
 }
 

@@ -282,6 +282,26 @@ class Eval(Folder):
         self.assertEqual((done.stdout, done.stderr), ("", ""))
         self.same("c.npy", self.a + self.b.T)
 
+    def test_reductions_are_printed(self):
+        text = "float t = A(i,j) * 3; n2 += (double)A(i,j) * A(i,j); /* low += 1; */ if (t > 0) { low min= t; } else up += 1;"
+        done = self.good(text, "A=a.npy")
+        found = dict(line.split(" = ") for line in done.stdout.splitlines())
+        self.assertEqual(sorted(found), ["low", "n2", "up"])
+        square = self.a.astype(numpy.float64) ** 2
+        tripled = self.a * numpy.float32(3)
+        self.assertLess(abs(float(found["n2"]) - square.sum()), 1e-12 * square.sum())
+        self.assertEqual(float(found["low"]), float(tripled[tripled > 0].min()))
+        self.assertEqual(found["up"], str((tripled <= 0).sum()))
+        figures = json.loads(self.good("s -= N(i); most max= N(i); x ^= N(i);", "N=n.npy", "--json").stdout)
+        self.assertEqual(figures["results"], {"s": -780, "most": 39, "x": 0})
+        self.assertEqual(figures["nodes"], len(figures["per_node"]))
+        figures = json.loads(self.good("s += 0 / (A(i) - A(i));", "A=x.npy", "--json").stdout)
+        self.assertEqual(figures["results"], {"s": "nan"})
+        done = self.eval("s += A(i,j); C(i,j) = A(i,j);", "A=a.npy", "C=c.npy")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the body reduces to s and writes C", done.stderr)
+        self.assertIn("or a reduction such as sum += A(i);", self.eval("float s = A(i); s += 1;", "A=x.npy").stderr)
+
     def test_shape_is_inferred_from_two_inputs(self):
         self.put("row.npy", numpy.arange(7, dtype=numpy.int32))
         self.good("C(i,j) = A(i) * B(j);", "A=n.npy", "B=row.npy", "C=c.npy")

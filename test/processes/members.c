@@ -236,6 +236,53 @@ static void join_in_part(void)
     check(dcl_close(cluster), "dcl_close");
 }
 
+/* The sum of elements (i % 1000) / 3, whose bits do not depend on the nodes. */
+static double sum_of_thirds(dcl_cluster *cluster, int nodes)
+{
+    double sum = 0;
+    int64_t count = 0;
+    dcl_array *array = make(cluster);
+    if (array == NULL || dcl_forall(cluster, "array(i) = i % 1000;", DCL_OUT(array)) != DCL_OK ||
+        dcl_reduce(cluster, "sum += array(i) / 3.0; count += 1;", DCL_RESULT(sum), DCL_RESULT(count), DCL_IN(array)) !=
+            DCL_OK)
+        wrong("a reduction");
+    if (count != ELEMENTS || dcl_node_count(cluster) != nodes)
+        wrong("the elements or nodes of a reduction");
+    dcl_release(array);
+    return sum;
+}
+
+/* Reductions on two nodes, while one of them is lost, on the one that is left, and with a newcomer. */
+static void reductions(void)
+{
+    struct processes found;
+    dcl_cluster *cluster = open_some("local:2", 0);
+    dcl_array *array = make(cluster);
+    double before = sum_of_thirds(cluster, 2), sum = -1;
+    check(dcl_fill(array, &(int32_t){1}), "dcl_fill");
+    check(dcl_sum(array, &sum), "dcl_sum");
+    if (sum != ELEMENTS)
+        wrong("the sum");
+    await_count(2, &found);
+    kill(found.pid[1], SIGKILL);
+    sum = -1;
+    if (dcl_sum(array, &sum) != DCL_ERR_NODE_LOST || sum != -1)
+        wrong("dcl_sum of an array with a lost part");
+    await_loss(cluster, dcl_node_is_alive(cluster, 0) ? 1 : 0);
+    if (dcl_sum(array, &sum) != DCL_ERR_NODE_LOST || sum != -1)
+        wrong("dcl_sum after the loss");
+    dcl_clear_error(cluster);
+    if (sum_of_thirds(cluster, 2) != before)
+        wrong("the bits after a loss");
+    dcl_array *left = make(cluster);
+    check(dcl_fill(left, &(int32_t){2}), "dcl_fill");
+    check(dcl_add_workers(cluster, "local:1"), "dcl_add_workers");
+    check(dcl_sum(left, &sum), "dcl_sum of an array without the newcomer");
+    if (sum != 2 * ELEMENTS || sum_of_thirds(cluster, 3) != before)
+        wrong("the bits with a newcomer");
+    dcl_close(cluster);
+}
+
 /* More large arrays than there are descriptors: some fail, and say why; all others, and both nodes, go on. */
 static void many_arrays(void)
 {
@@ -289,6 +336,7 @@ int main(int count, char **list)
     } scenes[] = {{"many-arrays", many_arrays},
                   {"replace-the-last", replace_the_last},
                   {"lose-the-last", lose_the_last},
+                  {"reductions", reductions},
                   {"join-in-part", join_in_part}};
     for (size_t s = 0; count == 2 && s < sizeof scenes / sizeof scenes[0]; s++)
         if (strcmp(scenes[s].name, list[1]) == 0) {

@@ -9,7 +9,7 @@ sys.dont_write_bytecode = True  # leave the source folder as it is
 from session import SLOW, run_to_end, test_in_folder
 
 FEW = ["/bin/sh", "-c", "ulimit -n 100; exec \"$@\"", "sh"]
-SCENES = [("replace-the-last", ()), ("lose-the-last", ()), ("join-in-part", ()), ("many-arrays", FEW)]
+SCENES = [("replace-the-last", ()), ("lose-the-last", ()), ("join-in-part", ()), ("reductions", ()), ("many-arrays", FEW)]
 
 
 def play(dcl, programs, base):

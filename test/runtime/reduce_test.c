@@ -180,6 +180,16 @@ ParameterizedTestParameters(reduce, refused)
         {"a word that does not compile", 6, DCL_ERR_BODY, "line 1, column 6"},
         {"no input has all indices", 7, DCL_ERR_BODY, "no DCL_IN is read at (i,j,k)"},
         {"text is NULL", 8, DCL_ERR_INVALID, "body is NULL"},
+        {"a setting in a body", 9, DCL_ERR_INVALID, "argument 1 is DCL_FAST"},
+        {"products of other elements", 10, DCL_ERR_INVALID, "differ in axis 1: rank 2, extent 4"},
+        {"an array that is no result", 11, DCL_ERR_INVALID, "expected the address of a variable"},
+        {"a norm of no variable", 12, DCL_ERR_INVALID, "the norm has a result of type number"},
+        {"a product of nothing", 13, DCL_ERR_INVALID, "the other array of the product is NULL"},
+        {"two operators", 14, DCL_ERR_BODY, "reduced by another operator"},
+        {"a product of floats", 15, DCL_ERR_BODY, "expected an integer for *="},
+        {"a comma", 16, DCL_ERR_BODY, "has a comma"},
+        {"a result that is read", 17, DCL_ERR_BODY, "its value is known only after the call"},
+        {"a result that is not reduced", 18, DCL_ERR_BODY, "the body does not reduce it"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -203,8 +213,32 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, do
         return dcl_reduce(cluster, "s += b + a(i,j);", DCL_RESULT_AS("s", s), DCL_IN(a));
     case 7:
         return dcl_reduce(cluster, "s += a(i,k) * a(k,j);", DCL_RESULT_AS("s", s), DCL_IN(a));
-    default:
+    case 8:
         return dcl_reduce(cluster, NULL, DCL_RESULT_AS("s", s), DCL_IN(a));
+    case 9:
+        return dcl_forall(cluster, "a(i,j) = 1;", DCL_OUT(a), DCL_FAST);
+    case 10: {
+        dcl_array *other = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 4, 5));
+        dcl_status status = dcl_dot(a, other, s);
+        dcl_release(other);
+        return status;
+    }
+    case 11:
+        return dcl_sum_to(a, DCL_IN(a));
+    case 12:
+        return dcl_norm2(a, &(int){0});
+    case 13:
+        return dcl_dot(a, NULL, s);
+    case 14:
+        return dcl_reduce(cluster, "s += a(i,j); s max= a(i,j);", DCL_RESULT_AS("s", s), DCL_IN(a));
+    case 15:
+        return dcl_reduce(cluster, "s *= a(i,j);", DCL_RESULT_AS("s", s), DCL_IN(a));
+    case 16:
+        return dcl_reduce(cluster, "s += a(i,j), 1;", DCL_RESULT_AS("s", s), DCL_IN(a));
+    case 17:
+        return dcl_reduce(cluster, "s += a(i,j); if (s > 1) s += 1;", DCL_RESULT_AS("s", s), DCL_IN(a));
+    default:
+        return dcl_reduce(cluster, "float t = a(i,j); t += 1;", DCL_RESULT_AS("s", s), DCL_IN(a));
     }
 }
 
@@ -220,6 +254,70 @@ ParameterizedTest(struct wrong_case *c, reduce, refused)
     dcl_clear_error(cluster);
     TEST_OK(dcl_reduce(cluster, "s += a(i,j) + 1;", DCL_RESULT_AS("s", &s), DCL_IN(a)));
     cr_expect_eq(s, 16);
+    dcl_release(a);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* DCL_FAST: what is exact in any order is so; other sums are nearly those of a loop. Other operators are as without it. */
+Test(reduce, in_any_order)
+{
+    fill();
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "rows:cyclic(3x70)", dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS));
+    TEST_OK(dcl_write(a, NULL, A, NULL));
+    struct found right = expected();
+    double sum = 0, thirds = 0, loop = 0;
+    float high = 0, many = 0, endless = 0;
+    long positive = 0;
+    TEST_OK(
+        dcl_reduce(cluster, "sum += a(i,j); thirds += a(i,j) / 3.0; high max= a(i,j); if (a(i,j) > 0) positive += 1;",
+                   DCL_RESULT(sum), DCL_RESULT(thirds), DCL_RESULT(high), DCL_RESULT(positive), DCL_FAST, DCL_IN(a)));
+    TEST_OK(dcl_reduce(cluster, "many += (float)(i + j); endless += 1 / (a(i,j) - a(0,0));", DCL_FAST, DCL_RESULT(many),
+                       DCL_RESULT(endless), DCL_IN(a)));
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            loop += A[i][j] / 3.0;
+    cr_expect(sum == right.sum && high == right.high && positive == right.positive, "%a %a %ld", sum, (double)high,
+              positive);
+    cr_expect(fabs(thirds - loop) <= 1e-9 * fabs(loop) && many == ROWS * COLUMNS * ((ROWS - 1) + (COLUMNS - 1)) / 2.0F,
+              "%a, in a loop %a; %a", thirds, loop, (double)many);
+    cr_expect(isinf(endless), "%a", (double)endless);
+    dcl_release(a);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(reduce, shorthands)
+{
+    fill();
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS));
+    dcl_array *n = test_array(cluster, "cyclic", dcl_grid_nd(DCL_INT32, 3, (int64_t[]){2, 3, 4}, NULL));
+    TEST_OK(dcl_write(a, NULL, A, NULL));
+    TEST_OK(dcl_forall(cluster, "n(i,j,k) = 100 * i + 10 * j + k;", DCL_OUT(n)));
+    struct found right = expected();
+    double sum, norm, squares = 0, product;
+    float low, high, single;
+    long product_of_integers;
+    unsigned short wrapped;
+    TEST_OK(dcl_sum(a, &sum));
+    TEST_OK(dcl_min(a, &low));
+    TEST_OK(dcl_max(a, &high));
+    TEST_OK(dcl_norm2(a, &norm));
+    TEST_OK(dcl_norm2(a, &single));
+    TEST_OK(dcl_dot(a, a, &product));
+    TEST_OK(dcl_dot(n, n, &product_of_integers));
+    TEST_OK(dcl_sum(n, &wrapped));
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            squares += (double)A[i][j] * A[i][j];
+    cr_expect(sum == right.sum && low == right.low && high == right.high, "%a %a %a", sum, (double)low, (double)high);
+    cr_expect(fabs(norm - sqrt(squares)) <= 1e-12 * norm && single == (float)norm && norm == sqrt(product), "%a %a %a",
+              norm, (double)single, product);
+    cr_expect(product_of_integers == 152404, "%ld", product_of_integers);
+    cr_expect(wrapped == 1476, "%d", wrapped);
+    dcl_release(n);
     dcl_release(a);
     TEST_OK(dcl_close(cluster));
 }
