@@ -496,9 +496,10 @@ Test(loan, a_result_of_what_has_failed_is_freed)
     bool news;
     cr_expect_eq(dcli_node_failed(bench->node, 2, 1, (int64_t[]){2}, &news), DCL_OK);
     hears_result(bench, 1, 3, true);
-    bench_expect(
-        bench, "it comes too late",
-        "write 3.3 to 1 question 1 INVALID; failed 3 INVALID; skip 3.1 INVALID; skip 3.2 INVALID; marks to 1 2/2");
+    bench_expect(bench, "it comes too late",
+                 "write 3.3 to 1 question 1 INVALID; failed 3 INVALID; skip 3.1 INVALID; skip 3.2 INVALID; marks to 1 "
+                 "2/2 after 2 "
+                 "failures, the first of 3");
     bench_ends_batch(bench, LENT_OP, 0, DCL_OK);
     bench_ends_batch(bench, LENT_OP, 3, DCL_OK);
     bench_expect(bench, "all have ended", "retire 3; marks to 1 3/3; marks to 2 3/3");
