@@ -4,7 +4,7 @@
  *
  * sum f32, sum f64: the sum of all elements of an array, on one embedded node and on local:2 with the default map. DCL's result
  * does not depend on the order of the summands; OpenMP's (parallel for simd reduction, as many threads as processors) does. Timed: from
- * the call until the value is in the program. dot f32: the same of the products of two arrays, in double.
+ * the call until the value is in the program. With DCL_FAST, DCL may add in any order, too. dot f32: the same of the products of two arrays, in double.
  * small: the sum of an array of one element, against two waited dcl_forall() on such an array.
  * Bandwidth: bytes of the elements by time. The results are compared first. */
 #include <math.h>
@@ -77,69 +77,104 @@ static void report(const char *what, const char *where, double bytes, double dcl
     fflush(stdout);
 }
 
-static void singles(dcl_cluster *cluster, const char *where, long edge)
+/* Arrays in the cluster, and the same numbers in memory; what DCL and OpenMP have found of them. */
+struct numbers {
+    dcl_cluster *cluster;
+    long count;
+    dcl_array *A, *B, *D;
+    float *a, *b;
+    double *d;
+    float single, plain_single;
+    double sum, plain;
+};
+
+static void dcl_single(struct numbers *n)
 {
-    long count = edge * edge;
-    dcl_map *map = dcl_map_default(cluster);
-    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, edge, edge);
-    dcl_array *A = dcl_agile(grid, map), *B = dcl_agile(grid, map);
-    check(dcl_forall(cluster, "A(i,j) = (float)((i * 7 + j * 3) % 1024) / 64; B(i,j) = (float)((i + j) % 256) / 16;",
-                     DCL_OUT(A), DCL_OUT(B)) == DCL_OK,
-          "dcl_forall");
-    float *x = allocate((size_t)count * sizeof *x), *y = allocate((size_t)count * sizeof *y), sum = 0, plain = 0;
-    double dcl[ROUNDS], openmp[ROUNDS], dot = 0, plain_dot = 0;
-    check(dcl_read(A, NULL, x, NULL) == DCL_OK && dcl_read(B, NULL, y, NULL) == DCL_OK, "dcl_read");
-    for (int r = -1; r < ROUNDS; r++) {
-        double began = now_ms();
-        check(dcl_reduce(cluster, "sum += A(i,j);", DCL_RESULT(sum), DCL_IN(A)) == DCL_OK, "dcl_reduce");
-        dcl[r < 0 ? 0 : r] = now_ms() - began;
-        began = now_ms();
-        plain = sum_singles(count, x);
-        openmp[r < 0 ? 0 : r] = now_ms() - began;
-        rest();
-    }
-    check(fabsf(sum - plain) < 1e-3F * plain, "the sums differ");
-    report("sum f32", where, 4.0 * (double)count, dcl, openmp);
-    for (int r = -1; r < ROUNDS; r++) {
-        double began = now_ms();
-        check(dcl_reduce(cluster, "dot += (double)A(i,j) * B(i,j);", DCL_RESULT(dot), DCL_IN(A), DCL_IN(B)) == DCL_OK,
-              "dcl_reduce");
-        dcl[r < 0 ? 0 : r] = now_ms() - began;
-        began = now_ms();
-        plain_dot = dot_singles(count, x, y);
-        openmp[r < 0 ? 0 : r] = now_ms() - began;
-        rest();
-    }
-    check(fabs(dot - plain_dot) < 1e-9 * plain_dot, "the products differ");
-    report("dot f32", where, 8.0 * (double)count, dcl, openmp);
-    munmap(x, (size_t)count * sizeof *x);
-    munmap(y, (size_t)count * sizeof *y);
-    dcl_release(B);
-    dcl_release(A);
-    dcl_release(map);
+    check(dcl_reduce(n->cluster, "s += A(i,j);", DCL_RESULT_AS("s", &n->single), DCL_IN_AS("A", n->A)) == DCL_OK,
+          "dcl_reduce");
 }
 
-static void doubles(dcl_cluster *cluster, const char *where, long edge)
+static void dcl_single_fast(struct numbers *n)
 {
-    long count = edge * edge;
-    dcl_map *map = dcl_map_default(cluster);
-    dcl_array *A = dcl_agile(dcl_grid_2d(DCL_DOUBLE, edge, edge), map);
-    check(dcl_forall(cluster, "A(i,j) = (double)((i * 7 + j * 3) % 1024) / 7;", DCL_OUT(A)) == DCL_OK, "dcl_forall");
-    double *x = allocate((size_t)count * sizeof *x), dcl[ROUNDS], openmp[ROUNDS], sum = 0, plain = 0;
-    check(dcl_read(A, NULL, x, NULL) == DCL_OK, "dcl_read");
+    check(dcl_reduce(n->cluster, "s += A(i,j);", DCL_RESULT_AS("s", &n->single), DCL_IN_AS("A", n->A), DCL_FAST) ==
+              DCL_OK,
+          "dcl_reduce");
+}
+
+static void dcl_product(struct numbers *n)
+{
+    check(dcl_reduce(n->cluster, "s += (double)A(i,j) * B(i,j);", DCL_RESULT_AS("s", &n->sum), DCL_IN_AS("A", n->A),
+                     DCL_IN_AS("B", n->B)) == DCL_OK,
+          "dcl_reduce");
+}
+
+static void dcl_double(struct numbers *n)
+{
+    check(dcl_reduce(n->cluster, "s += D(i,j);", DCL_RESULT_AS("s", &n->sum), DCL_IN_AS("D", n->D)) == DCL_OK,
+          "dcl_reduce");
+}
+
+static void dcl_double_fast(struct numbers *n)
+{
+    check(dcl_reduce(n->cluster, "s += D(i,j);", DCL_RESULT_AS("s", &n->sum), DCL_IN_AS("D", n->D), DCL_FAST) == DCL_OK,
+          "dcl_reduce");
+}
+
+static void plain_single(struct numbers *n) { n->plain_single = sum_singles(n->count, n->a); }
+static void plain_product(struct numbers *n) { n->plain = dot_singles(n->count, n->a, n->b); }
+static void plain_double(struct numbers *n) { n->plain = sum_doubles(n->count, n->d); }
+
+/* Measure two functions by turns, and compare what they have found. */
+static void compare(struct numbers *n, const char *what, const char *where, double bytes,
+                    void (*ours)(struct numbers *), void (*theirs)(struct numbers *))
+{
+    double dcl[ROUNDS], openmp[ROUNDS];
+    n->single = n->plain_single = 0;
+    n->sum = n->plain = 0;
     for (int r = -1; r < ROUNDS; r++) {
         double began = now_ms();
-        check(dcl_reduce(cluster, "sum += A(i,j);", DCL_RESULT(sum), DCL_IN(A)) == DCL_OK, "dcl_reduce");
+        ours(n);
         dcl[r < 0 ? 0 : r] = now_ms() - began;
         began = now_ms();
-        plain = sum_doubles(count, x);
+        theirs(n);
         openmp[r < 0 ? 0 : r] = now_ms() - began;
         rest();
     }
-    check(fabs(sum - plain) < 1e-9 * plain, "the sums differ");
-    report("sum f64", where, 8.0 * (double)count, dcl, openmp);
-    munmap(x, (size_t)count * sizeof *x);
-    dcl_release(A);
+    check(fabsf(n->single - n->plain_single) <= 1e-3F * n->plain_single && fabs(n->sum - n->plain) <= 1e-9 * n->plain,
+          "the sums differ");
+    report(what, where, bytes * (double)n->count, dcl, openmp);
+}
+
+static void sums(dcl_cluster *cluster, const char *where, long edge)
+{
+    struct numbers n = {.cluster = cluster, .count = edge * edge};
+    size_t count = (size_t)n.count;
+    dcl_map *map = dcl_map_default(cluster);
+    n.A = dcl_agile(dcl_grid_2d(DCL_FLOAT, edge, edge), map);
+    n.B = dcl_agile(dcl_grid_2d(DCL_FLOAT, edge, edge), map);
+    n.D = dcl_agile(dcl_grid_2d(DCL_DOUBLE, edge, edge), map);
+    check(dcl_forall(cluster,
+                     "A(i,j) = (float)((i * 7 + j * 3) % 1024) / 64; B(i,j) = (float)((i + j) % 256) / 16; "
+                     "D(i,j) = (double)((i * 7 + j * 3) % 1024) / 7;",
+                     DCL_OUT_AS("A", n.A), DCL_OUT_AS("B", n.B), DCL_OUT_AS("D", n.D)) == DCL_OK,
+          "dcl_forall");
+    n.a = allocate(count * sizeof *n.a);
+    n.b = allocate(count * sizeof *n.b);
+    n.d = allocate(count * sizeof *n.d);
+    check(dcl_read(n.A, NULL, n.a, NULL) == DCL_OK && dcl_read(n.B, NULL, n.b, NULL) == DCL_OK &&
+              dcl_read(n.D, NULL, n.d, NULL) == DCL_OK,
+          "dcl_read");
+    compare(&n, "sum f32", where, 4, dcl_single, plain_single);
+    compare(&n, "sum f32, DCL_FAST", where, 4, dcl_single_fast, plain_single);
+    compare(&n, "dot f32", where, 8, dcl_product, plain_product);
+    compare(&n, "sum f64", where, 8, dcl_double, plain_double);
+    compare(&n, "sum f64, DCL_FAST", where, 8, dcl_double_fast, plain_double);
+    munmap(n.a, count * sizeof *n.a);
+    munmap(n.b, count * sizeof *n.b);
+    munmap(n.d, count * sizeof *n.d);
+    dcl_release(n.D);
+    dcl_release(n.B);
+    dcl_release(n.A);
     dcl_release(map);
 }
 
@@ -178,8 +213,7 @@ int main(int count, char *arguments[])
     for (int p = 0; p < 2; p++) {
         dcl_cluster *cluster = open_cluster(places[p]);
         const char *where = places[p] != NULL ? "local:2, default map" : "one embedded node";
-        singles(cluster, where, edge);
-        doubles(cluster, where, edge);
+        sums(cluster, where, edge);
         small(cluster, where);
         check(dcl_close(cluster) == DCL_OK, "dcl_close");
     }
