@@ -50,6 +50,6 @@ int64_t dcli_lend_busy_ns(const dcli_lend_load *load)
 bool dcli_lend_asks(const dcli_lend_load *load)
 {
     int64_t busy_ns = dcli_lend_busy_ns(load);
-    bool runs_last = load->launches == 1 && load->waiting == 0 && load->borrowed_ns == 0;
-    return busy_ns < AHEAD_NS || (runs_last && busy_ns < INT64_MAX);
+    bool all_launched = load->launches <= MOST_LAUNCHES && load->waiting == 0 && load->borrowed_ns == 0;
+    return busy_ns < AHEAD_NS || (all_launched && busy_ns < INT64_MAX);
 }

@@ -42,7 +42,8 @@ typedef struct dcli_lend_load {
 /** Predicted time until a node can begin with a batch of another one; INT64_MAX: not known. The batches that wait are
  *  predicted when they are the last sixteenth of their operation, because costs may differ before. */
 int64_t dcli_lend_busy_ns(const dcli_lend_load *load);
-/** Whether a node asks others for work: it is dry, or will be soon, or nothing follows the launch that runs. */
+/** Whether a node asks others for work: it is dry, or will be soon, or nothing follows the two launches in
+ *  its queue. */
 bool dcli_lend_asks(const dcli_lend_load *load);
 
 #endif
