@@ -262,7 +262,7 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
     bool fast = emit_fast_begin(out, body);
     if (!dcli_fold_runs(body)) {
         dcli_text_put(out, "#pragma clang loop %s\n    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n",
-                      fast ? "vectorize_width(16) interleave_count(4)" : "vectorize(enable)");
+                      fast ? "vectorize_width(8) interleave_count(4)" : "vectorize(enable)");
         return;
     }
     dcli_text_put(out,
