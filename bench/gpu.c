@@ -383,12 +383,12 @@ static double copy_by_hand(int64_t side)
     return now() - start;
 }
 
-enum { REDUCTIONS = 5 };
-static const char *const reductions[REDUCTIONS] = {"sum f32", "sum f32 in f64", "dot f32", "max f32",
-                                                   "sum, squares, max"};
+enum { REDUCTIONS = 8 };
+static const char *const reductions[REDUCTIONS] = {
+    "sum f32", "sum f32 in f64", "dot f32", "max f32", "sum, squares, max", "y = A x", "sum, columns", "max, columns"};
 
-/* Seconds of a reduction. */
-static double reduce_once(const struct arrays *a, int reduction)
+/* Seconds of a reduction. @param y, x  for those along axes. */
+static double reduce_once(const struct arrays *a, dcl_array *y, dcl_array *x, int reduction)
 {
     dcl_array *A = a->A, *B = a->B;
     float s, u;
@@ -402,11 +402,15 @@ static double reduce_once(const struct arrays *a, int reduction)
         status = dcl_reduce(a->cluster, "s += A(i,j) * B(i,j);", DCL_RESULT(s), DCL_IN(A), DCL_IN(B));
     else if (reduction == 3)
         status = dcl_reduce(a->cluster, "u max= A(i,j);", DCL_RESULT(u), DCL_IN(A));
+    else if (reduction >= 5)
+        status = reduction == 5 ? dcl_reduce(a->cluster, "y(i) += A(i,j) * x(j);", DCL_OUT(y), DCL_IN(A), DCL_IN(x))
+                                : dcl_reduce(a->cluster, reduction == 6 ? "y(j) += A(i,j);" : "y(j) max= A(i,j);",
+                                             DCL_OUT(y), DCL_IN(A));
     else
         status = dcl_reduce(a->cluster, "s += A(i,j); t += A(i,j) * A(i,j); u max= A(i,j);", DCL_RESULT(s),
                             DCL_RESULT(t), DCL_RESULT(u), DCL_IN(A));
+    check(status == DCL_OK && dcl_wait(a->cluster) == DCL_OK, reductions[reduction]);
     double time = now() - start;
-    check(status == DCL_OK, reductions[reduction]);
     return time;
 }
 
@@ -426,6 +430,23 @@ static void verify_reduction(const struct arrays *a)
           "a sum or a maximum");
 }
 
+/* A matrix product: the rate of its chains of fused multiply-adds. */
+static void product(dcl_cluster *cluster)
+{
+    enum { N = 4096 };
+    struct arrays a = make(cluster, "block,*", N);
+    dcl_array *A = a.A, *B = a.B, *C = a.C;
+    double time[BATCH];
+    for (int r = -WARM; r < BATCH; r++) {
+        double start = now();
+        check(dcl_matmul(cluster, C, A, B) == DCL_OK && dcl_wait(cluster) == DCL_OK, "dcl_matmul");
+        time[r >= 0 ? r : 0] = now() - start;
+    }
+    printf("reduce C = A B f32 %d: %.1f ms, %.0f GF/s\n", N, 1e3 * median(BATCH, time),
+           2e-9 * N * N * N / median(BATCH, time));
+    end(&a);
+}
+
 static void reduce(void)
 {
     static const int sides[] = {8192, 16384, 40960};
@@ -434,13 +455,18 @@ static void reduce(void)
         struct arrays a = make(cluster, "block,*", sides[s]);
         open_buffers(sides[s]);
         verify_reduction(&a);
+        dcl_map *map = dcl_map_block(cluster);
+        dcl_array *y = dcl_agile(dcl_grid_1d(DCL_FLOAT, sides[s]), map);
+        dcl_array *x = dcl_agile(dcl_grid_1d(DCL_FLOAT, sides[s]), map);
+        dcl_map_release(map);
+        check(y != NULL && x != NULL && dcl_forall(cluster, "x(i) = i % 7;", DCL_OUT(x)) == DCL_OK, "vectors");
         for (int n = 0; n < REDUCTIONS; n++) {
             double ours[ROUNDS], theirs[ROUNDS], bytes = (double)sides[s] * sides[s] * sizeof(float);
             for (int turn = 0; turn < TURNS; turn++) {
                 for (int r = -WARM; r < BATCH; r++)
                     theirs[turn * BATCH + (r >= 0 ? r : 0)] = copy_by_hand(sides[s]);
                 for (int r = -WARM; r < BATCH; r++)
-                    ours[turn * BATCH + (r >= 0 ? r : 0)] = reduce_once(&a, n);
+                    ours[turn * BATCH + (r >= 0 ? r : 0)] = reduce_once(&a, y, x, n);
             }
             double copied = 2 * bytes / median(ROUNDS, theirs);
             double time = median(ROUNDS, ours), read = (n == 2 ? 2 : 1) * bytes / time;
@@ -448,10 +474,13 @@ static void reduce(void)
                    sides[s], copied / 1e9, 1e6 * time, read / 1e9, read / copied);
             fflush(stdout);
         }
+        dcl_release(y);
+        dcl_release(x);
         close_buffers();
         end(&a);
         check(dcl_wait(cluster) == DCL_OK, "dcl_wait");
     }
+    product(cluster);
     dcl_close(cluster);
 }
 

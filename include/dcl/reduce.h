@@ -87,8 +87,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *    with DCL_CALL_REDUCTION() says what. The call does not wait.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE, DCL_STEALING.
- *  @return DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; DCL_ERR_UNSUPPORTED: a node is a GPU;
- *          others as of dcl_forall(). */
+ *  @return DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; others as
+ *          of dcl_forall(). */
 #define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))
 /** The matrix product C = A B, of three arrays with two axes, as dcl_reduce() computes it. */
 #define dcl_matmul(cluster, C, A, B) \

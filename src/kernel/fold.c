@@ -7,6 +7,7 @@
 #include "kernel/fold.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernel/block.h"
@@ -429,7 +430,7 @@ void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r)
 }
 
 /* Whether result r begins with what its element contains. */
-static bool is_added_to(const dcli_body *body, int r)
+bool dcli_fold_is_added_to(const dcli_body *body, int r)
 {
     return body->params[body->result[r].param].access == DCL_ACCESS_INOUT;
 }
@@ -438,11 +439,11 @@ void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
 {
     bool added = false; /* what the elements contain is the first summand */
     for (int r = 0; r < body->result_count; r++)
-        added |= dcli_fold_is_summed(body, r) && is_added_to(body, r);
+        added |= dcli_fold_is_summed(body, r) && dcli_fold_is_added_to(body, r);
     if (dcli_fold_runs(body))
         dcli_text_put(out, "    int dcl_fill = %d, dcl_pause = 0, dcl_wide = 0;\n", added);
     if (is_chain(body))
-        dcli_text_put(out, is_added_to(body, 0) ? "    %s dcl_f0 = dcl_a%d;\n" : "    %s dcl_f0 = 0;\n",
+        dcli_text_put(out, dcli_fold_is_added_to(body, 0) ? "    %s dcl_f0 = dcl_a%d;\n" : "    %s dcl_f0 = 0;\n",
                       dcli_kernel_type(type_of(body, 0)), body->result[0].access);
     for (int r = 0; r < body->result_count && !is_chain(body); r++) {
         if (!dcli_fold_is_summed(body, r)) {
@@ -453,7 +454,7 @@ void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
                       "    struct dcl_sum dcl_f%d = {0, 0, {0, 0}, {0, 0}};\n"
                       "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n",
                       r, dcli_kernel_type(type_of(body, r)), r, BLOCK);
-        if (is_added_to(body, r))
+        if (dcli_fold_is_added_to(body, r))
             dcli_text_put(out, "    dcl_y%d[0] = dcl_a%d;\n", r, body->result[r].access);
         else if (added)
             dcli_text_put(out, "    dcl_y%d[0] = 0;\n", r);
@@ -533,6 +534,20 @@ static void emit_along_value(dcli_text *out, const dcli_body *body, int r)
         dcli_text_put(out, "    const %s dcl_e%d = (%s)dcl_f%d;\n", type, r, type, r);
 }
 
+void dcli_emit_along_store(dcli_text *out, const dcli_body *body, int r, const char *value)
+{
+    dcli_fold fold = body->result[r].fold;
+    const char *type = dcli_kernel_type(type_of(body, r));
+    int a = body->result[r].access;
+    if (!dcli_fold_is_added_to(body, r) || dcli_fold_is_summed(body, r))
+        dcli_text_put(out, "    dcl_a%d = %s;\n", a, value);
+    else if (is_extreme(fold))
+        dcli_text_put(out, "    dcl_a%d = dcl_%s_%s(dcl_a%d, %s);\n", a, fold == DCLI_FOLD_MIN ? "least" : "most", type,
+                      a, value);
+    else
+        dcli_text_put(out, "    dcl_a%d = (%s)((ulong)dcl_a%d %s (ulong)%s);\n", a, type, a, sign_of(fold), value);
+}
+
 void dcli_emit_along_end(dcli_text *out, const dcli_body *body)
 {
     if (dcli_fold_runs(body))
@@ -540,17 +555,10 @@ void dcli_emit_along_end(dcli_text *out, const dcli_body *body)
     if (is_chain(body))
         dcli_text_put(out, "    dcl_a%d = dcl_f0;\n", body->result[0].access);
     for (int r = 0; r < body->result_count && !is_chain(body); r++) {
-        dcli_fold fold = body->result[r].fold;
-        const char *type = dcli_kernel_type(type_of(body, r));
-        int a = body->result[r].access;
+        char value[16];
         emit_along_value(out, body, r);
-        if (!is_added_to(body, r) || dcli_fold_is_summed(body, r))
-            dcli_text_put(out, "    dcl_a%d = dcl_e%d;\n", a, r);
-        else if (is_extreme(fold))
-            dcli_text_put(out, "    dcl_a%d = dcl_%s_%s(dcl_a%d, dcl_e%d);\n", a,
-                          fold == DCLI_FOLD_MIN ? "least" : "most", type, a, r);
-        else
-            dcli_text_put(out, "    dcl_a%d = (%s)((ulong)dcl_a%d %s (ulong)dcl_e%d);\n", a, type, a, sign_of(fold), r);
+        snprintf(value, sizeof value, "dcl_e%d", r);
+        dcli_emit_along_store(out, body, r, value);
     }
 }
 

@@ -58,6 +58,10 @@ void dcli_emit_along_continue(dcli_text *out, const dcli_body *body);
 void dcli_emit_left(dcli_text *out, const dcli_body *body);
 /** Emit, in place of the statements of a contraction, what adds the product for the inner indices dcl_t<m>. */
 void dcli_emit_chain(dcli_text *out, const dcli_body *body);
+/** Whether a result of such a reduction starts from what the elements contain. */
+bool dcli_fold_is_added_to(const dcli_body *body, int r);
+/** Emit what stores a value of result r in the element. If it is no sum, what the element contains is combined with it before. */
+void dcli_emit_along_store(dcli_text *out, const dcli_body *body, int r, const char *value);
 /** Emit what stores their values in the elements dcl_a<a>. */
 void dcli_emit_along_end(dcli_text *out, const dcli_body *body);
 

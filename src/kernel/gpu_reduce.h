@@ -2,14 +2,31 @@
 #ifndef DCLI_KERNEL_GPU_REDUCE_H
 #define DCLI_KERNEL_GPU_REDUCE_H
 
-#include "base/text.h"
-#include "kernel/body.h"
+#include "kernel/nest.h"
 
 /** Emit the functions that the results of a reduction need. */
 void dcli_emit_reducing_functions(dcli_text *out, const dcli_body *body);
 /** Emit one of its kernels: dcl_unit, dcl_any or a checking one. Arguments: as for dcli_body_source(). */
 void dcli_emit_reducing_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant);
+/** The same for reductions along axes. */
+void dcli_emit_along_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant);
 /** dcli_body_launch_size() for a reduction. */
 dcli_launch_size dcli_reducing_launch_size(const dcli_body *body, const int64_t count[], int64_t rows, bool in_table);
+/** dcli_body_launch_size() for one along axes. */
+dcli_launch_size dcli_along_launch_size(const dcli_body *body, const int64_t count[], int64_t rows, bool in_table);
+
+/* Parts of both kinds of kernels. */
+
+/** Emit the signature, and open the kernel's block. */
+void dcli_emit_reducing_signature(dcli_text *out, const dcli_body *body, dcli_variant variant);
+/** Emit the variables in which a work-item reduces: dcl_f<r>, and of sums the partial result dcl_h<r>. */
+void dcli_emit_reducing_variables(dcli_text *out, const dcli_body *body);
+/** Emit, for tile dcl_tile, dcl_row_tiles of which are a row, the row's own numbers: those of the only row, or those in the table. */
+void dcli_emit_reducing_row(dcli_nest *nest);
+/** Emit what a work-item does for DCL_EACH indices of the innermost axis at the distance dcl_wide, from dcl_begin on.
+ *  @param wide  the usual dcl_wide. */
+void dcli_emit_reducing_tile(dcli_nest *nest, int wide);
+/** Emit dcl_own<r>: the partial result of the work-item's variables. */
+void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r);
 
 #endif

@@ -118,6 +118,16 @@ void dcli_nest_advance(dcli_nest *nest, int m)
     }
 }
 
+void dcli_emit_nest_elements(dcli_nest *nest)
+{
+    for (int a = 0; a < nest->body->access_count; a++) {
+        char offset[96] = "";
+        if (is_affine(nest, a))
+            dcli_nest_offset(nest, a, nest->innermost, offset, sizeof offset);
+        dcli_emit_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
+    }
+}
+
 static bool reads_across(const dcli_body *body, int a)
 {
     const dcli_body_access *access = &body->access[a];

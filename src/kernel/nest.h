@@ -43,6 +43,9 @@ void dcli_nest_advance(dcli_nest *nest, int m);
  *  contributes. All axes but m have been added before. @param out  [capacity] text. */
 void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t capacity);
 
+/** Emit the macros dcl_a<a> of all accesses for counter dcl_t<m> of the innermost axis. */
+void dcli_emit_nest_elements(dcli_nest *nest);
+
 /** The loop axis along which a transposed input is contiguous; -1: there is none. An input is transposed if it is
  *  contiguous along this axis, not along the innermost one, but also depends on the innermost one. In reductions along
  *  axes the innermost axis is the inner one; there is no transposed input if there are several. */

@@ -36,16 +36,6 @@ void dcli_emit_loop(dcli_nest *nest, int m)
     dcli_nest_advance(nest, m);
 }
 
-static void emit_elements(dcli_nest *nest)
-{
-    for (int a = 0; a < nest->body->access_count; a++) {
-        char offset[96] = "";
-        if (nest->body->access[a].reach == DCLI_REACH_AFFINE)
-            dcli_nest_offset(nest, a, nest->innermost, offset, sizeof offset);
-        dcli_emit_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
-    }
-}
-
 /* Emit a loop that runs the body for dcl_m elements of the innermost axis, from element dcl_v on. */
 static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
 {
@@ -76,7 +66,7 @@ static void emit_strip(dcli_nest *nest)
 static void emit_reduced_line(dcli_nest *nest)
 {
     int v = nest->innermost;
-    emit_elements(nest);
+    dcli_emit_nest_elements(nest);
     dcli_text_put(nest->out,
                   "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
                   "    dcl_m = min(dcl_n%d - dcl_v, (long)%d);\n",
@@ -93,7 +83,7 @@ static void emit_plain_line(dcli_nest *nest, int v)
         emit_reduced_line(nest);
         return;
     }
-    emit_elements(nest);
+    dcli_emit_nest_elements(nest);
     if (nest->variant == DCLI_VARIANT_UNIT && !chain)
         dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n");
     dcli_text_put(nest->out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", v, v, v, v);
@@ -198,7 +188,7 @@ static void emit_line(dcli_nest *nest, int across, int width)
                           "    __global %s *const dcl_w%d = dcl_stream ? (__global %s *)(ulong)dcl_o%d : dcl_p%d + "
                           "dcl_x%d_%d + dcl_v;\n",
                           type_of(body, a), a, type_of(body, a), a, a, a, nest->level[a]);
-    emit_elements(nest);
+    dcli_emit_nest_elements(nest);
     for (int a = 0; a < body->access_count; a++) {
         if (dcli_is_streamed(body, a))
             dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_w%d[dcl_k]\n", a, a, a);
@@ -282,7 +272,7 @@ static void emit_columns(dcli_nest *nest, int across, int width)
     emit_turns(nest, width);
     column = open_column(nest, across);
     dcli_emit_along_continue(nest->out, body);
-    emit_elements(&column);
+    dcli_emit_nest_elements(&column);
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * %d + dcl_k]\n", a, a, a, width);

@@ -284,7 +284,7 @@ static void open_row(dcli_text *out, const dcli_body *body, dcli_variant variant
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
     if (body->result_count > 0) {
-        dcli_emit_reducing_kernel(out, body, variant);
+        (body->along ? dcli_emit_along_kernel : dcli_emit_reducing_kernel)(out, body, variant);
         return;
     }
     bool one = variant == DCLI_VARIANT_ONE;
@@ -384,7 +384,7 @@ dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant varia
                                        bool in_table)
 {
     if (body->result_count > 0)
-        return dcli_reducing_launch_size(body, count, rows, in_table);
+        return (body->along ? dcli_along_launch_size : dcli_reducing_launch_size)(body, count, rows, in_table);
     int square = square_axis(body, variant);
     dcli_launch_size size = size_of_row(body, square, count, rows);
     if (!in_table)

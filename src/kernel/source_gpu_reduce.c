@@ -8,6 +8,8 @@
  * On an H200 a sum of 40960 x 40960 floats reads at 0.88 of the rate of a copy with EACH = 16, at 0.75 with 8, at 0.49 with 4. 512 or
  * 1024 groups of 256 work-items, and 512 of 512, take the same time within 4 %; 1024 of 128 take 10 % more for a maximum. Kernels
  * that need more than 64 registers per work-item, such as those of three results, are slower. */
+#include <stdio.h>
+
 #include "base/check.h"
 #include "kernel/block.h"
 #include "kernel/cl.h"
@@ -39,8 +41,7 @@ static void count_tiles(dcli_nest *nest)
                              "    const long dcl_tiles = dcl_each > 0 ? dcl_row_tiles * dcl_rows : dcl_row_tiles;\n");
 }
 
-/* Emit, for tile dcl_tile, the row's own numbers: those of the only row, or those in the table. */
-static void open_row(dcli_nest *nest)
+void dcli_emit_reducing_row(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
     int at[dcli_row_length(body)], count = dcli_row_own(body, at);
@@ -74,53 +75,62 @@ static void open_line(dcli_nest *nest)
     }
 }
 
-/* Emit what a work-item does for one index of the innermost axis. */
-static void emit_index(dcli_nest *nest)
-{
-    dcli_nest_index(nest, nest->innermost);
-    dcli_emit_neutral(nest->out, nest->body);
-    dcli_emit_text(nest->out, nest->body);
-    dcli_emit_fold(nest->out, nest->body, DCLI_FOLD_OF_GPU);
-}
-
-/* Emit the work-item's part of a tile: a loop of constant length without conditions, so that the compiler issues all reads at
- * once; at the end of a line a loop with a condition. */
-static void emit_tile(dcli_nest *nest)
+/* Emit the values of DCL_EACH indices of the innermost axis, at a distance: dcl_y<r>. @param check  some may be beyond the row. */
+static void emit_values(dcli_nest *nest, const char *distance, bool check)
 {
     const dcli_body *body = nest->body;
     int v = nest->innermost;
-    for (int a = 0; a < body->access_count; a++) {
-        char offset[96] = "";
-        if (body->access[a].reach == DCLI_REACH_AFFINE)
-            dcli_nest_offset(nest, a, v, offset, sizeof offset);
-        dcli_emit_element(nest->out, body, DCLI_FORM_GPU, nest->variant, a, offset);
-    }
-    dcli_text_put(nest->out, "    const int dcl_fill = 0, dcl_from = 0;\n");
-    for (int r = 0; r < body->result_count; r++)
-        if (dcli_fold_is_summed(body, r))
-            dcli_text_put(nest->out, "    %s dcl_y%d[%d] = {0};\n",
-                          dcli_kernel_type(body->params[body->result[r].param].type), r, EACH);
-    dcli_text_put(
-        nest->out,
-        "    if (dcl_begin + %d * dcl_wide < dcl_n%d) {\n#pragma unroll\n"
-        "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n    const long dcl_t%d = dcl_begin + dcl_k * dcl_wide;\n",
-        EACH - 1, v, EACH, v);
-    emit_index(nest);
     dcli_text_put(nest->out,
-                  "    }\n    } else {\n#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
-                  "    const long dcl_t%d = dcl_begin + dcl_k * dcl_wide;\n    if (dcl_t%d < dcl_n%d) {\n",
-                  EACH, v, v, v);
-    emit_index(nest);
-    dcli_text_put(nest->out, "    }\n    }\n    }\n");
-    for (int a = 0; a < body->access_count; a++)
-        dcli_text_put(nest->out, "#undef dcl_a%d\n", a);
+                  "#pragma unroll\n    for (int dcl_k = 0; dcl_k < DCL_EACH; dcl_k++) {\n"
+                  "    const long dcl_t%d = dcl_begin + dcl_k * %s;\n",
+                  v, distance);
+    dcli_nest_index(nest, v);
+    dcli_emit_neutral(nest->out, body);
+    dcli_text_put(nest->out, check ? "    if (dcl_t%d < dcl_n%d) {\n" : "    {\n", v, v);
+    dcli_emit_text(nest->out, body);
+    dcli_text_put(nest->out, "    }\n");
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(nest->out, "    dcl_y%d[dcl_k] = dcl_r%d;\n", r, r);
+    dcli_text_put(nest->out, "    }\n");
+}
+
+/* The usual tile is a loop of constant length and distance, without conditions and before any value is used, so that the compiler issues
+ * all reads at once. */
+void dcli_emit_reducing_tile(dcli_nest *nest, int wide)
+{
+    const dcli_body *body = nest->body;
+    char distance[16];
+    bool variables = false;
+    snprintf(distance, sizeof distance, "%d", wide);
+    dcli_emit_nest_elements(nest);
+    for (int r = 0; r < body->result_count; r++) {
+        dcli_text_put(nest->out, "    %s dcl_y%d[DCL_EACH];\n",
+                      dcli_kernel_type(body->params[body->result[r].param].type), r);
+        variables |= !dcli_fold_is_summed(body, r);
+    }
+    dcli_text_put(nest->out, "    if (dcl_wide == %d && dcl_begin + (DCL_EACH - 1) * %d < dcl_n%d) {\n", wide, wide,
+                  nest->innermost);
+    emit_values(nest, distance, false);
+    dcli_text_put(nest->out, "    } else {\n");
+    emit_values(nest, "dcl_wide", true);
+    dcli_text_put(nest->out, "    }\n");
+    dcli_emit_elements_end(nest->out, body);
+    if (variables) {
+        dcli_text_put(nest->out, "    const int dcl_fill = 0, dcl_from = 0;\n"
+                                 "#pragma unroll\n    for (int dcl_k = 0; dcl_k < DCL_EACH; dcl_k++) {\n");
+        for (int r = 0; r < body->result_count; r++)
+            dcli_text_put(nest->out, "    const %s dcl_r%d = dcl_y%d[dcl_k];\n",
+                          dcli_kernel_type(body->params[body->result[r].param].type), r, r);
+        dcli_emit_fold(nest->out, body, DCLI_FOLD_OF_GPU);
+        dcli_text_put(nest->out, "    }\n");
+    }
     for (int r = 0; r < body->result_count; r++)
         if (dcli_fold_is_summed(body, r))
             dcli_text_put(nest->out, "    dcl_lane_add_%s(&dcl_f%d, &dcl_h%d, dcl_y%d);\n",
                           dcli_kernel_type(body->params[body->result[r].param].type), r, r, r);
 }
 
-static void open_partials(dcli_text *out, const dcli_body *body)
+void dcli_emit_reducing_variables(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count; r++) {
         const char *type = dcli_kernel_type(body->params[body->result[r].param].type);
@@ -134,24 +144,29 @@ static void open_partials(dcli_text *out, const dcli_body *body)
     }
 }
 
+void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r)
+{
+    dcl_type type = body->params[body->result[r].param].type;
+    if (dcli_fold_is_summed(body, r)) {
+        dcli_text_put(out,
+                      "    dcl_lane_flush_%s(&dcl_f%d, &dcl_h%d);\n    long *const dcl_own%d = (long *)&dcl_h%d;\n",
+                      dcli_kernel_type(type), r, r, r, r);
+        return;
+    }
+    dcli_emit_value(out, body, r);
+    dcli_text_put(out,
+                  type >= DCL_HALF ? "    long dcl_own%d[DCL_LONGS] = {1, dcl_e%d, dcl_g%d};\n"
+                                   : "    long dcl_own%d[DCL_LONGS] = {1, dcl_e%d, 0};\n",
+                  r, r, r);
+}
+
 /* Emit the end of a kernel: the group's partial results go into the node's. */
 static void close_partials(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count; r++) {
-        dcl_type type = body->params[body->result[r].param].type;
-        if (dcli_fold_is_summed(body, r)) {
-            dcli_text_put(out,
-                          "    dcl_lane_flush_%s(&dcl_f%d, &dcl_h%d);\n    long *const dcl_own%d = (long *)&dcl_h%d;\n",
-                          dcli_kernel_type(type), r, r, r, r);
-        } else {
-            dcli_emit_value(out, body, r);
-            dcli_text_put(out,
-                          type >= DCL_HALF ? "    long dcl_own%d[DCL_LONGS] = {1, dcl_e%d, dcl_g%d};\n"
-                                           : "    long dcl_own%d[DCL_LONGS] = {1, dcl_e%d, 0};\n",
-                          r, r, r);
-        }
+        dcli_emit_own_partial(out, body, r);
         dcli_text_put(out,
-                      "    dcl_group_%d(dcl_own%d, dcl_room);\n"
+                      "    dcl_group_%d(dcl_own%d, dcl_room, 1);\n"
                       "    if (get_local_id(0) == 0 && get_local_id(1) == 0)\n"
                       "        dcl_join_%d(dcl_own%d, dcl_partials + (get_group_id(0) * %d + %d) * DCL_LONGS);\n",
                       r, r, r, r, body->result_count, r);
@@ -162,28 +177,31 @@ void dcli_emit_reducing_functions(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "%s#define DCL_EACH %d\n", dcli_cl_names, EACH);
     dcli_emit_fold_functions(out, body, DCLI_FORM_GPU);
-    for (int r = 0; r < body->result_count; r++) {
+    for (int r = 0; r < body->result_count && body->inside->contraction.end == 0; r++) {
         dcli_emit_merge(out, body, r);
         dcli_text_put(out, "#define dcl_R %d\n%s#undef dcl_R\n", r, dcli_cl_group);
     }
 }
 
+void dcli_emit_reducing_signature(dcli_text *out, const dcli_body *body, dcli_variant variant)
+{
+    dcli_emit_signature(out, body, DCLI_FORM_GPU, variant);
+    dcli_text_put(out, "const dcl_row dcl_r, __global const long *restrict dcl_table, const uint dcl_first, "
+                       "const uint dcl_rows, const uint dcl_each, __global long *dcl_report)\n{\n");
+}
+
 void dcli_emit_reducing_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, variant);
-    dcli_emit_signature(out, body, DCLI_FORM_GPU, variant);
-    dcli_text_put(out,
-                  "const dcl_row dcl_r, __global const long *restrict dcl_table, const uint dcl_first, "
-                  "const uint dcl_rows, const uint dcl_each, __global long *dcl_report)\n{\n"
-                  "    __local long dcl_room[%d * DCL_LONGS];\n",
-                  GROUP);
-    open_partials(out, body);
+    dcli_emit_reducing_signature(out, body, variant);
+    dcli_text_put(out, "    __local long dcl_room[%d * DCL_LONGS];\n", GROUP);
+    dcli_emit_reducing_variables(out, body);
     count_tiles(&nest);
     dcli_text_put(out,
                   "    for (long dcl_tile = get_group_id(0); dcl_tile < dcl_tiles; dcl_tile += get_num_groups(0)) {\n");
-    open_row(&nest);
+    dcli_emit_reducing_row(&nest);
     open_line(&nest);
-    emit_tile(&nest);
+    dcli_emit_reducing_tile(&nest, GROUP);
     dcli_text_put(out, "    }\n");
     close_partials(out, body);
     dcli_text_put(out, "}\n");

@@ -140,11 +140,6 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
                                                              clear */
     if (status != DCL_OK)
         return status;
-    dcli_form form = dcli_device_is_gpu(own->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
-    if (kernel->body->along && form == DCLI_FORM_GPU)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                         "this device is a GPU, for which reductions along axes are not there yet; choose processors "
-                         "with DCL_DEVICES, or use a loop in a body of dcl_forall() (docs/recipes.md)");
     struct source source;
     if (!make_source(worker, kernel->body, &source))
         return DCL_ERR_NOMEM;

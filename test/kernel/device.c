@@ -191,6 +191,22 @@ static void fill_reach(const dcli_body *body, int a, const test_arg *arg, const 
     }
 }
 
+/* The ranges of a reduction's inner axes. */
+static void find_inner(const dcli_body *body, const test_arg args[], int64_t start_out[], int64_t count_out[])
+{
+    static dcl_grid grids[DCLI_MAX_PARAMS];
+    const dcl_grid *pointers[DCLI_MAX_PARAMS];
+    for (int p = 0; p < body->param_count; p++) {
+        grids[p] = (dcl_grid){.rank = args[p].rank};
+        for (int d = 0; d < args[p].rank; d++) {
+            grids[p].origin[d] = args[p].origin[d];
+            grids[p].extent[d] = args[p].extent[d];
+        }
+        pointers[p] = &grids[p];
+    }
+    cr_assert_eq(dcli_along_ranges(body, pointers, start_out, count_out), DCL_OK, "%s", dcl_error());
+}
+
 /* The row of a box, by the definition in kernel/body.h. */
 static void fill_row(const dcli_body *body, const test_arg args[], const int64_t start[], const int64_t stride[],
                      const int64_t count[], int64_t row[])
@@ -204,6 +220,13 @@ static void fill_row(const dcli_body *body, const test_arg args[], const int64_t
         row[dcli_row_at(body, DCLI_ROW_STRIDE, 0) + m] = stride[m];
         row[dcli_row_at(body, DCLI_ROW_COUNT, 0) + m] = count[m];
     }
+    int64_t inner_start[DCL_MAX_RANK], inner_count[DCL_MAX_RANK];
+    if (body->along)
+        find_inner(body, args, inner_start, inner_count);
+    for (int q = 0; q < body->inner_rank; q++) {
+        row[dcli_row_at(body, DCLI_ROW_INNER_START, 0) + q] = inner_start[q];
+        row[dcli_row_at(body, DCLI_ROW_INNER_COUNT, 0) + q] = inner_count[q];
+    }
     for (int a = 0; a < body->access_count; a++) {
         const test_arg *arg = &args[body->access[a].param];
         int64_t pitch[4], *at = &row[dcli_row_at(body, DCLI_ROW_OFFSET, a)];
@@ -215,7 +238,7 @@ static void fill_row(const dcli_body *body, const test_arg args[], const int64_t
         if (subscripts.reach != DCLI_REACH_AFFINE)
             fill_reach(body, a, arg, pitch, row);
         else
-            memset(at, 0, (size_t)(1 + rank) * sizeof *at);
+            memset(at, 0, (size_t)(1 + rank + body->inner_rank) * sizeof *at);
         for (int d = 0; d < arg->rank; d++) {
             low[d] = arg->seen != NULL ? arg->seen->start[d] : arg->origin[d];
             end[d] = low[d] + (arg->seen != NULL ? arg->seen->count[d] : arg->extent[d]);
@@ -225,6 +248,10 @@ static void fill_row(const dcli_body *body, const test_arg args[], const int64_t
             for (int m = 0; m < rank; m++) {
                 at[0] += subscripts.axis[d].coef[m] * start[m] * pitch[d];
                 at[1 + m] += subscripts.axis[d].coef[m] * stride[m] * pitch[d];
+            }
+            for (int q = 0; q < body->inner_rank; q++) {
+                at[0] += subscripts.axis[d].coef[rank + q] * inner_start[q] * pitch[d];
+                at[1 + rank + q] += subscripts.axis[d].coef[rank + q] * pitch[d];
             }
         }
     }
@@ -346,7 +373,7 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
     cl_uint at = 0;
     for (int a = 0; a < body->access_count; a++)
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &buffer[body->access[a].param]), "clSetKernelArg");
-    if (body->result_count > 0)
+    if (dcli_body_is_reduced(body))
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &buffer[body->partials]), "clSetKernelArg");
     at = set_scalars(kernel, body, args, at);
     dcli_launch_size size = {.dimensions = 1, .global = {device->few_groups ? 3 : rows}, .local = {1}};

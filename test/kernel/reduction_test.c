@@ -293,3 +293,69 @@ static void check_not_a_number_and_zeros(dcli_form form)
 }
 
 Test(kernel_device_reduction, not_a_number_and_zeros) { each_form(check_not_a_number_and_zeros); }
+
+/* ---- along axes, on the device ------------------------------------------------------------------------------------------ */
+
+/* Run a body for all elements of Y, [ROWS] or [COLUMNS] or [ROWS][ROWS], which begin as they are. */
+static void reduce_along(dcli_form form, const char *text, dcli_variant variant, dcl_type type, int rank,
+                         const int64_t extent[], void *Y)
+{
+    const int64_t zeros[2] = {0}, ones[2] = {1, 1};
+    test_arg args[] = {
+        {.name = "A", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 2, .extent = {ROWS, COLUMNS}, .data = A},
+        {.name = "B", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 2, .extent = {COLUMNS, ROWS}, .data = B},
+        {.name = "Y", .access = DCL_ACCESS_INOUT, .type = type, .rank = rank, .data = Y}};
+    memcpy(args[2].extent, extent, (size_t)rank * sizeof *extent);
+    dcli_param params[DCLI_MAX_PARAMS];
+    test_params(3, args, params);
+    dcli_body *body = NULL;
+    cr_assert_eq(dcli_along_parse(text, "", 3, params, &body), DCL_OK, "%s", dcl_error());
+    test_program *program = test_program_build(device, body, form, NULL);
+    test_report report = test_program_run(program, body, variant, 3, args, zeros, ones, extent);
+    cr_expect_not(report.any, "%s", text);
+    test_program_free(program);
+    dcli_body_free(body);
+}
+
+static void check_along(dcli_form form)
+{
+    static float rows[ROWS], columns[COLUMNS], product[ROWS][ROWS];
+    static int16_t most[COLUMNS];
+    for (int v = DCLI_VARIANT_UNIT; v <= DCLI_VARIANT_CHECKED; v++) {
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < ROWS; j++)
+                rows[i] = product[i][j] = (float)(i - j);
+        memset(columns, 0, sizeof columns);
+        memset(most, 0, sizeof most);
+        reduce_along(form, "Y(i) += A(i,j) * B(j,i) + 1;", (dcli_variant)v, DCL_FLOAT, 1, (int64_t[]){ROWS}, rows);
+        reduce_along(form, "Y(j) += A(i,j);", (dcli_variant)v, DCL_FLOAT, 1, (int64_t[]){COLUMNS}, columns);
+        reduce_along(form, "Y(j) max= (short)B(j,i);", (dcli_variant)v, DCL_INT16, 1, (int64_t[]){COLUMNS}, most);
+        reduce_along(form, "Y(i,j) += A(i,k) * B(k,j);", (dcli_variant)v, DCL_FLOAT, 2, (int64_t[]){ROWS, ROWS},
+                     product);
+        for (int i = 0; i < ROWS; i++) {
+            dcli_sum sum = {0};
+            dcli_sum_add(&sum, i - ROWS + 1);
+            for (int j = 0; j < COLUMNS; j++)
+                dcli_sum_add(&sum, A[i * COLUMNS + j] * B[j * ROWS + i] + 1);
+            cr_expect(rows[i] == (float)dcli_sum_round(&sum, DCL_FLOAT), "variant %d: %d: %a", v, i, rows[i]);
+            for (int j = 0; j < ROWS; j++) {
+                float chain = (float)(i - j);
+                for (int k = 0; k < COLUMNS; k++)
+                    chain = fmaf(A[i * COLUMNS + k], B[k * ROWS + j], chain);
+                cr_expect(product[i][j] == chain, "variant %d: %d, %d: %a", v, i, j, product[i][j]);
+            }
+        }
+        for (int j = 0; j < COLUMNS; j++) {
+            dcli_sum sum = {0};
+            int16_t right = 0;
+            for (int i = 0; i < ROWS; i++) {
+                dcli_sum_add(&sum, A[i * COLUMNS + j]);
+                right = (int16_t)fmaxf(right, B[j * ROWS + i]);
+            }
+            cr_expect(columns[j] == (float)dcli_sum_round(&sum, DCL_FLOAT), "variant %d: %d: %a", v, j, columns[j]);
+            cr_expect_eq(most[j], right, "variant %d: %d: %d", v, j, most[j]);
+        }
+    }
+}
+
+Test(kernel_device_reduction, along_axes) { each_form(check_along); }
