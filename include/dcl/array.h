@@ -70,10 +70,10 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *  body reads (of all these arrays together), the body makes no further replica on that node. Elements beyond these
  *  limits are moved each time. (dcl_move() has a higher limit.)
  *
- *  A write drops the replicas that contain an element that it writes. When an operation fails, or a node joins, all
- *  replicas of all arrays are dropped. If an operation fails, some or all of its own replicas may be missing. So operations
- *  that were called before the program learned of the failure, and that would use such a replica, may fail, too.
- *  dcl_explain() takes replicas into account.
+ *  A write drops the replicas that contain an element that it writes. When a node joins, or the program learns that an
+ *  operation has failed, all replicas of all arrays are dropped. Before the program learns of a failure, a replica that the
+ *  failed operation should have made may be missing: operations that are called in this time, and would use it, may fail,
+ *  too. dcl_explain() takes replicas into account.
  *  @param array  borrowed. For a view, its base.
  *  @param keep   true: retain replicas from now on. false: stop, and drop all replicas of the array, also those that other
  *                calls asked for. Operations that were called before still use them.

@@ -26,10 +26,10 @@ extern "C" {
  *     a *failed array* are undefined: calls that read it return the error, and operations that need it are not carried
  *     out. It becomes valid again when one operation overwrites all of it, but never if a node that stores a part of it
  *     was lost.
- *   - A cluster *breaks* in two cases: the last node is lost; or the program has no memory for DCL's internal state. This
- *     includes the state of the threads that serve nodes. From then on every call returns that error, until dcl_close().
- *     If a worker process has no memory for its internal state, or sends an invalid message, the cluster does not break:
- *     the node of this process is lost.
+ *   - A cluster *breaks* in two cases: the last node is lost; or the program has no memory for DCL's internal state.
+ *     This includes the state of the threads that serve nodes. From then on every call returns the error that broke the
+ *     cluster, until dcl_close(). If a worker process has no memory for its internal state, or sends an invalid
+ *     message, the cluster does not break: the node of this process is lost.
  *   - "NULL is passed through": a function that is given NULL returns NULL and does not change dcl_error(), which still
  *     describes the call that failed first.
  *   - Replica: a node's own copy of elements, mostly of elements that other nodes own. To *retain* a replica is to keep

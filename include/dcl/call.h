@@ -39,9 +39,10 @@ typedef struct dcl_counters {
     int64_t loan_bytes;   /**< stealing: bytes that this node has sent: inputs of batches that it lent, and results of
                                batches that it borrowed */
     int64_t
-        loan_bytes_in_vain; /**< stealing: bytes of no use, of inputs that this node has sent and of results that it has
-                                 received: it took the batch back, or the batch came back without results, or later
-                                 than this node expected to compute it itself */
+        loan_bytes_in_vain; /**< stealing: bytes that were of no use: inputs that this node has sent, and results that
+                                 it has received, of some batches that it has lent. Such a batch was taken back, or
+                                 came back without results, or its results came later than this node expected to have
+                                 computed it itself */
 } dcl_counters;
 
 /** @param counters_bytes  sizeof(dcl_counters) of the program. */
@@ -69,30 +70,32 @@ typedef enum dcl_call_kind {
 
 typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
 
-/** A call. Made by DCL_CALL_BODY(), DCL_CALL_TILES() (dcl/tile_kernel.h), DCL_CALL_COPY(), DCL_CALL_REMAP() (dcl/remap.h) and
- *  DCL_CALL_MOVE() (dcl/local.h), or by hand from other languages: zero the struct, then set `struct_size`, `kind` and the
- *  fields of that kind. The library borrows the struct, and everything that it points to, until the call returns.
+/** A call. It is made by one of the macros DCL_CALL_BODY() (dcl/forall.h), DCL_CALL_TILES() (dcl/tile_kernel.h),
+ *  DCL_CALL_COPY(), DCL_CALL_REMAP() (dcl/remap.h), DCL_CALL_MOVE() (dcl/local.h), DCL_CALL_REDUCTION() (dcl/reduce.h)
+ *  and DCL_CALL_SCAN() (dcl/scan.h). Other languages make it by hand: zero the struct, then set `struct_size`, `kind`
+ *  and the fields of that kind. The library borrows the struct, and everything that it points to, until the call
+ *  returns.
  *
- *  The macros give a pointer for use as an argument: dcl_call_run(DCL_CALL_COPY(A, B)). In C it is valid until the end of the
- *  enclosing block, in C++ only until the end of the full expression. To keep a description, keep the struct: see
- *  dcl_call_body(), dcl_call_copy() and so on; a body's list of arguments must then last as long. */
+ *  The macros give a pointer for use as an argument: dcl_call_run(DCL_CALL_COPY(A, B)). In C it is valid until the end
+ *  of the enclosing block, in C++ only until the end of the full expression. To keep a description, keep the struct,
+ *  which dcl_call_body(), dcl_call_copy() and so on return. The list of arguments of a body must be kept as long. */
 typedef struct dcl_call {
     size_t struct_size;   /**< sizeof(dcl_call) of the program */
     dcl_call_kind kind;   /**< what the call does: fields marked with this kind are used */
     dcl_cluster *cluster; /**< BODY, TILES, REDUCTION, SCAN */
     const char *text;     /**< BODY, REDUCTION, SCAN: the body, TILES: the kernel */
-    const dcl_box *box;   /**< BODY, TILES: in the first output's grid; REDUCTION: in that of the input that gives the
-                               indices; MOVE: in the array's. NULL: all indices */
-    int arg_count;        /**< BODY, TILES: 1..64; REDUCTION, SCAN: 1..63 */
-    size_t arg_bytes;     /**< as arg_count: sizeof(dcl_arg) of the program */
-    const dcl_arg
-        *args;        /**< [arg_count] BODY, TILES: at least one output. The first gives the index space; REDUCTION: at
-                               least one result */
-    dcl_array *array; /**< COPY: to; REMAP, MOVE: the array */
-    dcl_array *from;  /**< COPY */
-    dcl_map *map;     /**< REMAP */
-    unsigned flags;   /**< REMAP: as of dcl_remap_with() */
-    int node;         /**< MOVE: the node that receives the elements */
+    const dcl_box *box;   /**< NULL: all indices. BODY, TILES, REDUCTION into arrays: in the grid of the first output.
+                               REDUCTION to values: in the grid of the input that gives the indices. MOVE: in the grid
+                               of the array */
+    int arg_count;        /**< BODY, TILES: 1..64; REDUCTION: 1..63; SCAN: 2..56 */
+    size_t arg_bytes;     /**< sizeof(dcl_arg) of the program; for the same kinds as arg_count */
+    const dcl_arg *args;  /**< [arg_count] BODY, TILES: at least one output; the first one gives the index space.
+                               REDUCTION: at least one result or one output. SCAN: one output, and DCL_ALONG */
+    dcl_array *array;     /**< COPY: to; REMAP, MOVE: the array */
+    dcl_array *from;      /**< COPY */
+    dcl_map *map;         /**< REMAP */
+    unsigned flags;       /**< REMAP: as of dcl_remap_with() */
+    int node;             /**< MOVE: the node that receives the elements */
 } dcl_call;
 
 /** Run a call.

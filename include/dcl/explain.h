@@ -98,9 +98,9 @@ typedef struct dcl_report {
  *    - The report of a move describes the node that receives the elements. Its only array is the one that is moved; for a
  *      view, its base.
  *    - Only bodies and tile kernels get advice.
- *    - In a session that lends (dcl_config.steal), the report of a body for all nodes waits for all calls, and asks the
- *      nodes how long its last calls took: balanced_map. This needs at least 8 calls whose first outputs have the same
- *      extents and map.
+ *    - If nodes may lend batches (dcl_config.steal), a report of a body on all nodes first waits until all earlier calls are
+ *      complete. Then it asks the nodes how long the last calls of this body took, to find balanced_map. This needs at least
+ *      8 calls whose first outputs have the same extents and map.
  *  @param node  0..node_count-1: that node only; DCL_ALL_NODES: all nodes. Ignored for a move.
  *  @return the report, yours: dcl_report_release(); or NULL: the errors of dcl_call_explain(), DCL_ERR_NOMEM. The
  *          cluster's state does not change.

@@ -267,12 +267,13 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *    DCL_IN_BOX(A, &box)       one box of A's grid, the same for every index.
  *    DCL_IN_AT(A, lo, hi)      elements whose first subscript comes from an index array with values in lo..hi (both
  *                              included); other subscripts are arbitrary. DCL does not look at the values before the
- *                              call: it moves all of A whose first subscript is in lo..hi, and counts that as approximate.
+ *                              call: it moves all of A whose first subscript is in lo..hi. This adds to the counter
+ *                              `approximate` (dcl_counters).
  *    DCL_IN_FUNCTION(A, f, u)  the boxes that the program's function f returns for a tile of indices: see dcl_reads_fn.
  *                              f runs in this thread, before the call returns, once for each tile of every node (if a tile
  *                              has several boxes, once for each of them); this suits hundreds of tiles, not thousands. If
- *                              f returns several boxes, the smallest box that contains them is moved; it counts as
- *                              approximate if it has more elements.
+ *                              f returns several boxes, the smallest box that contains them is moved. If it has more
+ *                              elements than they have, this adds to the counter `approximate`, too.
  *
  *  A read outside the declaration gives 0, and is reported like a read outside the grid. The error text quotes the
  *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes: each

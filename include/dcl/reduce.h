@@ -29,8 +29,10 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 /** A variable that gets a result, under its own name or another one. Its type: any integer type, float or double. */
 #define DCL_RESULT(x) DCL_RESULT_AS(#x, &(x))
 #define DCL_RESULT_AS(name, address) DCLI_RESULT((name), (address))
-/** The argument of a reduction that allows sums of float and double in any order: as fast as memory is read, but the last bits
- *  depend on the number of nodes, the map, and the tiles. Floats are added as float within rows, and as double across. */
+/** An argument of reductions to values: sums of float and double may be added in any order. Their last bits then depend
+ *  on the number of nodes, the map, and the tiles. A result of type float is added as float within a row (2,048
+ *  elements at most), and as double across rows. On CPUs, sums of float are usually faster with it, sums of double are
+ *  not. On GPUs it has no effect. */
 #define DCL_FAST dcl_arg_array(DCL_ACCESS_FAST, "DCL_FAST", NULL)
 
 /** dcl_reduce(cluster, body, ...): reduce values over all indices of an input, and wait for the results.
@@ -40,73 +42,89 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      dcl_reduce(cluster, "norm2 += R(i,j) * R(i,j);", DCL_RESULT(norm2), DCL_IN(R));
  *      dcl_reduce(cluster, "low min= A(i); high max= A(i);", DCL_RESULT(low), DCL_RESULT(high), DCL_IN(A));
  *
- *  The body is OpenCL C as of dcl_forall(). A result occurs only at the beginning of statements `x OP expression;`, where OP is
+ *  The body is OpenCL C as of dcl_forall(). A result x occurs only at the beginning of statements `x OP expression;`.
+ *  OP is one of
  *
  *      += -=          sum                                       min= max=      minimum, maximum
- *      *=             product (integers)                        &= |= ^=       (integers)
+ *      *=             product (integers)                        &= |= ^=       bitwise (integers)
  *
- *  and the same in all statements of a result (+= and -= count as the same). The names of arguments come first: a letter i..p that
- *  is no argument and no function and stands in a subscript is an index. One input, which stores all of its elements, must be read at all indices, each in a subscript of its
- *  own, such as A(j,i): the body runs at every index of its grid, where that input is stored. Results do not start
- *  from the variable's value; of no elements they are 0 (sum), 1 (product), or the largest and the least value of their type (minimum, maximum).
+ *  All statements of one result have the same OP; += and -= count as the same.
  *
- *  For one index, a result is a variable of its type that starts at the neutral element, and the statements are OpenCL C: `double s`
- *  and floats A: `s += A(i)*A(i)` multiplies as float. The values of all indices are then reduced. Integers wrap. A NaN gives
- *  NaN, for minimum and maximum, too; -0 is less than +0. Results have the same bits for every number of nodes, map and tile
- *  size. For sums of float and double this is so because the value of each index is rounded to a multiple of a unit
- *  that depends on the largest magnitude m only, then summed exactly: the error of n values is at most n m 2^-50, and one rounding.
+ *  A letter i..p in a subscript is an index, unless an argument or a function has this name. The subscripts of one
+ *  input must be all indices of the body, each once, in any order, as in A(j,i). The body runs at every index of this
+ *  input's grid, on the nodes that own the elements. The input must store all of its elements. If several inputs have
+ *  such subscripts, the first one in the text is meant.
+ *
+ *  While the body runs at one index, a result is a variable of its type that starts at the neutral element, and the
+ *  statements have the meaning of OpenCL C. For example, if s is a double and A has floats, `s += A(i)*A(i)` multiplies
+ *  as float. Then the values of all indices are reduced. Results do not start from the variable's value. The result of
+ *  no elements is the neutral element: 0 for a sum, |= and ^=, 1 for a product, all bits set for &=, the largest value
+ *  of the type for a minimum, and the least one for a maximum (infinity and -infinity for float and double).
+ *
+ *  Integers wrap. A NaN gives NaN, for minimum and maximum, too; -0 is less than +0. Without DCL_FAST, results have the
+ *  same bits for every number of nodes, map and tile size. Sums of float and double achieve this as follows: the value
+ *  of each index is rounded to a multiple of a unit, which depends only on the largest magnitude m; then the multiples
+ *  are summed exactly. The error of a sum of n values is at most n m 2^-50, plus one rounding at the end.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
  *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST.
- *  Cost: each node reads the elements that it owns once, and sends 3 KB of partial results per variable to the program, 48 KB where a node is a GPU. The call
- *  is three operations and a wait; it compiles the body at its first use. Threads may reduce at the same time.
- *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and counted as
- *          0. Otherwise the variables are as they were: DCL_ERR_BODY with line, column and the text marked; DCL_ERR_INVALID;
- *          DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a failed array that is read.
- *  Source of the sums: J. Demmel and H. D. Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 64 (2015).
+ *  Cost: each node reads the elements that it owns once. It sends 3 KB of partial results per variable to the program,
+ *  or 48 KB if any node of the cluster is a GPU. The call is three operations and one wait. It compiles the body at its
+ *  first use. Threads may reduce at the same time.
+ *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and
+ *          counted as 0. Otherwise the variables are as they were: DCL_ERR_BODY with line, column and the text marked;
+ *          DCL_ERR_INVALID; DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a
+ *          failed array that is read.
+ *  Source of the sums: J. Demmel and H. D. Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 64
+ *  (2015).
  *
- *  dcl_reduce() into arrays: the names on the left stay, the others are reduced.
+ *  dcl_reduce() into arrays: the indices on the left stay, the other indices are reduced.
  *
  *      dcl_reduce(cluster, "y(i) += A(i,j) * x(j);", DCL_OUT(y), DCL_IN(A), DCL_IN(x));
  *      dcl_reduce(cluster, "C(i,j) += alpha * A(i,k) * B(k,j);", DCL_INOUT(C), DCL_IN(A), DCL_IN(B), DCL_VALUE(alpha));
  *      dcl_reduce(cluster, "most(j) max= fabs(A(i,j));", DCL_OUT(most), DCL_IN(A));
  *
- *  Arguments DCL_OUT or DCL_INOUT in place of DCL_RESULT make a reduction along axes. Outputs stand at the beginning of statements
- *  `y(i) OP expression;`, at plain indices, each once, all outputs at the same indices. These are kept; every other index is
- *  reduced. Everything else is as above, with the following differences.
+ *  Arguments DCL_OUT or DCL_INOUT in place of DCL_RESULT make a reduction along axes. An output stands at the beginning
+ *  of statements `y(i) OP expression;`. Its subscripts are plain indices, each once, and all outputs have the same
+ *  indices. These indices are kept; every other index is reduced. Everything else is as above, with the following
+ *  differences.
  *
- *  - An index has the range of the axes in whose subscripts it stands alone, and they must agree. A reduced index must stand alone in
- *    some subscript of a DCL_IN.
- *  - DCL_OUT starts from the neutral element. DCL_INOUT adds to what is there, or takes the minimum with it, and so on.
- *  - A *contraction*, the single statement `C(i,j) += A(i,k) * B(k,j);`, perhaps with scalars as factors before the last one, where A
- *    and B have indices of C and all three are float or all double, is not summed as other sums are, but as a chain:
- *    C = fma(alpha * A(i,k), B(k,j), C), from what is there or 0 on, in the order of the reduced indices (of several in the
- *    alphabetic order of their names, the last one fastest). `-=` changes the sign of the left factor.
- *  - The owners of the first output compute. What they need of the inputs is sent to them as for dcl_forall(); dcl_call_explain()
- *    with DCL_CALL_REDUCTION() says what. The call does not wait.
+ *  - An index has the range of the axes in whose subscripts it stands alone. If these ranges differ, the call is
+ *    refused. A reduced index must stand alone in some subscript of a DCL_IN.
+ *  - An element of a DCL_OUT starts from the neutral element. An element of a DCL_INOUT starts from its present value:
+ *    a sum is added to it, the minimum is taken with it, and so on.
+ *  - A *contraction* is a body of the single statement `C(i,j) += A(i,k) * B(k,j);`, if A and B both have indices of C,
+ *    and all three are float or all three are double. Scalar factors may stand anywhere before B. It is not summed as
+ *    other sums are, but is a chain: C = fma(alpha * A(i,k), B(k,j), C), with the product of all factors before B on
+ *    the left. The chain starts from the value of C (DCL_INOUT) or from 0 (DCL_OUT), and runs in ascending order of the
+ *    reduced index. Several reduced indices run in the alphabetic order of their names, the last one fastest. `-=`
+ *    changes the sign of the left factor.
+ *  - The owners of the first output compute. The elements of the inputs that they need are sent to them as for
+ *    dcl_forall(). dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not wait.
  *
- *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE, DCL_STEALING.
- *  @return DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; others as
- *          of dcl_forall(). */
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE,
+ *              DCL_STEALING.
+ *  @return DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; others as of dcl_forall(). */
 #define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))
 /** The matrix product C = A B, of three arrays with two axes, as dcl_reduce() computes it. */
 #define dcl_matmul(cluster, C, A, B) \
     dcl_reduce(cluster, "C(i,j) += A(i,k) * B(k,j);", DCL_OUT_AS("C", C), DCL_IN_AS("A", A), DCL_IN_AS("B", B))
-/** dcl_reduce() over a box of indices in the grid of that input, or, into arrays, of the first output. */
+/** dcl_reduce() over a box of indices. The box lies in the grid of the input that gives the indices; in a reduction
+ *  into arrays, it lies in the grid of the first output. */
 #define dcl_reduce_over(cluster, box, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, box, body, __VA_ARGS__))
 
 /** The description of a reduction. @param box  NULL: all indices. */
 #define DCL_CALL_REDUCTION(cluster, box, body, ...) \
     DCLI_CALL(dcl_call_reduction((cluster), (box), (body), DCLI_ARGUMENTS(__VA_ARGS__)))
 
-/** Reduce all elements of an array, and wait: as dcl_reduce(), whose errors and costs these have.
+/** Reduce all elements of an array, and wait. Errors and costs are those of dcl_reduce().
  *  @param result  address of a variable of any integer type, float or double. Elements are converted to its type first.
  *
  *      double sum, product, norm;
  *      dcl_sum(A, &sum);
  *      dcl_dot(A, B, &product);    (A and B: equal extents)
- *      dcl_norm2(A, &norm);        the square root of the sum of squares, which are double; for float and double
+ *      dcl_norm2(A, &norm);        the square root of the sum of squares, computed as double; norm is a float or double
  *      dcl_min(A, &low); dcl_max(A, &high); */
 #define dcl_sum(array, result) dcl_sum_to((array), DCL_RESULT_AS("result", (result)))
 #define dcl_dot(array, other, result) dcl_dot_to((array), (other), DCL_RESULT_AS("result", (result)))

@@ -25,24 +25,31 @@ static inline dcl_call dcl_call_scan(dcl_cluster *cluster, const char *body, int
  *      dcl_scan(cluster, "P(i) += A(i);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i"));
  *      dcl_scan(cluster, "R(i,j) max= A(i,j) * w(j);", DCL_OUT(R), DCL_IN(A), DCL_IN(w), DCL_ALONG("j"));
  *
- *  The body is one statement `P(i, ...) OP expression;`: P is the only output, its subscripts are plain indices, OP is one of
- *  += *= min= max=, and for integers &= |= ^=. P(i) becomes the combination of the expression's values at all indices from the
- *  beginning of the axis up to i; the other indices are kept: DCL_ALONG("j") scans each row of P(i,j) for itself. The
- *  expression is OpenCL C as in dcl_forall(); it must not read P. The values are converted to P's type before they are
- *  combined. P's old elements do not count.
+ *  The body is one statement `P(i, ...) OP expression;`. P is the only output, and its subscripts are plain indices. OP
+ *  is one of += *= min= max=, and for integers also &= |= ^=. The expression is OpenCL C as in dcl_forall(); it must
+ *  not read P.
  *
- *  Integers wrap. A NaN makes all later elements NaN, also of min= and max=; -0 is less than +0. Floating-point sums and products
- *  have the same bits for every number of nodes, map and tile size, because only the extent of the axis decides in which order
- *  values are combined: see docs/scans.md. An exclusive scan has the bits of the inclusive one, one place later.
+ *  P(i) becomes the combination of the expression's values at all indices from the beginning of the axis up to i. The
+ *  values are converted to P's type before they are combined. P's old elements do not count. The other indices are
+ *  kept: DCL_ALONG("j") scans each row of P(i,j) for itself.
+ *
+ *  Integers wrap. A NaN makes all later elements NaN, also of min= and max=; -0 is less than +0. Floating-point sums
+ *  and products have the same bits for every number of nodes, map and tile size, because only the extent of the axis
+ *  decides in which order values are combined: see docs/scans.md. An element of an exclusive scan has the bits of the
+ *  element before it in the inclusive scan.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
- *  @param ...      2..63 arguments: one DCL_OUT, DCL_ALONG, and any inputs, DCL_VALUE and DCL_PRELUDE of dcl_forall(); optionally
- *                  DCL_EXCLUSIVE. No argument and no name in the body may begin with scan_.
- *  Cost: if the expression reads its inputs at P's own subscripts only, and P's tiles have the axis whole and enough lines,
- *  one operation that reads every input once. Otherwise an operation before it computes totals; so the inputs are read twice.
- *  Other expressions are first stored in an array of the library, of P's size. So is P, if its map has more
- *  than a few hundred boxes. Two kernels or three are compiled at the first use.
+ *  @param ...      2..56 arguments: one DCL_OUT, DCL_ALONG, and any inputs, DCL_VALUE and DCL_PRELUDE of dcl_forall();
+ *                  optionally DCL_EXCLUSIVE. No argument and no name in the body may begin with scan_.
+ *  Cost: one to four operations. Each is compiled at its first use.
+ *    - One operation computes the results. It reads every input once.
+ *    - Another one before it computes totals, and reads the inputs, too. It is not needed if the axis has at most 1,024
+ *      elements, nor if the tiles of P contain the whole axis and so many lines along it that all work-items are busy.
+ *    - If the expression reads elements at other subscripts than P's, or arrays of another grid, or no array, or uses
+ *      an index as a number, a body first stores the values of the expression in an array of the library, of P's size.
+ *    - If the tiles of P consist of more than about a hundred boxes, the results are computed in such an array, too,
+ *      and then copied to P.
  *  @return DCL_OK when started; otherwise as dcl_forall(). */
 #define dcl_scan(cluster, body, ...) dcl_call_run(DCL_CALL_SCAN(cluster, body, __VA_ARGS__))
 

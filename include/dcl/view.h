@@ -59,9 +59,9 @@ DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
  *    - the map divides only the first axis, by `weighted` or by `block` without a size, so that the runs depend on the
  *      number of nodes; and each row of the old shape consists of whole rows of the new shape.
  *  Under lists of owners or boxes, and under replicated maps, no reshape is possible. Arrays with padded rows
- *  (dcl_map_locate()) cannot be reshaped. A new shape with padded rows is also refused under `weighted` and `splits`, and
- *  under `block` without a size if its rows have another number of elements than those of the array: the runs of these
- *  maps can have different lengths.
+ *  (dcl_map_locate()) cannot be reshaped. A new shape with padded rows is also refused under `weighted` and `splits`.
+ *  Under `block` without a size, it is refused if the rows of the new shape have another number of elements than those of
+ *  the array. The reason is that the runs of these maps can have different lengths.
  *  @param array   an array, or a view that shows all elements of an array in their order.
  *  @param rank    1..DCL_MAX_RANK.
  *  @param extent  [rank], in all as many elements as the array has. The view's origin is 0.

@@ -216,8 +216,9 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         PROOF(operations),
         {"order", DCLI_FIELD_NUMBERS, offsetof(dcli_msg_operations, order), DCLI_COUNT_OWN,
          offsetof(dcli_msg_operations, order_count), 0, DCLI_MOST_ORDER, 0, DCLI_MOST_OPERATIONS, NULL,
-         "the order in which the program called them. 0: the next one of the list; k > 0: another call like the k-th "
-         "of the list, a forall that came before, with the number after that of the call before; empty: the list"}),
+         "one number per call, in the order in which the program made the calls. 0: the next operation of the list. "
+         "k > 0: a repetition of the k-th operation of the list, a forall that has already occurred; its number is "
+         "that of the preceding call plus 1. Empty: each operation of the list once, in the order of the list"}),
     [DCLI_MSG_GRANT] = RECORD("GRANT", grant, 2, "reader -> owner: chunks of one operation may be sent",
         INT64(grant, operation, 0, "number of the operation"),
         INT64(grant, chunks, 0, "total number of chunks of the stream that may be sent")),
@@ -234,8 +235,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         INT64(marks, ready, 0, "the sender's own elements are written up to this operation"),
         COUNTERS(marks, "to the program: dcl_counters, in the order of its fields; to nodes: zeros"),
         NUMBERS(marks, "failures", failure, failure_count, DCLI_MOST_MARKS_FAILURES, 0,
-                "to nodes: pairs (number of an operation, storage whose contents are undefined after it) that count "
-                "before the watermarks")),
+                "to nodes: pairs (number of an operation, storage whose contents are undefined after it); the receiver "
+                "records them before it uses the watermarks")),
     [DCLI_MSG_FAILED] = RECORD("FAILED", failed, 3, "node -> program -> nodes: an operation failed",
         INT64(failed, operation, 0, "number of the operation"),
         INT(failed, node, DCL_HOST, DCLI_MOST_PEERS, "where it failed first"),
