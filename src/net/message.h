@@ -205,6 +205,7 @@ typedef struct dcli_msg_built {
 typedef struct dcli_msg_grant {
     int64_t operation;
     int64_t chunks; /* total number of chunks of the stream, from the first, that may be sent */
+    bool declined;  /* they are not read: send them empty */
 } dcli_msg_grant;
 
 typedef struct dcli_msg_chunk {

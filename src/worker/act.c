@@ -384,7 +384,9 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
         return DCL_OK;
     case DCLI_DO_GRANT:
         message = (dcli_message){.kind = DCLI_MSG_GRANT,
-                                 .grant = {.operation = entry->operation.number, .chunks = action->index}};
+                                 .grant = {.operation = entry->operation.number,
+                                           .chunks = action->index,
+                                           .declined = action->status != DCL_OK}};
         return dcli_peer_send(worker, action->peer, &message, NULL);
     case DCLI_DO_CREDIT:
         message = (dcli_message){.kind = DCLI_MSG_CREDIT, .credit = {.chunks = action->index}};

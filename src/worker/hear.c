@@ -294,7 +294,8 @@ static dcl_status hear_peer(dcli_worker *worker, dcli_received *received)
             worker->as_node->host_due = true;
         return dcli_tree_take_risen(worker, from, &message->risen);
     case DCLI_MSG_GRANT:
-        return dcli_node_grant(worker->node, from, message->grant.operation, message->grant.chunks);
+        return (message->grant.declined ? dcli_node_decline : dcli_node_grant)(
+            worker->node, from, message->grant.operation, message->grant.chunks);
     case DCLI_MSG_CHUNK:
         return take_chunk(worker, received);
     case DCLI_MSG_CREDIT:

@@ -219,7 +219,7 @@ static bool next_pack(dcli_node *node, struct dcli_open_op *op, dcli_action *act
                                 .operation = op->operation,
                                 .peer = q,
                                 .chunk = stream->chunk[stream->passed++],
-                                .status = dcli_op_inputs(node, op)};
+                                .status = stream->declined ? DCL_ERR_NOMEM : dcli_op_inputs(node, op)};
         return true;
     }
     return false;
@@ -235,7 +235,7 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
             continue;
         op->dropped[c] = true;
         op->transfers--;
-        node->pool_used -= plan->chunk[c].bytes;
+        node->pool_used -= dcli_granted_bytes(op, c);
         *action =
             (dcli_action){.kind = DCLI_DO_DROP, .operation = op->operation, .peer = plan->chunk[c].peer, .chunk = c};
         return true;
@@ -249,8 +249,7 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
 static int64_t most_granted(const dcli_node *node, const struct dcli_open_op *op)
 {
     const int64_t usual = 32 << 20, ahead = node->terms.ahead_bytes > 0 ? node->terms.ahead_bytes : usual;
-    int64_t live = op->own->live_bytes, pool = dcli_max(node->terms.plan.pool_bytes, live); /* only an element of a
-                                                                                                failed plan is larger */
+    int64_t live = op->own->live_bytes, pool = node->terms.plan.pool_bytes;
     return dcli_min(pool, live > ahead / 2 ? dcli_min(pool, live) * 2 : ahead);
 }
 
@@ -265,9 +264,10 @@ static void grant_ahead(dcli_node *node)
             const dcli_chunk *chunk = &op->own->chunk[node->grant_chunk];
             if (chunk->written || op->dropped[node->grant_chunk])
                 continue;
-            if (node->pool_used + chunk->bytes > most_granted(node, op))
+            int64_t bytes = dcli_granted_bytes(op, node->grant_chunk);
+            if (bytes > 0 && node->pool_used + bytes > most_granted(node, op))
                 return;
-            node->pool_used += chunk->bytes;
+            node->pool_used += bytes;
             struct dcli_exchange *exchange = dcli_exchange_of(op, chunk->peer);
             exchange->grant_due++;
             dcli_be_due(&op->to_grant, op, exchange);
@@ -283,8 +283,11 @@ static bool next_grant(struct dcli_open_op *op, dcli_action *action)
         if (exchange->grant_told == exchange->grant_due)
             continue;
         exchange->grant_told = exchange->grant_due;
-        *action = (dcli_action){
-            .kind = DCLI_DO_GRANT, .operation = op->operation, .peer = exchange->peer, .index = exchange->grant_due};
+        *action = (dcli_action){.kind = DCLI_DO_GRANT,
+                                .operation = op->operation,
+                                .peer = exchange->peer,
+                                .index = exchange->grant_due,
+                                .status = op->own->status};
         return true;
     }
     return false;

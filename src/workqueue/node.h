@@ -80,7 +80,8 @@ typedef enum dcli_action_kind {
     DCLI_DO_COMMIT,  /* write U chunk `chunk` of the plan of `peer` to own storage (if `status` is an error, it is
                        empty), and free it. dcli_node_chunk_done() follows */
     DCLI_DO_DROP,    /* free T chunk `chunk` of the own plan, from `peer`: it is not needed any more */
-    DCLI_DO_GRANT,   /* tell `peer` that the first `index` T chunks of `operation` may be sent */
+    DCLI_DO_GRANT,   /* tell `peer` that the first `index` T chunks of `operation` may be sent; if `status` is an error,
+                       that they are not read, and are to be sent empty */
     DCLI_DO_CREDIT,  /* tell `peer` that `index` U chunks were committed */
     DCLI_DO_FAILED,  /* a node: tell the host that `operation` failed here with `status`; the contents of its outputs
                        are undefined. The host: tell all present nodes */
@@ -138,6 +139,9 @@ void dcli_node_close(dcli_node *node);
 dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation);
 /** Peer `from` grants the first `chunks` T chunks. */
 dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t chunks);
+/** Peer `from` lets this one send the first `chunks` T chunks of an operation, but does not read them, because its plan
+ *  has failed: they are sent empty. */
+dcl_status dcli_node_decline(dcli_node *node, int from, int64_t operation, int64_t chunks);
 /** A chunk has arrived: T (written false: number in the stream from `from` to here) or U. The executor keeps the
  *  payload until DROP or COMMIT names it (peer and plan->chunk[].number). */
 dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool written, int64_t number,

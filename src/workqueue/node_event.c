@@ -120,20 +120,32 @@ static dcl_status refuse(int from, const char *what, int64_t operation, int64_t 
                      from, what, number, operation);
 }
 
-dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t chunks)
+static dcl_status take_grant(dcli_node *node, int from, int64_t operation, int64_t chunks, bool declined)
 {
     if (dcli_peer_seen(node, from)->presence == DCLI_LOST)
         return DCL_OK;
     struct dcli_open_op *op = dcli_op_find(node, operation);
     if (op == NULL)
         return keep_early(
-            node, &(struct dcli_early){.from = from, .is_grant = true, .operation = operation, .number = chunks});
+            node, &(struct dcli_early){
+                      .from = from, .is_grant = true, .declined = declined, .operation = operation, .number = chunks});
     struct dcli_exchange *exchange = dcli_exchange_of(op, from);
     if (exchange == NULL || chunks < exchange->send.granted || chunks > exchange->send.total)
         return refuse(from, "a grant up to chunk", operation, chunks);
     exchange->send.granted = chunks;
+    exchange->send.declined |= declined;
     dcli_be_due(&op->to_pack, op, exchange);
     return DCL_OK;
+}
+
+dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t chunks)
+{
+    return take_grant(node, from, operation, chunks, false);
+}
+
+dcl_status dcli_node_decline(dcli_node *node, int from, int64_t operation, int64_t chunks)
+{
+    return take_grant(node, from, operation, chunks, true);
 }
 
 /* The index in our plan of chunk `number` of the stream that we read from peer `from`; -1: no such chunk is
@@ -150,7 +162,8 @@ static int64_t own_chunk(const struct dcli_open_op *op, int from, int64_t number
 static dcl_status take_read(dcli_node *node, struct dcli_open_op *op, int from, int64_t number, dcl_status status)
 {
     int64_t c = own_chunk(op, from, number);
-    if (c < 0 || number >= dcli_exchange_of(op, from)->grant_told)
+    bool is_data = status == DCL_OK, declined = op->own->status != DCL_OK;
+    if (c < 0 || number >= dcli_exchange_of(op, from)->grant_told || (is_data && declined))
         return refuse(from, "chunk", op->number, number);
     op->arrived[c] = true;
     if (status == DCL_OK || op->skip != DCL_OK)
@@ -214,7 +227,7 @@ dcl_status dcli_replay_early(dcli_node *node, int64_t number)
             continue;
         }
         dcli_peer_made(node, early.from)->early_grants -= early.is_grant;
-        dcl_status this = early.is_grant ? dcli_node_grant(node, early.from, number, early.number)
+        dcl_status this = early.is_grant ? take_grant(node, early.from, number, early.number, early.declined)
                           : dcli_peer_seen(node, early.from)->presence == DCLI_LOST
                               ? DCL_OK
                               : take_chunk(node, early.from, number, early.written, early.number, early.status);

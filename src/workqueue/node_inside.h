@@ -24,6 +24,7 @@ struct dcli_stream {
     int64_t granted, passed; /* numbers of chunks. T to send: granted by the peer, and packing started. U to receive:
                                 arrived, and committing started */
     int64_t ended;           /* number of chunks. T to send: packed. U to receive: committed */
+    bool declined;           /* T to send: the peer does not read the granted chunks; they are sent empty */
     dcl_status *status;      /* U to receive: [total] the status of each chunk */
 };
 
@@ -101,7 +102,7 @@ struct dcli_open_op {
 /* A message stored because the descriptor of its operation has not arrived. */
 struct dcli_early {
     int from;
-    bool is_grant, written;
+    bool is_grant, declined, written;
     int64_t operation, number;
     dcl_status status;
 };
@@ -219,6 +220,12 @@ static inline void dcli_be_due(dcli_node_list *list, const struct dcli_open_op *
 }
 
 static inline bool dcli_is_node(const dcli_node *node, int peer) { return peer < node->terms.plan.node_count; }
+
+/** Memory that is reserved for a T chunk when it is granted: none if the plan has failed, because then it comes empty. */
+static inline int64_t dcli_granted_bytes(const struct dcli_open_op *op, int64_t chunk)
+{
+    return op->own->status == DCL_OK ? op->own->chunk[chunk].bytes : 0;
+}
 
 /** What is known of a peer. */
 static inline const struct dcli_peer *dcli_peer_seen(const dcli_node *node, int peer)

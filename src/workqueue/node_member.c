@@ -35,7 +35,7 @@ static void end_reading(dcli_node *node, struct dcli_open_op *op, int q)
         op->arrived[c] = op->dropped[c] = true;
         op->transfers--;
         if (is_granted(node, op, c))
-            node->pool_used -= chunk->bytes;
+            node->pool_used -= dcli_granted_bytes(op, c);
     }
 }
 

@@ -127,8 +127,8 @@ static dcl_status plan_whole_part(dcli_builder *builder)
     return dcli_builder_batch(builder) != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
-/* Compute nothing: receive and drop, or send empty, one chunk per batch. The peers do not know that the plan has failed,
- * because none of them makes all of it; so what they exchange with this node stays. */
+/* Compute nothing: receive or send empty chunks, one per batch. The peers do not know that the plan has failed, because
+ * none of them makes all of it; so the streams stay. The peers learn from the grants that their chunks are not read. */
 static dcl_status drain(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
@@ -139,8 +139,6 @@ static dcl_status drain(dcli_builder *builder)
         if (dcli_builder_batch(builder) == NULL)
             return DCL_ERR_NOMEM;
         batch_of_chunk(builder, c, plan->chunk[c].written);
-        if (!plan->chunk[c].written)
-            plan->live_bytes = dcli_max(plan->live_bytes, plan->chunk[c].bytes);
     }
     return status;
 }

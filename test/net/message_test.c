@@ -404,7 +404,7 @@ static const struct {
     /* GRANT, CHUNK, CREDIT, MARKS */
     {"[2,4,0,-1,0]", "operation of a message GRANT is -1"},
     {"[2,4,0,1,-1]", "chunks of a message GRANT is -1"},
-    {"[2,4,0,1]", "a message GRANT has 1 fields; expected 2..2"},
+    {"[2,4,0,1]", "a message GRANT has 1 fields; expected 2..3"},
     {"[2,5,0,-1,0,0]", "operation of a message CHUNK is -1"},
     {"[2,5,0,1,2,0]", "stream of a message CHUNK is 2; expected 0..1"},
     {"[2,5,0,1,0,-1]", "chunk of a message CHUNK is -1"},

@@ -593,7 +593,7 @@ dcli_message test_random_message(test_random *random, int kind)
         message.operations = random_operations(random);
         break;
     case DCLI_MSG_GRANT:
-        message.grant = (dcli_msg_grant){natural(random), natural(random)};
+        message.grant = (dcli_msg_grant){natural(random), natural(random), flag(random)};
         break;
     case DCLI_MSG_CHUNK:
         message.chunk = (dcli_msg_chunk){natural(random), flag(random), natural(random), status};
@@ -881,7 +881,7 @@ static bool same_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_OPERATIONS:
         return same_operations(&a->operations, &b->operations);
     case DCLI_MSG_GRANT:
-        return EQUAL(grant.operation) && EQUAL(grant.chunks);
+        return EQUAL(grant.operation) && EQUAL(grant.chunks) && EQUAL(grant.declined);
     case DCLI_MSG_CHUNK:
         return EQUAL(chunk.operation) && EQUAL(chunk.stream) && EQUAL(chunk.chunk) && EQUAL(chunk.status);
     case DCLI_MSG_CREDIT:

@@ -31,6 +31,7 @@ typedef struct sim_settings {
 typedef struct sim_figures {
     int nodes, operations, foralls;
     int64_t batches, chunks, messages, bytes_moved, failures;
+    int64_t declined; /* streams of a plan that has failed: their chunks came empty */
     int64_t failures_in_marks,
         most_told;          /* failures that watermarks carried; most messages about one failed operation */
     int64_t joined_batches; /* that were started together with another one */

@@ -71,6 +71,11 @@ static inline bool sim_is_wrong(const sim_data *data) { return data->problem.len
 
 /** The plan of an operation for a peer. */
 sim_plan *sim_plan_of(sim_data *data, const dcli_operation *operation, int peer);
+/** Memory that the peer needs for a chunk that it has granted: none if its plan has failed. */
+static inline int64_t sim_granted_bytes(const dcli_plan *plan, int64_t chunk)
+{
+    return plan->status == DCL_OK ? plan->chunk[chunk].bytes : 0;
+}
 /** Make all plans again for a pool of this size. */
 void sim_set_pool(sim_data *data, int64_t pool_bytes);
 

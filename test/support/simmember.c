@@ -168,7 +168,7 @@ static void take_back_grants(struct sim *sim, int p, int dead)
             const dcli_chunk *chunk = &own->plan->chunk[c];
             if (!chunk->written && chunk->peer == dead && !own->payload[c].arrived && !own->payload[c].dropped &&
                 chunk->number < sim->node[p].granted[n * sim->peers + dead])
-                sim->node[p].pool -= chunk->bytes;
+                sim->node[p].pool -= sim_granted_bytes(own->plan, c);
         }
     }
 }

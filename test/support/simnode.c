@@ -106,17 +106,18 @@ static void send_grant(struct sim *sim, int p, const dcli_action *action)
     for (int64_t c = 0; c < plan->chunk_count; c++)
         if (!plan->chunk[c].written && plan->chunk[c].peer == action->peer && plan->chunk[c].number >= *granted &&
             plan->chunk[c].number < action->index)
-            node->pool += plan->chunk[c].bytes;
+            node->pool += sim_granted_bytes(plan, c);
     *granted = action->index;
-    /* a failed plan drops elements that are larger than the pool one by one */
-    if (node->pool > dcli_max(sim->terms.plan.pool_bytes, plan->status != DCL_OK ? plan->live_bytes : 0))
+    sim->figures.declined += action->status != DCL_OK;
+    if (node->pool > sim->terms.plan.pool_bytes)
         sim_wrong(&sim->data, "node %d grants %" PRId64 " bytes; its pool has %" PRId64, p, node->pool,
                   sim->terms.plan.pool_bytes);
     sim_send(sim, (sim_event){.kind = SIM_GRANT,
                               .from = p,
                               .to = action->peer,
                               .operation = action->operation->number,
-                              .number = action->index});
+                              .number = action->index,
+                              .status = action->status});
 }
 
 static void send_marks(struct sim *sim, int p, const dcli_action *action)
@@ -434,7 +435,7 @@ static void act(struct sim *sim, int p, const dcli_action *action)
         send_marks(sim, p, action);
         break;
     case DCLI_DO_DROP:
-        sim->node[p].pool -= sim_plan_of(&sim->data, operation, p)->plan->chunk[action->chunk].bytes;
+        sim->node[p].pool -= sim_granted_bytes(sim_plan_of(&sim->data, operation, p)->plan, action->chunk);
         sim_drop(&sim->data, p, operation, action->chunk);
         break;
     case DCLI_DO_DISCARD:
@@ -600,7 +601,8 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
         arrive(sim, event);
         return dcli_node_chunk(node, event->from, event->operation, event->written, event->number, event->status);
     case SIM_GRANT:
-        return dcli_node_grant(node, event->from, event->operation, event->number);
+        return (event->status != DCL_OK ? dcli_node_decline : dcli_node_grant)(node, event->from, event->operation,
+                                                                               event->number);
     case SIM_CREDIT:
         sim->channel[event->to * sim->peers + event->from].outstanding -= event->number;
         return dcli_node_credit(node, event->from, event->number);

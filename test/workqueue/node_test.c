@@ -455,13 +455,31 @@ Test(node, pool_too_small)
     bench_create(bench, 1, 1, bench->halves);
     bench_create(bench, 2, 2, bench->halves);
     bench_sees(bench, bench_reads(bench, 3, "C(i) = A(i+4);", 1, 2));
-    bench_expect(bench, "32 bytes do not fit", "failed 3 NOMEM; grant 3 to 1");
-    for (int64_t n = 0; n < 4; n++) {
-        cr_expect_eq(dcli_node_chunk(bench->node, 1, 3, false, n, DCL_OK), DCL_OK, "%s", dcl_error());
-        bench_expect(bench, "one at a time",
-                     n < 3 ? "skip 3 NOMEM; drop 3 from 1; grant 3 to 1"
-                           : "skip 3 NOMEM; drop 3 from 1; retire 3; marks to 2 3/3");
-    }
+    bench_expect(bench, "32 bytes do not fit, so node 1 is to send none of them", "failed 3 NOMEM; grant 3 to 1 NOMEM");
+    EXPECT_REFUSED(dcli_node_chunk(bench->node, 1, 3, false, 0, DCL_OK), "not expected");
+    for (int64_t n = 0; n < 4; n++)
+        cr_expect_eq(dcli_node_chunk(bench->node, 1, 3, false, n, DCL_ERR_NOMEM), DCL_OK, "%s", dcl_error());
+    bench_expect(bench, "they come empty",
+                 "skip 3 NOMEM; drop 3 from 1; skip 3 NOMEM; drop 3 from 1; skip 3 NOMEM; drop 3 from 1; skip 3 NOMEM; "
+                 "drop 3 from 1; retire 3; marks to 2 3/3");
+    bench_close(bench);
+}
+
+/* Node 1 has no memory for what it would read of us, and says so before we see the operation, or afterwards. */
+Test(node, a_peer_without_memory_is_sent_nothing)
+{
+    struct bench *bench = bench_open(0, false);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    cr_expect_eq(dcli_node_decline(bench->node, 1, 3, 1), DCL_OK);
+    bench_sees(bench, bench_reads(bench, 3, "C(i) = A(i-4);", 1, 2));
+    bench_expect(bench, "the chunk is sent empty, and the own batch runs", "run 3; pack 3 to 1 NOMEM");
+    bench_ends(bench, 3, DCL_OK);
+    bench_expect(bench, "our part has not failed", "retire 3; marks to 2 3/3");
+    bench_sees(bench, bench_reads(bench, 4, "C(i) = A(i-4);", 1, 2));
+    cr_expect_eq(dcli_node_decline(bench->node, 1, 4, 1), DCL_OK);
+    bench_expect(bench, "the same", "run 4; pack 4 to 1 NOMEM");
+    EXPECT_REFUSED(dcli_node_decline(bench->node, 1, 4, 2), "not expected");
     bench_close(bench);
 }
 

@@ -50,6 +50,7 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
     sum->messages += one->messages;
     sum->bytes_moved += one->bytes_moved;
     sum->failures += one->failures;
+    sum->declined += one->declined;
     sum->failures_in_marks += one->failures_in_marks;
     sum->lost += one->lost;
     sum->joined += one->joined;
@@ -118,9 +119,9 @@ ParameterizedTest(int *runner, simulation, random_programs)
     cr_assert(run >= (count < LEAST_SEEDS ? count : LEAST_SEEDS),
               "only %" PRId64 " of %" PRId64 " seeds in the time; expected %d", run, count, LEAST_SEEDS);
     if (run >= 50) /* it does exercise all of it */
-        cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.failures_in_marks > 0 &&
-                  sum.in_place && sum.sent && sum.lost > 0 && sum.losses_told > 0 && sum.joined > 0 && sum.early > 0 &&
-                  sum.lent > 0 && sum.won > 0 && sum.joined_batches > 0);
+        cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.declined > 0 &&
+                  sum.failures_in_marks > 0 && sum.in_place && sum.sent && sum.lost > 0 && sum.losses_told > 0 &&
+                  sum.joined > 0 && sum.early > 0 && sum.lent > 0 && sum.won > 0 && sum.joined_batches > 0);
 }
 
 Test(simulation, few_nodes)
