@@ -575,7 +575,8 @@ static dcl_status pass(dcli_worker *worker, const dcli_lowered *lowered, dcli_ru
     return DCL_OK;
 }
 
-static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
+/* Copy the inputs of a batch to its stages. */
+static dcl_status fill(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
 {
     const dcli_job *job = &running->job;
     const dcli_entry *entry = job->entry;
@@ -589,11 +590,15 @@ static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli
         status = dcli_exec_fill_stages(worker, job, lowered->stage_at, &lowered->routes, running->arena);
     dcli_trace_end(worker, DCLI_TRACE_STAGE, began_ns, entry, running->batch, DCLI_TRACE_NOBODY,
                    worker->counters.bytes_copied - copied);
-    if (status == DCL_OK)
-        status = dcli_gather_start(worker, entry, lowered, running->arena);
+    return status == DCL_OK ? dcli_gather_start(worker, entry, lowered, running->arena) : status;
+}
+
+static dcl_status launch(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
+{
+    const dcli_job *job = &running->job;
+    const dcli_entry *entry = job->entry;
     running->traced = worker->terms.trace != NULL ? dcli_trace_launch(worker) : NULL;
-    if (status == DCL_OK)
-        status = launch_all(worker, prepared, running);
+    dcl_status status = launch_all(worker, prepared, running);
     if (__builtin_expect(running->traced != NULL, 0)) {
         running->traced->launches = worker->counters.launches - running->traced->launches;
         dcli_trace_end(worker, DCLI_TRACE_LAUNCH, running->traced->launched_ns, entry, running->batch,
@@ -604,23 +609,58 @@ static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli
     if (status == DCL_OK)
         status = make_chunks(worker, job);
     if (status == DCL_OK)
-        status = pass(worker, lowered, running);
+        status = pass(worker, &prepared->lowered, running);
     return status;
 }
 
-/* Count a batch, and those that are launched with it, as running. If it reads nothing of peers, these need not wait for its
- * end. */
-static dcl_status note_started(dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared,
-                               dcli_start *start_out)
+/* Count a batch, and those that are launched with it, as running. If its kernels read nothing of peers, these need not wait
+ * for its end. */
+static dcl_status note_runs(dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared)
 {
-    *start_out = DCLI_START_RUNS;
-    dcli_window_moved(worker, worker->as_node->running_count - worker->as_node->running_first == 1);
     if (running->job.borrowed != NULL)
         return DCL_OK;
     dcli_node_run_more(worker->node, running->operation, running->batch, running->more);
     if (running->status == DCL_OK && !prepared->lowered.reads_peers && worker->terms.node_count > 1)
         return dcli_node_batches_read(worker->node, running->operation, running->batch, 1 + running->more);
     return DCL_OK;
+}
+
+/* Tell peers what they may be waiting for: before a launch, since kernels that compute on all processors can keep this
+ * thread from running until they end. */
+static void tell_peers(dcli_worker *worker)
+{
+    dcl_status status = DCL_OK;
+    dcli_action marks;
+    while (status == DCL_OK && dcli_node_next_marks(worker->node, &marks))
+        status = dcli_perform(worker, &marks);
+    if (status != DCL_OK)
+        dcli_break_down(worker, status);
+}
+
+/* Fill the stages of a batch, and launch its kernels. *running: with status, the batch's own. @return that of the node. */
+static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
+{
+    running->status = fill(worker, prepared, running);
+    dcl_status status = note_runs(worker, running, prepared);
+    if (worker->terms.node_count > 1)
+        tell_peers(worker);
+    if (running->status == DCL_OK)
+        running->status = launch(worker, prepared, running);
+    if (running->status != DCL_OK) { /* the batch counts as running: some of its kernels may have been started */
+        if (running->job.borrowed == NULL)
+            dcli_keep_problem(running->job.entry);
+        running->ticket = dcli_device_launched(worker->as_node->device);
+        running->passes = NULL;
+    }
+    return status;
+}
+
+/* Append a batch to the list of running ones. */
+static void add_running(dcli_worker *worker, const dcli_running *running)
+{
+    dcli_as_node *own = worker->as_node;
+    own->running[own->running_count++] = *running;
+    dcli_window_moved(worker, own->running_count - own->running_first == 1);
 }
 
 /* Whether a launch has a part of what could be lent: then times decide how much is, and costs may differ from part to
@@ -654,10 +694,11 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
                  dcli_series_joins(worker, &running, prepared);
     bool timed = prepared != NULL && prepared->elements > 0 && !own->measuring &&
                  (is_part(&running) || dcli_cost_due(&entry->kernel->cost, joins));
+    *start_out = DCLI_START_RUNS;
     if (joins && !timed && dcli_series_add(worker, &running, prepared)) {
         running.in_series = true;
-        own->running[own->running_count++] = running;
-        return note_started(worker, &running, prepared, start_out);
+        add_running(worker, &running);
+        return note_runs(worker, &running, prepared);
     }
     dcli_series_launch(worker);
     if (prepared == NULL || dcli_pending_batch_must_wait(worker, &running.job, &prepared->lowered)) {
@@ -671,19 +712,13 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
     bool first = own->running_first == own->running_count;
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running.kernel));
-    running.status = start(worker, prepared, &running);
-    if (running.status != DCL_OK) { /* the batch counts as running: some of its kernels may have been started */
-        if (job->borrowed == NULL)
-            dcli_keep_problem(entry);
-        running.ticket = dcli_device_launched(own->device);
-        running.passes = NULL;
-    }
+    status = start(worker, prepared, &running);
     own->passing += running.passes != NULL && running.passes_to_parts;
-    own->running[own->running_count++] = running;
+    add_running(worker, &running);
     own->measuring |= running.elements > 0;
     if (first) /* after start(), so that a driver that hangs in starting a kernel counts as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
-    return note_started(worker, &running, prepared, start_out);
+    return status;
 }
 
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)

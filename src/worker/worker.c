@@ -342,7 +342,7 @@ bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns,
 static void serve(dcli_worker *worker)
 {
     bool end = false;
-    if (worker->as_node != NULL && worker->as_node->stealing != NULL)
+    if (worker->as_node != NULL)
         dcli_slice_shorten(); /* others wait for answers while the device's threads compute */
     if (worker->is_host)
         dcli_turn_serves(worker, true);

@@ -430,8 +430,9 @@ static bool tell_failures(dcli_node *node, int q, dcli_action *action, bool *all
     return true;
 }
 
-static bool next_marks(dcli_node *node, dcli_action *action)
+bool dcli_node_next_marks(dcli_node *node, dcli_action *action)
 {
+    dcli_advance_marks(node);
     for (; node->listener < node->listeners.count; node->listener++) {
         int q = node->listeners.node[node->listener];
         struct dcli_peer *peer = dcli_peer_made(node, q);
@@ -486,7 +487,7 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out)
     return next_notice(node, action_out) || next_send(node, action_out) ||
            (lends && dcli_lending_next(node, action_out)) || next_work(node, action_out) ||
            (lends && dcli_lending_run(node, action_out)) || next_credit(node, action_out) ||
-           next_retired(node, action_out) || next_marks(node, action_out);
+           next_retired(node, action_out) || dcli_node_next_marks(node, action_out);
 }
 
 void dcli_node_hold(dcli_node *node, bool hold) { node->held = hold; }

@@ -202,6 +202,9 @@ bool dcli_node_is_there(const dcli_node *node, int peer);
 
 /** Get the next action. @return false if there is none until the next event. */
 bool dcli_node_next(dcli_node *node, dcli_action *action_out);
+/** Get the next action that tells a peer our watermarks (DCLI_DO_MARKS), which dcli_node_next() returns after all others.
+ *  @return false if there is none. */
+bool dcli_node_next_marks(dcli_node *node, dcli_action *action_out);
 /** Hold or release. While held, the state machine returns no action that touches memory (RUN, SKIP, PACK, COMMIT, LEND,
  *  RUN_LOAN, COMMIT_LOAN), no RECALL, and retires no operation; all other actions continue. The executor holds it while it has an action that it cannot start
  *  yet, or must still copy outputs of a batch to own parts. */

@@ -139,6 +139,31 @@ Test(hang_on_device, ends_closing)
     end(&s);
 }
 
+/* Node 1 hangs while it starts kernels that use copies of elements of node 0. Node 0 has been told before, and overwrites
+ * these elements. */
+Test(hang_on_device, does_not_delay_the_owner_of_what_was_copied)
+{
+    enum { FIRST = N / 2 + 1, SOME = 10, MOST_S = 30 };
+    static int32_t found[N];
+    scene s;
+    const dcl_box read = dcl_box_nd(1, (int64_t[]){FIRST}, (int64_t[]){SOME}),
+                  owned = dcl_box_nd(1, (int64_t[]){0}, (int64_t[]){N / 2});
+    begin(&s, 2, 600000, 600000);
+    for (int round = 0; round < 2; round++) { /* the first one compiles */
+        s.fake.plan(round > 0 ? "hang clEnqueueNDRangeKernel 1" : NULL);
+        TEST_OK(dcl_forall_over(s.cluster, &read, "C(i) = A(i-10) + 1;", DCL_OUT_AS("C", s.C), DCL_IN_AS("A", s.A)));
+        TEST_OK(dcl_forall_over(s.cluster, &owned, "A(i) = 7 + round;", DCL_OUT_AS("A", s.A), DCL_VALUE(round)));
+        double end_s = now_s() + MOST_S;
+        while (round > 0 && s.fake.calls("clEnqueueNDRangeKernel") < 2 && now_s() < end_s)
+            rest(0.001);
+        cr_expect(round == 0 || s.fake.calls("clEnqueueNDRangeKernel") == 2, "node 0 waits for node 1");
+        s.fake.plan(NULL);
+        TEST_OK(dcl_read(s.C, NULL, found, NULL));
+        cr_expect_eq(found[FIRST], round > 0 ? 8 : 1, "%d", found[FIRST]);
+    }
+    close_scene(&s);
+}
+
 /* New arrays over the nodes that are left. */
 static void go_on(dcl_cluster *cluster)
 {

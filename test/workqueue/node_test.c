@@ -350,6 +350,26 @@ Test(node, has_read_before_it_ends)
     bench_close(bench);
 }
 
+/* Peers can be told before the next batch is started. */
+Test(node, tells_before_it_goes_on)
+{
+    struct bench *bench = bench_open(0, true);
+    dcli_action marks;
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    bench_sees(bench, bench_reads(bench, 3, "C(i) = A(i+4);", 1, 2));
+    bench_sees(bench, bench_reads(bench, 4, "C(i) = A(i);", 1, 2));
+    cr_expect_eq(dcli_node_marks(bench->node, 1, 2, 2), DCL_OK);
+    bench_expect_some(bench, "the first is started", 1, "run 3");
+    cr_expect_eq(dcli_node_batch_read(bench->node, 3, 0), DCL_OK);
+    cr_assert(dcli_node_next_marks(bench->node, &marks));
+    cr_expect(marks.kind == DCLI_DO_MARKS && marks.peer == 1 && marks.done == 3 && marks.ready == 2,
+              "kind %d to %d: %d/%d", marks.kind, marks.peer, (int)marks.done, (int)marks.ready);
+    cr_expect_not(dcli_node_next_marks(bench->node, &marks), "there is no other");
+    bench_expect(bench, "it is told once", "run 4");
+    bench_close(bench);
+}
+
 /* ---- failures -------------------------------------------------------------------------------------------------------- */
 
 Test(node, failure_spreads_and_heals)
