@@ -106,11 +106,15 @@ static dcl_status check_macro(const dcli_word *name, bool there)
 {
     static const char used[] =
         " if else for while do switch case default break continue return sizeof kernel __kernel __attribute__ defined "
-        "min atomic_cmpxchg vload8 vload16 vstore8 aligned reqd_work_group_size barrier CLK_LOCAL_MEM_FENCE OPENCL "
+        "min max fma fabs isfinite isnan signbit NAN INFINITY CHAR_MIN CHAR_MAX UCHAR_MAX SHRT_MIN SHRT_MAX USHRT_MAX "
+        "INT_MIN INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX convert_double8 vload2 vload4 vload8 vload16 vstore2 "
+        "vstore4 "
+        "vstore8 vstore16 atomic_cmpxchg aligned reqd_work_group_size barrier CLK_LOCAL_MEM_FENCE always_inline OPENCL "
         "EXTENSION FP_CONTRACT unroll nounroll __builtin_prefetch __builtin_nontemporal_store __clang__ _Pragma ";
     if (!there || name->kind != DCLI_WORD_NAME)
         return dcli_word_fail(name, "the name of a macro is missing here");
-    if (dcli_word_in(name, used) || dcli_name_is_type(name->at, (size_t)name->length) ||
+    bool reinterprets = name->length > 3 && strncmp(name->at, "as_", 3) == 0; /* as_long() and others */
+    if (dcli_word_in(name, used) || reinterprets || dcli_name_is_type(name->at, (size_t)name->length) ||
         dcli_name_refused(name->at, (size_t)name->length) != NULL)
         return dcli_word_fail(name,
                               "%.*s cannot be a macro: generated code uses the name, or may; choose another, and write "

@@ -321,8 +321,9 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
         if (is_summed(body, r))
             dcli_text_put(out,
                           "    const struct dcl_sum dcl_was%d = dcl_f%d;\n"
-                          "    dcl_outcome = max(dcl_outcome, dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m));\n",
-                          r, r, dcli_kernel_type(type_of(body, r)), r, r);
+                          "    const int dcl_outcome%d = dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m);\n"
+                          "    dcl_outcome = max(dcl_outcome, dcl_outcome%d);\n",
+                          r, r, r, dcli_kernel_type(type_of(body, r)), r, r, r);
     for (int r = 0; r < body->result_count && body->along; r++)
         if (dcli_fold_is_summed(body, r))
             dcli_text_put(out,

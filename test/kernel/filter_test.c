@@ -160,6 +160,9 @@ ParameterizedTestParameters(kernel_filter, refuses)
         /* generated code */
         {"keyword as a macro", "#define long int open(int); long", PLAIN, "long cannot be a macro"},
         {"the library's", "#define dcl_p0 x", PLAIN, "dcl_p0 cannot be a macro"},
+        {"that of a reduction", "#define max(a, b) ((a) > (b) ? (a) : (b))", PLAIN, "max cannot be a macro"},
+        {"number of a reduction", "#define NAN 0", PLAIN, "NAN cannot be a macro"},
+        {"that reads bits", "#undef as_long", PLAIN, "as_long cannot be a macro"},
         {"function as a macro", "#define get_global_id(d) ({int open(int);0;})", PLAIN,
          "get_global_id cannot be a macro"},
         {"open brackets", "constant int x[] = {", PLAIN, "the prelude ends before its brackets are closed"},
