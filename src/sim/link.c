@@ -58,7 +58,7 @@ static int64_t packed_bytes(dcli_sim *sim, int from, const dcli_sim_event *event
         message.operations = (dcli_msg_operations){.count = 1, .operation = &descriptor, .epoch = 1};
         break;
     case DCLI_MSG_GRANT:
-        message.grant = (dcli_msg_grant){event->operation, event->number, false};
+        message.grant = (dcli_msg_grant){event->operation, event->number, event->failed};
         break;
     case DCLI_MSG_CREDIT:
         message.credit = (dcli_msg_credit){event->number};

@@ -237,7 +237,11 @@ static void act(dcli_sim *sim, int n, const dcli_action *action)
         break;
     case DCLI_DO_GRANT:
         dcli_sim_send(sim, n, action->peer,
-                      (dcli_sim_event){.message = DCLI_MSG_GRANT, .operation = operation, .number = action->index}, 0);
+                      (dcli_sim_event){.message = DCLI_MSG_GRANT,
+                                       .failed = action->status != DCL_OK,
+                                       .operation = operation,
+                                       .number = action->index},
+                      0);
         break;
     case DCLI_DO_CREDIT:
         dcli_sim_send(sim, n, action->peer, (dcli_sim_event){.message = DCLI_MSG_CREDIT, .number = action->index}, 0);
@@ -294,7 +298,8 @@ static void hear(dcli_sim *sim, const dcli_sim_event *event)
         begin_operation(sim, event->to, event->operation);
         return;
     case DCLI_MSG_GRANT:
-        dcli_sim_check(sim, dcli_node_grant(machine, event->from, event->operation, event->number));
+        dcli_sim_check(sim, (event->failed ? dcli_node_decline : dcli_node_grant)(machine, event->from,
+                                                                                  event->operation, event->number));
         return;
     case DCLI_MSG_CREDIT:
         dcli_sim_check(sim, dcli_node_credit(machine, event->from, event->number));

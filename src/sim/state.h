@@ -30,7 +30,7 @@ typedef struct dcli_sim_event {
     dcli_moment moment;
     uint8_t kind, message; /* dcli_sim_event_kind; of a message its dcli_message_kind */
     bool written;          /* CHUNK: as in its message */
-    bool failed;           /* CHUNK and PACKED: its contents are undefined */
+    bool failed;           /* CHUNK and PACKED: its contents are undefined. GRANT: declined */
     int from, to;
     int64_t operation, number, bytes; /* as the message has them; `bytes`: all that is transferred */
     union {

@@ -292,6 +292,8 @@ static void drop(dcli_worker *worker, const dcli_action *action)
  * node is idle, or from time to time. */
 static dcl_status send_marks(dcli_worker *worker, const dcli_action *action)
 {
+    _Static_assert(DCLI_MOST_MARKS_FAILURES == 2 * DCLI_MOST_TOLD_FAILURES,
+                   "an operation and a storage for each failure");
     int64_t failures[DCLI_MOST_MARKS_FAILURES];
     dcli_message message = {.kind = DCLI_MSG_MARKS,
                             .marks = {.done = action->done,

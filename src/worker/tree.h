@@ -6,8 +6,8 @@
  * what its children have reported. With no more than `fanout` nodes, all are attached to the host.
  *
  * KERNEL, OPERATIONS and FAILED travel down, in order. The host stores messages that may not have reached everyone, and
- * sends them again to the children of a lost node; a node ignores repetitions. FAILED travels up directly, from the node
- * where an operation failed to the host, which passes it on once per operation.
+ * sends them again to the children of a lost node; a node ignores repetitions, and passes on those of FAILED. FAILED travels
+ * up directly, from the node where an operation failed to the host, which passes it on once per operation.
  *
  * Over tcp a node does not trust its parent. The host shares a key with each node, and a forwarded message carries an
  * authentication tag, of a digest of the message, for each node that it has yet to reach. A parent can withhold or
