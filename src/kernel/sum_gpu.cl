@@ -30,7 +30,7 @@ static uint dcl_high_double(const double dcl_x)
 
 /* Slices that are not in the partial sum yet. They are apart from it because they stay in registers. */
 struct DCL_OF(dcl_lane_) {
-    long dcl_b0, dcl_b1; /* of each bin, the bits of dcl_n numbers that were rounded */
+    ulong dcl_b0, dcl_b1; /* of each bin, the sum of the bits of dcl_n numbers that were rounded */
     int dcl_n;
     double dcl_r0, dcl_r1; /* the constants that round */
     double dcl_scale;
@@ -50,8 +50,8 @@ static void DCL_OF(dcl_lane_start_)(struct DCL_OF(dcl_lane_) *dcl_l, const long 
 static void DCL_OF(dcl_lane_flush_)(struct DCL_OF(dcl_lane_) *dcl_l, struct dcl_sum *dcl_s)
 {
     if (dcl_l->dcl_n > 0) {
-        dcl_sum_units(dcl_s, 0, (long)((ulong)dcl_l->dcl_b0 - dcl_l->dcl_n * as_ulong(dcl_l->dcl_r0)));
-        dcl_sum_units(dcl_s, 1, (long)((ulong)dcl_l->dcl_b1 - dcl_l->dcl_n * as_ulong(dcl_l->dcl_r1)));
+        dcl_sum_units(dcl_s, 0, (long)(dcl_l->dcl_b0 - (ulong)dcl_l->dcl_n * as_ulong(dcl_l->dcl_r0)));
+        dcl_sum_units(dcl_s, 1, (long)(dcl_l->dcl_b1 - (ulong)dcl_l->dcl_n * as_ulong(dcl_l->dcl_r1)));
     }
     dcl_l->dcl_b0 = dcl_l->dcl_b1 = dcl_l->dcl_n = 0;
 }
@@ -94,8 +94,8 @@ static void DCL_OF(dcl_lane_add_)(struct DCL_OF(dcl_lane_) *dcl_l, struct dcl_su
 #pragma unroll
     for (int dcl_k = 0; dcl_k < DCL_EACH; dcl_k++) {
         const double dcl_y = dcl_v[dcl_k], dcl_z = dcl_y + dcl_l->dcl_r0;
-        dcl_l->dcl_b0 += as_long(dcl_z);
-        dcl_l->dcl_b1 += as_long(dcl_y - (dcl_z - dcl_l->dcl_r0) + dcl_l->dcl_r1);
+        dcl_l->dcl_b0 += as_ulong(dcl_z);
+        dcl_l->dcl_b1 += as_ulong(dcl_y - (dcl_z - dcl_l->dcl_r0) + dcl_l->dcl_r1);
     }
     dcl_l->dcl_n += DCL_EACH;
     if (dcl_l->dcl_n >= DCL_SUM_FLUSH)
