@@ -360,7 +360,7 @@ Test(replica_on_device, refusals)
     dcl_cluster *cluster = open_nodes(2);
     dcl_array *A = square(cluster, "block,*");
     dcl_arg odd = DCL_IN_KEPT(A);
-    odd.access = (dcl_access)(DCL_ACCESS_EXCLUSIVE + 1);
+    odd.access = (dcl_access)1000;
     TEST_REFUSED(dcl_forall_n(cluster, "A(i,j) = 1;", 1, &odd), DCL_ERR_INVALID, "has access number");
     dcl_release(A);
     dcl_close(cluster);
