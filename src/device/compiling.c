@@ -120,3 +120,9 @@ dcli_program *dcli_program_take(dcli_compiling *compiling)
     free_compiling(compiling);
     return program;
 }
+
+void dcli_program_leave(dcli_compiling *compiling)
+{
+    if (compiling != NULL)
+        pthread_detach(compiling->thread);
+}

@@ -242,6 +242,9 @@ bool dcli_program_is_compiled(const dcli_compiling *compiling);
 /** Take the program, which the caller releases, and end the compilation; waits for it. @return NULL: it has failed. NULL
  *  is accepted. */
 dcli_program *dcli_program_take(dcli_compiling *compiling);
+/** Leave a compilation that may never end to itself. Its thread uses the record, the device and its context, so these must
+ *  stay. NULL is accepted. */
+void dcli_program_leave(dcli_compiling *compiling);
 /** Whether a device has more programs, including referenced ones, than the memory limit allows: release some. */
 bool dcli_programs_are_many(const dcli_device *device);
 

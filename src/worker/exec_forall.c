@@ -127,6 +127,20 @@ void dcli_exec_compiled(dcli_worker *worker, dcli_kernel *kernel, dcli_program *
     limit_programs(worker, kernel);
 }
 
+int64_t dcli_exec_begin_building(dcli_worker *worker, int64_t kernel, const char *text)
+{
+    dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, kernel);
+    dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, text);
+    return dcli_trace_begin(worker);
+}
+
+void dcli_exec_end_building(dcli_worker *worker, int64_t began_ns)
+{
+    dcli_trace_end(worker, DCLI_TRACE_COMPILE, began_ns, NULL, -1, DCLI_TRACE_NOBODY, 0);
+    dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
+    dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, 0);
+}
+
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
 {
     dcli_as_node *own = worker->as_node;
@@ -145,14 +159,10 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
         return DCL_ERR_NOMEM;
     char *log = NULL;
     bool fresh = false;
-    dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, kernel->number);
-    dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, kernel->body->text);
-    int64_t began_ns = dcli_trace_begin(worker);
+    int64_t began_ns = dcli_exec_begin_building(worker, kernel->number, kernel->body->text);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
         own->device, source.text, source.kernels, source.names, &kernel->program, &fresh, &log);
-    dcli_trace_end(worker, DCLI_TRACE_COMPILE, began_ns, NULL, -1, DCLI_TRACE_NOBODY, 0);
-    dcli_watch_activity(worker->terms.watch, DCLI_BUILDING, NULL);
-    dcli_watch_kernel(worker->terms.watch, DCLI_BUILDING, 0);
+    dcli_exec_end_building(worker, began_ns);
     dcli_free(source.text);
     if (status != DCL_OK)
         return fail_build(kernel, worker->terms.check_access, status, log);

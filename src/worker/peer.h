@@ -377,6 +377,10 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel);
  *  bodies that were not used for longest are released. @return DCL_OK; DCL_ERR_BODY, also at every later call; or
  *  another error, after which the next call tries again. */
 dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel);
+/** Record that this thread compiles from now on, or waits for a compiler: this counts towards DCL_BUILD_MS, and not as
+ *  silence. @param kernel  the body to blame if that takes too long; 0: none. @return for dcli_exec_end_building(). */
+int64_t dcli_exec_begin_building(dcli_worker *worker, int64_t kernel, const char *text);
+void dcli_exec_end_building(dcli_worker *worker, int64_t began_ns);
 /** Begin to compile a body in a thread of its own. Its first launches then need not generate code. @return NULL: there is
  *  no memory, or no thread. */
 dcli_compiling *dcli_exec_compile(dcli_worker *worker, const dcli_kernel *kernel);

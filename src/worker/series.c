@@ -87,15 +87,25 @@ static void drop_set(dcli_series *series, int n)
     series->set[n] = series->set[--series->set_count];
 }
 
-void dcli_series_stop(dcli_as_node *own)
+void dcli_series_stop(dcli_worker *worker)
 {
-    dcli_series *series = own->series;
+    dcli_series *series = worker->as_node->series;
     if (series == NULL)
         return;
-    dcli_program_release(dcli_program_take(series->compiling));
-    series->compiling = NULL;
+    if (series->compiling != NULL) {
+        int64_t began_ns = dcli_exec_begin_building(worker, 0, "bodies that recur, for launching them together");
+        dcli_program_release(dcli_program_take(series->compiling));
+        dcli_exec_end_building(worker, began_ns);
+        series->compiling = NULL;
+    }
     while (series->set_count > 0)
         drop_set(series, 0);
+}
+
+void dcli_series_leave(dcli_worker *worker)
+{
+    if (worker->as_node->series != NULL)
+        dcli_program_leave(worker->as_node->series->compiling);
 }
 
 void dcli_series_give(dcli_as_node *own, dcli_steps *steps)

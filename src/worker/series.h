@@ -20,8 +20,11 @@ typedef struct dcli_series dcli_series;
 
 /** Open, if the device runs series; else as_node->series stays NULL, which all functions accept. */
 dcl_status dcli_series_open(dcli_worker *worker);
-/** Stop compiling, which may wait for the compiler; release the programs. The tables of launched series stay. */
-void dcli_series_stop(dcli_as_node *own);
+/** Stop compiling, which may wait for the compiler, so the watch must still look; release the programs. The tables of
+ *  launched series stay. */
+void dcli_series_stop(dcli_worker *worker);
+/** Instead, for a node that was given up: leave the compiler alone. Nothing may be freed then. */
+void dcli_series_leave(dcli_worker *worker);
 /** Free, after the device was closed. */
 void dcli_series_free(dcli_as_node *own);
 

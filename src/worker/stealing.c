@@ -26,10 +26,16 @@ static void take_compiled(dcli_worker *worker)
     dcli_stealing *stealing = worker->as_node->stealing;
     if (stealing->compiling == NULL)
         return;
+    dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, stealing->compiled);
+    const char *text = kernel != NULL ? kernel->body->text : "a body that is not used any more";
+    bool waits = !dcli_program_is_compiled(stealing->compiling);
+    int64_t began_ns = waits ? dcli_exec_begin_building(worker, kernel != NULL ? kernel->number : 0, text) : 0;
     dcli_program *program = dcli_program_take(stealing->compiling);
+    if (waits)
+        dcli_exec_end_building(worker, began_ns);
     stealing->compiling = NULL;
     stealing->failed = program == NULL;
-    dcli_exec_compiled(worker, dcli_kernels_find(&worker->catalog.kernels, stealing->compiled), program);
+    dcli_exec_compiled(worker, kernel, program);
 }
 
 void dcli_stealing_built(dcli_worker *worker, const dcli_kernel *kernel)
@@ -110,6 +116,18 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
     return DCL_OK;
 }
 
+void dcli_stealing_stop(dcli_worker *worker)
+{
+    if (worker->as_node->stealing != NULL)
+        take_compiled(worker);
+}
+
+void dcli_stealing_leave(dcli_worker *worker)
+{
+    if (worker->as_node->stealing != NULL)
+        dcli_program_leave(worker->as_node->stealing->compiling);
+}
+
 void dcli_stealing_close(dcli_worker *worker)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
@@ -119,7 +137,7 @@ void dcli_stealing_close(dcli_worker *worker)
         dcli_borrowed_free(worker, stealing->borrowed);
     while (stealing->lent != NULL)
         dcli_lent_free(stealing, stealing->lent);
-    take_compiled(worker);
+    dcli_stealing_stop(worker); /* if it never served */
     dcli_free(stealing->thief);
     dcli_free(stealing);
     worker->as_node->stealing = NULL;

@@ -72,6 +72,10 @@ typedef struct dcli_stealing {
 
 /** Open: if the session lends, set the fields of `terms` that concern lending. */
 dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms);
+/** End of serving: stop compiling, which may wait for the compiler, so the watch must still look. */
+void dcli_stealing_stop(dcli_worker *worker);
+/** Instead, for a node that was given up: leave the compiler alone. Nothing may be freed then. */
+void dcli_stealing_leave(dcli_worker *worker);
 /** Free, while the device is open. */
 void dcli_stealing_close(dcli_worker *worker);
 

@@ -339,6 +339,21 @@ bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns,
     return true;
 }
 
+/* End of serving: kernels may read peers' parts, so no node is closed before all have ended theirs. A driver may hang here,
+ * too; the watch still looks. */
+static void end_computing(dcli_worker *worker)
+{
+    dcli_device *device = worker->as_node->device;
+    if (dcli_watch_is_given_up(worker->terms.watch)) {
+        dcli_stealing_leave(worker);
+        dcli_series_leave(worker);
+        return;
+    }
+    dcli_device_finish(device, dcli_device_launched(device));
+    dcli_stealing_stop(worker);
+    dcli_series_stop(worker);
+}
+
 static void serve(dcli_worker *worker)
 {
     bool end = false;
@@ -358,11 +373,8 @@ static void serve(dcli_worker *worker)
     dcli_message stop = {.kind = DCLI_MSG_STOP};
     for (int node = 0; worker->is_host && node < worker->terms.node_count; node++)
         dcli_peer_send(worker, node, &stop, NULL);
-    /* kernels may read peers' parts, so nobody closes before all threads have ended */
-    if (!worker->is_host && !dcli_watch_is_given_up(worker->terms.watch)) {
-        dcli_device_finish(worker->as_node->device, dcli_device_launched(worker->as_node->device));
-        dcli_series_stop(worker->as_node);
-    }
+    if (!worker->is_host)
+        end_computing(worker);
 }
 
 static void *serve_in_thread(void *argument)
@@ -523,7 +535,7 @@ static void close_as_node(dcli_worker *worker)
     dcli_free(own->kept_back);
     dcli_memory_release(own->nothing);
     dcli_exec_drop_reports(own);
-    dcli_series_stop(own);
+    dcli_series_stop(worker);       /* if it never served */
     dcli_device_close(own->device); /* waits for launches, and for callbacks, which wake the endpoint */
     dcli_series_free(own);
     dcli_free(own);

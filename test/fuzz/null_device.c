@@ -583,6 +583,8 @@ dcli_program *dcli_program_take(dcli_compiling *compiling)
     return NULL;
 }
 
+void dcli_program_leave(dcli_compiling *compiling) { (void)compiling; }
+
 size_t dcli_device_shares(const dcli_device *device) { return (size_t)device->info.compute_units; }
 
 size_t dcli_device_items(const dcli_device *device, size_t rows)

@@ -1,6 +1,7 @@
 /* test/runtime/hang_test.c - nodes that are threads of the program, and a driver that does not return. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -348,6 +349,91 @@ Test(hang_on_device, is_a_compiler_beyond_its_deadline)
               "%s", dcl_error());
     cr_expect_neq(dcl_close(s.cluster), DCL_OK);
     end(&s);
+}
+
+/* A body that node 0 runs while node 1, which will borrow batches, compiles it in a thread of its own. */
+static const char lent_body[] = "int s = 1; for (int n = 0; n < 9999; n++) s = s * 5 + 3; C(i) = s + i;";
+
+enum { LENT_ELEMENTS = 4096 };
+
+static void open_lending(scene *s, const char *steal, size_t build_ms, size_t silence_ms)
+{
+    dcl_config config = test_config(2);
+    config.steal = steal;
+    config.build_ms = build_ms;
+    config.silence_ms = silence_ms;
+    s->cluster = test_open(&config);
+    s->A = test_array(s->cluster, "block;nodes=0", dcl_grid_1d(DCL_INT32, LENT_ELEMENTS));
+    s->C = test_array(s->cluster, "block", dcl_grid_1d(DCL_INT32, LENT_ELEMENTS));
+}
+
+/* Begin with a compiler that hangs in that thread. */
+static void begin_lending(scene *s, size_t build_ms, size_t silence_ms)
+{
+    enum { MOST_ROUNDS = 20 };
+    *s = (scene){0};
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&s->fake), "%s", TEST_FAKE_OPENCL);
+    open_lending(s, "never", 600000, 600000); /* PoCL keeps what it compiles here, so that no other time is long */
+    TEST_OK(dcl_forall(s->cluster, lent_body, DCL_OUT_AS("C", s->A)));
+    TEST_OK(dcl_forall(s->cluster, lent_body, DCL_OUT_AS("C", s->C)));
+    close_scene(s);
+    open_lending(s, "always", build_ms, silence_ms);
+    s->fake.plan("hang clBuildProgram 2");
+    for (int n = 0; n < MOST_ROUNDS && s->fake.calls("clBuildProgram") < 2; n++) {
+        TEST_OK(dcl_forall(s->cluster, lent_body, DCL_OUT_AS("C", s->A)));
+        TEST_OK(dcl_wait(s->cluster));
+    }
+    cr_assert_eq(s->fake.calls("clBuildProgram"), 2);
+}
+
+/* The time limit of compilers ends a call that needs the program. */
+Test(hang_on_device, is_a_compiler_of_what_may_be_borrowed)
+{
+    scene s;
+    begin_lending(&s, 300, 600000);
+    double begun_s = now_s();
+    dcl_forall(s.cluster, lent_body, DCL_OUT_AS("C", s.C));
+    expect_lost(dcl_wait(s.cluster), begun_s);
+    cr_expect(strstr(dcl_error(), "its compiler took longer than DCL_BUILD_MS allows while it built `int s = 1;") !=
+                  NULL,
+              "%s", dcl_error());
+    expect_lost(dcl_close(s.cluster), begun_s);
+    end(&s);
+}
+
+/* It ends closing, too, which needs no program. */
+Test(hang_on_device, ends_closing_while_what_may_be_borrowed_is_compiled)
+{
+    scene s;
+    begin_lending(&s, 300, 600000);
+    double begun_s = now_s();
+    TEST_OK(dcl_close(s.cluster));
+    cr_expect_lt(now_s() - begun_s, most_late_s, "it took %g s", now_s() - begun_s);
+    end(&s);
+}
+
+static void *end_hang(void *fake)
+{
+    rest(0.8);
+    ((fake_opencl *)fake)->plan(NULL);
+    return NULL;
+}
+
+/* A wait for that thread is no silence. */
+Test(hang_on_device, is_no_compiler_within_its_deadline)
+{
+    enum { LAST = LENT_ELEMENTS - 1 };
+    static int32_t found[LENT_ELEMENTS];
+    pthread_t other;
+    scene s;
+    begin_lending(&s, 600000, 500);
+    cr_assert_eq(pthread_create(&other, NULL, end_hang, &s.fake), 0);
+    TEST_OK(dcl_forall(s.cluster, lent_body, DCL_OUT_AS("C", s.C)));
+    TEST_OK(dcl_read(s.C, NULL, found, NULL));
+    cr_expect_eq(found[LAST], (int32_t)((uint32_t)found[0] + LAST));
+    pthread_join(other, NULL);
+    close_scene(&s);
 }
 
 /* A kernel has a deadline, after which its body is not run on the nodes that are left. */
