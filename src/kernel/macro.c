@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "kernel/names.h"
 
 /* One #define of the prelude. A name may have several. */
@@ -140,6 +141,21 @@ static void free_macros(struct macros *macros)
         dcli_tokens_free(&macros->macro[m].tokens);
     dcli_free(macros->macro);
     dcli_free(macros->text);
+}
+
+char *dcli_macros_list(const char *prelude)
+{
+    struct macros macros = {0};
+    dcli_text names = {0};
+    dcl_status status = find_macros(&macros, prelude);
+    dcli_text_put(&names, " ");
+    for (int64_t m = 0; m < macros.count; m++)
+        dcli_text_put(&names, "%.*s ", macros.macro[m].length, macros.macro[m].name);
+    free_macros(&macros);
+    if (status == DCL_OK)
+        return dcli_text_take(&names);
+    dcli_text_free(&names);
+    return NULL;
 }
 
 /* Whether a token of a definition can do more than help to compute a value: it begins or ends a statement, or can skip

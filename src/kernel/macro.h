@@ -1,8 +1,12 @@
-/* kernel/macro.h - find macros of a prelude that hide control flow from the parser of a body. */
+/* kernel/macro.h - find the macros of a prelude, and those that hide control flow from the parser of a body. */
 #ifndef DCLI_KERNEL_MACRO_H
 #define DCLI_KERNEL_MACRO_H
 
 #include "kernel/inside.h"
+
+/** List the macros that a prelude defines, also in inactive branches of #if: their names, with a blank before and after each.
+ *  @return the text, freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
+char *dcli_macros_list(const char *prelude);
 
 /** Look in the body for macros of the prelude. The body is parsed without replacing them; so if one is more than an
  *  expression, it is not known which statements after it run.

@@ -6,8 +6,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "kernel/macro.h"
 #include "kernel/names.h"
 #include "kernel/parser.h"
+#include "kernel/words.h"
 
 static int find_param(const dcli_tokens *tokens, int t, int count, const dcli_param params[])
 {
@@ -72,14 +74,76 @@ static dcl_status parse_operator(const dcli_tokens *tokens, int t, const dcli_pa
     return DCL_OK;
 }
 
+/* ---- macros of the prelude ------------------------------------------------------------------------------------------- */
+
+/* Names without scan_ that the kernels of a scan use, besides those of types. A program may have macros of these names. */
+static const char generated_names[] =
+    " even odd lo s01234567 s89ab scd se sf min max signbit vload16 vstore16 as_char16 as_uchar16 as_short16 "
+    "as_ushort16 "
+    "as_int16 as_uint16 as_long16 as_ulong16 INFINITY CHAR_MIN CHAR_MAX UCHAR_MAX SHRT_MIN SHRT_MAX USHRT_MAX INT_MIN "
+    "INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX ";
+
+/* Whether a list of macros has a name. @param macros  from dcli_macros_list(). */
+static bool is_macro(const char *macros, const char *name, int length)
+{
+    for (const char *at = macros; (at = strchr(at, ' ')) != NULL; at++)
+        if (strncmp(at + 1, name, (size_t)length) == 0 && at[1 + length] == ' ')
+            return true;
+    return false;
+}
+
+/* Whether token t of the value, a name, cannot stand for an index: it is a parameter, a function, a type or a component of a
+ * vector, and no macro. */
+static bool is_plain_name(const dcli_tokens *tokens, int t, bool is_param, const char *macros)
+{
+    const char *name = tokens->text + tokens->token[t].start;
+    int length = tokens->token[t].length;
+    if (is_param) /* generated code undefines macros of this name */
+        return true;
+    return !is_macro(macros, name, length) &&
+           (dcli_token_is(tokens, t + 1, "(") || dcli_token_in(tokens, t - 1, ". ->") ||
+            dcli_name_is_type(name, (size_t)length));
+}
+
+/* Whether macros change the text that is generated around the value. */
+static bool changes_kernel(const char *macros, const dcli_scan *scan)
+{
+    for (int d = 0; d < scan->rank; d++)
+        if (is_macro(macros, dcli_index_name(scan->index[d]), 1))
+            return true;
+    for (const char *at = generated_names + 1; *at != '\0'; at += strcspn(at, " ") + 1)
+        if (is_macro(macros, at, (int)strcspn(at, " ")))
+            return true;
+    return false;
+}
+
+/* Refuse names of generated code in the prelude. */
+static dcl_status check_prelude(const char *prelude)
+{
+    const dcli_origin origin = {.text = prelude, .what = "prelude "};
+    dcli_words words;
+    dcl_status status = dcli_words_cut(&origin, &words);
+    if (status != DCL_OK)
+        return status;
+    for (int64_t w = 0; w < words.count && status == DCL_OK; w++)
+        if (words.word[w].kind == DCLI_WORD_NAME &&
+            strncmp(words.word[w].at, DCLI_SCAN_PREFIX, strlen(DCLI_SCAN_PREFIX)) == 0)
+            status = dcli_word_fail(&words.word[w],
+                                    "names that begin with " DCLI_SCAN_PREFIX " belong to dcl_scan(); choose another");
+    dcli_words_free(&words);
+    return status;
+}
+
+/* ---- the statement --------------------------------------------------------------------------------------------------- */
+
 /* Check the tokens of the value, [first, end), and find whether it is plain. */
 static dcl_status parse_value(const dcli_tokens *tokens, int first, int end, int count, const dcli_param params[],
-                              dcli_scan *scan)
+                              const char *macros, dcli_scan *scan)
 {
     static const char prefix[] = DCLI_SCAN_PREFIX;
     const char *text = tokens->text;
     int subscripts = tokens->token[1].partner - 2; /* tokens of P's subscripts */
-    scan->plain = true;
+    scan->plain = !changes_kernel(macros, scan);
     for (int t = first; t < end; t++) {
         int p = find_param(tokens, t, count, params);
         bool member = dcli_token_in(tokens, t - 1, ". ->");
@@ -102,8 +166,8 @@ static dcl_status parse_value(const dcli_tokens *tokens, int first, int end, int
             t = same ? t + 2 + subscripts : t;
             continue;
         }
-        for (int d = 0; d < scan->rank; d++)
-            scan->plain &= index_at(tokens, t) != scan->index[d];
+        if (tokens->token[t].kind == DCLI_TOKEN_NAME)
+            scan->plain &= is_plain_name(tokens, t, p >= 0 && !member, macros);
     }
     scan->plain &= scan->input >= 0;
     return DCL_OK;
@@ -150,7 +214,7 @@ static dcl_status find_end(const dcli_tokens *tokens, int first, int *end_out)
 }
 
 static dcl_status parse(const dcli_tokens *tokens, int count, const dcli_param params[], const char *along,
-                        dcli_scan *scan)
+                        const char *macros, dcli_scan *scan)
 {
     const dcli_param *output = &params[scan->output];
     int first = 0, end = 0, sign;
@@ -163,11 +227,12 @@ static dcl_status parse(const dcli_tokens *tokens, int count, const dcli_param p
     if (status == DCL_OK)
         status = find_end(tokens, first, &end);
     if (status == DCL_OK)
-        status = parse_value(tokens, first, end, count, params, scan);
+        status = parse_value(tokens, first, end, count, params, macros, scan);
     return status == DCL_OK ? make_texts(tokens, sign, first, end, scan) : status;
 }
 
-dcl_status dcli_scan_parse(const char *text, int count, const dcli_param params[], const char *along, dcli_scan *scan)
+dcl_status dcli_scan_parse(const char *text, const char *prelude, int count, const dcli_param params[],
+                           const char *along, dcli_scan *scan)
 {
     *scan = (dcli_scan){.output = -1, .input = -1};
     for (int p = 0; p < count; p++) {
@@ -187,11 +252,16 @@ dcl_status dcli_scan_parse(const char *text, int count, const dcli_param params[
                          "every device",
                          params[scan->output].name);
     dcli_tokens tokens;
-    dcl_status status = dcli_tokens_make(text, &tokens);
-    if (status != DCL_OK)
-        return status;
-    status = parse(&tokens, count, params, along, scan);
-    dcli_tokens_free(&tokens);
+    dcl_status status = check_prelude(prelude);
+    char *macros = status == DCL_OK ? dcli_macros_list(prelude) : NULL;
+    if (macros == NULL)
+        return status == DCL_OK ? DCL_ERR_NOMEM : status;
+    status = dcli_tokens_make(text, &tokens);
+    if (status == DCL_OK) {
+        status = parse(&tokens, count, params, along, macros, scan);
+        dcli_tokens_free(&tokens);
+    }
+    dcli_free(macros);
     return status;
 }
 

@@ -1,91 +1,97 @@
 /* kernel/scan.cl - combines blocks of 16 values, for the kernels of a scan. Before it are defined: scan_T, the type; scan_T16, 16 of
- * them; SCAN_NONE, a value that changes nothing; SCAN_CHUNK, elements at once along the contiguous axis; SCAN_STRIP, lines at once
- * across it; SCAN_EXCLUSIVE, 0 or 1; and the functions scan_join() and scan_join16(), which combine a left and a right value.
+ * them; scan_none, a value that changes nothing; scan_chunk, elements at once along the contiguous axis; scan_strip, lines at once
+ * across it; scan_exclusive, 0 or 1; and the functions scan_join() and scan_join16(), which combine a left and a right value.
  *
  * A block is combined in four steps: each value with the one 1 before it, then 2, 4 and 8 before it (W. D. Hillis and G. L. Steele,
- * "Data Parallel Algorithms", Communications of the ACM 29, 1986). */
+ * "Data Parallel Algorithms", Communications of the ACM 29, 1986).
+ *
+ * All names begin with scan_, because the text follows the program's prelude, whose macros do not. */
 
 /* Values at even places, and those that follow them. */
-static scan_T16 scan_pairs(const scan_T16 a, const scan_T16 b)
+static scan_T16 scan_pairs(const scan_T16 scan_a, const scan_T16 scan_b)
 {
-    return scan_join16((scan_T16)(a.even, b.even), (scan_T16)(a.odd, b.odd));
+    return scan_join16((scan_T16)(scan_a.even, scan_b.even), (scan_T16)(scan_a.odd, scan_b.odd));
 }
 
-static scan_T16 scan_quads(const scan_T *v)
+static scan_T16 scan_quads(const scan_T *scan_v)
 {
-    return scan_pairs(scan_pairs(vload16(0, v), vload16(1, v)), scan_pairs(vload16(2, v), vload16(3, v)));
+    return scan_pairs(scan_pairs(vload16(0, scan_v), vload16(1, scan_v)),
+                      scan_pairs(vload16(2, scan_v), vload16(3, scan_v)));
 }
 
 /* Combine what precedes with 16 blocks, from left to right. */
-static scan_T scan_total(const scan_T *v, scan_T s)
+static scan_T scan_total(const scan_T *scan_v, scan_T scan_s)
 {
-    scan_T t[16];
-    vstore16(scan_pairs(scan_pairs(scan_quads(v), scan_quads(v + 64)),
-                        scan_pairs(scan_quads(v + 128), scan_quads(v + 192))),
-             0, t);
-    for (int n = 0; n < 16; n++)
-        s = scan_join(s, t[n]);
-    return s;
+    scan_T scan_t[16];
+    vstore16(scan_pairs(scan_pairs(scan_quads(scan_v), scan_quads(scan_v + 64)),
+                        scan_pairs(scan_quads(scan_v + 128), scan_quads(scan_v + 192))),
+             0, scan_t);
+    for (int scan_n = 0; scan_n < 16; scan_n++)
+        scan_s = scan_join(scan_s, scan_t[scan_n]);
+    return scan_s;
 }
 
-/* Turn n values into results. o: what all leaves before have given; s: this leaf before these values, in and out; last: the
- * result before these. Values up to the next multiple of 16 are SCAN_NONE. */
-static void scan_blocks(scan_T *v, const int n, const scan_T o, scan_T *s, scan_T *last)
+/* Turn scan_n values into results. scan_o: what all leaves before have given; scan_s: this leaf before these values, in and out;
+ * scan_last: the result before these. Values up to the next multiple of 16 are scan_none. */
+static void scan_blocks(scan_T *scan_v, const int scan_n, const scan_T scan_o, scan_T *scan_s, scan_T *scan_last)
 {
-    scan_T carry = *s, before = *last;
-    for (int at = 0; at < n; at += 16) {
-        scan_T16 x = vload16(0, v + at);
-        x = scan_join16((scan_T16)(SCAN_NONE, x.s01234567, x.s89ab, x.scd, x.se), x);
-        x = scan_join16((scan_T16)(SCAN_NONE, SCAN_NONE, x.s01234567, x.s89ab, x.scd), x);
-        x = scan_join16((scan_T16)(SCAN_NONE, SCAN_NONE, SCAN_NONE, SCAN_NONE, x.s01234567, x.s89ab), x);
-        x = scan_join16((scan_T16)(SCAN_NONE, SCAN_NONE, SCAN_NONE, SCAN_NONE, SCAN_NONE, SCAN_NONE, SCAN_NONE,
-                                   SCAN_NONE, x.lo),
-                        x);
-        scan_T16 y = scan_join16((scan_T16)(o), scan_join16((scan_T16)(carry), x));
-        carry = scan_join(carry, x.sf);
-        if (SCAN_EXCLUSIVE) {
-            const scan_T next = y.sf;
-            y = (scan_T16)(before, y.s01234567, y.s89ab, y.scd, y.se);
-            before = next;
+    scan_T scan_carry = *scan_s, scan_before = *scan_last;
+    for (int scan_at = 0; scan_at < scan_n; scan_at += 16) {
+        scan_T16 scan_x = vload16(0, scan_v + scan_at);
+        scan_x = scan_join16((scan_T16)(scan_none, scan_x.s01234567, scan_x.s89ab, scan_x.scd, scan_x.se), scan_x);
+        scan_x = scan_join16((scan_T16)(scan_none, scan_none, scan_x.s01234567, scan_x.s89ab, scan_x.scd), scan_x);
+        scan_x = scan_join16((scan_T16)(scan_none, scan_none, scan_none, scan_none, scan_x.s01234567, scan_x.s89ab),
+                             scan_x);
+        scan_x = scan_join16((scan_T16)(scan_none, scan_none, scan_none, scan_none, scan_none, scan_none, scan_none,
+                                        scan_none, scan_x.lo),
+                             scan_x);
+        scan_T16 scan_y = scan_join16((scan_T16)(scan_o), scan_join16((scan_T16)(scan_carry), scan_x));
+        scan_carry = scan_join(scan_carry, scan_x.sf);
+        if (scan_exclusive) {
+            const scan_T scan_next = scan_y.sf;
+            scan_y = (scan_T16)(scan_before, scan_y.s01234567, scan_y.s89ab, scan_y.scd, scan_y.se);
+            scan_before = scan_next;
         }
-        vstore16(y, 0, v + at);
+        vstore16(scan_y, 0, scan_v + scan_at);
     }
-    *s = carry;
-    *last = before;
+    *scan_s = scan_carry;
+    *scan_last = scan_before;
 }
 
-/* Store n results. */
-static void scan_store(__global scan_T *p, const long stride, const scan_T *v, const int n)
+/* Store scan_n results. */
+static void scan_store(__global scan_T *scan_p, const long scan_stride, const scan_T *scan_v, const int scan_n)
 {
 #ifdef __clang__
-    if (SCAN_STREAMS && stride == 1 && n == SCAN_CHUNK && ((ulong)p & (sizeof(scan_T16) - 1)) == 0) {
-        for (int at = 0; at < SCAN_CHUNK; at += 16)
-            __builtin_nontemporal_store(vload16(0, v + at), (__global scan_T16 *)(p + at));
+    if (scan_streams && scan_stride == 1 && scan_n == scan_chunk && ((ulong)scan_p & (sizeof(scan_T16) - 1)) == 0) {
+        for (int scan_at = 0; scan_at < scan_chunk; scan_at += 16)
+            __builtin_nontemporal_store(vload16(0, scan_v + scan_at), (__global scan_T16 *)(scan_p + scan_at));
         return;
     }
 #endif
-    if (stride == 1)
-        for (int at = 0; at < n; at++)
-            p[at] = v[at];
+    if (scan_stride == 1)
+        for (int scan_at = 0; scan_at < scan_n; scan_at++)
+            scan_p[scan_at] = scan_v[scan_at];
     else
-        for (int at = 0; at < n; at++)
-            p[at * stride] = v[at];
+        for (int scan_at = 0; scan_at < scan_n; scan_at++)
+            scan_p[scan_at * scan_stride] = scan_v[scan_at];
 }
 
-/* Combine the values of each of c columns: 16 rows, SCAN_STRIP values apart. */
-static void scan_columns(scan_T *v, const int c)
+/* Combine the values of each of scan_c columns: 16 rows, scan_strip values apart. */
+static void scan_columns(scan_T *scan_v, const int scan_c)
 {
-    for (int d = 1; d < 16; d *= 2)
-        for (int r = 15; r >= d; r--)
-            for (int j = 0; j < c; j++)
-                v[r * SCAN_STRIP + j] = scan_join(v[(r - d) * SCAN_STRIP + j], v[r * SCAN_STRIP + j]);
+    for (int scan_d = 1; scan_d < 16; scan_d *= 2)
+        for (int scan_r = 15; scan_r >= scan_d; scan_r--)
+            for (int scan_j = 0; scan_j < scan_c; scan_j++)
+                scan_v[scan_r * scan_strip + scan_j] = scan_join(scan_v[(scan_r - scan_d) * scan_strip + scan_j],
+                                                                 scan_v[scan_r * scan_strip + scan_j]);
 }
 
 /* The same, of which only the last row is needed. */
-static void scan_column_totals(scan_T *v, const int c)
+static void scan_column_totals(scan_T *scan_v, const int scan_c)
 {
-    for (int d = 1; d < 16; d *= 2)
-        for (int r = 2 * d - 1; r < 16; r += 2 * d)
-            for (int j = 0; j < c; j++)
-                v[r * SCAN_STRIP + j] = scan_join(v[(r - d) * SCAN_STRIP + j], v[r * SCAN_STRIP + j]);
+    for (int scan_d = 1; scan_d < 16; scan_d *= 2)
+        for (int scan_r = 2 * scan_d - 1; scan_r < 16; scan_r += 2 * scan_d)
+            for (int scan_j = 0; scan_j < scan_c; scan_j++)
+                scan_v[scan_r * scan_strip + scan_j] = scan_join(scan_v[(scan_r - scan_d) * scan_strip + scan_j],
+                                                                 scan_v[scan_r * scan_strip + scan_j]);
 }

@@ -26,16 +26,19 @@ typedef struct dcli_scan {
     dcl_type type;           /* of P */
     dcli_fold fold;
     bool exclusive;
-    bool plain;  /* the value reads arrays at P's subscripts only, at least one, and uses indices for nothing else */
+    bool plain;  /* the value reads arrays at P's subscripts only, at least one, and uses indices for nothing else; no
+                    macro of the prelude changes it or the generated text */
     char *each;  /* the body `P(i, ...) = value;`: the operator is replaced, all columns remain */
     char *value; /* the text of the value */
 } dcli_scan;
 
 /** Parse the statement of a scan. What the value contains is checked when `each` is parsed as a body.
- *  @param params  [count] of the program; one of them is DCL_OUT.
- *  @param along   the name of the scanned index.
+ *  @param prelude  of the program: its macros decide whether the scan is plain.
+ *  @param params   [count] of the program; one of them is DCL_OUT.
+ *  @param along    the name of the scanned index.
  *  @return DCL_OK, DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. End it with dcli_scan_free() in any case. */
-dcl_status dcli_scan_parse(const char *text, int count, const dcli_param params[], const char *along, dcli_scan *scan);
+dcl_status dcli_scan_parse(const char *text, const char *prelude, int count, const dcli_param params[],
+                           const char *along, dcli_scan *scan);
 void dcli_scan_free(dcli_scan *scan);
 
 /** Which kernel of a scan to generate. */

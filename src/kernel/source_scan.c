@@ -152,7 +152,7 @@ static void put_contiguous_totals(writer *w)
     PUT(w,
         "    const long scan_l = scan_at %% scan_m;\n"
         "    const long scan_b%d = %s_at(%d, scan_l) * scan_leaf + scan_origin - %s_first(%d);\n"
-        "    scan_T scan_s = SCAN_NONE;\n"
+        "    scan_T scan_s = scan_none;\n"
         "    for (long scan_g = 0; scan_g < scan_leaf; scan_g += %d) {\n"
         "    for (int scan_h = 0; scan_h < %d; scan_h++) {\n    const long scan_k = scan_g + scan_h; ",
         a, w->target, a, w->input, a, CHUNK, CHUNK);
@@ -172,7 +172,7 @@ static void put_leaf(writer *w)
         CHUNK, CHUNK);
     put_value(w, "scan_v[scan_h]", "");
     PUT(w,
-        "    }\n    for (int scan_h = scan_c; scan_h %% %d != 0; scan_h++) scan_v[scan_h] = SCAN_NONE;\n"
+        "    }\n    for (int scan_h = scan_c; scan_h %% %d != 0; scan_h++) scan_v[scan_h] = scan_none;\n"
         "    scan_blocks(scan_v, scan_c, scan_o, &scan_s, &scan_e);\n"
         "    const long scan_y = scan_f + scan_g;\n"
         "    if (scan_ps == 1 && scan_y >= 0)\n        scan_store(&",
@@ -201,7 +201,7 @@ static void put_contiguous_scan(writer *w)
     }
     PUT(w, "    for (long scan_l = scan_l0; scan_l < scan_stop; scan_l++) {\n");
     put_leaf_place(w);
-    PUT(w, "    scan_T scan_s = SCAN_NONE, scan_e = scan_o;\n");
+    PUT(w, "    scan_T scan_s = scan_none, scan_e = scan_o;\n");
     put_leaf(w);
     PUT(w, "    scan_o = scan_join(scan_o, scan_s);\n    }\n    }\n");
 }
@@ -230,7 +230,7 @@ static void put_rows(writer *w)
     PUT(w, "    for (int scan_h = 0; scan_h < %d; scan_h++) {\n    const long scan_k = scan_g + scan_h;\n", BLOCK);
     PUT(w,
         "    if (scan_k >= scan_w)\n    for (int scan_j = 0; scan_j < scan_c; scan_j++) scan_v[scan_h * %d + scan_j] = "
-        "SCAN_NONE;\n",
+        "scan_none;\n",
         STRIP);
     for (int other = 0; other < 2; other++) {
         char place[48];
@@ -257,7 +257,7 @@ static void put_strip_totals(writer *w)
         "    const long scan_l = scan_at %% scan_m, scan_w = scan_leaf;\n"
         "    const long scan_b%d = %s_at(%d, scan_l) * scan_leaf + scan_origin - %s_first(%d);\n",
         a, w->target, a, w->input, a);
-    put_cleared(w, "scan_s", "SCAN_NONE");
+    put_cleared(w, "scan_s", "scan_none");
     PUT(w, "    for (long scan_g = 0; scan_g < scan_leaf; scan_g += %d) {\n", BLOCK);
     put_rows(w);
     PUT(w, "    scan_column_totals(scan_v, scan_c);\n");
@@ -304,7 +304,7 @@ static void put_strip_scan(writer *w)
     }
     PUT(w, "    for (long scan_l = scan_l0; scan_l < scan_stop; scan_l++) {\n");
     put_leaf_place(w);
-    put_cleared(w, "scan_s", "SCAN_NONE");
+    put_cleared(w, "scan_s", "scan_none");
     put_cleared(w, "scan_e", "scan_o[scan_j]");
     PUT(w, "    for (long scan_g = 0; scan_g < scan_w; scan_g += %d) {\n", BLOCK);
     put_rows(w);
@@ -343,19 +343,22 @@ static void put_join(dcli_text *out, const dcli_scan *scan, bool vector)
         [DCL_UINT8] = "uchar", [DCL_UINT16] = "ushort", [DCL_UINT32] = "uint", [DCL_UINT64] = "ulong"};
     bool less = scan->fold == DCLI_FOLD_MIN, floating = scan->type >= DCL_HALF;
     const char *type = vector ? "scan_T16" : "scan_T", *wide = vector ? "16" : "";
-    dcli_text_put(out, "static %s scan_join%s(const %s a, const %s b)\n{\n    return ", type, wide, type, type);
+    dcli_text_put(out, "static %s scan_join%s(const %s scan_a, const %s scan_b)\n{\n    return ", type, wide, type,
+                  type);
     if ((less || scan->fold == DCLI_FOLD_MAX) && floating) /* a NaN wins, then the least or greatest, then -0 or +0 */
-        dcli_text_put(out, "(b %s a) || (b != b) || ((a == b) && signbit(%s)) ? b : a;\n}\n", less ? "<" : ">",
-                      less ? "b" : "a");
+        dcli_text_put(out,
+                      "(scan_b %s scan_a) || (scan_b != scan_b) || ((scan_a == scan_b) && signbit(%s)) ? scan_b : "
+                      "scan_a;\n}\n",
+                      less ? "<" : ">", less ? "scan_b" : "scan_a");
     else if (less || scan->fold == DCLI_FOLD_MAX)
-        dcli_text_put(out, "%s(a, b);\n}\n", less ? "min" : "max");
+        dcli_text_put(out, "%s(scan_a, scan_b);\n}\n", less ? "min" : "max");
     else if (floating)
-        dcli_text_put(out, "a %s b;\n}\n", dcli_fold_sign(scan->fold));
+        dcli_text_put(out, "scan_a %s scan_b;\n}\n", dcli_fold_sign(scan->fold));
     else if (vector) /* unsigned, because it wraps */
-        dcli_text_put(out, "as_%s16(as_%s16(a) %s as_%s16(b));\n}\n", dcli_kernel_type(scan->type),
+        dcli_text_put(out, "as_%s16(as_%s16(scan_a) %s as_%s16(scan_b));\n}\n", dcli_kernel_type(scan->type),
                       unsigned_type[scan->type], dcli_fold_sign(scan->fold), unsigned_type[scan->type]);
     else
-        dcli_text_put(out, "(scan_T)((ulong)a %s (ulong)b);\n}\n", dcli_fold_sign(scan->fold));
+        dcli_text_put(out, "(scan_T)((ulong)scan_a %s (ulong)scan_b);\n}\n", dcli_fold_sign(scan->fold));
 }
 
 char *dcli_scan_functions(const dcli_scan *scan, bool streams)
@@ -365,8 +368,8 @@ char *dcli_scan_functions(const dcli_scan *scan, bool streams)
     if (scan->type >= DCL_HALF && scan->fold == DCLI_FOLD_SUM)
         none = "-0.0f"; /* +0 would turn -0 into +0 */
     dcli_text_put(&out,
-                  "#define scan_T %s\n#define scan_T16 %s16\n#define SCAN_NONE (scan_T)(%s)\n#define SCAN_CHUNK %d\n"
-                  "#define SCAN_STRIP %d\n#define SCAN_EXCLUSIVE %d\n#define SCAN_STREAMS %d\n",
+                  "#define scan_T %s\n#define scan_T16 %s16\n#define scan_none (scan_T)(%s)\n#define scan_chunk %d\n"
+                  "#define scan_strip %d\n#define scan_exclusive %d\n#define scan_streams %d\n",
                   type, type, none, CHUNK, STRIP, scan->exclusive, streams);
     put_join(&out, scan, false);
     put_join(&out, scan, true);

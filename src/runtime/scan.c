@@ -122,14 +122,20 @@ static dcl_status take_args(struct scanning *s, const char *text, int count, con
 static dcl_status parse(struct scanning *s, const char *text, const char *along)
 {
     bool exclusive = s->scan.exclusive;
+    dcli_text prelude = {0};
+    for (int k = 0; k < s->count; k++)
+        if (s->args[k].access == DCL_ACCESS_PRELUDE)
+            dcli_text_put(&prelude, "%s\n", s->args[k].name);
     for (int k = 0; k < s->count; k++) {
         const dcl_arg *arg = &s->args[k];
         dcli_param *param = &s->params[s->param_count];
         if (!dcli_arg_is_param(arg))
             continue;
-        if (strlen(arg->name) >= sizeof param->name)
+        if (strlen(arg->name) >= sizeof param->name) {
+            dcli_text_free(&prelude);
             return DCLI_FAIL(DCL_ERR_INVALID, "argument %d has a name of %zu letters; expected at most %zu", k,
                              strlen(arg->name), sizeof param->name - 1);
+        }
         *param = (dcli_param){.access = arg->access, .type = arg->type};
         strcpy(param->name, arg->name);
         if (has_array(arg)) {
@@ -138,7 +144,10 @@ static dcl_status parse(struct scanning *s, const char *text, const char *along)
         }
         s->param_count++;
     }
-    dcl_status status = dcli_scan_parse(text, s->param_count, s->params, along, &s->scan);
+    char *all = dcli_text_take(&prelude);
+    dcl_status status =
+        all != NULL ? dcli_scan_parse(text, all, s->param_count, s->params, along, &s->scan) : DCL_ERR_NOMEM;
+    dcli_free(all);
     s->scan.exclusive = exclusive;
     return status;
 }
@@ -279,6 +288,8 @@ static dcl_status prepare(struct scanning *s)
         status = look_at_tiles(s, &tiling);
     if (status != DCL_OK)
         return status;
+    for (int n = 0; n < s->cluster->node_count; n++)
+        s->gpus |= strcmp(dcli_node_device(s->cluster, n)->kind, "cpu") != 0;
     int inputs = 0;
     for (int k = 0; k < s->count; k++)
         inputs += k != s->output && has_array(&s->args[k]);
@@ -297,8 +308,6 @@ static dcl_status prepare(struct scanning *s)
     if (status == DCL_OK && s->known)
         status = make_totals(s);
     s->args[s->output].array = output;
-    for (int n = 0; n < s->cluster->node_count; n++)
-        s->gpus |= strcmp(dcli_node_device(s->cluster, n)->kind, "cpu") != 0;
     return status;
 }
 

@@ -243,6 +243,42 @@ Test(scan, values)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Macros of a prelude: those that stand for an index, and those that have names of variables, components and indices in
+ * generated code. */
+Test(scan, macros)
+{
+    enum { N = 3000 };
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_INT64, N)),
+              *P = test_array(cluster, "block", dcl_grid_1d(DCL_INT64, N));
+    static int64_t found[N];
+    int64_t sums[3] = {0};
+    TEST_OK(dcl_forall(cluster, "A(i) = 1;", DCL_OUT(A)));
+    static const struct {
+        const char *text, *prelude;
+    } cases[] = {
+        {"P(i) += A(i) * IDX;", "#define IDX i\n"},
+        {"P(i) += A(i) * 2;", "#define s 2.0\n#define v (\n#define last 3\n"},
+        {"P(i) += A(i) * 3;", "#define even odd\n#define i 7\n"},
+    };
+    for (int n = 0; n < 3; n++) {
+        TEST_OK(dcl_scan(cluster, cases[n].text, DCL_OUT(P), DCL_IN(A), DCL_ALONG("i"), DCL_PRELUDE(cases[n].prelude)));
+        TEST_OK(dcl_read(P, NULL, found, NULL));
+        for (int i = 0; i < N; i++) {
+            sums[n] += n == 0 ? i : n + 1;
+            cr_assert_eq(found[i], sums[n], "%s: element %d is %lld, expected %lld", cases[n].text, i,
+                         (long long)found[i], (long long)sums[n]);
+        }
+    }
+    TEST_REFUSED(dcl_scan(cluster, "P(i) += A(i);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i"),
+                          DCL_PRELUDE("#define A_LONG 1\n#define scan_none 1\n")),
+                 DCL_ERR_BODY, "prelude line 2, column 9: names that begin with scan_");
+    dcl_release(P);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* Operators and types: integers wrap, a NaN and the sign of zero are kept. */
 Test(scan, operators)
 {
