@@ -124,7 +124,7 @@ static void plain_single(struct numbers *n) { n->plain_single = sum_singles(n->c
 static void plain_product(struct numbers *n) { n->plain = dot_singles(n->count, n->a, n->b); }
 static void plain_double(struct numbers *n) { n->plain = sum_doubles(n->count, n->d); }
 
-/* Measure two functions by turns, and compare what they have found. */
+/* Measure two functions, taking turns, and compare their results. */
 static void compare(struct numbers *n, const char *what, const char *where, double bytes,
                     void (*ours)(struct numbers *), void (*theirs)(struct numbers *))
 {

@@ -214,7 +214,7 @@ static double run_even(struct even *even, int body)
     return (now_ms() - began) / CALLS;
 }
 
-/* Print how much of what was moved under a policy was of no use. */
+/* Print how many of the bytes moved under a policy were moved in vain. */
 static void report_moved(const struct even *even, const char *workers, const char *steal)
 {
     dcl_counters counters;

@@ -67,7 +67,7 @@ int main(void)
     check(dcl_write(b, NULL, B, NULL), "dcl_write");
     check(dcl_write(v, NULL, x, NULL), "dcl_write");
 
-    /* The names on the left stay; the others are reduced over the axes in whose subscripts they stand alone. */
+    /* Indices on the left are kept; all others are reduced. */
     check(dcl_reduce(cluster, "u(i) += a(i,j) * v(j);", DCL_OUT(u), DCL_IN(a), DCL_IN(v)), "dcl_reduce");
     check(dcl_reduce(cluster, "m(k) max= a(i,k);", DCL_OUT(m), DCL_IN(a)), "dcl_reduce");
 

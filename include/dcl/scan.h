@@ -44,8 +44,9 @@ static inline dcl_call dcl_call_scan(dcl_cluster *cluster, const char *body, int
  *                  optionally DCL_EXCLUSIVE. No argument and no name in the body may begin with scan_.
  *  Cost: one to four operations. Each is compiled at its first use.
  *    - One operation computes the results. It reads every input once.
- *    - Another one before it computes totals, and reads the inputs, too. It is not needed if the axis has at most 1,024
- *      elements, nor if the tiles of P contain the whole axis and so many lines along it that all work-items are busy.
+ *    - Before it, an operation computes the totals of sections of the axis, and reads every input, too. It is left out if
+ *      the axis has at most 1,024 elements, or if the tiles of P contain the whole axis and enough lines along it to keep
+ *      all work-items busy.
  *    - If the expression reads elements at other subscripts than P's, or arrays of another grid, or no array, or uses
  *      an index as a number, a body first stores the values of the expression in an array of the library, of P's size.
  *    - If the tiles of P consist of more than about a hundred boxes, the results are computed in such an array, too,

@@ -38,7 +38,7 @@ static int take_map(void *target, char *text)
     return CLI_OK;
 }
 
-static bool is_taken(const cli_request *request, const char *name)
+bool cli_request_has(const cli_request *request, const char *name)
 {
     for (int n = 0; n < request->operand_count; n++)
         if (strcmp(request->operand[n].name, name) == 0)
@@ -63,7 +63,7 @@ static int take_value(void *target, char *text)
     char *value = cli_split_name(text, request->value_name[n]);
     if (value == NULL)
         return cli_usage("eval", "--set was given '%s'; expected NAME=VALUE such as alpha=0.5f", text);
-    if (is_taken(request, request->value_name[n]))
+    if (cli_request_has(request, request->value_name[n]))
         return twice(request->value_name[n]);
     request->value_count++;
     return cli_value_parse("eval", request->value_name[n], value, &request->value[n]);
@@ -82,7 +82,7 @@ static int take_plain(void *target, char *text)
     int status = cli_operand_parse(text, &operand);
     if (status != CLI_OK)
         return status;
-    if (is_taken(request, operand.name))
+    if (cli_request_has(request, operand.name))
         return twice(operand.name);
     request->operand[request->operand_count++] = operand;
     return CLI_OK;

@@ -47,6 +47,9 @@ typedef struct cli_request {
  *  @return CLI_OK; CLI_USAGE after a sentence; CLI_HELP after --help. */
 int cli_request_parse(int count, char **list, cli_request *request_out);
 
+/** Whether an operand or a scalar has this name. */
+bool cli_request_has(const cli_request *request, const char *name);
+
 /** Complete a request: determine how the body uses each array, inspect the input files, infer missing grids, and check
  *  that the output files can be written. Uses no device. @return CLI_OK, or CLI_FAILURE after a sentence. */
 int cli_request_resolve(cli_request *request);

@@ -12,12 +12,8 @@
 
 static bool is_known(const cli_request *request, const char *name)
 {
-    for (int n = 0; n < request->operand_count; n++)
-        if (strcmp(request->operand[n].name, name) == 0)
-            return true;
-    for (int n = 0; n < request->value_count; n++)
-        if (strcmp(request->value_name[n], name) == 0)
-            return true;
+    if (cli_request_has(request, name))
+        return true;
     for (int r = 0; r < request->result_count; r++)
         if (strcmp(request->result[r].name, name) == 0)
             return true;

@@ -1,9 +1,12 @@
 /* kernel/fold.c - generates the code by which kernels reduce values, and merges their partial results.
  *
- * On CPUs, sums of floating-point numbers are added by sum_cpu.cl: strips of many elements as runs. Short strips, and those that cannot
- * be added as a run, go through a buffer, from which blocks are added. With DCL_FAST, a variable sums the values of a strip, another one
- * those of all strips, which is added to the partial sum at the end. GPUs add few at a time (source_gpu_reduce.c). Other results are reduced in a variable: integers wrap, and minima compare integer keys that have the order of the numbers, so that neither
- * depends on the order of the values. */
+ * On CPUs, sums of floating-point numbers are added by sum_cpu.cl: strips of many elements as runs. Short strips, and those
+ * that cannot be added as a run, go through a buffer, from which blocks are added. With DCL_FAST, one variable sums the
+ * values of a strip, and another one sums the strips; the latter is added to the partial sum at the end. GPUs add few values
+ * at a time (source_gpu_reduce.c).
+ *
+ * Other results are reduced in a variable. They do not depend on the order of the values, because integers wrap, and minima
+ * and maxima compare integer keys that have the order of the numbers. */
 #include "kernel/fold.h"
 
 #include <math.h>
@@ -33,12 +36,9 @@ static bool is_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM
 
 static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX; }
 
-/* Whether the body is a contraction: its sum is a chain of fused multiply-adds. */
-static bool is_chain(const dcli_body *body) { return body->inside->contraction.end > 0; }
-
 bool dcli_fold_is_summed(const dcli_body *body, int r)
 {
-    return is_sum(body->result[r].fold, type_of(body, r)) && !is_chain(body);
+    return is_sum(body->result[r].fold, type_of(body, r)) && !dcli_inside_is_chain(body);
 }
 
 /* Whether a result is a sum whose values are added in any order. */
@@ -443,10 +443,10 @@ void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
         added |= dcli_fold_is_summed(body, r) && dcli_fold_is_added_to(body, r);
     if (dcli_fold_runs(body))
         dcli_text_put(out, "    int dcl_fill = %d, dcl_pause = 0, dcl_wide = 0;\n", added);
-    if (is_chain(body))
+    if (dcli_inside_is_chain(body))
         dcli_text_put(out, dcli_fold_is_added_to(body, 0) ? "    %s dcl_f0 = dcl_a%d;\n" : "    %s dcl_f0 = 0;\n",
                       dcli_kernel_type(type_of(body, 0)), body->result[0].access);
-    for (int r = 0; r < body->result_count && !is_chain(body); r++) {
+    for (int r = 0; r < body->result_count && !dcli_inside_is_chain(body); r++) {
         if (!dcli_fold_is_summed(body, r)) {
             dcli_emit_variable(out, body, r);
             continue;
@@ -553,9 +553,9 @@ void dcli_emit_along_end(dcli_text *out, const dcli_body *body)
 {
     if (dcli_fold_runs(body))
         emit_flush(out, body);
-    if (is_chain(body))
+    if (dcli_inside_is_chain(body))
         dcli_text_put(out, "    dcl_a%d = dcl_f0;\n", body->result[0].access);
-    for (int r = 0; r < body->result_count && !is_chain(body); r++) {
+    for (int r = 0; r < body->result_count && !dcli_inside_is_chain(body); r++) {
         char value[16];
         emit_along_value(out, body, r);
         snprintf(value, sizeof value, "dcl_e%d", r);

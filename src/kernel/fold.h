@@ -23,12 +23,13 @@ const char *dcli_fold_sign(dcli_fold fold);
 
 /** Emit the functions that the results of a body need. Nothing if it is no reduction, as all functions below. */
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form);
-/** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r; for reductions along axes
- *  only what it knows from one element to the next. */
+/** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. In reductions along
+ *  axes, these belong to one element; what is emitted then is only the state that is kept from element to element. */
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);
 /** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
 bool dcli_fold_runs(const dcli_body *body);
-/** Emit, before the loop of a strip of dcl_m elements, what it needs. A run begins by `if`: it is only tried for long strips. */
+/** Emit the code before the loop over a strip of dcl_m elements. For a run it ends with an `if` whose block is the loop,
+ *  because only long strips are tried as runs. */
 void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way);
 /** Emit, before the body's statements, the variables dcl_r<r> which the statements reduce for one index. */
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body);

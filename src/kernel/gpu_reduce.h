@@ -23,6 +23,9 @@ void dcli_emit_reducing_signature(dcli_text *out, const dcli_body *body, dcli_va
 void dcli_emit_reducing_variables(dcli_text *out, const dcli_body *body);
 /** Emit, for tile dcl_tile, dcl_row_tiles of which are a row, the row's own numbers: those of the only row, or those in the table. */
 void dcli_emit_reducing_row(dcli_nest *nest);
+/** Emit the indices of the first `axes` axes, and where the accesses are at them, for dcl_line: the number of a line of the row, the
+ *  last of these axes running fastest. */
+void dcli_emit_line_indices(dcli_nest *nest, int axes);
 /** Emit what a work-item does for DCL_EACH indices of the innermost axis at the distance dcl_wide, from dcl_begin on.
  *  @param wide  the usual dcl_wide. */
 void dcli_emit_reducing_tile(dcli_nest *nest, int wide);

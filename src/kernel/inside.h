@@ -65,6 +65,9 @@ static inline int dcli_inside_first_token(const dcli_body *body, int a)
     return body->inside->place[p].name;
 }
 
+/** Whether the body is a contraction: its sum is a chain of fused multiply-adds. */
+static inline bool dcli_inside_is_chain(const dcli_body *body) { return body->inside->contraction.end > 0; }
+
 /** Whether an affine access depends on a loop axis. */
 static inline bool dcli_inside_depends(const dcli_body *body, int a, int axis)
 {

@@ -132,7 +132,7 @@ static bool reads_across(const dcli_body *body, int a)
 {
     const dcli_body_access *access = &body->access[a];
     int innermost = body->space_rank + body->inner_rank - 1;
-    if (body->along && (body->inner_rank != 1 || body->inside->contraction.end > 0))
+    if (body->along && (body->inner_rank != 1 || dcli_inside_is_chain(body)))
         return false;
     return access->reach == DCLI_REACH_AFFINE && !access->written && access->unit_axis >= 0 &&
            access->unit_axis != innermost && dcli_inside_depends(body, a, innermost);

@@ -232,10 +232,8 @@ dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const
     return body;
 }
 
-/* Parse and check a new body. It is freed on failure. */
-static dcl_status finish(dcli_body *body, dcli_body **body_out)
+dcl_status dcli_finish_body(dcli_body *body, dcl_status status, dcli_body **body_out)
 {
-    dcl_status status = dcli_parse(body, false);
     if (status == DCL_OK)
         status = dcli_filter_check(body);
     if (status != DCL_OK) {
@@ -266,7 +264,7 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
         body->space_rank = params[body->owner].rank;
         body->indices = (1U << body->space_rank) - 1;
     }
-    return finish(body, body_out);
+    return dcli_finish_body(body, dcli_parse(body, false), body_out);
 }
 
 dcl_status dcli_along_parse(const char *text, const char *prelude, int count, const dcli_param params[],
@@ -285,7 +283,7 @@ dcl_status dcli_along_parse(const char *text, const char *prelude, int count, co
     body->owner = body->result[0].param;
     body->space_rank = params[body->owner].rank;
     body->inside->has_loop = true;
-    return finish(body, body_out);
+    return dcli_finish_body(body, dcli_parse(body, false), body_out);
 }
 
 void dcli_body_free(dcli_body *body)

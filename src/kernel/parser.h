@@ -39,6 +39,9 @@ typedef struct dcli_parser {
                                           none */
 } dcli_parser;
 
+/** Check and complete a body that was parsed with this status. It is freed on failure. */
+dcl_status dcli_finish_body(dcli_body *body, dcl_status status, dcli_body **body_out);
+
 /** Parse all statements of the body: record accesses and how they are used. */
 dcl_status dcli_parse_statements(dcli_parser *parser);
 

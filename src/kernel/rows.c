@@ -262,7 +262,7 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
     int64_t wanted = dcli_body_rows(body, elements, units, element_ns);
     bool by_cost = wanted > rows_by_size(body, elements, units);
     int across = dcli_transposed_axis(body);
-    if (body->inside->contraction.end > 0)
+    if (dcli_inside_is_chain(body))
         cut_evenly(body->space_rank, wanted, shape_out);
     else if (wanted > 1 && across >= 0 && !by_cost && !body->along)
         cut_squares(body, across, wanted, shape_out);

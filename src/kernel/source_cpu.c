@@ -78,7 +78,7 @@ static void emit_reduced_line(dcli_nest *nest)
 /* Emit the innermost axis, number v, as one loop that runs the body. */
 static void emit_plain_line(dcli_nest *nest, int v)
 {
-    bool chain = nest->body->inside->contraction.end > 0;
+    bool chain = dcli_inside_is_chain(nest->body);
     if (nest->body->result_count > 0 && !chain) {
         emit_reduced_line(nest);
         return;

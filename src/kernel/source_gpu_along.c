@@ -1,8 +1,9 @@
 /* kernel/source_gpu_along.c - generates the kernels that reduce along axes on a GPU.
  *
- * A work-group computes one element of each output, if an input is contiguous along the last inner axis; otherwise 32 neighbouring
- * elements, with eight work-items for each. The work-items of an element have summands at a constant distance, so that
- * neighbours read neighbouring elements of the inputs, and merge what they have reduced in local memory (group.cl).
+ * If an input is contiguous along the last inner axis, a work-group computes one element of each output. Otherwise it
+ * computes 32 neighbouring elements, with eight work-items for each. Work-items of one element take turns at the summands,
+ * so that neighbouring work-items read neighbouring elements of the inputs. At the end they merge their values in local
+ * memory (group.cl).
  *
  * The summands of contractions are added in order, so a work-item computes an element.
  *
@@ -25,12 +26,10 @@ enum {
     MOST_GROUPS = 1 << 20, /* groups take turns if there are more elements */
 };
 
-static bool is_chain(const dcli_body *body) { return body->inside->contraction.end > 0; }
-
 /* Whether a work-group computes one element. */
 static bool has_lines(const dcli_body *body)
 {
-    for (int a = 0; a < body->access_count && !is_chain(body); a++)
+    for (int a = 0; a < body->access_count && !dcli_inside_is_chain(body); a++)
         if (!body->access[a].written && body->access[a].reach == DCLI_REACH_AFFINE &&
             body->access[a].unit_axis == body->space_rank + body->inner_rank - 1)
             return true;
@@ -38,10 +37,16 @@ static bool has_lines(const dcli_body *body)
 }
 
 /* How many elements a group computes at a time. */
-static int columns_of(const dcli_body *body) { return is_chain(body) ? CHAIN : has_lines(body) ? 1 : COLUMNS; }
+static int columns_of(const dcli_body *body)
+{
+    return dcli_inside_is_chain(body) ? CHAIN : has_lines(body) ? 1 : COLUMNS;
+}
 
 /* The size of a group. */
-static int size_of(const dcli_body *body) { return is_chain(body) ? CHAIN : has_lines(body) ? LINE : COLUMNS * LANES; }
+static int size_of(const dcli_body *body)
+{
+    return dcli_inside_is_chain(body) ? CHAIN : has_lines(body) ? LINE : COLUMNS * LANES;
+}
 
 /* Emit the number of elements of a row, dcl_row_tiles, and of all rows, dcl_tiles, for dcli_emit_reducing_row(); and of the work-items
  * of an element, dcl_wide, with the work-item's own number among them, dcl_me. */
@@ -74,21 +79,14 @@ static void open_elements(dcli_nest *nest)
 static void open_element(dcli_nest *nest)
 {
     dcli_text_put(nest->out, "    long dcl_line = dcl_tile - dcl_number * dcl_row_tiles;\n");
-    for (int m = nest->body->space_rank - 1; m >= 0; m--) {
-        if (m > 0)
-            dcli_text_put(nest->out, "    const long dcl_t%d = dcl_line %% dcl_n%d; dcl_line /= dcl_n%d;\n", m, m, m);
-        else
-            dcli_text_put(nest->out, "    const long dcl_t0 = dcl_line;\n");
-        dcli_nest_index(nest, m);
-        dcli_nest_advance(nest, m);
-    }
+    dcli_emit_line_indices(nest, nest->body->space_rank);
 }
 
-/* Emit what is done for the summands along the last inner axis. */
+/* Emit the loop over the summands along the last inner axis. */
 static void emit_line(dcli_nest *nest)
 {
     int v = nest->innermost;
-    if (!is_chain(nest->body)) {
+    if (!dcli_inside_is_chain(nest->body)) {
         dcli_text_put(nest->out,
                       "    for (long dcl_begin = dcl_me; dcl_begin < dcl_n%d; dcl_begin += dcl_wide * DCL_EACH) {\n",
                       v);
@@ -157,7 +155,7 @@ static void close_element(dcli_nest *nest)
 void dcli_emit_along_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, variant);
-    bool chain = is_chain(body);
+    bool chain = dcli_inside_is_chain(body);
     dcli_emit_reducing_signature(out, body, variant);
     if (!chain)
         dcli_text_put(out, "    __local long dcl_room[%d * DCL_LONGS];\n", size_of(body));

@@ -55,17 +55,9 @@ void dcli_emit_reducing_row(dcli_nest *nest)
     dcli_nest_row(nest);
 }
 
-/* Emit the indices of all axes but the innermost, from dcl_line, the number of the work-item's line in the row. */
-static void open_line(dcli_nest *nest)
+void dcli_emit_line_indices(dcli_nest *nest, int axes)
 {
-    int v = nest->innermost;
-    dcli_text_put(nest->out,
-                  "    const long dcl_in = dcl_tile - dcl_number * dcl_row_tiles, dcl_down = dcl_in / dcl_across;\n"
-                  "    long dcl_line = dcl_down * dcl_high + get_local_id(1);\n"
-                  "    const long dcl_begin = (dcl_in - dcl_down * dcl_across) * dcl_wide * %d + get_local_id(0);\n"
-                  "    if (dcl_line >= dcl_lines)\n        continue;\n",
-                  EACH);
-    for (int m = v - 1; m >= 0; m--) {
+    for (int m = axes - 1; m >= 0; m--) {
         if (m > 0)
             dcli_text_put(nest->out, "    const long dcl_t%d = dcl_line %% dcl_n%d; dcl_line /= dcl_n%d;\n", m, m, m);
         else
@@ -73,6 +65,18 @@ static void open_line(dcli_nest *nest)
         dcli_nest_index(nest, m);
         dcli_nest_advance(nest, m);
     }
+}
+
+/* Emit the indices of all axes but the innermost, from dcl_line, the number of the work-item's line in the row. */
+static void open_line(dcli_nest *nest)
+{
+    dcli_text_put(nest->out,
+                  "    const long dcl_in = dcl_tile - dcl_number * dcl_row_tiles, dcl_down = dcl_in / dcl_across;\n"
+                  "    long dcl_line = dcl_down * dcl_high + get_local_id(1);\n"
+                  "    const long dcl_begin = (dcl_in - dcl_down * dcl_across) * dcl_wide * %d + get_local_id(0);\n"
+                  "    if (dcl_line >= dcl_lines)\n        continue;\n",
+                  EACH);
+    dcli_emit_line_indices(nest, nest->innermost);
 }
 
 /* Emit the values of DCL_EACH indices of the innermost axis, at a distance: dcl_y<r>. @param check  some may be beyond the row. */

@@ -298,21 +298,12 @@ dcl_status dcli_tile_kernel_parse(const char *text, const char *prelude, int cou
         return dcli_error_status();
     body->tile_kernel = true;
     body->items = *items;
-    while (params[body->owner].access != DCL_ACCESS_OUT && params[body->owner].access != DCL_ACCESS_INOUT)
+    while (!dcli_param_is_output(&params[body->owner]))
         body->owner++;
     body->space_rank = params[body->owner].rank;
     for (int m = 0; m < DCL_MAX_RANK; m++) {
         body->inside->axis_of_index[m] = m < body->space_rank ? m : -1;
         body->index_of_axis[m] = m < body->space_rank ? m : 0;
     }
-    status = read_text(body);
-    if (status == DCL_OK)
-        status = dcli_filter_check(body);
-    if (status != DCL_OK) {
-        dcli_body_free(body);
-        return status;
-    }
-    dcli_rows_lay_out(body);
-    *body_out = body;
-    return status;
+    return dcli_finish_body(body, read_text(body), body_out);
 }

@@ -15,6 +15,11 @@ const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node)
                                  : dcli_worker_device(cluster->worker[node]);
 }
 
+bool dcli_node_is_gpu(const dcl_cluster *cluster, int node)
+{
+    return strcmp(dcli_node_device(cluster, node)->kind, "gpu") == 0;
+}
+
 const char *dcli_node_kind(const dcl_cluster *cluster, int node)
 {
     return cluster->pool != NULL ? dcli_worker_pool_kind(cluster->pool, node) : dcli_worker_kind(cluster->worker[node]);

@@ -216,7 +216,7 @@ dcl_cluster *dcl_open(const dcl_config *config)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (cluster == NULL)
         return NULL;
-    cluster->has_gpus = strcmp(dcli_node_device(cluster, 0)->kind, "gpu") == 0;
+    cluster->has_gpus = dcli_node_is_gpu(cluster, 0);
     log_nodes(cluster);
     return with_checked_map(cluster, __func__);
 }

@@ -22,7 +22,7 @@ static int64_t part_longs(dcl_cluster *cluster, int results)
 {
     int64_t slots = DCLI_PARTIAL_SLOTS;
     for (int n = 0; n < cluster->node_count; n++)
-        if (strcmp(dcli_node_device(cluster, n)->kind, "gpu") == 0)
+        if (dcli_node_is_gpu(cluster, n))
             slots = DCLI_GROUP_SLOTS;
     return slots * results * DCLI_PARTIAL_LONGS;
 }

@@ -56,7 +56,7 @@ static dcl_status check_kind(const dcl_arg *arg)
     case DCL_ACCESS_ITEMS:
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "an argument has access number %d; a scan takes DCL_OUT, DCL_ALONG, DCL_EXCLUSIVE, and the "
-                         "inputs, DCL_VALUE and DCL_PRELUDE of dcl_forall()",
+                         "inputs, DCL_VALUE, DCL_PRELUDE and DCL_STEALING of dcl_forall()",
                          (int)arg->access);
     default:
         return DCL_OK;
@@ -101,7 +101,9 @@ static dcl_status take_args(struct scanning *s, const char *text, int count, con
     dcl_status status = DCL_OK;
     s->output = -1;
     for (int k = 0; k < count && status == DCL_OK; k++)
-        status = add_arg(s, &args[k], along);
+        status = args[k].name == NULL && dcli_arg_is_param(&args[k])
+                     ? DCLI_FAIL(DCL_ERR_INVALID, "argument %d has no name; expected the name it has in the body", k)
+                     : add_arg(s, &args[k], along);
     if (status == DCL_OK && s->output < 0)
         return DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected one DCL_OUT");
     if (status == DCL_OK && *along == NULL)
@@ -289,7 +291,7 @@ static dcl_status prepare(struct scanning *s)
     if (status != DCL_OK)
         return status;
     for (int n = 0; n < s->cluster->node_count; n++)
-        s->gpus |= strcmp(dcli_node_device(s->cluster, n)->kind, "cpu") != 0;
+        s->gpus |= dcli_node_is_gpu(s->cluster, n);
     int inputs = 0;
     for (int k = 0; k < s->count; k++)
         inputs += k != s->output && has_array(&s->args[k]);
@@ -384,8 +386,8 @@ static dcl_status run_tiles(struct scanning *s, bool totals)
         dcli_text_put(&value, ")");
         scan.value = value.bytes;
     }
-    for (int k = 0; k < s->count && s->values == NULL; k++)
-        if (k != s->output)
+    for (int k = 0; k < s->count; k++)
+        if (k != s->output && (s->values == NULL || s->args[k].access == DCL_ACCESS_STEALING))
             args[count++] =
                 has_array(&s->args[k]) ? dcl_arg_function(s->args[k].name, s->args[k].array, reads, s) : s->args[k];
     if (!totals && s->known)

@@ -83,7 +83,7 @@ static double element_ns(const dcli_sim_node *node)
     return sorted[count / 2];
 }
 
-/* Predicted time until the device has run what is in its queue. */
+/* Predicted time until the device has run all batches in its queue. */
 static int64_t queued_ns(const dcli_sim_node *node)
 {
     const dcli_sim_lending *lending = &node->lending;

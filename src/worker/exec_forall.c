@@ -635,8 +635,8 @@ static dcl_status note_runs(dcli_worker *worker, const dcli_running *running, co
     return DCL_OK;
 }
 
-/* Tell peers what they may be waiting for: before a launch, since kernels that compute on all processors can keep this
- * thread from running until they end. */
+/* Send watermarks (MARKS) for which peers may be waiting. This is done before a launch, because a kernel that computes on all
+ * processors can keep this thread from running until it ends. */
 static void tell_peers(dcli_worker *worker)
 {
     dcl_status status = DCL_OK;
@@ -647,7 +647,8 @@ static void tell_peers(dcli_worker *worker)
         dcli_break_down(worker, status);
 }
 
-/* Fill the stages of a batch, and launch its kernels. *running: with status, the batch's own. @return that of the node. */
+/* Fill the stages of a batch, and launch its kernels. running->status gets the status of the batch. @return the status of
+ * the node. */
 static dcl_status start(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
 {
     running->status = fill(worker, prepared, running);

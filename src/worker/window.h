@@ -12,7 +12,7 @@ double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kerne
 double dcli_exec_plan_ns(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t batch);
 /** Predicted time of a batch of this node's plan of a loop body on its device; 0: it is not known. */
 double dcli_exec_batch_ns(const dcli_worker *worker, const dcli_entry *entry, int64_t batch);
-/** Predicted time until the device has run the batches that were started. Those whose time is not known do not count. */
+/** Predicted time until the device has run all batches in its queue. Batches of unknown cost count as 0. */
 int64_t dcli_exec_queued_ns(const dcli_worker *worker);
 
 /** What this node has to do, as far as it is known. */

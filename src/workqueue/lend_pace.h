@@ -19,10 +19,12 @@ int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns);
 /** The time of a launch as far as it counts for dcli_lend_is_enough(). @param expected_ns  predicted time; 0: it is not
  *  known, so the launch counts as long */
 int64_t dcli_lend_queued_ns(int64_t expected_ns);
-/** Whether a device has enough to do, so that batches which could be lent are not launched now. @param launches  number of
- *  launches in its queue. @param ns  predicted time of them. @param borrowed  some are batches of other nodes. @param last
- *  those that wait are the last ones of an operation: then no launch need follow the one that runs, because what is in the
- *  queue cannot be lent any more */
+/** Whether a device has enough to do, so that batches which could be lent are not launched now.
+ *  @param launches  number of launches in its queue.
+ *  @param ns        predicted time of these.
+ *  @param borrowed  some of these are batches of other nodes.
+ *  @param last      the waiting batches are the last ones of an operation. Then one launch in the queue is enough, because
+ *                   a batch in the queue cannot be lent any more. */
 bool dcli_lend_is_enough(int64_t launches, int64_t ns, bool borrowed, bool last);
 /** Whether `waiting` batches are the last ones of the `batches` of an operation: at most a sixteenth. */
 bool dcli_lend_are_last(int64_t waiting, int64_t batches);

@@ -1,5 +1,5 @@
-/* test/runtime/along_test.c - reductions along axes into arrays: the same bits on all nodes and under all maps, compared with
- * sequential loops; what moves is what was explained; wrong calls. */
+/* test/runtime/along_test.c - tests reductions along axes into arrays: they have the bits of sequential loops on any number
+ * of nodes and under any map, and move what was explained; wrong calls are refused. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <math.h>

@@ -399,6 +399,8 @@ Test(scan, refused_arguments)
     TEST_REFUSED(dcl_scan(cluster, text, DCL_OUT(P), DCL_IN_AS("scan_A", A), DCL_ALONG("i")), DCL_ERR_INVALID,
                  "choose another");
     TEST_REFUSED(dcl_scan(cluster, NULL, DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")), DCL_ERR_INVALID, "body is NULL");
+    TEST_REFUSED(dcl_scan(cluster, text, DCL_OUT(P), dcl_arg_array(DCL_ACCESS_IN, NULL, A), DCL_ALONG("i")),
+                 DCL_ERR_INVALID, "argument 1 has no name");
     TEST_REFUSED(dcl_scan(cluster, text, DCL_OUT_AS("P", A), DCL_IN(A), DCL_ALONG("i")), DCL_ERR_INVALID,
                  "P and A are the same array");
     TEST_REFUSED(dcl_forall(cluster, text, DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")), DCL_ERR_INVALID,
