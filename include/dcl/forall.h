@@ -255,10 +255,17 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  literals in them: they do not wrap, and a value that does not fit is an error. An array that is written may be passed as
  *  one argument only, and all accesses to it must have the same subscripts.
  *
+ *  Variables of loops inside the body may stand in affine subscripts of inputs, too, if the loop has the form
+ *      for (int d = -8; d <= 8; d++) s += G(d+8) * A(i,j+d);
+ *  d is an int, long, short or uint declared in the loop; both bounds are sums and products of integer literals and
+ *  integer scalars; the test is < or <= and the step ++ or += LITERAL, or > or >= and -- or -= LITERAL; the loop's
+ *  statement does not change d. All elements that the loop reads count as read, also if it is left early. Values that
+ *  the type of d does not contain are an error.
+ *
  *  A read outside the array's grid (along a periodic axis: outside the halo, see dcl_map_halo()) gives 0 and is
  *  reported as DCL_ERR_RANGE at the next wait. A condition in the body prevents this: `i > 0 ? A(i-1) : 0`.
  *
- *  If subscripts are not affine (`A(idx(i), j)`, or a local variable), the argument must declare what the body reads:
+ *  If subscripts are not affine (`A(idx(i), j)`, or another local variable), the argument must declare what the body reads:
  *  DCL_IN_ALL(A), DCL_IN_ROWS(A), DCL_IN_COLUMNS(A), or
  *    DCL_IN_HALO(A, w)         elements at most w away from the output's index along every axis (a width per axis: w0,
  *                              w1, ...). A has as many axes as the first output; axis d of A belongs to axis d of the

@@ -82,6 +82,23 @@ static int find_by_subscripts(const dcli_parser *parser, int param, const dcli_a
     return -1;
 }
 
+/* List the inner axes that the subscripts of an access use. @return false: more than a plan has axes for. */
+static bool list_inner(const dcli_body *body, int rank, const dcli_affine subscript[], signed char list_out[],
+                       int *count_out)
+{
+    *count_out = 0;
+    for (int q = 0; q < body->inside->inner_count; q++) {
+        bool used = false;
+        for (int d = 0; d < rank; d++)
+            used |= dcli_affine_uses(&subscript[d], DCL_MAX_RANK + q);
+        if (used && body->space_rank + *count_out == DCL_MAX_RANK)
+            return false;
+        if (used)
+            list_out[(*count_out)++] = (signed char)q;
+    }
+    return true;
+}
+
 static dcl_status add_access(dcli_parser *parser, int param, int name, const dcli_affine subscript[], int *access_out)
 {
     dcli_body *body = parser->body;
@@ -98,6 +115,14 @@ static dcl_status add_access(dcli_parser *parser, int param, int name, const dcl
                                          .line = parser->tokens->token[name].line,
                                          .column = parser->tokens->token[name].column};
     parser->early_read[a] = -1;
+    inside->access_inner_count[a] = 0;
+    if (subscript != NULL &&
+        !list_inner(body, body->params[param].rank, subscript, inside->access_inner[a], &inside->access_inner_count[a]))
+        return dcli_token_fail(
+            parser->tokens, name,
+            "the subscripts of %s use too many loop variables; expected at most %d axes of the index "
+            "space and loop variables together; declare DCL_IN_ALL(%s)",
+            body->params[param].name, DCL_MAX_RANK, body->params[param].name);
     inside->first_subscript[a] = subscript != NULL ? (int)inside->subscript_count : -1;
     for (int d = 0; subscript != NULL && d < body->params[param].rank; d++) {
         if (dcli_grow(&inside->subscript, inside->subscript_count, &inside->subscript_capacity,

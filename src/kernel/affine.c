@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "kernel/inner.h"
 #include "kernel/names.h"
 
 struct reader {
@@ -179,6 +180,9 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
     const dcli_token *token = &tokens->token[r->at];
     int index = dcli_name_index(tokens->text + token->start, (size_t)token->length);
     dcli_term term = {.factor = 1, .index = dcli_body_has_index(body, index) ? index : -1};
+    int inner = dcli_inner_at(body, r->at);
+    if (inner >= 0)
+        term.index = DCL_MAX_RANK + inner;
     if (term.index < 0) {
         int p = 0;
         while (p < body->param_count && !dcli_token_is(tokens, r->at, body->params[p].name))
@@ -187,7 +191,8 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
             return refuse(r, r->at,
                           dcli_token_is(tokens, r->at + 1, "(")
                               ? "it is a function call or an unknown array"
-                              : "it is a variable of the body or unknown, no index and no DCL_VALUE");
+                              : "it is a variable of the body or unknown, no index, no DCL_VALUE and no "
+                                "variable of a for loop with bounds known at the call");
         if (!is_integer(&body->params[p]))
             return refuse(r, r->at,
                           body->params[p].access == DCL_ACCESS_VALUE ? "it is a scalar, but no integer"
@@ -288,7 +293,8 @@ bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b)
 
 int dcli_affine_plain_index(const dcli_affine *a)
 {
-    return a->count == 1 && a->term[0].factor == 1 && a->term[0].scalars == 0 ? a->term[0].index : -1;
+    bool plain = a->count == 1 && a->term[0].factor == 1 && a->term[0].scalars == 0 && a->term[0].index < DCL_MAX_RANK;
+    return plain ? a->term[0].index : -1;
 }
 
 bool dcli_affine_uses(const dcli_affine *a, int index)
@@ -332,18 +338,18 @@ static bool term_value(const dcli_term *term, const dcli_body *body, const dcli_
 bool dcli_affine_evaluate(const dcli_affine *a, const dcli_body *body, const dcli_scalar values[],
                           int64_t *constant_out, int64_t coef_of_index_out[])
 {
-    wide sum[DCL_MAX_RANK + 1] = {0}; /* sum[0] is the constant, sum[1 + n] the coefficient of index number n */
+    wide sum[DCLI_INDEX_NAMES + 1] = {0}; /* sum[0] is the constant, sum[1 + n] the coefficient of index number n */
     for (int t = 0; t < a->count; t++) {
         wide value;
         if (!term_value(&a->term[t], body, values, &value))
             return false;
         sum[a->term[t].index + 1] += value;
     }
-    for (int s = 0; s <= DCL_MAX_RANK; s++)
+    for (int s = 0; s <= DCLI_INDEX_NAMES; s++)
         if (sum[s] > INT64_MAX || sum[s] < INT64_MIN)
             return false;
     *constant_out = (int64_t)sum[0];
-    for (int d = 0; d < DCL_MAX_RANK; d++)
+    for (int d = 0; d < DCLI_INDEX_NAMES; d++)
         coef_of_index_out[d] = (int64_t)sum[d + 1];
     return true;
 }
@@ -363,7 +369,12 @@ void dcli_affine_print(const dcli_affine *a, const dcli_body *body, dcli_text *o
             dcli_text_put(out, "%s1L", joint);
         for (int s = 0; s < term->scalars; s++)
             dcli_text_put(out, " * (long)%s", body->params[term->scalar[s]].name);
-        if (term->index >= 0)
+        if (term->index >= DCL_MAX_RANK) {
+            const dcli_tokens *tokens = &body->inside->tokens;
+            const dcli_token *name = &tokens->token[body->inside->inner[term->index - DCL_MAX_RANK].name];
+            dcli_text_put(out, " * %.*s", name->length, tokens->text + name->start);
+        } else if (term->index >= 0) {
             dcli_text_put(out, " * %s", dcli_index_name(term->index));
+        }
     }
 }

@@ -8,13 +8,16 @@
 
 enum {
     DCLI_TERM_SCALARS = 6, /* most scalars multiplied in one term */
-    DCLI_AFFINE_TERMS = 24
+    DCLI_AFFINE_TERMS = 24,
+    DCLI_MAX_INNER = 16, /* most inner axes of a body: kernel/inner.h */
+    DCLI_INDEX_NAMES = DCL_MAX_RANK + DCLI_MAX_INNER
 };
 
 /** One term: factor * product of scalars * index. */
 typedef struct dcli_term {
     int64_t factor; /* factor of the term, not 0 */
-    int index;      /* number of the index name (i = 0); -1: the term has none */
+    int index;      /* number of the index name (i = 0); DCL_MAX_RANK + q: the variable of inner axis q; -1: the term
+                       has none */
     int scalars;
     unsigned char scalar[DCLI_TERM_SCALARS]; /* numbers of the scalar parameters, ascending */
 } dcli_term;
@@ -39,15 +42,15 @@ typedef struct dcli_affine_reader {
 dcl_status dcli_affine_read(const dcli_affine_reader *reader, int first, int end, dcli_affine *out);
 
 bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b);
-/** The number of the index if the sum is just that index; -1: it is not. */
+/** The number of the index if the sum is just that index, and not the variable of an inner axis; -1: it is not. */
 int dcli_affine_plain_index(const dcli_affine *a);
 /** Whether some term of the sum contains the index. */
 bool dcli_affine_uses(const dcli_affine *a, int index);
 /** Whether the index occurs in exactly one term, with factor 1 and no scalars. */
 bool dcli_affine_has_unit(const dcli_affine *a, int index);
 
-/** Compute constant and coefficient per index from the values of the scalars. @return false if one overflows
- *  int64_t. */
+/** Compute the constant and [DCLI_INDEX_NAMES] the coefficient per index from the values of the scalars. @return false
+ *  if one overflows int64_t. */
 bool dcli_affine_evaluate(const dcli_affine *a, const dcli_body *body, const dcli_scalar values[],
                           int64_t *constant_out, int64_t coef_of_index_out[]);
 

@@ -180,7 +180,8 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
 /** Whether the body writes parameter k. */
 bool dcli_body_writes(const dcli_body *body, int k);
 
-/** Whether some subscript depends on scalar parameter k. Other scalars do not influence what moves. */
+/** Whether some subscript, or a bound of a loop whose variable is in a subscript, depends on scalar parameter k. Other
+ *  scalars do not influence what moves. */
 bool dcli_body_subscripts_use(const dcli_body *body, int k);
 
 /** Kinds of devices that code is generated for. */
@@ -255,7 +256,7 @@ typedef enum dcli_row_field {
     DCLI_ROW_OFFSET, /* one number: offset in elements of the element from which `step` counts; tile kernels: that at
                         local index 0 */
     DCLI_ROW_STEP,   /* step in memory from one index to the next, in elements. AFFINE: per loop axis, then per inner
-                      axis; others: per axis of the array */
+                        axis of the access; others: per axis of the array */
     DCLI_ROW_LOW,    /* declared reaches, per axis: the least index present; tile kernels: the least local index
                         present */
     DCLI_ROW_EXTENT, /* declared reaches: number of indices present */

@@ -9,3 +9,4 @@
 #define DCL_AHEAD(place)
 #define DCL_STORE(value, place) (*(place) = (value))
 #endif
+#define DCL_UNROLL _Pragma("unroll")

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "kernel/cl.h"
 #include "kernel/gather.h"
-#include "kernel/inside.h"
+#include "kernel/inner.h"
 #include "kernel/names.h"
 #include "kernel/nest.h"
 #include "kernel/rewrite.h"
@@ -275,13 +275,28 @@ void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcl
         dcli_text_put(out, dcli_row_is_own(field) ? "dcl_o%d" : "dcl_r.dcl_v[%d]", at);
 }
 
+/* Emit the offset of an affine access: `element`, and what its inner axes contribute. */
+static void emit_offset(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, const char *element)
+{
+    dcli_text_put(out, "%s", element);
+    for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
+        bool unit = variant == DCLI_VARIANT_UNIT && body->access[a].unit_axis == body->space_rank - 1 &&
+                    dcli_inner_is_unit(body, a, k);
+        dcli_text_put(out, " + ");
+        dcli_emit_inner_counter(out, body, body->inside->access_inner[a][k]);
+        if (!unit)
+            dcli_text_put(out, " * dcl_s%d_%d", a, body->space_rank + k);
+    }
+}
+
 /* Emit the arguments that dcl_get<a> or dcl_put<a> gets between the pointer and the report. */
-static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, int a, const char *element)
+static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
+                        const char *element)
 {
     static const dcli_row_field given[] = {DCLI_ROW_LOW, DCLI_ROW_EXTENT, DCLI_ROW_STEP, DCLI_ROW_WIDTH};
     int rank = rank_of(body, a);
     if (body->access[a].reach == DCLI_REACH_AFFINE) {
-        dcli_text_put(out, "%s", element);
+        emit_offset(out, body, variant, a, element);
         for (int d = 0; d < rank; d++) {
             dcli_text_put(out, ", ");
             dcli_emit_number(out, body, form, DCLI_ROW_GRID_LOW, a, d);
@@ -317,12 +332,14 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
         dcli_text_put(out, ")");
     }
     if (!dcli_emit_is_checked(body, a, variant)) {
-        dcli_text_put(out, " dcl_p%d[%s]\n", a, element);
+        dcli_text_put(out, " dcl_p%d[", a);
+        emit_offset(out, body, variant, a, element);
+        dcli_text_put(out, "]\n");
         return;
     }
     bool written = body->access[a].written;
     dcli_text_put(out, written ? " (*dcl_put%d(dcl_p%d, " : " dcl_get%d(dcl_p%d, ", a, a);
-    emit_limits(out, body, form, a, element);
+    emit_limits(out, body, form, variant, a, element);
     dcli_text_put(out, ", dcl_report");
     for (int d = 0; d < rank; d++) {
         dcli_text_put(out, ", ");
@@ -336,6 +353,7 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
 
 void dcli_emit_text(dcli_text *out, const dcli_body *body)
 {
+    dcli_emit_inner_bounds(out, body);
     dcli_text_put(out, "{\n#line 1 \"body\"\n");
     dcli_rewrite(body, out, NULL);
     dcli_text_put(out, "\n#line 1 \"generated\"\n}\n");

@@ -27,6 +27,17 @@ typedef struct dcli_contraction {
     bool minus;      /* -= */
 } dcli_contraction;
 
+/** An inner axis: a loop of the body whose variable may stand in affine subscripts (kernel/inner.h). */
+typedef struct dcli_inner {
+    int keyword, name;            /* tokens: `for`, and the loop's variable */
+    int begin, end;               /* the tokens of the loop: begin .. end - 1 */
+    int first_at[2], limit_at[2]; /* first and last token of the bounds */
+    int type;                     /* of the variable: a number in inner.c's list */
+    dcli_affine first, limit;     /* the bounds, without indices */
+    bool inclusive;               /* the limit belongs to the loop */
+    int64_t step;                 /* not 0 */
+} dcli_inner;
+
 struct dcli_body_inside {
     dcli_tokens tokens;
     dcli_contraction contraction;
@@ -38,7 +49,12 @@ struct dcli_body_inside {
     int64_t subscript_count, subscript_capacity;
     int first_subscript[DCLI_MAX_ACCESSES]; /* index in subscript[] of each access's first subscript; -1: it has a
                                                declared reach */
-    int axis_of_index[DCL_MAX_RANK];        /* by number of the index name (i = 0): its loop axis; -1: the body's
+    dcli_inner *inner;                      /* in the order of the text */
+    int64_t inner_count, inner_capacity;
+    signed char access_inner[DCLI_MAX_ACCESSES][DCL_MAX_RANK]; /* the inner axes that the subscripts of an affine access
+                                                                  use, ascending */
+    int access_inner_count[DCLI_MAX_ACCESSES];
+    int axis_of_index[DCL_MAX_RANK]; /* by number of the index name (i = 0): its loop axis; -1: the body's
                                                loops have no such index */
     bool has_loop;
     bool has_condition;                                 /* the text contains if, switch, ?:, && or || */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "kernel/gather.h"
-#include "kernel/inside.h"
+#include "kernel/inner.h"
 #include "kernel/names.h"
 
 /* Most inputs that are transposed in blocks: their blocks share a first-level cache, or local memory. */
@@ -86,6 +86,11 @@ void dcli_nest_row(dcli_nest *nest)
                 put_number(nest, name, DCLI_ROW_STEP, a, m);
                 dcli_text_put(nest->out, ";\n");
             }
+        for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
+            snprintf(name, sizeof name, "dcl_s%d_%d", a, body->space_rank + k);
+            put_number(nest, name, DCLI_ROW_STEP, a, body->space_rank + k);
+            dcli_text_put(nest->out, ";\n");
+        }
     }
 }
 
@@ -134,8 +139,8 @@ static bool reads_across(const dcli_body *body, int a)
     int innermost = body->space_rank + body->inner_rank - 1;
     if (body->along && (body->inner_rank != 1 || dcli_inside_is_chain(body)))
         return false;
-    return access->reach == DCLI_REACH_AFFINE && !access->written && access->unit_axis >= 0 &&
-           access->unit_axis != innermost && dcli_inside_depends(body, a, innermost);
+    return access->reach == DCLI_REACH_AFFINE && !access->written && body->inside->access_inner_count[a] == 0 &&
+           access->unit_axis >= 0 && access->unit_axis != innermost && dcli_inside_depends(body, a, innermost);
 }
 
 int dcli_transposed_axis(const dcli_body *body)

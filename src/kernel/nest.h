@@ -12,8 +12,9 @@ enum {
 };
 
 /** A kernel that is being generated. In its text dcl_n<m>, dcl_i<m>, dcl_d<m> are count, start and stride of loop axis
- *  m, and dcl_t<m> is its counter. dcl_s<a>_<m> is the step of access a along axis m. dcl_x<a>_<n> is the offset of
- *  access a after the n-th dcli_nest_advance(); level[a] is the last n in which its offset was advanced. */
+ *  m, and dcl_t<m> is its counter. dcl_s<a>_<m> is the step of access a along axis m, or from m = space_rank on along its
+ *  inner axes. dcl_x<a>_<n> is the offset of access a after the n-th dcli_nest_advance(), for counters 0 of its inner
+ *  axes; level[a] is the last n in which its offset was advanced. */
 typedef struct dcli_nest {
     dcli_text *out;
     const dcli_body *body;
@@ -47,8 +48,9 @@ void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t cap
 void dcli_emit_nest_elements(dcli_nest *nest);
 
 /** The loop axis along which a transposed input is contiguous; -1: there is none. An input is transposed if it is
- *  contiguous along this axis, not along the innermost one, but also depends on the innermost one. In reductions along
- *  axes the innermost axis is the inner one; there is no transposed input if there are several. */
+ *  contiguous along this axis, not along the innermost one, but also depends on the innermost one; not if it depends on
+ *  loops of the body. In reductions along axes the innermost axis is the inner one; there is no transposed input if there
+ *  are several. */
 int dcli_transposed_axis(const dcli_body *body);
 /** Whether access a is an input that kernels transpose in blocks: it is contiguous along dcli_transposed_axis(), and
  *  one of the first few such inputs. */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernel/filter.h"
+#include "kernel/inner.h"
 #include "kernel/macro.h"
 #include "kernel/names.h"
 
@@ -130,11 +131,11 @@ static bool has_condition(const dcli_tokens *tokens)
 }
 
 /* Whether a body is blind (dcli_body.blind). Bodies with declared reaches are not, because these find elements by
- * indices. */
+ * indices; nor those with inner axes, whose steps joined rows would have to share. */
 static bool is_blind(const dcli_body *body)
 {
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].reach != DCLI_REACH_AFFINE)
+        if (body->access[a].reach != DCLI_REACH_AFFINE || body->inside->access_inner_count[a] > 0)
             return false;
     return !uses_indices(body);
 }
@@ -160,6 +161,9 @@ static dcl_status check_body(dcli_parser *parser)
             body->access[a].unit_axis = find_unit_axis(body, a);
     body->blind = !body->along && is_blind(body);
     body->inside->has_condition = has_condition(&body->inside->tokens);
+    status = dcli_inner_edit(body);
+    if (status != DCL_OK)
+        return status;
     return dcli_body_is_reduced(body) ? dcli_add_partials(body) : DCL_OK;
 }
 
@@ -295,6 +299,7 @@ void dcli_body_free(dcli_body *body)
         dcli_free(body->inside->place);
         dcli_free(body->inside->subscript);
         dcli_free(body->inside->edit);
+        dcli_free(body->inside->inner);
     }
     dcli_free(body->inside);
     dcli_free(body->text);
@@ -309,5 +314,6 @@ size_t dcli_body_bytes(const dcli_body *body)
            (size_t)inside->tokens.capacity * sizeof *inside->tokens.token +
            (size_t)inside->place_capacity * sizeof *inside->place +
            (size_t)inside->edit_capacity * sizeof *inside->edit +
+           (size_t)inside->inner_capacity * sizeof *inside->inner +
            (size_t)inside->subscript_capacity * sizeof *inside->subscript;
 }

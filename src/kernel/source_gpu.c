@@ -308,7 +308,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
 
 void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
-    dcli_text_put(out, "typedef struct { long dcl_v[%d]; } dcl_row;\n", dcli_row_length(body));
+    dcli_text_put(out, "#define DCL_UNROLL\ntypedef struct { long dcl_v[%d]; } dcl_row;\n", dcli_row_length(body));
     if (body->result_count > 0)
         dcli_emit_reducing_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/inner.h"
 #include "kernel/names.h"
 
 enum { DEEPEST = 200 }; /* deepest nesting of statements */
@@ -182,6 +183,8 @@ static dcl_status read_for(dcli_parser *parser)
     settle(parser);
     parser->written = before; /* the condition and the step run after the body, and perhaps never */
     parser->at = close + 1;
+    if (status == DCL_OK)
+        status = dcli_inner_find(parser, keyword, semicolon);
     if (status == DCL_OK)
         status = read_loop_body(parser);
     return status;

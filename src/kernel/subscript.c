@@ -1,6 +1,42 @@
 /* kernel/subscript.c - compute the subscripts of a body for one call, whose scalars have values. */
+#include <assert.h>
+
+#include "base/check.h"
 #include "base/error.h"
+#include "kernel/inner.h"
 #include "kernel/inside.h"
+
+static dcl_status fail_overflow(const dcli_body *body, int a, int d)
+{
+    const dcli_body_access *access = &body->access[a];
+    return dcli_token_fail(
+        &body->inside->tokens, dcli_inside_first_token(body, a),
+        "subscript %d of %s (line %d, column %d) overflows 64 bits with the scalars of this call; pass "
+        "smaller ones",
+        d + 1, body->params[access->param].name, access->line, access->column);
+}
+
+/* Add the loops of the body that an access uses to its subscripts, as inner axes. @param coef  [rank][DCLI_INDEX_NAMES] coefficients of the loops'
+ * variables; those of their counters are added. */
+static dcl_status add_inner(const dcli_body *body, int a, const dcli_scalar values[], int64_t (*coef)[DCLI_INDEX_NAMES],
+                            dcli_subscripts *out)
+{
+    const struct dcli_body_inside *inside = body->inside;
+    assert(body->inner_rank == 0 || inside->access_inner_count[a] == 0);
+    for (int k = 0; k < inside->access_inner_count[a]; k++) {
+        int q = inside->access_inner[a][k];
+        int64_t first, more;
+        dcl_status status = dcli_inner_range(body, q, values, &first, &out->inner_count[out->inner_rank++]);
+        if (status != DCL_OK)
+            return status;
+        for (int d = 0; d < out->rank; d++)
+            if (!dcli_mul(coef[d][DCL_MAX_RANK + q], first, &more) ||
+                !dcli_add(out->axis[d].constant, more, &out->axis[d].constant) ||
+                !dcli_mul(coef[d][DCL_MAX_RANK + q], inside->inner[q].step, &out->axis[d].coef[body->space_rank + k]))
+                return fail_overflow(body, a, d);
+    }
+    return DCL_OK;
+}
 
 dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar values[], dcli_subscripts *out)
 {
@@ -8,18 +44,18 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
     const dcli_param *param = &body->params[access->param];
     dcli_subscripts subscripts = {
         .reach = access->reach, .space_rank = body->space_rank, .rank = param->rank, .inner_rank = body->inner_rank};
+    int64_t coef[DCL_MAX_RANK][DCLI_INDEX_NAMES];
     for (int d = 0; access->reach == DCLI_REACH_AFFINE && d < param->rank; d++) {
-        int64_t coef[DCL_MAX_RANK];
-        if (!dcli_affine_evaluate(dcli_inside_subscript(body, a, d), body, values, &subscripts.axis[d].constant, coef))
-            return dcli_token_fail(&body->inside->tokens, dcli_inside_first_token(body, a),
-                                   "subscript %d of %s (line %d, column %d) overflows 64 bits with the scalars of this "
-                                   "call; pass smaller ones",
-                                   d + 1, param->name, access->line, access->column);
+        if (!dcli_affine_evaluate(dcli_inside_subscript(body, a, d), body, values, &subscripts.axis[d].constant,
+                                  coef[d]))
+            return fail_overflow(body, a, d);
         for (int m = 0; m < body->space_rank + body->inner_rank; m++)
-            subscripts.axis[d].coef[m] = coef[body->index_of_axis[m]];
+            subscripts.axis[d].coef[m] = coef[d][body->index_of_axis[m]];
     }
-    *out = subscripts;
-    return DCL_OK;
+    dcl_status status = access->reach == DCLI_REACH_AFFINE ? add_inner(body, a, values, coef, &subscripts) : DCL_OK;
+    if (status == DCL_OK)
+        *out = subscripts;
+    return status;
 }
 
 static bool names_scalar(const dcli_affine *affine, int k)
@@ -45,5 +81,11 @@ bool dcli_body_subscripts_use(const dcli_body *body, int k)
         for (int d = 0; body->access[a].reach == DCLI_REACH_AFFINE && d < body->params[body->access[a].param].rank; d++)
             if (names_scalar(dcli_inside_subscript(body, a, d), k))
                 return true;
+    for (int a = 0; a < body->access_count; a++)
+        for (int n = 0; n < body->inside->access_inner_count[a]; n++) {
+            const dcli_inner *inner = &body->inside->inner[body->inside->access_inner[a][n]];
+            if (names_scalar(&inner->first, k) || names_scalar(&inner->limit, k))
+                return true;
+        }
     return false;
 }

@@ -238,7 +238,7 @@ static void fill_row(const dcli_body *body, const test_arg args[], const int64_t
         if (subscripts.reach != DCLI_REACH_AFFINE)
             fill_reach(body, a, arg, pitch, row);
         else
-            memset(at, 0, (size_t)(1 + rank + body->inner_rank) * sizeof *at);
+            memset(at, 0, (size_t)(1 + rank + subscripts.inner_rank) * sizeof *at);
         for (int d = 0; d < arg->rank; d++) {
             low[d] = arg->seen != NULL ? arg->seen->start[d] : arg->origin[d];
             end[d] = low[d] + (arg->seen != NULL ? arg->seen->count[d] : arg->extent[d]);
@@ -249,8 +249,8 @@ static void fill_row(const dcli_body *body, const test_arg args[], const int64_t
                 at[0] += subscripts.axis[d].coef[m] * start[m] * pitch[d];
                 at[1 + m] += subscripts.axis[d].coef[m] * stride[m] * pitch[d];
             }
-            for (int q = 0; q < body->inner_rank; q++) {
-                at[0] += subscripts.axis[d].coef[rank + q] * inner_start[q] * pitch[d];
+            for (int q = 0; q < subscripts.inner_rank; q++) {
+                at[0] += q < body->inner_rank ? subscripts.axis[d].coef[rank + q] * inner_start[q] * pitch[d] : 0;
                 at[1 + rank + q] += subscripts.axis[d].coef[rank + q] * pitch[d];
             }
         }

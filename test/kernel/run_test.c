@@ -107,6 +107,64 @@ static void transposed_add(dcli_form form, dcli_variant variant, int64_t rows, i
     free(c);
 }
 
+/* A window read by two loops, one of which runs downwards with a step of 2. */
+static void window(dcli_form form, dcli_variant variant)
+{
+    enum { ROWS = 30, COLUMNS = 41, PAD = 3, PITCH = COLUMNS + PAD };
+    float *a = floats(ROWS * PITCH, 1), *c = calloc((size_t)ROWS * PITCH, sizeof *c);
+    test_arg args[] = {
+        {.name = "C",
+         .access = DCL_ACCESS_OUT,
+         .type = DCL_FLOAT,
+         .rank = 2,
+         .extent = {ROWS, COLUMNS},
+         .pad = PAD,
+         .data = c},
+        {.name = "A",
+         .access = DCL_ACCESS_IN,
+         .type = DCL_FLOAT,
+         .rank = 2,
+         .extent = {ROWS, COLUMNS},
+         .pad = PAD,
+         .data = a},
+        {.name = "w", .access = DCL_ACCESS_VALUE, .type = DCL_INT32, .value = {.i = 3}},
+    };
+    struct run run = begin("float s = 0; for (int d = 2; d >= -2; d -= 2) for (long e = -w; e < w; e++)\n"
+                           " s = s / 2 + (i + d >= 0 && i + d < 30 && j - e >= 0 && j - e < 41 ? A(i+d,j-e) : 1);\n"
+                           "C(i,j) = s;",
+                           "", form, 3, args);
+    bool checked = variant == DCLI_VARIANT_CHECKED;
+    int64_t margin = checked ? 0 : 3, count[] = {ROWS - 2 * margin, COLUMNS - 2 * margin};
+    test_report report = test_program_run(run.program, run.body, variant, 3, args, (int64_t[]){margin, margin},
+                                          (int64_t[]){1, 1}, count);
+    cr_expect(!report.any, "nothing is read outside");
+    for (int64_t i = margin; i < ROWS - margin; i++)
+        for (int64_t j = margin; j < COLUMNS - margin; j++) {
+            float s = 0;
+            for (int64_t d = 2; d >= -2; d -= 2)
+                for (int64_t e = -3; e < 3; e++)
+                    s = s / 2 +
+                        (i + d >= 0 && i + d < ROWS && j - e >= 0 && j - e < COLUMNS ? a[(i + d) * PITCH + j - e] : 1);
+            cr_assert_eq(c[i * PITCH + j], s, "%" PRId64 ",%" PRId64, i, j);
+        }
+    end(&run);
+    free(a);
+    free(c);
+}
+
+Test(kernel_device_run, a_window_on_a_cpu)
+{
+    window(DCLI_FORM_CPU, DCLI_VARIANT_UNIT);
+    window(DCLI_FORM_CPU, DCLI_VARIANT_ANY);
+    window(DCLI_FORM_CPU, DCLI_VARIANT_CHECKED);
+}
+
+Test(kernel_device_run, a_window_on_a_gpu)
+{
+    window(DCLI_FORM_GPU, DCLI_VARIANT_UNIT);
+    window(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED);
+}
+
 Test(kernel_device_run, transposed_on_a_cpu) { transposed_add(DCLI_FORM_CPU, DCLI_VARIANT_UNIT, 300, 517, 3); }
 
 Test(kernel_device_run, transposed_by_fewer_work_items_than_rows)

@@ -46,19 +46,22 @@ dcl_status test_parse(const char *spec, const char *text, dcli_body **body_out)
     return dcli_body_parse(text, "", count, params, body_out);
 }
 
-static void put_subscript(char *out, size_t capacity, const dcli_subscript *s, int space_rank)
+/* Put a subscript. @param axes  number of axes of the space and of inner axes. */
+static void put_subscript(char *out, size_t capacity, const dcli_subscript *s, int space_rank, int axes)
 {
     size_t length = strlen(out), start = length;
     bool plain = s->constant == 0;
     if (!plain)
         snprintf(out + length, capacity - length, "%" PRId64, s->constant);
-    for (int m = 0; m < space_rank; m++) {
+    for (int m = 0; m < axes; m++) {
         length = strlen(out);
+        char axis = m < space_rank ? 'x' : 't';
+        int number = m < space_rank ? m : m - space_rank;
         if (s->coef[m] == 1)
-            snprintf(out + length, capacity - length, "%sx%d", length > start ? "+" : "", m);
+            snprintf(out + length, capacity - length, "%s%c%d", length > start ? "+" : "", axis, number);
         else if (s->coef[m] != 0)
-            snprintf(out + length, capacity - length, "%s%" PRId64 "*x%d", length > start && s->coef[m] > 0 ? "+" : "",
-                     s->coef[m], m);
+            snprintf(out + length, capacity - length, "%s%" PRId64 "*%c%d", length > start && s->coef[m] > 0 ? "+" : "",
+                     s->coef[m], axis, number);
     }
     if (strlen(out) == start)
         snprintf(out + start, capacity - start, "0");
@@ -78,8 +81,11 @@ char *test_accesses(const dcli_body *body, const dcli_scalar values[])
         for (int d = 0; d < subscripts.rank && access->reach == DCLI_REACH_AFFINE; d++) {
             if (d > 0)
                 strcat(out, ",");
-            put_subscript(out, CAPACITY, &subscripts.axis[d], body->space_rank);
+            put_subscript(out, CAPACITY, &subscripts.axis[d], body->space_rank,
+                          body->space_rank + subscripts.inner_rank);
         }
+        for (int q = 0; q < subscripts.inner_rank; q++)
+            snprintf(out + strlen(out), CAPACITY - strlen(out), "; t%d < %" PRId64, q, subscripts.inner_count[q]);
         snprintf(out + strlen(out), CAPACITY - strlen(out), ") %s%s%s%s", access->read ? "r" : "",
                  access->written ? "w" : "", access->conditional ? "c" : "", reaches[access->reach]);
         if (access->unit_axis >= 0)

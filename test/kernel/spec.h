@@ -12,7 +12,8 @@ int test_spec(const char *spec, dcli_param params_out[]);
 dcl_status test_parse(const char *spec, const char *text, dcli_body **body_out);
 
 /** The accesses of a body: "C(x0,x1) w u1; A(1+x0,-2*x1) r": subscripts over the loop axes, r read, w written,
- *  c conditional, u<unit axis>, all/rows/columns for a declared reach. Scalars have the values given.
+ *  c conditional, u<unit axis>, all/rows/columns for a declared reach. Scalars have the values given. Counters of inner
+ *  axes are t0, t1, ...: "A(-1+x0+t0; t0 < 3) r".
  *  @return text to free(). */
 char *test_accesses(const dcli_body *body, const dcli_scalar values[]);
 

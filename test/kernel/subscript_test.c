@@ -60,6 +60,81 @@ ParameterizedTest(struct value_case *c, kernel_subscript, values)
     dcli_body_free(body);
 }
 
+/* ---- loops of the body -------------------------------------------------------------------------------------------- */
+
+struct loop_case {
+    char what[48], loop[96]; /* a loop around s += A(...), over n int64, u uint32, b int8 */
+    int64_t n, b;
+    char found[64]; /* the subscript of A; or words of the error */
+};
+
+ParameterizedTestParameters(kernel_subscript, loops)
+{
+    static struct loop_case cases[] = {
+        {"literals", "for (int d = -2; d <= 2; d++) s += A(j+d);", 0, 0, "-2+x1+t0; t0 < 5"},
+        {"scalars", "for (long d = b; d < n; d++) s += A(j+d);", 9, 4, "4+x1+t0; t0 < 5"},
+        {"sums of scalars", "for (int d = 2*b-1; d < n*b; ++d) s += A(d);", 5, 2, "3+t0; t0 < 7"},
+        {"downwards", "for (int d = n; d > b; d--) s += A(j-d);", 3, 0, "-3+x1+t0; t0 < 3"},
+        {"downwards with the last", "for (int d = 2; d >= -2; --d) s += A(j+d);", 0, 0, "2+x1-1*t0; t0 < 5"},
+        {"steps", "for (int d = 1; d < 8; d += 3) s += A(2*j+d);", 0, 0, "1+2*x1+3*t0; t0 < 3"},
+        {"steps that hit the end", "for (int d = 1; d <= 7; d += 3) s += A(d);", 0, 0, "1+3*t0; t0 < 3"},
+        {"steps downwards", "for (int d = 9; d > 0; d -= 4) s += A(j + d*n);", 2, 0, "18+x1-8*t0; t0 < 3"},
+        {"unsigned", "for (uint d = 0; d < 4; d++) s += A(j - d);", 0, 0, "x1-1*t0; t0 < 4"},
+        {"no iteration", "for (int d = 0; d < n; d++) s += A(d);", -5, 0, "t0; t0 < 0"},
+        {"a loop in a loop", "for (int d = 0; d < 2; d++) for (int e = 0; e < 3; e++) s += A(j+3*d+e);", 0, 0,
+         "x1+3*t0+t1; t0 < 2; t1 < 3"},
+        {"only the inner one", "for (int d = 0; d < 2; d++) { for (int e = 0; e < 3; e++) s += A(j+e); }", 0, 0,
+         "x1+t0; t0 < 3"},
+        {"one name twice", "for (int d = 0; d < 2; d++) s += 1; for (int d = 0; d < 3; d++) s += A(d);", 0, 0,
+         "t0; t0 < 3"},
+        {"with a condition", "for (int d = 0; d < 9; d++) if (d != b) { s += A(d); } else break;", 0, 0, "t0; t0 < 9"},
+        {"a short up to its last value", "for (short d = 0; d < n; d++) s += A(d);", 32767, 0, "t0; t0 < 32767"},
+        {"a short beyond it", "for (short d = 0; d < n; d++) s += A(d);", 32768, 0,
+         "the limit 32768 with the scalars of this call, which short does"},
+        {"an int beyond it", "for (int d = n; d <= 2147483647; d++) s += A(d);", 0, 0, "which int does not contain"},
+        {"an unsigned below 0", "for (uint d = n; d < 5; d++) s += A(d);", -1, 0, "which uint does not contain"},
+        {"bounds that overflow", "for (long d = 0; d < n*n; d++) s += A(d);", INT64_MAX, 0, "overflow 64 bits"},
+        {"a subscript that overflows", "for (long d = n; d < n+1; d++) s += A(4*d);", INT64_MAX / 2, 0,
+         "subscript 1 of A (line 1, column"},
+    };
+    return cr_make_param_array(struct loop_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct loop_case *c, kernel_subscript, loops)
+{
+    char text[192];
+    snprintf(text, sizeof text, "float s = 0; %s C(i,j) = s;", c->loop);
+    dcli_body *body;
+    cr_assert_eq(test_parse("out C 2, in A 1, value n int64, value u uint32, value b int8", text, &body), DCL_OK,
+                 "%s: %s", c->what, dcl_error());
+    dcli_scalar values[5] = {[2].i = c->n, [4].i = c->b};
+    dcli_subscripts subscripts;
+    int a = body->access[0].param == 1 ? 0 : 1;
+    if (dcli_body_subscripts(body, a, values, &subscripts) != DCL_OK) {
+        cr_expect(strstr(dcl_error(), c->found) != NULL, "%s: %s", c->what, dcl_error());
+    } else {
+        char expected[128], *found = test_accesses(body, values);
+        snprintf(expected, sizeof expected, "A(%s) r", c->found);
+        cr_expect(strstr(found, expected) != NULL, "%s: found %s, expected %s", c->what, found, expected);
+        free(found);
+    }
+    dcli_body_free(body);
+}
+
+/* What moves depends on bounds of loops whose variables are in subscripts, not on others. */
+Test(kernel_subscript, scalars_of_loops)
+{
+    dcli_body *body;
+    cr_assert_eq(test_parse("out C 1, in A 1, value n int32, value u int32, value b int32",
+                            "float s = 0; for (int d = 0; d < n; d++) for (int e = 0; e < u; e++) s += b * A(i+d); "
+                            "C(i) = s;",
+                            &body),
+                 DCL_OK, "%s", dcl_error());
+    cr_expect(dcli_body_subscripts_use(body, 2) && !dcli_body_subscripts_use(body, 3) &&
+              !dcli_body_subscripts_use(body, 4));
+    dcli_body_free(body);
+}
+
 /* Of arrays that lie otherwise in memory than their axes stand: what runs along it. */
 Test(kernel_subscript, neighbours_in_memory)
 {

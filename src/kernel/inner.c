@@ -1,0 +1,350 @@
+/* kernel/inner.c - find inner axes, and generate the code that depends on them.
+ *
+ * The generated text evaluates the bounds of an inner axis in 64 bits, as the plan does. Evaluated in the user's types,
+ * they might wrap around, and the loop would read elements that the plan does not know of. */
+#include "kernel/inner.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernel/names.h"
+
+enum {
+    MOST_UNROLLED = 256 /* most copies of a statement when nested loops are unrolled */
+};
+
+/* The types that a loop variable may have, and their limits. */
+static const struct {
+    const char *name;
+    int64_t low, high;
+} types[] = {{"int", INT32_MIN, INT32_MAX},
+             {"long", INT64_MIN, INT64_MAX},
+             {"short", INT16_MIN, INT16_MAX},
+             {"uint", 0, UINT32_MAX}};
+
+static int type_at(const dcli_tokens *tokens, int t)
+{
+    for (size_t n = 0; n < sizeof types / sizeof types[0]; n++)
+        if (dcli_token_is(tokens, t, types[n].name))
+            return (int)n;
+    return -1;
+}
+
+static bool same_name(const dcli_tokens *tokens, int a, int b)
+{
+    const dcli_token *x = &tokens->token[a], *y = &tokens->token[b];
+    return y->kind == DCLI_TOKEN_NAME && x->length == y->length &&
+           memcmp(tokens->text + x->start, tokens->text + y->start, (size_t)x->length) == 0;
+}
+
+int dcli_inner_at(const dcli_body *body, int t)
+{
+    const struct dcli_body_inside *inside = body->inside;
+    for (int64_t q = inside->inner_count - 1; q >= 0; q--) /* the innermost loop first */
+        if (t >= inside->inner[q].begin && t < inside->inner[q].end &&
+            same_name(&inside->tokens, inside->inner[q].name, t))
+            return (int)q;
+    return -1;
+}
+
+/* ---- finding them ------------------------------------------------------------------------------------------------- */
+
+/* The token after the statement that begins at token t; -1: unknown. */
+static int statement_end(const dcli_tokens *tokens, int t)
+{
+    int ifs = 0;
+    while (t < tokens->count) {
+        if (dcli_token_in(tokens, t, "for while switch if") && dcli_token_is(tokens, t + 1, "(")) {
+            ifs += dcli_token_is(tokens, t, "if");
+            t = tokens->token[t + 1].partner + 1;
+            continue;
+        }
+        if (dcli_token_is(tokens, t, "do"))
+            return -1;
+        if (!dcli_token_is(tokens, t, "{"))
+            while (t < tokens->count && !dcli_token_is(tokens, t, ";"))
+                t = tokens->token[t].partner > t ? tokens->token[t].partner + 1 : t + 1;
+        else
+            t = tokens->token[t].partner;
+        t++;
+        if (ifs == 0 || !dcli_token_is(tokens, t, "else"))
+            return t;
+        ifs--;
+        t++;
+    }
+    return -1;
+}
+
+static bool is_word_byte(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* Whether a prelude contains a name as a word. */
+static bool has_word(const char *prelude, const char *name, int length)
+{
+    for (const char *at = prelude; (at = memmem(at, strlen(at), name, (size_t)length)) != NULL; at++) {
+        const char *end = at + length;
+        if ((at == prelude || !is_word_byte(at[-1])) && !is_word_byte(*end))
+            return true;
+    }
+    return false;
+}
+
+/* Whether macros of the prelude may change a variable in the tokens [begin, end): one contains its name, or gets it as an
+ * argument, or may form the name. */
+static bool may_expand(const dcli_body *body, int name, int begin, int end)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    const dcli_token *variable = &tokens->token[name];
+    if (strpbrk(body->prelude, "#%?") == NULL) /* no directives in any spelling */
+        return false;
+    if (strstr(body->prelude, "##") != NULL || strpbrk(body->prelude, "%?") != NULL ||
+        has_word(body->prelude, tokens->text + variable->start, variable->length))
+        return true;
+    for (int t = begin; t < end; t++) {
+        const dcli_token *token = &tokens->token[t];
+        if (token->kind != DCLI_TOKEN_NAME || !dcli_token_is(tokens, t + 1, "(") ||
+            !has_word(body->prelude, tokens->text + token->start, token->length))
+            continue;
+        for (int inside = t + 2; inside < tokens->token[t + 1].partner; inside++)
+            if (same_name(tokens, name, inside))
+                return true;
+    }
+    return false;
+}
+
+/* Whether the variable at token `name` may change, or another of its name be declared, in the tokens [begin, end). */
+static bool may_change(const dcli_body *body, int name, int begin, int end)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    for (int t = begin; t < end; t++) {
+        if (!same_name(tokens, name, t) || dcli_token_in(tokens, t - 1, ". ->"))
+            continue;
+        int before = t - 1; /* the token before it and before opening parentheses and stars: a name there declares it */
+        while (dcli_token_in(tokens, before, "( *"))
+            before--;
+        bool declares = before == t - 1 ? dcli_token_kind_of(tokens, before) == DCLI_TOKEN_NAME &&
+                                              !dcli_token_in(tokens, before, "return case else do sizeof")
+                                        : dcli_name_is_type(tokens->text + tokens->token[before].start,
+                                                            (size_t)tokens->token[before].length) &&
+                                              dcli_token_is(tokens, t - 1, "*");
+        if (declares || dcli_usage_of(tokens, t, t) != DCLI_READS || dcli_takes_address(tokens, t - 1) ||
+            (dcli_token_is(tokens, t - 1, "(") && dcli_takes_address(tokens, before)))
+            return true;
+    }
+    return may_expand(body, name, begin, end);
+}
+
+/* Parse a bound, the tokens [first, end). @return whether it is a sum of literals and scalars. */
+static bool read_bound(const dcli_body *body, int first, int end, dcli_affine *out)
+{
+    dcli_affine_reader reader = {.tokens = &body->inside->tokens, .body = body};
+    if (first >= end || dcli_affine_read(&reader, first, end, out) != DCL_OK) {
+        dcli_error_clear();
+        return false;
+    }
+    for (int t = 0; t < out->count; t++)
+        if (out->term[t].index >= 0)
+            return false;
+    return true;
+}
+
+/* Parse the step of a loop, the tokens [first, end). @return 0: it has another form. */
+static int64_t read_step(const dcli_body *body, int name, int first, int end)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    dcli_affine step;
+    if (end - first == 2 && (same_name(tokens, name, first) || same_name(tokens, name, first + 1))) {
+        int sign = same_name(tokens, name, first) ? first + 1 : first;
+        return dcli_token_is(tokens, sign, "++") ? 1 : dcli_token_is(tokens, sign, "--") ? -1 : 0;
+    }
+    if (end - first != 3 || !same_name(tokens, name, first) || !dcli_token_in(tokens, first + 1, "+= -=") ||
+        tokens->token[first + 2].kind != DCLI_TOKEN_NUMBER || !read_bound(body, first + 2, end, &step) ||
+        step.count != 1 || step.term[0].factor > INT16_MAX)
+        return 0;
+    return dcli_token_is(tokens, first + 1, "+=") ? step.term[0].factor : -step.term[0].factor;
+}
+
+dcl_status dcli_inner_find(const dcli_parser *parser, int keyword, const int semicolon[])
+{
+    const dcli_tokens *tokens = parser->tokens;
+    struct dcli_body_inside *inside = parser->inside;
+    int close = tokens->token[keyword + 1].partner, name = keyword + 3, test = semicolon[0] + 1;
+    int type = type_at(tokens, keyword + 2), end = statement_end(tokens, close + 1);
+    dcli_inner inner = {.keyword = keyword, .name = name, .begin = keyword, .end = end};
+    if (parser->survey || parser->body->along || inside->inner_count == DCLI_MAX_INNER || type < 0 || end < 0 ||
+        tokens->token[name].kind != DCLI_TOKEN_NAME || !dcli_token_is(tokens, name + 1, "=") ||
+        !same_name(tokens, name, test) || !dcli_token_in(tokens, test + 1, "< <= > >="))
+        return DCL_OK;
+    bool rises = dcli_token_in(tokens, test + 1, "< <=");
+    inner.type = type;
+    inner.first_at[0] = name + 2;
+    inner.first_at[1] = semicolon[0] - 1;
+    inner.limit_at[0] = test + 2;
+    inner.limit_at[1] = semicolon[1] - 1;
+    inner.inclusive = dcli_token_in(tokens, test + 1, "<= >=");
+    inner.step = read_step(parser->body, name, semicolon[1] + 1, close);
+    if (inner.step == 0 || (inner.step > 0) != rises ||
+        !read_bound(parser->body, name + 2, semicolon[0], &inner.first) ||
+        !read_bound(parser->body, test + 2, semicolon[1], &inner.limit) ||
+        may_change(parser->body, name, close + 1, end))
+        return DCL_OK;
+    if (dcli_grow(&inside->inner, inside->inner_count, &inside->inner_capacity, sizeof inner) != 0)
+        return DCL_ERR_NOMEM;
+    inside->inner[inside->inner_count++] = inner;
+    return DCL_OK;
+}
+
+/* ---- ranges ------------------------------------------------------------------------------------------------------- */
+
+__extension__ typedef __int128 wide;
+
+/* The length of an inner axis for its bounds. @return false: the variable's type does not contain all values that it
+ * takes, including that after the last. */
+static bool length_of(const dcli_inner *inner, int64_t first, int64_t limit, int64_t *count_out)
+{
+    wide span = inner->step > 0 ? (wide)limit - first : (wide)first - limit, step = llabs(inner->step);
+    span += inner->inclusive;
+    wide count = span > 0 ? (span + step - 1) / step : 0, end = first + count * inner->step;
+    *count_out = count > INT64_MAX ? INT64_MAX : (int64_t)count;
+    return first >= types[inner->type].low && first <= types[inner->type].high && end >= types[inner->type].low &&
+           end <= types[inner->type].high;
+}
+
+dcl_status dcli_inner_range(const dcli_body *body, int q, const dcli_scalar values[], int64_t *first_out,
+                            int64_t *count_out)
+{
+    const dcli_inner *inner = &body->inside->inner[q];
+    const dcli_tokens *tokens = &body->inside->tokens;
+    int64_t limit, none[DCLI_INDEX_NAMES];
+    if (!dcli_affine_evaluate(&inner->first, body, values, first_out, none) ||
+        !dcli_affine_evaluate(&inner->limit, body, values, &limit, none))
+        return dcli_token_fail(tokens, inner->name,
+                               "the bounds of this loop overflow 64 bits with the scalars of this call; pass smaller "
+                               "ones");
+    if (!length_of(inner, *first_out, limit, count_out))
+        return dcli_token_fail(tokens, inner->name,
+                               "the variable of this loop runs from %" PRId64 " up to the limit %" PRId64
+                               " with the scalars of this call, which %s does not contain; use long, or pass other "
+                               "scalars",
+                               *first_out, limit, types[inner->type].name);
+    return DCL_OK;
+}
+
+bool dcli_inner_is_unit(const dcli_body *body, int a, int k)
+{
+    const dcli_param *param = &body->params[body->access[a].param];
+    int q = body->inside->access_inner[a][k], unit = param->rank - 1 - param->turned;
+    if (body->access[a].unit_axis < 0 || body->inside->inner[q].step != 1)
+        return false;
+    for (int d = 0; d < param->rank; d++)
+        if (d != unit && dcli_affine_uses(dcli_inside_subscript(body, a, d), DCL_MAX_RANK + q))
+            return false;
+    return dcli_affine_has_unit(dcli_inside_subscript(body, a, unit), DCL_MAX_RANK + q);
+}
+
+/* ---- generated text ----------------------------------------------------------------------------------------------- */
+
+static bool is_used(const dcli_body *body, int q)
+{
+    for (int a = 0; a < body->access_count; a++)
+        for (int k = 0; k < body->inside->access_inner_count[a]; k++)
+            if (body->inside->access_inner[a][k] == q)
+                return true;
+    return false;
+}
+
+/* The length of an inner axis whose bounds are literals; MOST_UNROLLED + 1 if it is longer, or depends on scalars. */
+static int64_t known_length(const dcli_inner *inner)
+{
+    int64_t first = inner->first.count > 0 ? inner->first.term[0].factor : 0, count;
+    int64_t limit = inner->limit.count > 0 ? inner->limit.term[0].factor : 0;
+    bool known = inner->first.count + inner->limit.count == 0;
+    known |= inner->first.count <= 1 && inner->limit.count <= 1;
+    known = known && (inner->first.count == 0 || inner->first.term[0].scalars == 0) &&
+            (inner->limit.count == 0 || inner->limit.term[0].scalars == 0);
+    return known && length_of(inner, first, limit, &count) && count <= MOST_UNROLLED ? count : MOST_UNROLLED + 1;
+}
+
+/* Whether a loop is unrolled: a compiler vectorizes the innermost loop only, and that is to be the one over elements. */
+static bool is_unrolled(const dcli_body *body, int q)
+{
+    const dcli_inner *inner = body->inside->inner;
+    int64_t copies = 1;
+    for (int other = 0; other <= q; other++)
+        if (inner[other].begin <= inner[q].begin && inner[other].end >= inner[q].end && copies <= MOST_UNROLLED)
+            copies *= known_length(&inner[other]);
+    return copies <= MOST_UNROLLED;
+}
+
+static int compare_edits(const void *a, const void *b)
+{
+    const dcli_edit *x = a, *y = b;
+    return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+                                : (x->last > y->last) - (x->last < y->last);
+}
+
+static dcl_status add_edit(struct dcli_body_inside *inside, const dcli_edit *edit)
+{
+    if (dcli_grow(&inside->edit, inside->edit_count, &inside->edit_capacity, sizeof *inside->edit) != 0)
+        return DCL_ERR_NOMEM;
+    inside->edit[inside->edit_count++] = *edit;
+    return DCL_OK;
+}
+
+dcl_status dcli_inner_edit(dcli_body *body)
+{
+    struct dcli_body_inside *inside = body->inside;
+    dcl_status status = DCL_OK;
+    for (int q = 0; q < inside->inner_count && status == DCL_OK; q++) {
+        const dcli_inner *inner = &inside->inner[q];
+        if (!is_used(body, q))
+            continue;
+        dcli_edit first = {.first = inner->first_at[0], .last = inner->first_at[1]};
+        dcli_edit limit = {.first = inner->limit_at[0], .last = inner->limit_at[1]};
+        dcli_edit hint = {.first = inner->keyword, .last = inner->keyword - 1, .text = "DCL_UNROLL "};
+        bool hinted = inner->keyword > 0 && dcli_token_is(&inside->tokens, inner->keyword - 1, ")") &&
+                      dcli_token_in(&inside->tokens, inside->tokens.token[inner->keyword - 1].partner - 1,
+                                    "__attribute__ __attribute _Pragma");
+        snprintf(first.text, sizeof first.text, "dcl_first%d", q);
+        snprintf(limit.text, sizeof limit.text, "dcl_limit%d", q);
+        if (is_unrolled(body, q) && !hinted)
+            status = add_edit(inside, &hint);
+        if (status == DCL_OK)
+            status = add_edit(inside, &first);
+        if (status == DCL_OK)
+            status = add_edit(inside, &limit);
+    }
+    qsort(inside->edit, (size_t)inside->edit_count, sizeof *inside->edit, compare_edits);
+    return status;
+}
+
+void dcli_emit_inner_bounds(dcli_text *out, const dcli_body *body)
+{
+    for (int q = 0; q < body->inside->inner_count; q++) {
+        if (!is_used(body, q))
+            continue;
+        dcli_text_put(out, "#undef dcl_first%d\n#undef dcl_limit%d\n#define dcl_first%d (", q, q, q);
+        dcli_affine_print(&body->inside->inner[q].first, body, out);
+        dcli_text_put(out, ")\n#define dcl_limit%d (", q);
+        dcli_affine_print(&body->inside->inner[q].limit, body, out);
+        dcli_text_put(out, ")\n");
+    }
+}
+
+void dcli_emit_inner_counter(dcli_text *out, const dcli_body *body, int q)
+{
+    const dcli_inner *inner = &body->inside->inner[q];
+    const dcli_tokens *tokens = &body->inside->tokens;
+    const dcli_token *name = &tokens->token[inner->name];
+    const char *text = tokens->text + name->start;
+    if (inner->step > 0)
+        dcli_text_put(out, "((long)%.*s - dcl_first%d)", name->length, text, q);
+    else
+        dcli_text_put(out, "(dcl_first%d - (long)%.*s)", q, name->length, text);
+    if (llabs(inner->step) != 1)
+        dcli_text_put(out, " / %lld", llabs(inner->step));
+}

@@ -1,0 +1,38 @@
+/* kernel/inner.h - inner axes: loops of a body whose variables may stand in affine subscripts, because their bounds are
+ * known when a call is planned. */
+#ifndef DCLI_KERNEL_INNER_H
+#define DCLI_KERNEL_INNER_H
+
+#include "kernel/parser.h"
+
+/** Decide whether a `for` is an inner axis, and if so add it to body->inside->inner. It is one if it has the form
+ *  `for (int d = FIRST; d < LIMIT; d++)`: d of a type int, short, long or uint; also with <=, or with > and >= and a
+ *  descending step; a step of ++, --, += or -= and an integer literal; FIRST and LIMIT of integer literals and integer
+ *  DCL_VALUEs by + - *; d unchanged in the loop's statement. Reductions along axes (body->along) have none: their
+ *  inner axes are the reduced indices.
+ *  @param keyword    the token `for`.
+ *  @param semicolon  [2] the tokens between its three parts.
+ *  @return DCL_OK, also if it is none; DCL_ERR_NOMEM. */
+dcl_status dcli_inner_find(const dcli_parser *parser, int keyword, const int semicolon[]);
+
+/** Once all accesses are known: list the edits by which the generated text takes the loops' bounds from macros, and
+ *  unrolls short loops. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_inner_edit(dcli_body *body);
+
+/** The inner axis whose variable the name at token t is; -1: none. */
+int dcli_inner_at(const dcli_body *body, int t);
+
+/** Compute first value, length and step of inner axis q for the values of a call. @return DCL_OK, or DCL_ERR_BODY: the
+ *  variable's type or 64 bits do not suffice. */
+dcl_status dcli_inner_range(const dcli_body *body, int q, const dcli_scalar values[], int64_t *first_out,
+                            int64_t *count_out);
+
+/** Whether the step in memory of access a along its inner axis number k is 1 wherever that along its unit_axis is. */
+bool dcli_inner_is_unit(const dcli_body *body, int a, int k);
+
+/** Emit the macros that the edits of dcli_inner_edit() name. */
+void dcli_emit_inner_bounds(dcli_text *out, const dcli_body *body);
+/** Emit the counter of inner axis q, computed from the loop's variable. */
+void dcli_emit_inner_counter(dcli_text *out, const dcli_body *body, int q);
+
+#endif
