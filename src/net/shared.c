@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -13,15 +15,30 @@
 /* A link that was lost while it was awaited has neither rings nor socket. */
 static bool has_rings(const dcli_link *link) { return link->memory.bytes != NULL; }
 
+/* Look at a few of the links that are not attended: for records that do not wake a reader up, and for dropped peers. */
+static void sweep(dcli_endpoint *endpoint)
+{
+    dcli_shared *shared = endpoint->link;
+    int others = shared->open_count - shared->attended_count;
+    for (int n = 0; n < DCLI_SHARED_SWEEP && n < others; n++) {
+        shared->swept = (shared->swept + 1) % shared->open_count;
+        dcli_link *link = shared->open[shared->swept];
+        if (link->attended < 0 && (dcli_ring_seems_filled(&link->in) || endpoint->lost[link->peer]))
+            dcli_link_attend(link);
+    }
+}
+
 static bool arm(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;
     shared->polled = false;
-    for (int n = 0; n < shared->open_count; n++)
-        if (has_rings(shared->open[n]))
-            dcli_ring_sleep(&shared->open[n]->in);
-    for (int n = 0; n < shared->open_count; n++) {
-        dcli_link *link = shared->open[n];
+    sweep(endpoint);
+    shared->armed = true;
+    for (int n = 0; n < shared->attended_count; n++)
+        if (has_rings(shared->attended[n]))
+            dcli_ring_sleep(&shared->attended[n]->in);
+    for (int n = 0; n < shared->attended_count; n++) {
+        dcli_link *link = shared->attended[n];
         if (link->first != NULL && has_rings(link))
             dcli_ring_want_room(&link->out, true);
         dcli_link_push(link);
@@ -33,24 +50,23 @@ static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
 {
     dcli_shared *shared = endpoint->link;
     shared->polled = true;
-    for (int n = 0; n < shared->open_count; n++)
-        descriptors_out[n] = shared->open[n]->socket;
-    return shared->open_count;
+    descriptors_out[0] = shared->sockets;
+    return 1;
 }
 
-/* Read wake-up packets where poll() saw them, and where a writer has sent or will send one, so that they do not fill
- * the socket. */
+/* Read wake-up packets where there are some, and where a writer has sent or will send one, so that they do not fill the
+ * socket. */
 static void disarm(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;
-    for (int n = 0; n < shared->open_count; n++) {
-        dcli_link *link = shared->open[n];
-        if (!has_rings(link))
-            continue;
-        bool rung = dcli_ring_awake(&link->in);
-        if (rung || (shared->polled && endpoint->polled[1 + n].revents != 0))
+    shared->armed = false;
+    for (int n = 0; n < shared->attended_count; n++) {
+        dcli_link *link = shared->attended[n];
+        if (has_rings(link) && dcli_ring_awake(&link->in))
             dcli_link_drain(link);
     }
+    if (shared->polled && endpoint->polled[1].revents != 0)
+        dcli_sockets_drain(shared);
     if (shared->polled)
         shared->looked_ns = dcli_monotonic_ns();
 }
@@ -75,6 +91,9 @@ static void close_shared(dcli_endpoint *endpoint)
     dcli_free(shared->flight);
     dcli_free(shared->link);
     dcli_free(shared->open);
+    dcli_free(shared->attended);
+    if (shared->sockets >= 0)
+        close(shared->sockets);
     dcli_free(shared);
 }
 
@@ -84,6 +103,7 @@ static const dcli_transport transport = {.send = dcli_shared_send,
                                          .arm = arm,
                                          .disarm = disarm,
                                          .descriptors = descriptors,
+                                         .most_descriptors = 1,
                                          .close = close_shared};
 
 static dcli_endpoint *make_endpoint(dcli_net *net, int self, int peer_count)
@@ -94,10 +114,16 @@ static dcli_endpoint *make_endpoint(dcli_net *net, int self, int peer_count)
     dcli_shared *shared = endpoint->link;
     shared->link = dcli_calloc((size_t)peer_count, sizeof shared->link[0]);
     shared->open = dcli_calloc((size_t)peer_count, sizeof shared->open[0]);
+    shared->attended = dcli_calloc((size_t)peer_count, sizeof shared->attended[0]);
+    shared->sockets = epoll_create1(EPOLL_CLOEXEC);
     shared->free_flight = -1;
     shared->broker = -1;
     shared->own_last = &shared->own_first;
-    if (shared->link != NULL && shared->open != NULL)
+    for (int p = 0; shared->link != NULL && p < peer_count; p++)
+        shared->link[p].attended = -1;
+    if (shared->sockets < 0)
+        dcli_net_fail(DCL_ERR_NETWORK, "epoll_create1", "raise the limit of open descriptors with `ulimit -n`");
+    else if (shared->link != NULL && shared->open != NULL && shared->attended != NULL)
         return endpoint;
     dcli_endpoint_close(endpoint);
     return NULL;

@@ -16,6 +16,9 @@
 #include "net/shared_memory.h"
 
 enum {
+    DCLI_SHARED_FEW = 16,                       /* so many links stay attended */
+    DCLI_SHARED_LOOKS = 32,                     /* looks in vain after which a further link is not attended any more */
+    DCLI_SHARED_SWEEP = 4,                      /* links that are not attended, and are looked at before each sleep */
     DCLI_SHARED_MOST_WAITING = 64 << 20,        /* limit on bytes that wait for one peer */
     DCLI_SHARED_MOST_WAITING_DESCRIPTORS = 256, /* limit on copies of descriptors that wait for one peer; lent
                                                    descriptors do not count */
@@ -97,6 +100,8 @@ typedef struct dcli_link {
     dcli_endpoint *endpoint;
     int peer;
     dcli_link_state state;
+    int attended;              /* index in dcli_shared.attended; -1: it is not attended */
+    int idle_looks;            /* looks in vain since its last record */
     char why[DCLI_SHARED_WHY]; /* the reason, in the states BROKEN, LOST and ENDED */
     int socket;
     dcli_sealed memory;
@@ -144,9 +149,19 @@ typedef struct dcli_shared {
     dcli_link *link;  /* [peer_count] the links to all peers */
     dcli_link **open; /* [open_count] links in one of the states OPEN, ENDED, BROKEN or LOST */
     int open_count;
+    /* Most links of a large session are idle. Only *attended* links are looked at for each message: all that are not
+     * OPEN, or have records that wait, and at least DCLI_SHARED_FEW. In the ring of any other link the reader stays
+     * announced as asleep, so that a writer sends a wake-up packet, which `sockets` reports. */
+    dcli_link **attended; /* [attended_count] */
+    int attended_count;
+    int waiting;           /* number of links with records that wait */
+    int sockets;           /* epoll descriptor with the sockets of all open links */
+    bool armed;            /* readers are announced as asleep: between arm() and disarm() */
+    int swept;             /* index in `open` of the link that was swept last */
+    uint64_t dropped;      /* number of regions that our pool had freed when all links were last told */
     int links;             /* links that were ever open */
     int broker;            /* the peer that passes links on; -1: there is none */
-    int next;              /* index in `open` of the link from which was taken last; links take turns */
+    int next;              /* index in `attended` of the link from which was taken last; links take turns */
     bool polled;           /* poll() was called since arm() */
     int takes, glances;    /* calls of `take`, and looks without a message, since the sockets were last checked */
     int64_t looked_ns;     /* time of that check, or of the last sleep */
@@ -168,6 +183,10 @@ typedef struct dcli_shared {
 void dcli_link_begin(dcli_endpoint *endpoint, int peer);
 /** Open the link to a peer. What waited for it is still in its queue. Takes over the end, also on failure. */
 dcl_status dcli_link_open(dcli_endpoint *endpoint, int peer, const dcli_shared_link *end);
+/** Look at a link for each message from now on. Without effect if it is attended, or closed. */
+void dcli_link_attend(dcli_link *link);
+/** Look at a link only after a wake-up packet: its reader has been announced as asleep, or it is closed. */
+void dcli_link_neglect(dcli_link *link);
 /** Note that the peer has ended: nothing more is sent; records in the ring are still taken. */
 void dcli_link_ended(dcli_link *link);
 /** Lose a link. @return DCL_ERR_NETWORK, recorded, for the sender; receiving will report that the peer is lost. */
@@ -210,6 +229,8 @@ bool dcli_link_send_descriptor(dcli_link *link, int descriptor);
 int dcli_link_take_descriptor(dcli_link *link);
 /** Read wake-up packets, and find out whether the other side has ended. */
 void dcli_link_drain(dcli_link *link);
+/** Attend to all links whose sockets have something to read, and drain them. */
+void dcli_sockets_drain(dcli_shared *shared);
 
 /* ---- sending: shared_send.c ---- */
 

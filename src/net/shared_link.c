@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -84,12 +85,40 @@ static dcl_status check_end(const dcli_shared_link *end)
     return DCL_OK;
 }
 
+void dcli_link_attend(dcli_link *link)
+{
+    dcli_shared *shared = link->endpoint->link;
+    if (link->attended >= 0 || link->state == DCLI_LINK_GONE || link->state == DCLI_LINK_NONE)
+        return;
+    link->attended = shared->attended_count;
+    link->idle_looks = 0;
+    shared->attended[shared->attended_count++] = link;
+    if (link->memory.bytes == NULL)
+        return;
+    if (shared->armed) /* another thread sleeps; this link may be new */
+        dcli_ring_sleep(&link->in);
+    else
+        (void)dcli_ring_awake(&link->in); /* a wake-up packet that is on its way is read when it has come */
+}
+
+void dcli_link_neglect(dcli_link *link)
+{
+    dcli_shared *shared = link->endpoint->link;
+    if (link->attended < 0)
+        return;
+    dcli_link *last = shared->attended[--shared->attended_count];
+    shared->attended[link->attended] = last;
+    last->attended = link->attended;
+    link->attended = -1;
+}
+
 void dcli_link_begin(dcli_endpoint *endpoint, int peer)
 {
     dcli_link *link = &((dcli_shared *)endpoint->link)->link[peer];
     *link = (dcli_link){.endpoint = endpoint,
                         .peer = peer,
                         .state = DCLI_LINK_AWAITED,
+                        .attended = -1,
                         .socket = -1,
                         .last = &link->first,
                         .descriptor = -1,
@@ -113,6 +142,13 @@ dcl_status dcli_link_open(dcli_endpoint *endpoint, int peer, const dcli_shared_l
         return status;
     }
     close(end.memory);
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = link}};
+    if (epoll_ctl(shared->sockets, EPOLL_CTL_ADD, end.socket, &event) != 0) {
+        status = dcli_net_fail(DCL_ERR_NETWORK, "epoll_ctl", "raise fs.epoll.max_user_watches (sysctl)");
+        dcli_sealed_close(&memory);
+        close(end.socket);
+        return status;
+    }
     dcli_ring_pair *pair = (dcli_ring_pair *)memory.bytes;
     if (link->state == DCLI_LINK_NONE)
         dcli_link_begin(endpoint, peer);
@@ -123,6 +159,7 @@ dcl_status dcli_link_open(dcli_endpoint *endpoint, int peer, const dcli_shared_l
     link->out = dcli_ring_of(pair, end.side);
     shared->open[shared->open_count++] = link;
     shared->links++;
+    dcli_link_attend(link);
     return DCL_OK;
 }
 
@@ -135,7 +172,11 @@ static void remove_open(dcli_shared *shared, const dcli_link *link)
 
 void dcli_link_close(dcli_link *link)
 {
-    remove_open(link->endpoint->link, link);
+    dcli_shared *shared = link->endpoint->link;
+    remove_open(shared, link);
+    dcli_link_neglect(link);
+    if (link->socket >= 0)
+        epoll_ctl(shared->sockets, EPOLL_CTL_DEL, link->socket, NULL);
     link->state = DCLI_LINK_GONE;
     dcli_flights_end_all(link);
     while (link->first != NULL)
@@ -158,6 +199,7 @@ void dcli_link_ended(dcli_link *link)
     if (link->state != DCLI_LINK_OPEN)
         return;
     link->state = DCLI_LINK_ENDED;
+    dcli_link_attend(link);
     snprintf(
         link->why, sizeof link->why,
         "the process of peer %d has ended; expected it to live as long as its session; nothing can be sent to it any "
@@ -173,6 +215,7 @@ static void set_why(dcli_link *link, dcli_link_state state, const char *format, 
     else if (link->state != DCLI_LINK_OPEN && link->state != DCLI_LINK_ENDED)
         return; /* keep the first reason */
     link->state = state;
+    dcli_link_attend(link);
     vsnprintf(link->why, sizeof link->why, format, arguments);
 }
 

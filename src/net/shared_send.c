@@ -44,7 +44,7 @@ static dcli_ring_answer write_all(dcli_link *link, dcli_outgoing *outgoing)
     do
         answer = write_piece(link, outgoing);
     while (answer == DCLI_RING_DONE && outgoing->sent < outgoing->length);
-    if (outgoing->quiet)
+    if (outgoing->quiet && answer == DCLI_RING_DONE)
         return answer;
     link->quiet_bytes = 0;
     if (dcli_ring_must_ring_reader(&link->out))
@@ -72,8 +72,10 @@ void dcli_link_pop_waiting(dcli_link *link)
 {
     dcli_waiting *waiting = link->first;
     link->first = waiting->next;
-    if (link->first == NULL)
+    if (link->first == NULL) {
         link->last = &link->first;
+        ((dcli_shared *)link->endpoint->link)->waiting--;
+    }
     link->waiting_bytes -= bytes_of(waiting);
     if (has_copy(&waiting->outgoing)) {
         link->waiting_descriptors--;
@@ -134,6 +136,10 @@ static dcl_status let_wait(dcli_link *link, const dcli_outgoing *outgoing)
             link->peer, outgoing->length - outgoing->sent);
     if (waiting == NULL)
         return dcli_error_status();
+    dcli_shared *shared = link->endpoint->link;
+    shared->waiting += link->first == NULL;
+    if (link->state == DCLI_LINK_OPEN)
+        dcli_link_attend(link);
     *link->last = waiting;
     link->last = &waiting->next;
     link->waiting_bytes += bytes_of(waiting);

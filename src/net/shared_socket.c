@@ -3,6 +3,7 @@
  * the two. So the reader of the record finds the descriptor. Source: unix(7), cmsg(3). */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -160,4 +161,16 @@ void dcli_link_drain(dcli_link *link)
     }
     if (dcli_ring_must_ring_writer(&link->in))
         dcli_link_ring(link);
+}
+
+void dcli_sockets_drain(dcli_shared *shared)
+{
+    enum { SOME = 64 };
+    struct epoll_event event[SOME];
+    int count = epoll_wait(shared->sockets, event, SOME, 0); /* -1: interrupted; what was missed is reported again */
+    for (int n = 0; n < count; n++) {
+        dcli_link *link = event[n].data.ptr;
+        dcli_link_attend(link);
+        dcli_link_drain(link);
+    }
 }

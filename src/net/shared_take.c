@@ -1,6 +1,5 @@
 /* net/shared_take.c - turn records into messages. All data of a peer is copied first, then checked. */
 #include <inttypes.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@ enum {
     MOST_RECORDS = 256, /* records of one peer before others get their turn */
     LOOK_TAKES = 64,    /* a thread that never sleeps checks the sockets after so many takes, if LOOK_NS have passed */
     LOOK_GLANCES = 256, /* it also checks after so many looks that found no message, if LOOK_NS have passed */
+    LOOK_OFTEN = 16,    /* instead of both and of LOOK_NS, if some links are not attended */
     LOOK_NS = 4000000   /* least time between two such checks */
 };
 
@@ -172,6 +172,7 @@ static dcl_status take_from(dcli_link *link, dcli_incoming *incoming)
             return say_end(link, incoming);
         dcli_ring_head head;
         dcli_ring_answer answer = dcli_ring_look(&link->in, &head);
+        link->idle_looks = answer == DCLI_RING_WAIT ? link->idle_looks + 1 : 0;
         if (answer == DCLI_RING_WAIT)
             return ended ? say_end(link, incoming) : DCL_ERR_TIMEOUT;
         if (answer == DCLI_RING_BROKEN)
@@ -228,44 +229,65 @@ void dcli_own_free(dcli_own *own)
 
 /* ---- the transport's functions ------------------------------------------------------------------------------------ */
 
-/* Check the sockets: the end of a process is visible only there, which matters while we are busy with other peers. */
-static void look_at_sockets(dcli_endpoint *endpoint)
+/* Whether some links are not attended: what they bring is visible at the sockets only. */
+static bool has_others(const dcli_shared *shared) { return shared->open_count > shared->attended_count; }
+
+/* Check the sockets now and then while this thread does not sleep: the end of a process is visible only there. */
+static void look_at_sockets(dcli_shared *shared)
 {
-    dcli_shared *shared = endpoint->link;
-    if (++shared->takes < LOOK_TAKES && shared->glances < LOOK_GLANCES)
+    bool others = has_others(shared);
+    if (++shared->takes < (others ? LOOK_OFTEN : LOOK_TAKES) && shared->glances < (others ? LOOK_OFTEN : LOOK_GLANCES))
         return;
     shared->takes = shared->glances = 0;
-    int64_t now_ns = dcli_monotonic_ns();
-    if (now_ns - shared->looked_ns < LOOK_NS)
+    int64_t now_ns = others ? 0 : dcli_monotonic_ns();
+    if (!others && now_ns - shared->looked_ns < LOOK_NS)
         return;
     shared->looked_ns = now_ns;
-    for (int n = 0; n < shared->open_count; n++)
-        endpoint->polled[n] = (struct pollfd){.fd = shared->open[n]->socket, .events = POLLIN};
-    if (poll(endpoint->polled, (nfds_t)shared->open_count, 0) > 0)
-        for (int n = 0; n < shared->open_count; n++)
-            if (endpoint->polled[n].revents != 0)
-                dcli_link_drain(shared->open[n]);
+    dcli_sockets_drain(shared);
+}
+
+/* Tell all peers which regions will not be used again, if there are new ones. */
+static void forget_dropped(dcli_shared *shared)
+{
+    uint64_t dropped = shared->buffers != NULL ? dcli_buffers_dropped(shared->buffers) : 0;
+    for (int n = 0; dropped != shared->dropped && n < shared->open_count; n++)
+        dcli_link_forget_dropped(shared->open[n]);
+    shared->dropped = dropped;
+}
+
+/* Neglect a link that has brought nothing for some time, unless it brings something now. */
+static void neglect_idle(dcli_link *link)
+{
+    if (link->state != DCLI_LINK_OPEN || link->first != NULL || link->receiving)
+        return;
+    dcli_ring_sleep(&link->in);
+    if (!dcli_ring_seems_filled(&link->in))
+        dcli_link_neglect(link);
+    else
+        (void)dcli_ring_awake(&link->in);
 }
 
 dcl_status dcli_shared_take(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_shared *shared = endpoint->link;
-    look_at_sockets(endpoint);
-    for (int n = 0; n < shared->open_count; n++)
-        dcli_link_push(shared->open[n]);
+    look_at_sockets(shared);
+    for (int n = 0; n < shared->attended_count && shared->waiting > 0; n++)
+        dcli_link_push(shared->attended[n]);
     if (shared->own_first != NULL) {
         take_own(endpoint, incoming);
         return DCL_OK;
     }
-    int count = shared->open_count;
-    for (int n = 0; n < count && shared->open_count > 0; n++) {
-        shared->next = (shared->next + 1) % shared->open_count;
-        dcl_status status = take_from(shared->open[shared->next], incoming);
+    int count = shared->attended_count;
+    for (int n = 0; n < count && shared->attended_count > 0; n++) {
+        shared->next = (shared->next + 1) % shared->attended_count;
+        dcli_link *link = shared->attended[shared->next];
+        dcl_status status = take_from(link, incoming);
         if (status != DCL_ERR_TIMEOUT)
             return status;
+        if (link->idle_looks >= DCLI_SHARED_LOOKS && shared->attended_count > DCLI_SHARED_FEW)
+            neglect_idle(link);
     }
-    for (int n = 0; n < shared->open_count; n++)
-        dcli_link_forget_dropped(shared->open[n]);
+    forget_dropped(shared);
     return DCL_ERR_TIMEOUT;
 }
 
@@ -280,9 +302,12 @@ bool dcli_shared_seems_ready(const dcli_endpoint *endpoint)
     dcli_shared *shared = endpoint->link;
     if (shared->own_first != NULL)
         return true;
-    for (int n = 0; n < shared->open_count; n++)
-        if (link_seems_ready(shared->open[n]))
+    for (int n = 0; n < shared->attended_count; n++)
+        if (link_seems_ready(shared->attended[n]))
             return true;
-    /* a peer that polls without receiving anything must learn of an end, too */
-    return ++shared->glances % LOOK_GLANCES == 0 && dcli_monotonic_ns() - shared->looked_ns >= LOOK_NS;
+    /* a peer that polls without receiving anything must learn of an end, too, and of what neglected links bring */
+    ++shared->glances;
+    if (has_others(shared))
+        return !shared->armed && shared->glances % LOOK_OFTEN == 0;
+    return shared->glances % LOOK_GLANCES == 0 && dcli_monotonic_ns() - shared->looked_ns >= LOOK_NS;
 }
