@@ -9,6 +9,8 @@ FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # Random evaluations that a sanitized run compares with NumPy.
 asan tsan: export TEST_CASES ?= 60
 
+comma := ,
+
 # $(call build,PRESET,FOLDER[,TARGET]): configure once, then build.
 define build
 @[ -e $(2)/build.ninja ] || [ -e $(2)/Makefile ] || \
@@ -16,7 +18,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs golden golden-write cases cases-workers kill stealing delays storm starts siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers kill stealing delays storm starts siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +103,10 @@ maps: build ## compare N (20000) random maps with a slow table of owners and off
 pairs: build ## all operations on all pairs of kinds of maps, in all ranks, on 1-5 nodes, from SEED; many minutes
 	@TEST_DCL=build/dcl TEST_LONG=1 $(if $(N),TEST_CASES=$(N)) $(if $(SEED),TEST_SEED=$(SEED)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/pairs/pairs_test.py
+
+verbs: build ## compare N (20000) cases of all verbs, operators, types and maps with plain loops, KERNELS (300) texts, from SEED
+	@TEST_DCL=build/dcl TEST_CASES=$(or $(N),20000) TEST_KERNELS=$(or $(KERNELS),300) $(if $(SEED),TEST_SEED=$(SEED)) \
+	    TEST_PLACES=$(or $(PLACES),-$(comma)local$(comma)tcp) $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/verbs/verbs_test.py
 
 golden: build ## run 2000 generated cases and compare results and counters with test/golden/golden.txt; some minutes
 	build/test/golden test/golden/golden.txt $(if $(CASE),case $(CASE))

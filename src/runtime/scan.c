@@ -247,7 +247,7 @@ static dcl_status make_totals(struct scanning *s)
     grid.origin[s->scan.axis] = 0;
     grid.extent[s->scan.axis] = s->leaves - 1; /* nothing follows the last leaf */
     dcl_status status = DCL_ERR_INVALID;
-    for (int other = output->base != NULL; other < 2 && status != DCL_OK; other++) {
+    for (int other = output->base != NULL || output->layout.partial; other < 2 && status != DCL_OK; other++) {
         dcl_map *map = totals_map(s, other == 0 ? output->map : NULL);
         status = map != NULL ? dcli_array_make(s->cluster, &grid, map, true, &s->totals) : dcli_error_status();
         dcl_map_release(map);
@@ -255,15 +255,29 @@ static dcl_status make_totals(struct scanning *s)
     return status;
 }
 
-/* Make an array of P's grid. @param map  NULL: by blocks. */
-static dcl_status make_like_output(struct scanning *s, dcl_map *map, dcl_array **array_out)
+/* Make an array of P's grid by blocks. @param tiles  how many there may be about. */
+static dcl_status make_by_blocks(struct scanning *s, int64_t tiles, dcl_array **array_out)
 {
-    dcl_map *block = map == NULL ? dcl_map_block(s->cluster) : NULL;
-    if (map == NULL && block == NULL)
+    int64_t bytes = dcl_grid_count(&s->grid) * (int64_t)dcl_type_bytes(s->grid.type);
+    dcl_map *block = dcl_map_block(s->cluster);
+    if (block == NULL)
         return dcli_error_status();
-    dcl_status status = dcli_array_make(s->cluster, &s->grid, map != NULL ? map : block, true, array_out);
+    dcli_map_rule rule = block->rule;
+    rule.tile_bytes = dcli_max(rule.tile_bytes, dcli_ceil_div(2 * bytes, tiles)); /* tiles may be cut to half of that */
+    dcl_map *map = dcli_map_new(s->cluster, &rule);
+    dcl_status status = map != NULL ? dcli_array_make(s->cluster, &s->grid, map, true, array_out) : dcli_error_status();
+    dcl_map_release(map);
     dcl_map_release(block);
     return status;
+}
+
+/* Make the array of the values at all indices: as P lies, if P's map stores all of its elements and has no view before it. */
+static dcl_status make_values(struct scanning *s, int64_t tiles)
+{
+    const dcl_array *output = s->args[s->output].array;
+    if (s->results == NULL && output->base == NULL && !output->layout.partial)
+        return dcli_array_make(s->cluster, &s->grid, output->map, true, &s->values);
+    return make_by_blocks(s, tiles, &s->values);
 }
 
 /* Whether the work-items of a tile are busy if each computes lines as a whole. */
@@ -297,19 +311,21 @@ static dcl_status prepare(struct scanning *s)
         inputs += k != s->output && has_array(&s->args[k]);
     s->scan.plain &= reads_same_grid(s);
     inputs = (s->scan.plain ? inputs : 1) + 1;
-    if (tiling.boxes * inputs * dcli_declared_portion_length(s->grid.rank, s->grid.rank) > MOST_NUMBERS) {
-        status = make_like_output(s, NULL, &s->results);
+    int64_t most = dcli_max(MOST_NUMBERS / (inputs * dcli_declared_portion_length(s->grid.rank, s->grid.rank)),
+                            1); /* boxes of tiles */
+    if (tiling.boxes > most) {
+        status = make_by_blocks(s, most, &s->results);
         memset(s->tile, 0, sizeof s->tile);
         s->args[s->output].array = status == DCL_OK ? s->results : output;
         status = status == DCL_OK ? look_at_tiles(s, &tiling) : status;
     }
     s->inner = contiguous_axis(s->args[s->output].array);
     s->known = s->leaves > 1 && !(tiling.whole && has_many_lines(s));
+    s->args[s->output].array = output;
     if (status == DCL_OK && !s->scan.plain)
-        status = make_like_output(s, s->results == NULL && output->base == NULL ? output->map : NULL, &s->values);
+        status = make_values(s, most);
     if (status == DCL_OK && s->known)
         status = make_totals(s);
-    s->args[s->output].array = output;
     return status;
 }
 

@@ -1,0 +1,219 @@
+/* verbs/oracle.c - see oracle.h. */
+#include "verbs/oracle.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t test_at(const test_operand *operand, const int64_t index[])
+{
+    int64_t e = 0;
+    for (int d = 0; d < operand->rank; d++) {
+        int64_t x = index[operand->index[d]] + operand->shift[d] - operand->grid.origin[d];
+        if (x < 0 || x >= operand->grid.extent[d])
+            return -1;
+        e = e * operand->grid.extent[d] + x;
+    }
+    return e;
+}
+
+/* Step the indices of a set, the last one fastest. @return false after the last */
+static bool step(const test_call *call, unsigned set, int64_t index[])
+{
+    for (int x = call->indices - 1; x >= 0; x--) {
+        if ((set >> x & 1) == 0)
+            continue;
+        index[x] += call->step[x];
+        if (index[x] < call->first[x] + call->count[x] * call->step[x])
+            return true;
+        index[x] = call->first[x];
+    }
+    return false;
+}
+
+static unsigned indices_of(const test_operand *operand)
+{
+    unsigned set = 0;
+    for (int d = 0; d < operand->rank; d++)
+        set |= 1U << operand->index[d];
+    return set;
+}
+
+/* The value of the expression at an index, before it is converted; its type is the promoted one of a. */
+static test_value term_at(const test_call *call, const int64_t index[])
+{
+    dcl_type type = test_promoted(call->a.type);
+    test_value a = call->a.values[test_at(&call->a, index)];
+    if (call->second == TEST_OPERATORS)
+        return a;
+    return test_compute(call->second, type, a, call->b.values[test_at(&call->b, index)]);
+}
+
+static test_value converted_at(const test_call *call, const int64_t index[])
+{
+    test_value value = test_convert(term_at(call, index), test_promoted(call->a.type), call->out.type);
+    if (call->op != TEST_MINUS || call->verb == TEST_FORALL)
+        return value;
+    if (test_is_floating(call->out.type))
+        return (test_value){.f = -value.f};
+    return test_compute(TEST_MINUS, call->out.type, (test_value){0}, value);
+}
+
+/* ---- sums that do not depend on the order --------------------------------------------------------------------------- */
+
+__extension__ typedef __int128 wide;
+
+enum { WIDTH = 50, SLICES = 2 };
+
+/* As docs/reductions.md says: each value is rounded to a multiple of a unit, which depends on the largest magnitude alone. The
+ * values are cut into a slice of multiples of 2^(WIDTH t) and one of 2^(WIDTH (t - 1)), where 2^(WIDTH (t + 1)) is the
+ * least such power above the magnitudes. */
+static test_value sum(dcl_type type, int64_t count, const double values[])
+{
+    bool plus = false, minus = false, not_a_number = false;
+    int top = INT32_MIN;
+    for (int64_t n = 0; n < count; n++) {
+        plus |= values[n] == INFINITY;
+        minus |= values[n] == -INFINITY;
+        not_a_number |= isnan(values[n]);
+        if (isfinite(values[n]) && values[n] != 0) {
+            int exponent, slice;
+            frexp(values[n], &exponent);
+            slice = (int)floor((double)exponent / WIDTH);
+            top = slice > top ? slice : top;
+        }
+    }
+    if (not_a_number || (plus && minus))
+        return (test_value){.f = NAN};
+    if (plus || minus)
+        return (test_value){.f = plus ? INFINITY : -INFINITY};
+    if (top == INT32_MIN)
+        return (test_value){.f = 0};
+    wide total = 0; /* in units of the lower slice */
+    for (int64_t n = 0; n < count; n++) {
+        double rest = ldexp(values[n], -WIDTH * top), units = rint(rest);
+        total += ((wide)units << WIDTH) + (wide)rint(ldexp(rest - units, WIDTH));
+    }
+    if (type == DCL_FLOAT)
+        return (test_value){.f = ldexpf((float)total, WIDTH * (top - SLICES + 1))};
+    return (test_value){.f = ldexp((double)total, WIDTH * (top - SLICES + 1))};
+}
+
+/* ---- reductions ----------------------------------------------------------------------------------------------------- */
+
+static test_value chain(const test_call *call, int64_t index[], unsigned reduced, test_value from)
+{
+    double sign = call->op == TEST_MINUS ? -1 : 1;
+    do {
+        double a = sign * call->a.values[test_at(&call->a, index)].f, b = call->b.values[test_at(&call->b, index)].f;
+        from.f = call->out.type == DCL_FLOAT ? fmaf((float)a, (float)b, (float)from.f) : fma(a, b, from.f);
+    } while (step(call, reduced, index));
+    return from;
+}
+
+static test_value reduce(const test_call *call, int64_t index[], unsigned reduced, test_value from, double list[])
+{
+    if (call->chain)
+        return chain(call, index, reduced, from);
+    bool summed = test_is_floating(call->out.type) && (call->op == TEST_PLUS || call->op == TEST_MINUS);
+    int64_t count = 0;
+    list[count++] = from.f;
+    do {
+        test_value value = converted_at(call, index);
+        if (summed)
+            list[count++] = value.f;
+        else
+            from = test_combine(call->op, call->out.type, from, value);
+    } while (step(call, reduced, index));
+    return summed ? sum(call->out.type, count, list) : from;
+}
+
+/* ---- scans ---------------------------------------------------------------------------------------------------------- */
+
+enum { BLOCK = 16 };
+
+/* Scan a block: each element is combined with what lies 1, 2, 4 and 8 places before it. */
+static void scan_block(const test_call *call, int count, test_value values[])
+{
+    test_value next[BLOCK];
+    for (int d = 1; d < BLOCK; d *= 2) {
+        for (int e = 0; e < count; e++)
+            next[e] = e >= d ? test_combine(call->op, call->out.type, values[e - d], values[e]) : values[e];
+        memcpy(values, next, (size_t)count * sizeof *values);
+    }
+}
+
+/* Combines with `a`, unless there is nothing before. */
+static test_value joined(const test_call *call, bool some, test_value a, test_value b)
+{
+    return some ? test_combine(call->op, call->out.type, a, b) : b;
+}
+
+/* Scan the line of elements through an index, as docs/scans.md says. */
+static void scan_line(test_call *call, int64_t index[])
+{
+    int x = call->along;
+    int64_t leaf = 1024, length = call->extent[x];
+    while (length > 1024 * leaf)
+        leaf *= 2;
+    test_value neutral = test_neutral(call->op, call->out.type), before = neutral, own = neutral, last = neutral;
+    bool some = false; /* blocks of this leaf before */
+    for (int64_t e = 0; e < length; e += BLOCK) {
+        int count = (int)(length - e < BLOCK ? length - e : BLOCK);
+        test_value values[BLOCK];
+        if (e > 0 && e % leaf == 0) {
+            before = test_combine(call->op, call->out.type, before, own);
+            some = false;
+        }
+        for (int n = 0; n < count; n++) {
+            index[x] = call->start[x] + e + n;
+            values[n] = converted_at(call, index);
+        }
+        scan_block(call, count, values);
+        for (int n = 0; n < count; n++) {
+            test_value value = test_combine(call->op, call->out.type, before, joined(call, some, own, values[n]));
+            index[x] = call->start[x] + e + n;
+            call->out.values[test_at(&call->out, index)] = call->exclusive ? last : value;
+            last = value;
+        }
+        own = joined(call, some, own, values[count - 1]);
+        some = true;
+    }
+    index[x] = call->start[x];
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------ */
+
+static test_value forall_at(const test_call *call, const int64_t index[], test_value old)
+{
+    dcl_type type = test_promoted(call->a.type);
+    if (!call->inout)
+        return converted_at(call, index);
+    test_value value = test_compute(call->op, type, old, call->a.values[test_at(&call->a, index)]);
+    return test_convert(value, type, call->out.type);
+}
+
+bool test_compute_call(test_call *call)
+{
+    int64_t index[TEST_MOST_INDICES], terms = 1;
+    unsigned all = (1U << call->indices) - 1, kept = indices_of(&call->out);
+    for (int x = 0; x < call->indices; x++) {
+        index[x] = call->first[x];
+        terms *= call->count[x];
+    }
+    double *list = malloc(((size_t)terms + 1) * sizeof *list);
+    if (list == NULL)
+        return false;
+    unsigned lines = call->verb == TEST_SCAN ? kept & ~(1U << call->along) : kept;
+    do {
+        test_value *out = &call->out.values[test_at(&call->out, index)];
+        if (call->verb == TEST_SCAN)
+            scan_line(call, index);
+        else if (call->verb == TEST_FORALL)
+            *out = forall_at(call, index, *out);
+        else
+            *out = reduce(call, index, all & ~kept, call->inout ? *out : test_neutral(call->op, call->out.type), list);
+    } while (step(call, lines, index));
+    free(list);
+    return true;
+}

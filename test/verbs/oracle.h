@@ -1,0 +1,46 @@
+/* verbs/oracle.h - what a verb computes, by plain loops over indices in the order of their numbers. */
+#ifndef TEST_VERBS_ORACLE_H
+#define TEST_VERBS_ORACLE_H
+
+#include "verbs/values.h"
+
+enum { TEST_MOST_INDICES = 6 };
+
+/** An operand: an array read or written at plain indices, each axis `shift` behind the index. */
+typedef struct test_operand {
+    dcl_type type;
+    int rank;                /* 0 with values == NULL: there is none */
+    int index[DCL_MAX_RANK]; /* the number of the index along each axis: 0 = i, ... */
+    int shift[DCL_MAX_RANK];
+    dcl_grid grid;
+    test_value *values; /* elements by rows */
+} test_operand;
+
+typedef enum test_verb {
+    TEST_FORALL, /* out = a OP b, or out = out OP a */
+    TEST_VALUE,  /* out OP= a SECOND b; out is a variable */
+    TEST_ALONG,  /* the same; out is an array */
+    TEST_SCAN    /* the same, along one index */
+} test_verb;
+
+/** A call. The indices range over `start[x]`, ..., `start[x] + extent[x] - 1`. */
+typedef struct test_call {
+    test_verb verb;
+    test_operator op, second; /* second: TEST_OPERATORS: only a is read */
+    int indices;
+    int64_t start[TEST_MOST_INDICES], extent[TEST_MOST_INDICES];
+    test_operand out, a, b;
+    bool inout, exclusive;
+    bool boxed; /* not at all indices: along index x only at first[x] + n * step[x], n < count[x] */
+    int64_t first[TEST_MOST_INDICES], step[TEST_MOST_INDICES], count[TEST_MOST_INDICES];
+    int along;  /* SCAN: the index */
+    bool chain; /* ALONG: a contraction */
+} test_call;
+
+/** The element of an operand at values of all indices; -1: outside of its grid. */
+int64_t test_at(const test_operand *operand, const int64_t index[]);
+
+/** Compute the results into call->out.values. @return whether there was memory */
+bool test_compute_call(test_call *call);
+
+#endif

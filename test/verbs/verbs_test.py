@@ -1,0 +1,350 @@
+#!/usr/bin/python3
+"""All verbs on random maps: every two of the factors verb, operator, type, map of the input, other map, rank, number of nodes,
+place and settings in all combinations, compared by runner.c with plain loops.
+
+A text (what a kernel is built for) has a verb, an operator, a type and a rank; a case is a text with maps, extents, values,
+nodes, a place and settings. Rounds of cases are pairwise covering arrays over the factors: greedily, each row covers as many
+pairs that no row before has as it can. Source of the method: D. Cohen et al., "The AETG System" (IEEE Transactions on
+Software Engineering 23, 1997).
+
+Settings: TEST_DCL and TEST_VERBS, the programs (build/dcl, and test/verbs beside it); TEST_SEED (a new one), printed;
+TEST_CASES, how many (24, on few clusters); TEST_KERNELS, how many texts at most (5); TEST_CASE, to run a single case again; TEST_PLACES,
+of - (threads), local and tcp (-,local). Ends with `N passed, M failed`."""
+import itertools
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # leave the source folder as it is
+for folder in ("support", "oracle", "eval"):
+    sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), folder))
+import draw
+import workers
+from drive import Devices, environment
+from lines import Ended, Lines
+
+DCL = os.path.abspath(os.environ.get("TEST_DCL") or "build/dcl")
+RUNNER = os.path.abspath(os.environ.get("TEST_VERBS") or f"{os.path.dirname(DCL)}/test/verbs")
+SEED = int(os.environ.get("TEST_SEED") or time.time_ns() % 1000000)
+CASES = int(os.environ.get("TEST_CASES") or 24)
+TEXTS = int(os.environ.get("TEST_KERNELS") or 5)
+SKIPPED = 77  # how CTest is told
+NODES_MOST = 5
+MOST_FAILURES = int(os.environ.get("TEST_FAILURES") or 10)
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+FLOATS = ["float", "double"]
+KINDS = draw.KINDS + draw.PERIODIC
+FACTORS = {
+    "verb": ["forall", "value", "along", "scan"],
+    "op": ["+", "-", "*", "min", "max", "&", "|", "^"],
+    "type": INTEGERS + FLOATS,
+    "rank": [1, 2, 3, 4],
+    "input": KINDS,
+    "other": KINDS,
+    "nodes": list(range(1, NODES_MOST + 1)),
+    "place": (os.environ.get("TEST_PLACES") or "-,local").split(","),
+    "settings": [("auto", 0, "pays"), ("send", 256, "always"), ("auto", 1024, "always"), ("send", 0, "never")],
+}
+if TEXTS < 20:  # a short run
+    FACTORS["nodes"], FACTORS["settings"] = [1, 3], FACTORS["settings"][:2]
+OF_TEXTS = ["verb", "op", "type", "rank"]
+OF_CASES = [name for name in FACTORS if name not in OF_TEXTS]
+BITS = ["&", "|", "^"]
+SMALL, FACTOR, WHOLE, SPECIAL, NEAR_ONE = range(5)  # values.h
+
+
+def is_valid(verb, op, type_name):
+    """What the library offers."""
+    if type_name in FLOATS and (op in BITS or (op == "*" and verb in ("value", "along"))):
+        return False
+    return verb != "scan" or op != "-"
+
+
+# ---- texts ----------------------------------------------------------------------------------------------------------------
+
+
+class Text:
+    """Operands are (indices along the axes, shifts); None: there is none."""
+
+    def __init__(self, rng, verb, op, type_name, rank):
+        self.factors = {"verb": verb, "op": op, "type": type_name, "rank": rank}
+        self.verb, self.op, self.type, self.rank = verb, op, type_name, rank
+        self.input_type = self.draw_input_type(rng)
+        self.flags, self.along, self.second = "", 0, self.draw_second(rng)
+        self.indices, self.b = rank, None
+        getattr(self, f"draw_{verb}")(rng)
+
+    def draw_input_type(self, rng):
+        if rng.random() < 0.6:
+            return self.type
+        return rng.choice(INTEGERS if self.type in INTEGERS else FLOATS + INTEGERS)
+
+    def draw_second(self, rng):
+        return rng.choice(["none", "none", "*", "+", "-"] + (["^", "&"] if self.input_type in INTEGERS else ["*", "*"]))
+
+    def permuted(self, rng, indices, shifted=False):
+        indices = list(indices)
+        if rng.random() < 0.6:
+            rng.shuffle(indices)
+        return indices, [rng.choice([0, 0, 1, -2]) if shifted else 0 for _ in indices]
+
+    def some(self, rng, indices, shifted=False):
+        indices = list(indices)
+        return self.permuted(rng, sorted(rng.sample(indices, rng.randint(1, len(indices)))), shifted)
+
+    def draw_forall(self, rng):
+        every, shifted = range(self.rank), rng.random() < 0.3
+        self.out, self.a = self.permuted(rng, every), self.permuted(rng, every, shifted)
+        if rng.random() < 0.4:
+            self.flags, self.input_type, self.second = "i", self.type, "none"
+        else:
+            self.second, self.b = self.op, self.some(rng, every, shifted)
+
+    def draw_value(self, rng):
+        every = range(self.rank)
+        self.out, self.a = ([], []), self.permuted(rng, every)
+        self.second = rng.choice(["*", "+"]) if self.second == "none" else self.second
+        self.b = self.some(rng, every, rng.random() < 0.3)
+        if self.type in FLOATS and self.op in "+-" and rng.random() < 0.1:
+            self.flags = "f"
+
+    def draw_along(self, rng):
+        a = list(range(self.rank))
+        kept = rng.sample(a, rng.randint(1, self.rank - 1)) if self.rank > 1 else []
+        own = self.rank == 1 or rng.random() < 0.4  # an index that only B has
+        if own:
+            self.second = rng.choice(["*", "+"]) if self.second == "none" else self.second
+            kept.append(self.rank)
+            self.indices += 1
+        self.a = self.permuted(rng, a)
+        self.out = self.permuted(rng, sorted(kept))
+        if self.second != "none":
+            b = sorted(set(rng.sample(a, rng.randint(0 if own else 1, min(3, self.rank)))) | ({self.rank} if own else set()))
+            self.b = self.permuted(rng, b)
+        self.flags = rng.choice(["", "i"])
+        if (self.type in FLOATS and self.type == self.input_type and self.op in "+-" and self.second == "*" and
+                set(kept) & set(a) and set(kept) & set(self.b[0])):
+            self.flags += "c"
+
+    def draw_scan(self, rng):
+        every = range(self.rank)
+        self.out, self.a = self.permuted(rng, every), self.permuted(rng, every)
+        self.along = rng.randrange(self.rank)
+        if self.second != "none":
+            self.b = self.some(rng, every, rng.random() < 0.3)
+        self.flags = rng.choice(["", "x"])
+
+    def spread(self, rng):
+        """Products and sums of two signed integers must not overflow in a body; floating-point ones stay finite if multiplied."""
+        if self.op == "*" and self.type in FLOATS and self.verb == "scan":
+            return NEAR_ONE if self.input_type in FLOATS and self.second in ("none", "*") else SMALL
+        computes = self.second in "*+-" or (self.verb == "forall" and self.op in "*+-")
+        if self.input_type in INTEGERS and computes:
+            return SMALL
+        return rng.choice([SMALL, WHOLE, WHOLE, SPECIAL])
+
+
+def draw_texts(count):
+    """Texts that have all pairs of their factors, as far as so many can, then others."""
+    rng = random.Random(f"{SEED}/texts")
+    valid = [t for t in itertools.product(*(FACTORS[name] for name in OF_TEXTS)) if is_valid(*t[:3])]
+    missing = {pair for t in valid for pair in itertools.combinations(enumerate(t), 2)}
+    texts = []
+    while len(texts) < count:
+        candidates = rng.sample(valid, 60)
+        best = max(candidates, key=lambda t: sum(pair in missing for pair in itertools.combinations(enumerate(t), 2)))
+        missing.difference_update(itertools.combinations(enumerate(best), 2))
+        texts.append(Text(rng, *best))
+    return texts, len(missing)
+
+
+# ---- covering arrays --------------------------------------------------------------------------------------------------------
+
+
+NAMES = list(FACTORS)
+
+
+def pairs_of(row):
+    """The pairs of factors of a row, a dictionary that may lack some."""
+    known = [(n, row[name]) for n, name in enumerate(NAMES) if name in row]
+    return itertools.combinations(known, 2)
+
+
+def all_pairs(texts):
+    rows = [text.factors for text in texts]
+    missing = {pair for row in rows for pair in pairs_of(row)}
+    for name in OF_CASES:
+        for value in FACTORS[name]:
+            for row in rows:
+                missing.update(pair for pair in pairs_of({**row, name: value}) if pair[1] == (NAMES.index(name), value))
+    for one, two in itertools.combinations(OF_CASES, 2):
+        missing.update(((NAMES.index(one), x), (NAMES.index(two), y)) for x in FACTORS[one] for y in FACTORS[two])
+    return missing
+
+
+def draw_row(rng, texts, missing):
+    """A text and the other factors, that cover a pair that is missing and as many others as are found quickly."""
+    (one, x), (two, y) = rng.choice(list(missing))
+    row = {NAMES[n]: value for n, value in ((one, x), (two, y)) if NAMES[n] in OF_CASES}
+    wanted = {NAMES[n]: value for n, value in ((one, x), (two, y)) if NAMES[n] in OF_TEXTS}
+    fitting = [text for text in texts if all(text.factors[name] == value for name, value in wanted.items())]
+    text = max(rng.sample(fitting, min(8, len(fitting))),
+               key=lambda t: sum(pair in missing for pair in pairs_of({**t.factors, **row})))
+    row.update(text.factors)
+    for name in rng.sample(OF_CASES, len(OF_CASES)):
+        if name not in row:
+            n, known = NAMES.index(name), [(NAMES.index(k), v) for k, v in row.items()]
+            gain = {value: sum(tuple(sorted(((n, value), other), key=lambda p: p[0])) in missing for other in known)
+                    for value in FACTORS[name]}
+            best = max(gain.values())
+            row[name] = rng.choice([value for value in FACTORS[name] if gain[value] == best])
+    missing.difference_update(pairs_of(row))
+    return text, row
+
+
+def draw_rows(texts, count):
+    """@return [(text, row)], and how many rows the first covering array has; 0: it is not complete"""
+    rows, first = [], 0
+    for number in itertools.count():
+        rng, missing = random.Random(f"{SEED}/{number}"), dict.fromkeys(sorted(all_pairs(texts), key=str))
+        missing = Ordered(missing)
+        while missing and len(rows) < count:
+            rows.append(draw_row(rng, texts, missing))
+        first = first or (0 if missing else len(rows))
+        if len(rows) >= count:
+            return rows, first
+
+
+class Ordered(dict):
+    """A set whose order does not depend on addresses."""
+
+    def difference_update(self, members):
+        for member in members:
+            self.pop(member, None)
+
+
+# ---- cases ------------------------------------------------------------------------------------------------------------------
+
+
+class Case:
+    def __init__(self, number, text, row):
+        self.number, self.text, self.row = number, text, row
+        rng = random.Random(f"{SEED}/{number}/case")
+        self.shape = self.draw_shape(rng)
+        shifted = rng.random() < 0.3
+        self.start = [rng.choice([-7, 1, 5, 100, -10**9, 10**12]) if shifted else 0 for _ in self.shape]
+        self.flags = text.flags
+        kinds = {"a": row["input"], "out": row["other"], "b": row["other"] if text.verb == "value" else rng.choice(KINDS)}
+        self.fields = {name: self.operand(rng, getattr(text, name), kinds[name],
+                                          text.type if name == "out" else text.input_type) for name in kinds}
+        if text.verb != "scan" and rng.random() < 0.25:
+            self.flags += "b"
+        if text.verb == "value" and row["input"] in draw.PARTIAL and not self.stores_all("a"):
+            self.flags += "r"
+        self.spread, self.seed = text.spread(rng), rng.randrange(1 << 32)
+
+    def draw_shape(self, rng):
+        n = self.text.indices
+        shape = draw.draw_shape(rng, min(n, 4)) + [rng.randint(1, 5)] * max(0, n - 4)
+        if rng.random() < 0.2:  # long axes take other ways
+            shape = [min(e, 3) for e in shape]
+            shape[rng.choice([self.text.along, rng.randrange(n)])] = rng.choice([97, 260, 700, 1025, 2500])
+        return shape
+
+    def operand(self, rng, operand, kind, type_name):
+        if operand is None:
+            return "-"
+        indices, shifts = operand
+        text = "" if not indices else draw.draw_map(rng, kind, [self.shape[x] for x in indices],
+                                                    [self.start[x] + s for x, s in zip(indices, shifts)], self.row["nodes"])
+        if type_name.startswith("u"):
+            text = text.replace(";rest=-", ";rest=")  # negative numbers are refused
+        return "|".join([type_name, ",".join(map(str, indices)), ",".join(map(str, shifts)), text])
+
+    def stores_all(self, name):
+        text = self.fields[name].split("|")[3]
+        return "-" not in text.partition(";owners=")[2].partition(";")[0] and "every=" not in text
+
+    def line(self, devices, addresses):
+        place, nodes, (move, tile, steal) = self.row["place"], self.row["nodes"], self.row["settings"]
+        workers_text = {"-": "-", "local": f"local:{nodes}", "tcp": ",".join(addresses[:nodes])}[place]
+        space = ",".join(f"{s}:{e}" for s, e in zip(self.start, self.shape))
+        fields = {"workers": workers_text, "devices": devices.first(nodes), "move": move, "tile": tile, "steal": steal,
+                  "verb": self.text.verb, "op": self.text.op, "second": self.text.second, "flags": self.flags,
+                  "along": self.text.along, "space": space, **self.fields, "seed": self.seed, "spread": self.spread}
+        return "\t".join(f"{name}={value}" for name, value in fields.items())
+
+    def order(self):
+        """Cases of one cluster follow each other."""
+        return FACTORS["place"].index(self.row["place"]), self.row["nodes"], str(self.row["settings"]), self.number
+
+
+class Lane:
+    def __init__(self, devices, addresses, variables):
+        self.devices, self.addresses = devices, addresses
+        self.runner = Lines(RUNNER, {**environment(NODES_MOST), **variables}, 120)
+        self.passed = self.failed = 0
+
+    def take(self, case):
+        line = case.line(self.devices, self.addresses)
+        try:
+            answer = self.runner.ask(line)
+        except Ended as ended:
+            answer = ["wrong", str(ended), ""]
+        if answer[0] == "good":
+            self.passed += 1
+            return
+        self.failed += 1
+        by_hand = line.replace("\t", "\\t")
+        print(f"FAILED case {case.number}: {answer[1]}\n  {answer[2]}\n"
+              f"  again: TEST_DCL={DCL} TEST_SEED={SEED} TEST_KERNELS={TEXTS} TEST_PLACES={','.join(FACTORS['place'])} "
+              f"TEST_CASE={case.number} {os.path.abspath(__file__)}\n"
+              f"  by hand: printf '{by_hand}\\n' | TEST_DCL={DCL} POCL_DEVICES='{environment(NODES_MOST)['POCL_DEVICES']}' {RUNNER}",
+              file=sys.stderr, flush=True)
+
+
+def run(devices, cases, folder):
+    """@return passed, failed"""
+    variables = {"TEST_DCL": DCL}
+    if "tcp" not in FACTORS["place"]:
+        return run_all(Lane(devices, [], variables), cases)
+    with workers.open_place(f"tcp:{NODES_MOST}", DCL, folder) as place:
+        return run_all(Lane(devices, [offer.address for offer in place.offers], variables), cases)
+
+
+def run_all(lane, cases):
+    for case in sorted(cases, key=Case.order):
+        if lane.failed < MOST_FAILURES:
+            lane.take(case)
+    problem = lane.runner.end()
+    if problem:
+        print(f"FAILED at the end: {problem}", file=sys.stderr)
+    return lane.passed, lane.failed + bool(problem)
+
+
+def main():
+    devices = Devices(DCL)
+    if len(devices.numbers) < NODES_MOST:
+        print(f"skipped: {len(devices.numbers)} OpenCL devices serve as nodes (`dcl devices`); {NODES_MOST} are needed")
+        return SKIPPED
+    begin = time.monotonic()
+    texts, missing = draw_texts(TEXTS)
+    only = os.environ.get("TEST_CASE")
+    rows, first = draw_rows(texts, int(only) + 1 if only else CASES)
+    cases = [Case(number, *row) for number, row in enumerate(rows) if only is None or number == int(only)]
+    covered = f"the first {first} have every two factors" if first and not missing else "too few for every two factors"
+    print(f"seed {SEED}: {len(cases)} cases of {len({id(case.text) for case in cases})} texts; {covered}", flush=True)
+    folder = tempfile.mkdtemp(prefix="dcl-verbs-")
+    os.mkdir(f"{folder}/tcp")
+    passed, failed = run(devices, cases, f"{folder}/tcp")
+    shutil.rmtree(folder)
+    print(f"{time.monotonic() - begin:.1f} seconds\n{passed} passed, {failed} failed")
+    return 0 if failed == 0 and passed == len(cases) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
