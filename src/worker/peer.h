@@ -140,6 +140,7 @@ typedef struct dcli_doubt {
     char seen[255];  /* how that was noticed */
     bool is_accused; /* some node cannot reach it */
     char told[255];  /* the error text of the report about it, or of its own report that it cannot reach another node */
+    int at_odds;     /* number of nodes with which there are complaints now */
     int parties;     /* number of nodes with which there were complaints since the session began */
 } dcli_doubt;
 

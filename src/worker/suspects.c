@@ -59,12 +59,14 @@ void dcli_suspects_complain(dcli_worker *host, int from, int about, const char *
     if (from == about || is_lost(host, from) || is_lost(host, about))
         return;
     bool *odds = odds_of(host, from, about);
+    dcli_doubt *accuser = &host->as_host->suspects.node[from], *accused = &host->as_host->suspects.node[about];
     if (!*odds) {
-        host->as_host->suspects.node[from].parties++;
-        host->as_host->suspects.node[about].parties++;
+        accuser->parties++;
+        accused->parties++;
+        accuser->at_odds++;
+        accused->at_odds++;
     }
     *odds = true;
-    dcli_doubt *accuser = &host->as_host->suspects.node[from], *accused = &host->as_host->suspects.node[about];
     if (accused->told[0] == '\0' || !accused->is_accused)
         snprintf(accused->told, sizeof accused->told, "%s", sentence);
     accused->is_accused = true;
@@ -77,26 +79,22 @@ void dcli_suspects_complain(dcli_worker *host, int from, int about, const char *
     host->as_host->suspects.next_ns = dcli_min(host->as_host->suspects.next_ns, host->as_host->suspects.gathered_ns);
 }
 
-static int count_odds(dcli_worker *host, int node)
-{
-    int count = 0;
-    for (int other = 0; other < host->terms.node_count; other++)
-        count += other != node && *odds_of(host, node, other);
-    return count;
-}
-
 /* Forget the complaints about a node, and those that it made. The node's own sentence stays, because the
  * caller may still read it. */
 void dcli_suspects_forget(dcli_worker *host, int node)
 {
-    host->as_host->suspects.node[node].due_ns = 0;
-    for (int other = 0; other < host->terms.node_count; other++) {
-        if (other == node)
+    dcli_doubt *doubt = &host->as_host->suspects.node[node];
+    doubt->due_ns = 0;
+    for (int other = 0; other < host->terms.node_count && doubt->at_odds > 0; other++) {
+        bool *odds = odds_of(host, node, other);
+        if (!*odds)
             continue;
-        *odds_of(host, node, other) = false;
-        if (count_odds(host, other) == 0) {
-            host->as_host->suspects.node[other].is_accused = false;
-            host->as_host->suspects.node[other].told[0] = '\0';
+        *odds = false;
+        doubt->at_odds--;
+        dcli_doubt *rest = &host->as_host->suspects.node[other];
+        if (--rest->at_odds == 0) {
+            rest->is_accused = false;
+            rest->told[0] = '\0';
         }
     }
 }
@@ -105,27 +103,23 @@ void dcli_suspects_forget(dcli_worker *host, int node)
 
 /* Whether a node is worse than another: the worse one's loss settles more complaints; if equal, it has had complaints
  * with more nodes so far; if equal, it is the accused one. */
-static bool is_worse(dcli_worker *host, int node, int count, int than, int than_count)
+static bool is_worse(const dcli_doubt *one, const dcli_doubt *other)
 {
-    const dcli_doubt *one = &host->as_host->suspects.node[node], *other = &host->as_host->suspects.node[than];
-    if (count != than_count)
-        return count > than_count;
+    if (one->at_odds != other->at_odds)
+        return one->at_odds > other->at_odds;
     if (one->parties != other->parties)
         return one->parties > other->parties;
     return one->is_accused || !other->is_accused; /* of two equal ones the later, unless only the other is accused */
 }
 
 /* Find the worst node. @return -1: no two connected nodes complain about each other. */
-static int find_worst(dcli_worker *host)
+static int find_worst(const dcli_worker *host)
 {
-    int worst = -1, most = 0;
-    for (int node = 0; node < host->terms.node_count; node++) {
-        int count = count_odds(host, node);
-        if (count > 0 && (worst < 0 || is_worse(host, node, count, worst, most))) {
+    const dcli_doubt *doubt = host->as_host->suspects.node;
+    int worst = -1;
+    for (int node = 0; node < host->terms.node_count; node++)
+        if (doubt[node].at_odds > 0 && (worst < 0 || is_worse(&doubt[node], &doubt[worst])))
             worst = node;
-            most = count;
-        }
-    }
     return worst;
 }
 

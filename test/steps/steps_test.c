@@ -1,6 +1,6 @@
-/* test/steps/steps_test.c - how many steps an operation costs a node of a large cluster: planning, and the state machine
- * until the operation is retired. segment, resmap and workqueue are compiled for this runner so that every basic block
- * calls a function, which counts. Each turn of a loop is a block at least, so a loop over all nodes would show; and
+/* test/steps/steps_test.c - how many steps an operation costs a node of a large cluster, and its host: planning, and the
+ * state machine until the operation is retired. segment, resmap, workqueue and net are compiled for this runner so that
+ * every basic block calls a function, which counts. Each turn of a loop is a block at least, so a loop over all nodes would show; and
  * unlike times, the counts are the same in every run. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -8,11 +8,12 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "steps/count.h"
 #include "workqueue/large.h"
 
 void __sanitizer_cov_trace_pc(void); /* the name that compilers call */
 
-static int64_t steps;
+int64_t steps;
 
 void __sanitizer_cov_trace_pc(void) { steps++; }
 
@@ -100,5 +101,50 @@ ParameterizedTest(struct steps_case *c, steps, of_an_operation)
                   "%s, %d nodes: %" PRId64 " steps, at most %" PRId64, c->what, nodes, many.first, c->most_new);
         cr_expect(many.messages <= 1 + 2 * many.pairs, "%s: %" PRId64 " messages to %" PRId64 " peers", c->what,
                   many.messages, many.pairs);
+    }
+}
+
+/* ---- the host ---- */
+
+static int64_t steps_at_host(const struct steps_case *c, int nodes, int64_t *messages_out)
+{
+    int64_t side = large_side(nodes);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, side, side);
+    const dcli_layout *layout = test_layout(c->map, nodes, &grid);
+    large *large = large_open(nodes, nodes);
+    int64_t most = 0;
+    for (int64_t number = 1; number <= 20; number++) {
+        const dcli_operation *operation =
+            number <= 3 ? test_operation(number, DCLI_OP_CREATE, number, layout) : sum(c, number, layout);
+        steps = 0;
+        large_begin(large, operation);
+        *messages_out = large_finish_at_host(large, operation);
+        if (number > 10 && steps > most) /* lists have grown */
+            most = steps;
+    }
+    large_close(large);
+    test_ops_free();
+    return most;
+}
+
+ParameterizedTestParameters(steps, of_an_operation_at_the_host)
+{
+    static struct steps_case cases[] = {
+        {"5-point stencil", "C(i,j) = A(i,j) + B(i-1,j) + B(i+1,j) + B(i,j-1) + B(i,j+1);", "block", 1, 0},
+        {"A + B^T", "C(i,j) = A(i,j) + B(j,i);", "block,*", 1, 0},
+    };
+    return cr_make_param_array(struct steps_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct steps_case *c, steps, of_an_operation_at_the_host)
+{
+    int64_t messages, few = steps_at_host(c, 100, &messages);
+    for (int nodes = 1000; nodes <= LARGE_MOST_NODES; nodes *= 10) {
+        int64_t many = steps_at_host(c, nodes, &messages);
+        fprintf(stderr, "host, %s, %d nodes: %" PRId64 " steps, %" PRId64 " with 100; %" PRId64 " messages\n", c->what,
+                nodes, many, few, messages);
+        cr_expect((double)many <= c->most * (double)few * log2(nodes) / log2(100), "%" PRId64 " steps, %" PRId64, many,
+                  few);
+        cr_expect_eq(messages, 0, "the host exchanges no data with nodes");
     }
 }

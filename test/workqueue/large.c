@@ -34,13 +34,22 @@ void large_forget_plans(large *large)
     large->pairs = 0;
 }
 
+/* The children of node n in the tree are n * LARGE_FANOUT + 1 ...; the first LARGE_FANOUT are the host's. */
+static int speaker_of(void *user, int node)
+{
+    (void)user;
+    while (node >= LARGE_FANOUT)
+        node = node / LARGE_FANOUT - 1;
+    return node;
+}
+
 large *large_open(int nodes, int self)
 {
     static struct large opened;
     struct large *large = &opened;
     *large = (struct large){.nodes = nodes, .self = self};
-    large->ways = calloc((size_t)nodes, sizeof *large->ways);
-    large->pair = calloc((size_t)nodes, sizeof *large->pair);
+    large->ways = calloc((size_t)nodes + 1, sizeof *large->ways);
+    large->pair = calloc((size_t)nodes + 1, sizeof *large->pair);
     large->terms = (dcli_plan_terms){.node_count = nodes,
                                      .ways = large->ways,
                                      .batch_bytes = 16 << 20,
@@ -52,6 +61,7 @@ large *large_open(int nodes, int self)
                              .window_chunks = 2,
                              .made_bytes = 1 << 20,
                              .plan_of = plan_of,
+                             .speaker_of = self == nodes ? speaker_of : NULL,
                              .user = large};
     large->node = dcli_node_open(&terms);
     cr_assert(large->ways != NULL && large->pair != NULL && large->node != NULL);
@@ -105,6 +115,16 @@ static int64_t act(large *large, int64_t number, int64_t sent[])
                 cr_assert_eq(dcli_node_chunk(large->node, action.peer, number, false, *c, DCL_OK), DCL_OK, "%s",
                              dcl_error());
     }
+    return messages;
+}
+
+int64_t large_finish_at_host(large *large, const dcli_operation *operation)
+{
+    int64_t number = operation->number, messages = act(large, number, NULL);
+    for (int child = 0; child < LARGE_FANOUT; child++)
+        cr_assert_eq(dcli_node_marks(large->node, child, number, number), DCL_OK, "%s", dcl_error());
+    messages += act(large, number, NULL);
+    cr_assert(dcli_node_idle(large->node), "operation %" PRId64 " does not end", number);
     return messages;
 }
 

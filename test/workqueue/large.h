@@ -1,11 +1,12 @@
-/* test/workqueue/large.h - one node of a large cluster, whose peers the test plays: for what an operation costs. */
+/* test/workqueue/large.h - one node of a large cluster, or its host, whose peers the test plays: for what an operation
+ * costs. */
 #ifndef TEST_WORKQUEUE_LARGE_H
 #define TEST_WORKQUEUE_LARGE_H
 
 #include "workqueue/node.h"
 #include "workqueue/ops.h"
 
-enum { LARGE_MOST_NODES = 10000 };
+enum { LARGE_MOST_NODES = 10000, LARGE_FANOUT = 8 };
 
 /** Its plans are kept by operation shape, as the cache of a process keeps them. */
 typedef struct large {
@@ -18,7 +19,8 @@ typedef struct large {
     dcli_plan *whole;       /* the plan of the last operation of another shape */
 } large;
 
-/** Open the node; 250,000 elements per node are a usual size. Ends the test if it fails. */
+/** Open the node, or the host (`self` is `nodes`) of a session in which the nodes' watermarks come up a tree; 250,000
+ *  elements per node are a usual size. Ends the test if it fails. */
 large *large_open(int nodes, int self);
 void large_close(large *large);
 /** The side of a square grid of about 250,000 elements per node. */
@@ -32,5 +34,7 @@ void large_begin(large *large, const dcli_operation *operation);
 /** Let an operation that was begun run to its end: peers send what is granted, and grant all. @return the number of
  *  actions of the node that are messages to peers. */
 int64_t large_finish(large *large, const dcli_operation *operation);
+/** The same at the host: its children in the tree report that all nodes have completed the operation. */
+int64_t large_finish_at_host(large *large, const dcli_operation *operation);
 
 #endif
