@@ -323,6 +323,8 @@ dcl_map *dcl_map_block(dcl_cluster *cluster)
     return cluster != NULL ? make_block(cluster, 0) : NULL;
 }
 
+dcl_map *dcli_map_new_block(dcl_cluster *cluster) { return make_block(cluster, 0); }
+
 static dcl_map *make_replicated(dcl_cluster *cluster, int copies)
 {
     dcli_map_rule rule;

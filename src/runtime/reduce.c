@@ -199,7 +199,7 @@ dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const ch
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK && cluster->plan_only)
         status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
-    if (status == DCL_OK && (map = dcl_map_block(cluster)) == NULL)
+    if (status == DCL_OK && (map = dcli_map_new_block(cluster)) == NULL)
         status = dcli_error_status();
     if (status == DCL_OK)
         status = reduce_with(cluster, map, box, text, count, args);

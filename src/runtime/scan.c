@@ -225,7 +225,7 @@ static bool reads_same_grid(const struct scanning *s)
 /* Make a map for the totals: near the elements of P, in tiles of leaves that correspond to P's. @param like  NULL: by blocks. */
 static dcl_map *totals_map(const struct scanning *s, const dcl_map *like)
 {
-    dcl_map *block = like == NULL ? dcl_map_block(s->cluster) : NULL;
+    dcl_map *block = like == NULL ? dcli_map_new_block(s->cluster) : NULL;
     if (like == NULL && block == NULL)
         return NULL;
     dcli_map_rule rule = (like != NULL ? like : block)->rule;
@@ -259,7 +259,7 @@ static dcl_status make_totals(struct scanning *s)
 static dcl_status make_by_blocks(struct scanning *s, int64_t tiles, dcl_array **array_out)
 {
     int64_t bytes = dcl_grid_count(&s->grid) * (int64_t)dcl_type_bytes(s->grid.type);
-    dcl_map *block = dcl_map_block(s->cluster);
+    dcl_map *block = dcli_map_new_block(s->cluster);
     if (block == NULL)
         return dcli_error_status();
     dcli_map_rule rule = block->rule;

@@ -141,7 +141,7 @@ static dcl_status time_rounds(dcl_cluster *cluster, const char *body, int count,
 static dcl_status time_node(dcl_cluster *cluster, const char *body, const struct names *names, int node,
                             double *seconds_out)
 {
-    dcl_map *all = dcl_map_block(cluster), *map = dcl_map_on(all, 1, &node);
+    dcl_map *all = dcli_map_new_block(cluster), *map = dcl_map_on(all, 1, &node);
     dcl_arg args[MOST_NAMES] = {{.name = NULL}};
     dcl_status status = map != NULL ? make_arguments(body, names, map, args) : dcli_error_status();
     if (status == DCL_OK)

@@ -243,6 +243,18 @@ Test(scan, values)
     TEST_OK(dcl_close(cluster));
 }
 
+/* More tiles than the declarations of a call have room for, in one and in two dimensions. */
+Test(scan, many_tiles)
+{
+    dcl_config config = test_config(2);
+    config.tile_bytes = 512;
+    dcl_cluster *cluster = test_open(&config);
+    dcl_grid line = dcl_grid_1d(DCL_DOUBLE, 70000), square = dcl_grid_2d(DCL_DOUBLE, 300, 2100);
+    scan_and_compare(cluster, "block", line, (struct shape){1, 70000, 1}, "P(i) += A(i);", "i", '+', false);
+    scan_and_compare(cluster, "block", square, (struct shape){300, 2100, 1}, "P(i,j) += A(i,j);", "j", '+', false);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* Macros of a prelude: those that stand for an index, and those that have names of variables, components and indices in
  * generated code. */
 Test(scan, macros)
