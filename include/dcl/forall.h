@@ -10,30 +10,33 @@ extern "C" {
 
 /** How a body uses an argument. */
 typedef enum dcl_access {
-    DCL_ACCESS_OUT = 1,     /**< written, not read */
-    DCL_ACCESS_IN,          /**< read at affine subscripts */
-    DCL_ACCESS_INOUT,       /**< read and written at the same subscript */
-    DCL_ACCESS_IN_ALL,      /**< read anywhere */
-    DCL_ACCESS_IN_ROWS,     /**< row i of the output reads row i of the input (first axis), anywhere in the row */
-    DCL_ACCESS_IN_COLUMNS,  /**< column j of the output reads column j of the input (last axis), anywhere in the
+    DCL_ACCESS_OUT = 1,       /**< written, not read */
+    DCL_ACCESS_IN,            /**< read at affine subscripts */
+    DCL_ACCESS_INOUT,         /**< read and written at the same subscript */
+    DCL_ACCESS_IN_ALL,        /**< read anywhere */
+    DCL_ACCESS_IN_ROWS,       /**< row i of the output reads row i of the input (first axis), anywhere in the row */
+    DCL_ACCESS_IN_COLUMNS,    /**< column j of the output reads column j of the input (last axis), anywhere in the
                                  column */
-    DCL_ACCESS_VALUE,       /**< a scalar; its value at the time of the call */
-    DCL_ACCESS_PRELUDE,     /**< text before the kernel: helper functions, types, constants */
-    DCL_ACCESS_IN_KEPT,     /**< as IN, and nodes retain the replicas that they receive: see dcl_keep() */
-    DCL_ACCESS_IN_HALO,     /**< read within `width` of the output's index, along every axis */
-    DCL_ACCESS_IN_CROSS,    /**< as IN_HALO, but along one axis at a time: no corners */
-    DCL_ACCESS_IN_BOX,      /**< read in `box`, the same for every index */
-    DCL_ACCESS_IN_AT,       /**< its first subscript is read from an index array whose values lie in first..last */
-    DCL_ACCESS_IN_FUNCTION, /**< read in the boxes that `function` returns for a box of indices */
-    DCL_ACCESS_RESULT,      /**< reductions: a value that is reduced over all indices: see dcl/reduce.h */
-    DCL_ACCESS_RESULT_FAST, /**< as RESULT; sums of float and double in any order: RESULT in a call with DCL_FAST */
-    DCL_ACCESS_MOVE,        /**< as IN; the field `of` names the output that is computed from it */
-    DCL_ACCESS_GROUP,       /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
-    DCL_ACCESS_ITEMS,       /**< tile kernels: `width` gives the number of work-items per tile */
-    DCL_ACCESS_STEALING,    /**< value.i: the dcl_steal_policy of this call; see DCL_STEALING */
-    DCL_ACCESS_ALONG,       /**< scans: `name` is the index that is scanned; see dcl/scan.h */
-    DCL_ACCESS_EXCLUSIVE,   /**< scans: an element's own value does not count */
-    DCL_ACCESS_FAST         /**< reductions: in any order; see DCL_FAST in dcl/reduce.h */
+    DCL_ACCESS_VALUE,         /**< a scalar; its value at the time of the call */
+    DCL_ACCESS_PRELUDE,       /**< text before the kernel: helper functions, types, constants */
+    DCL_ACCESS_IN_KEPT,       /**< as IN, and nodes retain the replicas that they receive: see dcl_keep() */
+    DCL_ACCESS_IN_HALO,       /**< read within `width` of the output's index, along every axis */
+    DCL_ACCESS_IN_CROSS,      /**< as IN_HALO, but along one axis at a time: no corners */
+    DCL_ACCESS_IN_BOX,        /**< read in `box`, the same for every index */
+    DCL_ACCESS_IN_AT,         /**< its first subscript is read from an index array whose values lie in first..last */
+    DCL_ACCESS_IN_FUNCTION,   /**< read in the boxes that `function` returns for a box of indices */
+    DCL_ACCESS_RESULT,        /**< reductions: a value that is reduced over all indices: see dcl/reduce.h */
+    DCL_ACCESS_RESULT_FAST,   /**< as RESULT; sums of float and double in any order: RESULT in a call with DCL_FAST */
+    DCL_ACCESS_RESULT_PLACED, /**< as RESULT; its index is found, too: RESULT before a RESULT_AT */
+    DCL_ACCESS_OPERATOR,      /**< reductions and scans: an operator of the program; see DCL_OPERATOR in dcl/reduce.h */
+    DCL_ACCESS_MOVE,          /**< as IN; the field `of` names the output that is computed from it */
+    DCL_ACCESS_GROUP,         /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
+    DCL_ACCESS_ITEMS,         /**< tile kernels: `width` gives the number of work-items per tile */
+    DCL_ACCESS_STEALING,      /**< value.i: the dcl_steal_policy of this call; see DCL_STEALING */
+    DCL_ACCESS_ALONG,         /**< scans: `name` is the index that is scanned; see dcl/scan.h */
+    DCL_ACCESS_EXCLUSIVE,     /**< scans: an element's own value does not count */
+    DCL_ACCESS_FAST,          /**< reductions: in any order; see DCL_FAST in dcl/reduce.h */
+    DCL_ACCESS_RESULT_AT      /**< reductions: the index of the RESULT before; see DCL_RESULT_AT in dcl/reduce.h */
 } dcl_access;
 
 /** Callback for DCL_IN_FUNCTION: returns the boxes of an input that the body reads at a box of indices.
@@ -51,7 +54,8 @@ typedef int dcl_reads_fn(void *user, const dcl_box *output, int most, dcl_box in
 typedef struct dcl_arg {
     dcl_access access;
     const char *name; /**< its name in the body, an identifier; PRELUDE: the text */
-    dcl_array *array; /**< all kinds but VALUE, RESULT, PRELUDE, GROUP, ITEMS, STEALING, ALONG, EXCLUSIVE and FAST */
+    dcl_array *array; /**< all kinds but VALUE, RESULT, PRELUDE, GROUP, ITEMS, STEALING, ALONG, EXCLUSIVE, FAST,
+                           OPERATOR and RESULT_AT */
     dcl_type type;    /**< VALUE: type of the scalar */
     union {
         int64_t i;  /**< signed types */
@@ -67,7 +71,7 @@ typedef struct dcl_arg {
     dcl_reads_fn *function;      /**< IN_FUNCTION */
     void *user;                  /**< IN_FUNCTION: passed to `function` */
     const char *of;              /**< MOVE: name of the output that is computed from the array */
-    void *result;                /**< RESULT: the variable, of type `type` */
+    void *result;                /**< RESULT: the variable, of type `type`; RESULT_AT: int64_t, one per axis */
 } dcl_arg;
 
 /** How a body uses an array. */

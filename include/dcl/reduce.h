@@ -18,6 +18,14 @@ static inline dcl_arg dcl_arg_result(const char *name, dcl_type type, void *resu
     return arg;
 }
 
+/** @param index  [rank of the input that gives the indices]; written when the call returns DCL_OK or DCL_ERR_RANGE. */
+static inline dcl_arg dcl_arg_result_at(int64_t index[])
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_RESULT_AT, NULL, NULL);
+    arg.result = index;
+    return arg;
+}
+
 static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                           const dcl_arg args[])
 {
@@ -29,6 +37,14 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 /** A variable that gets a result, under its own name or another one. Its type: any integer type, float or double. */
 #define DCL_RESULT(x) DCL_RESULT_AS(#x, &(x))
 #define DCL_RESULT_AS(name, address) DCLI_RESULT((name), (address))
+/** The index at which a minimum or maximum is, for the DCL_RESULT directly before: an array of int64_t, one per axis of the
+ *  input that gives the indices, in the order of this input's subscripts. Among equal values, the lexicographically lowest
+ *  index is meant; if there is a NaN, that of the first NaN. If no statement was executed at any index, all are -1.
+ *
+ *      float high;
+ *      int64_t where[2];
+ *      dcl_reduce(cluster, "high max= A(i,j);", DCL_RESULT(high), DCL_RESULT_AT(where), DCL_IN(A)); */
+#define DCL_RESULT_AT(index) dcl_arg_result_at(index)
 /** An argument of reductions to values: sums of float and double may be added in any order. Their last bits then depend
  *  on the number of nodes, the map, and the tiles. A result of type float is added as float within a row (2,048
  *  elements at most), and as double across rows. On CPUs, sums of float are usually faster with it, sums of double are
@@ -68,7 +84,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
- *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST.
+ *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST.
  *  Cost: each node reads the elements that it owns once. It sends 3 KB of partial results per variable to the program,
  *  or 48 KB if any node of the cluster is a GPU. The call is three operations and one wait. It compiles the body at its
  *  first use. Threads may reduce at the same time.

@@ -55,8 +55,9 @@ typedef struct dcli_result {
     int param;
     bool used;
     dcli_fold fold;
-    int access; /* of an output: the access that is written */
-    bool fast;  /* sums of floating-point numbers may be added in any order */
+    int access;  /* of an output: the access that is written */
+    bool fast;   /* sums of floating-point numbers may be added in any order */
+    bool placed; /* of min= and max=: the index of the value is found, too */
 } dcli_result;
 
 /** An access: an array with one list of subscripts. It may occur several times in the text. */
@@ -115,7 +116,7 @@ typedef struct dcli_body {
 /** Whether a parameter is a result of a reduction. */
 static inline bool dcli_param_is_result(const dcli_param *param)
 {
-    return param->access == DCL_ACCESS_RESULT || param->access == DCL_ACCESS_RESULT_FAST;
+    return param->access >= DCL_ACCESS_RESULT && param->access <= DCL_ACCESS_RESULT_PLACED;
 }
 
 /** Whether a parameter is a scalar: a value, or a result. */
@@ -132,6 +133,15 @@ static inline bool dcli_param_is_output(const dcli_param *param)
 
 /** Whether the body is a reduction to values, which has partial results. */
 static inline bool dcli_body_is_reduced(const dcli_body *body) { return body->result_count > 0 && !body->along; }
+
+/** Whether the index of some result is found. */
+static inline bool dcli_body_places(const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++)
+        if (body->result[r].placed)
+            return true;
+    return false;
+}
 
 /** Whether a parameter is the array of partial results. */
 static inline bool dcli_body_has_partials(const dcli_body *body, int param)

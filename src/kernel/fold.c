@@ -13,10 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "kernel/block.h"
 #include "kernel/cl.h"
 #include "kernel/emit.h"
 #include "kernel/inside.h"
+#include "kernel/place.h"
 #include "kernel/sum.h"
 
 enum {
@@ -146,6 +148,9 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
             dcli_emit_of_type(out, dcli_cl_key, type);
         dcli_text_put(out, "#undef dcl_I\n");
     }
+    for (int r = 0; r < body->result_count && form == DCLI_FORM_CPU; r++)
+        if (body->result[r].placed)
+            dcli_emit_merge(out, body, r);
 }
 
 void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r)
@@ -157,6 +162,8 @@ void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r)
                       dcli_kernel_type(type), neutral, r);
     else
         dcli_text_put(out, "    %s dcl_f%d = (%s)%s;\n", variable, r, variable, neutral);
+    if (body->result[r].placed)
+        dcli_text_put(out, "    long dcl_where%d = LONG_MAX;\n", r);
 }
 
 /* Emit a variable dcl_<name><r> with the partial sum of result r. */
@@ -283,6 +290,8 @@ void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
         const char *type = dcli_kernel_type(type_of(body, r));
         dcli_text_put(out, "    %s dcl_r%d = (%s)%s;\n", type, r, type,
                       neutral_value(body->result[r].fold, type_of(body, r)));
+        if (body->result[r].placed)
+            dcli_text_put(out, "    bool dcl_q%d = false;\n", r);
     }
 }
 
@@ -300,6 +309,8 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
         else if (fast)
             dcli_text_put(out, "    dcl_h%d = dcl_sum_any_order_%s(dcl_h%d, dcl_r%d);\n", r,
                           dcli_kernel_type(type_of(body, r)), r, r);
+        else if (body->result[r].placed && way == DCLI_FOLD_OF_GPU)
+            dcli_emit_place_fold(out, body, r);
         else if (is_floating(type_of(body, r)))
             dcli_text_put(out,
                           "    dcl_f%d = dcl_r%d == dcl_r%d ? %s(dcl_f%d, dcl_key_%s(dcl_r%d)) : dcl_f%d;\n"
@@ -367,6 +378,24 @@ void dcli_emit_value(dcli_text *out, const dcli_body *body, int r)
         dcli_text_put(out, "    long dcl_e%d = (long)(%s)dcl_f%d;\n", r, type, r);
 }
 
+void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r)
+{
+    char place[24] = "0", lost[16] = "0";
+    dcl_type type = type_of(body, r);
+    if (dcli_fold_is_summed(body, r)) {
+        dcli_text_put(out,
+                      "    dcl_lane_flush_%s(&dcl_f%d, &dcl_h%d);\n    long *const dcl_own%d = (long *)&dcl_h%d;\n",
+                      dcli_kernel_type(type), r, r, r, r);
+        return;
+    }
+    if (body->result[r].placed)
+        snprintf(place, sizeof place, "dcl_where%d", r);
+    if (is_floating(type))
+        snprintf(lost, sizeof lost, "dcl_g%d", r);
+    dcli_emit_value(out, body, r);
+    dcli_text_put(out, "    long dcl_own%d[%d] = {1, dcl_e%d, %s, %s};\n", r, DCLI_PARTIAL_LONGS, r, lost, place);
+}
+
 void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
 {
     if (!dcli_body_is_reduced(body))
@@ -391,6 +420,16 @@ void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
                           "    dcl_out[%d] = dcl_%c%d.dcl_low[0];\n    dcl_out[%d] = dcl_%c%d.dcl_low[1];\n",
                           at, name, r, at + 1, name, r, at + 2, name, r, at + 3, name, r, at + 4, name, r, at + 5, name,
                           r);
+            continue;
+        }
+        if (body->result[r].placed) {
+            dcli_emit_own_partial(out, body, r);
+            dcli_text_put(out,
+                          "    long dcl_old%d[] = {dcl_out[%d], dcl_out[%d], dcl_out[%d], dcl_out[%d]};\n"
+                          "    dcl_merge_%d(dcl_own%d, dcl_old%d);\n",
+                          r, at, at + 1, at + 2, at + 3, r, r, r);
+            for (int w = 0; w < 4; w++)
+                dcli_text_put(out, "    dcl_out[%d] = dcl_own%d[%d];\n", at + w, r, w);
             continue;
         }
         dcli_emit_value(out, body, r);
@@ -420,7 +459,13 @@ void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r)
         return;
     }
     dcli_text_put(out, "    if (dcl_from[0] == 0)\n        return;\n"
-                       "    const bool dcl_both = dcl_to[0] != 0;\n    dcl_to[0] = 1;\n    dcl_to[2] |= dcl_from[2];\n"
+                       "    const bool dcl_both = dcl_to[0] != 0;\n    dcl_to[0] = 1;\n");
+    if (body->result[r].placed) {
+        dcli_text_put(out, "    if (!dcl_both)\n        dcl_to[3] = dcl_from[3];\n    else {\n");
+        dcli_emit_place_merge(out, body, r);
+        dcli_text_put(out, "    }\n");
+    }
+    dcli_text_put(out, "    dcl_to[2] |= dcl_from[2];\n"
                        "    dcl_to[1] = !dcl_both ? dcl_from[1] : ");
     if (is_extreme(fold))
         dcli_text_put(out, "(long)%s((%s)dcl_to[1], (%s)dcl_from[1]);\n}\n", fold == DCLI_FOLD_MIN ? "min" : "max",
@@ -569,7 +614,8 @@ void dcli_emit_along_end(dcli_text *out, const dcli_body *body)
 enum {
     ANY,   /* 1: there is a value; 0: the rest is 0, too */
     VALUE, /* an integer, of unsigned types its bits; minima and maxima of floating-point numbers: the key of a double */
-    NOT_A_NUMBER /* of those, 1: there was one */
+    NOT_A_NUMBER, /* of those, 1: there was one */
+    PLACE         /* minima and maxima whose index is found: its number; of none INT64_MAX */
 };
 
 /* The number that has a key: keys are integers in the order of the numbers, and -0 is below +0. */
@@ -627,6 +673,22 @@ static int64_t combine(dcli_fold fold, dcl_type type, int64_t a, int64_t b)
     }
 }
 
+/* The number of the index of the better one of two minima or maxima. A NaN is better than a number. */
+static int64_t merge_places(dcli_fold fold, dcl_type type, const dcli_partial *a, const dcli_partial *b)
+{
+    const dcli_partial *better = NULL;
+    if (a->word[NOT_A_NUMBER] != b->word[NOT_A_NUMBER])
+        better = a->word[NOT_A_NUMBER] != 0 ? a : b;
+    else if (a->word[NOT_A_NUMBER] == 0 && a->word[VALUE] != b->word[VALUE])
+        better = combine(fold, type, a->word[VALUE], b->word[VALUE]) == a->word[VALUE] ? a : b;
+    return better != NULL ? better->word[PLACE] : dcli_min(a->word[PLACE], b->word[PLACE]);
+}
+
+int64_t dcli_partial_place(const dcli_partial *partial)
+{
+    return partial->word[ANY] != 0 ? partial->word[PLACE] : INT64_MAX;
+}
+
 void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, const dcli_partial *other)
 {
     if (is_sum(fold, type)) {
@@ -639,6 +701,8 @@ void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, co
         *partial = *other;
         return;
     }
+    if (is_extreme(fold))
+        partial->word[PLACE] = merge_places(fold, type, partial, other);
     partial->word[VALUE] = combine(fold, type, partial->word[VALUE], other->word[VALUE]);
     partial->word[NOT_A_NUMBER] |= other->word[NOT_A_NUMBER];
 }
@@ -647,11 +711,13 @@ bool dcli_partial_is_valid(dcli_fold fold, dcl_type type, const dcli_partial *pa
 {
     if (is_sum(fold, type))
         return dcli_sum_is_valid(&partial->sum);
-    for (int w = NOT_A_NUMBER + 1; w < DCLI_PARTIAL_LONGS; w++)
+    for (int w = PLACE + 1; w < DCLI_PARTIAL_LONGS; w++)
         if (partial->word[w] != 0)
             return false;
+    if (partial->word[PLACE] < 0 || (partial->word[PLACE] > 0 && !is_extreme(fold)))
+        return false;
     if (partial->word[ANY] == 0)
-        return partial->word[VALUE] == 0 && partial->word[NOT_A_NUMBER] == 0;
+        return partial->word[VALUE] == 0 && partial->word[NOT_A_NUMBER] == 0 && partial->word[PLACE] == 0;
     if (partial->word[ANY] != 1 || (partial->word[NOT_A_NUMBER] & ~INT64_C(1)) != 0)
         return false;
     if (is_floating(type))

@@ -46,6 +46,8 @@ bool dcli_fold_is_summed(const dcli_body *body, int r);
 void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r);
 /** Emit dcl_e<r>: the value of these variables, as the second long of a partial result. */
 void dcli_emit_value(dcli_text *out, const dcli_body *body, int r);
+/** Emit dcl_own<r>: the partial result in these variables, a pointer to or an array of DCLI_PARTIAL_LONGS longs. */
+void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r);
 /** Emit the function dcl_merge_<r>, which merges two partial results of a work-item. */
 void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r);
 /** Reductions along axes: emit the variables in which one element of each output is reduced; dcl_a<a> are the elements. */
@@ -74,6 +76,8 @@ typedef union dcli_partial {
 
 /** Merge a partial result into another one. In whatever order partial results are merged, the words are the same. */
 void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, const dcli_partial *other);
+/** The number of the index of a minimum or maximum, if it is found (kernel/place.h). INT64_MAX: of no values. */
+int64_t dcli_partial_place(const dcli_partial *partial);
 /** Whether a partial result from outside is one that kernels could have made. */
 bool dcli_partial_is_valid(dcli_fold fold, dcl_type type, const dcli_partial *partial);
 /** The value of a partial result; of no values the neutral element: 0, 1, all bits set, or for min and max the largest and the

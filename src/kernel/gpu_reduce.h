@@ -29,7 +29,5 @@ void dcli_emit_line_indices(dcli_nest *nest, int axes);
 /** Emit what a work-item does for DCL_EACH indices of the innermost axis at the distance dcl_wide, from dcl_begin on.
  *  @param wide  the usual dcl_wide. */
 void dcli_emit_reducing_tile(dcli_nest *nest, int wide);
-/** Emit dcl_own<r>: the partial result of the work-item's variables. */
-void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r);
 
 #endif

@@ -110,7 +110,7 @@ const char *dcli_access_name(dcl_access access)
     static const char *const names[] = {"?",           "DCL_OUT",        "DCL_IN",     "DCL_INOUT",   "DCL_IN_ALL",
                                         "DCL_IN_ROWS", "DCL_IN_COLUMNS", "DCL_VALUE",  "DCL_PRELUDE", "DCL_IN_KEPT",
                                         "DCL_IN_HALO", "DCL_IN_CROSS",   "DCL_IN_BOX", "DCL_IN_AT",   "DCL_IN_FUNCTION",
-                                        "DCL_RESULT",  "DCL_RESULT"};
+                                        "DCL_RESULT",  "DCL_RESULT",     "DCL_RESULT", "DCL_OPERATOR"};
     return (unsigned)access < sizeof names / sizeof names[0] ? names[access] : "?";
 }
 
@@ -166,7 +166,7 @@ static dcl_status check_name(int number, const dcli_param params[], int reserved
 
 static dcl_status check_kind(int number, const dcli_param *param)
 {
-    if (param->access < DCL_ACCESS_OUT || param->access > DCL_ACCESS_RESULT_FAST || param->access == DCL_ACCESS_PRELUDE)
+    if (param->access < DCL_ACCESS_OUT || param->access > DCL_ACCESS_OPERATOR || param->access == DCL_ACCESS_PRELUDE)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %d (%s) has access %d; expected one of the DCL_ACCESS_ values of an "
                          "array or a scalar",

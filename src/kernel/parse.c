@@ -131,9 +131,12 @@ static bool has_condition(const dcli_tokens *tokens)
 }
 
 /* Whether a body is blind (dcli_body.blind). Bodies with declared reaches are not, because these find elements by
- * indices; nor those with inner axes, whose steps joined rows would have to share. */
+ * indices; nor those with inner axes, whose steps joined rows would have to share; nor those that find the index of a
+ * result. */
 static bool is_blind(const dcli_body *body)
 {
+    if (dcli_body_places(body))
+        return false;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE || body->inside->access_inner_count[a] > 0)
             return false;
@@ -260,8 +263,9 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
         return dcli_error_status();
     for (int p = 0; p < count; p++)
         if (dcli_param_is_result(&params[p]))
-            body->result[body->result_count++] =
-                (dcli_result){.param = p, .fast = params[p].access == DCL_ACCESS_RESULT_FAST};
+            body->result[body->result_count++] = (dcli_result){.param = p,
+                                                               .fast = params[p].access == DCL_ACCESS_RESULT_FAST,
+                                                               .placed = params[p].access == DCL_ACCESS_RESULT_PLACED};
     if (body->result_count == 0) {
         while (!dcli_param_is_output(&params[body->owner]))
             body->owner++;

@@ -141,8 +141,12 @@ static dcl_status edit_result(dcli_parser *parser, int t, int last, int r, const
         return add_edit(parser, &edit);
     int end = find_token(tokens, t, ";");
     dcl_type type = parser->body->params[parser->body->result[r].param].type;
+    char mark[24] = ""; /* an expression, as the statement may follow an `if` */
+    if (parser->body->result[r].placed)
+        snprintf(mark, sizeof mark, "dcl_q%d = true, ", r);
     edit.last = last + 2;
-    snprintf(edit.text, sizeof edit.text, "dcl_r%d = %s_%s(dcl_r%d, (", r, found->call, dcli_kernel_type(type), r);
+    snprintf(edit.text, sizeof edit.text, "%sdcl_r%d = %s_%s(dcl_r%d, (", mark, r, found->call, dcli_kernel_type(type),
+             r);
     dcl_status status = add_edit(parser, &edit);
     return status == DCL_OK ? add_edit(parser, &(dcli_edit){.first = end, .last = end - 1, .text = "))"}) : status;
 }
@@ -220,15 +224,29 @@ static bool is_home(const dcli_body *body, int a)
     return seen == body->indices;
 }
 
+static dcl_status check_result(const dcli_body *body, int r)
+{
+    const char *name = body->params[body->result[r].param].name;
+    dcli_fold fold = body->result[r].fold;
+    if (!body->result[r].used)
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "%s is DCL_RESULT, but the body does not reduce it; write %s += ...;, or leave it out", name,
+                         name);
+    if (body->result[r].placed && fold != DCLI_FOLD_MIN && fold != DCLI_FOLD_MAX)
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "DCL_RESULT_AT follows %s, which is no minimum or maximum; expected %s min= ...; or %s max= "
+                         "...;, as only these are the value of one index",
+                         name, name, name);
+    return DCL_OK;
+}
+
 dcl_status dcli_check_reduction(dcli_body *body)
 {
-    for (int r = 0; r < body->result_count; r++)
-        if (!body->result[r].used) {
-            const char *name = body->params[body->result[r].param].name;
-            return DCLI_FAIL(DCL_ERR_BODY,
-                             "%s is DCL_RESULT, but the body does not reduce it; write %s += ...;, or leave it out",
-                             name, name);
-        }
+    dcl_status status = DCL_OK;
+    for (int r = 0; r < body->result_count && status == DCL_OK; r++)
+        status = check_result(body, r);
+    if (status != DCL_OK)
+        return status;
     body->home = 0;
     while (body->home < body->access_count && !is_home(body, body->home))
         body->home++;

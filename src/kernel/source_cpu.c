@@ -15,6 +15,7 @@
 #include "kernel/fold.h"
 #include "kernel/gather.h"
 #include "kernel/inside.h"
+#include "kernel/place.h"
 #include "kernel/source_chain.h"
 
 enum {
@@ -44,10 +45,7 @@ static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
     dcli_text_put(nest->out, "    const long dcl_t%d = dcl_v + dcl_k;\n", v);
     dcli_nest_index(nest, v);
     dcli_emit_neutral(nest->out, nest->body);
-    if (way == DCLI_FOLD_RUN) /* the statements follow once more */
-        dcli_emit_text(nest->out, nest->body);
-    else
-        dcli_emit_statements(nest->out, nest->body);
+    dcli_emit_text(nest->out, nest->body);
     dcli_emit_fold(nest->out, nest->body, way);
     dcli_emit_strip_end(nest->out, nest->body, way);
 }
@@ -55,11 +53,19 @@ static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
 static void emit_strip(dcli_nest *nest)
 {
     bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body);
+    bool places = dcli_body_places(nest->body);
+    if (places)
+        dcli_text_put(nest->out, "    {\n");
+    dcli_emit_places_begin(nest->out, nest->body);
     if (runs)
         emit_strip_loop(nest, DCLI_FOLD_RUN);
     emit_strip_loop(nest, DCLI_FOLD_BUFFERED);
     if (runs)
         dcli_text_put(nest->out, "    }\n");
+    dcli_emit_places_end(nest);
+    if (places)
+        dcli_text_put(nest->out, "    }\n");
+    dcli_emit_elements_end(nest->out, nest->body);
 }
 
 /* Emit the innermost axis of a reduction, in strips that fit the buffers of its results. */

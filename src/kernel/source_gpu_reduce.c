@@ -17,6 +17,7 @@
 #include "kernel/gpu_reduce.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
+#include "kernel/place.h"
 
 enum {
     GROUP = 256, /* most work-items of a group: a power of two, as group.cl requires */
@@ -93,8 +94,14 @@ static void emit_values(dcli_nest *nest, const char *distance, bool check)
     dcli_text_put(nest->out, check ? "    if (dcl_t%d < dcl_n%d) {\n" : "    {\n", v, v);
     dcli_emit_text(nest->out, body);
     dcli_text_put(nest->out, "    }\n");
-    for (int r = 0; r < body->result_count; r++)
+    for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(nest->out, "    dcl_y%d[dcl_k] = dcl_r%d;\n", r, r);
+        if (!body->result[r].placed)
+            continue;
+        dcli_text_put(nest->out, "    dcl_l%d[dcl_k] = !dcl_q%d ? LONG_MAX : ", r, r);
+        dcli_emit_place(nest);
+        dcli_text_put(nest->out, ";\n");
+    }
     dcli_text_put(nest->out, "    }\n");
 }
 
@@ -111,6 +118,8 @@ void dcli_emit_reducing_tile(dcli_nest *nest, int wide)
         dcli_text_put(nest->out, "    %s dcl_y%d[DCL_EACH];\n",
                       dcli_kernel_type(body->params[body->result[r].param].type), r);
         variables |= !dcli_fold_is_summed(body, r);
+        if (body->result[r].placed)
+            dcli_text_put(nest->out, "    long dcl_l%d[DCL_EACH];\n", r);
     }
     dcli_text_put(nest->out, "    if (dcl_wide == %d && dcl_begin + (DCL_EACH - 1) * %d < dcl_n%d) {\n", wide, wide,
                   nest->innermost);
@@ -146,22 +155,6 @@ void dcli_emit_reducing_variables(dcli_text *out, const dcli_body *body)
         else
             dcli_emit_variable(out, body, r);
     }
-}
-
-void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r)
-{
-    dcl_type type = body->params[body->result[r].param].type;
-    if (dcli_fold_is_summed(body, r)) {
-        dcli_text_put(out,
-                      "    dcl_lane_flush_%s(&dcl_f%d, &dcl_h%d);\n    long *const dcl_own%d = (long *)&dcl_h%d;\n",
-                      dcli_kernel_type(type), r, r, r, r);
-        return;
-    }
-    dcli_emit_value(out, body, r);
-    dcli_text_put(out,
-                  type >= DCL_HALF ? "    long dcl_own%d[DCL_LONGS] = {1, dcl_e%d, dcl_g%d};\n"
-                                   : "    long dcl_own%d[DCL_LONGS] = {1, dcl_e%d, 0};\n",
-                  r, r, r);
 }
 
 /* Emit the end of a kernel: the group's partial results go into the node's. */

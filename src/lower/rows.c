@@ -55,9 +55,11 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
         dcl_grid grid = dcli_access_grid(operation, a);
         int64_t *low = row + dcli_row_at(body, DCLI_ROW_GRID_LOW, a),
                 *end = row + dcli_row_at(body, DCLI_ROW_GRID_END, a);
+        bool whole =
+            !planned_only || (dcli_body_places(body) && a == body->home); /* indices are numbered in its grid */
         for (int d = 0; d < grid.rank; d++) {
-            low[d] = planned_only ? limits->low[d] : grid.origin[d];
-            end[d] = low[d] + (planned_only ? limits->count[d] : grid.extent[d]);
+            low[d] = !whole ? limits->low[d] : grid.origin[d];
+            end[d] = low[d] + (!whole ? limits->count[d] : grid.extent[d]);
         }
     }
 }

@@ -121,7 +121,7 @@ static const dcli_record operation_record = RECORD("operation", operation, 2, "o
 
 static const dcli_record parameter_record = RECORD("parameter", parameter, 2, "a named argument of a body",
     STRING(parameter, name, DCLI_MOST_NAME, "its name in the body"),
-    INT(parameter, access, DCL_ACCESS_OUT, DCL_ACCESS_RESULT_FAST,
+    INT(parameter, access, DCL_ACCESS_OUT, DCL_ACCESS_OPERATOR,
         "dcl_access; IN_KEPT and MOVE are sent as IN, GROUP and ITEMS as the field items"),
     INT(parameter, type, 0, DCL_DOUBLE, "element type; 0: none"),
     INT(parameter, rank, 0, DCL_MAX_RANK, "axes; 0: a scalar"),

@@ -405,7 +405,8 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
  *  @param partials  array of the partial results: it is all 0.
  *  @param results_out  [DCLI_MAX_RESULTS] how each result is reduced, in the order of the arguments. */
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[]);
+                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[],
+                                dcl_grid *grid_out);
 /** Run a reduction and wait for its results: dcl_reduce(). */
 dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                               const dcl_arg args[]);
@@ -482,7 +483,7 @@ static inline bool dcli_arg_is_param(const dcl_arg *arg)
 /** Whether an argument is a result of a reduction. */
 static inline bool dcli_arg_is_result(const dcl_arg *arg)
 {
-    return arg->access == DCL_ACCESS_RESULT || arg->access == DCL_ACCESS_RESULT_FAST;
+    return arg->access >= DCL_ACCESS_RESULT && arg->access <= DCL_ACCESS_RESULT_PLACED;
 }
 
 /** Whether an argument has an array. */

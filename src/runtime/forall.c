@@ -91,9 +91,16 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
         return DCL_OK;
     case DCL_ACCESS_FAST:
         return DCL_OK;
+    case DCL_ACCESS_RESULT_AT:
+        return arg->result != NULL
+                   ? DCL_OK
+                   : DCLI_FAIL(DCL_ERR_INVALID, "DCL_RESULT_AT has no array; expected one of int64_t, one per axis");
     case DCL_ACCESS_RESULT:
-    case DCL_ACCESS_RESULT_FAST:
         return check_result(arg);
+    case DCL_ACCESS_RESULT_FAST:
+    case DCL_ACCESS_RESULT_PLACED:
+    case DCL_ACCESS_OPERATOR:
+        break;
     case DCL_ACCESS_ALONG:
     case DCL_ACCESS_EXCLUSIVE:
         return DCLI_FAIL(DCL_ERR_INVALID, "%s is an argument of a scan; expected it in dcl_scan() only",
@@ -130,6 +137,11 @@ static dcl_status check_along(const dcl_arg *arg)
     case DCL_ACCESS_PRELUDE:
     case DCL_ACCESS_STEALING:
         return DCL_OK;
+    case DCL_ACCESS_RESULT_AT:
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "an argument is DCL_RESULT_AT, but no DCL_RESULT is before it; the index of a minimum is found "
+            "for values, not for the elements of arrays");
     default:
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %s has access number %d; a reduction into arrays takes DCL_OUT, DCL_INOUT, DCL_IN, "
@@ -178,6 +190,11 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
         if (dcli_arg_is_result(&args[k]) && !reduces)
             return DCLI_FAIL(DCL_ERR_INVALID, "%s is DCL_RESULT, which is for reductions; expected dcl_reduce()",
                              args[k].name);
+        if (args[k].access == DCL_ACCESS_RESULT_AT && !reduces)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "argument %d is DCL_RESULT_AT, which is for reductions to values; expected dcl_reduce() "
+                             "with a DCL_RESULT",
+                             k);
         if (args[k].access == DCL_ACCESS_FAST && !reduces)
             return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is DCL_FAST, which is for reductions; expected dcl_reduce()",
                              k);
@@ -457,23 +474,30 @@ static dcl_status check_reduced(const dcl_arg *arg)
     case DCL_ACCESS_VALUE:
     case DCL_ACCESS_PRELUDE:
     case DCL_ACCESS_RESULT:
-    case DCL_ACCESS_RESULT_FAST:
+    case DCL_ACCESS_RESULT_AT:
     case DCL_ACCESS_FAST:
         return DCL_OK;
     default:
-        return DCLI_FAIL(
-            DCL_ERR_INVALID,
-            "argument %s has access number %d; a reduction to values takes DCL_RESULT, DCL_IN, DCL_IN_ALL, DCL_VALUE, "
-            "DCL_PRELUDE and DCL_FAST; reduce into arrays with a call of its own",
-            arg->name, (int)arg->access);
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %s has access number %d; a reduction to values takes DCL_RESULT, DCL_RESULT_AT, "
+                         "DCL_IN, DCL_IN_ALL, DCL_VALUE, "
+                         "DCL_PRELUDE and DCL_FAST; reduce into arrays with a call of its own",
+                         arg->name, (int)arg->access);
     }
 }
 
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
 {
     dcl_status status = dcli_args_check(cluster, body, DCLI_TEXT_BODY, true, count, args);
-    for (int k = 0; k < count && status == DCL_OK; k++)
+    for (int k = 0; k < count && status == DCL_OK; k++) {
         status = check_reduced(&args[k]);
+        if (status == DCL_OK && args[k].access == DCL_ACCESS_RESULT_AT &&
+            (k == 0 || args[k - 1].access != DCL_ACCESS_RESULT))
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "argument %d is DCL_RESULT_AT, and the argument before it is no DCL_RESULT; expected it "
+                             "directly after the result whose index it gets",
+                             k);
+    }
     if (status == DCL_OK && count == DCLI_MAX_PARAMS)
         return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; a reduction takes at most %d arguments", count,
                          DCLI_MAX_PARAMS - 1);
@@ -481,7 +505,8 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
 }
 
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[])
+                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[],
+                                dcl_grid *grid_out)
 {
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
@@ -490,10 +515,12 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
     for (int k = 0; k < count; k++)
         fast |= args[k].access == DCL_ACCESS_FAST;
     for (int k = 0; k < count; k++) {
-        if (args[k].access == DCL_ACCESS_FAST)
+        if (args[k].access == DCL_ACCESS_FAST || args[k].access == DCL_ACCESS_RESULT_AT)
             continue;
         all[kept] = args[k];
-        if (fast && args[k].access == DCL_ACCESS_RESULT)
+        if (k + 1 < count && args[k + 1].access == DCL_ACCESS_RESULT_AT)
+            all[kept].access = DCL_ACCESS_RESULT_PLACED;
+        else if (fast && args[k].access == DCL_ACCESS_RESULT)
             all[kept].access = DCL_ACCESS_RESULT_FAST;
         kept++;
     }
@@ -501,8 +528,10 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
     all[count] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
     begin_call(&call, cluster, DCLI_TEXT_BODY, true, count + 1);
     dcl_status status = start_call(&call, box, body, count + 1, all);
-    if (status == DCL_OK)
+    if (status == DCL_OK) {
         memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
+        *grid_out = *dcli_array_grid(call.array[call.known->body->owner]);
+    }
     dcli_body_let_go(call.known);
     return status;
 }

@@ -28,8 +28,7 @@ static dcl_status check(const dcl_array *array, const dcl_arg *result)
         return DCLI_FAIL_NULL("the array to reduce is NULL; expected one made by dcl_agile()");
     if (dcl_cluster_of(array) == NULL)
         return dcli_error_status();
-    if ((result->access != DCL_ACCESS_RESULT && result->access != DCL_ACCESS_RESULT_FAST) || result->type < DCL_INT8 ||
-        result->type > DCL_DOUBLE)
+    if (result->access != DCL_ACCESS_RESULT || result->type < DCL_INT8 || result->type > DCL_DOUBLE)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the result is an argument of access %d and type number %d; expected the address of "
                          "a variable: dcl_sum(A, &sum), or DCL_RESULT",

@@ -2,6 +2,7 @@
  *
  * Each node reduces the elements that it owns of one input into partial results of its own, in its part of an array that the
  * library makes. The program reads that array and merges the partial results, in any order (kernel/fold.h). */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -110,9 +111,24 @@ static void store(dcl_type type, dcli_scalar value, void *variable)
     }
 }
 
-/* Merge what the nodes have found, and store the values. */
-static dcl_status store_results(const dcli_result reduced[], int results, int count, const dcl_arg args[],
-                                const int64_t words[], int64_t slots)
+/* Store the index that has a number: in the grid, its last axis fastest. */
+static dcl_status store_index(const dcl_grid *grid, const dcl_arg *arg, int64_t place, int64_t index_out[])
+{
+    if (place != INT64_MAX && place >= dcl_grid_count(grid))
+        return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                         "a node has sent %" PRId64 " as the number of the index of %s, which has %" PRId64
+                         " indices; is it another version of the library?",
+                         place, arg->name, dcl_grid_count(grid));
+    for (int d = grid->rank - 1; d >= 0; d--) {
+        index_out[d] = place == INT64_MAX ? -1 : grid->origin[d] + place % grid->extent[d];
+        place = place == INT64_MAX ? place : place / grid->extent[d];
+    }
+    return DCL_OK;
+}
+
+/* Merge what the nodes have found, and store the values. @param grid  of the input that gives the indices. */
+static dcl_status store_results(const dcli_result reduced[], const dcl_grid *grid, int results, int count,
+                                const dcl_arg args[], const int64_t words[], int64_t slots)
 {
     int r = 0;
     for (int k = 0; k < count; k++) {
@@ -129,6 +145,11 @@ static dcl_status store_results(const dcli_result reduced[], int results, int co
                                  args[k].name);
             dcli_partial_merge(fold, args[k].type, &all, &one);
         }
+        dcl_status status = DCL_OK;
+        if (reduced[r].placed)
+            status = store_index(grid, &args[k], dcli_partial_place(&all), args[k + 1].result);
+        if (status != DCL_OK)
+            return status;
         store(args[k].type, dcli_partial_value(fold, args[k].type, &all), args[k].result);
         r++;
     }
@@ -149,10 +170,11 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
                          struct dcli_partials *partials, int64_t words[])
 {
     dcli_result reduced[DCLI_MAX_RESULTS];
+    dcl_grid grid;
     dcl_array *array = partials->array;
     const int64_t one = 1;
     dcl_box all = dcl_box_of(dcli_array_grid(array));
-    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, array, reduced);
+    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, array, reduced, &grid);
     if (status == DCL_OK)
         status = dcli_array_read(array, &all, words, &one);
     if (dcli_storage_state_failed(dcli_array_state(array)))
@@ -163,7 +185,7 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
     if (strayed == DCL_OK)
         status = dcli_cluster_issue_one(array, &(dcli_msg_operation){.kind = DCLI_OP_FILL}, NULL, false, NULL, NULL);
     if (status == DCL_OK)
-        status = store_results(reduced, partials->results, count, args, words,
+        status = store_results(reduced, &grid, partials->results, count, args, words,
                                all.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
     return status == DCL_OK ? strayed : status;
 }

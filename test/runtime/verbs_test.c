@@ -1,0 +1,242 @@
+/* test/runtime/verbs_test.c - reductions that find indices, and other operators than sums: compared with plain loops, the same bits
+ * on all nodes and under all maps; wrong calls. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/nodes.h"
+
+TestSuite(verbs, .timeout = TEST_SECONDS);
+
+enum { ROWS = 45, COLUMNS = 131, MOST = 3 };
+
+static const char *const maps[] = {"block", "rows:cyclic(3x7)", "cyclic", "*,block"};
+enum { MAPS = sizeof maps / sizeof maps[0] };
+
+static float A[ROWS][COLUMNS], B[COLUMNS][ROWS];
+static uint64_t N[ROWS][COLUMNS];
+
+/* Numbers with many equal ones. */
+static void fill(void)
+{
+    uint32_t state = 5;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            state = state * 1664525 + 1013904223;
+            A[i][j] = (float)((int)(state >> 24) - 128) * 0.25F;
+            B[j][i] = (float)(state >> 16 & 63);
+            N[i][j] = UINT64_MAX - (state >> 20 & 1023);
+        }
+}
+
+/* Run a test on clusters of 1 to 3 nodes under all maps. */
+static void everywhere(void (*test)(dcl_cluster *cluster, const char *map, const char *what))
+{
+    for (int nodes = MOST; nodes >= 1; nodes--) { /* the first call asks for the devices of all */
+        dcl_config config = test_config(nodes);
+        dcl_cluster *cluster = test_open(&config);
+        for (int m = 0; m < MAPS; m++) {
+            char what[64];
+            snprintf(what, sizeof what, "%d nodes, %s", nodes, maps[m]);
+            test(cluster, maps[m], what);
+        }
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
+static dcl_array *array_of(dcl_cluster *cluster, const char *map, dcl_grid grid, const void *elements)
+{
+    dcl_array *array = test_array(cluster, map, grid);
+    TEST_OK(dcl_write(array, NULL, elements, NULL));
+    return array;
+}
+
+/* ---- indices of minima and maxima ----------------------------------------------------------------------------------------- */
+
+struct places {
+    float high, low;
+    uint64_t top, least;
+    int64_t at_high[2], at_low[2], at_top[2], at_least[2];
+};
+
+/* Whether x comes before the best value so far, at a later index. */
+static bool is_better(float x, float best, bool any, bool less)
+{
+    return !any || (!isnan(best) && (isnan(x) || (less ? x < best : x > best)));
+}
+
+static void set(int64_t at[2], int64_t i, int64_t j)
+{
+    at[0] = i;
+    at[1] = j;
+}
+
+/* In a box: rows from `first` on, every `step`-th; of at_least the order of the indices is that of the text n(j,i). */
+static struct places expected_places(int first, int step)
+{
+    struct places all = {.at_low = {-1, -1}, .low = INFINITY};
+    bool any = false, any_low = false;
+    for (int i = first; i < ROWS; i += step)
+        for (int j = 0; j < COLUMNS; j++) {
+            if (is_better(A[i][j], all.high, any, false)) {
+                all.high = A[i][j];
+                set(all.at_high, i, j);
+            }
+            if (A[i][j] > 3 && is_better(B[j][i], all.low, any_low, true)) {
+                all.low = B[j][i];
+                set(all.at_low, i, j);
+                any_low = true;
+            }
+            if (!any || N[i][j] > all.top) {
+                all.top = N[i][j];
+                set(all.at_top, i, j);
+            }
+            if (!any || N[i][j] < all.least) {
+                all.least = N[i][j];
+                set(all.at_least, i, j);
+            }
+            any = true;
+        }
+    return all;
+}
+
+static bool same(float x, float y) { return x == y || (isnan(x) && isnan(y)); }
+
+static bool is_at(const int64_t a[2], const int64_t b[2]) { return a[0] == b[0] && a[1] == b[1]; }
+
+static struct places right, right_of_box;
+
+static void find_places(dcl_cluster *cluster, const char *map, const char *what)
+{
+    dcl_array *a = array_of(cluster, map, dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS), A);
+    dcl_array *b = array_of(cluster, "block", dcl_grid_2d(DCL_FLOAT, COLUMNS, ROWS), B);
+    dcl_array *n = array_of(cluster, map, dcl_grid_2d(DCL_UINT64, ROWS, COLUMNS), N);
+    dcl_box box = {.rank = 2, .start = {7, 0}, .count = {(ROWS - 7 + 2) / 3, COLUMNS}, .stride = {3, 1}};
+    for (int part = 0; part < 2; part++) {
+        struct places found, *other = part == 0 ? &right : &right_of_box;
+        double sum;
+        const char *text = "high max= a(i,j); sum += a(i,j); if (a(i,j) > 3) low min= b(j,i);";
+        TEST_OK(dcl_reduce_over(cluster, part == 0 ? NULL : &box, text, DCL_RESULT_AS("high", &found.high),
+                                DCL_RESULT_AT(found.at_high), DCL_RESULT_AS("sum", &sum),
+                                DCL_RESULT_AS("low", &found.low), DCL_RESULT_AT(found.at_low), DCL_IN(a), DCL_IN(b)));
+        TEST_OK(dcl_reduce_over(cluster, part == 0 ? NULL : &box, "top max= n(j,i); least min= n(j,i);",
+                                DCL_RESULT_AS("top", &found.top), DCL_RESULT_AT(found.at_top),
+                                DCL_RESULT_AS("least", &found.least), DCL_RESULT_AT(found.at_least), DCL_IN(n)));
+        cr_expect(same(found.high, other->high) && is_at(found.at_high, other->at_high),
+                  "%s: high %a at %d,%d, not %a at %d,%d", what, (double)found.high, (int)found.at_high[0],
+                  (int)found.at_high[1], (double)other->high, (int)other->at_high[0], (int)other->at_high[1]);
+        cr_expect(same(found.low, other->low) && is_at(found.at_low, other->at_low),
+                  "%s: low %a at %d,%d, not %a at %d,%d", what, (double)found.low, (int)found.at_low[0],
+                  (int)found.at_low[1], (double)other->low, (int)other->at_low[0], (int)other->at_low[1]);
+        cr_expect(found.top == other->top && is_at(found.at_top, other->at_top), "%s: top at %d,%d", what,
+                  (int)found.at_top[0], (int)found.at_top[1]);
+        cr_expect(found.least == other->least && is_at(found.at_least, other->at_least), "%s: least at %d,%d", what,
+                  (int)found.at_least[0], (int)found.at_least[1]);
+    }
+    dcl_release(n);
+    dcl_release(b);
+    dcl_release(a);
+}
+
+Test(verbs, places)
+{
+    fill();
+    right = expected_places(0, 1);
+    right_of_box = expected_places(7, 3);
+    everywhere(find_places);
+}
+
+/* The first NaN; the sign of a zero; no index at all; an origin; more elements than a strip has. */
+Test(verbs, special_places)
+{
+    enum { LENGTH = 10000 };
+    static float x[LENGTH];
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_grid grid = dcl_grid_nd(DCL_FLOAT, 1, (int64_t[]){LENGTH}, (int64_t[]){-100});
+    dcl_array *a = array_of(cluster, "cyclic(3000)", grid, x);
+    float low, high;
+    int64_t at_low[1], at_high[1];
+    const char *text = "if (a(i) < 7) { low min= a(i); high max= a(i); }";
+#define FIND()                                                                                  \
+    TEST_OK(dcl_reduce(cluster, text, DCL_RESULT(low), DCL_RESULT_AT(at_low), DCL_RESULT(high), \
+                       DCL_RESULT_AT(at_high), DCL_IN(a)))
+    x[5000] = -0.0F;
+    TEST_OK(dcl_write(a, NULL, x, NULL));
+    FIND();
+    cr_expect(at_low[0] == 4900 && at_high[0] == -100 && signbit(low), "%d %d", (int)at_low[0], (int)at_high[0]);
+    for (int e = 0; e < LENGTH; e++)
+        x[e] = 9;
+    TEST_OK(dcl_write(a, NULL, x, NULL));
+    FIND();
+    cr_expect(at_low[0] == -1 && at_high[0] == -1 && low == INFINITY, "%d %d %a", (int)at_low[0], (int)at_high[0],
+              (double)low);
+    x[9000] = -INFINITY;
+    TEST_OK(dcl_write(a, NULL, x, NULL));
+    FIND();
+    cr_expect(at_low[0] == 8900 && at_high[0] == 8900 && high == -INFINITY, "%d %d", (int)at_low[0], (int)at_high[0]);
+    x[9999] = x[3001] = x[7000] = NAN;
+    TEST_OK(dcl_write(a, NULL, x, NULL));
+    text = "if (!(a(i) > 7)) { low min= a(i); high max= a(i); }";
+    FIND();
+    cr_expect(at_low[0] == 2901 && at_high[0] == 2901 && isnan(low) && isnan(high), "%d %d", (int)at_low[0],
+              (int)at_high[0]);
+#undef FIND
+    dcl_release(a);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* ---- wrong calls ---------------------------------------------------------------------------------------------------------- */
+
+struct wrong_case {
+    char what[40];
+    int which;
+    dcl_status status;
+    char words[72];
+};
+
+ParameterizedTestParameters(verbs, refused)
+{
+    static struct wrong_case cases[] = {
+        {"the index of a sum", 0, DCL_ERR_BODY, "DCL_RESULT_AT follows s, which is no minimum or maximum"},
+        {"an index without a result", 1, DCL_ERR_INVALID, "the argument before it is no DCL_RESULT"},
+        {"an index without an array", 2, DCL_ERR_INVALID, "DCL_RESULT_AT has no array"},
+        {"an index in a body", 3, DCL_ERR_INVALID, "argument 1 is DCL_RESULT_AT, which is for reductions"},
+        {"indices along axes", 4, DCL_ERR_INVALID, "not for the elements of arrays"},
+    };
+    return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, dcl_array *y)
+{
+    double s;
+    int64_t at[2];
+    switch (which) {
+    case 0:
+        return dcl_reduce(cluster, "s += a(i,j);", DCL_RESULT(s), DCL_RESULT_AT(at), DCL_IN(a));
+    case 1:
+        return dcl_reduce(cluster, "s max= a(i,j);", DCL_RESULT_AT(at), DCL_RESULT(s), DCL_IN(a));
+    case 2:
+        return dcl_reduce(cluster, "s max= a(i,j);", DCL_RESULT(s), DCL_RESULT_AT(NULL), DCL_IN(a));
+    case 3:
+        return dcl_forall(cluster, "a(i,j) = 1;", DCL_OUT(a), DCL_RESULT_AT(at));
+    default:
+        return dcl_reduce(cluster, "y(i) max= a(i,j);", DCL_OUT(y), DCL_RESULT_AT(at), DCL_IN(a));
+    }
+}
+
+ParameterizedTest(struct wrong_case *c, verbs, refused)
+{
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 4, 4));
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 4));
+    cr_expect_eq(call_wrongly(cluster, c->which, a, y), c->status, "%s: %s", c->what, dcl_error());
+    cr_expect(strstr(dcl_error(), c->words) != NULL, "%s: %s; expected %s", c->what, dcl_error(), c->words);
+    dcl_release(y);
+    dcl_release(a);
+    dcl_close(cluster);
+}
