@@ -5,6 +5,7 @@
  * sum f32, sum f64: the sum of all elements of an array, on one embedded node and on local:2 with the default map. DCL's result
  * does not depend on the order of the summands; OpenMP's (parallel for simd reduction, as many threads as processors) does. Timed: from
  * the call until the value is in the program. With DCL_FAST, DCL may add in any order, too. dot f32: the same of the products of two arrays, in double.
+ * y = A x: dcl_reduce() into an array, against OpenMP's sum of A, as no product is faster than reading A.
  * small: the sum of an array of one element, against two waited dcl_forall() on such an array.
  * Bandwidth: bytes of the elements by time. The results are compared first. */
 #include <math.h>
@@ -81,11 +82,11 @@ static void report(const char *what, const char *where, double bytes, double dcl
 struct numbers {
     dcl_cluster *cluster;
     long count;
-    dcl_array *A, *B, *D;
+    dcl_array *A, *B, *D, *x, *y, *v, *w; /* x and y of floats, v and w of doubles */
     float *a, *b;
     double *d;
     float single, plain_single;
-    double sum, plain;
+    double sum, plain, bound;
 };
 
 static void dcl_single(struct numbers *n)
@@ -120,6 +121,24 @@ static void dcl_double_fast(struct numbers *n)
           "dcl_reduce");
 }
 
+static void dcl_times_single(struct numbers *n)
+{
+    check(dcl_reduce(n->cluster, "y(i) += A(i,j) * x(j);", DCL_OUT_AS("y", n->y), DCL_IN_AS("A", n->A),
+                     DCL_IN_AS("x", n->x)) == DCL_OK &&
+              dcl_wait(n->cluster) == DCL_OK,
+          "dcl_reduce");
+}
+
+static void dcl_times_double(struct numbers *n)
+{
+    check(dcl_reduce(n->cluster, "w(i) += D(i,j) * v(j);", DCL_OUT_AS("w", n->w), DCL_IN_AS("D", n->D),
+                     DCL_IN_AS("v", n->v)) == DCL_OK &&
+              dcl_wait(n->cluster) == DCL_OK,
+          "dcl_reduce");
+}
+
+static void bound_single(struct numbers *n) { n->bound = sum_singles(n->count, n->a); }
+static void bound_double(struct numbers *n) { n->bound = sum_doubles(n->count, n->d); }
 static void plain_single(struct numbers *n) { n->plain_single = sum_singles(n->count, n->a); }
 static void plain_product(struct numbers *n) { n->plain = dot_singles(n->count, n->a, n->b); }
 static void plain_double(struct numbers *n) { n->plain = sum_doubles(n->count, n->d); }
@@ -145,6 +164,15 @@ static void compare(struct numbers *n, const char *what, const char *where, doub
     report(what, where, bytes * (double)n->count, dcl, openmp);
 }
 
+/* Measure y = A x with x = 1. */
+static void times(struct numbers *n, const char *what, const char *where, double bytes, dcl_array *y,
+                  void (*ours)(struct numbers *), void (*bound)(struct numbers *))
+{
+    double sum;
+    compare(n, what, where, bytes, ours, bound);
+    check(dcl_sum(y, &sum) == DCL_OK && fabs(sum - n->bound) <= 1e-3 * n->bound, "y = A x is wrong");
+}
+
 static void sums(dcl_cluster *cluster, const char *where, long edge)
 {
     struct numbers n = {.cluster = cluster, .count = edge * edge};
@@ -153,6 +181,12 @@ static void sums(dcl_cluster *cluster, const char *where, long edge)
     n.A = dcl_agile(dcl_grid_2d(DCL_FLOAT, edge, edge), map);
     n.B = dcl_agile(dcl_grid_2d(DCL_FLOAT, edge, edge), map);
     n.D = dcl_agile(dcl_grid_2d(DCL_DOUBLE, edge, edge), map);
+    n.x = dcl_agile(dcl_grid_1d(DCL_FLOAT, edge), map);
+    n.y = dcl_agile(dcl_grid_1d(DCL_FLOAT, edge), map);
+    n.v = dcl_agile(dcl_grid_1d(DCL_DOUBLE, edge), map);
+    n.w = dcl_agile(dcl_grid_1d(DCL_DOUBLE, edge), map);
+    check(dcl_forall(cluster, "x(i) = 1; v(i) = 1;", DCL_OUT_AS("x", n.x), DCL_OUT_AS("v", n.v)) == DCL_OK,
+          "dcl_forall");
     check(dcl_forall(cluster,
                      "A(i,j) = (float)((i * 7 + j * 3) % 1024) / 64; B(i,j) = (float)((i + j) % 256) / 16; "
                      "D(i,j) = (double)((i * 7 + j * 3) % 1024) / 7;",
@@ -169,9 +203,15 @@ static void sums(dcl_cluster *cluster, const char *where, long edge)
     compare(&n, "dot f32", where, 8, dcl_product, plain_product);
     compare(&n, "sum f64", where, 8, dcl_double, plain_double);
     compare(&n, "sum f64, DCL_FAST", where, 8, dcl_double_fast, plain_double);
+    times(&n, "y = A x f32", where, 4, n.y, dcl_times_single, bound_single);
+    times(&n, "y = A x f64", where, 8, n.w, dcl_times_double, bound_double);
     munmap(n.a, count * sizeof *n.a);
     munmap(n.b, count * sizeof *n.b);
     munmap(n.d, count * sizeof *n.d);
+    dcl_release(n.w);
+    dcl_release(n.v);
+    dcl_release(n.y);
+    dcl_release(n.x);
     dcl_release(n.D);
     dcl_release(n.B);
     dcl_release(n.A);

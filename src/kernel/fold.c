@@ -22,9 +22,7 @@
 #include "kernel/sum.h"
 
 enum {
-    BLOCK = 1024,      /* numbers that are summed at once */
-    LEAST_RUN = 96,    /* elements of a strip from which on a run is faster than the buffer */
-    LONGEST_PAUSE = 15 /* strips that are not tried as runs after some whose numbers were too different */
+    BLOCK = 1024 /* numbers that are summed at once */
 };
 
 _Static_assert(sizeof(dcli_sum) == DCLI_PARTIAL_LONGS * sizeof(int64_t), "a sum is a partial result");
@@ -237,7 +235,7 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
                   "    bool dcl_again = dcl_m < %d || dcl_pause > 0;\n"
                   "    dcl_pause -= dcl_pause > 0;\n"
                   "    if (!dcl_again) {\n",
-                  LEAST_RUN);
+                  DCLI_FOLD_LEAST_RUN);
     for (int r = 0; r < body->result_count; r++) {
         if (is_summed(body, r)) {
             const char *type = dcli_kernel_type(type_of(body, r));
@@ -288,8 +286,9 @@ void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count; r++) {
         const char *type = dcli_kernel_type(type_of(body, r));
+        bool sum = is_sum(body->result[r].fold, type_of(body, r)); /* -0 + x is x: compilers omit the addition */
         dcli_text_put(out, "    %s dcl_r%d = (%s)%s;\n", type, r, type,
-                      neutral_value(body->result[r].fold, type_of(body, r)));
+                      sum ? "-0.0f" : neutral_value(body->result[r].fold, type_of(body, r)));
         if (body->result[r].placed)
             dcli_text_put(out, "    bool dcl_q%d = false;\n", r);
     }
@@ -346,7 +345,7 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
                   "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
                   "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? min(2 * dcl_wide + 1, %d) : 0;\n"
                   "    if (dcl_again) {\n",
-                  LONGEST_PAUSE);
+                  DCLI_FOLD_LONGEST_PAUSE);
     for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out, "    dcl_f%d = dcl_was%d;\n", r, r);
         if (body->along && dcli_fold_is_summed(body, r))

@@ -8,6 +8,10 @@
 
 /** Most elements of a strip: the length of a loop over the innermost axis. */
 #define DCLI_FOLD_STRIP 2048
+/** Elements of a strip from which on a run is faster than the buffer. */
+#define DCLI_FOLD_LEAST_RUN 96
+/** Most strips that are not tried as runs after some whose numbers were too different. */
+#define DCLI_FOLD_LONGEST_PAUSE 15
 
 /** How the values of a strip's elements are reduced. */
 typedef enum dcli_fold_way {

@@ -34,6 +34,9 @@ dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form,
 void dcli_nest_row(dcli_nest *nest);
 /** Emit the loops over the row's box, with the body in the innermost one, for CPUs; after dcli_nest_row(). */
 void dcli_emit_plain_nest(dcli_nest *nest);
+/** Emit, around the loops over the inner axes of a reduction along axes, what begins (`emit`: dcli_emit_along_begin()) or ends the
+ *  values of one element of each output. */
+void dcli_emit_along_elements(dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *));
 /** Open a loop over axis m. */
 void dcli_emit_loop(dcli_nest *nest, int m);
 /** Emit the variable of axis m's index, computed from its counter dcl_t<m>. */

@@ -16,6 +16,7 @@
 #include "kernel/gather.h"
 #include "kernel/inside.h"
 #include "kernel/place.h"
+#include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
 
 enum {
@@ -102,9 +103,7 @@ static void emit_plain_line(dcli_nest *nest, int v)
     dcli_emit_elements_end(nest->out, nest->body);
 }
 
-/* Emit, around the loops over the inner axes of a reduction along axes, what begins (`emit`: dcli_emit_along_begin()) or ends
- * the values of one element of each output. */
-static void emit_outputs(dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *))
+void dcli_emit_along_elements(dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *))
 {
     const dcli_body *body = nest->body;
     for (int r = 0; r < body->result_count; r++) {
@@ -123,14 +122,14 @@ void dcli_emit_plain_nest(dcli_nest *nest)
     const int first_inner = nest->body->along ? nest->body->space_rank : -1;
     for (int m = 0; m <= nest->innermost; m++) {
         if (m == first_inner)
-            emit_outputs(nest, dcli_emit_along_begin);
+            dcli_emit_along_elements(nest, dcli_emit_along_begin);
         (m < nest->innermost ? dcli_emit_loop : emit_plain_line)(nest, m);
     }
     for (int m = nest->innermost; m >= 0; m--) {
         if (m < nest->innermost)
             dcli_text_put(nest->out, "    }\n");
         if (m == first_inner)
-            emit_outputs(nest, dcli_emit_along_end);
+            dcli_emit_along_elements(nest, dcli_emit_along_end);
     }
 }
 
@@ -269,7 +268,7 @@ static void emit_columns(dcli_nest *nest, int across, int width)
                   "    const long dcl_h = min(dcl_n%d - dcl_u, (long)%d);\n",
                   across, height, across, height);
     dcli_nest column = open_column(nest, across);
-    emit_outputs(&column, dcli_emit_along_begin);
+    dcli_emit_along_elements(&column, dcli_emit_along_begin);
     dcli_emit_along_keep(nest->out, body);
     dcli_text_put(nest->out,
                   "    }\n    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
@@ -287,7 +286,7 @@ static void emit_columns(dcli_nest *nest, int across, int width)
     dcli_text_put(nest->out, "    }\n    }\n");
     column = open_column(nest, across);
     dcli_emit_along_continue(nest->out, body);
-    emit_outputs(&column, dcli_emit_along_end);
+    dcli_emit_along_elements(&column, dcli_emit_along_end);
     dcli_text_put(nest->out, "    }\n    }\n");
     for (int m = 0; m < body->space_rank; m++)
         if (m != across)
@@ -300,6 +299,10 @@ static void emit_unit_kernel(dcli_nest *nest)
     int width = across >= 0 ? dcli_block_width(nest->body) : LINE_ELEMENTS;
     if (nest->body->along && across >= 0) {
         emit_columns(nest, across, width);
+        return;
+    }
+    if (dcli_is_bundled(nest->body)) {
+        dcli_emit_bundles(nest);
         return;
     }
     if (across < 0 && dcli_first_streamed(nest->body) < 0) {
