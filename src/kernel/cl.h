@@ -14,6 +14,7 @@ extern const char dcli_cl_sum_gpu[];   /* after dcli_cl_sum; for float and doubl
 extern const char dcli_cl_group[];     /* emitted once per result, not per type */
 extern const char dcli_cl_sum_round[]; /* as dcli_cl_sum_cpu, after it */
 extern const char dcli_cl_chain[];     /* for float and double, with DCL_WORDS; dcl_T stays defined */
+extern const char dcli_cl_chain_gpu[]; /* as dcli_cl_chain */
 extern const char dcli_cl_fold[];
 extern const char dcli_cl_key[];    /* for float and double; dcl_I is the integer type of the same size */
 extern const char dcli_cl_scan[];   /* see there */

@@ -85,12 +85,13 @@ static void emit_runs(const dcli_nest *nest, const char *height)
                   "    for (int dcl_q = 0; dcl_q < %s; dcl_q++) {\n    int dcl_outcome = DCL_RUN_ADDED;\n",
                   height);
     for (int r = 0; r < body->result_count; r++)
-        dcli_text_put(out,
-                      "    const struct dcl_sum dcl_was%d = dcl_kept%d[dcl_q];\n"
-                      "    dcl_outcome = max(dcl_outcome, dcl_run_end_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q], dcl_m));\n"
-                      "    if (dcl_empty%d[dcl_q] && !dcl_run_fits_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q]))\n"
-                      "        dcl_outcome = max(dcl_outcome, (int)DCL_RUN_AGAIN);\n",
-                      r, r, type_of(body, r), r, r, r, type_of(body, r), r, r);
+        dcli_text_put(
+            out,
+            "    const struct dcl_sum dcl_was%d = dcl_kept%d[dcl_q];\n"
+            "    dcl_outcome = max(dcl_outcome, dcl_run_end_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q], dcl_m));\n"
+            "    if (dcl_empty%d[dcl_q] && !dcl_run_fits_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q]))\n"
+            "        dcl_outcome = max(dcl_outcome, (int)DCL_RUN_AGAIN);\n",
+            r, r, type_of(body, r), r, r, r, type_of(body, r), r, r);
     dcli_text_put(out, "    dcl_worst = max(dcl_worst, dcl_outcome);\n"
                        "    if (dcl_outcome == DCL_RUN_ADDED)\n        continue;\n    dcl_redo |= 1 << dcl_q;\n");
     for (int r = 0; r < body->result_count; r++)
@@ -151,8 +152,7 @@ void dcli_emit_bundles(dcli_nest *nest)
                   m, height, m, height);
     dcli_emit_along_room(nest->out, body, height);
     emit_outputs(nest, dcli_emit_along_begin, false);
-    dcli_text_put(nest->out,
-                  "    for (int dcl_q = dcl_h; dcl_q < %d; dcl_q++) {\n", height);
+    dcli_text_put(nest->out, "    for (int dcl_q = dcl_h; dcl_q < %d; dcl_q++) {\n", height);
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(nest->out, "    dcl_kept%d[dcl_q] = dcl_kept%d[0];\n", r, r);
     dcli_text_put(nest->out,

@@ -15,18 +15,12 @@
 #include "kernel/fold.h"
 #include "kernel/inside.h"
 
-/* What the generated code needs to know: axes, and the factors' accesses. */
-struct plan {
-    int down, across, inner;
-    int low, wide; /* the access that depends on `down`, and the one that depends on `across` */
-};
-
-static bool find_plan(const dcli_body *body, struct plan *plan)
+bool dcli_chain_plan_of(const dcli_body *body, dcli_chain_plan *plan)
 {
     const dcli_contraction *contraction = &body->inside->contraction;
     if (contraction->end == 0 || body->inner_rank != 1)
         return false;
-    *plan = (struct plan){.down = -1, .across = -1, .inner = body->space_rank};
+    *plan = (dcli_chain_plan){.down = -1, .across = -1, .inner = body->space_rank};
     for (int m = body->space_rank - 1; m >= 0; m--) {
         bool left = dcli_inside_depends(body, contraction->left, m);
         bool right = dcli_inside_depends(body, contraction->right, m);
@@ -46,8 +40,8 @@ static bool find_plan(const dcli_body *body, struct plan *plan)
 
 bool dcli_chain_is_blocked(const dcli_body *body)
 {
-    struct plan plan;
-    return find_plan(body, &plan);
+    dcli_chain_plan plan;
+    return dcli_chain_plan_of(body, &plan);
 }
 
 void dcli_emit_chain_functions(dcli_text *out, const dcli_body *body)
@@ -59,8 +53,7 @@ void dcli_emit_chain_functions(dcli_text *out, const dcli_body *body)
                   dcli_kernel_type(type), dcli_cl_chain);
 }
 
-/* Emit the definition of dcl_a<a>: the element of an access at dcl_i of loop axis m and dcl_k of the reduced index. */
-static void emit_factor(dcli_nest *nest, int a, int m, int inner)
+void dcli_emit_factor(dcli_nest *nest, int a, int m, int inner)
 {
     dcli_text_put(nest->out, "#define dcl_a%d dcl_p%d[dcl_x%d_%d + (dcl_i) * dcl_s%d_%d", a, a, a, nest->level[a], a,
                   m);
@@ -69,8 +62,7 @@ static void emit_factor(dcli_nest *nest, int a, int m, int inner)
     dcli_text_put(nest->out, "]\n");
 }
 
-/* Emit the statement that packs an element of a factor, or 0 if it does not exist. */
-static void emit_packed(dcli_nest *nest, int a, const char *to, const char *exists)
+void dcli_emit_packed(dcli_nest *nest, int a, const char *to, const char *exists)
 {
     const dcli_contraction *contraction = &nest->body->inside->contraction;
     dcli_text_put(nest->out, "    %s = %s ? ", to, exists);
@@ -81,35 +73,35 @@ static void emit_packed(dcli_nest *nest, int a, const char *to, const char *exis
     dcli_text_put(nest->out, " : 0;\n");
 }
 
-static void emit_pack_low(dcli_nest *nest, const struct plan *plan)
+static void emit_pack_low(dcli_nest *nest, const dcli_chain_plan *plan)
 {
-    emit_factor(nest, plan->low, plan->down, plan->inner);
+    dcli_emit_factor(nest, plan->low, plan->down, plan->inner);
     dcli_text_put(nest->out, "    for (int dcl_u = 0; dcl_u < dcl_h; dcl_u += DCL_CHAIN_ROWS)\n"
                              "    for (int dcl_k = 0; dcl_k < dcl_d; dcl_k++)\n"
                              "    for (int dcl_r = 0; dcl_r < DCL_CHAIN_ROWS; dcl_r++) {\n"
                              "    const long dcl_i = dcl_ib + dcl_u + dcl_r;\n");
-    emit_packed(nest, plan->low, "dcl_low[dcl_u * DCL_CHAIN_DEPTH + dcl_k * DCL_CHAIN_ROWS + dcl_r]",
-                "dcl_u + dcl_r < dcl_h");
+    dcli_emit_packed(nest, plan->low, "dcl_low[dcl_u * DCL_CHAIN_DEPTH + dcl_k * DCL_CHAIN_ROWS + dcl_r]",
+                     "dcl_u + dcl_r < dcl_h");
     dcli_text_put(nest->out, "    }\n#undef dcl_a%d\n", plan->low);
 }
 
-static void emit_pack_wide(dcli_nest *nest, const struct plan *plan)
+static void emit_pack_wide(dcli_nest *nest, const dcli_chain_plan *plan)
 {
-    emit_factor(nest, plan->wide, plan->across, plan->inner);
+    dcli_emit_factor(nest, plan->wide, plan->across, plan->inner);
     dcli_text_put(nest->out, "    if (dcl_s%d_%d == 1 && dcl_w == DCL_CHAIN_WIDE) {\n    const long dcl_s%d_%d = 1;\n",
                   plan->wide, plan->across, plan->wide, plan->across);
     for (int whole = 1; whole >= 0; whole--) {
         dcli_text_put(nest->out, "    for (int dcl_k = 0; dcl_k < dcl_d; dcl_k++)\n"
                                  "    for (int dcl_c = 0; dcl_c < DCL_CHAIN_WIDE; dcl_c++) {\n"
                                  "    const long dcl_i = dcl_jb + dcl_c;\n");
-        emit_packed(nest, plan->wide, "dcl_panel[dcl_k * DCL_CHAIN_WIDE + dcl_c]",
-                    whole != 0 ? "true" : "dcl_c < dcl_w");
+        dcli_emit_packed(nest, plan->wide, "dcl_panel[dcl_k * DCL_CHAIN_WIDE + dcl_c]",
+                         whole != 0 ? "true" : "dcl_c < dcl_w");
         dcli_text_put(nest->out, whole != 0 ? "    }\n    } else {\n" : "    }\n    }\n");
     }
     dcli_text_put(nest->out, "#undef dcl_a%d\n", plan->wide);
 }
 
-static void emit_tiles(dcli_nest *nest, const struct plan *plan, int c)
+static void emit_tiles(dcli_nest *nest, const dcli_chain_plan *plan, int c)
 {
     dcli_text_put(
         nest->out,
@@ -129,8 +121,8 @@ static void emit_tiles(dcli_nest *nest, const struct plan *plan, int c)
 void dcli_emit_chain_blocks(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
-    struct plan plan;
-    find_plan(body, &plan);
+    dcli_chain_plan plan;
+    dcli_chain_plan_of(body, &plan);
     for (int m = 0; m < body->space_rank; m++)
         if (m != plan.down && m != plan.across)
             dcli_emit_loop(nest, m);

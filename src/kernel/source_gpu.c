@@ -23,6 +23,7 @@
 #include "kernel/gpu_reduce.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
+#include "kernel/source_chain.h"
 
 enum {
     SQUARE = DCLI_SQUARE,
@@ -281,8 +282,18 @@ static void open_row(dcli_text *out, const dcli_body *body, dcli_variant variant
     dcli_text_put(out, "    }\n");
 }
 
+/* Whether a kernel computes a contraction in blocks, without checks. */
+static bool is_blocked(const dcli_body *body, dcli_variant variant)
+{
+    return (variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_ANY) && dcli_chain_is_blocked(body);
+}
+
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
+    if (is_blocked(body, variant)) {
+        dcli_emit_chain_kernel(out, body, variant);
+        return;
+    }
     if (body->result_count > 0) {
         (body->along ? dcli_emit_along_kernel : dcli_emit_reducing_kernel)(out, body, variant);
         return;
@@ -383,6 +394,8 @@ static void fold_rows(const dcli_body *body, const int64_t count[], int64_t rows
 dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant variant, const int64_t count[], int64_t rows,
                                        bool in_table)
 {
+    if (is_blocked(body, variant))
+        return dcli_chain_launch_size(body, count, rows, in_table);
     if (body->result_count > 0)
         return (body->along ? dcli_along_launch_size : dcli_reducing_launch_size)(body, count, rows, in_table);
     int square = square_axis(body, variant);
