@@ -1,5 +1,5 @@
-/* dcl/explain.h - reports: what a body, copy, remap or move would compute, move and need on each node, and which maps
- * would be better. */
+/* dcl/explain.h - reports: what a body, reduction, scan, copy, remap or move would compute, move and need on each node, and
+ * which maps would be better. */
 #ifndef DCL_EXPLAIN_H
 #define DCL_EXPLAIN_H
 
@@ -60,6 +60,13 @@ typedef struct dcl_report_footprint {
                                different values the indices take; equal to `elements` if no better bound is known */
 } dcl_report_footprint;
 
+/** An index of a reduction or scan, and its range: first, first + 1, ..., first + count - 1. */
+typedef struct dcl_report_index {
+    const char *name;
+    const char *use; /**< "kept": results have it; "reduced"; "scanned" */
+    int64_t first, count;
+} dcl_report_index;
+
 /** A report. dcl_call_report() makes it; end it with dcl_report_release(). Any thread may read it. */
 typedef struct dcl_report {
     size_t struct_size;   /**< sizeof(dcl_report) in the library */
@@ -86,8 +93,11 @@ typedef struct dcl_report {
      *  node's batches of this body again and again. It is the text for dcl_map_parse(), to be given to dcl_remap() of the
      *  first output and the arrays that are laid out like it. A sentence of the advice gives the reasons. */
     const char *balanced_map;
-    int64_t balanced_ns;   /**< with balanced_map: time of a call with it, by the times measured; else 0 */
-    int64_t unbalanced_ns; /**< ... and with the present maps, both without stealing; else 0 */
+    int64_t balanced_ns;           /**< with balanced_map: time of a call with it, by the times measured; else 0 */
+    int64_t unbalanced_ns;         /**< ... and with the present maps, both without stealing; else 0 */
+    int index_count;               /**< reductions and scans: rows of `index`; else 0 */
+    const dcl_report_index *index; /**< those of the results in the order of their axes, then the reduced ones */
+    const char *method; /**< reductions and scans: how the values are combined, and what that costs; else NULL */
 } dcl_report;
 
 /** Report what a call would do, without running it. The planned counters are those of dcl_call_explain(). The
@@ -97,6 +107,8 @@ typedef struct dcl_report {
  *      to itself, move nothing.
  *    - The report of a move describes the node that receives the elements. Its only array is the one that is moved; for a
  *      view, its base.
+ *    - A scan is reported as the sum of its operations. Rows whose names begin with scan_ are arrays of the library.
+ *    - A reduction to values has the array row dcl_partials, an array of the library for the nodes' partial results.
  *    - Only bodies and tile kernels get advice.
  *    - If nodes may lend batches (dcl_config.steal), a report of a body on all nodes first waits until all earlier calls are
  *      complete. Then it asks the nodes how long the last calls of this body took, to find balanced_map. This needs at least

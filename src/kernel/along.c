@@ -204,3 +204,5 @@ dcl_status dcli_along_ranges(const dcli_body *body, const dcl_grid *const grids[
     }
     return status;
 }
+
+bool dcli_body_is_chain(const dcli_body *body) { return dcli_inside_is_chain(body); }

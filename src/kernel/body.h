@@ -169,6 +169,8 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
 /** As dcli_body_parse(), for a reduction along axes, whose outputs occur in statements `C(i,j) += ...;`. */
 dcl_status dcli_along_parse(const char *text, const char *prelude, int count, const dcli_param params[],
                             dcli_body **body_out);
+/** Whether a reduction along axes is a chain of fused multiply-adds (a contraction). */
+bool dcli_body_is_chain(const dcli_body *body);
 /** Find the ranges of the inner axes: those of the arrays' axes in whose subscripts their indices stand alone.
  *  @param grids      [param_count] by parameter; NULL: a scalar.
  *  @param start_out  [inner_rank], as count_out.

@@ -95,6 +95,32 @@ void dcli_array_link(dcl_array *array)
     *list = array;
 }
 
+/* Make the handle of an array, without storage. */
+static dcl_status make_handle(dcl_cluster *cluster, dcl_map *map, dcli_layout *layout, int64_t id,
+                              dcl_array **array_out)
+{
+    dcl_array *array = dcli_calloc(1, sizeof *array);
+    dcli_storage_state *state = array != NULL ? dcli_calloc(1, sizeof *state) : NULL;
+    if (state == NULL) {
+        dcli_free(array);
+        dcli_layout_release(layout);
+        return DCL_ERR_NOMEM;
+    }
+    *state = (dcli_storage_state){.id = id};
+    *array = (dcl_array){.cluster = cluster, .map = dcl_map_retain(map), .layout = *layout, .state = state};
+    dcli_array_link(array);
+    *array_out = array;
+    return DCL_OK;
+}
+
+dcl_status dcli_array_imagine(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, int number,
+                              dcl_array **array_out)
+{
+    dcli_layout layout;
+    dcl_status status = dcli_layout_bind(&map->rule, grid, &layout);
+    return status == DCL_OK ? make_handle(cluster, map, &layout, cluster->storages + number, array_out) : status;
+}
+
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out)
 {
     dcli_layout layout;
@@ -110,16 +136,15 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
         status = dcli_cluster_await_room(cluster);
     if (status == DCL_OK)
         status = check_nodes(cluster, &layout);
-    dcl_array *array = status == DCL_OK ? dcli_calloc(1, sizeof *array) : NULL;
-    dcli_storage_state *state = array != NULL ? dcli_calloc(1, sizeof *state) : NULL;
-    if (state == NULL) {
-        dcli_free(array);
+    if (status != DCL_OK) {
         dcli_layout_release(&layout);
-        return status != DCL_OK ? status : DCL_ERR_NOMEM;
+        return status;
     }
-    *state = (dcli_storage_state){.id = ++cluster->storages};
-    *array = (dcl_array){.cluster = cluster, .map = dcl_map_retain(map), .layout = layout, .state = state};
-    dcli_array_link(array);
+    dcl_array *array;
+    status = make_handle(cluster, map, &layout, cluster->storages + 1, &array);
+    if (status != DCL_OK)
+        return status;
+    cluster->storages++;
     status = cluster->plan_only ? DCL_OK : create_storage(array, unset);
     if (status != DCL_OK) {
         dcli_array_free(array);

@@ -59,10 +59,9 @@ static dcl_status look_at(const dcl_call *call, const dcli_look *look)
         if (is_along(call))
             return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args,
                                     look);
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                         "a reduction to values cannot be explained yet; explain a body with the same inputs");
+        return dcli_reduction_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
     case DCL_CALL_IS_SCAN:
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "a scan cannot be explained yet; explain a body with the same inputs");
+        return dcli_scan_look(call->cluster, call->text, call->arg_count, call->args, look);
     case DCL_CALL_IS_COPY:
         return dcli_copy_look(call->from, call->array, look);
     case DCL_CALL_IS_REMAP:

@@ -345,6 +345,10 @@ void dcli_array_spoil(dcl_array *array, dcl_status status);
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 /** Make an array, as dcl_agile() does. Waits while the window of open operations is full. */
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);
+/** Make the handle of an array that is planned with, and has no storage: end it with dcli_array_free(). The lock is held.
+ *  @param number  1, 2, ...: another one for each array of a call. */
+dcl_status dcli_array_imagine(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, int number,
+                              dcl_array **array_out);
 /** End the handle of the map that dcl_map_of() returned (front_array.c). */
 void dcli_array_end_loan(dcl_array *array);
 /** Free an array or a view in this process; its storage at the nodes is not freed. */

@@ -504,12 +504,10 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
     return status;
 }
 
-dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[],
-                                dcl_grid *grid_out)
+/* The arguments of the operation of a reduction to values: those of the program without DCL_FAST, and the array of the
+ * partial results. @return how many */
+static int list_reduced(int count, const dcl_arg args[], dcl_array *partials, dcl_arg all[])
 {
-    dcl_arg all[DCLI_MAX_PARAMS];
-    struct call call;
     bool fast = false;
     int kept = 0;
     for (int k = 0; k < count; k++)
@@ -524,10 +522,19 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
             all[kept].access = DCL_ACCESS_RESULT_FAST;
         kept++;
     }
-    count = kept;
-    all[count] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
-    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count + 1);
-    dcl_status status = start_call(&call, box, body, count + 1, all);
+    all[kept++] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
+    return kept;
+}
+
+dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[],
+                                dcl_grid *grid_out)
+{
+    dcl_arg all[DCLI_MAX_PARAMS];
+    struct call call;
+    count = list_reduced(count, args, partials, all);
+    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
+    dcl_status status = start_call(&call, box, body, count, all);
     if (status == DCL_OK) {
         memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
         *grid_out = *dcli_array_grid(call.array[call.known->body->owner]);
@@ -559,6 +566,16 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count
     struct call call;
     begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
     return plan_call(&call, NULL, body, count, args, look, user);
+}
+
+dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                  const dcl_arg args[], dcl_array *partials, const dcli_look *look)
+{
+    dcl_arg all[DCLI_MAX_PARAMS];
+    struct call call;
+    count = list_reduced(count, args, partials, all);
+    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
+    return plan_call(&call, box, body, count, all, look->on, look->user);
 }
 
 dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,

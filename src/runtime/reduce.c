@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "kernel/fold.h"
-#include "runtime/cluster.h"
+#include "runtime/report.h"
 
 const char dcli_partials_name[] = "dcl_partials";
 
@@ -19,13 +19,18 @@ struct dcli_partials {
 };
 
 /* Length of a node's part: all nodes have the same. */
-static int64_t part_longs(dcl_cluster *cluster, int results)
+static int64_t part_longs(const dcl_cluster *cluster, int results)
 {
     int64_t slots = DCLI_PARTIAL_SLOTS;
-    for (int n = 0; n < cluster->node_count; n++)
+    for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++)
         if (dcli_node_is_gpu(cluster, n))
             slots = DCLI_GROUP_SLOTS;
     return slots * results * DCLI_PARTIAL_LONGS;
+}
+
+static dcl_grid partials_grid(const dcl_cluster *cluster, const dcl_map *map, int results)
+{
+    return dcl_grid_1d(DCL_INT64, map->rule.node_count * part_longs(cluster, results));
 }
 
 static void drop(struct dcli_partials *partials)
@@ -75,7 +80,7 @@ static dcl_status get_partials(dcl_cluster *cluster, dcl_map *map, int results, 
     partials = *partials_out = dcli_calloc(1, sizeof *partials);
     if (partials == NULL)
         return DCL_ERR_NOMEM;
-    dcl_grid grid = dcl_grid_1d(DCL_INT64, map->rule.node_count * part_longs(cluster, results));
+    dcl_grid grid = partials_grid(cluster, map, results);
     partials->results = results;
     return dcli_array_make(cluster, &grid, map, false, &partials->array);
 }
@@ -226,6 +231,31 @@ dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const ch
     if (status == DCL_OK)
         status = reduce_with(cluster, map, box, text, count, args);
     status = dcli_cluster_end_call(cluster, status);
+    dcl_map_release(map);
+    return status;
+}
+
+dcl_status dcli_reduction_look(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                               const dcl_arg args[], const dcli_look *look)
+{
+    dcl_status status = cluster != NULL ? look->check(cluster, look->user) : DCL_OK;
+    if (status == DCL_OK)
+        status = dcli_reduction_check(cluster, text, count, args);
+    if (status != DCL_OK)
+        return status;
+    dcl_array *partials = NULL;
+    pthread_mutex_lock(&cluster->lock);
+    dcl_map *map = dcli_map_new_block(cluster);
+    if (map != NULL) {
+        dcl_grid grid = partials_grid(cluster, map, count_results(count, args));
+        status = dcli_array_imagine(cluster, &grid, map, 1, &partials);
+    }
+    if (status == DCL_OK)
+        status =
+            map != NULL ? dcli_reduction_planned(cluster, box, text, count, args, partials, look) : dcli_error_status();
+    if (partials != NULL)
+        dcli_array_free(partials);
+    pthread_mutex_unlock(&cluster->lock);
     dcl_map_release(map);
     return status;
 }

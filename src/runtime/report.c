@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -69,8 +70,9 @@ static dcl_status add_pairs(dcli_report *report, const dcli_node_ways ways[], in
 static void add_sums(dcli_report *report, const dcli_plan_detail *detail)
 {
     for (int row = 0; row < report->seen.array_count; row++)
-        report->array[row].bytes_moved += detail->moved[report->param[row]];
-    for (int row = 0; row < report->seen.footprint_count; row++) {
+        if (report->param[row] >= 0)
+            report->array[row].bytes_moved += detail->moved[report->param[row]];
+    for (int row = report->first_footprint; row < report->seen.footprint_count; row++) {
         const dcli_plan_excess *excess = &detail->excess[report->wide[row]];
         report->footprint[row].elements += excess->elements;
         report->footprint[row].read_at_most += excess->read_at_most;
@@ -83,24 +85,27 @@ static dcl_status add_detail(dcli_report *report, const dcli_node_ways ways[], i
 {
     if (detail == NULL)
         return DCL_OK;
-    row->elements = detail->elements;
-    row->staged_bytes = detail->staged_bytes;
-    row->arrived_bytes = detail->arrived_bytes;
-    row->copied_bytes = detail->copied_bytes;
+    row->elements += detail->elements;
+    row->staged_bytes = dcli_max(row->staged_bytes, detail->staged_bytes);
+    row->arrived_bytes = dcli_max(row->arrived_bytes, detail->arrived_bytes);
+    row->copied_bytes += detail->copied_bytes;
     add_sums(report, detail);
     return add_pairs(report, ways, node, detail);
 }
 
-static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int node)
+/* @param number  of the row */
+static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int node, int number)
 {
     dcli_plan *plan;
     dcl_status status = dcli_plan_for_report(planned->cluster, planned->operation, node, true, &plan);
     if (status != DCL_OK)
         return status;
-    dcl_report_node *row = &report->node[report->seen.node_count++];
-    *row = (dcl_report_node){.node = node,
-                             .name = dcli_report_keep(report, dcl_node_name(planned->cluster, node)),
-                             .planned = plan->counters};
+    dcl_report_node *row = &report->node[number];
+    if (number == report->seen.node_count) {
+        *row = (dcl_report_node){.node = node, .name = dcli_report_keep(report, dcl_node_name(planned->cluster, node))};
+        report->seen.node_count++;
+    }
+    dcli_counters_add(&row->planned, &plan->counters);
     dcli_counters_add(&report->seen.planned, &plan->counters);
     report->works += plan->work_count;
     status = row->name != NULL ? add_detail(report, planned->cluster->ways, node, row, plan->detail) : DCL_ERR_NOMEM;
@@ -127,6 +132,15 @@ static dcl_status add_array(dcli_report *report, const dcli_planned *planned, in
     const dcli_operand *operand = &planned->operation->operand[k];
     const dcli_layout *layout = operand->layout;
     const char *name = planned->name != NULL ? planned->name[k] : planned->operation->body->params[k].name;
+    for (int r = 0; r < report->seen.array_count && report->operations > 0; r++)
+        if (strcmp(report->array[r].name, name) == 0) {
+            report->array[r].read |= operand->reads;
+            report->array[r].written |= operand->writes;
+            report->param[r] = k;
+            return DCL_OK;
+        }
+    if (report->seen.array_count == DCLI_MAX_PARAMS)
+        return DCL_OK;
     dcl_report_array *row = &report->array[report->seen.array_count];
     *row = (dcl_report_array){.name = dcli_report_keep(report, name),
                               .map = map_text(report, dcl_map_of(planned->array[k])),
@@ -142,6 +156,8 @@ static dcl_status add_array(dcli_report *report, const dcli_planned *planned, in
 static dcl_status add_arrays(dcli_report *report, const dcli_planned *planned)
 {
     dcl_status status = DCL_OK;
+    for (int r = 0; r < report->seen.array_count; r++)
+        report->param[r] = -1;
     for (int k = 0; k < planned->operation->operand_count && status == DCL_OK; k++)
         if (planned->operation->operand[k].layout != NULL)
             status = add_array(report, planned, k);
@@ -151,7 +167,8 @@ static dcl_status add_arrays(dcli_report *report, const dcli_planned *planned)
 static dcl_status add_footprints(dcli_report *report, const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
-    for (int a = 0; body != NULL && a < body->access_count; a++) {
+    report->first_footprint = report->seen.footprint_count;
+    for (int a = 0; body != NULL && a < body->access_count && report->seen.footprint_count < DCLI_MAX_ACCESSES; a++) {
         const dcli_body_access *access = &body->access[a];
         dcli_subscripts own, base;
         dcl_status status = dcli_operation_subscripts(operation, a, &own, &base);
@@ -228,6 +245,38 @@ static dcl_status add_reach(dcli_report *report, const dcli_planned *planned)
     return status;
 }
 
+/* ---- several operations ----------------------------------------------------------------------------------------------- */
+
+static int by_user(const void *a, const void *b)
+{
+    const dcl_report_pair *x = a, *y = b;
+    return x->user != y->user ? (x->user > y->user) - (x->user < y->user)
+                              : (x->owner > y->owner) - (x->owner < y->owner);
+}
+
+/* Join the pairs of several operations: one row for each two nodes. */
+static void join_pairs(dcli_report *report)
+{
+    int64_t kept = 0;
+    if (report->operations < 2 || report->seen.pair_count == 0)
+        return;
+    qsort(report->pair, (size_t)report->seen.pair_count, sizeof *report->pair, by_user);
+    for (int64_t n = 1; n < report->seen.pair_count; n++) {
+        const dcl_report_pair *pair = &report->pair[n];
+        dcl_report_pair *last = &report->pair[kept];
+        if (by_user(last, pair) != 0) {
+            report->pair[++kept] = *pair;
+            continue;
+        }
+        last->blocks += pair->blocks;
+        last->bytes += pair->bytes;
+        last->messages += pair->messages;
+        last->bytes_read += pair->bytes_read;
+        last->bytes_written += pair->bytes_written;
+    }
+    report->seen.pair_count = kept + 1;
+}
+
 /* ---- the report --------------------------------------------------------------------------------------------------- */
 
 /* Largest / mean of a field of the rows, over the nodes of the first output's map. */
@@ -279,7 +328,9 @@ static void show(dcli_report *report, const dcli_operation *operation)
 dcl_status dcli_report_on(void *user, const dcli_planned *planned)
 {
     dcli_report_asked *asked = user;
-    dcli_report *report = asked->report = make_empty(planned->cluster, asked->node);
+    if (asked->report == NULL)
+        asked->report = make_empty(planned->cluster, asked->node);
+    dcli_report *report = asked->report;
     if (report == NULL)
         return DCL_ERR_NOMEM;
     report->times = asked->times;
@@ -290,9 +341,12 @@ dcl_status dcli_report_on(void *user, const dcli_planned *planned)
         status = add_reach(report, planned);
     int first = asked->node >= 0 ? asked->node : 0, end = asked->node >= 0 ? first + 1 : planned->cluster->node_count;
     for (int n = first; n < end && status == DCL_OK; n++)
-        status = add_node(report, planned, n);
+        status = add_node(report, planned, n, n - first);
+    if (status == DCL_OK && report->operations++ == 0)
+        status = dcli_report_describe(report, planned);
     if (status != DCL_OK)
         return status;
+    join_pairs(report);
     show(report, planned->operation);
     return asked->advise ? dcli_report_advise(report, planned) : DCL_OK;
 }

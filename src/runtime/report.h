@@ -7,12 +7,20 @@
 #include "runtime/cluster.h"
 #include "workqueue/plan_detail.h"
 
-/** A call that is planned but not run. */
+/** What a report says of the indices of a reduction or scan. */
+typedef struct dcli_report_form {
+    int count;
+    const dcl_report_index *index; /* [count] */
+    const char *method;
+} dcli_report_form;
+
+/** An operation that is planned but not run. */
 typedef struct dcli_planned {
     dcl_cluster *cluster;
     const dcli_operation *operation;
-    dcl_array *const *array; /* by operand; NULL for scalars */
-    const char *const *name; /* names of the arrays, by operand; NULL: those of the body's parameters */
+    dcl_array *const *array;      /* by operand; NULL for scalars */
+    const char *const *name;      /* names of the arrays, by operand; NULL: those of the body's parameters */
+    const dcli_report_form *form; /* NULL: that of the operation's body */
 } dcli_planned;
 
 /** Callback with a planned call; the lock is held. */
@@ -29,6 +37,10 @@ typedef struct dcli_look {
  *  the lock. @return the statuses of dcl_forall(), dcl_copy(), ..., or what `look` returned. */
 dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                             const dcl_arg args[], const dcli_look *look);
+dcl_status dcli_reduction_look(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
+                               const dcl_arg args[], const dcli_look *look);
+dcl_status dcli_scan_look(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[],
+                          const dcli_look *look);
 dcl_status dcli_copy_look(dcl_array *from, dcl_array *to, const dcli_look *look);
 dcl_status dcli_remap_look(dcl_array *array, dcl_map *map, unsigned flags, const dcli_look *look);
 dcl_status dcli_move_look(dcl_array *array, const dcl_box *box, int node, const dcli_look *look);
@@ -37,6 +49,11 @@ dcl_status dcli_move_look(dcl_array *array, const dcl_box *box, int node, const 
  *  storage. */
 dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
                                dcli_planned_fn *look, void *user);
+
+/** Pass the operation of a checked reduction to values to `look`. The lock is held. @param partials  an array without
+ *  storage. */
+dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
+                                  const dcl_arg args[], dcl_array *partials, const dcli_look *look);
 
 /** Planned counters of a node, or of DCL_ALL_NODES; DCL_HOST: zeros. */
 typedef struct dcli_counted {
@@ -65,13 +82,16 @@ typedef struct dcli_report {
     int64_t pair_capacity;
     dcl_report_array *array;
     dcl_report_footprint *footprint;
+    dcl_report_index index[DCL_MAX_RANK];
+    int operations;      /* planned so far: a scan has several */
+    int first_footprint; /* of the present operation */
     const char **advice;
     int64_t advice_capacity;
     int64_t works;               /* works of all plans: the cost of planning */
     int64_t promised;            /* fewest bytes that would move with the advice so far; at first, the bytes that do
                                     move */
     int wide[DCLI_MAX_ACCESSES]; /* by row of `footprint`: number of the access */
-    int param[DCLI_MAX_PARAMS];  /* by row of `array`: number of the operand */
+    int param[DCLI_MAX_PARAMS];  /* by row of `array`: number of the operand; -1: the present operation has it not */
     const dcli_times *times;     /* what the nodes have measured of the body; NULL: not known */
     char **text;                 /* all strings of the report */
     int64_t text_count, text_capacity;
@@ -82,14 +102,17 @@ typedef struct dcli_report_asked {
     int node; /* the node to report on, or DCL_ALL_NODES */
     bool advise;
     const dcli_times *times; /* as in dcli_report */
-    dcli_report *report;     /* made by dcli_report_on() */
+    dcli_report *report;     /* made by dcli_report_on(); NULL at first */
 } dcli_report_asked;
 
 /** Run dcl_forall(), dcl_forall_tiles(), or dcl_reduce() into arrays. */
 dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                            const dcl_arg args[]);
 
-/** Make the report of a loop body or a move (a dcli_planned_fn). @param asked  a dcli_report_asked. */
+/** Set report->seen.index and method of an operation. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_report_describe(dcli_report *report, const dcli_planned *planned);
+
+/** Make the report of an operation, or add a further operation to it (a dcli_planned_fn). @param asked  a dcli_report_asked. */
 dcl_status dcli_report_on(void *asked, const dcli_planned *planned);
 
 /** Find better maps and grains for the body, and add them to report->advice. The rest of the report is complete.

@@ -59,6 +59,9 @@ static const column footprint_columns[] = {
     COLUMN(NUMBER, dcl_report_footprint, column), COLUMN(WHOLE, dcl_report_footprint, elements),
     COLUMN(WHOLE, dcl_report_footprint, read_at_most)};
 
+static const column index_columns[] = {COLUMN(STRING, dcl_report_index, name), COLUMN(STRING, dcl_report_index, use),
+                                       COLUMN(WHOLE, dcl_report_index, first), COLUMN(WHOLE, dcl_report_index, count)};
+
 #define COUNT(list) ((int)(sizeof(list) / sizeof(list)[0]))
 
 static const void *field_of(const void *row, const column *column) { return (const char *)row + column->place; }
@@ -132,6 +135,13 @@ static void put_json(dcli_text *text, const dcl_report *report)
              report->array_count);
     put_list(text, "footprints", footprint_columns, COUNT(footprint_columns), report->footprint,
              sizeof *report->footprint, report->footprint_count);
+    put_list(text, "indices", index_columns, COUNT(index_columns), report->index, sizeof *report->index,
+             report->index_count);
+    dcli_text_put(text, ", \"method\": ");
+    if (report->method != NULL)
+        put_string(text, report->method);
+    else
+        dcli_text_put(text, "null");
     dcli_text_put(text, ", \"all_to_all\": ");
     if (report->all_to_all != NULL)
         put_string(text, report->all_to_all);
@@ -280,6 +290,11 @@ static void put_footprints(dcli_text *text, const dcl_report *report)
 
 static void put_text(dcli_text *text, const dcl_report *report)
 {
+    if (report->index_count > 0) {
+        dcli_text_put(text, "Indices:\n");
+        put_table(text, &(struct table){TABLE(index_columns, report->index, report->index_count)});
+        dcli_text_put(text, "%s.\n\n", report->method);
+    }
     put_nodes(text, report);
     if (report->pair_count > 0)
         put_pairs(text, report);

@@ -3,11 +3,13 @@
  * The tile kernels of kernel/scan.h compute the totals of the leaves, and then the results. They need inputs at the output's
  * own indices, and the output in few boxes. Other values are stored by a body first, and results for other maps go
  * to an array that is copied then. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "kernel/names.h"
 #include "kernel/scan.h"
 #include "runtime/report.h"
 #include "segment/declared.h"
@@ -37,6 +39,11 @@ struct scanning {
     bool gpus;
     int64_t tile[DCL_MAX_RANK];           /* the largest tile of P */
     dcl_array *values, *results, *totals; /* arrays of the library; NULL: not needed */
+    int imagined;                         /* how many of them have been made without storage */
+    const dcli_look *look;                /* the operations are passed to it, not run; NULL: they are run */
+    dcli_report_form form;                /* for `look` */
+    dcl_report_index index[DCL_MAX_RANK]; /* its rows */
+    char method[400];
 };
 
 /* ---- arguments ------------------------------------------------------------------------------------------------------- */
@@ -222,6 +229,14 @@ static bool reads_same_grid(const struct scanning *s)
     return true;
 }
 
+/* Make an array of the library, without storage if the scan is not run. */
+static dcl_status make_array(struct scanning *s, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
+{
+    if (s->look != NULL)
+        return dcli_array_imagine(s->cluster, grid, map, ++s->imagined, array_out);
+    return dcli_array_make(s->cluster, grid, map, true, array_out);
+}
+
 /* Make a map for the totals: near the elements of P, in tiles of leaves that correspond to P's. @param like  NULL: by blocks. */
 static dcl_map *totals_map(const struct scanning *s, const dcl_map *like)
 {
@@ -249,7 +264,7 @@ static dcl_status make_totals(struct scanning *s)
     dcl_status status = DCL_ERR_INVALID;
     for (int other = output->base != NULL || output->layout.partial; other < 2 && status != DCL_OK; other++) {
         dcl_map *map = totals_map(s, other == 0 ? output->map : NULL);
-        status = map != NULL ? dcli_array_make(s->cluster, &grid, map, true, &s->totals) : dcli_error_status();
+        status = map != NULL ? make_array(s, &grid, map, &s->totals) : dcli_error_status();
         dcl_map_release(map);
     }
     return status;
@@ -265,7 +280,7 @@ static dcl_status make_by_blocks(struct scanning *s, int64_t tiles, dcl_array **
     dcli_map_rule rule = block->rule;
     rule.tile_bytes = dcli_max(rule.tile_bytes, dcli_ceil_div(2 * bytes, tiles)); /* tiles may be cut to half of that */
     dcl_map *map = dcli_map_new(s->cluster, &rule);
-    dcl_status status = map != NULL ? dcli_array_make(s->cluster, &s->grid, map, true, array_out) : dcli_error_status();
+    dcl_status status = map != NULL ? make_array(s, &s->grid, map, array_out) : dcli_error_status();
     dcl_map_release(map);
     dcl_map_release(block);
     return status;
@@ -276,7 +291,7 @@ static dcl_status make_values(struct scanning *s, int64_t tiles)
 {
     const dcl_array *output = s->args[s->output].array;
     if (s->results == NULL && output->base == NULL && !output->layout.partial)
-        return dcli_array_make(s->cluster, &s->grid, output->map, true, &s->values);
+        return make_array(s, &s->grid, output->map, &s->values);
     return make_by_blocks(s, tiles, &s->values);
 }
 
@@ -298,13 +313,13 @@ static dcl_status prepare(struct scanning *s)
     struct tiling tiling;
     dcl_status status = dcli_body_of_call(s->cluster, s->scan.each, DCLI_TEXT_BODY, s->count, s->args, &known);
     dcli_body_let_go(known); /* the value has no mistakes that a parser finds */
-    if (status == DCL_OK && s->cluster->plan_only)
+    if (status == DCL_OK && s->cluster->plan_only && s->look == NULL)
         status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
     if (status == DCL_OK)
         status = look_at_tiles(s, &tiling);
     if (status != DCL_OK)
         return status;
-    for (int n = 0; n < s->cluster->node_count; n++)
+    for (int n = 0; n < s->cluster->node_count && !s->cluster->plan_only; n++)
         s->gpus |= dcli_node_is_gpu(s->cluster, n);
     int inputs = 0;
     for (int k = 0; k < s->count; k++)
@@ -377,6 +392,49 @@ static int read_totals(void *user, const dcl_box *output, int most, dcl_box inpu
     return 1;
 }
 
+/* ---- explained ------------------------------------------------------------------------------------------------------- */
+
+static dcl_status check_look(const dcl_cluster *cluster, const void *user)
+{
+    const struct scanning *s = user;
+    return s->look->check(cluster, s->look->user);
+}
+
+static dcl_status look_on(void *user, const dcli_planned *planned)
+{
+    struct scanning *s = user;
+    dcli_planned formed = *planned;
+    formed.form = &s->form;
+    return s->look->on(s->look->user, &formed);
+}
+
+/* Describe the scan for reports. */
+static void describe(struct scanning *s)
+{
+    int operations = 1 + (s->values != NULL) + s->known + (s->results != NULL);
+    bool rounds = (s->scan.type == DCL_FLOAT || s->scan.type == DCL_DOUBLE) &&
+                  (s->scan.fold == DCLI_FOLD_SUM || s->scan.fold == DCLI_FOLD_PRODUCT);
+    for (int d = 0; d < s->grid.rank; d++)
+        s->index[d] = (dcl_report_index){.name = dcli_index_name(s->scan.index[d]),
+                                         .use = d == s->scan.axis ? "scanned" : "kept",
+                                         .first = s->grid.origin[d],
+                                         .count = s->grid.extent[d]};
+    snprintf(s->method, sizeof s->method, "%s: a scan by fixed leaves of %" PRId64 " elements%s; %d operation%s",
+             s->args[s->output].name, s->leaf,
+             rounds ? " and blocks of 16, so only the extent decides the order of rounding" : "", operations,
+             operations > 1 ? "s" : "");
+    s->form = (dcli_report_form){.count = s->grid.rank, .index = s->index, .method = s->method};
+}
+
+/* Run an operation, or look at it. */
+static dcl_status run_operation(struct scanning *s, const char *text, dcli_text_kind kind, int count,
+                                const dcl_arg args[])
+{
+    if (s->look == NULL)
+        return dcli_forall_run(s->cluster, NULL, text, kind, count, args);
+    return dcli_forall_look(s->cluster, NULL, text, kind, count, args, &(dcli_look){check_look, look_on, s});
+}
+
 /* ---- operations ------------------------------------------------------------------------------------------------------ */
 
 /* Run one of the tile kernels. */
@@ -420,7 +478,7 @@ static dcl_status run_tiles(struct scanning *s, bool totals)
     dcli_scan_form form = {.totals = totals, .known = s->known, .inner = s->inner, .items = (int)items.width[0]};
     char *text = value.failed ? NULL : dcli_scan_source(&scan, params, &form);
     dcl_status status =
-        text != NULL && functions != NULL ? dcli_forall_run(s->cluster, NULL, text, true, count, args) : DCL_ERR_NOMEM;
+        text != NULL && functions != NULL ? run_operation(s, text, DCLI_TEXT_TILES, count, args) : DCL_ERR_NOMEM;
     dcli_free(text);
     dcli_free(functions);
     dcli_text_free(&value);
@@ -433,7 +491,7 @@ static dcl_status run_values(struct scanning *s)
     dcl_arg args[MOST_ARGS];
     memcpy(args, s->args, sizeof args);
     args[s->output].array = s->values;
-    return dcli_forall_run(s->cluster, NULL, s->scan.each, false, s->count, args);
+    return run_operation(s, s->scan.each, DCLI_TEXT_BODY, s->count, args);
 }
 
 /* Copy the results to P. */
@@ -444,7 +502,7 @@ static dcl_status run_copy(struct scanning *s)
         snprintf(subscripts + 2 * d, sizeof subscripts - 2 * (size_t)d, "%c%c", d > 0 ? ',' : '(', 'i' + d);
     snprintf(text, sizeof text, "%s%s) = scan_results%s);", s->args[s->output].name, subscripts, subscripts);
     dcl_arg args[] = {s->args[s->output], dcl_arg_array(DCL_ACCESS_IN, "scan_results", s->results)};
-    return dcli_forall_run(s->cluster, NULL, text, false, 2, args);
+    return run_operation(s, text, DCLI_TEXT_BODY, 2, args);
 }
 
 static dcl_status run(struct scanning *s)
@@ -462,8 +520,19 @@ static void end_arrays(struct scanning *s)
 {
     dcl_array *const arrays[] = {s->totals, s->values, s->results};
     for (size_t n = 0; n < sizeof arrays / sizeof arrays[0]; n++)
-        if (arrays[n] != NULL)
+        if (arrays[n] != NULL && s->look != NULL)
+            dcli_array_free(arrays[n]);
+        else if (arrays[n] != NULL)
             dcli_array_end(arrays[n]);
+}
+
+/* Release the lock. A scan that is only looked at does not change the cluster's state. */
+static dcl_status end_locked(struct scanning *s, dcl_status status)
+{
+    if (s->look == NULL)
+        return dcli_cluster_end_call(s->cluster, status);
+    pthread_mutex_unlock(&s->cluster->lock);
+    return status;
 }
 
 static dcl_status start(struct scanning *s, const char *text, int count, const dcl_arg args[])
@@ -480,22 +549,38 @@ static dcl_status start(struct scanning *s, const char *text, int count, const d
         s->leaf *= 2;
     s->leaves = dcli_ceil_div(extent, s->leaf);
     pthread_mutex_lock(&s->cluster->lock);
-    status = dcli_cluster_end_call(s->cluster, prepare(s));
-    if (status == DCL_OK)
+    status = end_locked(s, prepare(s));
+    if (status == DCL_OK) {
+        describe(s);
         status = run(s);
+    }
     pthread_mutex_lock(&s->cluster->lock);
     end_arrays(s);
-    return dcli_cluster_end_call(s->cluster, status);
+    return end_locked(s, status);
 }
 
-dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[])
+/* @param look  NULL: run it */
+static dcl_status scan(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[], const dcli_look *look)
 {
     struct scanning *s = dcli_calloc(1, sizeof *s);
     if (s == NULL)
         return DCL_ERR_NOMEM;
     s->cluster = cluster;
+    s->look = look;
     dcl_status status = start(s, text, count, args);
     dcli_scan_free(&s->scan);
     dcli_free(s);
     return status;
+}
+
+dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[])
+{
+    return scan(cluster, text, count, args, NULL);
+}
+
+dcl_status dcli_scan_look(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[],
+                          const dcli_look *look)
+{
+    dcl_status status = cluster != NULL ? look->check(cluster, look->user) : DCL_OK;
+    return status == DCL_OK ? scan(cluster, text, count, args, look) : status;
 }

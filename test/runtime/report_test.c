@@ -45,6 +45,48 @@ static dcl_report *report_on(const struct planned *planned, const char *body, dc
     return report;
 }
 
+/* Indices and method of a report, as text. */
+static void expect_form(const dcl_call *call, const char *indices, const char *words)
+{
+    dcl_report *report = dcl_call_report(call, DCL_ALL_NODES);
+    char text[200] = "";
+    cr_assert_not_null(report, "%s: %s", call->text, dcl_error());
+    for (int n = 0; n < report->index_count; n++) {
+        const dcl_report_index *row = &report->index[n];
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s %s %" PRId64 "+%" PRId64, n > 0 ? ", " : "",
+                 row->name, row->use, row->first, row->count);
+    }
+    cr_expect_str_eq(text, indices, "%s: %s; expected %s", call->text, text, indices);
+    cr_expect(strstr(report->method, words) != NULL, "%s: \"%s\" has not \"%s\"", call->text, report->method, words);
+    dcl_report_release(report);
+}
+
+Test(report_planned, reductions_and_scans)
+{
+    struct planned planned = open_planned(3, dcl_grid_2d(DCL_FLOAT, 3000, 40), "block", "block", "cyclic");
+    dcl_cluster *cluster = planned.cluster;
+    dcl_array *A = planned.A, *C = planned.C, *y = array_of(cluster, dcl_grid_1d(DCL_FLOAT, 40), "block");
+    dcl_array *S = array_of(cluster, dcl_grid_2d(DCL_FLOAT, 40, 40), "block"), *T = dcl_transpose(planned.B);
+    double s;
+    float high;
+    int64_t origin[] = {7};
+    dcl_array *n = array_of(cluster, dcl_grid_nd(DCL_INT32, 1, (int64_t[]){2000}, origin), "block");
+    expect_form(DCL_CALL_REDUCTION(cluster, NULL, "s += A(j,k);", DCL_RESULT(s), DCL_IN(A)),
+                "j reduced 0+3000, k reduced 0+40", "s: a sum that does not depend on the order");
+    expect_form(DCL_CALL_REDUCTION(cluster, NULL, "s += A(i,j); high max= A(i,j);", DCL_RESULT(s), DCL_RESULT(high),
+                                   DCL_IN(A), DCL_FAST),
+                "i reduced 0+3000, j reduced 0+40", "s: a sum in any order (DCL_FAST); high: exact; 3 operations");
+    expect_form(DCL_CALL_REDUCTION(cluster, NULL, "y(j) += A(i,j);", DCL_OUT(y), DCL_IN(A)),
+                "j kept 0+40, i reduced 0+3000", "y: a sum that");
+    expect_form(DCL_CALL_REDUCTION(cluster, NULL, "S(i,j) += T(i,k) * A(k,j);", DCL_OUT(S), DCL_IN(T), DCL_IN(A)),
+                "i kept 0+40, j kept 0+40, k reduced 0+3000", "S: a chain of fused multiply-adds");
+    expect_form(DCL_CALL_SCAN(cluster, "C(i,j) += A(i,j);", DCL_OUT(C), DCL_IN(A), DCL_ALONG("i")),
+                "i scanned 0+3000, j kept 0+40", "leaves of 1024 elements and blocks of 16");
+    expect_form(DCL_CALL_SCAN(cluster, "n(i) max= i;", DCL_OUT(n), DCL_ALONG("i")), "i scanned 7+2000",
+                "leaves of 1024 elements; 3 operations");
+    close_planned(&planned);
+}
+
 struct reach_case {
     char what[40], body[64], map[16];
     int nodes;

@@ -419,10 +419,6 @@ Test(scan, refused_arguments)
                  "DCL_ALONG is an argument of a scan");
     TEST_REFUSED(dcl_forall(cluster, text, DCL_OUT(P), DCL_IN(A), DCL_EXCLUSIVE), DCL_ERR_INVALID,
                  "DCL_EXCLUSIVE is an argument");
-    dcl_counters counters;
-    TEST_REFUSED(
-        dcl_call_explain(DCL_CALL_SCAN(cluster, text, DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")), DCL_ALL_NODES, &counters),
-        DCL_ERR_UNSUPPORTED, "a scan cannot be explained yet");
     dcl_release(P);
     dcl_release(A);
     dcl_close(cluster);

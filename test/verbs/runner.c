@@ -6,8 +6,7 @@
  *   devices=0,1      DCL_DEVICES; likewise move=, tile= (bytes, 0: the default), steal=
  *   verb=            forall, value, along, scan
  *   op=, second=     an operator before `=`; one within the expression, `none`: there is one input
- *   flags=           of letters: i (out is read, too), x (exclusive), f (DCL_FAST), b (in a box), c (contraction), r (has to be
- *                    refused)
+ *   flags=           of letters: i (out is read, too), x (exclusive), f (DCL_FAST), b (in a box), c (contraction)
  *   along=1          scan: number of the index
  *   space=0:5,-3:8   first value and extent of each index
  *   out=TYPE|AXES|SHIFTS|MAP    AXES: the number of the index along each axis, SHIFTS: what is added to it, between commas;
@@ -61,7 +60,7 @@ struct run {
     char *workers, *devices, *move, *steal;
     size_t tile;
     test_call call;
-    bool fast, refused;
+    bool fast;
     struct held out, a, b;
     test_spread spread;
     uint64_t random;
@@ -146,7 +145,6 @@ static void read_line(char *line, struct run *run)
     run->call.boxed = strchr(value[8], 'b') != NULL;
     run->call.chain = strchr(value[8], 'c') != NULL;
     run->fast = strchr(value[8], 'f') != NULL;
-    run->refused = strchr(value[8], 'r') != NULL;
     run->call.along = atoi(value[9]);
     read_space(value[10], &run->call);
     read_operand(value[11], &run->call, "P", &run->call.out, &run->out);
@@ -449,14 +447,23 @@ static int list_arguments(struct run *run, dcl_arg args[], void *result)
     return n;
 }
 
+static double largest(const test_operand *operand)
+{
+    double most = 0;
+    for (int64_t e = 0; operand->values != NULL && e < dcl_grid_count(&operand->grid); e++) {
+        test_value value = test_convert(operand->values[e], operand->type, DCL_DOUBLE);
+        most = fabs(value.f) > most ? fabs(value.f) : most;
+    }
+    return most;
+}
+
 /* Sums in any order are near to that in one order. */
 static bool is_near(const struct run *run, test_value found)
 {
-    double magnitude = 0, expected = run->call.out.values[0].f;
-    int64_t total = dcl_grid_count(&run->call.a.grid);
-    for (int64_t e = 0; e < total; e++)
-        magnitude += fabs(run->call.a.values[e].f) * (run->call.second == TEST_OPERATORS ? 1 : 1000);
-    double bound = magnitude * (double)total * (run->call.out.type == DCL_FLOAT ? 0x1p-23 : 0x1p-52);
+    double expected = run->call.out.values[0].f, a = largest(&run->call.a), b = largest(&run->call.b);
+    double total = (double)dcl_grid_count(&run->call.a.grid),
+           magnitude = run->call.second == TEST_TIMES ? a * b : a + b;
+    double bound = magnitude * total * total * (run->call.out.type == DCL_FLOAT ? 0x1p-23 : 0x1p-52);
     return fabs(found.f - expected) <= bound || test_same(run->call.out.type, found, run->call.out.values[0]) ||
            !isfinite(expected) || !isfinite(magnitude);
 }
@@ -497,13 +504,12 @@ static bool run_call(struct run *run)
                          : call->verb == TEST_SCAN
                              ? dcl_call_scan(run->cluster, run->text, args_count, args)
                              : dcl_call_reduction(run->cluster, where, run->text, args_count, args);
-    if (run->refused)
+    if (call->verb == TEST_VALUE && run->a.partial) /* the input that gives the indices */
         return refused(run, dcl_call_run(&described));
-    bool explained = call->verb == TEST_FORALL || call->verb == TEST_ALONG;
-    if (explained && (!explain(run, &described, plan) || !count(run, before)))
+    if (!explain(run, &described, plan) || !count(run, before))
         return false;
     if (!done("run", dcl_call_run(&described)) || !done("dcl_wait", dcl_wait(run->cluster)) ||
-        (explained && !equal_counters(run, plan, before)))
+        !equal_counters(run, plan, before))
         return false;
     if (!test_compute_call(call))
         return failed("no memory");

@@ -243,8 +243,6 @@ class Case:
                                           text.type if name == "out" else text.input_type) for name in kinds}
         if text.verb != "scan" and rng.random() < 0.25:
             self.flags += "b"
-        if text.verb == "value" and row["input"] in draw.PARTIAL and not self.stores_all("a"):
-            self.flags += "r"
         self.spread, self.seed = text.spread(rng), rng.randrange(1 << 32)
 
     def draw_shape(self, rng):
@@ -264,10 +262,6 @@ class Case:
         if type_name.startswith("u"):
             text = text.replace(";rest=-", ";rest=")  # negative numbers are refused
         return "|".join([type_name, ",".join(map(str, indices)), ",".join(map(str, shifts)), text])
-
-    def stores_all(self, name):
-        text = self.fields[name].split("|")[3]
-        return "-" not in text.partition(";owners=")[2].partition(";")[0] and "every=" not in text
 
     def line(self, devices, addresses):
         place, nodes, (move, tile, steal) = self.row["place"], self.row["nodes"], self.row["settings"]

@@ -1,0 +1,82 @@
+/* runtime/report_form.c - report which indices a reduction keeps and reduces, how it combines values, and what that costs. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "kernel/names.h"
+#include "runtime/report.h"
+
+static void add_index(dcli_report *report, int index, const char *use, int64_t first, int64_t count)
+{
+    if (report->seen.index_count < DCL_MAX_RANK)
+        report->index[report->seen.index_count++] =
+            (dcl_report_index){.name = dcli_index_name(index), .use = use, .first = first, .count = count};
+}
+
+static dcl_status add_indices(dcli_report *report, const dcli_operation *operation)
+{
+    const dcli_body *body = operation->body;
+    const dcl_box *box = &operation->box;
+    int64_t start[DCL_MAX_RANK], count[DCL_MAX_RANK];
+    for (int m = 0; m < body->space_rank; m++)
+        add_index(report, body->index_of_axis[m], body->along ? "kept" : "reduced", box->start[m],
+                  box->count[m] > 0 ? (box->count[m] - 1) * box->stride[m] + 1 : 0);
+    if (!body->along || body->inner_rank == 0)
+        return DCL_OK;
+    dcl_status status = dcli_operation_inner(operation, start, count);
+    for (int q = 0; q < body->inner_rank && status == DCL_OK; q++)
+        add_index(report, body->index_of_axis[body->space_rank + q], "reduced", start[q], count[q]);
+    return status;
+}
+
+/* How a result is combined. */
+static const char *way_of(const dcli_body *body, const dcli_result *result)
+{
+    dcl_type type = body->params[result->param].type;
+    if (dcli_body_is_chain(body))
+        return "a chain of fused multiply-adds in the order of the reduced indices";
+    if (type != DCL_HALF && type != DCL_FLOAT && type != DCL_DOUBLE)
+        return "exact, integers wrap";
+    if (result->fold != DCLI_FOLD_SUM)
+        return "exact";
+    if (result->fast)
+        return "a sum in any order (DCL_FAST)";
+    return "a sum that does not depend on the order, because values are rounded to multiples of one unit and added as "
+           "integers; the error is at most n m 2^-50";
+}
+
+static void put_method(dcli_text *text, const dcli_operation *operation)
+{
+    const dcli_body *body = operation->body;
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(text, "%s%s: %s", r > 0 ? "; " : "", body->params[body->result[r].param].name,
+                      way_of(body, &body->result[r]));
+    if (body->along)
+        return;
+    const dcli_operand *partials = &operation->operand[body->partials];
+    dcli_text_put(
+        text, "; 3 operations; each node sends %" PRId64 " bytes of partial results to the program, which waits",
+        dcl_grid_count(dcli_operand_grid(partials)) / partials->layout->node_count * (int64_t)sizeof(int64_t));
+}
+
+dcl_status dcli_report_describe(dcli_report *report, const dcli_planned *planned)
+{
+    const dcli_operation *operation = planned->operation;
+    dcli_text text = {0};
+    dcl_status status = DCL_OK;
+    if (planned->form != NULL) {
+        memcpy(report->index, planned->form->index, (size_t)planned->form->count * sizeof *report->index);
+        report->seen.index_count = planned->form->count;
+        dcli_text_put(&text, "%s", planned->form->method);
+    } else if (operation->body == NULL || operation->body->result_count == 0) {
+        return DCL_OK;
+    } else if ((status = add_indices(report, operation)) == DCL_OK) {
+        put_method(&text, operation);
+    }
+    report->seen.index = report->index;
+    char *method = dcli_text_take(&text);
+    report->seen.method = method != NULL ? dcli_report_keep(report, method) : NULL;
+    dcli_free(method);
+    return status != DCL_OK || report->seen.method != NULL ? status : DCL_ERR_NOMEM;
+}
