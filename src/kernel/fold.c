@@ -22,7 +22,8 @@
 #include "kernel/sum.h"
 
 enum {
-    BLOCK = 1024 /* numbers that are summed at once */
+    BLOCK = 1024,   /* numbers that are summed at once */
+    SHORT_BODY = 32 /* most tokens of a short body */
 };
 
 _Static_assert(sizeof(dcli_sum) == DCLI_PARTIAL_LONGS * sizeof(int64_t), "a sum is a partial result");
@@ -134,14 +135,14 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
             dcli_text_put(out, "#undef dcl_I\n");
         }
         dcli_text_put(out, "#define dcl_I %s\n", integer_of(type));
-        if (extreme && is_floating(type)) /* they are both zeros, or have the same bits */
-            dcli_text_put(out, "#define DCL_BELOW(x, y) (as_%s(x) < as_%s(y))\n", integer_of(type), integer_of(type));
+        if (extreme && is_floating(type))
+            dcli_text_put(out, "#define DCL_NEGATIVE(x) (as_%s(x) < 0)\n", integer_of(type));
         else if (extreme)
-            dcli_text_put(out, "#define DCL_BELOW(x, y) false\n");
+            dcli_text_put(out, "#define DCL_NEGATIVE(x) false\n");
         if (extreme)
             dcli_emit_of_type(out, dcli_cl_fold, type);
         if (extreme)
-            dcli_text_put(out, "#undef DCL_BELOW\n");
+            dcli_text_put(out, "#undef DCL_NEGATIVE\n");
         if (extreme && is_floating(type))
             dcli_emit_of_type(out, dcli_cl_key, type);
         dcli_text_put(out, "#undef dcl_I\n");
@@ -259,6 +260,16 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
                   lanes);
 }
 
+/* Elements in the vectors of a loop that adds in any order. Short bodies are limited by memory, which is read up to 15 % faster in
+ * vectors of 16 bytes than of 32 or 64. */
+static int fast_width(const dcli_body *body)
+{
+    int least = 8;
+    for (int a = 0; a < body->access_count; a++)
+        least = dcli_min(least, (int)dcl_type_bytes(body->params[body->access[a].param].type));
+    return body->inside->tokens.count > SHORT_BODY || least < 4 ? 8 : 16 / least;
+}
+
 void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
     if (way == DCLI_FOLD_RUN) {
@@ -267,8 +278,11 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
     }
     bool fast = emit_fast_begin(out, body);
     if (!dcli_fold_runs(body)) {
-        dcli_text_put(out, "#pragma clang loop %s\n    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n",
-                      fast ? "vectorize_width(8) interleave_count(4)" : "vectorize(enable)");
+        if (fast)
+            dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(4)\n", fast_width(body));
+        else
+            dcli_text_put(out, "#pragma clang loop vectorize(enable)\n");
+        dcli_text_put(out, "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n");
         return;
     }
     dcli_text_put(out,
@@ -312,9 +326,9 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
             dcli_emit_place_fold(out, body, r);
         else if (is_floating(type_of(body, r)))
             dcli_text_put(out,
-                          "    dcl_f%d = dcl_r%d == dcl_r%d ? %s(dcl_f%d, dcl_key_%s(dcl_r%d)) : dcl_f%d;\n"
-                          "    dcl_g%d |= dcl_r%d != dcl_r%d;\n",
-                          r, r, r, call, r, dcli_kernel_type(type_of(body, r)), r, r, r, r, r);
+                          "    dcl_f%d = %s(dcl_f%d, dcl_key_%s(dcl_r%d));\n"
+                          "    dcl_g%d |= dcl_r%d != dcl_r%d;\n", /* then dcl_f<r> has no meaning */
+                          r, call, r, dcli_kernel_type(type_of(body, r)), r, r, r, r);
         else if (is_extreme(fold))
             dcli_text_put(out, "    dcl_f%d = %s(dcl_f%d, dcl_r%d);\n", r, call, r, r);
         else /* short types would become int, which must not overflow */
@@ -372,7 +386,8 @@ void dcli_emit_value(dcli_text *out, const dcli_body *body, int r)
 {
     const char *type = dcli_kernel_type(type_of(body, r));
     if (is_floating(type_of(body, r)))
-        dcli_text_put(out, "    long dcl_e%d = dcl_key_long_%s(dcl_f%d);\n", r, type, r);
+        dcli_text_put(out, "    long dcl_e%d = dcl_key_long_%s(dcl_g%d ? dcl_key_%s(%s) : dcl_f%d);\n", r, type, r,
+                      type, neutral_value(body->result[r].fold, type_of(body, r)), r);
     else
         dcli_text_put(out, "    long dcl_e%d = (long)(%s)dcl_f%d;\n", r, type, r);
 }

@@ -7,6 +7,14 @@
 static void dcl_sum_merge(struct dcl_sum *dcl_s, const struct dcl_sum *dcl_o)
 {
     dcl_s->dcl_seen |= dcl_o->dcl_seen;
+    if (dcl_s->dcl_top == dcl_o->dcl_top) { /* as below, with constant indices */
+        const long dcl_0 = dcl_s->dcl_low[0] + dcl_o->dcl_low[0], dcl_1 = dcl_s->dcl_low[1] + dcl_o->dcl_low[1];
+        dcl_s->dcl_high[0] += dcl_o->dcl_high[0] + (dcl_0 >> DCL_SUM_WIDTH);
+        dcl_s->dcl_high[1] += dcl_o->dcl_high[1] + (dcl_1 >> DCL_SUM_WIDTH);
+        dcl_s->dcl_low[0] = dcl_0 & DCL_SUM_MASK;
+        dcl_s->dcl_low[1] = dcl_1 & DCL_SUM_MASK;
+        return;
+    }
     while (dcl_o->dcl_top > dcl_s->dcl_top)
         dcl_sum_raise(dcl_s, dcl_s->dcl_top + 1 < dcl_o->dcl_top ? dcl_o->dcl_top : dcl_s->dcl_top + 1);
     const long dcl_by = dcl_s->dcl_top - dcl_o->dcl_top;
@@ -25,6 +33,17 @@ static uint dcl_high_float(const float dcl_x)
 static uint dcl_high_double(const double dcl_x)
 {
     return (uint)(as_ulong(dcl_x) >> 32) & 0x7fffffffu;
+}
+
+/* A magnitude with this upper half, whose exponent is that of all. */
+static double dcl_from_high_float(const uint dcl_high)
+{
+    return (double)as_float(dcl_high);
+}
+
+static double dcl_from_high_double(const uint dcl_high)
+{
+    return as_double((ulong)dcl_high << 32);
 }
 #endif
 
@@ -60,6 +79,14 @@ static void DCL_OF(dcl_lane_flush_)(struct DCL_OF(dcl_lane_) *dcl_l, struct dcl_
 static void DCL_OF(dcl_lane_rare_)(struct DCL_OF(dcl_lane_) *dcl_l, struct dcl_sum *dcl_s, dcl_T *dcl_v)
 {
     long dcl_top = dcl_s->dcl_top;
+    uint dcl_most = 0;
+#pragma unroll
+    for (int dcl_k = 0; dcl_k < DCL_EACH; dcl_k++)
+        dcl_most = max(dcl_most, DCL_OF(dcl_high_)(dcl_v[dcl_k]));
+    if (dcl_most < DCL_OF(dcl_high_)(INFINITY) && dcl_most >= (sizeof(dcl_T) == 4 ? 1 : 0x100000)) {
+        /* all are finite, and the largest magnitude has this upper half and is a normal double */
+        dcl_top = max(dcl_top, dcl_sum_top(DCL_OF(dcl_from_high_)(dcl_most)));
+    } else
 #pragma unroll
     for (int dcl_k = 0; dcl_k < DCL_EACH; dcl_k++) {
         const dcl_T dcl_x = dcl_v[dcl_k];
