@@ -266,6 +266,17 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  statement does not change d. All elements that the loop reads count as read, also if it is left early. Values that
  *  the type of d does not contain are an error.
  *
+ *  Boundaries: a subscript of an input may end in
+ *      min(e, limit), max(e, limit) (arguments in any order), clamp(e, low, high): e is affine, and the limits are sums and
+ *                        products of integer literals and integer scalars; up to four may be nested. clamp is
+ *                        min(max(e, low), high). `A(i, clamp(j+d, 0, n-1))` repeats the elements at the edge.
+ *      e % n             the axis continues at its other end: `A((i+d+n) % n)`. n is the extent of the axis, whose first
+ *                        index is 0. e must not be negative for any index, because % of a negative number is negative
+ *                        in C, and must wrap around once at most. A view must show all of the axis of its array.
+ *  Only the elements that these subscripts name are moved. Indices for which a limit has an effect run a kernel that checks
+ *  each read; for the others, and for %, reads are as fast as without a boundary. Functions or macros called min, max or clamp
+ *  in the prelude are not boundaries.
+ *
  *  A read outside the array's grid (along a periodic axis: outside the halo, see dcl_map_halo()) gives 0 and is
  *  reported as DCL_ERR_RANGE at the next wait. A condition in the body prevents this: `i > 0 ? A(i-1) : 0`.
  *

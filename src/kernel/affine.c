@@ -1,5 +1,5 @@
 /* kernel/affine.c - parse subscripts into sums of factor * scalars * index.
- * A recursive-descent parser for + - * and parentheses over polynomials that are linear in the indices; token.c has
+ * A recursive-descent parser for + - * and parentheses, and for min, max, clamp and % around them, over polynomials that are linear in the indices; token.c has
  * limited the nesting depth. */
 #include "kernel/affine.h"
 
@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "kernel/boundary.h"
 #include "kernel/inner.h"
 #include "kernel/names.h"
 
@@ -173,6 +174,43 @@ static dcl_status read_number(struct reader *r, dcli_affine *out)
 
 static bool is_integer(const dcli_param *param) { return param->access == DCL_ACCESS_VALUE && param->type < DCL_HALF; }
 
+/* Refuse arithmetic on what a boundary returns: it is no sum. @param t  the token of the operator. */
+static dcl_status refuse_bounded(const struct reader *r, int t)
+{
+    return refuse(r, t, "min, max, clamp and % are the last operations of a subscript");
+}
+
+/* Whether token t begins a call of min, max or clamp of OpenCL C, not of the prelude. */
+static bool is_limiting(const struct reader *r, int t)
+{
+    return dcli_token_in(r->about->tokens, t, "min max clamp") && dcli_token_is(r->about->tokens, t + 1, "(") &&
+           !dcli_prelude_names(r->about->body, t);
+}
+
+/* Parse min(e, limit), max(e, limit), with the arguments in any order, or clamp(e, low, high). */
+static dcl_status read_limits(struct reader *r, dcli_affine *out)
+{
+    const dcli_tokens *tokens = r->about->tokens;
+    bool clamps = dcli_token_is(tokens, r->at, "clamp"), is_max = clamps || dcli_token_is(tokens, r->at, "max");
+    int first[3], end[3], start = r->at, wanted = clamps ? 3 : 2;
+    dcli_affine argument[3];
+    if (dcli_token_split(tokens, r->at + 1, 3, first, end) != wanted)
+        return refuse(r, start, clamps ? "clamp has three arguments" : "min and max have two arguments");
+    for (int n = 0; n < wanted; n++) {
+        struct reader inner = {.about = r->about, .at = first[n], .end = end[n]};
+        dcl_status status = read_sum(&inner, &argument[n]);
+        if (status != DCL_OK)
+            return status;
+    }
+    int sum = !clamps && (dcli_affine_has_index(&argument[1]) || argument[1].boundary != 0);
+    *out = argument[sum];
+    const char *why = dcli_boundary_limit(r->about->body, out, is_max, &argument[clamps ? 1 : 1 - sum]);
+    if (why == NULL && clamps && out->boundary > 0)
+        why = dcli_boundary_limit(r->about->body, out, false, &argument[2]);
+    r->at = tokens->token[start + 1].partner + 1;
+    return why != NULL ? refuse(r, start, why) : out->boundary < 0 ? DCL_ERR_NOMEM : DCL_OK;
+}
+
 static dcl_status read_name(struct reader *r, dcli_affine *out)
 {
     const dcli_tokens *tokens = r->about->tokens;
@@ -187,6 +225,8 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
         int p = 0;
         while (p < body->param_count && !dcli_token_is(tokens, r->at, body->params[p].name))
             p++;
+        if (p == body->param_count && is_limiting(r, r->at))
+            return read_limits(r, out);
         if (p == body->param_count)
             return refuse(r, r->at,
                           dcli_token_is(tokens, r->at + 1, "(")
@@ -226,7 +266,7 @@ static dcl_status read_operand(struct reader *r, dcli_affine *out)
     case DCLI_TOKEN_NAME:
         return read_name(r, out);
     default:
-        return refuse(r, r->at, "only + - * and parentheses are");
+        return refuse(r, r->at, "only + - * and parentheses, and min, max, clamp and % around them, are");
     }
 }
 
@@ -237,6 +277,8 @@ static dcl_status read_signed(struct reader *r, dcli_affine *out)
     for (; r->at < r->end && dcli_token_in(r->about->tokens, r->at, "+ -"); r->at++)
         negative ^= dcli_token_is(r->about->tokens, r->at, "-");
     dcl_status status = read_operand(r, out);
+    if (status == DCL_OK && negative && out->boundary != 0)
+        return refuse_bounded(r, start);
     const char *why = status == DCL_OK && negative ? negate(out) : NULL;
     return why != NULL ? refuse(r, start, why) : status;
 }
@@ -244,13 +286,20 @@ static dcl_status read_signed(struct reader *r, dcli_affine *out)
 static dcl_status read_product(struct reader *r, dcli_affine *out)
 {
     dcl_status status = read_signed(r, out);
-    while (status == DCL_OK && r->at < r->end && dcli_token_is(r->about->tokens, r->at, "*")) {
+    while (status == DCL_OK && r->at < r->end && dcli_token_in(r->about->tokens, r->at, "* %")) {
         int sign = r->at++;
         dcli_affine left = *out, right;
+        bool wraps = dcli_token_is(r->about->tokens, sign, "%");
         status = read_signed(r, &right);
-        const char *why = status == DCL_OK ? multiply(&left, &right, out) : NULL;
+        if (status == DCL_OK && (left.boundary != 0 || right.boundary != 0))
+            return refuse_bounded(r, sign);
+        const char *why = status != DCL_OK ? NULL
+                          : wraps          ? dcli_boundary_wrap(r->about->body, out, &right)
+                                           : multiply(&left, &right, out);
         if (why != NULL)
             status = refuse(r, sign, why);
+        else if (status == DCL_OK && out->boundary < 0)
+            status = DCL_ERR_NOMEM;
     }
     return status;
 }
@@ -262,6 +311,8 @@ static dcl_status read_sum(struct reader *r, dcli_affine *out)
         int sign = r->at++;
         dcli_affine right;
         status = read_product(r, &right);
+        if (status == DCL_OK && (out->boundary != 0 || right.boundary != 0))
+            return refuse_bounded(r, sign);
         const char *why = NULL;
         if (status == DCL_OK && dcli_token_is(r->about->tokens, sign, "-"))
             why = negate(&right);
@@ -271,7 +322,7 @@ static dcl_status read_sum(struct reader *r, dcli_affine *out)
             status = refuse(r, sign, why);
     }
     if (status == DCL_OK && r->at < r->end)
-        status = refuse(r, r->at, "only + - * and parentheses are");
+        status = refuse(r, r->at, "only + - * and parentheses, and min, max, clamp and % around them, are");
     return status;
 }
 
@@ -283,7 +334,7 @@ dcl_status dcli_affine_read(const dcli_affine_reader *reader, int first, int end
 
 bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b)
 {
-    if (a->count != b->count)
+    if (a->count != b->count || a->boundary != b->boundary)
         return false;
     for (int t = 0; t < a->count; t++)
         if (a->term[t].factor != b->term[t].factor || compare_terms(&a->term[t], &b->term[t]) != 0)
@@ -293,8 +344,17 @@ bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b)
 
 int dcli_affine_plain_index(const dcli_affine *a)
 {
-    bool plain = a->count == 1 && a->term[0].factor == 1 && a->term[0].scalars == 0 && a->term[0].index < DCL_MAX_RANK;
+    bool plain = a->count == 1 && a->boundary == 0 && a->term[0].factor == 1 && a->term[0].scalars == 0 &&
+                 a->term[0].index < DCL_MAX_RANK;
     return plain ? a->term[0].index : -1;
+}
+
+bool dcli_affine_has_index(const dcli_affine *a)
+{
+    for (int t = 0; t < a->count; t++)
+        if (a->term[t].index >= 0)
+            return true;
+    return false;
 }
 
 bool dcli_affine_uses(const dcli_affine *a, int index)

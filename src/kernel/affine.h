@@ -26,6 +26,7 @@ typedef struct dcli_term {
  *  indices and scalars exactly if their normal forms are equal. */
 typedef struct dcli_affine {
     int count;
+    int boundary; /* number + 1 of the boundary that is applied to the sum, in the body's list: kernel/boundary.h; 0: none */
     dcli_term term[DCLI_AFFINE_TERMS];
 } dcli_affine;
 
@@ -41,13 +42,19 @@ typedef struct dcli_affine_reader {
  *  why. */
 dcl_status dcli_affine_read(const dcli_affine_reader *reader, int first, int end, dcli_affine *out);
 
+/** Whether sums and boundaries are equal. */
 bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b);
-/** The number of the index if the sum is just that index, and not the variable of an inner axis; -1: it is not. */
+/** The number of the index if the sum is just that index, without a boundary, and not the variable of an inner axis; -1:
+ *  it is not. */
 int dcli_affine_plain_index(const dcli_affine *a);
+/** Whether some term of the sum contains an index or the variable of an inner axis. */
+bool dcli_affine_has_index(const dcli_affine *a);
 /** Whether some term of the sum contains the index. */
 bool dcli_affine_uses(const dcli_affine *a, int index);
 /** Whether the index occurs in exactly one term, with factor 1 and no scalars. */
 bool dcli_affine_has_unit(const dcli_affine *a, int index);
+
+/* The following functions ignore boundaries. */
 
 /** Compute the constant and [DCLI_INDEX_NAMES] the coefficient per index from the values of the scalars. @return false
  *  if one overflows int64_t. */

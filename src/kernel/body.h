@@ -189,10 +189,15 @@ dcli_reach dcli_reach_of(dcl_access access);
  *  @return DCL_OK, or DCL_ERR_BODY (a coefficient overflows, a scalar in a subscript is not an integer). */
 dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar values[], dcli_subscripts *out);
 
+/** Whether subscript d of access a is taken modulo a period. */
+bool dcli_body_wraps(const dcli_body *body, int a, int d);
+/** Whether some subscript of access a is clamped. Such accesses have DCLI_ROW_WIDTH. */
+bool dcli_body_clamps(const dcli_body *body, int a);
+
 /** Whether the body writes parameter k. */
 bool dcli_body_writes(const dcli_body *body, int k);
 
-/** Whether some subscript, or a bound of a loop whose variable is in a subscript, depends on scalar parameter k. Other
+/** Whether some subscript, its boundary, or a bound of a loop whose variable is in a subscript, depends on scalar parameter k. Other
  *  scalars do not influence what moves. */
 bool dcli_body_subscripts_use(const dcli_body *body, int k);
 
@@ -272,10 +277,11 @@ typedef enum dcli_row_field {
     DCLI_ROW_LOW,    /* declared reaches, per axis: the least index present; tile kernels: the least local index
                         present */
     DCLI_ROW_EXTENT, /* declared reaches: number of indices present */
-    DCLI_ROW_WIDTH,  /* HALO, CROSS: the declared width; BOX, FUNCTION: stride of the indices present */
-    DCLI_ROW_HIGH,   /* tile kernels: end of the local indices present; not above LOW: none is present */
-    DCLI_ROW_FIRST,  /* tile kernels: the index in the grid that local index 0 stands for */
-    DCLI_ROW_BY,     /* tile kernels: how much the index in the grid grows per local index */
+    DCLI_ROW_WIDTH, /* HALO, CROSS: the declared width; BOX, FUNCTION: stride of the indices present; AFFINE with clamped
+                        subscripts: step in memory per index of the array */
+    DCLI_ROW_HIGH,  /* tile kernels: end of the local indices present; not above LOW: none is present */
+    DCLI_ROW_FIRST, /* tile kernels: the index in the grid that local index 0 stands for */
+    DCLI_ROW_BY,    /* tile kernels: how much the index in the grid grows per local index */
     /* The bounds of affine accesses and declared reaches that dcl_checked checks: those of the array's grid, or of a
      * part of it. They follow all other fields. */
     DCLI_ROW_GRID_LOW,

@@ -243,6 +243,7 @@ static void emit_head(dcli_text *out, const dcli_body *body, dcli_variant checke
     if (!has_checks(body, checked))
         return;
     dcli_text_put(out, "%s", dcli_cl_report);
+    dcli_emit_boundary_functions(out, body);
     for (int a = 0; a < body->access_count; a++)
         if (dcli_emit_is_checked(body, a, checked))
             (body->access[a].written ? emit_putter : emit_getter)(out, body, a);
@@ -289,6 +290,20 @@ static void emit_offset(dcli_text *out, const dcli_body *body, dcli_variant vari
     }
 }
 
+/* Emit how far clamps move the element of an affine access in memory: `element` is that of the sums. */
+static void emit_moves(dcli_text *out, const dcli_body *body, dcli_form form, int a)
+{
+    for (int d = 0; d < rank_of(body, a); d++)
+        if (dcli_boundary_clamps(body, a, d)) {
+            dcli_text_put(out, " + (");
+            dcli_boundary_print(dcli_inside_subscript(body, a, d), body, out);
+            dcli_text_put(out, " - (");
+            dcli_affine_print(dcli_inside_subscript(body, a, d), body, out);
+            dcli_text_put(out, ")) * ");
+            dcli_emit_number(out, body, form, DCLI_ROW_WIDTH, a, d);
+        }
+}
+
 /* Emit the arguments that dcl_get<a> or dcl_put<a> gets between the pointer and the report. */
 static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                         const char *element)
@@ -297,6 +312,7 @@ static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, d
     int rank = rank_of(body, a);
     if (body->access[a].reach == DCLI_REACH_AFFINE) {
         emit_offset(out, body, variant, a, element);
+        emit_moves(out, body, form, a);
         for (int d = 0; d < rank; d++) {
             dcli_text_put(out, ", ");
             dcli_emit_number(out, body, form, DCLI_ROW_GRID_LOW, a, d);
@@ -344,7 +360,7 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
     for (int d = 0; d < rank; d++) {
         dcli_text_put(out, ", ");
         if (affine)
-            dcli_affine_print(dcli_inside_subscript(body, a, d), body, out);
+            dcli_boundary_print(dcli_inside_subscript(body, a, d), body, out);
         else
             dcli_text_put(out, "dcl_e%d", d);
     }

@@ -93,6 +93,12 @@ static bool has_word(const char *prelude, const char *name, int length)
     return false;
 }
 
+bool dcli_prelude_names(const dcli_body *body, int t)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    return has_word(body->prelude, tokens->text + tokens->token[t].start, tokens->token[t].length);
+}
+
 /* Whether macros of the prelude may change a variable in the tokens [begin, end): one contains its name, or gets it as an
  * argument, or may form the name. */
 static bool may_expand(const dcli_body *body, int name, int begin, int end)
@@ -146,10 +152,7 @@ static bool read_bound(const dcli_body *body, int first, int end, dcli_affine *o
         dcli_error_clear();
         return false;
     }
-    for (int t = 0; t < out->count; t++)
-        if (out->term[t].index >= 0)
-            return false;
-    return true;
+    return !dcli_affine_has_index(out) && out->boundary == 0;
 }
 
 /* Parse the step of a loop, the tokens [first, end). @return 0: it has another form. */

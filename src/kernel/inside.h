@@ -2,8 +2,8 @@
 #ifndef DCLI_KERNEL_INSIDE_H
 #define DCLI_KERNEL_INSIDE_H
 
-#include "kernel/affine.h"
 #include "kernel/body.h"
+#include "kernel/boundary.h"
 #include "kernel/token.h"
 
 /** A place: one occurrence of an access in the text (not docs/design.md's place). The places of a body are in text
@@ -47,6 +47,8 @@ struct dcli_body_inside {
     int64_t edit_count, edit_capacity;
     dcli_affine *subscript; /* subscripts of the affine accesses, axis after axis */
     int64_t subscript_count, subscript_capacity;
+    dcli_boundary *boundary; /* all different */
+    int64_t boundary_count, boundary_capacity;
     int first_subscript[DCLI_MAX_ACCESSES]; /* index in subscript[] of each access's first subscript; -1: it has a
                                                declared reach */
     dcli_inner *inner;                      /* in the order of the text */

@@ -132,13 +132,14 @@ static bool has_condition(const dcli_tokens *tokens)
 
 /* Whether a body is blind (dcli_body.blind). Bodies with declared reaches are not, because these find elements by
  * indices; nor those with inner axes, whose steps joined rows would have to share; nor those that find the index of a
- * result. */
+ * result; nor those with boundaries, whose works at edges differ from the others. */
 static bool is_blind(const dcli_body *body)
 {
     if (dcli_body_places(body))
         return false;
     for (int a = 0; a < body->access_count; a++)
-        if (body->access[a].reach != DCLI_REACH_AFFINE || body->inside->access_inner_count[a] > 0)
+        if (body->access[a].reach != DCLI_REACH_AFFINE || body->inside->access_inner_count[a] > 0 ||
+            dcli_boundary_clamps_any(body, a))
             return false;
     return !uses_indices(body);
 }
@@ -302,6 +303,7 @@ void dcli_body_free(dcli_body *body)
         dcli_tokens_free(&body->inside->tokens);
         dcli_free(body->inside->place);
         dcli_free(body->inside->subscript);
+        dcli_free(body->inside->boundary);
         dcli_free(body->inside->edit);
         dcli_free(body->inside->inner);
     }
@@ -319,5 +321,6 @@ size_t dcli_body_bytes(const dcli_body *body)
            (size_t)inside->place_capacity * sizeof *inside->place +
            (size_t)inside->edit_capacity * sizeof *inside->edit +
            (size_t)inside->inner_capacity * sizeof *inside->inner +
+           (size_t)inside->boundary_capacity * sizeof *inside->boundary +
            (size_t)inside->subscript_capacity * sizeof *inside->subscript;
 }

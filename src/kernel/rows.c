@@ -16,6 +16,7 @@ enum {
     DECLARED = 4, /* accesses of loop bodies whose reach is declared */
     WIDE = 8,     /* declared reaches that also have widths or strides */
     TILES = 16,   /* accesses of tile kernels */
+    CLAMPED = 32, /* affine accesses with clamped subscripts, besides AFFINE */
     BODIES = AFFINE | DECLARED
 };
 
@@ -36,7 +37,7 @@ static const struct {
     [DCLI_ROW_STEP]     = {BODIES | TILES, ARRAY_AXES}, /* AFFINE accesses: per loop and inner axis instead */
     [DCLI_ROW_LOW]      = {DECLARED | TILES, ARRAY_AXES, .own = true},
     [DCLI_ROW_EXTENT]   = {DECLARED, ARRAY_AXES},
-    [DCLI_ROW_WIDTH]    = {WIDE, ARRAY_AXES},
+    [DCLI_ROW_WIDTH]    = {WIDE | CLAMPED, ARRAY_AXES},
     [DCLI_ROW_HIGH]     = {TILES, ARRAY_AXES},
     [DCLI_ROW_FIRST]    = {TILES, ARRAY_AXES},
     [DCLI_ROW_BY]       = {TILES, ARRAY_AXES},
@@ -51,7 +52,7 @@ static int kinds_of(const dcli_body *body, int a)
         return TILES;
     switch (body->access[a].reach) {
     case DCLI_REACH_AFFINE:
-        return AFFINE;
+        return AFFINE | (dcli_boundary_clamps_any(body, a) ? CLAMPED : 0);
     case DCLI_REACH_ALL:
     case DCLI_REACH_ROWS:
     case DCLI_REACH_COLUMNS:
@@ -66,7 +67,7 @@ int dcli_row_field_length(const dcli_body *body, dcli_row_field field, int a)
     int kinds = field <= DCLI_ROW_INNER_COUNT ? BOX : kinds_of(body, a);
     if ((fields[field].has & kinds) == 0)
         return 0;
-    if (field == DCLI_ROW_STEP && kinds == AFFINE)
+    if (field == DCLI_ROW_STEP && (kinds & AFFINE) != 0)
         return body->space_rank + body->inner_rank + body->inside->access_inner_count[a];
     if (fields[field].length == LOOP_AXES || fields[field].length == INNER_AXES)
         return fields[field].length == LOOP_AXES ? body->space_rank : body->inner_rank;

@@ -47,7 +47,8 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
     int64_t coef[DCL_MAX_RANK][DCLI_INDEX_NAMES];
     for (int d = 0; access->reach == DCLI_REACH_AFFINE && d < param->rank; d++) {
         if (!dcli_affine_evaluate(dcli_inside_subscript(body, a, d), body, values, &subscripts.axis[d].constant,
-                                  coef[d]))
+                                  coef[d]) ||
+            !dcli_boundary_evaluate(body, dcli_inside_subscript(body, a, d), values, &subscripts.axis[d]))
             return fail_overflow(body, a, d);
         for (int m = 0; m < body->space_rank + body->inner_rank; m++)
             subscripts.axis[d].coef[m] = coef[d][body->index_of_axis[m]];
@@ -67,6 +68,15 @@ static bool names_scalar(const dcli_affine *affine, int k)
     return false;
 }
 
+static bool boundary_names_scalar(const dcli_body *body, const dcli_affine *affine, int k)
+{
+    const dcli_boundary *boundary = dcli_boundary_of(body, affine);
+    for (int n = 0; boundary != NULL && n < boundary->count; n++)
+        if (names_scalar(&boundary->limit[n].value, k))
+            return true;
+    return false;
+}
+
 bool dcli_body_writes(const dcli_body *body, int k)
 {
     for (int a = 0; a < body->access_count; a++)
@@ -75,11 +85,22 @@ bool dcli_body_writes(const dcli_body *body, int k)
     return false;
 }
 
+bool dcli_body_wraps(const dcli_body *body, int a, int d)
+{
+    const dcli_boundary *boundary = body->access[a].reach == DCLI_REACH_AFFINE && !body->tile_kernel
+                                        ? dcli_boundary_of(body, dcli_inside_subscript(body, a, d))
+                                        : NULL;
+    return boundary != NULL && boundary->wraps;
+}
+
+bool dcli_body_clamps(const dcli_body *body, int a) { return !body->tile_kernel && dcli_boundary_clamps_any(body, a); }
+
 bool dcli_body_subscripts_use(const dcli_body *body, int k)
 {
     for (int a = 0; a < body->access_count; a++)
         for (int d = 0; body->access[a].reach == DCLI_REACH_AFFINE && d < body->params[body->access[a].param].rank; d++)
-            if (names_scalar(dcli_inside_subscript(body, a, d), k))
+            if (names_scalar(dcli_inside_subscript(body, a, d), k) ||
+                boundary_names_scalar(body, dcli_inside_subscript(body, a, d), k))
                 return true;
     for (int a = 0; a < body->access_count; a++)
         for (int n = 0; n < body->inside->access_inner_count[a]; n++) {

@@ -26,6 +26,15 @@ void dcli_fill_row_box(const dcli_body *body, const dcl_box *box, int64_t row[])
     put(body, DCLI_ROW_COUNT, 0, box->count, row);
 }
 
+/* By how much subscript d in the body's text exceeds that of the plan: a multiple of its period. */
+static int64_t shift_of(const dcli_operation *operation, int a, int d)
+{
+    dcli_subscripts own, base;
+    return dcli_body_wraps(operation->body, a, d) && dcli_operation_subscripts(operation, a, &own, &base) == DCL_OK
+               ? own.axis[d].shift
+               : 0;
+}
+
 void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcli_work *work,
                    const dcli_binding bindings[], const int64_t base[], int64_t row[])
 {
@@ -52,13 +61,16 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
             put(body, DCLI_ROW_EXTENT, a, limits->count, row);
             put(body, DCLI_ROW_WIDTH, a, limits->width, row);
         }
+        if (dcli_body_clamps(body, a))
+            put(body, DCLI_ROW_WIDTH, a, binding->limits != NULL ? binding->limits->width : (int64_t[DCL_MAX_RANK]){0},
+                row);
         dcl_grid grid = dcli_access_grid(operation, a);
         int64_t *low = row + dcli_row_at(body, DCLI_ROW_GRID_LOW, a),
                 *end = row + dcli_row_at(body, DCLI_ROW_GRID_END, a);
         bool whole =
             !planned_only || (dcli_body_places(body) && a == body->home); /* indices are numbered in its grid */
         for (int d = 0; d < grid.rank; d++) {
-            low[d] = !whole ? limits->low[d] : grid.origin[d];
+            low[d] = (!whole ? limits->low[d] : grid.origin[d]) + shift_of(operation, a, d);
             end[d] = low[d] + (!whole ? limits->count[d] : grid.extent[d]);
         }
     }

@@ -84,6 +84,30 @@ static bool has_no_gaps(const dcli_subscripts *subscripts, int d)
     return true;
 }
 
+/* Whether subscript d is clamped and takes numbers farther apart than 1: their distances to a bound differ from those
+ * between them. */
+static bool has_clamped_gaps(const dcli_subscripts *subscripts, int d)
+{
+    bool some = false;
+    if (!subscripts->axis[d].clamped)
+        return false;
+    for (int m = 0; m < subscripts->space_rank + subscripts->inner_rank; m++) {
+        dcli_wide coef = dcli_wide_abs(subscripts->axis[d].coef[m]);
+        if (coef == 1 && (m < subscripts->space_rank || subscripts->inner_count[m - subscripts->space_rank] > 1))
+            return false;
+        some |= coef != 0;
+    }
+    return some;
+}
+
+static bool has_clamps(const dcli_subscripts *subscripts)
+{
+    for (int d = 0; d < subscripts->rank; d++)
+        if (subscripts->axis[d].clamped)
+            return true;
+    return false;
+}
+
 bool dcli_subscripts_exact(const dcli_subscripts *subscripts)
 {
     if (!are_apart(subscripts))
@@ -96,14 +120,14 @@ bool dcli_subscripts_exact(const dcli_subscripts *subscripts)
             return false;
     }
     for (int d = 0; d < subscripts->rank; d++)
-        if (!has_no_gaps(subscripts, d))
+        if (!has_no_gaps(subscripts, d) || has_clamped_gaps(subscripts, d))
             return false;
     return true;
 }
 
 bool dcli_subscripts_injective(const dcli_subscripts *subscripts)
 {
-    if (!dcli_subscripts_exact(subscripts) || !dcli_subscripts_single(subscripts))
+    if (!dcli_subscripts_exact(subscripts) || !dcli_subscripts_single(subscripts) || has_clamps(subscripts))
         return false;
     for (int m = 0; m < subscripts->space_rank; m++) {
         bool used = false;
@@ -124,7 +148,9 @@ bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b)
         if (a->inner_count[q] != b->inner_count[q])
             return false;
     for (int d = 0; d < a->rank; d++) {
-        if (a->axis[d].constant != b->axis[d].constant)
+        if (a->axis[d].constant != b->axis[d].constant || a->axis[d].clamped != b->axis[d].clamped)
+            return false;
+        if (a->axis[d].clamped && (a->axis[d].low != b->axis[d].low || a->axis[d].high != b->axis[d].high))
             return false;
         for (int m = 0; m < a->space_rank + a->inner_rank; m++)
             if (a->axis[d].coef[m] != b->axis[d].coef[m])
@@ -205,6 +231,17 @@ static bool cut_span(span *span, dcli_wide first, dcli_wide last)
     return first <= span->low && span->low <= span->high && span->high <= last;
 }
 
+/* Move the numbers of a span into those that a clamp allows. @return whether some number moves. */
+static bool clamp_span(span *span, const dcli_subscript *subscript)
+{
+    if (!subscript->clamped || (span->low >= subscript->low && span->high <= subscript->high))
+        return false;
+    span->low = dcli_wide_max(dcli_wide_min(span->low, subscript->high), subscript->low);
+    span->high = dcli_wide_max(dcli_wide_min(span->high, subscript->high), subscript->low);
+    span->stride = span->low < span->high;
+    return true;
+}
+
 static int64_t span_count(const span *span)
 {
     return span->stride == 0 ? 1 : (int64_t)((span->high - span->low) / span->stride + 1);
@@ -240,11 +277,12 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
         out->high += subscripts->declared.number[d];
         out->stride = 1;
     } else if (subscripts->reach == DCLI_REACH_AFFINE) {
-        span reach;
-        if (span_of(subscripts, d, space, &reach))
+        span reach = {-SPAN_LIMIT, SPAN_LIMIT, 1};
+        if (span_of(subscripts, d, space, &reach) || subscripts->axis[d].clamped)
             *out = reach;
         else
             *cut_in_out = true; /* some index reads far outside; others may read anything */
+        *cut_in_out |= clamp_span(out, &subscripts->axis[d]);
     } else {
         int m = followed_axis(subscripts, d, space);
         if (m >= 0)
@@ -258,7 +296,7 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
 /* Find the element that affine subscripts read for a single index, with 64 bits. @return false: more bits are needed. */
 static bool find_element(const dcli_subscripts *subscripts, const dcl_box *space, int64_t index_out[])
 {
-    if (!dcli_subscripts_single(subscripts))
+    if (!dcli_subscripts_single(subscripts) || has_clamps(subscripts))
         return false;
     for (int m = 0; m < space->rank; m++)
         if (space->count[m] != 1)
@@ -317,7 +355,7 @@ static bool plain_footprint(const dcli_subscripts *subscripts, const dcl_box *sp
         const dcli_subscript *subscript = &subscripts->axis[d];
         int m = plain_index(subscript, space->rank);
         int64_t low = subscript->constant, more = 0, high, first = grid->origin[d], last;
-        if (m == -2 || (m >= 0 && __builtin_add_overflow(low, space->start[m], &low)))
+        if (m == -2 || subscript->clamped || (m >= 0 && __builtin_add_overflow(low, space->start[m], &low)))
             return false;
         if (m >= 0)
             more = space->count[m] - 1;
@@ -389,6 +427,24 @@ static int64_t span_inside(const span *whole, const dcl_box *target, int d, int6
         return 0;
     *first_out = whole->stride == 0 ? 0 : (int64_t)((start - whole->low) / whole->stride);
     return count == 1 || stride == own_stride ? count : 1;
+}
+
+/* Cut axis d of a box to the numbers that a clamp does not move. @return false: nothing is left. */
+static bool cut_to_clamp(const dcli_subscript *subscript, int d, dcl_box *box)
+{
+    dcli_wide stride = box->stride[d], first = box->start[d],
+              last = dcli_run_last(box->start[d], box->count[d], box->stride[d]);
+    if (!subscript->clamped)
+        return true;
+    if (first < subscript->low)
+        first += ((dcli_wide)subscript->low - first + stride - 1) / stride * stride;
+    if (last > subscript->high)
+        last -= (last - subscript->high + stride - 1) / stride * stride;
+    if (first > last)
+        return false;
+    box->start[d] = (int64_t)first;
+    box->count[d] = (int64_t)((last - first) / stride + 1);
+    return true;
 }
 
 /* Shorten axis d of a box by what the inner axes add to subscript d: the subscript lies in the shortened axis for
@@ -463,15 +519,17 @@ bool dcli_footprint_inside(const dcli_subscripts *subscripts, const dcl_box *spa
 {
     bool apart = are_apart(subscripts), some = subscripts->reach == DCLI_REACH_AFFINE && !dcli_box_is_empty(space);
     bool nothing = reads_nothing(subscripts);
+    bool clamps = has_clamps(subscripts), shortens = apart && !dcli_subscripts_single(subscripts);
     dcl_box shortened;
     for (int m = 0; m < space->rank; m++) {
         lo_out[m] = 0;
         count_out[m] = space->count[m];
     }
-    if (apart && !dcli_subscripts_single(subscripts)) {
+    if (clamps || shortens) {
         shortened = *target;
         for (int d = 0; d < subscripts->rank && some && !nothing; d++)
-            some = shorten(subscripts, d, &shortened);
+            some =
+                cut_to_clamp(&subscripts->axis[d], d, &shortened) && (!shortens || shorten(subscripts, d, &shortened));
         target = &shortened;
     }
     for (int d = 0; some && !nothing && d < subscripts->rank; d++)

@@ -5,10 +5,21 @@
 #include "segment/box.h"
 
 /** One subscript: constant + sum over loop axes m of coef[m] * x[m] + sum over inner axes q of
- *  coef[space_rank + q] * t[q], where x[m] is the index of loop axis m, and t[q] counts inner axis q from 0. */
+ *  coef[space_rank + q] * t[q], where x[m] is the index of loop axis m, and t[q] counts inner axis q from 0.
+ *
+ *  A *clamped* subscript is this number moved into low .. high. The functions below treat the indices for which it moves
+ *  as if they read outside the grid: they are cut off, so that elsewhere the subscript is the sum alone.
+ *
+ *  A subscript with a *period* is this number modulo the period. dcli_operation_subscripts() moves the constant by `shift`, a
+ *  multiple of the period, and from then on the subscript is the sum alone, whose indices may extend beyond the grid
+ *  (segment/image.h). */
 typedef struct dcli_subscript {
     int64_t constant;
     int64_t coef[DCL_MAX_RANK];
+    bool clamped;
+    int64_t low, high; /* low <= high */
+    int64_t period;    /* 0: none */
+    int64_t shift;     /* the constant as in the body, less that in `constant` */
 } dcli_subscript;
 
 /** What an access may read. */
@@ -48,7 +59,7 @@ typedef struct dcli_subscripts {
 /** Whether every element of a footprint is read: each subscript uses at most one index, and no index is used for two
  *  axes. Inner axes must not be used for two axes of the array either, and must leave no gaps: for A(4*i+d) with d < 3
  *  the answer is no. With inner axes a yes holds for boxes of indices without strides; the footprint of others is a
- *  bounding box. False for a declared reach. */
+ *  bounding box; so is that of a clamped subscript unless it takes consecutive numbers. False for a declared reach. */
 bool dcli_subscripts_exact(const dcli_subscripts *subscripts);
 /** Whether different indices read different elements: exact, and every loop axis is used. */
 bool dcli_subscripts_injective(const dcli_subscripts *subscripts);
@@ -63,12 +74,13 @@ bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b);
  *  dcli_subscripts_exact(), else the smallest strided box that contains them; clipped at the grid's edge. Coefficients
  *  may be negative or 0. Checked 128-bit arithmetic: what does not fit int64_t is outside the grid. HALO, CROSS: the
  *  box of stride 1 around what is read; dcli_declared_parts() excludes gaps and corners.
- *  @param cut_out  true if some index in `space` reads outside the grid.
+ *  @param cut_out  true if for some index in `space` a subscript lies outside the grid, or is clamped.
  *  @return false if nothing inside the grid is read (footprint_out is then empty). */
 bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
                     dcl_box *footprint_out, bool *cut_out);
 
-/** Compute the sub-range of `space`, in its own counting, whose reads lie inside `target` (a strided box of the array).
+/** Compute the sub-range of `space`, in its own counting, whose reads lie inside `target` (a strided box of the array)
+ *  without being moved there by a clamp.
  *  For exact subscripts: all t with lo[m] <= t[m] < lo[m] + count[m] read only elements of target, and no larger range
  *  does. If target's stride lets single indices read inside but not their neighbours, the range is the first of these
  *  indices, in target's order. With inner axes, an index is in the range if all its reads lie inside; if the target has

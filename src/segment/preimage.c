@@ -22,6 +22,26 @@ static bool limit(dcl_box *box, int m, int64_t start, int64_t count, int64_t str
                               &box->count[m], &box->stride[m]);
 }
 
+/* Numbers beyond this are not looked for on a clamped axis. */
+#define FAR (INT64_C(1) << 61)
+
+/* Extend axis d of a box by the numbers that a clamp moves into it; then the axis has stride 1. @return false: the clamp
+ * allows none of the box's numbers. */
+static bool unclamp(const dcli_subscript *subscript, int d, dcl_box *box)
+{
+    dcli_wide first = box->start[d], last = dcli_run_last(box->start[d], box->count[d], box->stride[d]);
+    if (!subscript->clamped || (first > subscript->low && last < subscript->high))
+        return true;
+    if (last < subscript->low || first > subscript->high)
+        return false;
+    first = first <= subscript->low ? -FAR : first;
+    last = last >= subscript->high ? FAR : last;
+    box->start[d] = (int64_t)first;
+    box->count[d] = (int64_t)(last - first + 1);
+    box->stride[d] = 1;
+    return true;
+}
+
 /* Limit axis m of a box to the indices x for which constant + coef * x lies on axis d of `part`. @return false: there
  * are none. */
 static bool limit_affine(dcl_box *box, int m, const dcli_subscript *subscript, const dcl_box *part, int d)
@@ -30,7 +50,8 @@ static bool limit_affine(dcl_box *box, int m, const dcli_subscript *subscript, c
     dcli_wide one = constant + coef * box->start[m],
               other = constant + coef * dcli_run_last(box->start[m], box->count[m], box->stride[m]);
     dcli_wide low = dcli_wide_min(one, other), high = dcli_wide_max(one, other), stride = dcli_wide_abs(step);
-    if (low < INT64_MIN || high > INT64_MAX || stride > INT64_MAX)
+    dcli_wide most = subscript->clamped ? FAR : INT64_MAX;
+    if (low < -most || high > most || stride > INT64_MAX)
         return true; /* some index reads far outside; the box is not narrowed */
     int64_t start, count, apart;
     if (!dcli_run_intersect((int64_t)low, box->count[m], (int64_t)stride, part->start[d], part->count[d],
@@ -48,7 +69,7 @@ static bool limit_affine(dcl_box *box, int m, const dcli_subscript *subscript, c
 /* Extend axis d of a box by what the inner axes add to subscript d: the subscript, for counters 0 of the inner axes,
  * lies in the extended axis whenever it lies in the given one for any counters. The footprint of consecutive indices
  * includes the elements that are skipped between the reads of one index and those of the next; the extended axis takes
- * these into account, too. It has stride 1. @param step  by how much the subscript grows from one index to the next; 0:
+ * these into account, too. It has stride 1. So is the footprint of a clamped subscript. @param step  by how much the subscript grows from one index to the next; 0:
  * it has no index. @return false: more than 64 bits are needed. */
 static bool extend(const dcli_subscripts *subscripts, int d, dcli_wide step, dcl_box *box)
 {
@@ -61,7 +82,7 @@ static bool extend(const dcli_subscripts *subscripts, int d, dcli_wide step, dcl
             return false;
     }
     dcli_wide skipped = dcli_wide_max(dcli_wide_abs(step) - 1 - (high - low), 0);
-    if (low == high)
+    if (low == high && !subscripts->axis[d].clamped)
         return true;
     if (__builtin_sub_overflow(first, high + skipped, &first) || __builtin_sub_overflow(last, low - skipped, &last) ||
         first < INT64_MIN || last > INT64_MAX || last - first >= INT64_MAX)
@@ -90,10 +111,15 @@ static bool limit_by_subscripts(const dcli_subscripts *subscripts, const dcl_box
         const dcli_subscript *subscript = &subscripts->axis[d];
         int m = only_index(subscript, subscripts->space_rank);
         int64_t start, count, stride;
-        if (uses_inner(subscripts, d) &&
+        some = unclamp(subscript, d, &part);
+        if (!some)
+            break;
+        if ((subscript->clamped || uses_inner(subscripts, d)) &&
             (m == -2 || (m >= 0 && gaps[m]) ||
              !extend(subscripts, d, m < 0 ? 0 : (dcli_wide)subscript->coef[m] * box->stride[m], &part)))
             continue; /* the box is not narrowed */
+        if (m == -1 && subscript->clamped && (subscript->constant < -FAR || subscript->constant > FAR))
+            continue;
         if (m == -1)
             some = dcli_run_intersect(subscript->constant, 1, 1, part.start[d], part.count[d], part.stride[d], &start,
                                       &count, &stride);

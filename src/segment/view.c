@@ -208,6 +208,10 @@ bool dcli_transform_subscripts(const dcli_transform *view, const dcli_subscripts
         for (int m = 0; m < base.space_rank + base.inner_rank; m++)
             if (__builtin_mul_overflow(view->step[d], from->coef[m], &to->coef[m]))
                 return false;
+        bool turned = view->step[d] < 0;
+        to->clamped = from->clamped;
+        to->low = dcli_wide_clip(view->constant[d] + (dcli_wide)view->step[d] * (turned ? from->high : from->low));
+        to->high = dcli_wide_clip(view->constant[d] + (dcli_wide)view->step[d] * (turned ? from->low : from->high));
     }
     *base_out = base;
     return true;

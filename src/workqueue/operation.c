@@ -131,6 +131,88 @@ static dcl_status add_inner(const dcli_operation *operation, int a, dcli_subscri
     return status;
 }
 
+/* Find the least and the greatest value of subscript d. @return false: nothing is read, or 128 bits do not suffice. */
+static bool range_of(const dcli_subscripts *subscripts, int d, const dcl_box *box, dcli_wide *low_out,
+                     dcli_wide *high_out)
+{
+    *low_out = *high_out = subscripts->axis[d].constant;
+    for (int m = 0; m < subscripts->space_rank + subscripts->inner_rank; m++) {
+        int q = m - subscripts->space_rank;
+        int64_t start = q < 0 ? box->start[m] : 0, count = q < 0 ? box->count[m] : subscripts->inner_count[q];
+        dcli_wide coef = subscripts->axis[d].coef[m], first = coef * start,
+                  last = coef * dcli_run_last(start, count, q < 0 ? box->stride[m] : 1);
+        if (count < 1 || __builtin_add_overflow(*low_out, dcli_wide_min(first, last), low_out) ||
+            __builtin_add_overflow(*high_out, dcli_wide_max(first, last), high_out))
+            return false;
+    }
+    return true;
+}
+
+/* Whether all indices of axis v of an operand's grid stand for all indices of an axis of its array, so that both wrap
+ * around at the same place. */
+static bool sees_axis(const dcli_operand *operand, int v)
+{
+    if (operand->view == NULL)
+        return true;
+    int d = dcli_transform_base_axis(operand->view, v);
+    return d < 0 || ((operand->view->step[d] == 1 || operand->view->step[d] == -1) &&
+                     operand->view->grid.extent[v] == operand->layout->grid.extent[d]);
+}
+
+static dcl_status fail_wrap(const dcli_operation *operation, int a, int d, const char *what)
+{
+    const dcli_body_access *access = &operation->body->access[a];
+    return DCLI_FAIL(DCL_ERR_BODY, "line %d, column %d: subscript %d of %s: %s", access->line, access->column, d + 1,
+                     operation->body->params[access->param].name, what);
+}
+
+/* Complete subscript d, which has a period: shift its constant by a multiple of the period, so that the numbers lie
+ * around those of the axis. Numbers outside are read at the other end of the axis, as those beyond a periodic edge. */
+static dcl_status wrap(const dcli_operation *operation, int a, int d, dcli_subscripts *own)
+{
+    dcli_subscript *subscript = &own->axis[d];
+    const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
+    const dcl_grid *grid = dcli_operand_grid(operand);
+    dcli_wide low, high, period = subscript->period;
+    char text[320];
+    if (period < 1) {
+        snprintf(text, sizeof text, "the right side of %% is %" PRId64 "; expected the extent of the axis, %" PRId64,
+                 subscript->period, grid->extent[d]);
+        return fail_wrap(operation, a, d, text);
+    }
+    if (!range_of(own, d, &operation->box, &low, &high))
+        return DCL_OK;
+    if (low < 0) {
+        snprintf(text, sizeof text,
+                 "the left side of %% is %" PRId64 " for some index, and %% of a negative number is negative in C; "
+                 "expected 0 or more; add the extent: (i - 1 + n) %% n",
+                 dcli_wide_clip(low));
+        return fail_wrap(operation, a, d, text);
+    }
+    if (high < period)
+        return DCL_OK;
+    if (period != grid->extent[d] || grid->origin[d] != 0 || !sees_axis(operand, d)) {
+        snprintf(text, sizeof text,
+                 "it wraps around at %" PRId64 ", and the axis has the indices %" PRId64 "..%" PRId64
+                 "%s; expected the extent of an axis that begins at 0; otherwise declare DCL_IN_ALL",
+                 subscript->period, grid->origin[d], grid->origin[d] + grid->extent[d] - 1,
+                 sees_axis(operand, d) ? "" : ", which are only some of those of the array behind this view");
+        return fail_wrap(operation, a, d, text);
+    }
+    dcli_wide shift = (low + high) / 2 / period * period;
+    if (low - shift < -period || high - shift >= 2 * period) {
+        snprintf(text, sizeof text,
+                 "the left side of %% runs from %" PRId64 " to %" PRId64
+                 "; expected it to wrap around once; otherwise declare DCL_IN_ALL",
+                 dcli_wide_clip(low), dcli_wide_clip(high));
+        return fail_wrap(operation, a, d, text);
+    }
+    subscript->shift = (int64_t)shift; /* it lies between 0 and `high`, which check_range() requires to fit */
+    if (shift > INT64_MAX || !dcli_sub(subscript->constant, subscript->shift, &subscript->constant))
+        return fail_wrap(operation, a, d, "it overflows 64 bits; use smaller numbers");
+    return DCL_OK;
+}
+
 dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcli_subscripts *own_out,
                                      dcli_subscripts *base_out)
 {
@@ -139,6 +221,9 @@ dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcl
     dcl_status status = dcli_body_subscripts(operation->body, a, operation->value, own_out);
     if (status == DCL_OK && operation->body->inner_rank > 0)
         status = add_inner(operation, a, own_out);
+    for (int d = 0; d < own_out->rank && status == DCL_OK; d++)
+        if (dcli_body_wraps(operation->body, a, d))
+            status = wrap(operation, a, d, own_out);
     if (status != DCL_OK)
         return status;
     own_out->declared = operation->operand[access->param].declared;
@@ -163,6 +248,17 @@ static void widen(dcl_grid *grid, int v, const dcli_layout *layout, int d, bool 
     grid->extent[v] = end - first;
 }
 
+/* Widen an axis by its own extent on both sides. */
+static void widen_by_period(dcl_grid *grid, int v)
+{
+    int64_t first, end;
+    if (grid->extent[v] > INT64_MAX / 3 || !dcli_sub(grid->origin[v], grid->extent[v], &first) ||
+        !dcli_add(first, 3 * grid->extent[v], &end))
+        return;
+    grid->origin[v] = first;
+    grid->extent[v] = end - first;
+}
+
 dcl_grid dcli_access_grid(const dcli_operation *operation, int a)
 {
     const dcli_body_access *access = &operation->body->access[a];
@@ -179,6 +275,13 @@ dcl_grid dcli_access_grid(const dcli_operation *operation, int a)
             dcli_operand_grid(operand)->extent[v] == layout->grid.extent[d])
             widen(&grid, v, layout, d, step < 0);
     }
+    for (int v = 0; v < grid.rank; v++)
+        if (dcli_body_wraps(operation->body, a, v)) {
+            grid.origin[v] = dcli_operand_grid(operand)->origin[v];
+            grid.extent[v] = dcli_operand_grid(operand)->extent[v];
+            if (sees_axis(operand, v))
+                widen_by_period(&grid, v);
+        }
     return grid;
 }
 
@@ -279,22 +382,11 @@ static dcl_status check_tile_input(const dcli_operation *operation, int a)
 /* Whether a subscript fits 64 bits for all indices of a box. Kernels compute with 64 bits and would wrap around. */
 static bool fits(const dcli_subscripts *subscripts, int d, const dcl_box *box)
 {
-    dcli_wide low = subscripts->axis[d].constant, high = low;
-    for (int m = 0; m < subscripts->space_rank; m++) {
-        dcli_wide coef = subscripts->axis[d].coef[m], first = coef * box->start[m],
-                  last = coef * dcli_run_last(box->start[m], box->count[m], box->stride[m]);
-        if (__builtin_add_overflow(low, dcli_wide_min(first, last), &low) ||
-            __builtin_add_overflow(high, dcli_wide_max(first, last), &high))
-            return false;
-    }
-    for (int q = 0; q < subscripts->inner_rank; q++) {
-        dcli_wide more =
-            (dcli_wide)subscripts->axis[d].coef[subscripts->space_rank + q] * (subscripts->inner_count[q] - 1);
-        if (__builtin_add_overflow(low, dcli_wide_min(more, 0), &low) ||
-            __builtin_add_overflow(high, dcli_wide_max(more, 0), &high))
-            return false;
-    }
-    return low >= INT64_MIN && high <= INT64_MAX;
+    dcli_wide low, high, shift = subscripts->axis[d].shift;
+    for (int q = 0; q < subscripts->inner_rank; q++)
+        if (subscripts->inner_count[q] < 1)
+            return true; /* nothing is read */
+    return range_of(subscripts, d, box, &low, &high) && low + shift >= INT64_MIN && high + shift <= INT64_MAX;
 }
 
 static dcl_status check_range(const dcli_operation *operation, int a, const dcli_subscripts *subscripts)

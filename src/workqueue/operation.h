@@ -69,7 +69,8 @@ static inline const dcl_grid *dcli_operand_grid(const dcli_operand *operand)
 }
 
 /** The subscripts of access `a` of a FORALL, both as in the body, and for the grid of the array behind the view (the
- *  same without a view). @return DCL_OK, or DCL_ERR_BODY: one overflows. */
+ *  same without a view). Periods are taken into account. @return DCL_OK, or DCL_ERR_BODY: one overflows, or has a period
+ *  for which the elements that are read cannot be computed. */
 dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcli_subscripts *own_out,
                                      dcli_subscripts *base_out);
 
@@ -78,7 +79,7 @@ dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcl
 dcl_status dcli_operation_inner(const dcli_operation *operation, int64_t start_out[], int64_t count_out[]);
 
 /** The valid indices of access `a` of a FORALL: the grid that the operation sees and, for reads along a periodic axis,
- *  the widths of the halo beyond its edges. */
+ *  the widths of the halo beyond its edges; for a subscript with a period, one period on both sides. */
 dcl_grid dcli_access_grid(const dcli_operation *operation, int a);
 /** What an access reads for the indices in `space`: dcli_footprint() of its subscripts as in the body, and the box of
  *  the base, which on periodic axes may extend beyond the array's grid (segment/image.h). @return false if nothing is

@@ -56,7 +56,8 @@ static dcl_status add_touching(struct search *search, const dcli_subscripts *sub
 struct touched {
     const dcli_operand *operand;
     const dcli_subscripts *own, *base;
-    bool wraps; /* reads beyond a periodic axis */
+    bool wraps;   /* reads beyond a periodic axis */
+    dcl_box foot; /* all that it reads */
 };
 
 /* Move a box along axis d; indices of more than 64 bits are left out. @return false: none is left. */
@@ -74,6 +75,12 @@ static bool moved(const dcl_box *box, int d, dcli_wide by, dcl_box *out)
     return start <= last;
 }
 
+static bool leaves_axis(const dcl_box *box, const dcl_grid *grid, int d)
+{
+    return box->start[d] < grid->origin[d] ||
+           dcli_run_last(box->start[d], box->count[d], box->stride[d]) >= (dcli_wide)grid->origin[d] + grid->extent[d];
+}
+
 /* As add_touching(), also for the places of a box beyond the edges of periodic axes, from axis d on. */
 static dcl_status add_images(struct search *search, const struct touched *touched, const dcl_box *part, int d)
 {
@@ -83,7 +90,8 @@ static dcl_status add_images(struct search *search, const struct touched *touche
     dcl_status status = add_images(search, touched, part, d + 1);
     for (int side = -1; side <= 1 && status == DCL_OK; side += 2) {
         dcl_box image;
-        if (dcli_layout_wraps(layout, d) && moved(part, d, (dcli_wide)side * layout->grid.extent[d], &image))
+        if (leaves_axis(&touched->foot, &layout->grid, d) &&
+            moved(part, d, (dcli_wide)side * layout->grid.extent[d], &image))
             status = add_images(search, touched, &image, d + 1);
     }
     return status;
@@ -105,13 +113,14 @@ static dcl_status add_region(struct search *search, const struct touched *touche
 static dcl_status find_regions(struct search *search, int a, struct touched *touched)
 {
     const dcli_layout *layout = touched->operand->layout;
-    dcl_box seen, foot, whole = dcl_box_of(&layout->grid);
+    dcl_box seen, whole = dcl_box_of(&layout->grid);
     bool cut;
     search->regions.count = 0;
-    if (!dcli_access_footprint(search->operation, a, touched->own, &search->operation->box, &seen, &foot, &cut))
+    if (!dcli_access_footprint(search->operation, a, touched->own, &search->operation->box, &seen, &touched->foot,
+                               &cut))
         return DCL_OK;
-    touched->wraps = dcli_box_leaves(&foot, &layout->grid);
-    return dcli_layout_regions(layout, search->self, touched->wraps ? &whole : &foot, &search->regions);
+    touched->wraps = dcli_box_leaves(&touched->foot, &layout->grid);
+    return dcli_layout_regions(layout, search->self, touched->wraps ? &whole : &touched->foot, &search->regions);
 }
 
 static dcl_status add_access(struct search *search, int a)

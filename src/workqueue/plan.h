@@ -53,7 +53,8 @@ typedef struct dcli_plan_terms {
 /** The bounds against which kernels check the indices of an access, per axis of the array as the body sees it. */
 typedef struct dcli_limits {
     int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* first valid index, and number of valid ones */
-    /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the valid indices; others: 0. */
+    /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the valid indices; AFFINE accesses with clamped subscripts: step
+     * in memory from one index to the next; others: 0. */
     int64_t width[DCL_MAX_RANK];
 } dcli_limits;
 
@@ -66,7 +67,8 @@ typedef struct dcli_binding {
                                    element at limits->low[] */
     int64_t step[DCL_MAX_RANK]; /* AFFINE accesses: per loop axis, then per inner axis; others: per axis of
                                    the array */
-    const dcli_limits *limits;  /* NULL for AFFINE accesses of loop bodies: dcli_limits_of() computes them */
+    dcli_limits *limits;        /* AFFINE accesses of loop bodies have some only if the work is checked and subscripts
+                                   are clamped; others are computed by dcli_limits_of() */
 } dcli_binding;
 
 /** A work: a box of the index space run by one kind of kernel. */

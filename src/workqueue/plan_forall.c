@@ -43,6 +43,19 @@ static void bind_affine(const dcli_subscripts *subscripts, const dcl_box *box, c
     }
 }
 
+/* The steps in memory per index of the array as the body sees it, by which checking kernels find the elements to which
+ * clamps move. On an axis where a clamp moves, the footprint has all indices that the body sees, so the quotients are
+ * exact; on others they are not used. */
+static void bind_clamps(const dcli_transform *view, const dcl_box *foot, const dcli_region *region, dcli_limits *limits)
+{
+    memset(limits->width, 0, sizeof limits->width);
+    for (int d = 0; d < foot->rank; d++) {
+        int v = view != NULL ? view->axis[d] : d;
+        if (v >= 0 && foot->count[d] > 1)
+            limits->width[v] = (view != NULL ? view->step[d] : 1) / region->box.stride[d] * region->step[d];
+    }
+}
+
 /* As bind_affine() for declared reaches, whose indices a kernel computes itself: one step per axis of the array as the
  * body sees it. */
 static void bind_reach(const dcli_transform *view, const dcl_box *seen, const dcli_region *region,
@@ -103,6 +116,8 @@ void dcli_bind_view(dcli_builder *builder, int a, const dcl_box *box, const stru
     }
     if (builder->subscripts[a].reach == DCLI_REACH_AFFINE) {
         bind_affine(&builder->subscripts[a], box, &view->foot, &region, binding);
+        if (binding->limits != NULL && !builder->operation->body->tile_kernel)
+            bind_clamps(dcli_operand_of(builder, a)->view, &view->foot, &region, binding->limits);
         return;
     }
     const dcli_operand *operand = dcli_operand_of(builder, a);
@@ -110,10 +125,12 @@ void dcli_bind_view(dcli_builder *builder, int a, const dcl_box *box, const stru
     bind_reach(operand->view != NULL ? operand->view : &as_it_is, &view->seen, &region, binding);
 }
 
-static dcl_status bind(dcli_builder *builder, int a, const dcl_box *box, const struct dcli_view *view,
+static dcl_status bind(dcli_builder *builder, int a, const dcli_work *work, const struct dcli_view *view,
                        dcli_binding *binding)
 {
-    if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || builder->operation->body->tile_kernel) {
+    const dcl_box *box = &work->box;
+    if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || builder->operation->body->tile_kernel ||
+        (work->checked && dcli_body_clamps(builder->operation->body, a))) {
         dcli_limits *limits = dcli_builder_limits(builder);
         if (limits == NULL)
             return DCL_ERR_NOMEM;
@@ -157,7 +174,7 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
     if (bindings == NULL)
         return DCL_ERR_NOMEM;
     for (int a = 0; a < accesses && status == DCL_OK; a++)
-        status = bind(builder, a, box, &views[a], &bindings[a]);
+        status = bind(builder, a, work, &views[a], &bindings[a]);
     if (checked && status == DCL_OK && !builder->operation->body->tile_kernel)
         bind_empty(builder, views, bindings);
     return status;

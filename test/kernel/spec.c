@@ -65,6 +65,13 @@ static void put_subscript(char *out, size_t capacity, const dcli_subscript *s, i
     }
     if (strlen(out) == start)
         snprintf(out + start, capacity - start, "0");
+    length = strlen(out);
+    if (s->clamped && s->low > INT64_MIN)
+        length += (size_t)snprintf(out + length, capacity - length, " >= %" PRId64, s->low);
+    if (s->clamped && s->high < INT64_MAX)
+        snprintf(out + length, capacity - length, " <= %" PRId64, s->high);
+    if (s->period != 0)
+        snprintf(out + length, capacity - length, " mod %" PRId64, s->period);
 }
 
 char *test_accesses(const dcli_body *body, const dcli_scalar values[])

@@ -27,6 +27,17 @@ ParameterizedTestParameters(kernel_subscript, values)
         {"nested signs", "-(-(i - n)) * -1", 4, 0, 0, "4-1*x0"},
         {"unsigned is not wrapped", "u - 5", 0, 3, 0, "-2"},
         {"powers", "n*n*n*i", 100, 0, 0, "1000000*x0"},
+        {"a limit", "max(i - n, 0)", 3, 0, 0, "-3+x0 >= 0"},
+        {"the limit first", "min(n - 1, i + b)", 9, 0, 2, "2+x0 <= 8"},
+        {"clamp", "clamp(j + b, -n, n - 1)", 9, 0, 2, "2+x1 >= -9 <= 8"},
+        {"limits in limits", "max(min(max(i, b), n), u)", 9, 5, 2, "x0 >= 5 <= 9"},
+        {"clamp to an empty range", "clamp(i, 5, n)", 3, 0, 0, "x0 >= 3 <= 3"},
+        {"below a range above", "max(min(i, 2), 5)", 0, 0, 0, "x0 >= 5 <= 5"},
+        {"of a constant", "min(n, 5)", 7, 0, 0, "7 <= 5"},
+        {"in parentheses", "(max((i), (0)))", 0, 0, 0, "x0 >= 0"},
+        {"a period", "(i + b + n) % n", 7, 0, -1, "6+x0 mod 7"},
+        {"a period of a product", "2*i*n % (n + 1)", 7, 0, 0, "14*x0 mod 8"},
+        {"a limit that overflows", "min(i, n + 1)", INT64_MAX, 0, 0, "overflow"},
         {"largest", "n + 0*i", INT64_MAX, 0, 0, "9223372036854775807"},
         {"smallest", "n", INT64_MIN, 0, 0, "-9223372036854775808"},
         {"over the end", "n + 1", INT64_MAX, 0, 0, "overflow"},
@@ -133,6 +144,33 @@ Test(kernel_subscript, scalars_of_loops)
     cr_expect(dcli_body_subscripts_use(body, 2) && !dcli_body_subscripts_use(body, 3) &&
               !dcli_body_subscripts_use(body, 4));
     dcli_body_free(body);
+}
+
+/* What moves depends on the limits and periods of subscripts; equal ones make one access. */
+Test(kernel_subscript, boundaries)
+{
+    dcli_body *body;
+    cr_assert_eq(test_parse("out C 1, in A 1, value n int32, value u int32, value b int32",
+                            "C(i) = A(min(i,n)) + A(min(n,i)) + A(max(i,n)) + A(i) + A(i % u) + b * A(i%(u));", &body),
+                 DCL_OK, "%s", dcl_error());
+    cr_expect(dcli_body_subscripts_use(body, 2) && dcli_body_subscripts_use(body, 3) &&
+              !dcli_body_subscripts_use(body, 4));
+    cr_expect_eq(body->access_count, 5, "%d accesses", body->access_count);
+    cr_expect(dcli_body_clamps(body, 1) && dcli_body_clamps(body, 2) && !dcli_body_clamps(body, 3));
+    cr_expect(dcli_body_wraps(body, 4, 0) && !dcli_body_wraps(body, 2, 0) && !dcli_body_clamps(body, 4));
+    dcli_body_free(body);
+}
+
+/* A prelude's min is not that of OpenCL C. */
+Test(kernel_subscript, functions_of_the_prelude)
+{
+    dcli_body *body;
+    dcli_param params[] = {{.name = "C", .access = DCL_ACCESS_OUT, .type = DCL_FLOAT, .rank = 1},
+                           {.name = "A", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 1}};
+    cr_expect_eq(dcli_body_parse("C(i) = A(clamp(i,0,9));", "long clamp(long x, int a, int b) { return x / a; }", 2,
+                                 params, &body),
+                 DCL_ERR_BODY);
+    cr_expect(strstr(dcl_error(), "it is a function call") != NULL, "%s", dcl_error());
 }
 
 /* Of arrays that lie otherwise in memory than their axes stand: what runs along it. */

@@ -317,6 +317,8 @@ static bool are_apart(const dcli_subscripts *subscripts)
 {
     dcli_subscripts outer = *subscripts;
     outer.inner_rank = 0;
+    for (int d = 0; d < outer.rank; d++)
+        outer.axis[d].clamped = false;
     return dcli_subscripts_exact(&outer);
 }
 
@@ -497,4 +499,154 @@ Test(footprint, inside_of_sums_follows_the_bounding_box)
         found += some;
     }
     cr_expect_gt(found, 200, "only %d cases lie inside", found);
+}
+
+/* ---- clamped subscripts ------------------------------------------------------------------------------------------- */
+
+struct clamp_case {
+    char what[40];
+    int64_t constant, coef, low, high; /* clamp(constant + coef * x, low, high) */
+    int64_t start, count, stride;      /* of the indices */
+    char footprint[16];
+    bool cut, exact;
+};
+
+ParameterizedTestParameters(footprint, of_clamped_subscripts)
+{
+    static struct clamp_case cases[] = {
+        /* what                       constant coef low high  indices   footprint     cut    exact */
+        {"none moves", -2, 1, 0, 19, 2, 5, 1, "[0:5]", false, true},
+        {"one moves up", -2, 1, 0, 19, 1, 5, 1, "[0:4]", true, true},
+        {"some move down", 2, 1, 0, 19, 15, 5, 1, "[17:20]", true, true},
+        {"all move", 50, 1, 0, 19, 0, 5, 1, "[19:20]", true, true},
+        {"mirrored", 19, -1, 5, 19, 0, 20, 1, "[5:20]", true, true},
+        {"two apart, and none moves", 0, 2, 0, 19, 0, 5, 1, "[0:10:2]", false, false},
+        {"two apart", -3, 2, 0, 19, 0, 5, 1, "[0:6]", true, false},
+        {"every second index", -2, 1, 0, 19, 0, 5, 2, "[0:7]", true, true},
+        {"limits outside the grid", 0, 1, -10, 30, -15, 9, 1, "", true, true},
+        {"a constant", -4, 0, 3, 19, 0, 9, 1, "[3:4]", true, true},
+        {"beyond 64 bits", INT64_MAX, INT64_MAX, 0, 4, 1, 9, 1, "[4:5]", true, false},
+    };
+    return cr_make_param_array(struct clamp_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct clamp_case *c, footprint, of_clamped_subscripts)
+{
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 20);
+    dcl_box space = {.rank = 1, .start = {c->start}, .count = {c->count}, .stride = {c->stride}}, footprint;
+    dcli_subscripts subscripts = {.space_rank = 1,
+                                  .rank = 1,
+                                  .axis = {{c->constant, {c->coef}, .clamped = true, .low = c->low, .high = c->high}}};
+    bool cut;
+    char found[32] = "";
+    if (dcli_footprint(&subscripts, &space, &grid, &footprint, &cut))
+        dcli_box_print(&footprint, found, sizeof found);
+    cr_expect_str_eq(found, c->footprint, "%s: %s", c->what, found);
+    cr_expect_eq(cut, c->cut, "%s", c->what);
+    cr_expect_eq(dcli_subscripts_exact(&subscripts), c->exact, "%s", c->what);
+    cr_expect(!dcli_subscripts_injective(&subscripts), "%s", c->what);
+}
+
+/* As make_case(), with clamps. */
+static random_case make_clamped(uint64_t seed)
+{
+    random_case c = make_case(seed);
+    test_random random = seed + 1000000;
+    for (int d = 0; d < c.subscripts.rank; d++)
+        if (d == 0 || test_between(&random, 0, 1) == 0) {
+            c.subscripts.axis[d].clamped = true;
+            c.subscripts.axis[d].low = test_between(&random, -SIDE - 2, SIDE);
+            c.subscripts.axis[d].high = test_between(&random, c.subscripts.axis[d].low, SIDE + 2);
+        }
+    return c;
+}
+
+/* As subscripts_at(). @return whether a clamp moves some subscript. */
+static bool clamped_at(const random_case *c, const int64_t t[], int64_t index_out[])
+{
+    bool moves = false;
+    subscripts_at(c, t, index_out);
+    for (int d = 0; d < c->subscripts.rank; d++) {
+        const dcli_subscript *subscript = &c->subscripts.axis[d];
+        int64_t sum = index_out[d];
+        if (subscript->clamped)
+            index_out[d] = dcli_max(dcli_min(sum, subscript->high), subscript->low);
+        moves |= index_out[d] != sum;
+    }
+    return moves;
+}
+
+Test(footprint, of_clamps_contains_every_read)
+{
+    static bool read[8 * SIDE * SIDE * SIDE];
+    int exact_cases = 0, cut_cases = 0;
+    for (uint64_t seed = SEED; seed < SEED + 6000; seed++) {
+        random_case c = make_clamped(seed);
+        int rank = c.subscripts.rank;
+        bool cut, expected_cut = false, right = true;
+        bool exact = dcli_subscripts_exact(&c.subscripts) && !has_stride(&c.space);
+        dcl_box footprint, whole = dcl_box_of(&c.grid);
+        bool some = dcli_footprint(&c.subscripts, &c.space, &c.grid, &footprint, &cut);
+        memset(read, 0, sizeof read);
+        int64_t t[TURNS] = {0}, index[3], elements = 0;
+        if (!dcli_box_is_empty(&c.space) && reads_any(&c))
+            do {
+                expected_cut |= clamped_at(&c, t, index);
+                if (!dcli_box_contains(&whole, index)) {
+                    expected_cut = true;
+                    continue;
+                }
+                elements += !read[bit_of(index, rank)];
+                read[bit_of(index, rank)] = true;
+                right &= dcli_box_contains(&footprint, index);
+            } while (next_number(&c.turns, t));
+        right &= cut == expected_cut && some == !dcli_box_is_empty(&footprint);
+        if (exact)
+            right &= dcli_box_elements(&footprint) == elements;
+        cr_assert(right, "seed %" PRIu64 " (%s)", seed, exact ? "exact" : "bounding box");
+        exact_cases += exact;
+        cut_cases += cut;
+    }
+    cr_expect(exact_cases > 500 && cut_cases > 1000, "%d exact cases, %d cut", exact_cases, cut_cases);
+}
+
+/* Whether all reads of the numbers lo .. lo + count - 1 lie in the target without being moved. */
+static bool all_stay_inside(const random_case *c, const int64_t lo[], const int64_t count[])
+{
+    dcl_box range = c->turns;
+    int64_t t[TURNS] = {0}, at[TURNS], index[3];
+    for (int m = 0; m < c->subscripts.space_rank; m++)
+        range.count[m] = count[m];
+    do {
+        for (int m = 0; m < range.rank; m++)
+            at[m] = t[m] + (m < c->subscripts.space_rank ? lo[m] : 0);
+        if (clamped_at(c, at, index) || !dcli_box_contains(&c->target, index))
+            return false;
+    } while (next_number(&range, t));
+    return true;
+}
+
+Test(footprint, inside_stops_where_clamps_move)
+{
+    int found = 0;
+    for (uint64_t seed = SEED; seed < SEED + 12000; seed++) {
+        random_case c = make_clamped(seed);
+        int64_t lo[3], count[3];
+        if (!dcli_footprint_inside(&c.subscripts, &c.space, &c.target, lo, count) || !reads_any(&c))
+            continue;
+        cr_assert(all_stay_inside(&c, lo, count), "seed %" PRIu64, seed);
+        bool narrows = are_apart(&c.subscripts) && !has_stride(&c.target);
+        for (int m = 0; m < c.subscripts.space_rank && narrows; m++) { /* no larger range does */
+            int64_t more_lo[3], more_count[3];
+            memcpy(more_lo, lo, sizeof lo);
+            memcpy(more_count, count, sizeof count);
+            more_count[m]++;
+            cr_assert(lo[m] + count[m] == c.space.count[m] || !all_stay_inside(&c, more_lo, more_count),
+                      "seed %" PRIu64, seed);
+            more_lo[m]--;
+            cr_assert(lo[m] == 0 || !all_stay_inside(&c, more_lo, more_count), "seed %" PRIu64, seed);
+        }
+        found++;
+    }
+    cr_expect_gt(found, 200, "only %d cases had something inside", found);
 }

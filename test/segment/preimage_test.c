@@ -57,6 +57,15 @@ Test(preimage, of_subscripts)
     expect("A(i+d,j-2*e), d = -1 .. 1, e = 0 .. 1", &window, &space, &part, dense, "[3:8, 6:10]");
     expect("A(d), d = 0 .. 4", &all, &space, &line, dense, "[0:10, 0:20]");
     expect("A(d), d = 0 .. 3", &none, &space, &line, dense, "");
+    dcli_subscripts low = {
+        .space_rank = 2, .rank = 2, .axis = {{.coef = {1, 0}, .clamped = true, .low = 4, .high = 8}, {.coef = {0, 1}}}};
+    dcli_subscripts high = low, past = low;
+    high.axis[0].low = 0;
+    high.axis[0].high = 5;
+    past.axis[0].low = 7;
+    expect("A(clamp(i,4,8),j): rows 4 .. 6", &low, &space, &part, dense, "[0:7, 6:8]");
+    expect("A(clamp(i,0,5),j)", &high, &space, &part, dense, "[4:10, 6:8]");
+    expect("A(clamp(i,7,8),j)", &past, &space, &part, dense, "");
 }
 
 Test(preimage, of_declared_reaches)
@@ -113,6 +122,11 @@ static dcli_subscripts random_subscripts(test_random *random, int loops, int ran
         subscripts.inner_count[q] = test_between(random, test_between(random, 0, 9) > 0, 3);
         subscripts.axis[test_between(random, 0, rank - 1)].coef[loops + q] = test_between(random, -2, 2);
     }
+    for (int d = 0; d < rank && test_between(random, 0, 2) == 0; d++) {
+        subscripts.axis[d].clamped = true;
+        subscripts.axis[d].low = test_between(random, -SIDE, SIDE);
+        subscripts.axis[d].high = test_between(random, subscripts.axis[d].low, SIDE);
+    }
     return subscripts;
 }
 
@@ -141,7 +155,8 @@ Test(preimage, agrees_with_footprints)
         dcl_box space = test_box(&random, loops, SIDE), part = test_box(&random, rank, 2 * SIDE);
         dcli_box_list list = {0};
         grid.rank = rank;
-        bool single = dcli_subscripts_single(&subscripts), gaps = single || seed % 2 == 0;
+        bool clamped = subscripts.axis[0].clamped, single = dcli_subscripts_single(&subscripts) && !clamped,
+             gaps = single || seed % 2 == 0;
         cr_assert_eq(dcli_preimage(&subscripts, &space, &part, gaps && !single ? strided : dense, &list), DCL_OK);
         for (int turn = 0; turn < 20 && !dcli_box_is_empty(&space); turn++) {
             dcl_box work = some_of(&random, &space, gaps ? 3 : 1), foot, common;
@@ -151,7 +166,7 @@ Test(preimage, agrees_with_footprints)
             for (int64_t b = 0; b < list.count; b++)
                 meets |= dcli_box_intersect(&list.box[b], &work, &common);
             cr_assert(meets || !reads, "seed %" PRIu64 ": indices that read the part are outside its preimage", seed);
-            bool tight = dcli_subscripts_exact(&subscripts) && dcli_subscripts_single(&subscripts);
+            bool tight = dcli_subscripts_exact(&subscripts) && single;
             cr_assert(reads || !meets || !tight, "seed %" PRIu64 ": indices in the preimage do not read the part",
                       seed);
             met += meets;
