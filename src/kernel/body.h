@@ -26,7 +26,7 @@ typedef struct dcli_param {
     char name[64];
     dcl_access access; /* any but DCL_ACCESS_PRELUDE */
     dcl_type type;
-    int rank;   /* arrays: 1..DCL_MAX_RANK; VALUE: 0 */
+    int rank;   /* arrays: 1..DCL_MAX_RANK; VALUE: 0; RESULT: 0, or the rank of an array that is reduced into by keys */
     int turned; /* the axis of the array along which elements are contiguous in memory: 0 the last, 1 the one before
                    it, ...; -1: none */
 } dcli_param;
@@ -102,10 +102,15 @@ typedef struct dcli_body {
     bool along; /* the results are the outputs: the reduction is along axes, and has no partial results */
     int inner_rank; /* of such a reduction, the number of inner axes: the indices that the outputs do not have, in the order of
                        their names. Inner axis q is axis space_rank + q of index_of_axis */
-    int partials; /* other reductions: the parameter of the partial results, the last one, which the parser adds: an array of
-                     longs. Each node uses its own part: work-item w of a launch, of GPUs work-group w, adds to result_count
-                     partial results from element w * result_count * DCLI_PARTIAL_LONGS on. All 0: of no values */
-    bool blind; /* indices are used in affine subscripts only, so what is computed does not depend on the index */
+    bool keyed;   /* the results are arrays, whose elements the body selects by keys (kernel/keyed.h) */
+    int partials; /* reductions that are not along axes: the first of the parameters that the parser adds. To values: the
+                     partial results, an array of longs. Each node uses its own part: work-item w of a launch, of GPUs work-group w, adds to result_count
+                     partial results from element w * result_count * DCLI_PARTIAL_LONGS on. All 0: of no values. Keyed reductions: for
+                     each result an array of partial results, then for each axis of each result two scalars of type long, the
+                     first index and the number of indices. A node's partial results of a result follow one another, in
+                     the order of its elements, the last axis fastest */
+    int added;    /* number of parameters that the parser adds */
+    bool blind;   /* indices are used in affine subscripts only, so what is computed does not depend on the index */
     int access_count;
     dcli_body_access access[DCLI_MAX_ACCESSES];
     bool tile_kernel; /* a tile kernel, not a loop body: its text is what a work-item runs; see kernel/tile_kernel.h */
@@ -143,14 +148,20 @@ static inline bool dcli_body_places(const dcli_body *body)
     return false;
 }
 
-/** Whether a parameter is the array of partial results. */
-static inline bool dcli_body_has_partials(const dcli_body *body, int param)
+/** Number of arrays of partial results: the parameters from dcli_body.partials on. */
+static inline int dcli_body_partial_arrays(const dcli_body *body)
 {
-    return dcli_body_is_reduced(body) && param == body->partials;
+    return body->keyed ? body->result_count : dcli_body_is_reduced(body);
 }
 
-/** Number of parameters that the program declares: all but the partial results. */
-static inline int dcli_body_declared(const dcli_body *body) { return body->param_count - dcli_body_is_reduced(body); }
+/** Whether a parameter is an array of partial results. */
+static inline bool dcli_body_has_partials(const dcli_body *body, int param)
+{
+    return param >= body->partials && param < body->partials + dcli_body_partial_arrays(body);
+}
+
+/** Number of parameters that the program declares: all but those that the parser adds. */
+static inline int dcli_body_declared(const dcli_body *body) { return body->param_count - body->added; }
 
 /** Whether a name is an index of the body. @param index  its number (i = 0), -1 for other names. */
 static inline bool dcli_body_has_index(const dcli_body *body, int index)

@@ -10,11 +10,13 @@ extern const char dcli_cl_turn[], dcli_cl_store[];
 extern const char dcli_cl_sum[]; /* emitted once, for all kinds of devices */
 extern const char dcli_cl_sum_cpu
     []; /* after dcli_cl_sum; for float and double; dcl_I is the unsigned integer type of the same size */
-extern const char dcli_cl_sum_gpu[];   /* after dcli_cl_sum; for float and double */
-extern const char dcli_cl_group[];     /* emitted once per result, not per type */
-extern const char dcli_cl_sum_round[]; /* as dcli_cl_sum_cpu, after it */
-extern const char dcli_cl_chain[];     /* for float and double, with DCL_WORDS; dcl_T stays defined */
-extern const char dcli_cl_chain_gpu[]; /* as dcli_cl_chain */
+extern const char dcli_cl_sum_gpu[];                    /* after dcli_cl_sum; for float and double */
+extern const char dcli_cl_group[];                      /* emitted once per result, not per type */
+extern const char dcli_cl_sum_round[];                  /* as dcli_cl_sum_cpu, after it */
+extern const char dcli_cl_sum_one[];                    /* after dcli_cl_sum */
+extern const char dcli_cl_chain[];                      /* for float and double, with DCL_WORDS; dcl_T stays defined */
+extern const char dcli_cl_chain_gpu[];                  /* as dcli_cl_chain */
+extern const char dcli_cl_keyed[], dcli_cl_keyed_sum[]; /* emitted once per result; the latter after dcli_cl_sum_one */
 extern const char dcli_cl_fold[];
 extern const char dcli_cl_key[];    /* for float and double; dcl_I is the integer type of the same size */
 extern const char dcli_cl_scan[];   /* see there */

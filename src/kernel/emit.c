@@ -260,8 +260,8 @@ void dcli_emit_parameters(dcli_text *out, const dcli_body *body)
     for (int a = 0; a < body->access_count; a++)
         dcli_text_put(out, "__global %s%s *restrict dcl_p%d, ", body->access[a].written ? "" : "const ",
                       dcli_kernel_type(body->params[body->access[a].param].type), a);
-    if (dcli_body_is_reduced(body))
-        dcli_text_put(out, "__global long *restrict dcl_partials, ");
+    for (int n = 0; n < dcli_body_partial_arrays(body); n++)
+        dcli_text_put(out, "__global long *restrict %s, ", body->params[body->partials + n].name);
     for (int p = 0; p < body->param_count; p++)
         if (body->params[p].access == DCL_ACCESS_VALUE)
             dcli_text_put(out, "const %s %s, ", dcli_kernel_type(body->params[p].type), body->params[p].name);

@@ -178,6 +178,8 @@ static dcl_status read_name(dcli_parser *parser, int t, dcli_spot spot, int *nex
                                                         : DCL_OK;
     }
     bool along = parser->body->along && dcli_param_is_output(&parser->body->params[param]);
+    if (parser->body->keyed && dcli_param_is_result(&parser->body->params[param]))
+        return dcli_parse_keyed(parser, t, param, spot, next_out);
     if (along || dcli_param_is_result(&parser->body->params[param]))
         return dcli_parse_result(parser, t, param, spot, next_out);
     if (parser->body->params[param].access == DCL_ACCESS_VALUE)

@@ -18,6 +18,7 @@
 #include "kernel/cl.h"
 #include "kernel/emit.h"
 #include "kernel/inside.h"
+#include "kernel/keyed.h"
 #include "kernel/place.h"
 #include "kernel/sum.h"
 
@@ -39,7 +40,7 @@ static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold ==
 
 bool dcli_fold_is_summed(const dcli_body *body, int r)
 {
-    return is_sum(body->result[r].fold, type_of(body, r)) && !dcli_inside_is_chain(body);
+    return is_sum(body->result[r].fold, type_of(body, r)) && !dcli_inside_is_chain(body) && !body->keyed;
 }
 
 /* Whether a result is a sum whose values are added in any order. */
@@ -114,6 +115,10 @@ const char *dcli_fold_sign(dcli_fold fold) { return sign_of(fold); }
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form)
 {
     bool any_sum = false;
+    if (body->keyed) {
+        dcli_emit_keyed_functions(out, body);
+        return;
+    }
     for (int r = 0; r < body->result_count; r++)
         any_sum |= dcli_fold_is_summed(body, r);
     if (any_sum)
@@ -180,7 +185,8 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count && body->along; r++)
         if (dcli_fold_is_summed(body, r)) /* the top of the element before: probably that of the next one, too */
             dcli_text_put(out, "    long dcl_guess%d = 0;\n", r);
-    if (!dcli_body_is_reduced(body))
+    dcli_emit_keyed_begin(out, body);
+    if (!dcli_body_is_reduced(body) || body->keyed)
         return;
     dcli_text_put(out, "    __global long *const dcl_out = dcl_partials + dcl_item * %d;\n",
                   body->result_count * DCLI_PARTIAL_LONGS);
@@ -277,6 +283,10 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
         return;
     }
     bool fast = emit_fast_begin(out, body);
+    if (body->keyed) {
+        dcli_text_put(out, "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n");
+        return;
+    }
     if (!dcli_fold_runs(body)) {
         if (fast)
             dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(4)\n", fast_width(body));
@@ -298,7 +308,7 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
 
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
 {
-    for (int r = 0; r < body->result_count; r++) {
+    for (int r = 0; r < body->result_count && !body->keyed; r++) {
         const char *type = dcli_kernel_type(type_of(body, r));
         bool sum = is_sum(body->result[r].fold, type_of(body, r)); /* -0 + x is x: compilers omit the addition */
         dcli_text_put(out, "    %s dcl_r%d = (%s)%s;\n", type, r, type,
@@ -310,7 +320,7 @@ void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
 
 void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
-    for (int r = 0; r < body->result_count; r++) {
+    for (int r = 0; r < body->result_count && !body->keyed; r++) {
         dcli_fold fold = body->result[r].fold;
         const char *type = variable_type(body, r);
         const char *call = fold == DCLI_FOLD_MIN ? "min" : "max";
@@ -412,7 +422,8 @@ void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r)
 
 void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
 {
-    if (!dcli_body_is_reduced(body))
+    dcli_emit_keyed_end(out, body);
+    if (!dcli_body_is_reduced(body) || body->keyed)
         return;
     if (dcli_fold_runs(body))
         emit_flush(out, body);

@@ -174,7 +174,7 @@ static dcl_status check_kind(int number, const dcli_param *param)
     if (param->type < DCL_INT8 || param->type > DCL_DOUBLE)
         return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has type %d; expected DCL_INT8 ... DCL_DOUBLE", number,
                          param->name, (int)param->type);
-    bool scalar = dcli_param_is_scalar(param);
+    bool scalar = dcli_param_is_scalar(param) && !(dcli_param_is_result(param) && param->rank > 0);
     if (scalar ? param->rank != 0 : param->rank < 1 || param->rank > DCL_MAX_RANK)
         return DCLI_FAIL(DCL_ERR_INVALID, "argument %d (%s) has rank %d; expected %s", number, param->name, param->rank,
                          scalar ? "0 for a scalar" : "1 to 8 for an array");

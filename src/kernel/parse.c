@@ -263,10 +263,12 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
     if (body == NULL)
         return dcli_error_status();
     for (int p = 0; p < count; p++)
-        if (dcli_param_is_result(&params[p]))
+        if (dcli_param_is_result(&params[p])) {
+            body->keyed |= params[p].rank > 0;
             body->result[body->result_count++] = (dcli_result){.param = p,
                                                                .fast = params[p].access == DCL_ACCESS_RESULT_FAST,
                                                                .placed = params[p].access == DCL_ACCESS_RESULT_PLACED};
+        }
     if (body->result_count == 0) {
         while (!dcli_param_is_output(&params[body->owner]))
             body->owner++;

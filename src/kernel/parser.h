@@ -56,6 +56,18 @@ dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot
 dcl_status dcli_find_indices(dcli_parser *parser);
 /** Reductions: parse an occurrence of result `param` at token t. @param next_out  the token after its operator. */
 dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot spot, int *next_out);
+/** Keyed reductions: as dcli_parse_result(), with keys. */
+dcl_status dcli_parse_keyed(dcli_parser *parser, int t, int param, dcli_spot spot, int *next_out);
+/** Keyed reductions: add the parameters from dcli_body.partials on. */
+dcl_status dcli_add_keyed(dcli_body *body);
+/** Reductions: check a statement that reduces into `param`, with its operator at token t. @param before  the operator of an earlier
+ *  statement; -1: none. @param next_out  the token after it. */
+dcl_status dcli_check_operator(const dcli_tokens *tokens, int t, const dcli_param *param, int before,
+                               dcli_fold *fold_out, int *next_out);
+/** Replace tokens of the text. */
+dcl_status dcli_add_edit(dcli_parser *parser, const dcli_edit *edit);
+/** The first token from t on, outside of brackets, that has one of these spellings; tokens->count: none. */
+int dcli_find_token(const dcli_tokens *tokens, int t, const char *spellings);
 /** Reductions: check the body as a whole, and find the access whose owners compute. */
 dcl_status dcli_check_reduction(dcli_body *body);
 /** Reductions: add the parameter of the partial results, dcli_body.partials. */

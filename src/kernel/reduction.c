@@ -41,6 +41,8 @@ dcl_status dcli_find_indices(dcli_parser *parser)
         int p = tokens->token[t].kind == DCLI_TOKEN_NAME ? find_param(body, tokens, t) : -1;
         if (p < 0 || body->params[p].rank == 0 || !dcli_token_is(tokens, t + 1, "("))
             continue;
+        if (dcli_param_is_result(&body->params[p]))
+            continue; /* keys are any expressions */
         for (int s = t + 2; s < tokens->token[t + 1].partner; s++) {
             int index = index_at(body, tokens, s);
             body->indices |= index >= 0 ? 1U << index : 0;
@@ -94,7 +96,7 @@ bool dcli_operator_at(const dcli_tokens *tokens, int t, dcli_fold *fold_out, boo
     return true;
 }
 
-static dcl_status add_edit(dcli_parser *parser, const dcli_edit *edit)
+dcl_status dcli_add_edit(dcli_parser *parser, const dcli_edit *edit)
 {
     struct dcli_body_inside *inside = parser->inside;
     if (dcli_grow(&inside->edit, inside->edit_count, &inside->edit_capacity, sizeof *inside->edit) != 0)
@@ -103,8 +105,7 @@ static dcl_status add_edit(dcli_parser *parser, const dcli_edit *edit)
     return DCL_OK;
 }
 
-/* The first token from t on, outside of brackets, that has one of these spellings; tokens->count: none. */
-static int find_token(const dcli_tokens *tokens, int t, const char *spellings)
+int dcli_find_token(const dcli_tokens *tokens, int t, const char *spellings)
 {
     while (t < tokens->count && !dcli_token_in(tokens, t, spellings))
         t = tokens->token[t].partner > t ? tokens->token[t].partner : t + 1;
@@ -112,10 +113,10 @@ static int find_token(const dcli_tokens *tokens, int t, const char *spellings)
 }
 
 /* Check a statement whose operator is at token t. @param before  the operator of an earlier statement; -1: none. */
-static dcl_status check_operator(const dcli_tokens *tokens, int t, const dcli_param *param,
-                                 const struct operator* found, int before)
+static dcl_status check_found(const dcli_tokens *tokens, int t, const dcli_param *param, const struct operator* found,
+                              int before)
 {
-    int comma = find_token(tokens, t, "; ,");
+    int comma = dcli_find_token(tokens, t, "; ,");
     if (dcli_token_is(tokens, comma, ","))
         return dcli_token_fail(tokens, comma,
                                "the statement that reduces %s has a comma; expected one expression; write two "
@@ -130,6 +131,15 @@ static dcl_status check_operator(const dcli_tokens *tokens, int t, const dcli_pa
     return DCL_OK;
 }
 
+dcl_status dcli_check_operator(const dcli_tokens *tokens, int t, const dcli_param *param, int before,
+                               dcli_fold *fold_out, int *next_out)
+{
+    bool integers;
+    return dcli_operator_at(tokens, t, fold_out, &integers, next_out)
+               ? check_found(tokens, t, param, operator_at(tokens, t), before)
+               : DCLI_FAIL(DCL_ERR_INTERNAL, "no operator");
+}
+
 /* Replace result r, the tokens from t to `last`, by the variable for one index. `low min= x;` becomes
  * `dcl_r0 = dcl_least_float(dcl_r0, (x));`. */
 static dcl_status edit_result(dcli_parser *parser, int t, int last, int r, const struct operator* found)
@@ -138,8 +148,8 @@ static dcl_status edit_result(dcli_parser *parser, int t, int last, int r, const
     dcli_edit edit = {.first = t, .last = last};
     snprintf(edit.text, sizeof edit.text, "dcl_r%d", r);
     if (found->call == NULL)
-        return add_edit(parser, &edit);
-    int end = find_token(tokens, t, ";");
+        return dcli_add_edit(parser, &edit);
+    int end = dcli_find_token(tokens, t, ";");
     dcl_type type = parser->body->params[parser->body->result[r].param].type;
     char mark[24] = ""; /* an expression, as the statement may follow an `if` */
     if (parser->body->result[r].placed)
@@ -147,8 +157,8 @@ static dcl_status edit_result(dcli_parser *parser, int t, int last, int r, const
     edit.last = last + 2;
     snprintf(edit.text, sizeof edit.text, "%sdcl_r%d = %s_%s(dcl_r%d, (", mark, r, found->call, dcli_kernel_type(type),
              r);
-    dcl_status status = add_edit(parser, &edit);
-    return status == DCL_OK ? add_edit(parser, &(dcli_edit){.first = end, .last = end - 1, .text = "))"}) : status;
+    dcl_status status = dcli_add_edit(parser, &edit);
+    return status == DCL_OK ? dcli_add_edit(parser, &(dcli_edit){.first = end, .last = end - 1, .text = "))"}) : status;
 }
 
 /* Parse the subscripts of an output that is reduced, result r. */
@@ -197,8 +207,7 @@ dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot sp
                                output ? "(i, ...)" : "");
     dcl_status status = output ? read_output(parser, t, r) : DCL_OK;
     if (status == DCL_OK)
-        status =
-            check_operator(tokens, last + 1, declared, found, body->result[r].used ? (int)body->result[r].fold : -1);
+        status = check_found(tokens, last + 1, declared, found, body->result[r].used ? (int)body->result[r].fold : -1);
     if (status != DCL_OK)
         return status;
     body->result[r].used = true;
@@ -228,6 +237,11 @@ static dcl_status check_result(const dcli_body *body, int r)
 {
     const char *name = body->params[body->result[r].param].name;
     dcli_fold fold = body->result[r].fold;
+    if (!body->result[r].used && body->keyed)
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "%s is an output, but the body does not reduce into it; write %s(...) += ...;, or declare "
+                         "DCL_IN(%s)",
+                         name, name, name);
     if (!body->result[r].used)
         return DCLI_FAIL(DCL_ERR_BODY,
                          "%s is DCL_RESULT, but the body does not reduce it; write %s += ...;, or leave it out", name,
@@ -268,10 +282,13 @@ dcl_status dcli_check_reduction(dcli_body *body)
 
 dcl_status dcli_add_partials(dcli_body *body)
 {
+    if (body->keyed)
+        return dcli_add_keyed(body);
     if (body->param_count == DCLI_MAX_PARAMS)
         return DCLI_FAIL(DCL_ERR_INVALID, "a reduction has %d arguments; expected at most %d", body->param_count,
                          DCLI_MAX_PARAMS - 1);
     body->partials = body->param_count;
+    body->added = 1;
     body->params[body->param_count++] =
         (dcli_param){.name = "dcl_partials", .access = DCL_ACCESS_INOUT, .type = DCL_INT64, .rank = 1};
     return DCL_OK;

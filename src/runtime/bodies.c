@@ -32,7 +32,12 @@ static dcl_access access_of(const dcl_arg *arg)
     return arg->access == DCL_ACCESS_IN_KEPT || arg->access == DCL_ACCESS_MOVE ? DCL_ACCESS_IN : arg->access;
 }
 
-static int rank_of(const dcl_arg *arg) { return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0; }
+static int rank_of(const dcl_arg *arg)
+{
+    if (dcli_arg_is_result(arg))
+        return arg->width_count; /* of a keyed reduction */
+    return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0;
+}
 
 /* The axis along which elements are contiguous, counted back from the last one: 0 except in views; -1: there is none.
  * Kernels are compiled for it. */

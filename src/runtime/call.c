@@ -33,6 +33,8 @@ dcl_status dcl_call_run(const dcl_call *call)
     case DCL_CALL_IS_TILES:
         return dcli_forall_run(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args);
     case DCL_CALL_IS_REDUCTION:
+        if (is_along(call) && dcli_call_is_keyed(call->text, call->arg_count, call->args))
+            return dcli_keyed_run(call->cluster, call->box, call->text, call->arg_count, call->args);
         if (is_along(call))
             return dcli_forall_run(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args);
         return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
@@ -56,6 +58,8 @@ static dcl_status look_at(const dcl_call *call, const dcli_look *look)
     case DCL_CALL_IS_TILES:
         return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args, look);
     case DCL_CALL_IS_REDUCTION:
+        if (is_along(call) && dcli_call_is_keyed(call->text, call->arg_count, call->args))
+            return dcli_keyed_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
         if (is_along(call))
             return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args,
                                     look);

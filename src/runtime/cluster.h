@@ -191,6 +191,7 @@ struct dcl_cluster {
                                       completed it; until the host's side has */
     dcl_array *arrays, *views;
     struct dcli_partials *partials; /* kept for later reductions: runtime/reduce.c */
+    struct dcli_keyed *keyed;       /* keyed reductions that may be incomplete: runtime/keyed.c */
     dcli_bodies bodies;
     dcli_replica_notes replicas;
     dcli_times *times; /* a report asks the nodes for the times of a body (runtime/balance.h); NULL: none does */
@@ -406,20 +407,29 @@ dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, cons
 /** Check the arguments of a reduction to values, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 /** Issue the operation of a checked reduction. The lock is held.
- *  @param partials  array of the partial results: it is all 0.
+ *  @param added  the arguments that the parser adds: arrays of partial results that are all 0, and scalars, all named
+ *                dcli_partials_name. There are no more than DCLI_MAX_PARAMS arguments in all.
  *  @param results_out  [DCLI_MAX_RESULTS] how each result is reduced, in the order of the arguments. */
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[],
+                                const dcl_arg args[], int added_count, const dcl_arg added[], dcli_result results_out[],
                                 dcl_grid *grid_out);
 /** Run a reduction and wait for its results: dcl_reduce(). */
 dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                               const dcl_arg args[]);
+/** Whether the text of a reduction into arrays is keyed: keyed.c. */
+bool dcli_call_is_keyed(const char *text, int count, const dcl_arg args[]);
+/** Run a keyed reduction: dcl_reduce(). */
+dcl_status dcli_keyed_run(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[]);
+/** Record that an operation has met keys outside, if it is that of a keyed reduction. The lock is held. */
+void dcli_keyed_stray(dcl_cluster *cluster, int64_t operation, const char *text);
+void dcli_keyed_free(dcl_cluster *cluster);
 /** Free the list of arrays that are kept for partial results; the arrays are in cluster->arrays. */
 void dcli_partials_free(dcl_cluster *cluster);
 
 /** Start a body of the library's own, as dcl_forall() does. Arrays keep the names that the program gave them. @param
- *  args  known to be valid: names, accesses, arrays of this cluster. */
-dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
+ *  kind  not DCLI_TEXT_TILES. @param args  known to be valid: names, accesses, arrays of this cluster. */
+dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, dcli_text_kind kind, int count,
+                             const dcl_arg args[]);
 /** Check a node number for counters. Needs no lock. @param out  checked for NULL. */
 dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out);
 /** Free the measured shares (weighted.c). */

@@ -437,10 +437,11 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
     return status == DCL_OK ? issue_call(call, box) : status;
 }
 
-dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[])
+dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, dcli_text_kind kind, int count,
+                             const dcl_arg args[])
 {
     struct call call;
-    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
+    begin_call(&call, cluster, kind, true, count);
     dcl_status status = start_call(&call, NULL, body, count, args);
     dcli_body_let_go(call.known);
     return status;
@@ -504,9 +505,9 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
     return status;
 }
 
-/* The arguments of the operation of a reduction to values: those of the program without DCL_FAST, and the array of the
- * partial results. @return how many */
-static int list_reduced(int count, const dcl_arg args[], dcl_array *partials, dcl_arg all[])
+/* The arguments of the operation of a reduction that has partial results: those of the program without DCL_FAST and
+ * DCL_RESULT_AT, and those that the parser adds. @return how many */
+static int list_reduced(int count, const dcl_arg args[], int added_count, const dcl_arg added[], dcl_arg all[])
 {
     bool fast = false;
     int kept = 0;
@@ -522,17 +523,17 @@ static int list_reduced(int count, const dcl_arg args[], dcl_array *partials, dc
             all[kept].access = DCL_ACCESS_RESULT_FAST;
         kept++;
     }
-    all[kept++] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
-    return kept;
+    memcpy(all + kept, added, (size_t)added_count * sizeof *added);
+    return kept + added_count;
 }
 
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                const dcl_arg args[], dcl_array *partials, dcli_result results_out[],
+                                const dcl_arg args[], int added_count, const dcl_arg added[], dcli_result results_out[],
                                 dcl_grid *grid_out)
 {
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
-    count = list_reduced(count, args, partials, all);
+    count = list_reduced(count, args, added_count, added, all);
     begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
     dcl_status status = start_call(&call, box, body, count, all);
     if (status == DCL_OK) {
@@ -560,22 +561,23 @@ static dcl_status plan_call(struct call *call, const dcl_box *box, const char *b
     return status;
 }
 
-dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
-                               dcli_planned_fn *look, void *user)
+dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, dcli_text_kind kind, int count,
+                               const dcl_arg args[], dcli_planned_fn *look, void *user)
 {
     struct call call;
-    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
+    begin_call(&call, cluster, kind, true, count);
     return plan_call(&call, NULL, body, count, args, look, user);
 }
 
 dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                  const dcl_arg args[], dcl_array *partials, const dcli_look *look)
+                                  const dcl_arg args[], int added_count, const dcl_arg added[], dcli_planned_fn *look,
+                                  void *user)
 {
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
-    count = list_reduced(count, args, partials, all);
+    count = list_reduced(count, args, added_count, added, all);
     begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
-    return plan_call(&call, box, body, count, all, look->on, look->user);
+    return plan_call(&call, box, body, count, all, look, user);
 }
 
 dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,

@@ -129,6 +129,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
     while (cluster->arrays != NULL)
         free_array(cluster, cluster->arrays);
     dcli_partials_free(cluster);
+    dcli_keyed_free(cluster);
     dcli_outcomes_free(&cluster->outcomes);
     dcli_outcomes_free(&cluster->causes);
     dcli_bodies_free(cluster);

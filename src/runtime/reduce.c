@@ -179,7 +179,8 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
     dcl_array *array = partials->array;
     const int64_t one = 1;
     dcl_box all = dcl_box_of(dcli_array_grid(array));
-    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, array, reduced, &grid);
+    const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, array);
+    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, 1, &added, reduced, &grid);
     if (status == DCL_OK)
         status = dcli_array_read(array, &all, words, &one);
     if (dcli_storage_state_failed(dcli_array_state(array)))
@@ -250,9 +251,10 @@ dcl_status dcli_reduction_look(dcl_cluster *cluster, const dcl_box *box, const c
         dcl_grid grid = partials_grid(cluster, map, count_results(count, args));
         status = dcli_array_imagine(cluster, &grid, map, 1, &partials);
     }
+    const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
     if (status == DCL_OK)
-        status =
-            map != NULL ? dcli_reduction_planned(cluster, box, text, count, args, partials, look) : dcli_error_status();
+        status = map != NULL ? dcli_reduction_planned(cluster, box, text, count, args, 1, &added, look->on, look->user)
+                             : dcli_error_status();
     if (partials != NULL)
         dcli_array_free(partials);
     pthread_mutex_unlock(&cluster->lock);

@@ -41,19 +41,22 @@ dcl_status dcli_reduction_look(dcl_cluster *cluster, const dcl_box *box, const c
                                const dcl_arg args[], const dcli_look *look);
 dcl_status dcli_scan_look(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[],
                           const dcli_look *look);
+dcl_status dcli_keyed_look(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
+                           const dcli_look *look);
 dcl_status dcli_copy_look(dcl_array *from, dcl_array *to, const dcli_look *look);
 dcl_status dcli_remap_look(dcl_array *array, dcl_map *map, unsigned flags, const dcli_look *look);
 dcl_status dcli_move_look(dcl_array *array, const dcl_box *box, int node, const dcli_look *look);
 
 /** Pass a body of the library's own (dcli_forall_start()) to `look`. The lock is held. Arrays may be without
  *  storage. */
-dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[],
-                               dcli_planned_fn *look, void *user);
+dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, dcli_text_kind kind, int count,
+                               const dcl_arg args[], dcli_planned_fn *look, void *user);
 
-/** Pass the operation of a checked reduction to values to `look`. The lock is held. @param partials  an array without
- *  storage. */
+/** Pass the operation of a checked reduction that has partial results to `look`. The lock is held. @param added  as for
+ *  dcli_reduction_start(); arrays may be without storage. */
 dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                  const dcl_arg args[], dcl_array *partials, const dcli_look *look);
+                                  const dcl_arg args[], int added_count, const dcl_arg added[], dcli_planned_fn *look,
+                                  void *user);
 
 /** Planned counters of a node, or of DCL_ALL_NODES; DCL_HOST: zeros. */
 typedef struct dcli_counted {

@@ -230,7 +230,14 @@ static void describe_report(const dcli_msg_report *report, int node, char *text,
     at += name_place(report, node, text + at, capacity - (size_t)at);
     text += at;
     capacity -= (size_t)at;
-    if (report->written) /* reported by a tile kernel, because bodies write only at their own index */
+    if (report->written &&
+        report->outputs[0] == '\0') /* bodies write only at their own index, but for keyed reductions */
+        snprintf(
+            text, capacity,
+            "the value was left out, as all are that have such keys; guard the statement in the body (`if (inside) "
+            "%s(...) += ...;`)",
+            report->array);
+    else if (report->written)
         snprintf(text, capacity,
                  "nothing was stored; write to elements of the tile alone, local indices %s_low(d) to %s_high(d) - 1 "
                  "along axis d",
@@ -251,6 +258,7 @@ static void on_report(void *user, int node, const dcli_msg_report *report)
         for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
             if (array->state->id == report->storage[s])
                 dcli_storage_state_stray(array->state, report->operation, text);
+    dcli_keyed_stray(cluster, report->operation, text);
     dcli_cluster_keep(cluster, DCL_ERR_RANGE, text);
     pthread_mutex_unlock(&cluster->lock);
 }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "kernel/keyed.h"
 #include "worker/account.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_prepare.h"
@@ -237,10 +238,12 @@ dcl_status dcli_exec_launch(dcli_worker *worker, dcli_kernel *kernel, dcli_varia
     return status;
 }
 
-/* How many work-items, or groups of a GPU, can have partial results of their own. */
+/* How many work-items, or groups of a GPU, can have partial results of their own. In keyed reductions all change the same. */
 static int64_t partial_slots(const dcli_worker *worker, const dcli_entry *entry)
 {
     const dcli_body *body = entry->operation.body;
+    if (body->keyed)
+        return DCLI_PARTIAL_SLOTS;
     return dcli_layout_owned(entry->held[body->partials]->shared->layout, worker->terms.self) /
            ((int64_t)body->result_count * DCLI_PARTIAL_LONGS);
 }
@@ -266,9 +269,12 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
     }
-    if (dcli_body_is_reduced(body)) {
-        dcli_memory *partials = entry->held[body->partials]->memory;
-        if (partials == NULL || partial_slots(worker, entry) < 1)
+    for (int n = 0; n < dcli_body_partial_arrays(body); n++) {
+        const dcli_known_storage *held = entry->held[body->partials + n];
+        int64_t least = body->keyed ? dcli_keyed_room(body, n, entry->operation.value)
+                                    : (int64_t)body->result_count * DCLI_PARTIAL_LONGS;
+        dcli_memory *partials = held->memory;
+        if (partials == NULL || least < 0 || dcli_layout_owned(held->shared->layout, worker->terms.self) < least)
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no room for the partial results of node %d",
                              entry->operation.number, worker->terms.self);
         arguments[count++] = (dcli_argument){.memory = partials, .written = true};
@@ -434,7 +440,7 @@ static bool may_report(const dcli_body *body, const dcli_lowered *lowered)
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE && !body->tile_kernel)
             return true;
-    return false;
+    return body->keyed;
 }
 
 static void give_back_cut(dcli_worker *worker, dcli_cached_plan *cached, const dcli_body *body, bool stale,

@@ -82,10 +82,51 @@ static void put_outputs(dcli_text *text, const dcli_body *body)
     }
 }
 
+/* List the storages that an operation writes. @return how many there are. */
+static int list_written(const dcli_operation *operation, int64_t storages[])
+{
+    int count = 0;
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].writes)
+            storages[count++] = operation->operand[k].storage;
+    return count;
+}
+
+static void send_message(dcli_worker *worker, dcli_message *message)
+{
+    if (dcli_peer_send(worker, worker->terms.node_count, message, NULL) == DCL_OK)
+        worker->as_node->notices++;
+}
+
+/* Report the key of an element of result r that does not exist. */
+static void send_key(dcli_worker *worker, const dcli_entry *entry, int r, const int64_t index[])
+{
+    const dcli_body *body = entry->operation.body;
+    const dcli_param *param = &body->params[body->result[r].param];
+    int64_t storages[DCLI_MAX_PARAMS];
+    dcli_text line = {0};
+    put_first_line(&line, body->text);
+    dcli_message message = {.kind = DCLI_MSG_REPORT,
+                            .report = {.operation = entry->operation.number,
+                                       .storage_count = list_written(&entry->operation, storages),
+                                       .storage = storages,
+                                       .array = param->name,
+                                       .rank = param->rank,
+                                       .body = line.bytes,
+                                       .written = true}};
+    memcpy(message.report.index, index, (size_t)param->rank * sizeof *index);
+    send_message(worker, &message);
+    dcli_text_free(&line);
+}
+
 static void send_report(dcli_worker *worker, const dcli_entry *entry, const int64_t report[])
 {
     const dcli_body *body = entry->operation.body;
     int64_t storages[DCLI_MAX_PARAMS];
+    if (body->keyed && report[1] >= body->access_count && report[1] < body->access_count + body->result_count) {
+        send_key(worker, entry, (int)report[1] - body->access_count, report + 2);
+        return;
+    }
     if (report[1] < 0 || report[1] >= body->access_count)
         return;
     int a = (int)report[1];
@@ -103,6 +144,7 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
         put_outputs(&outputs, body);
     dcli_message message = {.kind = DCLI_MSG_REPORT,
                             .report = {.operation = entry->operation.number,
+                                       .storage_count = list_written(&entry->operation, storages),
                                        .storage = storages,
                                        .array = param->name,
                                        .rank = param->rank,
@@ -110,12 +152,8 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
                                        .declared = declared.bytes,
                                        .written = body->access[a].written,
                                        .outputs = outputs.bytes}};
-    for (int k = 0; k < entry->operation.operand_count; k++)
-        if (entry->operation.operand[k].writes)
-            storages[message.report.storage_count++] = entry->operation.operand[k].storage;
     memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
-    if (dcli_peer_send(worker, worker->terms.node_count, &message, NULL) == DCL_OK)
-        worker->as_node->notices++;
+    send_message(worker, &message);
     dcli_text_free(&declared);
     dcli_text_free(&line);
     dcli_text_free(&outputs);

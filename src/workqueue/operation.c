@@ -61,8 +61,8 @@ static void resolve_forall(dcli_operation *operation)
         if (access->written && !access->conditional && whole && sees_all(operand) && meets_all(operation, a))
             operand->overwrites = true;
     }
-    if (dcli_body_is_reduced(body))
-        operation->operand[body->partials].reads = operation->operand[body->partials].writes = true;
+    for (int k = body->partials; k < body->partials + dcli_body_partial_arrays(body); k++)
+        operation->operand[k].reads = operation->operand[k].writes = true;
     for (int k = 0; k < operation->operand_count; k++) {
         operation->operand[k].overwrites &= !operation->operand[k].reads;
         if (operation->operand[k].writes) {

@@ -1,0 +1,47 @@
+/* kernel/keyed.h - keyed reductions: results that are arrays, whose elements the body selects by keys that it computes, as in
+ * H(bin(i)) += w(i). Every node reduces into partial results of its own, one for each element of the result. */
+#ifndef DCLI_KERNEL_KEYED_H
+#define DCLI_KERNEL_KEYED_H
+
+#include "base/text.h"
+#include "kernel/body.h"
+
+enum {
+    DCLI_KEYED_MOST_RANK = DCL_MAX_RANK - 2, /* axes of a result: the partial results have two more */
+    DCLI_KEYED_OWN_BYTES = 1 << 15           /* a work-item has partial results of its own if those of a result take no
+                                                more than this */
+};
+
+/** Whether the text reduces into arrays by keys: whether a subscript of an output is other than an index of its own.
+ *  @param outputs  [count] the outputs' names. @param params  names of all arguments. */
+bool dcli_text_is_keyed(const char *text, int output_count, const char *const outputs[], int param_count,
+                        const char *const params[]);
+
+/** Length in longs of a partial result: DCLI_PARTIAL_LONGS for a sum of floating-point numbers (a dcli_sum), otherwise 1. The
+ *  one long is 0 for no values:
+ *      sums, |=, ^=  the value; narrower types use the lower half of the long
+ *      *=            the value minus 1 (modulo 2^64)
+ *      &=            the complement of the value
+ *      max=, min=    how far the value is above the least value of the type, or below the largest one; for float and double
+ *                    the distance between the keys (kernel/key.cl) of the value and of an infinity, and all bits set for a NaN. */
+int dcli_keyed_longs(const dcli_body *body, int r);
+
+/** Longs of a node's partial results of result r.
+ *  @param values  [param_count] the scalars of a call. @return -1: it has no elements, or too many. */
+int64_t dcli_keyed_room(const dcli_body *body, int r, const dcli_scalar values[]);
+
+/** Text of the value of a partial result, for the body that combines those of all nodes.
+ *  @param partial  an expression of type long. */
+void dcli_keyed_put_value(dcli_text *out, dcli_fold fold, dcl_type type, const char *partial);
+/** Functions for bodies that round sums (kernel/sum.cl and others), with names that begin with keyed_ in place of dcl_. @return
+ *  freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
+char *dcli_keyed_functions(dcl_type type);
+
+/** Emit, for CPUs, the functions that reduce into the partial results. Nothing for other bodies, as all functions below. */
+void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body);
+/** Emit the variables at the beginning of a kernel. */
+void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body);
+/** Emit what adds a work-item's own partial results to the node's, at the end of a kernel. */
+void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body);
+
+#endif

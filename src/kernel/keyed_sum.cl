@@ -1,0 +1,121 @@
+/* kernel/keyed_sum.cl - adds values of type dcl_T, float or double, by keys to result number DCL_R, whose partial results are sums
+ * that do not depend on the order (kernel/sum.cl).
+ *
+ * A work-item's own partial result (struct dcl_slot) has one addition per bin: integers that do not carry. The carries are done in the
+ * node's partial results, to which slots are added before they can overflow. */
+#ifndef DCL_SLOT
+#define DCL_SLOT
+#define DCL_SLOT_ADDITIONS 4096   /* of at most 2^49 units each */
+#define DCL_SLOT_FULL (1UL << 61) /* units from which on a slot does not take so many more */
+#define DCL_SUM_LOCKED (1L << 62) /* a bit of dcl_seen: some work-item changes the sum */
+struct dcl_slot {
+    double dcl_r0;        /* the constant that rounds to the unit of the top bin; 0: there is no top yet */
+    ulong dcl_b0, dcl_b1; /* units of the top bin and of the next lower one, modulo 2^64 */
+};
+
+/* Take a sum of the node, which other work-items then wait for. */
+static struct dcl_sum dcl_sum_take(volatile __global long *dcl_p)
+{
+    long dcl_seen = dcl_p[1] & ~DCL_SUM_LOCKED;
+    for (;;) {
+        const long dcl_found = atom_cmpxchg(dcl_p + 1, dcl_seen, dcl_seen | DCL_SUM_LOCKED);
+        if (dcl_found == dcl_seen)
+            break;
+        dcl_seen = dcl_found & ~DCL_SUM_LOCKED;
+    }
+    const struct dcl_sum dcl_s = {dcl_p[0], dcl_seen, {dcl_p[2], dcl_p[3]}, {dcl_p[4], dcl_p[5]}};
+    return dcl_s;
+}
+
+static void dcl_sum_give(volatile __global long *dcl_p, const struct dcl_sum *dcl_s)
+{
+    dcl_p[0] = dcl_s->dcl_top;
+    dcl_p[2] = dcl_s->dcl_high[0];
+    dcl_p[3] = dcl_s->dcl_high[1];
+    dcl_p[4] = dcl_s->dcl_low[0];
+    dcl_p[5] = dcl_s->dcl_low[1];
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atom_xchg(dcl_p + 1, dcl_s->dcl_seen);
+}
+
+static void dcl_sum_share_one(volatile __global long *dcl_p, const double dcl_x)
+{
+    if (dcl_x == 0)
+        return;
+    struct dcl_sum dcl_s = dcl_sum_take(dcl_p);
+    dcl_sum_one(&dcl_s, dcl_x);
+    dcl_sum_give(dcl_p, &dcl_s);
+}
+
+static void dcl_slot_share(struct dcl_slot *dcl_slot, volatile __global long *dcl_p)
+{
+    if (dcl_slot->dcl_r0 != 0) {
+        const long dcl_exponent = (as_long(dcl_slot->dcl_r0) >> 52) - 1023;
+        struct dcl_sum dcl_s = dcl_sum_take(dcl_p);
+        dcl_sum_bins(&dcl_s, DCL_SUM_UNIT + (dcl_exponent - 52) / DCL_SUM_WIDTH, (long)dcl_slot->dcl_b0,
+                     (long)dcl_slot->dcl_b1);
+        dcl_sum_give(dcl_p, &dcl_s);
+    }
+    dcl_slot->dcl_b0 = dcl_slot->dcl_b1 = 0;
+}
+
+/* Add a number that is too large for a slot's top. Tops whose numbers must be scaled are not used in slots. */
+static void dcl_slot_raise(struct dcl_slot *dcl_s, __global long *dcl_out, const double dcl_x)
+{
+    const long dcl_top = dcl_x != 0 && isfinite(dcl_x) ? dcl_sum_top(fabs(dcl_x)) : 0;
+    dcl_sum_share_one(dcl_out, dcl_x);
+    if (dcl_top == 0 || dcl_sum_scale(dcl_top) != 1)
+        return;
+    const double dcl_r0 = dcl_sum_rounder(dcl_top, dcl_top);
+    if (dcl_r0 <= dcl_s->dcl_r0)
+        return;
+    dcl_slot_share(dcl_s, dcl_out);
+    dcl_s->dcl_r0 = dcl_r0;
+}
+#endif
+
+/* Add the slots that do not take DCL_SLOT_ADDITIONS more to the node's sums. */
+static void DCL_KEYED(dcl_settle_)(struct dcl_slot *dcl_own, __global long *dcl_out, const ulong dcl_n)
+{
+    for (ulong dcl_at = 0; dcl_at < dcl_n; dcl_at++)
+        if (dcl_own[dcl_at].dcl_b0 + DCL_SLOT_FULL > 2 * DCL_SLOT_FULL ||
+            dcl_own[dcl_at].dcl_b1 + DCL_SLOT_FULL > 2 * DCL_SLOT_FULL)
+            dcl_slot_share(&dcl_own[dcl_at], dcl_out + 6 * dcl_at);
+}
+
+/* Add a value to element number dcl_at. @param dcl_left  additions before dcl_settle. */
+DCL_KEYED_INLINE void DCL_KEYED(dcl_put_)(const bool dcl_has_own, struct dcl_slot *dcl_own, int *dcl_left,
+                                          __global long *dcl_out, const ulong dcl_n, const ulong dcl_at,
+                                          const dcl_T dcl_v)
+{
+    const double dcl_x = dcl_v;
+    if (!dcl_has_own) {
+        dcl_sum_share_one(dcl_out + 6 * dcl_at, dcl_x);
+        return;
+    }
+    struct dcl_slot *const dcl_s = dcl_own + dcl_at;
+    const double dcl_r0 = dcl_s->dcl_r0;
+    if (fabs(dcl_x) * 12 < dcl_r0) { /* dcl_r0 is 12 times the first number that is too large */
+        const double dcl_z = dcl_x + dcl_r0, dcl_r1 = dcl_r0 * 0x1p-50;
+        dcl_s->dcl_b0 += as_ulong(dcl_z) - as_ulong(dcl_r0);
+        dcl_s->dcl_b1 += as_ulong(dcl_x + (dcl_r0 - dcl_z) + dcl_r1) - as_ulong(dcl_r1);
+    } else {
+        dcl_slot_raise(dcl_s, dcl_out + 6 * dcl_at, dcl_x);
+    }
+    if (--*dcl_left == 0) {
+        DCL_KEYED(dcl_settle_)(dcl_own, dcl_out, dcl_n);
+        *dcl_left = DCL_SLOT_ADDITIONS;
+    }
+}
+
+DCL_KEYED_INLINE void DCL_KEYED(dcl_begin_)(struct dcl_slot *dcl_own, const ulong dcl_n)
+{
+    for (ulong dcl_at = 0; dcl_at < dcl_n; dcl_at++)
+        dcl_own[dcl_at].dcl_r0 = dcl_own[dcl_at].dcl_b0 = dcl_own[dcl_at].dcl_b1 = 0;
+}
+
+static void DCL_KEYED(dcl_end_)(struct dcl_slot *dcl_own, __global long *dcl_out, const ulong dcl_n)
+{
+    for (ulong dcl_at = 0; dcl_at < dcl_n; dcl_at++)
+        dcl_slot_share(&dcl_own[dcl_at], dcl_out + 6 * dcl_at);
+}

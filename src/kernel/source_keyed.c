@@ -1,0 +1,234 @@
+/* kernel/source_keyed.c - generate the code by which keyed reductions find and change partial results.
+ *
+ * On CPUs, a work-item has partial results of its own if a result has few elements, and adds them to the node's at its end. It
+ * changes those of the node by atomic operations, also if there are too many elements. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/block.h"
+#include "kernel/cl.h"
+#include "kernel/emit.h"
+#include "kernel/fold.h"
+#include "kernel/keyed.h"
+
+enum { SLOT_BYTES = 24 /* of a struct dcl_slot, the work-item's own partial result of a sum */ };
+
+static dcl_type type_of(const dcli_body *body, int r) { return body->params[body->result[r].param].type; }
+
+static int rank_of(const dcli_body *body, int r) { return body->params[body->result[r].param].rank; }
+
+static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX; }
+
+static bool is_floating(dcl_type type) { return type >= DCL_HALF; }
+
+static bool is_sum(const dcli_body *body, int r) { return dcli_keyed_longs(body, r) == DCLI_PARTIAL_LONGS; }
+
+/* The type of a work-item's own partial results, and how many it has. */
+static const char *own_type(const dcli_body *body, int r)
+{
+    return is_sum(body, r) ? "struct dcl_slot" : dcl_type_bytes(type_of(body, r)) == 8 ? "ulong" : "uint";
+}
+
+static int own_count(const dcli_body *body, int r)
+{
+    int bytes = is_sum(body, r) ? SLOT_BYTES : dcl_type_bytes(type_of(body, r)) == 8 ? 8 : 4;
+    return DCLI_KEYED_OWN_BYTES / bytes;
+}
+
+/* ---- words ----------------------------------------------------------------------------------------------------------- */
+
+static void put_word_macros(dcli_text *out, dcli_fold fold, dcl_type type)
+{
+    static const char *const words[] = {[DCLI_FOLD_SUM] = "(dcl_U)(x)",
+                                        [DCLI_FOLD_PRODUCT] = "((dcl_U)(x) - 1)",
+                                        [DCLI_FOLD_AND] = "(~(dcl_U)(x))",
+                                        [DCLI_FOLD_OR] = "(dcl_U)(x)",
+                                        [DCLI_FOLD_XOR] = "(dcl_U)(x)",
+                                        [DCLI_FOLD_MIN] = "(DCL_BITS(DCL_FIRST) - DCL_BITS(x))",
+                                        [DCLI_FOLD_MAX] = "(DCL_BITS(x) - DCL_BITS(DCL_FIRST))"};
+    static const char *const joins[] = {
+        [DCLI_FOLD_SUM] = "((x) + (y))", [DCLI_FOLD_PRODUCT] = "(((x) + 1) * ((y) + 1) - 1)",
+        [DCLI_FOLD_AND] = "((x) | (y))", [DCLI_FOLD_OR] = "((x) | (y))",
+        [DCLI_FOLD_XOR] = "((x) ^ (y))", [DCLI_FOLD_MIN] = "max(x, y)",
+        [DCLI_FOLD_MAX] = "max(x, y)"};
+    const char *name = dcli_kernel_type(type);
+    if (is_extreme(fold))
+        dcli_text_put(out, "#define DCL_FIRST (%s)%s\n#define DCL_BITS(x) (dcl_U)%s%s(x)\n", name,
+                      dcli_fold_neutral(fold, type), is_floating(type) ? "dcl_key_" : "",
+                      is_floating(type) ? name : "");
+    dcli_text_put(out, "#define DCL_WORD(x) %s%s\n#define DCL_JOIN(x, y) %s\n",
+                  is_extreme(fold) && is_floating(type) ? "(x) != (x) ? ~(dcl_U)0 : " : "", words[fold], joins[fold]);
+}
+
+void dcli_keyed_put_value(dcli_text *out, dcli_fold fold, dcl_type type, const char *partial)
+{
+    const char *name = dcli_kernel_type(type), *neutral = dcli_fold_neutral(fold, type);
+    if (fold == DCLI_FOLD_PRODUCT)
+        dcli_text_put(out, "%s + 1", partial);
+    else if (fold == DCLI_FOLD_AND)
+        dcli_text_put(out, "~%s", partial);
+    else if (!is_extreme(fold))
+        dcli_text_put(out, "%s", partial);
+    else if (!is_floating(type))
+        dcli_text_put(out,
+                      fold == DCLI_FOLD_MAX ? "(%s)((ulong)(%s)%s + (ulong)%s)" : "(%s)((ulong)(%s)%s - (ulong)%s)",
+                      name, name, neutral, partial);
+    if (!is_extreme(fold) || !is_floating(type))
+        return;
+    bool single = type == DCL_FLOAT;
+    const char *word = single ? "uint" : "ulong", *integer = single ? "int" : "long";
+    const char *first = fold == DCLI_FOLD_MAX ? (single ? "0x807fffff" : "0x800fffffffffffff")
+                                              : (single ? "0x7f800000" : "0x7ff0000000000000");
+    char key[96]; /* keys of infinities: kernel/key.cl */
+    snprintf(key, sizeof key, "(%s)((%s)%s %c (%s)%s)", integer, word, first, fold == DCLI_FOLD_MAX ? '+' : '-', word,
+             partial);
+    dcli_text_put(out, "(%s)%s == ~(%s)0 ? NAN : as_%s(%s ^ (%s >> %d & %s))", word, partial, word, name, key, key,
+                  single ? 31 : 63, single ? "0x7fffffff" : "0x7fffffffffffffff");
+}
+
+char *dcli_keyed_functions(dcl_type type)
+{
+    dcli_text text = {0}, out = {0};
+    dcli_text_put(&text, "%s%s%s", dcli_cl_names, dcli_cl_sum, dcli_cl_sum_one);
+    dcli_emit_of_type(&text, dcli_cl_sum_round, type);
+    char *from = dcli_text_take(&text);
+    if (from == NULL)
+        return NULL;
+    for (const char *at = from; *at != '\0';) { /* names of the library are refused in preludes */
+        if (strncmp(at, "dcl_", 4) == 0 || strncmp(at, "DCL_", 4) == 0) {
+            dcli_text_put(&out, "%s", *at == 'd' ? "keyed_" : "KEYED_");
+            at += 4;
+        } else {
+            dcli_text_append(&out, at++, 1);
+        }
+    }
+    dcli_free(from);
+    return dcli_text_take(&out);
+}
+
+/* ---- code ------------------------------------------------------------------------------------------------------------ */
+
+/* Emit, for each axis of a result, `before` and the number of the axis. */
+static void put_axes(dcli_text *out, int rank, const char *before, const char *after)
+{
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, "%s%s%d%s", d > 0 ? ", " : "", before, d, after);
+}
+
+/* Emit dcl_find_<r>: the number of the element that has the keys dcl_k; -1: none, which is reported. */
+static void put_find(dcli_text *out, const dcli_body *body, int r)
+{
+    int rank = rank_of(body, r);
+    dcli_text_put(out, "DCL_KEYED_INLINE long dcl_find_%d(__global long *dcl_report, ", r);
+    put_axes(out, rank, "const long dcl_l", "");
+    dcli_text_put(out, ", ");
+    put_axes(out, rank, "const long dcl_n", "");
+    dcli_text_put(out, ", ");
+    put_axes(out, rank, "const long dcl_k", "");
+    dcli_text_put(out, ")\n{\n    if (");
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, "%s(ulong)dcl_k%d - (ulong)dcl_l%d < (ulong)dcl_n%d", d > 0 ? " && " : "", d, d, d);
+    dcli_text_put(out, ")\n        return ");
+    for (int d = 1; d < rank; d++)
+        dcli_text_put(out, "(");
+    for (int d = 0; d < rank; d++) {
+        if (d > 0)
+            dcli_text_put(out, " * dcl_n%d + ", d);
+        dcli_text_put(out, "(dcl_k%d - dcl_l%d)%s", d, d, d > 0 ? ")" : "");
+    }
+    dcli_text_put(out, ";\n    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n", body->access_count + r);
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, "        dcl_report[%d] = dcl_k%d;\n", d + 2, d);
+    dcli_text_put(out, "    }\n    return -1;\n}\n");
+}
+
+/* Emit dcl_into_<r>, to which the text's statements become calls. Keys of floating-point types cannot be operands of |. */
+static void put_into(dcli_text *out, const dcli_body *body, int r)
+{
+    int rank = rank_of(body, r);
+    bool sum = is_sum(body, r);
+    const char *type = dcli_kernel_type(type_of(body, r));
+    char low[24], extent[24], left[24] = "";
+    snprintf(low, sizeof low, "dcl_low%d_", r);
+    snprintf(extent, sizeof extent, "dcl_extent%d_", r);
+    dcli_text_put(out,
+                  "DCL_KEYED_INLINE void dcl_into_%d(const long dcl_at, const bool dcl_has_own, %s *dcl_own, "
+                  "%s__global long *dcl_out, const ulong dcl_n, const %s dcl_x)\n{\n"
+                  "    if (dcl_at >= 0)\n        dcl_put_%d(dcl_has_own, dcl_own, %sdcl_out, %s(ulong)dcl_at, "
+                  "dcl_x);\n}\n",
+                  r, own_type(body, r), sum ? "int *dcl_left, " : "", type, r, sum ? "dcl_left, " : "",
+                  sum ? "dcl_n, " : "");
+    if (sum)
+        snprintf(left, sizeof left, "&dcl_left%d, ", r);
+    dcli_text_put(out, "#define dcl_into%d(", r);
+    put_axes(out, rank, "k", "");
+    dcli_text_put(out, ", x) dcl_into_%d(dcl_find_%d(dcl_report, ", r, r);
+    put_axes(out, rank, low, "");
+    dcli_text_put(out, ", ");
+    put_axes(out, rank, extent, "");
+    dcli_text_put(out, ", ");
+    put_axes(out, rank, "(k", ") | 0");
+    dcli_text_put(out, "), dcl_has_own%d, dcl_own%d, %sdcl_out%d, dcl_elements%d, x)\n", r, r, left, r, r);
+}
+
+void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body)
+{
+    bool sums = false, keys[DCL_DOUBLE + 1] = {false};
+    if (!body->keyed)
+        return;
+    dcli_text_put(out, "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+                       "#define DCL_KEYED(name) DCL_PASTE(name, DCL_R)\n"
+                       "#ifdef __clang__\n#define DCL_KEYED_INLINE static inline __attribute__((always_inline))\n"
+                       "#else\n#define DCL_KEYED_INLINE static inline\n#endif\n");
+    for (int r = 0; r < body->result_count; r++) {
+        dcl_type type = type_of(body, r);
+        bool key = is_extreme(body->result[r].fold) && is_floating(type);
+        if (key && !keys[type]) {
+            dcli_text_put(out, "#define dcl_I %s\n", type == DCL_FLOAT ? "int" : "long");
+            dcli_emit_of_type(out, dcli_cl_key, type);
+            dcli_text_put(out, "#undef dcl_I\n");
+        }
+        keys[type] |= key;
+        if (is_sum(body, r) && !sums)
+            dcli_text_put(out, "%s%s", dcli_cl_sum, dcli_cl_sum_one);
+        sums |= is_sum(body, r);
+    }
+    for (int r = 0; r < body->result_count; r++) {
+        dcli_text_put(out, "#define DCL_R %d\n", r);
+        if (!is_sum(body, r)) {
+            dcli_text_put(out, "#define dcl_U %s\n", own_type(body, r));
+            put_word_macros(out, body->result[r].fold, type_of(body, r));
+        }
+        dcli_emit_of_type(out, is_sum(body, r) ? dcli_cl_keyed_sum : dcli_cl_keyed, type_of(body, r));
+        put_find(out, body, r);
+        put_into(out, body, r);
+        dcli_text_put(out, "#undef DCL_R\n#undef dcl_U\n#undef DCL_WORD\n#undef DCL_JOIN\n#undef DCL_BITS\n"
+                           "#undef DCL_FIRST\n");
+    }
+}
+
+void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count && body->keyed; r++) {
+        dcli_text_put(out,
+                      "    __global long *const dcl_out%d = dcl_partials%d;\n    const ulong dcl_elements%d = (ulong)(",
+                      r, r, r);
+        for (int d = 0; d < rank_of(body, r); d++)
+            dcli_text_put(out, "%sdcl_extent%d_%d", d > 0 ? " * " : "", r, d);
+        dcli_text_put(out,
+                      ");\n    const bool dcl_has_own%d = dcl_elements%d <= %d;\n"
+                      "    %s dcl_own%d[%d];\n",
+                      r, r, own_count(body, r), own_type(body, r), r, own_count(body, r));
+        if (is_sum(body, r))
+            dcli_text_put(out, "    int dcl_left%d = DCL_SLOT_ADDITIONS;\n", r);
+        dcli_text_put(out, "    if (dcl_has_own%d)\n        dcl_begin_%d(dcl_own%d, dcl_elements%d);\n", r, r, r, r);
+    }
+}
+
+void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count && body->keyed; r++)
+        dcli_text_put(out, "    if (dcl_has_own%d)\n        dcl_end_%d(dcl_own%d, dcl_out%d, dcl_elements%d);\n", r, r,
+                      r, r, r);
+}
