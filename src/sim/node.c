@@ -281,10 +281,12 @@ static void hear_failed(dcli_sim *sim, const dcli_sim_event *event)
 {
     int64_t storages[DCLI_MAX_PARAMS];
     dcli_msg_failed failed = dcli_sim_failed(sim, event->operation, storages);
-    bool news;
-    dcli_sim_check(
-        sim, dcli_node_failed(sim->node[event->to].machine, event->operation, failed.storage_count, storages, &news));
-    if (event->to == sim->host ? news : sim->host > sim->settings->fanout)
+    dcli_node *machine = sim->node[event->to].machine;
+    dcli_failure_report report = {.is_news = sim->host > sim->settings->fanout};
+    dcli_sim_check(sim, event->to == sim->host
+                            ? dcli_node_reported(machine, event->from, event->operation, &report)
+                            : dcli_node_failed(machine, event->from, event->operation, failed.storage_count, storages));
+    if (report.is_news)
         dcli_sim_send_down(sim, event->to, DCLI_MSG_FAILED, event->operation);
 }
 

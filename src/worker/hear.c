@@ -195,12 +195,27 @@ static dcl_status take_marks(dcli_worker *worker, int from, const dcli_msg_marks
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "peer %d says MARKS with %d numbers of failures; expected pairs, to nodes only", from,
                          marks->failure_count);
-    dcl_status status = dcli_node_marks_failures(worker->node, marks->failure_count / 2, marks->failure);
+    dcl_status status = dcli_node_marks_failures(worker->node, from, marks->failure_count / 2, marks->failure);
     if (status == DCL_OK)
         status = dcli_node_marks(worker->node, from, marks->done, marks->ready);
     if (status == DCL_OK && worker->is_host)
         worker->terms.hooks->marks(worker->terms.hooks->user, from, marks->done, marks->ready, marks->counter);
     return status;
+}
+
+/* Host: a node reports that an operation failed. The arrays that fail are those that the operation writes. */
+static dcl_status take_report(dcli_worker *worker, int from, const dcli_msg_failed *failed)
+{
+    dcli_failure_report report;
+    dcl_status status = dcli_node_reported(worker->node, from, failed->operation, &report);
+    dcli_msg_failed checked = *failed;
+    checked.storage = report.storage;
+    checked.storage_count = report.storage_count;
+    if (status == DCL_OK && report.counts)
+        worker->terms.hooks->failed(worker->terms.hooks->user, &checked);
+    if (status == DCL_OK && report.is_news)
+        status = dcli_tree_pass_on(worker, &checked);
+    return status == DCL_OK ? dcli_tree_take_notice(worker, from) : status;
 }
 
 static dcl_status take_failed(dcli_worker *worker, int from, const dcli_msg_failed *failed)
@@ -212,14 +227,10 @@ static dcl_status take_failed(dcli_worker *worker, int from, const dcli_msg_fail
         worker->broken = (dcl_status)failed->status;
         return DCL_OK;
     }
-    bool news;
-    dcl_status status =
-        dcli_node_failed(worker->node, failed->operation, failed->storage_count, failed->storage, &news);
-    if (status == DCL_OK && worker->is_host)
-        worker->terms.hooks->failed(worker->terms.hooks->user, failed);
-    if (status == DCL_OK && (news || !worker->is_host))
-        status = dcli_tree_pass_on(worker, failed);
-    return status == DCL_OK && worker->is_host ? dcli_tree_take_notice(worker, from) : status;
+    if (worker->is_host)
+        return take_report(worker, from, failed);
+    dcl_status status = dcli_node_failed(worker->node, from, failed->operation, failed->storage_count, failed->storage);
+    return status == DCL_OK ? dcli_tree_pass_on(worker, failed) : status;
 }
 
 static bool is_word(const dcli_message *message)

@@ -311,14 +311,17 @@ static int by_batch(const void *a, const void *b)
     return (x->batch > y->batch) - (x->batch < y->batch);
 }
 
-/* The batches that are lent and not asked back, in order. @param lent_out  [DCLI_LEND_AT_ONCE] @return how many there are, at most DCLI_LEND_AT_ONCE */
+enum { MOST_LENT = DCLI_ASK_MOST * DCLI_LEND_AT_ONCE }; /* batches that are considered for taking back */
+
+/* The batches that are lent and not asked back, in order; those that were lent first, if there are very many.
+ * @param lent_out  [MOST_LENT] @return how many there are, at most MOST_LENT */
 static int64_t find_lent(const dcli_worker *worker, dcli_lent_out *lent_out[])
 {
     int64_t count = 0;
-    for (dcli_lent_out *lent = worker->as_node->stealing->lent; lent != NULL && count < DCLI_LEND_AT_ONCE;
-         lent = lent->next)
+    for (dcli_lent_out *lent = worker->as_node->stealing->lent; lent != NULL; lent = lent->next)
         if (lent->entry != NULL && !lent->answered && !lent->recalled)
-            lent_out[count++] = lent;
+            lent_out[count++ % MOST_LENT] = lent; /* the list begins with what was lent last */
+    count = dcli_min(count, MOST_LENT);
     qsort(lent_out, (size_t)count, sizeof *lent_out, by_batch);
     return count;
 }
@@ -329,7 +332,7 @@ static void take_back(dcli_worker *worker)
 {
     enum { BEGUN = 2 };
     const dcli_as_node *own = worker->as_node;
-    dcli_lent_out *lent[DCLI_LEND_AT_ONCE];
+    dcli_lent_out *lent[MOST_LENT];
     if (own->stealing->lent == NULL || own->running_first < own->running_count || dcli_node_has_lendable(worker->node))
         return;
     int64_t count = find_lent(worker, lent), left = count > BEGUN ? count - count / 2 : count;

@@ -79,7 +79,8 @@ void dcli_node_close(dcli_node *node)
     dcli_free(node->page);
     dcli_free(node->early);
     dcli_free(node->notice);
-    dcli_free(node->passed_on.number);
+    dcli_free(node->written.entry);
+    dcli_free(node->foretold.entry);
     dcli_free(node->telling.pairs.number);
     dcli_node_list_free(&node->absent);
     dcli_node_list_free(&node->senders);

@@ -68,7 +68,19 @@ typedef struct dcli_node_terms {
     int (*speaker_of)(void *user, int node);
 } dcli_node_terms;
 
-enum { DCLI_MOST_TOLD_FAILURES = 64 }; /* in one MARKS */
+enum {
+    DCLI_MOST_TOLD_FAILURES = 64, /* in one MARKS */
+    DCLI_MOST_FORETOLD = 1 << 16  /* failures that a peer may tell of by operations that were not seen here. With the
+                                     usual DCL_WINDOW, 1,024, each may write DCLI_MAX_PARAMS arrays */
+};
+
+/** What the host makes of a node's report that an operation failed. */
+typedef struct dcli_failure_report {
+    bool counts;       /* false: the operation is complete on all nodes, or the node is lost; the report is ignored */
+    bool is_news;      /* all present nodes must be told */
+    int storage_count; /* the storages that the operation writes, whatever the report says */
+    int64_t storage[DCLI_MAX_PARAMS];
+} dcli_failure_report;
 
 typedef enum dcli_action_kind {
     DCLI_DO_RUN,     /* start batch `index` of `operation`; dcli_node_batch_done() follows */
@@ -151,13 +163,16 @@ dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
 /** Peer `from` reports its watermarks. */
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
 /** The failures that a peer sends with its watermarks: [2 * count] pairs, as in the action MARKS; call it before
- *  dcli_node_marks(). Those of operations before this peer's first are ignored: the host has told it which storages had
- *  failed then, and it does not know which operations have overwritten them. */
-dcl_status dcli_node_marks_failures(dcli_node *node, int count, const int64_t failures[]);
-/** Another peer reports that the contents of storages are undefined for operations after `operation`: a node to the
- *  host, or the host to nodes.
- *  @param news_out  whether this is the host, and all present nodes must be told */
-dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], bool *news_out);
+ *  dcli_node_marks(). @return as dcli_node_failed(). */
+dcl_status dcli_node_marks_failures(dcli_node *node, int from, int count, const int64_t failures[]);
+/** A node hears from a peer that the contents of storages are undefined for operations after `operation`. Operations
+ *  before the node's first are ignored, unless the host tells of them: it knows which storages had failed then, and
+ *  other peers do not know which operations have overwritten them.
+ *  @return DCL_OK, DCL_ERR_NOMEM; DCL_ERR_PROTOCOL: too many, by operations that are not known here. */
+dcl_status dcli_node_failed(dcli_node *node, int from, int64_t operation, int count, const int64_t storages[]);
+/** The host hears from a node that an operation failed there. @return DCL_OK, DCL_ERR_NOMEM; DCL_ERR_PROTOCOL: there is
+ *  no such operation yet. */
+dcl_status dcli_node_reported(dcli_node *node, int from, int64_t operation, dcli_failure_report *report_out);
 /** A batch started by DCLI_DO_RUN has finished reading other nodes' parts in place, but still runs. The owners of these
  *  parts may overwrite them from now on. This event is optional: the end of a batch implies it. */
 dcl_status dcli_node_batch_read(dcli_node *node, int64_t operation, int64_t batch);

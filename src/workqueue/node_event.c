@@ -8,74 +8,6 @@
 #include "base/check.h"
 #include "base/error.h"
 
-/* Record that the contents of a storage are undefined after an operation. */
-static dcl_status record_failure(dcli_node *node, int64_t id, int64_t operation)
-{
-    dcli_storage *storage = dcli_storages_get(&node->storages, id);
-    int64_t known = storage != NULL ? storage->failures.count : 0;
-    if (storage == NULL || dcli_storage_fail(storage, operation) != DCL_OK)
-        return DCL_ERR_NOMEM;
-    if (storage->failures.count > known)
-        storage->failed_at = ++node->failures_known;
-    return DCL_OK;
-}
-
-static bool is_below(const void *numbers, int64_t n, int64_t number) { return ((const int64_t *)numbers)[n] < number; }
-
-/* Host: forget failures that were passed on of operations that are complete: no node tells of them any more. */
-static void forget_complete(dcli_node *node)
-{
-    enum { FEW = 64 };
-    dcli_numbers *passed = &node->passed_on;
-    if (passed->count < FEW + node->forget_passed_at)
-        return;
-    int64_t complete = node->ready;
-    for (int q = 0; q < node->terms.plan.node_count; q++)
-        if (dcli_is_there(node, q))
-            complete = dcli_min(complete, dcli_ready_of(node, q));
-    int64_t first = dcli_lower_bound(passed->number, passed->count, complete + 1, is_below);
-    passed->count -= first;
-    memmove(passed->number, passed->number + first, (size_t)passed->count * sizeof *passed->number);
-    node->forget_passed_at = 2 * passed->count;
-}
-
-/* Host: record that the failure of an operation is passed on to all nodes. @param news_out  whether it was not before */
-static dcl_status pass_on(dcli_node *node, int64_t operation, bool *news_out)
-{
-    dcli_numbers *passed = &node->passed_on;
-    forget_complete(node);
-    int64_t at = dcli_lower_bound(passed->number, passed->count, operation, is_below);
-    *news_out = at == passed->count || passed->number[at] != operation;
-    if (!*news_out)
-        return DCL_OK;
-    if (dcli_grow(&passed->number, passed->count, &passed->capacity, sizeof *passed->number) != 0)
-        return DCL_ERR_NOMEM;
-    memmove(passed->number + at + 1, passed->number + at, (size_t)(passed->count - at) * sizeof *passed->number);
-    passed->number[at] = operation;
-    passed->count++;
-    return DCL_OK;
-}
-
-dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause)
-{
-    bool news;
-    if (op->told_failed)
-        return DCL_OK;
-    if (!dcli_is_node(node, node->terms.self) && pass_on(node, op->number, &news) != DCL_OK)
-        return DCL_ERR_NOMEM;
-    if (dcli_grow(&node->notice, node->notice_count, &node->notice_capacity, sizeof *node->notice) != 0)
-        return DCL_ERR_NOMEM;
-    node->notice[node->notice_count++] =
-        (struct dcli_notice){.operation = op->number, .status = status, .cause = cause};
-    op->told_failed = true;
-    for (int k = 0; k < op->operation->operand_count; k++) {
-        const dcli_operand *operand = &op->operation->operand[k];
-        if (operand->storage >= 0 && operand->writes && record_failure(node, operand->storage, op->number) != DCL_OK)
-            return DCL_ERR_NOMEM;
-    }
-    return DCL_OK;
-}
-
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 /* The newest stored grant of a peer, if it is for this operation; else NULL. */
@@ -267,35 +199,6 @@ dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t read
     *last_done = done;
     *last_ready = ready;
     return DCL_OK;
-}
-
-dcl_status dcli_node_failed(dcli_node *node, int64_t operation, int count, const int64_t storages[], bool *news_out)
-{
-    bool is_host = !dcli_is_node(node, node->terms.self);
-    *news_out = false;
-    if (is_host && operation > node->seen)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "a node says that operation %" PRId64 " failed; expected at most %" PRId64,
-                         operation, node->seen);
-    if (is_host && pass_on(node, operation, news_out) != DCL_OK)
-        return DCL_ERR_NOMEM;
-    for (int s = 0; s < count; s++) {
-        bool seen = operation >= node->terms.first_operation && operation <= node->seen;
-        if (seen && dcli_storages_find(&node->storages, storages[s]) == NULL)
-            continue; /* the storage was released in the meantime */
-        if (record_failure(node, storages[s], operation) != DCL_OK)
-            return DCL_ERR_NOMEM;
-    }
-    return DCL_OK;
-}
-
-dcl_status dcli_node_marks_failures(dcli_node *node, int count, const int64_t failures[])
-{
-    bool news;
-    dcl_status status = DCL_OK;
-    for (int n = 0; n < count && status == DCL_OK; n++)
-        if (failures[2 * n] >= node->terms.first_operation)
-            status = dcli_node_failed(node, failures[2 * n], 1, &failures[2 * n + 1], &news);
-    return status;
 }
 
 /* ---- ends of batches --------------------------------------------------------------------------------------------- */

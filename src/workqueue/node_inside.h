@@ -147,12 +147,36 @@ struct dcli_peer {
     int64_t interest;  /* it needs to hear when our watermarks reach this operation; 0: none, or it is absent */
     int64_t credit_due;
     int64_t early_grants; /* early grants for operations not seen here: at most DCLI_GRANTS_AHEAD */
+    int64_t foretold;     /* entries of dcli_node.foretold from it */
     int64_t uncommitted;  /* received U chunks that are not committed: at most the window */
     struct dcli_outbox outbox;
 };
 
 /* Peers with consecutive numbers whose records are made together. */
 enum { DCLI_PEERS_IN_PAGE = 16 };
+
+/* A node: a failure of a storage by an operation that was not seen here yet. */
+struct dcli_foretold {
+    int64_t operation, storage;
+    int from; /* the peer that was the first to tell */
+};
+
+struct dcli_foretold_list {
+    struct dcli_foretold *entry; /* [count] ascending by operation, then by storage */
+    int64_t count, capacity;
+};
+
+/* Host: a storage that an operation writes which is not complete on all nodes. */
+struct dcli_written {
+    int64_t operation, storage;
+    bool is_failed; /* all nodes were told that the operation failed */
+};
+
+struct dcli_written_list {
+    struct dcli_written *entry; /* [count] ascending by operation */
+    int64_t count, capacity;
+    int64_t forget_at; /* complete operations are removed when it has this many */
+};
 
 struct dcli_node {
     dcli_node_terms terms;
@@ -175,9 +199,8 @@ struct dcli_node {
     int64_t listener;         /* index of the next listener that may have to be told something */
     int64_t sender;           /* index of the next sender that may have something to send */
     int64_t failures_known;   /* number of failures of storages recorded since the session began */
-    dcli_numbers passed_on;   /* host: operations whose failure all nodes were told, ascending; complete ones may be
-                                 missing */
-    int64_t forget_passed_at; /* host: complete operations are removed from passed_on when it has this many */
+    struct dcli_foretold_list foretold;
+    struct dcli_written_list written;
     struct dcli_telling telling;
     bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
     bool paused;    /* by dcli_node_pause(): no batch of a loop body that has several is returned */
@@ -326,6 +349,10 @@ void dcli_lending_explain(const dcli_node *node, dcli_text *text);
 
 /** Queue a FAILED action, once per operation, and record that the contents of the operation's outputs are undefined.
  *  @param cause  found here, not caused by another failure. */
+/* Host: note which storages an operation writes that has come. */
+dcl_status dcli_note_written(dcli_node *node, const dcli_operation *operation);
+/* Take over the failures that peers have told of for an operation that has come. */
+dcl_status dcli_take_foretold(dcli_node *node, int64_t operation);
 dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause);
 /** Process the messages that arrived before their operation. */
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);

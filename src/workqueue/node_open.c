@@ -408,6 +408,8 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
     if (status == DCL_OK)
         status = note_needs(node, op);
     if (status == DCL_OK)
+        status = dcli_note_written(node, operation);
+    if (status == DCL_OK)
         status = append_op(node, op);
     if (status != DCL_OK) {
         dcli_op_free(node, op);
@@ -422,5 +424,7 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
         status = dcli_op_fail_lost(node, op);
     if (status == DCL_OK)
         status = check_plan(node, op);
+    if (status == DCL_OK)
+        status = dcli_take_foretold(node, op->number);
     return status == DCL_OK ? dcli_replay_early(node, op->number) : status;
 }

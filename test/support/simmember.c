@@ -59,9 +59,8 @@ static void tell_failures(struct sim *sim, int p)
 {
     for (int n = 0; n < sim->program->array_count; n++) {
         int64_t id = sim->program->array[n].storage;
-        bool news;
         if (dcli_node_storage_failed(sim->node[sim->host].node, id))
-            sim_expect(sim, p, dcli_node_failed(sim->node[p].node, sim->issued, 1, &id, &news));
+            sim_expect(sim, p, dcli_node_failed(sim->node[p].node, sim->host, sim->issued, 1, &id));
     }
 }
 

@@ -552,9 +552,12 @@ static dcl_status hear_failed(struct sim *sim, const sim_event *event)
             storages[count++] = operation->operand[k].storage;
     if (event->to == sim->host)
         sim_verdict_failed(&sim->verdict, operation);
-    bool news;
-    dcl_status status = dcli_node_failed(sim->node[event->to].node, event->operation, count, storages, &news);
-    if (news)
+    dcli_node *node = sim->node[event->to].node;
+    if (event->to != sim->host)
+        return dcli_node_failed(node, event->from, event->operation, count, storages);
+    dcli_failure_report report;
+    dcl_status status = dcli_node_reported(node, event->from, event->operation, &report);
+    if (report.is_news)
         tell_failure(sim, event->to, event->operation);
     return status;
 }
@@ -563,7 +566,7 @@ static dcl_status hear_marks(struct sim *sim, const sim_event *event)
 {
     dcli_node *node = sim->node[event->to].node;
     const int64_t *failures = event->count > 0 ? sim->marked + event->number : NULL;
-    dcl_status status = dcli_node_marks_failures(node, (int)event->count, failures);
+    dcl_status status = dcli_node_marks_failures(node, event->from, (int)event->count, failures);
     if (event->to == sim->host)
         sim->ready[event->from] = event->ready;
     return status == DCL_OK ? dcli_node_marks(node, event->from, event->done, event->ready) : status;

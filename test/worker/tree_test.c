@@ -34,6 +34,7 @@ static void on_report(void *user, int node, const dcli_msg_report *report)
 static void on_failed(void *user, const dcli_msg_failed *failed)
 {
     (void)user;
+    cr_expect(failed->storage_count == 1 && failed->storage[0] == 7, "what the operation writes, whatever is reported");
     tell('f', failed->node);
 }
 
@@ -78,7 +79,8 @@ static dcli_worker *make_worker(int self, int fanout)
                              .absent = worker->gone};
     worker->node = dcli_node_open(&terms);
     cr_assert_not_null(worker->node);
-    static const dcli_operation first = {.number = 1, .kind = DCLI_OP_READ};
+    static const dcli_operation first = {
+        .number = 1, .kind = DCLI_OP_FILL, .operand_count = 1, .operand = {{.storage = 7, .writes = true}}};
     cr_assert_eq(dcli_node_operation(worker->node, &first), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_net_open(&net), DCL_OK);
     for (int n = 0; n <= NODES; n++)
@@ -132,19 +134,27 @@ static dcli_message report(int64_t operation)
 
 static dcli_message failed(int node)
 {
+    static int64_t wrong = 8;
     return (dcli_message){.kind = DCLI_MSG_FAILED,
-                          .failed = {.operation = 1, .node = node, .status = DCL_ERR_DEVICE, .sentence = ""}};
+                          .failed = {.operation = 1,
+                                     .node = node,
+                                     .status = DCL_ERR_DEVICE,
+                                     .storage_count = node % 2,
+                                     .storage = &wrong,
+                                     .sentence = ""}};
 }
 
 /* Which failures have arrived at the nodes: "0:1 1:1" means that operation 1 failed, at nodes 0 and 1. */
-static void expect_arrived(const char *expected)
+static void expect_arrived_from(bool from_host, const char *expected)
 {
     char found[256] = "";
     size_t length = 0;
     for (int n = 0; n < NODES; n++) {
         dcli_received received;
         while (dcli_endpoint_receive(end[n], 0, &received) == DCL_OK) {
+            const dcli_msg_failed *heard = &received.message.failed;
             cr_expect_eq(received.message.kind, DCLI_MSG_FAILED);
+            cr_expect(!from_host || (heard->storage_count == 1 && heard->storage[0] == 7));
             length += (size_t)snprintf(found + length, sizeof found - length, "%s%d:%d", length > 0 ? " " : "", n,
                                        (int)received.message.failed.operation);
             dcli_received_free(&received);
@@ -152,6 +162,8 @@ static void expect_arrived(const char *expected)
     }
     cr_expect_str_eq(found, expected, "\"%s\" has arrived; expected \"%s\"", found, expected);
 }
+
+static void expect_arrived(const char *expected) { expect_arrived_from(true, expected); }
 
 /* The host passes the failure of an operation on once, to its children; whoever tells it next, it is no news. */
 Test(tree, the_host_passes_a_failure_on_once)
@@ -192,7 +204,7 @@ Test(tree, a_node_passes_failures_on)
     dcli_worker *node = make_worker(1, FANOUT);
     dcli_received received = {.from = NODES, .message = failed(3)};
     cr_assert_eq(dcli_hear(node, &received), DCL_OK, "%s", dcl_error());
-    expect_arrived("4:1 5:1");
+    expect_arrived_from(false, "4:1 5:1");
     received.from = 2;
     node->terms.is_process = false; /* the error is returned, and the sender is not dropped */
     cr_expect_eq(dcli_hear(node, &received), DCL_ERR_PROTOCOL);

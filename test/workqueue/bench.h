@@ -7,7 +7,7 @@
 #include "workqueue/node.h"
 #include "workqueue/ops.h"
 
-enum { NODES = 2, HOST = 2, MOST_OPS = 24 };
+enum { NODES = 2, HOST = 2, MOST_OPS = 128 };
 
 struct bench {
     dcli_node_ways ways[NODES];

@@ -483,8 +483,7 @@ Test(loan, nothing_is_lent_of_what_has_failed)
     struct bench *bench = victim(true);
     dcli_offer offer;
     cr_expect(dcli_node_offer(bench->node, THIEF, 1, &offer));
-    bool news;
-    cr_expect_eq(dcli_node_failed(bench->node, 2, 1, (int64_t[]){2}, &news), DCL_OK);
+    cr_expect_eq(dcli_node_failed(bench->node, HOST, 2, 1, (int64_t[]){2}), DCL_OK);
     cr_expect_not(dcli_node_offer(bench->node, THIEF, 1, &offer));
     bench_close(bench);
 }
@@ -493,8 +492,7 @@ Test(loan, nothing_is_lent_of_what_has_failed)
 Test(loan, a_result_of_what_has_failed_is_freed)
 {
     struct bench *bench = lender(true);
-    bool news;
-    cr_expect_eq(dcli_node_failed(bench->node, 2, 1, (int64_t[]){2}, &news), DCL_OK);
+    cr_expect_eq(dcli_node_failed(bench->node, HOST, 2, 1, (int64_t[]){2}), DCL_OK);
     hears_result(bench, 1, 3, true);
     bench_expect(bench, "it comes too late",
                  "write 3.3 to 1 question 1 INVALID; failed 3 INVALID; skip 3.1 INVALID; skip 3.2 INVALID; marks to 1 "

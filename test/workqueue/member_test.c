@@ -331,8 +331,8 @@ Test(member, newcomer)
     dcli_node_watermarks(bench->node, &done, &ready);
     cr_expect(done == 4 && ready == 4);
     EXPECT_REFUSED(dcli_node_operation(bench->node, test_operation(1, DCLI_OP_FILL, 1, bench->only[0])), "expected 5");
-    bool news;
-    cr_expect_eq(dcli_node_failed(bench->node, 4, 1, (int64_t[]){3}, &news), DCL_OK);
+    cr_expect_eq(dcli_node_failed(bench->node, 0, 4, 1, (int64_t[]){1}), DCL_OK, "a node cannot know: ignored");
+    cr_expect_eq(dcli_node_failed(bench->node, 2, 4, 1, (int64_t[]){3}), DCL_OK);
     cr_expect(dcli_node_storage_failed(bench->node, 3) && !dcli_node_storage_failed(bench->node, 1));
     bench_sees(bench, test_operation(5, DCLI_OP_CREATE, 2, bench->only[1]));
     bench_sees(bench, TEST_FORALL(6, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 2, bench->only[1]},

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "workqueue/bench.h"
+#include "workqueue/node_inside.h"
 
 /* ---- one node by itself --------------------------------------------------------------------------------------------- */
 
@@ -413,8 +414,7 @@ Test(node, failure_elsewhere)
     bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
     bench_sees(bench, bench_reads(bench, 4, "C(i) = A(i);", 1, 2));
     bench_expect(bench, "both run", "run 3; run 4");
-    bool news;
-    cr_expect_eq(dcli_node_failed(bench->node, 3, 1, (int64_t[]){2}, &news), DCL_OK);
+    cr_expect_eq(dcli_node_failed(bench->node, HOST, 3, 1, (int64_t[]){2}), DCL_OK);
     bench_ends(bench, 3, DCL_OK);
     bench_ends(bench, 4, DCL_OK);
     bench_expect(bench, "node 1 failed the fill while the reader ran",
@@ -426,8 +426,6 @@ Test(node, failure_elsewhere)
 Test(node, watermarks_carry_failures)
 {
     enum { MANY = DCLI_MOST_TOLD_FAILURES + 1 };
-    int64_t storages[MANY];
-    bool news;
     struct bench *bench = bench_open(0, true);
     bench_create(bench, 1, 1, bench->halves);
     bench_create(bench, 2, 2, bench->halves);
@@ -437,18 +435,18 @@ Test(node, watermarks_carry_failures)
     bench_ends(bench, 3, DCL_ERR_DEVICE);
     bench_expect(bench, "node 1 would read what the fill has left",
                  "failed 3 DEVICE; retire 3; marks to 1 3/3 after 1 failures, the first of 3; marks to 2 3/3");
-    for (int s = 0; s < MANY; s++)
-        storages[s] = 10 + s;
-    cr_expect_eq(dcli_node_failed(bench->node, 9, MANY, storages, &news), DCL_OK);
-    cr_expect_not(news, "only the host tells all nodes");
+    for (int s = 0; s < MANY; s++) {
+        dcli_storages_get(&bench->node->storages, 10 + s);
+        cr_expect_eq(dcli_node_failed(bench->node, HOST, 2, 1, (int64_t[]){10 + s}), DCL_OK);
+    }
     bench_ends(bench, 4, DCL_OK);
     cr_expect_eq(dcli_node_marks(bench->node, 1, 4, 4), DCL_OK);
     cr_expect_eq(dcli_node_marks(bench->node, 1, 4, 4), DCL_OK, "as they are repeated with more failures");
     bench_sees(bench, test_operation(5, DCLI_OP_FILL, 2, bench->halves));
     bench_sees(bench, bench_reads(bench, 6, "C(i) = A(i-4);", 1, 2));
     bench_expect(bench, "too many failures for one message: the watermarks rise with the last of them",
-                 "failed 4 INVALID; run 5; run 6; retire 4; marks to 1 3/3 after 64 failures, the first of 9; "
-                 "marks to 1 4/4 after 2 failures, the first of 9; marks to 2 4/4");
+                 "failed 4 INVALID; run 5; run 6; retire 4; marks to 1 3/3 after 64 failures, the first of 2; "
+                 "marks to 1 4/4 after 2 failures, the first of 2; marks to 2 4/4");
     bench_ends(bench, 5, DCL_OK);
     bench_expect(bench, "each is told once", "retire 5; marks to 1 5/5; marks to 2 5/5");
     bench_close(bench);
@@ -456,14 +454,80 @@ Test(node, watermarks_carry_failures)
 
 Test(node, the_host_hears_no_failures_of_the_future)
 {
-    bool news;
+    dcli_failure_report report;
     struct bench *bench = bench_open(HOST, false);
     bench_create(bench, 1, 1, bench->halves);
-    EXPECT_REFUSED(dcli_node_failed(bench->node, 2, 1, (int64_t[]){1}, &news), "operation 2");
-    cr_expect_eq(dcli_node_failed(bench->node, 1, 1, (int64_t[]){1}, &news), DCL_OK);
-    cr_expect(news);
-    cr_expect_eq(dcli_node_failed(bench->node, 1, 1, (int64_t[]){1}, &news), DCL_OK);
-    cr_expect_not(news, "the nodes were told");
+    EXPECT_REFUSED(dcli_node_reported(bench->node, 0, 2, &report), "operation 2");
+    cr_expect_eq(dcli_node_reported(bench->node, 0, 1, &report), DCL_OK);
+    cr_expect(report.counts && report.is_news);
+    cr_expect_eq(dcli_node_reported(bench->node, 1, 1, &report), DCL_OK);
+    cr_expect(report.counts && !report.is_news, "the nodes were told");
+    bench_close(bench);
+}
+
+/* However often a node reports failures, the host passes on one of each operation, and none after it was complete. What
+ * fails is what the operation writes. */
+Test(node, the_host_passes_on_what_can_have_failed)
+{
+    enum { MANY = 100 };
+    dcli_failure_report report;
+    int passed = 0;
+    struct bench *bench = bench_open(HOST, false);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    for (int64_t number = 3; number < 3 + MANY; number++) {
+        bench_sees(bench, test_operation(number, DCLI_OP_FILL, number % 2 + 1, bench->halves));
+        cr_expect_eq(dcli_node_marks(bench->node, 0, number, number), DCL_OK);
+        if (number == 50) {
+            cr_expect_eq(dcli_node_reported(bench->node, 1, number, &report), DCL_OK);
+            cr_expect(report.counts && report.is_news && report.storage_count == 1 && report.storage[0] == 1);
+        }
+        cr_expect_eq(dcli_node_marks(bench->node, 1, number, number), DCL_OK);
+        dcli_action action;
+        while (dcli_node_next(bench->node, &action))
+            ;
+    }
+    cr_expect(bench->node->written.count < 80, "%" PRId64 " entries are kept", bench->node->written.count);
+    for (int64_t number = 3; number < 3 + MANY; number++) {
+        cr_expect_eq(dcli_node_reported(bench->node, 0, number, &report), DCL_OK);
+        passed += report.is_news || report.counts;
+    }
+    cr_expect_eq(passed, 0, "the operations are complete on all nodes");
+    bench_sees(bench, bench_reads(bench, 3 + MANY, "C(i) = A(i);", 1, 2));
+    for (int n = 0; n < 10; n++) {
+        cr_expect_eq(dcli_node_reported(bench->node, n % 2, 3 + MANY, &report), DCL_OK);
+        cr_expect(report.counts && report.is_news == (n == 0) && report.storage_count == 1 && report.storage[0] == 1);
+    }
+    cr_expect_eq(dcli_node_lost(bench->node, 1), DCL_OK);
+    cr_expect_eq(dcli_node_reported(bench->node, 1, 3 + MANY, &report), DCL_OK);
+    cr_expect_not(report.counts, "a lost node says nothing");
+    bench_close(bench);
+}
+
+/* Failures of operations that were not seen here are kept until these come, so many of each peer, and make no storages. */
+Test(node, peers_foretell_a_limited_number_of_failures)
+{
+    int64_t pair[2] = {3, 2};
+    struct bench *bench = bench_open(0, true);
+    bench_create(bench, 1, 1, bench->halves);
+    cr_expect_eq(dcli_node_marks_failures(bench->node, 1, 1, pair), DCL_OK);
+    for (int64_t n = 0; n < DCLI_MOST_FORETOLD - 1; n++) {
+        pair[0] = INT64_MAX - n % 7;
+        pair[1] = 1000 + n;
+        cr_assert_eq(dcli_node_marks_failures(bench->node, 1, 1, pair), DCL_OK);
+        cr_assert_eq(dcli_node_marks_failures(bench->node, 1, 1, pair), DCL_OK, "those that are repeated do not count");
+    }
+    pair[1] = 999;
+    EXPECT_REFUSED(dcli_node_marks_failures(bench->node, 1, 1, pair), "peer 1 tells of more than 65536 failures");
+    cr_expect_eq(dcli_node_failed(bench->node, HOST, 4, 1, (int64_t[]){2}), DCL_OK, "others may still tell");
+    cr_expect_eq(bench->node->storages.count, 1);
+    bench_create(bench, 2, 2, bench->halves);
+    cr_expect_not(dcli_node_storage_failed(bench->node, 2));
+    bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
+    cr_expect(dcli_node_storage_failed(bench->node, 2), "the fill has failed at node 1");
+    cr_expect_eq(bench->node->storages.count, 2);
+    pair[1] = 999;
+    cr_expect_eq(dcli_node_marks_failures(bench->node, 1, 1, pair), DCL_OK, "there is room for another one");
     bench_close(bench);
 }
 
