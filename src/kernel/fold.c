@@ -17,6 +17,7 @@
 #include "kernel/block.h"
 #include "kernel/cl.h"
 #include "kernel/emit.h"
+#include "kernel/inner.h"
 #include "kernel/inside.h"
 #include "kernel/keyed.h"
 #include "kernel/place.h"
@@ -291,7 +292,10 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
         if (fast)
             dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(4)\n", fast_width(body));
         else
-            dcli_text_put(out, "#pragma clang loop vectorize(enable)\n");
+            dcli_text_put(out, "#pragma clang loop vectorize(enable)%s\n",
+                          dcli_inner_unrolls(body) ? " interleave_count(2)"
+                                                   : ""); /* an unrolled loop is a long chain of
+                                                                                     dependent operations */
         dcli_text_put(out, "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n");
         return;
     }

@@ -283,6 +283,14 @@ static bool is_unrolled(const dcli_body *body, int q)
     return copies <= MOST_UNROLLED;
 }
 
+bool dcli_inner_unrolls(const dcli_body *body)
+{
+    for (int q = 0; q < body->inside->inner_count; q++)
+        if (is_used(body, q) && is_unrolled(body, q))
+            return true;
+    return false;
+}
+
 static int compare_edits(const void *a, const void *b)
 {
     const dcli_edit *x = a, *y = b;

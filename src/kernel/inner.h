@@ -30,8 +30,14 @@ bool dcli_prelude_names(const dcli_body *body, int t);
 dcl_status dcli_inner_range(const dcli_body *body, int q, const dcli_scalar values[], int64_t *first_out,
                             int64_t *count_out);
 
-/** Whether the step in memory of access a along its inner axis number k is 1 wherever that along its unit_axis is. */
+/** Whether the step in memory of access a along its inner axis number k is 1 where dcl_unit runs: the subscript of the array's
+ *  contiguous axis contains the counter with coefficient 1. If the counter takes several values, the footprint has no gaps on
+ *  that axis, nor has the memory to which the access is bound, so neighbours in the array are neighbours in memory. If it does
+ *  not, the step is never used. */
 bool dcli_inner_is_unit(const dcli_body *body, int a, int k);
+
+/** Whether the generated text unrolls some loop. */
+bool dcli_inner_unrolls(const dcli_body *body);
 
 /** Emit the macros that the edits of dcli_inner_edit() name. */
 void dcli_emit_inner_bounds(dcli_text *out, const dcli_body *body);

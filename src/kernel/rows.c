@@ -143,18 +143,6 @@ static bool is_step_one(const dcli_body *body, const int64_t row[], int a, int a
     return count_along(body, row, axis) <= 1 || row[dcli_row_at(body, DCLI_ROW_STEP, a) + axis] == 1;
 }
 
-/* Whether the steps of access a along inner axes are those that dcl_unit is generated for. A step of 0 is that of an axis
- * along which the access reads one index. */
-static bool is_inner_unit(const dcli_body *body, const int64_t row[], int a)
-{
-    for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
-        int64_t step = row[dcli_row_at(body, DCLI_ROW_STEP, a) + body->space_rank + k];
-        if (dcli_inner_is_unit(body, a, k) && step != 1 && step != 0)
-            return false;
-    }
-    return true;
-}
-
 bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
 {
     int innermost = body->space_rank - 1, across = dcli_transposed_axis(body);
@@ -164,8 +152,6 @@ bool dcli_row_is_unit(const dcli_body *body, const int64_t row[])
         int axis = body->access[a].unit_axis;
         if (axis >= 0 && (axis == innermost || body->along || dcli_is_transposed(body, a)) &&
             !is_step_one(body, row, a, axis))
-            return false;
-        if (axis == innermost && !is_inner_unit(body, row, a))
             return false;
     }
     return true;
