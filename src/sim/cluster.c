@@ -135,8 +135,10 @@ static dcl_status open_nodes(dcli_sim *sim)
         node->machine = dcli_node_open(&terms);
         if (node->machine == NULL)
             return DCL_ERR_NOMEM;
-        if (n != sim->host)
-            dcli_asking_choose(&node->lending.asking, sim->settings->seed, n, sim->host, sim->ways, terms.loan_bytes);
+        if (n != sim->host) {
+            dcli_asking_limit(&node->lending.asking, terms.loan_bytes);
+            dcli_asking_choose(&node->lending.asking, sim->settings->seed, n, sim->host, sim->ways, NULL);
+        }
     }
     for (int n = 0; n < sim->settings->slow_count; n++)
         sim->node[sim->settings->slow[n].node].slowness *= sim->settings->slow[n].factor;

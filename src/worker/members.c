@@ -130,6 +130,7 @@ dcl_status dcli_take_lost(dcli_worker *worker, const dcli_msg_lost *lost)
     if (worker->gone[lost->peer])
         return DCL_OK;
     dcl_status status = forget(worker, lost->peer);
+    dcli_stealing_members(worker);
     if (status == DCL_OK)
         status = dcli_tree_mend(worker, lost->peer);
     return status == DCL_OK ? dcli_hear_waiting(worker) : status;
@@ -152,6 +153,7 @@ dcl_status dcli_take_joined(dcli_worker *worker, const dcli_msg_joined *joined)
     if (status == DCL_OK)
         status = dcli_node_joined(worker->node, joined->peer, joined->first_operation);
     worker->gone[joined->peer] = false;
+    dcli_stealing_members(worker);
     DCLI_LOG(worker->terms.log, DCLI_LOG_INFO, "node %d: epoch %" PRId64 ": node %d takes part from operation %" PRId64,
              worker->terms.self, joined->epoch, joined->peer, joined->first_operation);
     return status == DCL_OK && !worker->is_host ? dcli_hear_waiting(worker) : status;

@@ -111,9 +111,16 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
     terms->loans_running = DCLI_LOANS_RUNNING;
     terms->kept_operations = KEPT_OPERATIONS;
     terms->loan_of = dcli_loan_of;
-    dcli_asking_choose(&stealing->asking, worker->terms.session, worker->terms.self, worker->terms.node_count,
-                       worker->terms.ways, stealing->loan_bytes);
+    dcli_asking_limit(&stealing->asking, stealing->loan_bytes);
+    dcli_stealing_members(worker);
     return DCL_OK;
+}
+
+void dcli_stealing_members(dcli_worker *worker)
+{
+    if (worker->as_node != NULL && worker->as_node->stealing != NULL)
+        dcli_asking_choose(&worker->as_node->stealing->asking, worker->terms.session, worker->terms.self,
+                           worker->terms.node_count, worker->terms.ways, worker->gone);
 }
 
 void dcli_stealing_stop(dcli_worker *worker)

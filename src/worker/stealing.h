@@ -76,6 +76,8 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms);
 void dcli_stealing_stop(dcli_worker *worker);
 /** Instead, for a node that was given up: leave the compiler alone. Nothing may be freed then. */
 void dcli_stealing_leave(dcli_worker *worker);
+/** Nodes have joined or are lost: choose again whom to ask. */
+void dcli_stealing_members(dcli_worker *worker);
 /** Free, while the device is open. */
 void dcli_stealing_close(dcli_worker *worker);
 

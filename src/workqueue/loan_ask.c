@@ -19,30 +19,57 @@ static int place_of(const dcli_asking *asking, int node)
     return n;
 }
 
-/* Add a node if it is on the host of this one, unless there are enough of them. */
-static void add_near(dcli_asking *asking, int self, int node, int nodes, const dcli_node_ways ways[])
+/* The nodes of a session, as far as this one may ask them. */
+struct nodes {
+    int self, count;
+    const dcli_node_ways *ways;
+    const bool *absent; /* [count]; NULL: none */
+};
+
+static bool may_be_asked(const struct nodes *nodes, int node)
 {
-    if (node >= 0 && node < nodes && asking->count < DCLI_ASK_NEAR && dcli_ways_share(&ways[self], &ways[node]))
+    return node != nodes->self && (nodes->absent == NULL || !nodes->absent[node]);
+}
+
+/* Add a node if it is on the host of this one, unless there are enough of them. */
+static void add_near(dcli_asking *asking, const struct nodes *nodes, int node)
+{
+    if (node >= 0 && node < nodes->count && asking->count < DCLI_ASK_NEAR && may_be_asked(nodes, node) &&
+        dcli_ways_share(&nodes->ways[nodes->self], &nodes->ways[node]))
         asking->victim[asking->count++].node = node;
 }
 
-void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int nodes, const dcli_node_ways ways[],
-                        int64_t loan_bytes)
+void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int count, const dcli_node_ways ways[],
+                        const bool absent[])
 {
+    const struct nodes nodes = {.self = self, .count = count, .ways = ways, .absent = absent};
+    const dcli_asking before = *asking;
     uint64_t random = dcli_hash_word(seed, (uint64_t)self);
-    int most = dcli_min(DCLI_ASK_MOST, nodes - 1);
-    *asking = (dcli_asking){.question_bytes = loan_bytes / MOST_QUESTIONS};
+    int present = 0;
+    for (int node = 0; node < count; node++)
+        present += may_be_asked(&nodes, node);
+    *asking = (dcli_asking){.question_bytes = before.question_bytes, .open = before.open};
     for (int n = 1; n <= DCLI_ASK_NEAR; n++)
-        add_near(asking, self, self + n, nodes, ways);
+        add_near(asking, &nodes, self + n);
     for (int n = 1; n <= DCLI_ASK_NEAR; n++)
-        add_near(asking, self, self - n, nodes, ways);
-    for (uint64_t n = 0; asking->count < most; n++) {
+        add_near(asking, &nodes, self - n);
+    for (uint64_t n = 0; asking->count < dcli_min(DCLI_ASK_MOST, present); n++) {
         random = dcli_hash_word(random, n);
-        int victim = (int)(random % (uint64_t)nodes);
-        while (victim == self || place_of(asking, victim) < asking->count)
-            victim = (victim + 1) % nodes;
+        int victim = (int)(random % (uint64_t)count);
+        while (!may_be_asked(&nodes, victim) || place_of(asking, victim) < asking->count)
+            victim = (victim + 1) % count;
         asking->victim[asking->count++].node = victim;
     }
+    for (int n = 0; n < asking->count; n++) {
+        int place = place_of(&before, asking->victim[n].node);
+        if (place < before.count)
+            asking->victim[n] = before.victim[place];
+    }
+}
+
+void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes)
+{
+    asking->question_bytes = loan_bytes / MOST_QUESTIONS;
 }
 
 /* Ask a node, unless it cannot have anything for which it was not asked. @return whether it was asked. */
@@ -79,10 +106,13 @@ int dcli_asking_ask(dcli_asking *asking, dcli_node *node, int64_t upto, int64_t 
 
 void dcli_asking_answered(dcli_asking *asking, int victim, bool lent, int64_t now_ns)
 {
-    dcli_asked *known = &asking->victim[place_of(asking, victim)];
+    int place = place_of(asking, victim);
+    dcli_asked *known = &asking->victim[place];
     asking->open--;
+    if (place == asking->count)
+        return; /* others were chosen since it was asked */
     if (lent) {
-        asking->next = place_of(asking, victim);
+        asking->next = place;
         *known = (dcli_asked){.node = victim};
         return;
     }

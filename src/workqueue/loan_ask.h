@@ -18,7 +18,7 @@ typedef struct dcli_asked {
     int64_t pause_ns;     /* time between the last no and the next question */
 } dcli_asked;
 
-/** Whom a node asks: the same few in the whole session, in this order. */
+/** Whom a node asks: the same few until nodes join or are lost, in this order. */
 typedef struct dcli_asking {
     dcli_asked victim[DCLI_ASK_MOST];
     int count;
@@ -27,11 +27,15 @@ typedef struct dcli_asking {
     int64_t question_bytes; /* most memory that a question reserves */
 } dcli_asking;
 
-/** Choose the nodes to ask: those of the same host with the nearest numbers, then others at random. Every node asks at most
- *  DCLI_ASK_MOST, and is asked by as many in the mean: so stealing takes some 16 links of each node, however many nodes
- *  there are. @param ways  [nodes] @param loan_bytes  terms.loan_bytes of the node */
-void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int nodes, const dcli_node_ways ways[],
-                        int64_t loan_bytes);
+/** Choose the nodes to ask among those that are present: those of the same host with the nearest numbers, then others at
+ *  random. Every node asks at most DCLI_ASK_MOST, and is asked by as many in the mean: so stealing takes some 16 links of
+ *  each node, however many nodes there are. Called again when a node has joined or is lost: then most of the choice stays,
+ *  with what is known of them. @param asking  all zero at first. @param ways  [count] @param absent  [count] nodes that
+ *  are lost or have not joined; NULL: none */
+void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int count, const dcli_node_ways ways[],
+                        const bool absent[]);
+/** Set the limit of the memory that questions reserve. @param loan_bytes  terms.loan_bytes of the node */
+void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes);
 /** Ask those that may have something for which they were not asked, by dcli_node_ask(). After a no, a node is asked
  *  again only if a later operation is known and a pause has passed, which doubles with every no.
  *  @param upto  the last operation to ask for, which the node has seen. @param later_out  set to true if one of them may

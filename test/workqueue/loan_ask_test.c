@@ -25,10 +25,10 @@ Test(loan_ask, each_node_asks_few_others_those_of_its_host_first)
         int nodes = sizes[s][0], per_host = sizes[s][1], asked[MANY] = {0}, most = 0;
         const dcli_node_ways *ways = hosts(nodes, per_host);
         for (int self = 0; self < nodes; self++) {
-            dcli_asking asking;
+            dcli_asking asking = {0};
             bool seen[MANY] = {false};
             int near = 0;
-            dcli_asking_choose(&asking, 7, self, nodes, ways, BYTES);
+            dcli_asking_choose(&asking, 7, self, nodes, ways, NULL);
             cr_expect_eq(asking.count, nodes - 1 < DCLI_ASK_MOST ? nodes - 1 : DCLI_ASK_MOST, "of %d nodes", nodes);
             for (int n = 0; n < asking.count; n++) {
                 int victim = asking.victim[n].node;
@@ -50,12 +50,54 @@ Test(loan_ask, each_node_asks_few_others_those_of_its_host_first)
 /* Nodes of other sessions, or with other numbers, ask others. */
 Test(loan_ask, the_choice_depends_on_the_session_and_the_node)
 {
-    dcli_asking one, other;
-    dcli_asking_choose(&one, 7, 5, MANY, hosts(MANY, 1), BYTES);
-    dcli_asking_choose(&other, 8, 5, MANY, hosts(MANY, 1), BYTES);
+    dcli_asking one = {0}, other = {0};
+    dcli_asking_choose(&one, 7, 5, MANY, hosts(MANY, 1), NULL);
+    dcli_asking_choose(&other, 8, 5, MANY, hosts(MANY, 1), NULL);
     cr_expect(memcmp(one.victim, other.victim, sizeof one.victim) != 0);
-    dcli_asking_choose(&other, 7, 5, MANY, hosts(MANY, 1), BYTES);
+    other = (dcli_asking){0};
+    dcli_asking_choose(&other, 7, 5, MANY, hosts(MANY, 1), NULL);
     cr_expect(memcmp(one.victim, other.victim, sizeof one.victim) == 0);
+}
+
+static void expect_present(const dcli_asking *asking, const bool absent[], int count)
+{
+    cr_expect_eq(asking->count, count);
+    for (int n = 0; n < asking->count; n++) {
+        cr_expect_not(absent[asking->victim[n].node], "node %d is absent", asking->victim[n].node);
+        for (int m = 0; m < n; m++)
+            cr_expect_neq(asking->victim[n].node, asking->victim[m].node);
+    }
+}
+
+/* Few of many numbers are in use: nodes ask those. When most are lost and others join, they ask these; of those that stay,
+ * they know what they knew. */
+Test(loan_ask, present_nodes_are_asked)
+{
+    bool absent[MANY];
+    dcli_asking asking = {0};
+    memset(absent, true, sizeof absent);
+    for (int n = 0; n < 20; n++)
+        absent[n] = false;
+    dcli_asking_choose(&asking, 7, 5, MANY, hosts(MANY, 4), absent);
+    expect_present(&asking, absent, DCLI_ASK_MOST);
+    for (int n = 0; n < asking.count; n++)
+        asking.victim[n].refused_upto = 100 + asking.victim[n].node;
+    asking.open = 1;
+    for (int n = 8; n < 20; n++)
+        absent[n] = true;
+    dcli_asking_choose(&asking, 7, 5, MANY, hosts(MANY, 4), absent);
+    expect_present(&asking, absent, 7);
+    cr_expect_eq(asking.open, 1);
+    for (int n = 0; n < asking.count; n++)
+        cr_expect(asking.victim[n].refused_upto == 100 + asking.victim[n].node || asking.victim[n].refused_upto == 0);
+    cr_expect_eq(asking.victim[0].node, 6, "of the same host");
+    cr_expect_eq(asking.victim[0].refused_upto, 106);
+    dcli_asking_answered(&asking, 19, false, 1); /* it was asked before it was lost */
+    cr_expect_eq(asking.open, 0);
+    for (int n = 500; n < 600; n++)
+        absent[n] = false;
+    dcli_asking_choose(&asking, 7, 5, MANY, hosts(MANY, 4), absent);
+    expect_present(&asking, absent, DCLI_ASK_MOST);
 }
 
 static dcl_status no_loans(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
@@ -79,7 +121,9 @@ static struct bench *idle_node(dcli_asking *asking)
         bench_sees(bench, TEST_FORALL(n, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 1, bench->halves},
                                       {DCL_ACCESS_IN, "A", 2, bench->only[0]}));
     bench_expect(bench, "its own batches wait", "grant 3 to 0; grant 4 to 0; retire 2; marks to 2 2/2");
-    dcli_asking_choose(asking, 7, 1, NODES, bench->ways, BYTES);
+    *asking = (dcli_asking){0};
+    dcli_asking_limit(asking, BYTES);
+    dcli_asking_choose(asking, 7, 1, NODES, bench->ways, NULL);
     return bench;
 }
 
