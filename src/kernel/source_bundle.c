@@ -3,7 +3,7 @@
  * A bundle is a few neighbouring elements of the outputs. A strip of the inner axis is added for all of them in one loop, each as a
  * run of its own (kernel/sum_cpu.cl). What they read in common, as x in `y(i) += A(i,j) * x(j);`, is loaded once, and several rows
  * of A are read at the same time, which hides more of the memory's latency. For 8192 x 8192 doubles on two cores, one element at a time
- * reads A at 0.7 of the rate at which OpenMP sums it, eight at 1.0. */
+ * reads A at 30 GB/s, four at 48, and OpenMP sums it at 61. */
 #include "kernel/source_bundle.h"
 
 #include <stdio.h>
@@ -12,10 +12,16 @@
 #include "kernel/fold.h"
 #include "kernel/inside.h"
 
-enum { MOST_RUNS = 8 /* that are added at once: the registers of AVX-512 have their variables */ };
+enum { RUN_BYTES = 32 /* of the types of runs that are added at once */ };
 
-/* Elements of each output in a bundle. */
-static int height_of(const dcli_body *body) { return MOST_RUNS / body->result_count; }
+/* Elements of each output in a bundle. Eight floats take 10 % less time than four, eight doubles 10 % more. */
+static int height_of(const dcli_body *body)
+{
+    int bytes = 0;
+    for (int r = 0; r < body->result_count; r++)
+        bytes += (int)dcl_type_bytes(body->params[body->result[r].param].type);
+    return RUN_BYTES / bytes;
+}
 
 static const char *type_of(const dcli_body *body, int r)
 {
@@ -24,7 +30,7 @@ static const char *type_of(const dcli_body *body, int r)
 
 bool dcli_is_bundled(const dcli_body *body)
 {
-    if (!body->along || body->inner_rank != 1 || 2 * body->result_count > MOST_RUNS)
+    if (!body->along || body->inner_rank != 1 || height_of(body) < 2)
         return false;
     for (int r = 0; r < body->result_count; r++)
         if (!dcli_fold_is_summed(body, r))
