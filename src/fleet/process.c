@@ -328,8 +328,9 @@ static int64_t blamed_body(const dcli_process *process)
     bool crashed =
         (process->wait_code == CLD_KILLED || process->wait_code == CLD_DUMPED) && is_own_fault(process->wait_status);
     bool gave_up = process->wait_code == CLD_EXITED && process->wait_status != 0 &&
-                   process->page->farewell[0] == '\0'; /* as sanitizers end it */
-    if (exceeded != 0 || !process->ended || !(crashed || gave_up) || (building != 0 && computing != 0))
+                   process->page->farewell[0] == '\0';      /* as sanitizers end it */
+    bool beside = atomic_load(&process->page->beside) != 0; /* the compiler in another thread may have crashed */
+    if (exceeded != 0 || !process->ended || !(crashed || gave_up) || (building != 0 && computing != 0) || beside)
         return 0;
     return computing != 0 ? computing
            : crashed      ? building

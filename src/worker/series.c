@@ -95,6 +95,7 @@ void dcli_series_stop(dcli_worker *worker)
     if (series->compiling != NULL) {
         int64_t began_ns = dcli_exec_begin_building(worker, 0, "bodies that recur, for launching them together");
         dcli_program_release(dcli_program_take(series->compiling));
+        dcli_watch_beside(worker->terms.watch, -1);
         dcli_exec_end_building(worker, began_ns);
         series->compiling = NULL;
     }
@@ -192,8 +193,11 @@ static void want_set(dcli_worker *worker)
     char *source = dcli_series_source(wanted.count, bodies);
     if (source == NULL)
         return;
+    dcli_watch_beside(worker->terms.watch, 1);
     series->compiling =
         dcli_program_compile(worker->as_node->device, source, 1, (const char *const[]){"dcl_series"}, 1);
+    if (series->compiling == NULL)
+        dcli_watch_beside(worker->terms.watch, -1);
     series->wanted = wanted;
     dcli_free(source);
 }
@@ -212,6 +216,7 @@ static void take_compiled(dcli_worker *worker)
 {
     dcli_series *series = worker->as_node->series;
     series->wanted.program = dcli_program_take(series->compiling);
+    dcli_watch_beside(worker->terms.watch, -1);
     series->compiling = NULL;
     series->wanted.used = ++series->clock;
     DCLI_LOG(worker->terms.log, DCLI_LOG_DEBUG, "node %d: a series of %d bodies %s", worker->terms.self,

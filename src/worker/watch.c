@@ -49,6 +49,12 @@ void dcli_watch_kernel(dcli_watch *watch, dcli_activity activity, int64_t kernel
         atomic_store_explicit(&watch->page->activity[activity].kernel, kernel, memory_order_relaxed);
 }
 
+void dcli_watch_beside(dcli_watch *watch, int change)
+{
+    if (watch != NULL)
+        atomic_fetch_add(&watch->page->beside, change);
+}
+
 void *dcli_watch_step(dcli_watch *watch) { return watch != NULL ? &watch->page->step : NULL; }
 
 void dcli_watch_activity(dcli_watch *watch, dcli_activity activity, const char *text)

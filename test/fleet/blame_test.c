@@ -19,35 +19,40 @@ struct end_case {
     int exceeded;
     char farewell[32];
     int blamed;
-    int step; /* number of the body that the step of a series runs; 0: none */
+    int step;   /* number of the body that the step of a series runs; 0: none */
+    int beside; /* compilations in other threads */
 };
 
 ParameterizedTestParameters(blame, of_an_end)
 {
     static struct end_case cases[] = {
         /* clang-format off */
-        /* what                                   code        status   build compute exceeded farewell  blamed step */
-        {"a crash while a kernel runs",           CLD_DUMPED, SIGSEGV, 0,    7,      0,       "",       7,     0},
-        {"a division that traps",                 CLD_KILLED, SIGFPE,  0,    7,      0,       "",       7,     0},
-        {"an abort of the driver",                CLD_KILLED, SIGABRT, 0,    7,      0,       "",       7,     0},
-        {"a crash of the compiler",               CLD_KILLED, SIGSEGV, 5,    0,      0,       "",       5,     0},
-        {"killed by others, or for want of memory", CLD_KILLED, SIGKILL, 0,  7,      0,       "",       0,     0},
-        {"killed while the compiler runs",        CLD_KILLED, SIGKILL, 5,    0,      0,       "",       0,     0},
-        {"told to end",                           CLD_KILLED, SIGTERM, 0,    7,      0,       "",       0,     0},
-        {"a crash while nothing runs",            CLD_KILLED, SIGSEGV, 0,    0,      0,       "",       0,     0},
-        {"a crash while one runs, one is built",  CLD_KILLED, SIGSEGV, 5,    7,      0,       "",       0,     0},
-        {"a kernel beyond its deadline",          CLD_EXITED, 124,     0,    7,      RAN,     "",       7,     0},
-        {"a kernel beyond it, one is built",      CLD_EXITED, 124,     5,    7,      RAN,     "",       7,     0},
-        {"a compiler beyond its deadline",        CLD_EXITED, 124,     5,    7,      BUILT,   "",       5,     0},
-        {"planning beyond its deadline",          CLD_EXITED, 124,     0,    7,      PLANNED, "",       0,     0},
-        {"a sanitizer ends it in a kernel",       CLD_EXITED, 1,       0,    7,      0,       "",       7,     0},
-        {"the compiler ends it: no disk, perhaps", CLD_EXITED, 1,      5,    0,      0,       "",       0,     0},
-        {"it says why it ends",                   CLD_EXITED, 1,       0,    7,      0,       "stopped", 0,     0},
-        {"it ends in order",                      CLD_EXITED, 0,       0,    7,      0,       "",       0,     0},
-        {"a crash in a step, one is known",       CLD_DUMPED, SIGSEGV, 0,    7,      0,       "",       3,      3},
-        {"a crash in a step, several run",        CLD_DUMPED, SIGSEGV, 0,    0,      0,       "",       3,      3},
-        {"a step beyond its deadline",            CLD_EXITED, 124,     0,    0,      RAN,     "",       3,      3},
-        {"a crash in a step, one is built",       CLD_DUMPED, SIGSEGV, 5,    0,      0,       "",       0,      3},
+        /* what                                   code        status   build compute exceeded farewell  blamed step beside */
+        {"a crash while a kernel runs",           CLD_DUMPED, SIGSEGV, 0,    7,      0,       "",       7,     0,   0},
+        {"a division that traps",                 CLD_KILLED, SIGFPE,  0,    7,      0,       "",       7,     0,   0},
+        {"an abort of the driver",                CLD_KILLED, SIGABRT, 0,    7,      0,       "",       7,     0,   0},
+        {"a crash of the compiler",               CLD_KILLED, SIGSEGV, 5,    0,      0,       "",       5,     0,   0},
+        {"killed by others, or for want of memory", CLD_KILLED, SIGKILL, 0,  7,      0,       "",       0,     0,   0},
+        {"killed while the compiler runs",        CLD_KILLED, SIGKILL, 5,    0,      0,       "",       0,     0,   0},
+        {"told to end",                           CLD_KILLED, SIGTERM, 0,    7,      0,       "",       0,     0,   0},
+        {"a crash while nothing runs",            CLD_KILLED, SIGSEGV, 0,    0,      0,       "",       0,     0,   0},
+        {"a crash while one runs, one is built",  CLD_KILLED, SIGSEGV, 5,    7,      0,       "",       0,     0,   0},
+        {"a kernel beyond its deadline",          CLD_EXITED, 124,     0,    7,      RAN,     "",       7,     0,   0},
+        {"a kernel beyond it, one is built",      CLD_EXITED, 124,     5,    7,      RAN,     "",       7,     0,   0},
+        {"a compiler beyond its deadline",        CLD_EXITED, 124,     5,    7,      BUILT,   "",       5,     0,   0},
+        {"planning beyond its deadline",          CLD_EXITED, 124,     0,    7,      PLANNED, "",       0,     0,   0},
+        {"a sanitizer ends it in a kernel",       CLD_EXITED, 1,       0,    7,      0,       "",       7,     0,   0},
+        {"the compiler ends it: no disk, perhaps", CLD_EXITED, 1,      5,    0,      0,       "",       0,     0,   0},
+        {"it says why it ends",                   CLD_EXITED, 1,       0,    7,      0,       "stopped", 0,     0,   0},
+        {"it ends in order",                      CLD_EXITED, 0,       0,    7,      0,       "",       0,     0,   0},
+        {"a crash in a step, one is known",       CLD_DUMPED, SIGSEGV, 0,    7,      0,       "",       3,      3,   0},
+        {"a crash in a step, several run",        CLD_DUMPED, SIGSEGV, 0,    0,      0,       "",       3,      3,   0},
+        {"a step beyond its deadline",            CLD_EXITED, 124,     0,    0,      RAN,     "",       3,      3,   0},
+        {"a crash in a step, one is built",       CLD_DUMPED, SIGSEGV, 5,    0,      0,       "",       0,      3,   0},
+        {"a crash, one is built beside",          CLD_DUMPED, SIGSEGV, 0,    7,      0,       "",       0,     0,   1},
+        {"an abort in a step, one built beside",  CLD_KILLED, SIGABRT, 0,    0,      0,       "",       0,     3,   2},
+        {"a crash, one built here, one beside",   CLD_KILLED, SIGSEGV, 5,    0,      0,       "",       0,     0,   1},
+        {"beyond its deadline, one built beside", CLD_EXITED, 124,     0,    7,      RAN,     "",       7,     0,   1},
         /* clang-format on */
     };
     return cr_make_param_array(struct end_case, cases, sizeof cases / sizeof cases[0]);
@@ -61,6 +66,7 @@ ParameterizedTest(struct end_case *c, blame, of_an_end)
     page.activity[DCLI_BUILDING].kernel = c->building;
     page.activity[DCLI_COMPUTING].kernel = c->computing;
     page.step.kernel = c->step;
+    page.beside = c->beside;
     snprintf(page.step.text, sizeof page.step.text, "S(i) = 3;");
     page.exceeded = c->exceeded;
     snprintf(page.farewell, sizeof page.farewell, "%s", c->farewell);
