@@ -11,6 +11,7 @@
 #include <dcl/grain.h>
 #include <dcl/grid.h>
 #include <dcl/image.h>
+#include <dcl/iterate.h>
 #include <dcl/local.h>
 #include <dcl/map.h>
 #include <dcl/reduce.h>

@@ -121,7 +121,22 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE,
  *              DCL_STEALING.
- *  @return DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; others as of dcl_forall(). */
+ *
+ *  dcl_reduce() into single elements of arrays: constants on the left. Nothing is sent to the program, and the call does not
+ *  wait; later bodies read the elements.
+ *
+ *      dcl_reduce(cluster, "rho(0) += R(i) * R(i);", DCL_OUT(rho), DCL_IN(R));
+ *      dcl_forall(cluster, "X(i) += (float)(rho(0) / pq(0)) * P(i);", DCL_INOUT(X), DCL_IN(P), DCL_IN(rho), DCL_IN(pq));
+ *
+ *  This is a reduction to values, with the same indices, ranges and bits; the result is an element of the array in place of a
+ *  variable, and the element's type is the variable's. The constants are numbers, or names of integer DCL_VALUEs: rho(step).
+ *  They are the same at all places of one array. With DCL_INOUT, the element's present value is one of the values that are
+ *  reduced. Other elements do not change. Every node sends its partial results (3 KB per element, 48 KB if any node of the
+ *  cluster is a GPU) to the node that stores the element, which combines them.
+ *
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST.
+ *
+ *  @return of reductions into arrays: DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; others as of dcl_forall(). */
 #define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))
 /** The matrix product C = A B, of three arrays with two axes, as dcl_reduce() computes it. */
 #define dcl_matmul(cluster, C, A, B) \

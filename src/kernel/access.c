@@ -43,16 +43,6 @@ static dcl_status check_rank(const dcli_parser *parser, int name, dcli_param *pa
                            param->name, found, found == 1 ? "" : "s", param->rank);
 }
 
-static bool same_tokens(const dcli_tokens *tokens, int a, int b, int count)
-{
-    for (int t = 0; t < count; t++) {
-        const dcli_token *x = &tokens->token[a + t], *y = &tokens->token[b + t];
-        if (x->length != y->length || memcmp(tokens->text + x->start, tokens->text + y->start, (size_t)x->length) != 0)
-            return false;
-    }
-    return true;
-}
-
 /* In a survey: find the access that has the same text as tokens `name` .. `close`. @return its number; -1: none. */
 static int find_by_text(const dcli_parser *parser, int param, int name, int close)
 {
@@ -60,7 +50,7 @@ static int find_by_text(const dcli_parser *parser, int param, int name, int clos
     for (int64_t p = 0; p < inside->place_count; p++) {
         const dcli_place *place = &inside->place[p];
         if (parser->body->access[place->access].param == param && place->close - place->name == close - name &&
-            same_tokens(parser->tokens, place->name, name, close - name))
+            dcli_tokens_equal(parser->tokens, place->name, name, close - name))
             return place->access;
     }
     return -1;

@@ -26,9 +26,10 @@ typedef struct dcli_param {
     char name[64];
     dcl_access access; /* any but DCL_ACCESS_PRELUDE */
     dcl_type type;
-    int rank;   /* arrays: 1..DCL_MAX_RANK; VALUE: 0; RESULT: 0, or the rank of an array that is reduced into by keys */
+    int rank; /* arrays: 1..DCL_MAX_RANK; VALUE: 0; RESULT: 0, or the rank of an array that is reduced into by keys, or
+                   into one of its elements */
     int turned; /* the axis of the array along which elements are contiguous in memory: 0 the last, 1 the one before
-                   it, ...; -1: none */
+                   it, ...; -1: none. RESULT of a rank: 0 reduced into by keys, 1 one element is */
 } dcli_param;
 
 /** Value of a scalar parameter in a call; its type selects the member, as in dcl_arg. */
@@ -58,6 +59,7 @@ typedef struct dcli_result {
     int access;  /* of an output: the access that is written */
     bool fast;   /* sums of floating-point numbers may be added in any order */
     bool placed; /* of min= and max=: the index of the value is found, too */
+    int element; /* reduced into an element of an array, R(0): the token of the first ( */
 } dcli_result;
 
 /** An access: an array with one list of subscripts. It may occur several times in the text. */

@@ -7,10 +7,12 @@ extern const char dcli_cl_cpu[];   /* what programs for CPUs begin with */
 extern const char dcli_cl_names[]; /* emitted before the following texts, each of which is emitted once per element
                                       type, which it calls dcl_T */
 extern const char dcli_cl_turn[], dcli_cl_store[];
-extern const char dcli_cl_sum[]; /* emitted once, for all kinds of devices */
+extern const char dcli_cl_sum[];       /* emitted once, for all kinds of devices */
+extern const char dcli_cl_sum_merge[]; /* after dcli_cl_sum, once */
 extern const char dcli_cl_sum_cpu
     []; /* after dcli_cl_sum; for float and double; dcl_I is the unsigned integer type of the same size */
 extern const char dcli_cl_sum_gpu[];                    /* after dcli_cl_sum; for float and double */
+extern const char dcli_cl_element[];                    /* see there */
 extern const char dcli_cl_group[];                      /* emitted once per result, not per type */
 extern const char dcli_cl_sum_round[];                  /* as dcli_cl_sum_cpu, after it */
 extern const char dcli_cl_sum_one[];                    /* after dcli_cl_sum */

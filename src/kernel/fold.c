@@ -123,7 +123,7 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
     for (int r = 0; r < body->result_count; r++)
         any_sum |= dcli_fold_is_summed(body, r);
     if (any_sum)
-        dcli_text_put(out, "%s", dcli_cl_sum);
+        dcli_text_put(out, "%s%s", dcli_cl_sum, form == DCLI_FORM_GPU ? dcli_cl_sum_merge : "");
     for (dcl_type type = DCL_INT8; type <= DCL_DOUBLE; type++) {
         bool summed = false, extreme = false;
         for (int r = 0; r < body->result_count; r++) {

@@ -264,7 +264,7 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
         return dcli_error_status();
     for (int p = 0; p < count; p++)
         if (dcli_param_is_result(&params[p])) {
-            body->keyed |= params[p].rank > 0;
+            body->keyed |= params[p].rank > 0 && params[p].turned == 0;
             body->result[body->result_count++] = (dcli_result){.param = p,
                                                                .fast = params[p].access == DCL_ACCESS_RESULT_FAST,
                                                                .placed = params[p].access == DCL_ACCESS_RESULT_PLACED};

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernel/element.h"
 #include "kernel/emit.h"
 #include "kernel/names.h"
 #include "kernel/parser.h"
@@ -42,7 +43,7 @@ dcl_status dcli_find_indices(dcli_parser *parser)
         if (p < 0 || body->params[p].rank == 0 || !dcli_token_is(tokens, t + 1, "("))
             continue;
         if (dcli_param_is_result(&body->params[p]))
-            continue; /* keys are any expressions */
+            continue; /* keys are any expressions, elements have constant subscripts */
         for (int s = t + 2; s < tokens->token[t + 1].partner; s++) {
             int index = index_at(body, tokens, s);
             body->indices |= index >= 0 ? 1U << index : 0;
@@ -188,13 +189,45 @@ static dcl_status read_output(dcli_parser *parser, int t, int r)
     return DCL_OK;
 }
 
+/* Parse the subscripts of result r, an element of an array: the bracket at token `open`. */
+static dcl_status read_element(dcli_parser *parser, int open, int r)
+{
+    const dcli_tokens *tokens = parser->tokens;
+    dcli_result *result = &parser->body->result[r];
+    const dcli_param *param = &parser->body->params[result->param];
+    if (!dcli_token_is(tokens, open, "("))
+        return dcli_token_fail(tokens, open - 1, "%s is an array and stands without subscripts; write %s(0) += ...;",
+                               param->name, param->name);
+    int first[DCL_MAX_RANK], end[DCL_MAX_RANK], count = dcli_token_split(tokens, open, DCL_MAX_RANK, first, end);
+    if (count != param->rank)
+        return dcli_token_fail(tokens, open - 1, "%s has %d subscript%s here; expected %d, one per axis of the array",
+                               param->name, count, count == 1 ? "" : "s", param->rank);
+    for (int d = 0; d < count; d++)
+        if (!dcli_is_constant(tokens, first[d], end[d], parser->body->param_count, parser->body->params))
+            return dcli_token_fail(
+                tokens, first[d],
+                "subscript %d of %s is no constant; expected numbers or the names of integer DCL_VALUEs for an element",
+                d + 1, param->name);
+    if (!result->used)
+        result->element = open;
+    int length = tokens->token[open].partner - open;
+    if (tokens->token[result->element].partner - result->element != length ||
+        !dcli_tokens_equal(tokens, open, result->element, length))
+        return dcli_token_fail(tokens, open - 1,
+                               "%s is reduced here into another element than in line %d, column %d; expected the same; "
+                               "reduce into a second array",
+                               param->name, tokens->token[result->element - 1].line,
+                               tokens->token[result->element - 1].column);
+    return DCL_OK;
+}
+
 dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot spot, int *next_out)
 {
     dcli_body *body = parser->body;
     const dcli_tokens *tokens = parser->tokens;
     const dcli_param *declared = &body->params[param];
-    bool output = dcli_param_is_output(declared);
-    int last = output && dcli_token_is(tokens, t + 1, "(") ? tokens->token[t + 1].partner : t;
+    bool output = dcli_param_is_output(declared), element = !output && declared->rank > 0;
+    int last = (output || element) && dcli_token_is(tokens, t + 1, "(") ? tokens->token[t + 1].partner : t;
     const struct operator* found = operator_at(tokens, last + 1);
     int r = 0;
     while (body->result[r].param != param)
@@ -203,9 +236,11 @@ dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot sp
         return dcli_token_fail(tokens, t,
                                "%s is %s; expected a statement %s%s += ..., with += -= *= &= |= ^= min= or max=; its "
                                "value is known only after the call",
-                               declared->name, output ? "reduced" : "DCL_RESULT", declared->name,
-                               output ? "(i, ...)" : "");
-    dcl_status status = output ? read_output(parser, t, r) : DCL_OK;
+                               declared->name, output || element ? "reduced" : "DCL_RESULT", declared->name,
+                               output    ? "(i, ...)"
+                               : element ? "(0)"
+                                         : "");
+    dcl_status status = output ? read_output(parser, t, r) : element ? read_element(parser, t + 1, r) : DCL_OK;
     if (status == DCL_OK)
         status = check_found(tokens, last + 1, declared, found, body->result[r].used ? (int)body->result[r].fold : -1);
     if (status != DCL_OK)

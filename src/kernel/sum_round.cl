@@ -41,7 +41,9 @@ static double dcl_sum_round(const struct dcl_sum *dcl_s, const bool dcl_odd)
 }
 #endif
 
+#ifdef dcl_T
 static dcl_T DCL_OF(dcl_sum_round_)(const struct dcl_sum *dcl_s)
 {
     return dcl_s->dcl_top == 0 && dcl_s->dcl_seen == 0 ? 0 : (dcl_T)dcl_sum_round(dcl_s, sizeof(dcl_T) == 4);
 }
+#endif

@@ -281,6 +281,16 @@ bool dcli_token_in(const dcli_tokens *tokens, int t, const char *spellings)
     return false;
 }
 
+bool dcli_tokens_equal(const dcli_tokens *tokens, int a, int b, int count)
+{
+    for (int t = 0; t < count; t++) {
+        const dcli_token *x = &tokens->token[a + t], *y = &tokens->token[b + t];
+        if (x->length != y->length || memcmp(tokens->text + x->start, tokens->text + y->start, (size_t)x->length) != 0)
+            return false;
+    }
+    return true;
+}
+
 int dcli_token_split(const dcli_tokens *tokens, int open, int capacity, int first_out[], int end_out[])
 {
     int close = tokens->token[open].partner, parts = 0, first = open + 1;

@@ -39,6 +39,9 @@ bool dcli_token_is(const dcli_tokens *tokens, int t, const char *spelling);
 bool dcli_token_in(const dcli_tokens *tokens, int t, const char *spellings);
 dcli_token_kind dcli_token_kind_of(const dcli_tokens *tokens, int t);
 
+/** Whether `count` tokens from a on have the same spellings as those from b on. */
+bool dcli_tokens_equal(const dcli_tokens *tokens, int a, int b, int count);
+
 /** Split the contents of a bracket pair at its commas into ranges [first, end). @return how many there are (0 for empty
  *  brackets); only the first `capacity` are stored. */
 int dcli_token_split(const dcli_tokens *tokens, int open, int capacity, int first_out[], int end_out[]);

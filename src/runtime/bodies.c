@@ -32,10 +32,11 @@ static dcl_access access_of(const dcl_arg *arg)
     return arg->access == DCL_ACCESS_IN_KEPT || arg->access == DCL_ACCESS_MOVE ? DCL_ACCESS_IN : arg->access;
 }
 
+/* A result that is an array, or an element of one, has its rank in width_count: see dcli_reduction_start(). */
 static int rank_of(const dcl_arg *arg)
 {
     if (dcli_arg_is_result(arg))
-        return arg->width_count; /* of a keyed reduction */
+        return arg->width_count;
     return has_array(arg) ? dcli_array_grid(arg->array)->rank : 0;
 }
 
@@ -43,6 +44,8 @@ static int rank_of(const dcl_arg *arg)
  * Kernels are compiled for it. */
 static int turned_of(const dcl_arg *arg)
 {
+    if (dcli_arg_is_result(arg))
+        return arg->width_count > 0 && arg->width[0] == DCLI_INTO_ELEMENT;
     if (!has_array(arg) || arg->array->base == NULL)
         return 0;
     const dcli_transform *view = &arg->array->view;

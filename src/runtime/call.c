@@ -26,6 +26,18 @@ static dcli_text_kind text_of(const dcl_call *call)
     return call->kind == DCL_CALL_IS_TILES ? DCLI_TEXT_TILES : DCLI_TEXT_BODY;
 }
 
+/* Run a reduction into arrays: into elements, by keys, or along axes. */
+static dcl_status run_along(const dcl_call *call)
+{
+    bool elements;
+    dcl_status status = dcli_elements_run(call, NULL, &elements);
+    if (elements)
+        return status;
+    if (dcli_call_is_keyed(call->text, call->arg_count, call->args))
+        return dcli_keyed_run(call->cluster, call->box, call->text, call->arg_count, call->args);
+    return dcli_forall_run(call->cluster, call->box, call->text, DCLI_TEXT_ALONG, call->arg_count, call->args);
+}
+
 dcl_status dcl_call_run(const dcl_call *call)
 {
     switch (call->kind) {
@@ -33,10 +45,8 @@ dcl_status dcl_call_run(const dcl_call *call)
     case DCL_CALL_IS_TILES:
         return dcli_forall_run(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args);
     case DCL_CALL_IS_REDUCTION:
-        if (is_along(call) && dcli_call_is_keyed(call->text, call->arg_count, call->args))
-            return dcli_keyed_run(call->cluster, call->box, call->text, call->arg_count, call->args);
         if (is_along(call))
-            return dcli_forall_run(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args);
+            return run_along(call);
         return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
     case DCL_CALL_IS_SCAN:
         return dcli_scan_run(call->cluster, call->text, call->arg_count, call->args);
@@ -50,6 +60,20 @@ dcl_status dcl_call_run(const dcl_call *call)
     return DCL_ERR_INTERNAL; /* cannot happen: the front has refused other kinds */
 }
 
+/* Pass the plans of a reduction to `look`. */
+static dcl_status look_at_reduction(const dcl_call *call, const dcli_look *look)
+{
+    bool elements;
+    if (!is_along(call))
+        return dcli_reduction_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
+    dcl_status status = dcli_elements_run(call, look, &elements);
+    if (elements)
+        return status;
+    if (dcli_call_is_keyed(call->text, call->arg_count, call->args))
+        return dcli_keyed_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
+    return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args, look);
+}
+
 /* Check a call, and pass its plan to `look`. */
 static dcl_status look_at(const dcl_call *call, const dcli_look *look)
 {
@@ -58,12 +82,7 @@ static dcl_status look_at(const dcl_call *call, const dcli_look *look)
     case DCL_CALL_IS_TILES:
         return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args, look);
     case DCL_CALL_IS_REDUCTION:
-        if (is_along(call) && dcli_call_is_keyed(call->text, call->arg_count, call->args))
-            return dcli_keyed_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
-        if (is_along(call))
-            return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args,
-                                    look);
-        return dcli_reduction_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
+        return look_at_reduction(call, look);
     case DCL_CALL_IS_SCAN:
         return dcli_scan_look(call->cluster, call->text, call->arg_count, call->args, look);
     case DCL_CALL_IS_COPY:

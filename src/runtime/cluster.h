@@ -190,8 +190,9 @@ struct dcl_cluster {
     int64_t awaited, awaited_host; /* first operation that a sleeping thread waits for: until all peers have
                                       completed it; until the host's side has */
     dcl_array *arrays, *views;
-    struct dcli_partials *partials; /* kept for later reductions: runtime/reduce.c */
-    struct dcli_keyed *keyed;       /* keyed reductions that may be incomplete: runtime/keyed.c */
+    struct dcli_partials *partials;        /* kept for later reductions: runtime/reduce.c */
+    struct dcli_combination *combinations; /* kept for later reductions into elements: runtime/element.c */
+    struct dcli_keyed *keyed;              /* keyed reductions that may be incomplete: runtime/keyed.c */
     dcli_bodies bodies;
     dcli_replica_notes replicas;
     dcli_times *times; /* a report asks the nodes for the times of a body (runtime/balance.h); NULL: none does */
@@ -404,9 +405,12 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
 /** Run a scan: dcl_scan(). */
 dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[]);
 
+enum { DCLI_INTO_ELEMENT = 1 };
 /** Check the arguments of a reduction to values, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 /** Issue the operation of a checked reduction. The lock is held.
+ *  @param args  a DCL_RESULT without a variable is an array whose rank is width_count; one element of it if width[0] is
+ *               DCLI_INTO_ELEMENT.
  *  @param added  the arguments that the parser adds: arrays of partial results that are all 0, and scalars, all named
  *                dcli_partials_name. There are no more than DCLI_MAX_PARAMS arguments in all.
  *  @param results_out  [DCLI_MAX_RESULTS] how each result is reduced, in the order of the arguments. */
@@ -425,10 +429,12 @@ void dcli_keyed_stray(dcl_cluster *cluster, int64_t operation, const char *text)
 void dcli_keyed_free(dcl_cluster *cluster);
 /** Free the list of arrays that are kept for partial results; the arrays are in cluster->arrays. */
 void dcli_partials_free(dcl_cluster *cluster);
+void dcli_combinations_free(dcl_cluster *cluster);
 
 /** Start a body of the library's own, as dcl_forall() does. Arrays keep the names that the program gave them. @param
- *  kind  not DCLI_TEXT_TILES. @param args  known to be valid: names, accesses, arrays of this cluster. */
-dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, dcli_text_kind kind, int count,
+ *  kind  not DCLI_TEXT_TILES. @param args  known to be valid: names, accesses, arrays of this cluster. @param box  NULL: all
+ *  indices. */
+dcl_status dcli_forall_start(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                              const dcl_arg args[]);
 /** Check a node number for counters. Needs no lock. @param out  checked for NULL. */
 dcl_status dcli_check_counted(const dcl_cluster *cluster, int node, const void *out);

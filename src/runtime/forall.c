@@ -437,12 +437,12 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
     return status == DCL_OK ? issue_call(call, box) : status;
 }
 
-dcl_status dcli_forall_start(dcl_cluster *cluster, const char *body, dcli_text_kind kind, int count,
+dcl_status dcli_forall_start(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                              const dcl_arg args[])
 {
     struct call call;
     begin_call(&call, cluster, kind, true, count);
-    dcl_status status = start_call(&call, NULL, body, count, args);
+    dcl_status status = start_call(&call, box, body, count, args);
     dcli_body_let_go(call.known);
     return status;
 }
@@ -521,6 +521,8 @@ static int list_reduced(int count, const dcl_arg args[], int added_count, const 
             all[kept].access = DCL_ACCESS_RESULT_PLACED;
         else if (fast && args[k].access == DCL_ACCESS_RESULT)
             all[kept].access = DCL_ACCESS_RESULT_FAST;
+        if (dcli_arg_is_result(&args[k]) && args[k].result != NULL)
+            all[kept].width_count = 0;
         kept++;
     }
     memcpy(all + kept, added, (size_t)added_count * sizeof *added);
@@ -561,23 +563,26 @@ static dcl_status plan_call(struct call *call, const dcl_box *box, const char *b
     return status;
 }
 
-dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, dcli_text_kind kind, int count,
-                               const dcl_arg args[], dcli_planned_fn *look, void *user)
+dcl_status dcli_forall_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind,
+                               int count, const dcl_arg args[], dcli_planned_fn *look, void *user)
 {
     struct call call;
     begin_call(&call, cluster, kind, true, count);
-    return plan_call(&call, NULL, body, count, args, look, user);
+    return plan_call(&call, box, body, count, args, look, user);
 }
 
 dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                  const dcl_arg args[], int added_count, const dcl_arg added[], dcli_planned_fn *look,
-                                  void *user)
+                                  const dcl_arg args[], int added_count, const dcl_arg added[],
+                                  dcli_result results_out[], dcli_planned_fn *look, void *user)
 {
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
     count = list_reduced(count, args, added_count, added, all);
     begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
-    return plan_call(&call, box, body, count, all, look, user);
+    dcl_status status = plan_call(&call, box, body, count, all, look, user);
+    if (status == DCL_OK && results_out != NULL) /* it is in the cache of bodies while the lock is held */
+        memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
+    return status;
 }
 
 dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,

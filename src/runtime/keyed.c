@@ -207,7 +207,7 @@ static dcl_status start_partials(struct keyed *k, const dcl_box *box, const char
             "most %d; reduce into fewer outputs at once",
             k->count + count, DCLI_MAX_PARAMS);
     if (k->look != NULL)
-        return dcli_reduction_planned(k->cluster, box, text, k->count, k->args, count, added, k->look->on,
+        return dcli_reduction_planned(k->cluster, box, text, k->count, k->args, count, added, NULL, k->look->on,
                                       k->look->user);
     dcl_grid grid;
     return dcli_reduction_start(k->cluster, box, text, k->count, k->args, count, added, k->reduced, &grid);
@@ -234,8 +234,9 @@ static dcl_status start_body(struct keyed *k, dcli_text *text, dcli_text_kind ki
     char *body = dcli_text_take(text);
     dcl_status status = DCL_ERR_NOMEM;
     if (body != NULL)
-        status = k->look != NULL ? dcli_forall_planned(k->cluster, body, kind, count, args, k->look->on, k->look->user)
-                                 : dcli_forall_start(k->cluster, body, kind, count, args);
+        status = k->look != NULL
+                     ? dcli_forall_planned(k->cluster, NULL, body, kind, count, args, k->look->on, k->look->user)
+                     : dcli_forall_start(k->cluster, NULL, body, kind, count, args);
     dcli_free(body);
     return status;
 }

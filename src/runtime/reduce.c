@@ -7,16 +7,10 @@
 
 #include "base/alloc.h"
 #include "kernel/fold.h"
+#include "runtime/partials.h"
 #include "runtime/report.h"
 
 const char dcli_partials_name[] = "dcl_partials";
-
-/* An array of partial results that is kept for later reductions. Each call has one of its own. */
-struct dcli_partials {
-    dcl_array *array;
-    int results; /* the number of results it is made for */
-    struct dcli_partials *next;
-};
 
 /* Length of a node's part: all nodes have the same. */
 static int64_t part_longs(const dcl_cluster *cluster, int results)
@@ -70,8 +64,7 @@ void dcli_partials_free(dcl_cluster *cluster)
     }
 }
 
-/* Get an array that is all 0. @param map  lays an array over all nodes; used if there is no kept one. */
-static dcl_status get_partials(dcl_cluster *cluster, dcl_map *map, int results, struct dcli_partials **partials_out)
+static dcl_status get(dcl_cluster *cluster, dcl_map *map, int results, struct dcli_partials **partials_out)
 {
     struct dcli_partials *partials = take_kept(cluster, map, results);
     *partials_out = partials;
@@ -83,6 +76,33 @@ static dcl_status get_partials(dcl_cluster *cluster, dcl_map *map, int results, 
     dcl_grid grid = partials_grid(cluster, map, results);
     partials->results = results;
     return dcli_array_make(cluster, &grid, map, false, &partials->array);
+}
+
+dcl_status dcli_partials_get(dcl_cluster *cluster, int results, struct dcli_partials **partials_out)
+{
+    *partials_out = NULL;
+    dcl_map *map = dcli_map_new_block(cluster);
+    if (map == NULL)
+        return dcli_error_status();
+    dcl_status status = get(cluster, map, results, partials_out);
+    dcl_map_release(map);
+    return status;
+}
+
+dcl_status dcli_partials_clear(struct dcli_partials *partials)
+{
+    return dcli_cluster_issue_one(partials->array, &(dcli_msg_operation){.kind = DCLI_OP_FILL}, NULL, false, NULL,
+                                  NULL);
+}
+
+void dcli_partials_put(dcl_cluster *cluster, struct dcli_partials *partials, dcl_status status)
+{
+    if (partials != NULL && status == DCL_OK) {
+        partials->next = cluster->partials;
+        cluster->partials = partials;
+    } else if (partials != NULL) {
+        drop(partials);
+    }
 }
 
 /* Store a value in a variable of a type. */
@@ -189,7 +209,7 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
         return status;
     dcl_status strayed = dcli_storage_state_strayed(dcli_array_state(array), "the values were computed");
     if (strayed == DCL_OK)
-        status = dcli_cluster_issue_one(array, &(dcli_msg_operation){.kind = DCLI_OP_FILL}, NULL, false, NULL, NULL);
+        status = dcli_partials_clear(partials);
     if (status == DCL_OK)
         status = store_results(reduced, &grid, partials->results, count, args, words,
                                all.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
@@ -197,23 +217,18 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
 }
 
 /* The same with an array for partial results. */
-static dcl_status reduce_with(dcl_cluster *cluster, dcl_map *map, const dcl_box *box, const char *text, int count,
+static dcl_status reduce_with(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
                               const dcl_arg args[])
 {
-    struct dcli_partials *partials = NULL;
+    struct dcli_partials *partials;
     int64_t *words = NULL;
-    dcl_status status = get_partials(cluster, map, count_results(count, args), &partials);
+    dcl_status status = dcli_partials_get(cluster, count_results(count, args), &partials);
     if (status == DCL_OK) {
         words = dcli_malloc((size_t)dcl_grid_count(dcli_array_grid(partials->array)) * sizeof *words);
         status = words != NULL ? reduce(cluster, box, text, count, args, partials, words) : DCL_ERR_NOMEM;
     }
     dcli_free(words);
-    if (partials != NULL && status == DCL_OK) {
-        partials->next = cluster->partials;
-        cluster->partials = partials;
-    } else if (partials != NULL) {
-        drop(partials);
-    }
+    dcli_partials_put(cluster, partials, status);
     return status;
 }
 
@@ -223,15 +238,22 @@ dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const ch
     dcl_status status = dcli_reduction_check(cluster, text, count, args);
     if (cluster == NULL)
         return status;
-    dcl_map *map = NULL;
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK && cluster->plan_only)
         status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
-    if (status == DCL_OK && (map = dcli_map_new_block(cluster)) == NULL)
-        status = dcli_error_status();
     if (status == DCL_OK)
-        status = reduce_with(cluster, map, box, text, count, args);
-    status = dcli_cluster_end_call(cluster, status);
+        status = reduce_with(cluster, box, text, count, args);
+    return dcli_cluster_end_call(cluster, status);
+}
+
+dcl_status dcli_partials_imagine(dcl_cluster *cluster, int results, dcl_array **array_out)
+{
+    *array_out = NULL;
+    dcl_map *map = dcli_map_new_block(cluster);
+    if (map == NULL)
+        return dcli_error_status();
+    dcl_grid grid = partials_grid(cluster, map, results);
+    dcl_status status = dcli_array_imagine(cluster, &grid, map, 1, array_out);
     dcl_map_release(map);
     return status;
 }
@@ -244,20 +266,14 @@ dcl_status dcli_reduction_look(dcl_cluster *cluster, const dcl_box *box, const c
         status = dcli_reduction_check(cluster, text, count, args);
     if (status != DCL_OK)
         return status;
-    dcl_array *partials = NULL;
+    dcl_array *partials;
     pthread_mutex_lock(&cluster->lock);
-    dcl_map *map = dcli_map_new_block(cluster);
-    if (map != NULL) {
-        dcl_grid grid = partials_grid(cluster, map, count_results(count, args));
-        status = dcli_array_imagine(cluster, &grid, map, 1, &partials);
-    }
+    status = dcli_partials_imagine(cluster, count_results(count, args), &partials);
     const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
     if (status == DCL_OK)
-        status = map != NULL ? dcli_reduction_planned(cluster, box, text, count, args, 1, &added, look->on, look->user)
-                             : dcli_error_status();
+        status = dcli_reduction_planned(cluster, box, text, count, args, 1, &added, NULL, look->on, look->user);
     if (partials != NULL)
         dcli_array_free(partials);
     pthread_mutex_unlock(&cluster->lock);
-    dcl_map_release(map);
     return status;
 }

@@ -99,15 +99,15 @@ static dcl_status start_copy(dcl_array *from, dcl_array *to)
     if (from == to)
         return dcli_array_usable(from, "copy");
     make_copy(from, to, &copy);
-    return say_overlap(from, to, dcli_forall_start(to->cluster, copy.body, DCLI_TEXT_BODY, copy.count, copy.arg));
+    return say_overlap(from, to, dcli_forall_start(to->cluster, NULL, copy.body, DCLI_TEXT_BODY, copy.count, copy.arg));
 }
 
 static dcl_status copy_planned(dcl_array *from, dcl_array *to, dcli_planned_fn *look, void *user)
 {
     struct copy copy;
     make_copy(from, to, &copy);
-    return say_overlap(from, to,
-                       dcli_forall_planned(to->cluster, copy.body, DCLI_TEXT_BODY, copy.count, copy.arg, look, user));
+    return say_overlap(
+        from, to, dcli_forall_planned(to->cluster, NULL, copy.body, DCLI_TEXT_BODY, copy.count, copy.arg, look, user));
 }
 
 dcl_status dcl_copy(dcl_array *from, dcl_array *to)

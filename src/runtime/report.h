@@ -49,14 +49,17 @@ dcl_status dcli_move_look(dcl_array *array, const dcl_box *box, int node, const 
 
 /** Pass a body of the library's own (dcli_forall_start()) to `look`. The lock is held. Arrays may be without
  *  storage. */
-dcl_status dcli_forall_planned(dcl_cluster *cluster, const char *body, dcli_text_kind kind, int count,
-                               const dcl_arg args[], dcli_planned_fn *look, void *user);
+dcl_status dcli_forall_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind,
+                               int count, const dcl_arg args[], dcli_planned_fn *look, void *user);
+/** If the outputs of a reduction are single elements of arrays, start it.
+ *  @param look  if not NULL, pass its operations to this instead. @param found_out  whether they are. */
+dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *found_out);
 
 /** Pass the operation of a checked reduction that has partial results to `look`. The lock is held. @param added  as for
  *  dcli_reduction_start(); arrays may be without storage. */
 dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
-                                  const dcl_arg args[], int added_count, const dcl_arg added[], dcli_planned_fn *look,
-                                  void *user);
+                                  const dcl_arg args[], int added_count, const dcl_arg added[],
+                                  dcli_result results_out[], dcli_planned_fn *look, void *user);
 
 /** Planned counters of a node, or of DCL_ALL_NODES; DCL_HOST: zeros. */
 typedef struct dcli_counted {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "runtime/cluster.h"
+#include "runtime/transfer.h"
 #include "segment/box.h"
 
 /* Check a transfer, and compute the box for the descriptor and the strides of the program's memory. */
@@ -58,6 +58,33 @@ dcl_status dcli_array_read(dcl_array *array, const dcl_box *box, void *target, c
     if (status == DCL_OK)
         status = dcli_cluster_wait(array->cluster, written, false, -1);
     return status;
+}
+
+dcl_status dcli_array_start_reading(dcl_array *array, void *target, int64_t *written_out, int64_t *operation_out)
+{
+    static const int64_t strides[DCL_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1}; /* of one element */
+    dcl_box all = dcl_box_of(dcli_array_grid(array));
+    dcli_msg_operation descriptor = {.kind = DCLI_OP_READ};
+    pthread_mutex_lock(&array->cluster->lock);
+    dcl_status status = dcli_array_usable(array, "read");
+    if (status == DCL_OK)
+        status = dcli_cluster_await_room(array->cluster);
+    *written_out = dcli_array_state(array)->last_use;
+    if (status == DCL_OK)
+        status = dcli_cluster_issue_one(array, &descriptor, &all, true, target, strides);
+    *operation_out = status == DCL_OK ? descriptor.number : 0;
+    return dcli_cluster_end_call(array->cluster, status);
+}
+
+dcl_status dcli_array_finish_reading(dcl_array *array, int64_t written, int64_t operation)
+{
+    pthread_mutex_lock(&array->cluster->lock);
+    dcl_status status = dcli_cluster_end_of(array->cluster, operation, true);
+    if (status == DCL_OK)
+        status = dcli_cluster_wait(array->cluster, written, false, -1);
+    if (dcli_storage_state_failed(dcli_array_state(array)))
+        status = dcli_array_usable(array, "read");
+    return dcli_cluster_end_call(array->cluster, status);
 }
 
 dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *source, const int64_t strides[])

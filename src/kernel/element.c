@@ -1,0 +1,213 @@
+/* kernel/element.c - reductions into single elements of arrays: find them, and generate the body that combines partial results. */
+#include "kernel/element.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "kernel/cl.h"
+#include "kernel/emit.h"
+#include "kernel/fold.h"
+#include "kernel/names.h"
+
+/* ---- subscripts ------------------------------------------------------------------------------------------------------ */
+
+static bool is_integer(const dcli_tokens *tokens, int t)
+{
+    const dcli_token *token = &tokens->token[t];
+    for (int c = 0; c < token->length; c++)
+        if (!isdigit((unsigned char)tokens->text[token->start + c]))
+            return false;
+    return dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NUMBER && token->length < 19;
+}
+
+bool dcli_is_constant(const dcli_tokens *tokens, int first, int end, int count, const dcli_param params[])
+{
+    bool sign = dcli_token_is(tokens, first, "-");
+    if (end - first != 1 + sign)
+        return false;
+    for (int p = 0; p < count && !sign; p++)
+        if (params[p].access == DCL_ACCESS_VALUE && params[p].type < DCL_HALF &&
+            dcli_token_is(tokens, first, params[p].name))
+            return true;
+    return is_integer(tokens, end - 1);
+}
+
+/* The value of a constant subscript. @return false: it is none. */
+static bool read_constant(const dcli_tokens *tokens, int first, int end, int count, const dcl_arg args[],
+                          int64_t *value_out)
+{
+    bool sign = dcli_token_is(tokens, first, "-");
+    if (end - first != 1 + sign)
+        return false;
+    for (int k = 0; k < count && !sign; k++)
+        if (args[k].access == DCL_ACCESS_VALUE && args[k].type < DCL_HALF &&
+            dcli_token_is(tokens, first, args[k].name)) {
+            *value_out = args[k].value.i;
+            return true;
+        }
+    if (!is_integer(tokens, end - 1))
+        return false;
+    int64_t value = strtoll(tokens->text + tokens->token[end - 1].start, NULL, 10);
+    *value_out = sign ? -value : value;
+    return true;
+}
+
+/* Whether argument k is an element: the same constant subscripts wherever it has some. */
+static bool read_element(const dcli_tokens *tokens, int k, int rank, int count, const dcl_arg args[],
+                         dcli_reduced_element *element)
+{
+    int found = -1, first[DCL_MAX_RANK], end[DCL_MAX_RANK];
+    element->arg = k;
+    for (int t = 0; t < tokens->count; t++) {
+        if (!dcli_token_is(tokens, t, args[k].name) || !dcli_token_is(tokens, t + 1, "("))
+            continue;
+        int length = tokens->token[t + 1].partner - t;
+        if (found >= 0 &&
+            (tokens->token[found + 1].partner - found != length || !dcli_tokens_equal(tokens, t, found, length)))
+            return false;
+        if (found < 0 && dcli_token_split(tokens, t + 1, DCL_MAX_RANK, first, end) != rank)
+            return false;
+        for (int d = 0; d < rank && found < 0; d++)
+            if (!read_constant(tokens, first[d], end[d], count, args, &element->index[d]))
+                return false;
+        found = t;
+    }
+    return found >= 0;
+}
+
+int dcli_elements_find(const char *text, int count, const dcl_arg args[], const int ranks[], dcli_reduced_element out[])
+{
+    dcli_tokens tokens;
+    int found = 0;
+    bool all = true;
+    if (dcli_tokens_make(text, &tokens) != DCL_OK) /* the parser will say why */
+        return 0;
+    for (int k = 0; k < count && all; k++)
+        if (args[k].access == DCL_ACCESS_OUT || args[k].access == DCL_ACCESS_INOUT) {
+            all = found < DCLI_MAX_RESULTS && read_element(&tokens, k, ranks[k], count, args, &out[found]);
+            found++;
+        }
+    dcli_tokens_free(&tokens);
+    return all ? found : 0;
+}
+
+/* ---- combining -------------------------------------------------------------------------------------------------------- */
+
+/* Put OpenCL C of the library into a prelude, where names must not begin with dcl_ or DCL_. */
+static void put_renamed(dcli_text *out, const char *text)
+{
+    while (*text != '\0') {
+        const char *lower = strstr(text, "dcl_"), *upper = strstr(text, "DCL_");
+        const char *next = lower == NULL || (upper != NULL && upper < lower) ? upper : lower;
+        if (next == NULL) {
+            dcli_text_put(out, "%s", text);
+            return;
+        }
+        dcli_text_put(out, "%.*s%s", (int)(next - text), text, next == lower ? "reduce_" : "REDUCE_");
+        text = next + strlen("dcl_");
+    }
+}
+
+/* Put "reduce_element(i,j)". */
+static void put_element(dcli_text *out, int rank)
+{
+    dcli_text_put(out, DCLI_ELEMENT);
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, "%c%s", d == 0 ? '(' : ',', dcli_index_name(d));
+    dcli_text_put(out, ")");
+}
+
+static void put_sum(dcli_text *out, dcl_type type, int rank, bool added)
+{
+    dcli_text_put(out, "struct reduce_sum reduce_s = {0, 0, {0, 0}, {0, 0}};\n");
+    if (added) {
+        dcli_text_put(out, "reduce_sum_number(&reduce_s, ");
+        put_element(out, rank);
+        dcli_text_put(out, ");\n");
+    }
+    dcli_text_put(out, "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
+                       "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
+                       "    struct reduce_sum reduce_o = {reduce_words(reduce_a), reduce_words(reduce_a + 1),\n"
+                       "        {reduce_words(reduce_a + 2), reduce_words(reduce_a + 3)},\n"
+                       "        {reduce_words(reduce_a + 4), reduce_words(reduce_a + 5)}};\n"
+                       "    if (reduce_o.reduce_top != 0 || reduce_o.reduce_seen != 0)\n"
+                       "        reduce_sum_merge(&reduce_s, &reduce_o);\n}\n");
+    put_element(out, rank);
+    dcli_text_put(out, " = (%s)reduce_sum_value(&reduce_s, %s);\n", dcli_kernel_type(type),
+                  type == DCL_FLOAT ? "true" : "false");
+}
+
+/* Put the statement that combines a value reduce_y with reduce_v: integers, or keys of doubles (kernel/key.cl). */
+static void put_combination(dcli_text *out, dcli_fold fold, dcl_type type)
+{
+    const char *wide = type == DCL_UINT64 ? "ulong" : "long";
+    if (fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX)
+        dcli_text_put(out, "reduce_v = reduce_any ? (long)%s((%s)reduce_v, (%s)reduce_y) : reduce_y;\n",
+                      fold == DCLI_FOLD_MIN ? "min" : "max", wide, wide);
+    else
+        dcli_text_put(out, "reduce_v = reduce_any ? (long)(%s)((ulong)reduce_v %s (ulong)reduce_y) : reduce_y;\n",
+                      dcli_kernel_type(type), dcli_fold_sign(fold));
+    dcli_text_put(out, "reduce_any = true;\n");
+}
+
+/* Put the statements that make what the element contains the first value. */
+static void put_present(dcli_text *out, dcl_type type, int rank)
+{
+    if (type < DCL_HALF) {
+        dcli_text_put(out, "reduce_v = (long)");
+        put_element(out, rank);
+        dcli_text_put(out, ";\nreduce_any = true;\n");
+        return;
+    }
+    dcli_text_put(out, "const double reduce_p = ");
+    put_element(out, rank);
+    dcli_text_put(out, ";\nreduce_nan = reduce_p != reduce_p;\nif (!reduce_nan) {\n"
+                       "    reduce_v = as_long(reduce_p) ^ (as_long(reduce_p) >> 63 & LONG_MAX);\n"
+                       "    reduce_any = true;\n}\n");
+}
+
+static void put_fold(dcli_text *out, dcli_fold fold, dcl_type type, int rank, bool added)
+{
+    const char *name = dcli_kernel_type(type), *neutral = dcli_fold_neutral(fold, type);
+    dcli_text_put(out, "bool reduce_any = false, reduce_nan = false;\nlong reduce_v = 0;\n");
+    if (added)
+        put_present(out, type, rank);
+    dcli_text_put(out, "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
+                       "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
+                       "    if (reduce_words(reduce_a) != 0) {\n"
+                       "        const long reduce_y = reduce_words(reduce_a + 1);\n"
+                       "        reduce_nan = reduce_nan || reduce_words(reduce_a + 2) != 0;\n");
+    put_combination(out, fold, type);
+    dcli_text_put(out, "    }\n}\n");
+    put_element(out, rank);
+    if (type < DCL_HALF)
+        dcli_text_put(out, " = reduce_any ? (%s)reduce_v : (%s)%s;\n", name, name, neutral);
+    else
+        dcli_text_put(
+            out, " = reduce_nan ? NAN : reduce_any ? (%s)as_double(reduce_v ^ (reduce_v >> 63 & LONG_MAX)) : (%s)%s;\n",
+            name, name, neutral);
+}
+
+dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool added, char **text_out, char **prelude_out)
+{
+    dcli_text text = {0}, prelude = {0};
+    if (fold == DCLI_FOLD_SUM && type >= DCL_HALF) {
+        const char *const parts[] = {dcli_cl_sum, dcli_cl_sum_merge, dcli_cl_sum_round, dcli_cl_element};
+        for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++)
+            put_renamed(&prelude, parts[n]);
+        put_sum(&text, type, rank, added);
+    } else {
+        put_fold(&text, fold, type, rank, added);
+    }
+    *text_out = dcli_text_take(&text);
+    *prelude_out = dcli_text_take(&prelude);
+    if (*text_out != NULL && *prelude_out != NULL)
+        return DCL_OK;
+    dcli_free(*text_out);
+    dcli_free(*prelude_out);
+    *text_out = *prelude_out = NULL;
+    return DCL_ERR_NOMEM;
+}

@@ -1,0 +1,41 @@
+/* kernel/element.h - reductions into single elements of arrays: `rho(0) += R(i) * R(i);`. Pure functions on text.
+ *
+ * The parser treats such an output as a result (DCL_ACCESS_RESULT) that has subscripts, so each node computes partial results
+ * as for a variable of the program. Then a body combines them where the element is stored. */
+#ifndef DCLI_KERNEL_ELEMENT_H
+#define DCLI_KERNEL_ELEMENT_H
+
+#include "kernel/body.h"
+#include "kernel/token.h"
+
+/** An output that is an element of an array. */
+typedef struct dcli_reduced_element {
+    int arg; /* number of the argument */
+    int64_t index[DCL_MAX_RANK];
+} dcli_reduced_element;
+
+/** Whether the tokens [first, end) are a constant subscript: a number, maybe with a sign, or an integer scalar. */
+bool dcli_is_constant(const dcli_tokens *tokens, int first, int end, int count, const dcli_param params[]);
+
+/** Find whether a reduction's outputs are elements: whether each has constant subscripts, the same at all places.
+ *  @param args   [count] of the call, at most DCLI_MAX_PARAMS, checked.
+ *  @param ranks  [count] of the arguments' arrays.
+ *  @param out    [DCLI_MAX_RESULTS] the elements, in the order of the arguments.
+ *  @return number of elements; 0: some output is no element, there are too many, or the text has no tokens. */
+int dcli_elements_find(const char *text, int count, const dcl_arg args[], const int ranks[],
+                       dcli_reduced_element out[]);
+
+/** The names of the combining body's arguments. */
+#define DCLI_ELEMENT \
+    "reduce_element" /* the array of the element: DCL_OUT, or DCL_INOUT if it is combined with its value */
+#define DCLI_ELEMENT_WORDS "reduce_words" /* the partial results: DCL_IN_ALL */
+#define DCLI_ELEMENT_FIRST "reduce_first" /* longs: where the element's first partial result is, */
+#define DCLI_ELEMENT_STEP "reduce_step"   /* how far the next one is, */
+#define DCLI_ELEMENT_COUNT "reduce_count" /* and how many there are */
+
+/** Generate the body that combines partial results, to be run at one index, and its prelude.
+ *  @param text_out, prelude_out  freed with dcli_free(). @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool added, char **text_out,
+                               char **prelude_out);
+
+#endif

@@ -1,0 +1,249 @@
+/* runtime/element.c - reductions into single elements of arrays: `rho(0) += R(i) * R(i);`.
+ *
+ * Each is a reduction into partial results (runtime/reduce.c), then for each element a body that combines them where it is stored.
+ * So the program waits for nothing. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/element.h"
+#include "runtime/partials.h"
+#include "runtime/report.h"
+
+/* The body that combines partial results of one kind, kept for later calls. */
+struct dcli_combination {
+    dcli_fold fold;
+    dcl_type type;
+    int rank;
+    bool added;
+    char *text, *prelude;
+    struct dcli_combination *next;
+};
+
+void dcli_combinations_free(dcl_cluster *cluster)
+{
+    while (cluster->combinations != NULL) {
+        struct dcli_combination *next = cluster->combinations->next;
+        dcli_free(cluster->combinations->text);
+        dcli_free(cluster->combinations->prelude);
+        dcli_free(cluster->combinations);
+        cluster->combinations = next;
+    }
+}
+
+static dcl_status get_combination(dcl_cluster *cluster, dcli_fold fold, const dcl_grid *grid, bool added,
+                                  const struct dcli_combination **out)
+{
+    struct dcli_combination *one = cluster->combinations;
+    while (one != NULL &&
+           !(one->fold == fold && one->type == grid->type && one->rank == grid->rank && one->added == added))
+        one = one->next;
+    *out = one;
+    if (one != NULL)
+        return DCL_OK;
+    one = dcli_malloc(sizeof *one);
+    if (one == NULL)
+        return DCL_ERR_NOMEM;
+    *one = (struct dcli_combination){fold, grid->type, grid->rank, added, NULL, NULL, cluster->combinations};
+    dcl_status status = dcli_element_source(fold, grid->type, grid->rank, added, &one->text, &one->prelude);
+    if (status != DCL_OK) {
+        dcli_free(one);
+        return status;
+    }
+    *out = cluster->combinations = one;
+    return DCL_OK;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------------------------------- */
+
+static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
+
+static dcl_status check_kind(const dcl_arg *arg)
+{
+    switch (arg->access) {
+    case DCL_ACCESS_OUT:
+    case DCL_ACCESS_INOUT:
+    case DCL_ACCESS_IN:
+    case DCL_ACCESS_IN_ALL:
+    case DCL_ACCESS_VALUE:
+    case DCL_ACCESS_PRELUDE:
+    case DCL_ACCESS_FAST:
+        return DCL_OK;
+    default:
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "argument %s has access number %d; a reduction into elements takes DCL_OUT, DCL_INOUT, DCL_IN, "
+            "DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE and DCL_FAST",
+            arg->name, (int)arg->access);
+    }
+}
+
+static dcl_status check_element(const dcl_arg *arg, const dcli_reduced_element *element)
+{
+    const dcl_grid *grid = dcli_array_grid(arg->array);
+    if (grid->type == DCL_HALF)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "output %s has elements of type half; expected an integer type, float or double; reduce into "
+                         "a float and convert it",
+                         arg->name);
+    for (int d = 0; d < grid->rank; d++)
+        if (element->index[d] < grid->origin[d] || element->index[d] - grid->origin[d] >= grid->extent[d])
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "%s is reduced into an element with index %" PRId64 " along axis %d; expected %" PRId64
+                             "..%" PRId64,
+                             arg->name, element->index[d], d, grid->origin[d], grid->origin[d] + grid->extent[d] - 1);
+    return DCL_OK;
+}
+
+/* A reduction into elements. */
+struct reduction {
+    dcl_cluster *cluster;
+    const dcl_box *box;
+    const char *text;
+    int count, elements;
+    const dcl_arg *args;
+    const dcli_look *look; /* its operations are passed on; NULL: they are run */
+    dcli_reduced_element element[DCLI_MAX_RESULTS];
+};
+
+static dcl_status check(const struct reduction *r)
+{
+    dcl_status status = DCL_OK;
+    if (r->count == DCLI_MAX_PARAMS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; a reduction takes at most %d arguments", r->count,
+                         DCLI_MAX_PARAMS - 1);
+    for (int k = 0; k < r->count && status == DCL_OK; k++)
+        status = check_kind(&r->args[k]);
+    for (int e = 0; e < r->elements && status == DCL_OK; e++)
+        status = check_element(&r->args[r->element[e].arg], &r->element[e]);
+    return status;
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------------ */
+
+/* Start the reduction into partial results: outputs become results. */
+static dcl_status start_partials(const struct reduction *r, dcl_array *partials, dcli_result reduced[])
+{
+    dcl_arg args[DCLI_MAX_PARAMS];
+    dcl_grid grid;
+    for (int k = 0; k < r->count; k++) {
+        args[k] = r->args[k];
+        if (!is_output(&args[k]))
+            continue;
+        args[k].access = DCL_ACCESS_RESULT;
+        args[k].type = dcli_array_grid(args[k].array)->type;
+        args[k].width_count = dcli_array_grid(args[k].array)->rank;
+        args[k].width[0] = DCLI_INTO_ELEMENT;
+        args[k].array = NULL;
+        args[k].result = NULL;
+    }
+    const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
+    if (r->look != NULL)
+        return dcli_reduction_planned(r->cluster, r->box, r->text, r->count, args, 1, &added, reduced, r->look->on,
+                                      r->look->user);
+    return dcli_reduction_start(r->cluster, r->box, r->text, r->count, args, 1, &added, reduced, &grid);
+}
+
+/* Start the body that combines the partial results of element e. */
+static dcl_status start_combination(const struct reduction *r, int e, const dcli_result *reduced, dcl_array *partials)
+{
+    const dcl_arg *arg = &r->args[r->element[e].arg];
+    const dcl_grid *grid = dcli_array_grid(arg->array);
+    const struct dcli_combination *body;
+    bool added = arg->access == DCL_ACCESS_INOUT;
+    dcl_status status = get_combination(r->cluster, reduced->fold, grid, added, &body);
+    if (status != DCL_OK)
+        return status;
+    dcl_box box = {.rank = grid->rank};
+    for (int d = 0; d < grid->rank; d++) {
+        box.start[d] = r->element[e].index[d];
+        box.count[d] = box.stride[d] = 1;
+    }
+    int64_t step = r->elements * DCLI_PARTIAL_LONGS;
+    dcl_arg args[] = {dcl_arg_array(arg->access, DCLI_ELEMENT, arg->array),
+                      dcl_arg_array(DCL_ACCESS_IN_ALL, DCLI_ELEMENT_WORDS, partials),
+                      dcl_arg_signed(DCLI_ELEMENT_FIRST, DCL_INT64, e * DCLI_PARTIAL_LONGS),
+                      dcl_arg_signed(DCLI_ELEMENT_STEP, DCL_INT64, step),
+                      dcl_arg_signed(DCLI_ELEMENT_COUNT, DCL_INT64, dcl_grid_count(dcli_array_grid(partials)) / step),
+                      dcl_arg_prelude(body->prelude)};
+    int count = sizeof args / sizeof args[0];
+    if (r->look != NULL)
+        return dcli_forall_planned(r->cluster, &box, body->text, DCLI_TEXT_BODY, count, args, r->look->on,
+                                   r->look->user);
+    return dcli_forall_start(r->cluster, &box, body->text, DCLI_TEXT_BODY, count, args);
+}
+
+/* Start the reduction, and the combinations. */
+static dcl_status start_operations(const struct reduction *r, dcl_array *partials)
+{
+    dcli_result reduced[DCLI_MAX_RESULTS];
+    dcl_status status = start_partials(r, partials, reduced);
+    for (int e = 0; e < r->elements && status == DCL_OK; e++)
+        status = start_combination(r, e, &reduced[e], partials);
+    return status;
+}
+
+/* Start all operations. The lock is held. */
+static dcl_status start(const struct reduction *r)
+{
+    struct dcli_partials *partials = NULL;
+    dcl_status status = DCL_OK;
+    for (int e = 0; e < r->elements && status == DCL_OK; e++) {
+        const dcl_arg *arg = &r->args[r->element[e].arg];
+        status = arg->access == DCL_ACCESS_INOUT ? dcli_array_usable(arg->array, "read")
+                                                 : dcli_array_whole(arg->array, "write");
+    }
+    if (status == DCL_OK && r->cluster->plan_only)
+        status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
+    if (status == DCL_OK)
+        status = dcli_partials_get(r->cluster, r->elements, &partials);
+    if (status == DCL_OK)
+        status = start_operations(r, partials->array);
+    if (status == DCL_OK)
+        status = dcli_partials_clear(partials);
+    dcli_partials_put(r->cluster, partials, status);
+    return status;
+}
+
+/* Pass the operations on. Several can be counted, but no report is made of them. */
+static dcl_status look_at(const struct reduction *r)
+{
+    dcl_array *partials = NULL;
+    if (r->look->on != dcli_count_planned)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "there is no report on a reduction into elements yet; expected "
+                                              "dcl_call_explain(), which counts what moves");
+    dcl_status status = r->look->check(r->cluster, r->look->user);
+    pthread_mutex_lock(&r->cluster->lock);
+    if (status == DCL_OK)
+        status = dcli_partials_imagine(r->cluster, r->elements, &partials);
+    if (status == DCL_OK)
+        status = start_operations(r, partials);
+    if (partials != NULL)
+        dcli_array_free(partials);
+    pthread_mutex_unlock(&r->cluster->lock);
+    return status;
+}
+
+dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *found_out)
+{
+    struct reduction r = {call->cluster, call->box, call->text, call->arg_count, 0, call->args, look, {{0}}};
+    int ranks[DCLI_MAX_PARAMS] = {0};
+    *found_out = false;
+    dcl_status status = dcli_args_check(r.cluster, r.text, DCLI_TEXT_BODY, true, r.count, r.args);
+    if (status != DCL_OK) /* the check of a reduction along axes finds the same */
+        return DCL_OK;
+    for (int k = 0; k < r.count; k++)
+        if (is_output(&r.args[k]))
+            ranks[k] = dcli_array_grid(r.args[k].array)->rank;
+    r.elements = dcli_elements_find(r.text, r.count, r.args, ranks, r.element);
+    *found_out = r.elements > 0;
+    if (!*found_out)
+        return DCL_OK;
+    status = check(&r);
+    if (look != NULL)
+        return status == DCL_OK ? look_at(&r) : status;
+    pthread_mutex_lock(&r.cluster->lock);
+    if (status == DCL_OK)
+        status = start(&r);
+    return dcli_cluster_end_call(r.cluster, status);
+}

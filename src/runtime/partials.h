@@ -1,0 +1,23 @@
+/* runtime/partials.h - arrays of partial results, which reductions share. The lock is held in all functions. */
+#ifndef DCLI_RUNTIME_PARTIALS_H
+#define DCLI_RUNTIME_PARTIALS_H
+
+#include "runtime/cluster.h"
+
+/** An array of partial results that is kept for later reductions. Each call has one of its own. */
+struct dcli_partials {
+    dcl_array *array; /* each node's part has the partial results of its work-items, those of all results in turn */
+    int results;      /* the number of results it is made for */
+    struct dcli_partials *next;
+};
+
+/** Get an array that is all 0. @param partials_out  NULL after some errors; end it with dcli_partials_put(). */
+dcl_status dcli_partials_get(dcl_cluster *cluster, int results, struct dcli_partials **partials_out);
+/** Make an array of partial results for plans only. @param array_out  freed with dcli_array_free(); NULL: there is none. */
+dcl_status dcli_partials_imagine(dcl_cluster *cluster, int results, dcl_array **array_out);
+/** Issue the operation that sets an array to 0 for the next reduction. */
+dcl_status dcli_partials_clear(struct dcli_partials *partials);
+/** Keep an array for later reductions, or end it if `status` is an error. @param partials  NULL is accepted. */
+void dcli_partials_put(dcl_cluster *cluster, struct dcli_partials *partials, dcl_status status);
+
+#endif
