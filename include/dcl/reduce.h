@@ -26,6 +26,14 @@ static inline dcl_arg dcl_arg_result_at(int64_t index[])
     return arg;
 }
 
+/** @param name  the operator, a blank, and its neutral element: "combine 0.0f". */
+static inline dcl_arg dcl_arg_operator(const char *name)
+{
+    dcl_arg arg = dcl_arg_array(DCL_ACCESS_OPERATOR, name, NULL);
+    arg.type = DCL_INT32; /* of no importance */
+    return arg;
+}
+
 static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                           const dcl_arg args[])
 {
@@ -45,6 +53,14 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      int64_t where[2];
  *      dcl_reduce(cluster, "high max= A(i,j);", DCL_RESULT(high), DCL_RESULT_AT(where), DCL_IN(A)); */
 #define DCL_RESULT_AT(index) dcl_arg_result_at(index)
+/** An operator of the program, for reductions into arrays: `y(i) combine= expression;`. Both are string literals: the name of a
+ *  function of the DCL_PRELUDE, which takes two values of the output's type and returns their combination, and the
+ *  neutral element, one constant of OpenCL C: combine(neutral, x) and combine(x, neutral) must be x. The function should be associative. Values
+ *  are combined in the order of the reduced indices, so the bits do not depend on nodes, map or tiles.
+ *
+ *      dcl_reduce(cluster, "y(i) combine= A(i,j);", DCL_OUT(y), DCL_IN(A), DCL_OPERATOR("combine", "0.0f"),
+ *                 DCL_PRELUDE("float combine(float a, float b) { return hypot(a, b); }")); */
+#define DCL_OPERATOR(name, neutral) dcl_arg_operator(name " " neutral)
 /** An argument of reductions to values: sums of float and double may be added in any order. Their last bits then depend
  *  on the number of nodes, the map, and the tiles. A result of type float is added as float within a row (2,048
  *  elements at most), and as double across rows. On CPUs, sums of float are usually faster with it, sums of double are
@@ -62,7 +78,10 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  OP is one of
  *
  *      += -=          sum                                       min= max=      minimum, maximum
- *      *=             product (integers)                        &= |= ^=       bitwise (integers)
+ *      *=             product                                   &= |= ^=       bitwise (integers)
+ *      any=           1 if some value is not 0, else 0          all=           1 if no value is 0, else 0 (integers)
+ *
+ *  Products of float and double are not associative. They exist only into arrays, as below.
  *
  *  All statements of one result have the same OP; += and -= count as the same.
  *
@@ -116,11 +135,14 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *    the left. The chain starts from the value of C (DCL_INOUT) or from 0 (DCL_OUT), and runs in ascending order of the
  *    reduced index. Several reduced indices run in the alphabetic order of their names, the last one fastest. `-=`
  *    changes the sign of the left factor.
+ *  - Products of float and double, and operators of the program (DCL_OPERATOR), combine values from left to right, in
+ *    ascending order of the reduced index; several reduced indices as for contractions. With DCL_INOUT they start from
+ *    the value of the element.
  *  - The owners of the first output compute. The elements of the inputs that they need are sent to them as for
  *    dcl_forall(). dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not wait.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE,
- *              DCL_STEALING.
+ *              DCL_OPERATOR, DCL_STEALING.
  *
  *  dcl_reduce() into single elements of arrays: constants on the left. Nothing is sent to the program, and the call does not
  *  wait; later bodies read the elements.

@@ -23,7 +23,7 @@ enum {
 
 /** A parameter of a body as declared by the caller. */
 typedef struct dcli_param {
-    char name[64];
+    char name[64];     /* OPERATOR: followed by a blank and the neutral element, a constant of OpenCL C */
     dcl_access access; /* any but DCL_ACCESS_PRELUDE */
     dcl_type type;
     int rank; /* arrays: 1..DCL_MAX_RANK; VALUE: 0; RESULT: 0, or the rank of an array that is reduced into by keys, or
@@ -47,7 +47,10 @@ typedef enum dcli_fold {
     DCLI_FOLD_MAX,
     DCLI_FOLD_AND,
     DCLI_FOLD_OR,
-    DCLI_FOLD_XOR
+    DCLI_FOLD_XOR,
+    DCLI_FOLD_ANY, /* any= and all=: whether some value is not 0, whether none is 0 */
+    DCLI_FOLD_ALL,
+    DCLI_FOLD_OWN /* an operator of the program: a function of its prelude */
 } dcli_fold;
 
 /** A result of a reduction: parameter `param` is reduced over all indices, or, if it is an output, over those that it does not
@@ -56,6 +59,7 @@ typedef struct dcli_result {
     int param;
     bool used;
     dcli_fold fold;
+    int combine; /* OWN: the parameter that is the operator */
     int access;  /* of an output: the access that is written */
     bool fast;   /* sums of floating-point numbers may be added in any order */
     bool placed; /* of min= and max=: the index of the value is found, too */
@@ -126,10 +130,10 @@ static inline bool dcli_param_is_result(const dcli_param *param)
     return param->access >= DCL_ACCESS_RESULT && param->access <= DCL_ACCESS_RESULT_PLACED;
 }
 
-/** Whether a parameter is a scalar: a value, or a result. */
+/** Whether a parameter is no array: a value, a result or an operator. */
 static inline bool dcli_param_is_scalar(const dcli_param *param)
 {
-    return param->access == DCL_ACCESS_VALUE || dcli_param_is_result(param);
+    return param->access == DCL_ACCESS_VALUE || param->access == DCL_ACCESS_OPERATOR || dcli_param_is_result(param);
 }
 
 /** Whether a parameter is an array that the body writes. */
@@ -140,6 +144,21 @@ static inline bool dcli_param_is_output(const dcli_param *param)
 
 /** Whether the body is a reduction to values, which has partial results. */
 static inline bool dcli_body_is_reduced(const dcli_body *body) { return body->result_count > 0 && !body->along; }
+
+/** Whether values must be combined in one order, because their combination rounds or is the program's. */
+static inline bool dcli_fold_is_ordered(dcli_fold fold, dcl_type type)
+{
+    return fold == DCLI_FOLD_OWN || (fold == DCLI_FOLD_PRODUCT && type >= DCL_HALF);
+}
+
+/** Whether some result of the body is combined in one order. */
+static inline bool dcli_body_is_ordered(const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++)
+        if (dcli_fold_is_ordered(body->result[r].fold, body->params[body->result[r].param].type))
+            return true;
+    return false;
+}
 
 /** Whether the index of some result is found. */
 static inline bool dcli_body_places(const dcli_body *body)

@@ -154,12 +154,13 @@ static void put_combination(dcli_text *out, dcli_fold fold, dcl_type type)
 }
 
 /* Put the statements that make what the element contains the first value. */
-static void put_present(dcli_text *out, dcl_type type, int rank)
+static void put_present(dcli_text *out, dcli_fold fold, dcl_type type, int rank)
 {
     if (type < DCL_HALF) {
         dcli_text_put(out, "reduce_v = (long)");
         put_element(out, rank);
-        dcli_text_put(out, ";\nreduce_any = true;\n");
+        bool truth = fold == DCLI_FOLD_ANY || fold == DCLI_FOLD_ALL;
+        dcli_text_put(out, "%s;\nreduce_any = true;\n", truth ? " != 0" : "");
         return;
     }
     dcli_text_put(out, "const double reduce_p = ");
@@ -174,7 +175,7 @@ static void put_fold(dcli_text *out, dcli_fold fold, dcl_type type, int rank, bo
     const char *name = dcli_kernel_type(type), *neutral = dcli_fold_neutral(fold, type);
     dcli_text_put(out, "bool reduce_any = false, reduce_nan = false;\nlong reduce_v = 0;\n");
     if (added)
-        put_present(out, type, rank);
+        put_present(out, fold, type, rank);
     dcli_text_put(out, "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
                        "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
                        "    if (reduce_words(reduce_a) != 0) {\n"

@@ -206,7 +206,8 @@ static void emit_putter(dcli_text *out, const dcli_body *body, int a)
 static void emit_names(dcli_text *out, const dcli_body *body)
 {
     for (int p = 0; p < body->param_count; p++)
-        dcli_text_put(out, "#undef %s\n", body->params[p].name);
+        if (body->params[p].access != DCL_ACCESS_OPERATOR)
+            dcli_text_put(out, "#undef %s\n", body->params[p].name);
     for (int m = 0; m < body->space_rank + body->inner_rank; m++)
         dcli_text_put(out, "#undef %s\n", dcli_index_name(body->index_of_axis[m]));
 }
@@ -215,7 +216,8 @@ void dcli_emit_hidden_names(dcli_text *out, const dcli_body *body, bool hide)
 {
     const char *what = hide ? "push" : "pop";
     for (int p = 0; p < body->param_count; p++)
-        dcli_text_put(out, "#pragma %s_macro(\"%s\")\n", what, body->params[p].name);
+        if (body->params[p].access != DCL_ACCESS_OPERATOR)
+            dcli_text_put(out, "#pragma %s_macro(\"%s\")\n", what, body->params[p].name);
     for (int m = 0; m < body->space_rank + body->inner_rank; m++)
         dcli_text_put(out, "#pragma %s_macro(\"%s\")\n", what, dcli_index_name(body->index_of_axis[m]));
     if (hide)

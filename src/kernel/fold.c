@@ -20,6 +20,7 @@
 #include "kernel/inner.h"
 #include "kernel/inside.h"
 #include "kernel/keyed.h"
+#include "kernel/names.h"
 #include "kernel/place.h"
 #include "kernel/sum.h"
 
@@ -38,6 +39,18 @@ static bool is_floating(dcl_type type) { return type >= DCL_HALF; }
 static bool is_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM && is_floating(type); }
 
 static bool is_extreme(dcli_fold fold) { return fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX; }
+
+/* Whether a result is combined in the order of the reduced indices. */
+static bool is_ordered(const dcli_body *body, int r)
+{
+    return dcli_fold_is_ordered(body->result[r].fold, type_of(body, r));
+}
+
+/* Whether a result is the minimum or maximum of floating-point numbers: its variables are a key, and whether there was a NaN. */
+static bool has_key(const dcli_body *body, int r)
+{
+    return is_floating(type_of(body, r)) && is_extreme(body->result[r].fold);
+}
 
 bool dcli_fold_is_summed(const dcli_body *body, int r)
 {
@@ -70,6 +83,8 @@ static const char *variable_type(const dcli_body *body, int r)
 {
     dcl_type type = type_of(body, r);
     bool wraps = body->result[r].fold == DCLI_FOLD_SUM || body->result[r].fold == DCLI_FOLD_PRODUCT;
+    if (is_ordered(body, r))
+        return dcli_kernel_type(type);
     if (is_floating(type))
         return is_fast(body, r) ? "double" : integer_of(type);
     return dcli_kernel_type(wraps && type < DCL_UINT8 ? type + (DCL_UINT8 - DCL_INT8) : type);
@@ -78,11 +93,9 @@ static const char *variable_type(const dcli_body *body, int r)
 /* The operator that combines integers. */
 static const char *sign_of(dcli_fold fold)
 {
-    static const char *const sign[] = {[DCLI_FOLD_SUM] = "+",
-                                       [DCLI_FOLD_PRODUCT] = "*",
-                                       [DCLI_FOLD_AND] = "&",
-                                       [DCLI_FOLD_OR] = "|",
-                                       [DCLI_FOLD_XOR] = "^"};
+    static const char *const sign[] = {
+        [DCLI_FOLD_SUM] = "+", [DCLI_FOLD_PRODUCT] = "*", [DCLI_FOLD_AND] = "&", [DCLI_FOLD_OR] = "|",
+        [DCLI_FOLD_XOR] = "^", [DCLI_FOLD_ANY] = "|",     [DCLI_FOLD_ALL] = "&"};
     return sign[fold];
 }
 
@@ -97,6 +110,7 @@ static const char *neutral_value(dcli_fold fold, dcl_type type)
         [DCL_UINT8] = "UCHAR_MAX", [DCL_UINT16] = "USHRT_MAX", [DCL_UINT32] = "UINT_MAX", [DCL_UINT64] = "ULONG_MAX"};
     switch (fold) {
     case DCLI_FOLD_PRODUCT:
+    case DCLI_FOLD_ALL:
         return "1";
     case DCLI_FOLD_MIN:
         return is_floating(type) ? "INFINITY" : most[type];
@@ -107,6 +121,16 @@ static const char *neutral_value(dcli_fold fold, dcl_type type)
     default:
         return "0";
     }
+}
+
+/* The neutral element of result r, which may be of an operator of the program. */
+static const char *neutral_of(const dcli_body *body, int r)
+{
+    char word[64];
+    const dcli_result *result = &body->result[r];
+    if (result->fold == DCLI_FOLD_OWN)
+        return dcli_operator_split(body->params[result->combine].name, word);
+    return neutral_value(result->fold, type_of(body, r));
 }
 
 const char *dcli_fold_neutral(dcli_fold fold, dcl_type type) { return neutral_value(fold, type); }
@@ -161,8 +185,8 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
 void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r)
 {
     dcl_type type = type_of(body, r);
-    const char *neutral = neutral_value(body->result[r].fold, type), *variable = variable_type(body, r);
-    if (is_floating(type))
+    const char *neutral = neutral_of(body, r), *variable = variable_type(body, r);
+    if (has_key(body, r))
         dcli_text_put(out, "    %s dcl_f%d = dcl_key_%s(%s);\n    int dcl_g%d = 0;\n", variable, r,
                       dcli_kernel_type(type), neutral, r);
     else
@@ -257,7 +281,7 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
             continue;
         }
         dcli_text_put(out, "    const %s dcl_was%d = dcl_f%d;\n", variable_type(body, r), r, r);
-        if (is_floating(type_of(body, r)) && !is_fast(body, r))
+        if (has_key(body, r))
             dcli_text_put(out, "    const int dcl_had%d = dcl_g%d;\n", r, r);
     }
     emit_fast_begin(out, body);
@@ -283,7 +307,7 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
         emit_run_begin(out, body);
         return;
     }
-    bool fast = emit_fast_begin(out, body);
+    bool fast = emit_fast_begin(out, body), ordered = dcli_body_is_ordered(body);
     if (body->keyed) {
         dcli_text_put(out, "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n");
         return;
@@ -291,7 +315,7 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
     if (!dcli_fold_runs(body)) {
         if (fast)
             dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(4)\n", fast_width(body));
-        else
+        else if (!ordered) /* asked to vectorize a loop, LLVM changes the order of its operations */
             dcli_text_put(out, "#pragma clang loop vectorize(enable)%s\n",
                           dcli_inner_unrolls(body) ? " interleave_count(2)"
                                                    : ""); /* an unrolled loop is a long chain of
@@ -306,8 +330,8 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
     dcli_text_put(out, "    if (dcl_fill + dcl_to - dcl_from > %d) {\n", BLOCK);
     emit_flush(out, body);
     dcli_text_put(out, "    }\n");
-    dcli_text_put(out,
-                  "#pragma clang loop vectorize(enable)\n    for (long dcl_k = dcl_from; dcl_k < dcl_to; dcl_k++) {\n");
+    dcli_text_put(out, "%s    for (long dcl_k = dcl_from; dcl_k < dcl_to; dcl_k++) {\n",
+                  ordered ? "" : "#pragma clang loop vectorize(enable)\n");
 }
 
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
@@ -315,11 +339,22 @@ void dcli_emit_neutral(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count && !body->keyed; r++) {
         const char *type = dcli_kernel_type(type_of(body, r));
         bool sum = is_sum(body->result[r].fold, type_of(body, r)); /* -0 + x is x: compilers omit the addition */
-        dcli_text_put(out, "    %s dcl_r%d = (%s)%s;\n", type, r, type,
-                      sum ? "-0.0f" : neutral_value(body->result[r].fold, type_of(body, r)));
+        dcli_text_put(out, "    %s dcl_r%d = (%s)%s;\n", type, r, type, sum ? "-0.0f" : neutral_of(body, r));
         if (body->result[r].placed)
             dcli_text_put(out, "    bool dcl_q%d = false;\n", r);
     }
+}
+
+/* Emit the combination of dcl_f<r> with the next value. */
+static void emit_ordered(dcli_text *out, const dcli_body *body, int r)
+{
+    char word[64];
+    if (body->result[r].fold == DCLI_FOLD_PRODUCT) {
+        dcli_text_put(out, "    dcl_f%d *= dcl_r%d;\n", r, r);
+        return;
+    }
+    dcli_operator_split(body->params[body->result[r].combine].name, word);
+    dcli_text_put(out, "    dcl_f%d = %s(dcl_f%d, dcl_r%d);\n", r, word, r, r);
 }
 
 void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
@@ -338,6 +373,8 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
                           dcli_kernel_type(type_of(body, r)), r, r);
         else if (body->result[r].placed && way == DCLI_FOLD_OF_GPU)
             dcli_emit_place_fold(out, body, r);
+        else if (is_ordered(body, r))
+            emit_ordered(out, body, r);
         else if (is_floating(type_of(body, r)))
             dcli_text_put(out,
                           "    dcl_f%d = %s(dcl_f%d, dcl_key_%s(dcl_r%d));\n"
@@ -378,7 +415,7 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "    dcl_f%d = dcl_was%d;\n", r, r);
         if (body->along && dcli_fold_is_summed(body, r))
             dcli_text_put(out, "    if (dcl_empty%d)\n        dcl_f%d.dcl_top = 0;\n", r, r);
-        if (!is_summed(body, r) && !is_fast(body, r) && is_floating(type_of(body, r)))
+        if (has_key(body, r))
             dcli_text_put(out, "    dcl_g%d = dcl_had%d;\n", r, r);
     }
     dcli_text_put(out, "    }\n    }\n    if (dcl_again) {\n");
@@ -510,6 +547,12 @@ bool dcli_fold_is_added_to(const dcli_body *body, int r)
     return body->params[body->result[r].param].access == DCL_ACCESS_INOUT;
 }
 
+void dcli_emit_ordered_begin(dcli_text *out, const dcli_body *body, int r)
+{
+    if (is_ordered(body, r) && dcli_fold_is_added_to(body, r))
+        dcli_text_put(out, "    dcl_f%d = dcl_a%d;\n", r, body->result[r].access);
+}
+
 void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
 {
     bool added = false; /* what the elements contain is the first summand */
@@ -523,6 +566,7 @@ void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count && !dcli_inside_is_chain(body); r++) {
         if (!dcli_fold_is_summed(body, r)) {
             dcli_emit_variable(out, body, r);
+            dcli_emit_ordered_begin(out, body, r);
             continue;
         }
         dcli_text_put(out,
@@ -541,7 +585,7 @@ void dcli_emit_along_room(dcli_text *out, const dcli_body *body, int height)
     for (int r = 0; r < body->result_count; r++) {
         bool summed = dcli_fold_is_summed(body, r);
         dcli_text_put(out, "    %s dcl_kept%d[%d];\n", summed ? "struct dcl_sum" : variable_type(body, r), r, height);
-        if (!summed && is_floating(type_of(body, r)))
+        if (has_key(body, r))
             dcli_text_put(out, "    int dcl_found%d[%d];\n", r, height);
     }
 }
@@ -552,7 +596,7 @@ void dcli_emit_along_keep(dcli_text *out, const dcli_body *body)
         emit_flush(out, body);
     for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out, "    dcl_kept%d[dcl_q] = dcl_f%d;\n", r, r);
-        if (!dcli_fold_is_summed(body, r) && is_floating(type_of(body, r)))
+        if (has_key(body, r))
             dcli_text_put(out, "    dcl_found%d[dcl_q] = dcl_g%d;\n", r, r);
     }
 }
@@ -568,7 +612,7 @@ void dcli_emit_along_continue(dcli_text *out, const dcli_body *body)
         if (summed)
             dcli_text_put(out, "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n", dcli_kernel_type(type_of(body, r)),
                           r, BLOCK);
-        else if (is_floating(type_of(body, r)))
+        else if (has_key(body, r))
             dcli_text_put(out, "    int dcl_g%d = dcl_found%d[dcl_q];\n", r, r);
     }
 }
@@ -603,7 +647,7 @@ static void emit_along_value(dcli_text *out, const dcli_body *body, int r)
     if (dcli_fold_is_summed(body, r))
         dcli_text_put(out, "    const %s dcl_e%d = dcl_sum_round_%s(&dcl_f%d);\n    dcl_guess%d = dcl_f%d.dcl_top;\n",
                       type, r, type, r, r, r);
-    else if (is_floating(type_of(body, r)))
+    else if (has_key(body, r))
         dcli_text_put(out, "    const %s dcl_e%d = dcl_g%d ? NAN : dcl_number_%s(dcl_f%d);\n", type, r, r, type, r);
     else
         dcli_text_put(out, "    const %s dcl_e%d = (%s)dcl_f%d;\n", type, r, type, r);
@@ -614,8 +658,10 @@ void dcli_emit_along_store(dcli_text *out, const dcli_body *body, int r, const c
     dcli_fold fold = body->result[r].fold;
     const char *type = dcli_kernel_type(type_of(body, r));
     int a = body->result[r].access;
-    if (!dcli_fold_is_added_to(body, r) || dcli_fold_is_summed(body, r))
+    if (!dcli_fold_is_added_to(body, r) || dcli_fold_is_summed(body, r) || is_ordered(body, r))
         dcli_text_put(out, "    dcl_a%d = %s;\n", a, value);
+    else if (fold == DCLI_FOLD_ANY || fold == DCLI_FOLD_ALL)
+        dcli_text_put(out, "    dcl_a%d = (dcl_a%d != 0) %s %s;\n", a, a, sign_of(fold), value);
     else if (is_extreme(fold))
         dcli_text_put(out, "    dcl_a%d = dcl_%s_%s(dcl_a%d, %s);\n", a, fold == DCLI_FOLD_MIN ? "least" : "most", type,
                       a, value);
@@ -694,8 +740,10 @@ static int64_t combine(dcli_fold fold, dcl_type type, int64_t a, int64_t b)
     case DCLI_FOLD_MAX:
         return is_less(type, a, b) ? b : a;
     case DCLI_FOLD_AND:
+    case DCLI_FOLD_ALL:
         return a & b;
     case DCLI_FOLD_OR:
+    case DCLI_FOLD_ANY:
         return a | b;
     default:
         return a ^ b;
@@ -764,6 +812,7 @@ static dcli_scalar neutral(dcli_fold fold, dcl_type type)
         return (dcli_scalar){.f = fold == DCLI_FOLD_MIN ? INFINITY : fold == DCLI_FOLD_MAX ? -INFINITY : 0};
     switch (fold) {
     case DCLI_FOLD_PRODUCT:
+    case DCLI_FOLD_ALL:
         return (dcli_scalar){.i = 1};
     case DCLI_FOLD_MIN:
         return (dcli_scalar){.i = most[type]};

@@ -56,6 +56,8 @@ void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r);
 void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r);
 /** Reductions along axes: emit the variables in which one element of each output is reduced; dcl_a<a> are the elements. */
 void dcli_emit_along_begin(dcli_text *out, const dcli_body *body);
+/** Emit what starts dcl_f<r> from what the element contains, if result r is combined in one order. */
+void dcli_emit_ordered_begin(dcli_text *out, const dcli_body *body, int r);
 /** Emit arrays in which the variables of `height` elements are kept while others are reduced. */
 void dcli_emit_along_room(dcli_text *out, const dcli_body *body, int height);
 /** Emit what keeps the variables as those of element dcl_q, and, instead of dcli_emit_along_begin(), what continues with them. */

@@ -16,7 +16,7 @@ typedef struct dcli_place {
 /** An edit: tokens of the text that are replaced, besides accesses. */
 typedef struct dcli_edit {
     int first, last; /* the tokens; last < first: text is inserted before token `first` */
-    char text[64];
+    char text[128];
 } dcli_edit;
 
 /** A body that is a contraction: one statement, `C(i,j) += scalars * A(i,k) * B(k,j);`, with indices of C in both A and B, all of

@@ -130,29 +130,36 @@ dcl_status dcli_parse_keyed(dcli_parser *parser, int t, int p, dcli_spot spot, i
     dcli_body *body = parser->body;
     const dcli_tokens *tokens = parser->tokens;
     const dcli_param *param = &body->params[p];
-    int first[DCL_MAX_RANK], end[DCL_MAX_RANK], r = 0, next = 0;
-    dcli_fold fold;
-    bool integers;
+    int first[DCL_MAX_RANK], end[DCL_MAX_RANK], r = 0;
+    dcli_operator found;
     while (body->result[r].param != p)
         r++;
     if (!dcli_token_is(tokens, t + 1, "("))
         return dcli_token_fail(tokens, t, "%s is an array and stands without subscripts; write %s(...) += ...;",
                                param->name, param->name);
     int close = tokens->token[t + 1].partner;
-    if (t != parser->start || spot.brackets > 0 || !dcli_operator_at(tokens, close + 1, &fold, &integers, &next))
+    if (t != parser->start || spot.brackets > 0 ||
+        !dcli_operator_at(tokens, close + 1, body->param_count, body->params, &found))
         return fail_form(parser, t, param);
     int count = dcli_token_split(tokens, t + 1, DCL_MAX_RANK, first, end);
     if (count != param->rank)
         return dcli_token_fail(tokens, t, "%s has %d subscript%s here; expected %d, one per axis of the array",
                                param->name, count, count == 1 ? "" : "s", param->rank);
-    dcl_status status = dcli_check_operator(tokens, close + 1, param,
-                                            body->result[r].used ? (int)body->result[r].fold : -1, &fold, &next);
+    if (dcli_fold_is_ordered(found.fold, param->type) || found.fold == DCLI_FOLD_ANY || found.fold == DCLI_FOLD_ALL)
+        return dcli_token_fail(
+            tokens, close + 1,
+            "%s has keys and is reduced by an operator that keyed reductions do not have; expected += "
+            "-= min= max=, or for integers also *= &= |= ^=",
+            param->name);
+    dcl_status status =
+        dcli_check_operator(parser, close + 1, param, body->result[r].used ? (int)body->result[r].fold : -1);
+    int next = found.next;
     for (int d = 0; d < count && status == DCL_OK; d++)
         status = check_key(parser, param, first[d], end[d]);
     if (status != DCL_OK)
         return status;
     body->result[r].used = true;
-    body->result[r].fold = fold;
+    body->result[r].fold = found.fold;
     *next_out = next;
     int semicolon = dcli_find_token(tokens, next, ";");
     status = edit_before(parser, t, r, count, end, next, dcli_token_is(tokens, close + 1, "-="));

@@ -134,11 +134,61 @@ static bool is_reserved(const char *name)
            dcli_name_refused(name, length) != NULL;
 }
 
+const char *dcli_operator_split(const char *name, char word_out[64])
+{
+    const char *blank = strchr(name, ' ');
+    size_t length = blank != NULL ? (size_t)(blank - name) : strlen(name);
+    snprintf(word_out, 64, "%.*s", (int)(length < 63 ? length : 63), name);
+    return blank != NULL ? blank + 1 : "";
+}
+
+/* Whether a text is a number or a name, perhaps with a sign. */
+static bool is_constant(const char *text)
+{
+    text += *text == '-' || *text == '+';
+    if (!isalnum((unsigned char)*text) && *text != '_' && *text != '.')
+        return false;
+    bool name = isalpha((unsigned char)*text) || *text == '_';
+    for (size_t n = 0; text[n] != '\0'; n++)
+        if (!isalnum((unsigned char)text[n]) && text[n] != '_' &&
+            (name || (text[n] != '.' && (strchr("+-", text[n]) == NULL || strchr("eEpP", text[n - 1]) == NULL))))
+            return false;
+    return !name || dcli_name_refused(text, strlen(text)) == NULL;
+}
+
+/* Check an operator of the program. */
+static dcl_status check_operator_name(int number, const dcli_param params[])
+{
+    char word[64], other[64];
+    const char *neutral = dcli_operator_split(params[number].name, word);
+    if (!is_identifier(word) || is_reserved(word) || dcli_name_index(word, strlen(word)) >= 0 ||
+        strcmp(word, "min") == 0 || strcmp(word, "max") == 0 || strcmp(word, "any") == 0 || strcmp(word, "all") == 0)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %d, a DCL_OPERATOR, is called '%s'; expected the name of a function of the "
+                         "DCL_PRELUDE that takes two values and returns their combination",
+                         number, word);
+    if (!is_constant(neutral))
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "the neutral element of operator %s is '%s'; expected one constant, such as 0.0f, -INFINITY or "
+            "1",
+            word, neutral);
+    for (int p = 0; p < number; p++) {
+        dcli_operator_split(params[p].name, other);
+        if (strcmp(word, other) == 0)
+            return DCLI_FAIL(DCL_ERR_INVALID, "arguments %d and %d are both called %s; expected different names", p,
+                             number, word);
+    }
+    return DCL_OK;
+}
+
 /* @param reserved  how many index names, from i on, parameters may not have */
 static dcl_status check_name(int number, const dcli_param params[], int reserved)
 {
     const char *name = params[number].name;
     size_t length = strlen(name);
+    if (params[number].access == DCL_ACCESS_OPERATOR)
+        return check_operator_name(number, params);
     if (!is_identifier(name))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %d is called '%s'; expected an identifier (letters, digits, _); give "

@@ -26,4 +26,7 @@ dcl_status dcli_along_params_check(int count, const dcli_param params[]);
 /** The name of an access macro: "DCL_OUT" ... "DCL_IN_FUNCTION". */
 const char *dcli_access_name(dcl_access access);
 
+/** Take the name of an operator apart, dcli_param.name. @param word_out  the function. @return the neutral element. */
+const char *dcli_operator_split(const char *name, char word_out[64]);
+
 #endif

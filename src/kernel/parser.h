@@ -61,9 +61,8 @@ dcl_status dcli_parse_keyed(dcli_parser *parser, int t, int param, dcli_spot spo
 /** Keyed reductions: add the parameters from dcli_body.partials on. */
 dcl_status dcli_add_keyed(dcli_body *body);
 /** Reductions: check a statement that reduces into `param`, with its operator at token t. @param before  the operator of an earlier
- *  statement; -1: none. @param next_out  the token after it. */
-dcl_status dcli_check_operator(const dcli_tokens *tokens, int t, const dcli_param *param, int before,
-                               dcli_fold *fold_out, int *next_out);
+ *  statement; -1: none. */
+dcl_status dcli_check_operator(const dcli_parser *parser, int t, const dcli_param *param, int before);
 /** Replace tokens of the text. */
 dcl_status dcli_add_edit(dcli_parser *parser, const dcli_edit *edit);
 /** The first token from t on, outside of brackets, that has one of these spellings; tokens->count: none. */
@@ -73,9 +72,17 @@ dcl_status dcli_check_reduction(dcli_body *body);
 /** Reductions: add the parameter of the partial results, dcli_body.partials. */
 dcl_status dcli_add_partials(dcli_body *body);
 
-/** The operator of a reduction or scan that begins at token t. @param integers_out  whether reductions have it for integers
- *  only. @param next_out  the token after it. @return false: there is none. */
-bool dcli_operator_at(const dcli_tokens *tokens, int t, dcli_fold *fold_out, bool *integers_out, int *next_out);
+/** An operator of a reduction or scan. */
+typedef struct dcli_operator {
+    dcli_fold fold;
+    bool integers; /* it is for integers only */
+    int param;     /* DCLI_FOLD_OWN: the parameter */
+    int next;      /* the token after it */
+} dcli_operator;
+/** Find the operator of a reduction or scan that begins at token t. @param params  [count] those of the program. @return
+ *  false: there is none. */
+bool dcli_operator_at(const dcli_tokens *tokens, int t, int count, const dcli_param params[],
+                      dcli_operator *operator_out);
 /** Reductions along axes: check the body as a whole, and find the inner axes. */
 dcl_status dcli_check_along(dcli_body *body);
 

@@ -63,37 +63,50 @@ dcl_status dcli_find_indices(dcli_parser *parser)
 
 struct operator
 {
-    const char *spelling; /* of min= and max= without the = */
+    char spelling[64]; /* of words, such as min, without the = */
     dcli_fold fold;
-    const char *call; /* the function that combines two values; NULL: the operator does */
-    bool integers;    /* for integers only */
+    const char *call; /* the function that combines two values, of type _<type>; NULL: the operator does */
+    bool word;
+    bool integers; /* for integers only */
+    int param;     /* of an operator of the program */
 };
 
 static const struct operator operators[] = {
-    {"+=", DCLI_FOLD_SUM, NULL, false},         {"-=", DCLI_FOLD_SUM, NULL, false},
-    {"*=", DCLI_FOLD_PRODUCT, NULL, true},      {"&=", DCLI_FOLD_AND, NULL, true},
-    {"|=", DCLI_FOLD_OR, NULL, true},           {"^=", DCLI_FOLD_XOR, NULL, true},
-    {"min", DCLI_FOLD_MIN, "dcl_least", false}, {"max", DCLI_FOLD_MAX, "dcl_most", false},
+    {"+=", DCLI_FOLD_SUM, NULL, false, false, -1},        {"-=", DCLI_FOLD_SUM, NULL, false, false, -1},
+    {"*=", DCLI_FOLD_PRODUCT, NULL, false, false, -1},    {"&=", DCLI_FOLD_AND, NULL, false, true, -1},
+    {"|=", DCLI_FOLD_OR, NULL, false, true, -1},          {"^=", DCLI_FOLD_XOR, NULL, false, true, -1},
+    {"min", DCLI_FOLD_MIN, "dcl_least", true, false, -1}, {"max", DCLI_FOLD_MAX, "dcl_most", true, false, -1},
+    {"any", DCLI_FOLD_ANY, NULL, true, true, -1},         {"all", DCLI_FOLD_ALL, NULL, true, true, -1},
 };
 
-/* The operator at token t. NULL: there is none. */
-static const struct operator* operator_at(const dcli_tokens *tokens, int t)
+/* Find the operator at token t. @return whether there is one. */
+static bool operator_at(const dcli_tokens *tokens, int t, int count, const dcli_param params[], struct operator* found)
 {
     for (size_t n = 0; n < sizeof operators / sizeof operators[0]; n++)
         if (dcli_token_is(tokens, t, operators[n].spelling) &&
-            (operators[n].call == NULL || dcli_token_is(tokens, t + 1, "=")))
-            return &operators[n];
-    return NULL;
+            (!operators[n].word || dcli_token_is(tokens, t + 1, "="))) {
+            *found = operators[n];
+            return true;
+        }
+    for (int p = 0; p < count; p++) {
+        if (params[p].access != DCL_ACCESS_OPERATOR)
+            continue;
+        *found = (struct operator){.fold = DCLI_FOLD_OWN, .word = true, .param = p};
+        dcli_operator_split(params[p].name, found->spelling);
+        if (dcli_token_is(tokens, t, found->spelling) && dcli_token_is(tokens, t + 1, "="))
+            return true;
+    }
+    return false;
 }
 
-bool dcli_operator_at(const dcli_tokens *tokens, int t, dcli_fold *fold_out, bool *integers_out, int *next_out)
+bool dcli_operator_at(const dcli_tokens *tokens, int t, int count, const dcli_param params[],
+                      dcli_operator *operator_out)
 {
-    const struct operator* found = operator_at(tokens, t);
-    if (found == NULL)
+    struct operator found;
+    if (!operator_at(tokens, t, count, params, &found))
         return false;
-    *fold_out = found->fold;
-    *integers_out = found->integers;
-    *next_out = t + (found->call != NULL ? 2 : 1);
+    *operator_out = (dcli_operator){
+        .fold = found.fold, .integers = found.integers, .param = found.param, .next = t + (found.word ? 2 : 1)};
     return true;
 }
 
@@ -124,42 +137,52 @@ static dcl_status check_found(const dcli_tokens *tokens, int t, const dcli_param
                                "statements",
                                param->name);
     if (found->integers && param->type >= DCL_HALF)
-        return dcli_token_fail(tokens, t, "%s is of a floating-point type; expected an integer for %s, or += min= max=",
-                               param->name, found->spelling);
+        return dcli_token_fail(
+            tokens, t, "%s is of a floating-point type; expected an integer for %s, or += *= min= max=", param->name,
+            found->spelling);
     if (before >= 0 && before != (int)found->fold)
         return dcli_token_fail(tokens, t, "%s was reduced by another operator before; expected one for all statements",
                                param->name);
     return DCL_OK;
 }
 
-dcl_status dcli_check_operator(const dcli_tokens *tokens, int t, const dcli_param *param, int before,
-                               dcli_fold *fold_out, int *next_out)
+dcl_status dcli_check_operator(const dcli_parser *parser, int t, const dcli_param *param, int before)
 {
-    bool integers;
-    return dcli_operator_at(tokens, t, fold_out, &integers, next_out)
-               ? check_found(tokens, t, param, operator_at(tokens, t), before)
+    struct operator found;
+    return operator_at(parser->tokens, t, parser->body->param_count, parser->body->params, &found)
+               ? check_found(parser->tokens, t, param, &found, before)
                : DCLI_FAIL(DCL_ERR_INTERNAL, "no operator");
 }
 
 /* Replace result r, the tokens from t to `last`, by the variable for one index. `low min= x;` becomes
- * `dcl_r0 = dcl_least_float(dcl_r0, (x));`. */
+ * `dcl_r0 = dcl_least_float(dcl_r0, (x));`, `found any= x;` becomes `dcl_r0 = dcl_r0 | ((x) != 0);`. */
 static dcl_status edit_result(dcli_parser *parser, int t, int last, int r, const struct operator* found)
 {
     const dcli_tokens *tokens = parser->tokens;
     dcli_edit edit = {.first = t, .last = last};
+    const char *end = "))";
     snprintf(edit.text, sizeof edit.text, "dcl_r%d", r);
-    if (found->call == NULL)
+    if (!found->word)
         return dcli_add_edit(parser, &edit);
-    int end = dcli_find_token(tokens, t, ";");
     dcl_type type = parser->body->params[parser->body->result[r].param].type;
     char mark[24] = ""; /* an expression, as the statement may follow an `if` */
     if (parser->body->result[r].placed)
         snprintf(mark, sizeof mark, "dcl_q%d = true, ", r);
     edit.last = last + 2;
-    snprintf(edit.text, sizeof edit.text, "%sdcl_r%d = %s_%s(dcl_r%d, (", mark, r, found->call, dcli_kernel_type(type),
-             r);
+    if (found->call != NULL) {
+        snprintf(edit.text, sizeof edit.text, "%sdcl_r%d = %s_%s(dcl_r%d, (", mark, r, found->call,
+                 dcli_kernel_type(type), r);
+    } else if (found->fold == DCLI_FOLD_OWN) {
+        snprintf(edit.text, sizeof edit.text, "dcl_r%d = %s(dcl_r%d, (", r, found->spelling, r);
+    } else {
+        snprintf(edit.text, sizeof edit.text, "dcl_r%d = dcl_r%d %c ((", r, r,
+                 found->fold == DCLI_FOLD_ANY ? '|' : '&');
+        end = ") != 0)";
+    }
     dcl_status status = dcli_add_edit(parser, &edit);
-    return status == DCL_OK ? dcli_add_edit(parser, &(dcli_edit){.first = end, .last = end - 1, .text = "))"}) : status;
+    dcli_edit close = {.first = dcli_find_token(tokens, t, ";"), .last = dcli_find_token(tokens, t, ";") - 1};
+    snprintf(close.text, sizeof close.text, "%s", end);
+    return status == DCL_OK ? dcli_add_edit(parser, &close) : status;
 }
 
 /* Parse the subscripts of an output that is reduced, result r. */
@@ -228,13 +251,15 @@ dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot sp
     const dcli_param *declared = &body->params[param];
     bool output = dcli_param_is_output(declared), element = !output && declared->rank > 0;
     int last = (output || element) && dcli_token_is(tokens, t + 1, "(") ? tokens->token[t + 1].partner : t;
-    const struct operator* found = operator_at(tokens, last + 1);
+    struct operator found;
+    bool any = operator_at(tokens, last + 1, body->param_count, body->params, &found);
     int r = 0;
     while (body->result[r].param != param)
         r++;
-    if (t != parser->start || spot.brackets > 0 || found == NULL)
+    if (t != parser->start || spot.brackets > 0 || !any)
         return dcli_token_fail(tokens, t,
-                               "%s is %s; expected a statement %s%s += ..., with += -= *= &= |= ^= min= or max=; its "
+                               "%s is %s; expected a statement %s%s += ..., with += -= *= &= |= ^= min= max= any= all= "
+                               "or a DCL_OPERATOR; its "
                                "value is known only after the call",
                                declared->name, output || element ? "reduced" : "DCL_RESULT", declared->name,
                                output    ? "(i, ...)"
@@ -242,13 +267,14 @@ dcl_status dcli_parse_result(dcli_parser *parser, int t, int param, dcli_spot sp
                                          : "");
     dcl_status status = output ? read_output(parser, t, r) : element ? read_element(parser, t + 1, r) : DCL_OK;
     if (status == DCL_OK)
-        status = check_found(tokens, last + 1, declared, found, body->result[r].used ? (int)body->result[r].fold : -1);
+        status = check_found(tokens, last + 1, declared, &found, body->result[r].used ? (int)body->result[r].fold : -1);
     if (status != DCL_OK)
         return status;
     body->result[r].used = true;
-    body->result[r].fold = found->fold;
-    *next_out = last + (found->call != NULL ? 3 : 2);
-    return edit_result(parser, t, last, r, found);
+    body->result[r].fold = found.fold;
+    body->result[r].combine = found.param;
+    *next_out = last + (found.word ? 3 : 2);
+    return edit_result(parser, t, last, r, &found);
 }
 
 /* ---- the body as a whole --------------------------------------------------------------------------------------------- */
@@ -281,6 +307,11 @@ static dcl_status check_result(const dcli_body *body, int r)
         return DCLI_FAIL(DCL_ERR_BODY,
                          "%s is DCL_RESULT, but the body does not reduce it; write %s += ...;, or leave it out", name,
                          name);
+    if (dcli_fold_is_ordered(fold, body->params[body->result[r].param].type))
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "%s is combined in one order, %s, which reductions to values cannot do; expected an array: "
+                         "reduce along one axis, such as y(i) *= A(i,j); with DCL_OUT(y)",
+                         name, fold == DCLI_FOLD_OWN ? "by an operator of the program" : "as a product that rounds");
     if (body->result[r].placed && fold != DCLI_FOLD_MIN && fold != DCLI_FOLD_MAX)
         return DCLI_FAIL(DCL_ERR_BODY,
                          "DCL_RESULT_AT follows %s, which is no minimum or maximum; expected %s min= ...; or %s max= "

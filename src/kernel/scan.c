@@ -57,20 +57,24 @@ static dcl_status parse_subscripts(const dcli_tokens *tokens, const dcli_param *
 }
 
 /* Parse the operator that token t begins. @param next_out  the token after it. */
-static dcl_status parse_operator(const dcli_tokens *tokens, int t, const dcli_param *output, dcli_scan *scan,
-                                 int *next_out)
+static dcl_status parse_operator(const dcli_tokens *tokens, int t, int count, const dcli_param params[],
+                                 dcli_scan *scan, int *next_out)
 {
-    bool integers = false;
-    if (dcli_token_is(tokens, t, "-=") || !dcli_operator_at(tokens, t, &scan->fold, &integers, next_out))
+    const dcli_param *output = &params[scan->output];
+    dcli_operator found;
+    if (dcli_token_is(tokens, t, "-=") || !dcli_operator_at(tokens, t, count, params, &found) ||
+        found.fold == DCLI_FOLD_ANY || found.fold == DCLI_FOLD_ALL)
         return dcli_token_fail(tokens, t,
                                "there is no operator of a scan here; expected %s(...) followed by one of += *= min= "
                                "max= &= |= ^=",
                                output->name);
-    if (integers && scan->fold != DCLI_FOLD_PRODUCT && output->type >= DCL_HALF)
+    if (found.integers && output->type >= DCL_HALF)
         return dcli_token_fail(tokens, t,
                                "%s is of a floating-point type; expected an integer type for &= |= ^=, or += *= min= "
                                "max=",
                                output->name);
+    scan->fold = found.fold;
+    *next_out = found.next;
     return DCL_OK;
 }
 
@@ -223,7 +227,7 @@ static dcl_status parse(const dcli_tokens *tokens, int count, const dcli_param p
     dcl_status status = parse_subscripts(tokens, output, along, scan);
     sign = tokens->token[1].partner + 1;
     if (status == DCL_OK)
-        status = parse_operator(tokens, sign, output, scan, &first);
+        status = parse_operator(tokens, sign, count, params, scan, &first);
     if (status == DCL_OK)
         status = find_end(tokens, first, &end);
     if (status == DCL_OK)

@@ -53,7 +53,7 @@ static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
 
 static void emit_strip(dcli_nest *nest)
 {
-    bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body);
+    bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body) && !dcli_body_is_ordered(nest->body);
     bool places = dcli_body_places(nest->body);
     if (places)
         dcli_text_put(nest->out, "    {\n");

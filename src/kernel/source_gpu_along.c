@@ -27,10 +27,13 @@ enum {
     MOST_GROUPS = 1 << 20, /* groups take turns if there are more elements */
 };
 
+/* Whether a work-item computes an element. */
+static bool is_in_order(const dcli_body *body) { return dcli_inside_is_chain(body) || dcli_body_is_ordered(body); }
+
 /* Whether a work-group computes one element. */
 static bool has_lines(const dcli_body *body)
 {
-    for (int a = 0; a < body->access_count && !dcli_inside_is_chain(body); a++)
+    for (int a = 0; a < body->access_count && !is_in_order(body); a++)
         if (!body->access[a].written && body->access[a].reach == DCLI_REACH_AFFINE &&
             body->access[a].unit_axis == body->space_rank + body->inner_rank - 1)
             return true;
@@ -38,15 +41,12 @@ static bool has_lines(const dcli_body *body)
 }
 
 /* How many elements a group computes at a time. */
-static int columns_of(const dcli_body *body)
-{
-    return dcli_inside_is_chain(body) ? CHAIN : has_lines(body) ? 1 : COLUMNS;
-}
+static int columns_of(const dcli_body *body) { return is_in_order(body) ? CHAIN : has_lines(body) ? 1 : COLUMNS; }
 
 /* The size of a group. */
 static int size_of(const dcli_body *body)
 {
-    return dcli_inside_is_chain(body) ? CHAIN : has_lines(body) ? LINE : COLUMNS * LANES;
+    return is_in_order(body) ? CHAIN : has_lines(body) ? LINE : COLUMNS * LANES;
 }
 
 /* Emit the number of elements of a row, dcl_row_tiles, and of all rows, dcl_tiles, for dcli_emit_reducing_row(); and of the work-items
@@ -121,6 +121,15 @@ static void undefine_outputs(const dcli_nest *nest)
         dcli_text_put(nest->out, "#undef dcl_a%d\n", nest->body->result[r].access);
 }
 
+/* Whether work-items merge a result. */
+static bool merges(const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count && !dcli_inside_is_chain(body); r++)
+        if (!dcli_fold_is_ordered(body->result[r].fold, body->params[body->result[r].param].type))
+            return true;
+    return false;
+}
+
 /* Emit the end of an element: work-items of a group merge, and one of them stores. */
 static void close_element(dcli_nest *nest)
 {
@@ -129,6 +138,11 @@ static void close_element(dcli_nest *nest)
         dcl_type type = body->params[body->result[r].param].type;
         const char *name = dcli_kernel_type(type);
         bool summed = dcli_fold_is_summed(body, r);
+        if (dcli_fold_is_ordered(body->result[r].fold, type)) {
+            dcli_text_put(nest->out, "    if (dcl_here == dcl_tile)\n        dcl_a%d = dcl_f%d;\n",
+                          body->result[r].access, r);
+            continue;
+        }
         if (summed && dcli_fold_is_added_to(body, r))
             dcli_text_put(nest->out,
                           "    if (dcl_me == 0) {\n    %s dcl_y%d[DCL_EACH] = {dcl_a%d};\n"
@@ -158,7 +172,7 @@ void dcli_emit_along_kernel(dcli_text *out, const dcli_body *body, dcli_variant 
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, variant);
     bool chain = dcli_inside_is_chain(body);
     dcli_emit_reducing_signature(out, body, variant);
-    if (!chain)
+    if (merges(body))
         dcli_text_put(out, "    __local long dcl_room[%d * DCL_LONGS];\n", size_of(body));
     count_elements(&nest);
     open_elements(&nest);
@@ -173,6 +187,10 @@ void dcli_emit_along_kernel(dcli_text *out, const dcli_body *body, dcli_variant 
         undefine_outputs(&nest);
     } else {
         dcli_emit_reducing_variables(out, body);
+        define_outputs(&nest, level);
+        for (int r = 0; r < body->result_count; r++)
+            dcli_emit_ordered_begin(out, body, r);
+        undefine_outputs(&nest);
     }
     for (int m = body->space_rank; m < nest.innermost; m++) {
         dcli_text_put(out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", m, m, m, m);

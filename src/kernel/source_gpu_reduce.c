@@ -175,6 +175,8 @@ void dcli_emit_reducing_functions(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "%s#define DCL_EACH %d\n", dcli_cl_names, EACH);
     dcli_emit_fold_functions(out, body, DCLI_FORM_GPU);
     for (int r = 0; r < body->result_count && body->inside->contraction.end == 0; r++) {
+        if (dcli_fold_is_ordered(body->result[r].fold, body->params[body->result[r].param].type))
+            continue;
         dcli_emit_merge(out, body, r);
         dcli_text_put(out, "#define dcl_R %d\n%s#undef dcl_R\n", r, dcli_cl_group);
     }

@@ -55,7 +55,7 @@ static int turned_of(const dcl_arg *arg)
 
 static dcl_type type_of(const dcl_arg *arg)
 {
-    bool scalar = arg->access == DCL_ACCESS_VALUE || dcli_arg_is_result(arg);
+    bool scalar = arg->access == DCL_ACCESS_VALUE || arg->access == DCL_ACCESS_OPERATOR || dcli_arg_is_result(arg);
     return has_array(arg) ? dcli_array_grid(arg->array)->type : scalar ? arg->type : (dcl_type)0;
 }
 

@@ -509,7 +509,8 @@ static inline bool dcli_arg_is_result(const dcl_arg *arg)
 /** Whether an argument has an array. */
 static inline bool dcli_arg_has_array(const dcl_arg *arg)
 {
-    return dcli_arg_is_param(arg) && arg->access != DCL_ACCESS_VALUE && !dcli_arg_is_result(arg);
+    return dcli_arg_is_param(arg) && arg->access != DCL_ACCESS_VALUE && arg->access != DCL_ACCESS_OPERATOR &&
+           !dcli_arg_is_result(arg);
 }
 
 /** The name of the argument for the partial results of a reduction, which the library adds. It is recognized by its

@@ -99,8 +99,9 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
         return check_result(arg);
     case DCL_ACCESS_RESULT_FAST:
     case DCL_ACCESS_RESULT_PLACED:
-    case DCL_ACCESS_OPERATOR:
         break;
+    case DCL_ACCESS_OPERATOR:
+        return DCL_OK; /* its name is checked when the body is parsed */
     case DCL_ACCESS_ALONG:
     case DCL_ACCESS_EXCLUSIVE:
         return DCLI_FAIL(DCL_ERR_INVALID, "%s is an argument of a scan; expected it in dcl_scan() only",
@@ -136,6 +137,7 @@ static dcl_status check_along(const dcl_arg *arg)
     case DCL_ACCESS_VALUE:
     case DCL_ACCESS_PRELUDE:
     case DCL_ACCESS_STEALING:
+    case DCL_ACCESS_OPERATOR:
         return DCL_OK;
     case DCL_ACCESS_RESULT_AT:
         return DCLI_FAIL(
@@ -145,7 +147,7 @@ static dcl_status check_along(const dcl_arg *arg)
     default:
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %s has access number %d; a reduction into arrays takes DCL_OUT, DCL_INOUT, DCL_IN, "
-                         "DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE and DCL_STEALING",
+                         "DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_OPERATOR, DCL_PRELUDE and DCL_STEALING",
                          arg->name, (int)arg->access);
     }
 }
@@ -190,6 +192,11 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
         if (dcli_arg_is_result(&args[k]) && !reduces)
             return DCLI_FAIL(DCL_ERR_INVALID, "%s is DCL_RESULT, which is for reductions; expected dcl_reduce()",
                              args[k].name);
+        if (args[k].access == DCL_ACCESS_OPERATOR && !reduces && kind != DCLI_TEXT_ALONG)
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "argument %d is DCL_OPERATOR, which is for reductions into arrays; expected dcl_reduce() "
+                             "with a DCL_OUT or DCL_INOUT",
+                             k);
         if (args[k].access == DCL_ACCESS_RESULT_AT && !reduces)
             return DCLI_FAIL(DCL_ERR_INVALID,
                              "argument %d is DCL_RESULT_AT, which is for reductions to values; expected dcl_reduce() "
@@ -477,6 +484,7 @@ static dcl_status check_reduced(const dcl_arg *arg)
     case DCL_ACCESS_RESULT:
     case DCL_ACCESS_RESULT_AT:
     case DCL_ACCESS_FAST:
+    case DCL_ACCESS_OPERATOR: /* refused with the statement that has it */
         return DCL_OK;
     default:
         return DCLI_FAIL(DCL_ERR_INVALID,

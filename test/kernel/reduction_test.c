@@ -21,7 +21,7 @@ struct parse_case {
     bool refused;
 };
 
-static const char *const folds[] = {"sum", "product", "min", "max", "and", "or", "xor"};
+static const char *const folds[] = {"sum", "product", "min", "max", "and", "or", "xor", "any", "all"};
 
 static void describe(const dcli_body *body, char *out, size_t capacity)
 {
@@ -49,7 +49,7 @@ ParameterizedTestParameters(kernel_reduction, parsed)
         {"result s, in A 1", "s = A(i);", "expected a statement s += ...", true},
         {"result s, in A 1", "s += A(i); float t = s;", "its value is known only after the call", true},
         {"result s, in A 1", "s += A(i); s max= A(i);", "by another operator before", true},
-        {"result s, in A 1", "s *= A(i);", "expected an integer for *=", true},
+        {"result s, in A 1", "s *= A(i);", "as a product that rounds", true},
         {"result s, in A 1", "if (s += A(i)) ;", "expected a statement s += ...", true},
         {"result s, in A 1", "s++; s += A(i);", "expected a statement s += ...", true},
         {"result s, in A 1", "s += A(i); i = 3;", "i is an index of the body and cannot be assigned to", true},

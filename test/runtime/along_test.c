@@ -315,7 +315,7 @@ static const struct {
     {"y(i) += A(i,j); y(j) += A(j,i);", DCL_ERR_BODY, "y is reduced here at other subscripts than in line 1"},
     {"y(i) += A(i,j); float t = y(i);", DCL_ERR_BODY, "its value is known only after the call"},
     {"y += A(i,j);", DCL_ERR_BODY, "y is an array and stands without subscripts"},
-    {"y(i) *= A(i,j);", DCL_ERR_BODY, "expected an integer for *="},
+    {"y(i) &= A(i,j);", DCL_ERR_BODY, "expected an integer for &="},
     {"y(i) += A(i,j), 1;", DCL_ERR_BODY, "has a comma"},
     {"float t = A(i,j);", DCL_ERR_BODY, "the body does not reduce into it"},
     {"y(i) += A(i,z(j));", DCL_ERR_BODY, "not affine"},

@@ -189,6 +189,93 @@ Test(verbs, special_places)
     TEST_OK(dcl_close(cluster));
 }
 
+/* ---- values that are combined in order -------------------------------------------------------------------------------------- */
+
+#define COMBINE \
+    DCL_OPERATOR("combine", "0.0f"), DCL_PRELUDE("float combine(float a, float b) { return a + b + a * b * 0.01f; }")
+
+/* Associative but for rounding: 1 + combine(a, b) / 100 is (1 + a / 100) (1 + b / 100). */
+static float combine(float a, float b) { return a + b + a * b * 0.01F; }
+
+static struct {
+    float product[ROWS], combined[ROWS], columns[COLUMNS];
+    double sum[ROWS];
+    int32_t any[COLUMNS];
+    int found, every;
+} ordered;
+
+static void expect_ordered(void)
+{
+    ordered.every = 1;
+    for (int i = 0; i < ROWS; i++) {
+        ordered.product[i] = 1;
+        for (int j = 0; j < COLUMNS; j++) {
+            ordered.product[i] *= 1 + A[i][j] / 97;
+            ordered.combined[i] = combine(ordered.combined[i], A[i][j]);
+            ordered.sum[i] += (double)A[i][j];
+        }
+    }
+    for (int j = 0; j < COLUMNS; j++) {
+        ordered.columns[j] = 5;
+        ordered.any[j] = j % 4 == 1;
+        for (int i = 0; i < ROWS; i++) {
+            ordered.columns[j] = combine(ordered.columns[j], A[i][j]);
+            ordered.any[j] |= A[i][j] > 31;
+            ordered.found |= A[i][j] > 31 && j > 100;
+            ordered.every &= !(A[i][j] > 0) || A[i][j] < 31;
+        }
+    }
+}
+
+static void combine_in_order(dcl_cluster *cluster, const char *map, const char *what)
+{
+    dcl_array *a = array_of(cluster, map, dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS), A);
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, ROWS));
+    dcl_array *w = test_array(cluster, "cyclic", dcl_grid_1d(DCL_FLOAT, ROWS));
+    dcl_array *s = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, ROWS));
+    dcl_array *z = test_array(cluster, "cyclic(9)", dcl_grid_1d(DCL_FLOAT, COLUMNS));
+    dcl_array *f = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, COLUMNS));
+    float product[ROWS], combined[ROWS], columns[COLUMNS];
+    double sum[ROWS];
+    int32_t any[COLUMNS];
+    int found = 7, every = 7;
+    TEST_OK(dcl_forall(cluster, "z(i) = 5; f(i) = i % 4 == 1 ? 8 : 0;", DCL_OUT(z), DCL_OUT(f)));
+    TEST_OK(dcl_reduce(cluster, "y(i) *= 1 + a(i,j) / 97; w(i) combine= a(i,j); s(i) += a(i,j);", DCL_OUT(y),
+                       DCL_OUT(w), DCL_OUT(s), DCL_IN(a), COMBINE));
+    TEST_OK(dcl_reduce(cluster, "z(j) combine= a(i,j); if (a(i,j) > 31) f(j) any= 6;", DCL_INOUT(z), DCL_INOUT(f),
+                       DCL_IN(a), COMBINE));
+    TEST_OK(dcl_reduce(cluster, "if (j > 100) found any= a(i,j) > 31; if (a(i,j) > 0) every all= a(i,j) < 31;",
+                       DCL_RESULT(found), DCL_RESULT(every), DCL_IN(a)));
+    TEST_OK(dcl_read(y, NULL, product, NULL));
+    TEST_OK(dcl_read(w, NULL, combined, NULL));
+    TEST_OK(dcl_read(s, NULL, sum, NULL));
+    TEST_OK(dcl_read(z, NULL, columns, NULL));
+    TEST_OK(dcl_read(f, NULL, any, NULL));
+    cr_expect_arr_eq(product, ordered.product, sizeof product, "%s: %a, not %a", what, (double)product[0],
+                     (double)ordered.product[0]);
+    cr_expect_arr_eq(combined, ordered.combined, sizeof combined, "%s: %a, not %a", what, (double)combined[0],
+                     (double)ordered.combined[0]);
+    cr_expect_arr_eq(columns, ordered.columns, sizeof columns, "%s: %a, not %a", what, (double)columns[0],
+                     (double)ordered.columns[0]);
+    cr_expect_arr_eq(sum, ordered.sum, sizeof sum, "%s", what);
+    cr_expect_arr_eq(any, ordered.any, sizeof any, "%s: %d %d %d %d", what, any[0], any[1], any[2], any[3]);
+    cr_expect(found == ordered.found && every == ordered.every, "%s: %d %d", what, found, every);
+    dcl_release(f);
+    dcl_release(z);
+    dcl_release(s);
+    dcl_release(w);
+    dcl_release(y);
+    dcl_release(a);
+}
+
+Test(verbs, in_order)
+{
+    fill();
+    expect_ordered();
+    cr_assert(ordered.found == 1 && ordered.every == 0);
+    everywhere(combine_in_order);
+}
+
 /* ---- wrong calls ---------------------------------------------------------------------------------------------------------- */
 
 struct wrong_case {
@@ -206,6 +293,16 @@ ParameterizedTestParameters(verbs, refused)
         {"an index without an array", 2, DCL_ERR_INVALID, "DCL_RESULT_AT has no array"},
         {"an index in a body", 3, DCL_ERR_INVALID, "argument 1 is DCL_RESULT_AT, which is for reductions"},
         {"indices along axes", 4, DCL_ERR_INVALID, "not for the elements of arrays"},
+        {"an operator without a function", 5, DCL_ERR_BODY, "combine"},
+        {"an operator that is a word", 6, DCL_ERR_INVALID, "a DCL_OPERATOR, is called 'while'"},
+        {"a neutral element that is none", 7, DCL_ERR_INVALID, "neutral element of operator combine is '0; x'"},
+        {"an operator of a body", 8, DCL_ERR_INVALID, "argument 1 is DCL_OPERATOR, which is for reductions"},
+        {"an operator for a value", 9, DCL_ERR_BODY, "by an operator of the program"},
+        {"an unknown operator", 10, DCL_ERR_BODY, "min= max= any= all= or a DCL_OPERATOR"},
+        {"any of floats", 11, DCL_ERR_BODY, "expected an integer for any"},
+        {"a product of a value", 12, DCL_ERR_BODY, "as a product that rounds"},
+        {"two operators of a name", 13, DCL_ERR_INVALID, "are both called combine"},
+        {"an operator of a scan", 14, DCL_ERR_INVALID, "DCL_OPERATOR"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -223,8 +320,29 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, dc
         return dcl_reduce(cluster, "s max= a(i,j);", DCL_RESULT(s), DCL_RESULT_AT(NULL), DCL_IN(a));
     case 3:
         return dcl_forall(cluster, "a(i,j) = 1;", DCL_OUT(a), DCL_RESULT_AT(at));
-    default:
+    case 4:
         return dcl_reduce(cluster, "y(i) max= a(i,j);", DCL_OUT(y), DCL_RESULT_AT(at), DCL_IN(a));
+    case 5:
+        return dcl_reduce(cluster, "y(i) combine= a(i,j);", DCL_OUT(y), DCL_IN(a), DCL_OPERATOR("combine", "0"));
+    case 6:
+        return dcl_reduce(cluster, "y(i) while= a(i,j);", DCL_OUT(y), DCL_IN(a), DCL_OPERATOR("while", "0"));
+    case 7:
+        return dcl_reduce(cluster, "y(i) combine= a(i,j);", DCL_OUT(y), DCL_IN(a), DCL_OPERATOR("combine", "0; x"));
+    case 8:
+        return dcl_forall(cluster, "y(i) = 1;", DCL_OUT(y), COMBINE);
+    case 9:
+        return dcl_reduce(cluster, "s combine= a(i,j);", DCL_RESULT(s), DCL_IN(a), COMBINE);
+    case 10:
+        return dcl_reduce(cluster, "y(i) combined= a(i,j);", DCL_OUT(y), DCL_IN(a), COMBINE);
+    case 11:
+        return dcl_reduce(cluster, "y(i) any= a(i,j);", DCL_OUT(y), DCL_IN(a));
+    case 12:
+        return dcl_reduce(cluster, "s *= a(i,j);", DCL_RESULT(s), DCL_IN(a));
+    case 13:
+        return dcl_reduce(cluster, "y(i) combine= a(i,j);", DCL_OUT(y), DCL_IN(a), COMBINE,
+                          DCL_OPERATOR("combine", "1"));
+    default:
+        return dcl_scan(cluster, "y(i) combine= a(i,0);", DCL_OUT(y), DCL_IN(a), DCL_ALONG("i"), COMBINE);
     }
 }
 
