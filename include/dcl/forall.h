@@ -36,7 +36,8 @@ typedef enum dcl_access {
     DCL_ACCESS_ALONG,         /**< scans: `name` is the index that is scanned; see dcl/scan.h */
     DCL_ACCESS_EXCLUSIVE,     /**< scans: an element's own value does not count */
     DCL_ACCESS_FAST,          /**< reductions: in any order; see DCL_FAST in dcl/reduce.h */
-    DCL_ACCESS_RESULT_AT      /**< reductions: the index of the RESULT before; see DCL_RESULT_AT in dcl/reduce.h */
+    DCL_ACCESS_RESULT_AT,     /**< reductions: the index of the RESULT before; see DCL_RESULT_AT in dcl/reduce.h */
+    DCL_ACCESS_OVER           /**< `name` is the text of DCL_OVER: ranges of indices */
 } dcl_access;
 
 /** Callback for DCL_IN_FUNCTION: returns the boxes of an input that the body reads at a box of indices.
@@ -237,6 +238,20 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that
  *  begin with two underscores and are not OpenCL C's, and macros with the name of an OpenCL C keyword. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
+/** Ranges of indices, for dcl_forall() and dcl_reduce():
+ *
+ *      dcl_forall(cluster, "C(i,j) = A(i,j);", DCL_INOUT(C), DCL_IN(A), DCL_VALUE(n), DCL_OVER("1 <= i < n, 0 <= j < n"));
+ *
+ *  Each range has the form LOW <= index <= HIGH, with <= or <. Ranges are separated by commas; an index has at most one. LOW
+ *  and HIGH are sums and products of integer literals and integer scalars (DCL_VALUE). LOW may also be max(...) of several such
+ *  bounds, HIGH min(...). docs/reductions.md says where bounds may contain other indices.
+ *
+ *  An index without a range has that of the arrays, as without DCL_OVER. A range must lie within the arrays' axes in whose
+ *  subscripts the index stands alone. A range without a value is allowed: then nothing is computed. Elements of outputs for
+ *  whose indices the body is not run keep their values.
+ *
+ *  In dcl_forall_over() and dcl_reduce_over() an index has the values that are in both the box and its range. */
+#define DCL_OVER(ranges) dcl_arg_array(DCL_ACCESS_OVER, (ranges), NULL)
 /** The stealing policy of this call: a dcl_steal_policy. It overrides the policy that dcl_steal() has set for the array. If
  *  the setting DCL_STEAL of the session is "never", nothing is lent, whatever the policy. */
 #define DCL_STEALING(policy) dcl_arg_stealing(policy)

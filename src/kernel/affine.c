@@ -61,8 +61,13 @@ static const char *declaration_for(const dcli_affine_reader *about, int t)
 static dcl_status refuse(const struct reader *r, int t, const char *what)
 {
     const dcli_affine_reader *about = r->about;
-    const dcli_param *param = &about->body->params[about->param];
     const dcli_token *token = &about->tokens->token[t];
+    if (about->param < 0)
+        return dcli_token_fail(about->tokens, t,
+                               "DCL_OVER: '%.*s' is no affine bound: %s; expected + - * of indices, integer literals "
+                               "and integer DCL_VALUEs",
+                               token->length, about->tokens->text + token->start, what);
+    const dcli_param *param = &about->body->params[about->param];
     const char *narrow = param->access == DCL_ACCESS_IN && param->rank > 1 ? declaration_for(about, t) : NULL;
     if (narrow != NULL)
         return dcli_token_fail(about->tokens, t,
@@ -218,7 +223,7 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
     const dcli_token *token = &tokens->token[r->at];
     int index = dcli_name_index(tokens->text + token->start, (size_t)token->length);
     dcli_term term = {.factor = 1, .index = dcli_body_has_index(body, index) ? index : -1};
-    int inner = dcli_inner_at(body, r->at);
+    int inner = r->about->param >= 0 ? dcli_inner_at(body, r->at) : -1;
     if (inner >= 0)
         term.index = DCL_MAX_RANK + inner;
     if (term.index < 0) {
@@ -248,6 +253,10 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
 static dcl_status read_operand(struct reader *r, dcli_affine *out)
 {
     const dcli_tokens *tokens = r->about->tokens;
+    if (r->at >= r->end && r->about->param < 0)
+        return dcli_token_fail(tokens, r->end,
+                               "DCL_OVER: a bound ends too early; an index, a number or a scalar is "
+                               "missing here");
     if (r->at >= r->end)
         return dcli_token_fail(tokens, r->end,
                                "subscript %d of %s ends too early; an index, a number or a scalar is "
@@ -330,6 +339,25 @@ dcl_status dcli_affine_read(const dcli_affine_reader *reader, int first, int end
 {
     struct reader r = {.about = reader, .at = first, .end = end};
     return read_sum(&r, out);
+}
+
+bool dcli_affine_add(dcli_affine *sum, const dcli_affine *other, int64_t factor)
+{
+    for (int t = 0; t < other->count; t++) {
+        dcli_term term = other->term[t];
+        if (!dcli_mul(term.factor, factor, &term.factor) || add_term(sum, &term) != NULL)
+            return false;
+    }
+    return true;
+}
+
+bool dcli_affine_names(const dcli_affine *a, int param)
+{
+    for (int t = 0; t < a->count; t++)
+        for (int s = 0; s < a->term[t].scalars; s++)
+            if (a->term[t].scalar[s] == param)
+                return true;
+    return false;
 }
 
 bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b)

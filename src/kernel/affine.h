@@ -35,7 +35,8 @@ typedef struct dcli_affine {
 typedef struct dcli_affine_reader {
     const dcli_tokens *tokens;
     const dcli_body *body; /* only params and indices are used */
-    int param, axis;       /* the array, and which of its subscripts */
+    int param, axis;       /* the array, and which of its subscripts; param -1: it is a bound of DCL_OVER, and `tokens`
+                              are those of DCL_OVER */
 } dcli_affine_reader;
 
 /** Parse a subscript, the tokens [first, end), into a sum. @return DCL_OK, or DCL_ERR_BODY: it is not affine, and
@@ -44,6 +45,10 @@ dcl_status dcli_affine_read(const dcli_affine_reader *reader, int first, int end
 
 /** Whether sums and boundaries are equal. */
 bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b);
+/** Add `other` times a factor. @return false: a coefficient overflows, or there are too many terms. */
+bool dcli_affine_add(dcli_affine *sum, const dcli_affine *other, int64_t factor);
+/** Whether a scalar parameter is in the sum. */
+bool dcli_affine_names(const dcli_affine *a, int param);
 /** The number of the index if the sum is just that index, without a boundary, and not the variable of an inner axis; -1:
  *  it is not. */
 int dcli_affine_plain_index(const dcli_affine *a);

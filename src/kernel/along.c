@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "kernel/inside.h"
 #include "kernel/names.h"
@@ -72,12 +73,12 @@ static dcl_status find_inner(dcli_body *body)
     for (int n = 0; n < DCL_MAX_RANK; n++) {
         if ((inner >> n & 1) == 0)
             continue;
-        if (!has_range(body, n))
+        if (!has_range(body, n) && !dcli_over_has(body, n))
             return DCLI_FAIL(
                 DCL_ERR_BODY,
                 "the range of index %s is unknown, because it stands alone in no subscript; expected it alone "
-                "in a subscript of a DCL_IN, such as A(%s)",
-                dcli_index_name(n), dcli_index_name(n));
+                "in a subscript of a DCL_IN, such as A(%s), or in DCL_OVER(\"0 <= %s < n\")",
+                dcli_index_name(n), dcli_index_name(n), dcli_index_name(n));
         body->index_of_axis[body->space_rank + body->inner_rank++] = n;
     }
     return DCL_OK;
@@ -173,6 +174,12 @@ static dcl_status note_range(const dcli_body *body, int index, int a, int d, con
     int64_t start = grid->origin[d], count = grid->extent[d];
     if (range->access < 0)
         *range = (struct range){a, d, start, count};
+    if (dcli_over_has(body, index)) { /* its range must lie in all of these axes */
+        int64_t end = dcli_min(range->start + range->count, start + count);
+        range->start = dcli_max(range->start, start);
+        range->count = dcli_max(end - range->start, 0);
+        return DCL_OK;
+    }
     if (range->start == start && range->count == count)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID,
@@ -189,7 +196,7 @@ dcl_status dcli_along_ranges(const dcli_body *body, const dcl_grid *const grids[
     struct range range[DCL_MAX_RANK];
     dcl_status status = DCL_OK;
     for (int n = 0; n < DCL_MAX_RANK; n++)
-        range[n].access = -1;
+        range[n] = (struct range){.access = -1, .count = -1};
     for (int step = 0; step <= body->access_count && status == DCL_OK; step++) {
         int a = step == 0 ? body->home : step - 1; /* outputs first: they have the ranges of kept indices */
         for (int d = 0; d < rank_of(body, a) && body->access[a].reach == DCLI_REACH_AFFINE && status == DCL_OK; d++) {

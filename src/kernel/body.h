@@ -5,6 +5,7 @@
 
 #include <dcl/forall.h>
 
+#include "segment/condition.h"
 #include "segment/footprint.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
     DCLI_GROUP_SLOTS = 1024, /* where a node is a GPU: each work-group has one */
     DCLI_MAX_ACCESSES = 64,  /* most distinct (array, subscripts) pairs of one body */
     DCLI_MAX_BODY_BYTES = 1 << 16,
+    DCLI_MAX_CONDITIONS = 24,             /* most bounds in DCL_OVER */
     DCLI_REPORT_SPARE = 2 + DCL_MAX_RANK, /* index in the report: where a write outside goes */
     DCLI_REPORT_ZERO,                     /* index in the report: what a tile kernel reads instead of an element
                                              outside */
@@ -95,6 +97,8 @@ typedef struct dcli_items {
  *  subscripts. Loop axis 0 is the outermost loop. */
 typedef struct dcli_body {
     char *text, *prelude; /* prelude: "" if there is none */
+    char *over;           /* the text of DCL_OVER; NULL: there is none */
+    bool slanted;         /* DCL_OVER has bounds that depend on other indices: the index space need not be a box */
     int param_count;
     dcli_param params[DCLI_MAX_PARAMS];
     int owner;                       /* the parameter whose owners compute: the first output; of a reduction the first
@@ -203,12 +207,33 @@ dcl_status dcli_along_parse(const char *text, const char *prelude, int count, co
                             dcli_body **body_out);
 /** Whether a reduction along axes is a chain of fused multiply-adds (a contraction). */
 bool dcli_body_is_chain(const dcli_body *body);
+/** As dcli_body_parse() or, if `along`, dcli_along_parse(). @param over  the text of DCL_OVER; "" for none. */
+dcl_status dcli_over_parse(bool along, const char *text, const char *prelude, const char *over, int count,
+                           const dcli_param params[], dcli_body **body_out);
 /** Find the ranges of the inner axes: those of the arrays' axes in whose subscripts their indices stand alone.
  *  @param grids      [param_count] by parameter; NULL: a scalar.
  *  @param start_out  [inner_rank], as count_out.
- *  @return DCL_OK, or DCL_ERR_INVALID: an index, inner or not, has two ranges. */
+ *  An index to which DCL_OVER gives a range has what these axes have in common; count -1: it stands alone nowhere.
+ *  @return DCL_OK, or DCL_ERR_INVALID: another index, inner or not, has two ranges. */
 dcl_status dcli_along_ranges(const dcli_body *body, const dcl_grid *const grids[], int64_t start_out[],
                              int64_t count_out[]);
+
+/** Whether DCL_OVER gives an index a range. @param index  its number (i = 0). */
+bool dcli_over_has(const dcli_body *body, int index);
+/** The conditions of DCL_OVER for one call, by loop axes and then inner axes.
+ *  @param out  [DCLI_MAX_CONDITIONS]
+ *  @return DCL_OK, or DCL_ERR_BODY: a bound overflows. */
+dcl_status dcli_over_conditions(const dcli_body *body, const dcli_scalar values[], dcli_condition out[],
+                                int *count_out);
+/** The box around the kept indices that DCL_OVER allows: conditions on reduced indices do not count.
+ *  @param grid  whose indices the loop axes have.
+ *  @return DCL_OK, or DCL_ERR_BODY: the box would leave the grid. */
+dcl_status dcli_over_box(const dcli_body *body, const dcli_scalar values[], const dcl_grid *grid, dcl_box *box_out);
+/** Narrow the ranges of the inner axes to what DCL_OVER allows for the indices of a box.
+ *  @param start  [inner_rank], as count: in: as of dcli_along_ranges().
+ *  @return DCL_OK, or DCL_ERR_BODY: a range is unknown, leaves an array's axis, or overflows. */
+dcl_status dcli_over_inner(const dcli_body *body, const dcli_scalar values[], const dcl_box *box, int64_t start[],
+                           int64_t count[]);
 void dcli_body_free(dcli_body *body);
 /** Bytes of memory that a parsed body takes. */
 size_t dcli_body_bytes(const dcli_body *body);

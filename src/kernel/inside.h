@@ -38,8 +38,23 @@ typedef struct dcli_inner {
     int64_t step;                 /* not 0 */
 } dcli_inner;
 
+/** A bound of DCL_OVER: `sum` is not negative. */
+typedef struct dcli_bound {
+    dcli_affine sum;
+    int index; /* the index that it is a bound of */
+    int token; /* of DCL_OVER's text, where it begins */
+} dcli_bound;
+
+/** DCL_OVER (kernel/over.c). */
+typedef struct dcli_over {
+    dcli_tokens tokens;
+    dcli_bound *bound;
+    int64_t count, capacity;
+} dcli_over;
+
 struct dcli_body_inside {
     dcli_tokens tokens;
+    dcli_over over;
     dcli_contraction contraction;
     dcli_place *place;
     int64_t place_count, place_capacity;

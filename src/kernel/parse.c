@@ -9,6 +9,7 @@
 #include "kernel/inner.h"
 #include "kernel/macro.h"
 #include "kernel/names.h"
+#include "kernel/over.h"
 
 static int written_access(const dcli_body *body, int param)
 {
@@ -147,10 +148,10 @@ static bool is_blind(const dcli_body *body)
 static dcl_status check_body(dcli_parser *parser)
 {
     dcli_body *body = parser->body;
-    dcl_status status = DCL_OK;
-    if (body->along)
+    dcl_status status = body->over != NULL ? dcli_over_read(body) : DCL_OK;
+    if (status == DCL_OK && body->along)
         status = dcli_check_along(body);
-    else if (body->result_count > 0)
+    else if (status == DCL_OK && body->result_count > 0)
         status = dcli_check_reduction(body);
     for (int p = 0; p < body->param_count && status == DCL_OK; p++)
         if (dcli_param_is_output(&body->params[p]))
@@ -253,13 +254,26 @@ dcl_status dcli_finish_body(dcli_body *body, dcl_status status, dcli_body **body
     return status;
 }
 
-dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
-                           dcli_body **body_out)
+/* Make a body with a DCL_OVER. @param over  "" for none. @return NULL: as of dcli_body_new(). */
+static dcli_body *new_over(const char *text, const char *prelude, const char *over, int count,
+                           const dcli_param params[])
+{
+    if (check_length(over, "text of DCL_OVER") != DCL_OK)
+        return NULL;
+    dcli_body *body = dcli_body_new(text, prelude, count, params);
+    if (body == NULL || *over == '\0' || (body->over = dcli_strdup(over)) != NULL)
+        return body;
+    dcli_body_free(body);
+    return NULL;
+}
+
+static dcl_status parse_body(const char *text, const char *prelude, const char *over, int count,
+                             const dcli_param params[], dcli_body **body_out)
 {
     dcl_status status = dcli_params_check(count, params, false);
     if (status != DCL_OK)
         return status;
-    dcli_body *body = dcli_body_new(text, prelude, count, params);
+    dcli_body *body = new_over(text, prelude, over, count, params);
     if (body == NULL)
         return dcli_error_status();
     for (int p = 0; p < count; p++)
@@ -278,13 +292,13 @@ dcl_status dcli_body_parse(const char *text, const char *prelude, int count, con
     return dcli_finish_body(body, dcli_parse(body, false), body_out);
 }
 
-dcl_status dcli_along_parse(const char *text, const char *prelude, int count, const dcli_param params[],
-                            dcli_body **body_out)
+static dcl_status parse_along(const char *text, const char *prelude, const char *over, int count,
+                              const dcli_param params[], dcli_body **body_out)
 {
     dcl_status status = dcli_along_params_check(count, params);
     if (status != DCL_OK)
         return status;
-    dcli_body *body = dcli_body_new(text, prelude, count, params);
+    dcli_body *body = new_over(text, prelude, over, count, params);
     if (body == NULL)
         return dcli_error_status();
     for (int p = 0; p < count; p++)
@@ -297,12 +311,31 @@ dcl_status dcli_along_parse(const char *text, const char *prelude, int count, co
     return dcli_finish_body(body, dcli_parse(body, false), body_out);
 }
 
+dcl_status dcli_over_parse(bool along, const char *text, const char *prelude, const char *over, int count,
+                           const dcli_param params[], dcli_body **body_out)
+{
+    return (along ? parse_along : parse_body)(text, prelude, over, count, params, body_out);
+}
+
+dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
+                           dcli_body **body_out)
+{
+    return parse_body(text, prelude, "", count, params, body_out);
+}
+
+dcl_status dcli_along_parse(const char *text, const char *prelude, int count, const dcli_param params[],
+                            dcli_body **body_out)
+{
+    return parse_along(text, prelude, "", count, params, body_out);
+}
+
 void dcli_body_free(dcli_body *body)
 {
     if (body == NULL)
         return;
     if (body->inside != NULL) {
         dcli_tokens_free(&body->inside->tokens);
+        dcli_over_free(body->inside);
         dcli_free(body->inside->place);
         dcli_free(body->inside->subscript);
         dcli_free(body->inside->boundary);
@@ -312,6 +345,7 @@ void dcli_body_free(dcli_body *body)
     dcli_free(body->inside);
     dcli_free(body->text);
     dcli_free(body->prelude);
+    dcli_free(body->over);
     dcli_free(body);
 }
 
@@ -319,6 +353,9 @@ size_t dcli_body_bytes(const dcli_body *body)
 {
     const struct dcli_body_inside *inside = body->inside;
     return sizeof *body + sizeof *inside + strlen(body->text) + strlen(body->prelude) + 2 +
+           (body->over != NULL ? strlen(body->over) + 1 : 0) +
+           (size_t)inside->over.capacity * sizeof *inside->over.bound +
+           (size_t)inside->over.tokens.capacity * sizeof *inside->over.tokens.token +
            (size_t)inside->tokens.capacity * sizeof *inside->tokens.token +
            (size_t)inside->place_capacity * sizeof *inside->place +
            (size_t)inside->edit_capacity * sizeof *inside->edit +

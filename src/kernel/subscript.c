@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "kernel/inner.h"
 #include "kernel/inside.h"
+#include "kernel/over.h"
 
 static dcl_status fail_overflow(const dcli_body *body, int a, int d)
 {
@@ -59,20 +60,11 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
     return status;
 }
 
-static bool names_scalar(const dcli_affine *affine, int k)
-{
-    for (int t = 0; t < affine->count; t++)
-        for (int s = 0; s < affine->term[t].scalars; s++)
-            if (affine->term[t].scalar[s] == k)
-                return true;
-    return false;
-}
-
 static bool boundary_names_scalar(const dcli_body *body, const dcli_affine *affine, int k)
 {
     const dcli_boundary *boundary = dcli_boundary_of(body, affine);
     for (int n = 0; boundary != NULL && n < boundary->count; n++)
-        if (names_scalar(&boundary->limit[n].value, k))
+        if (dcli_affine_names(&boundary->limit[n].value, k))
             return true;
     return false;
 }
@@ -99,14 +91,14 @@ bool dcli_body_subscripts_use(const dcli_body *body, int k)
 {
     for (int a = 0; a < body->access_count; a++)
         for (int d = 0; body->access[a].reach == DCLI_REACH_AFFINE && d < body->params[body->access[a].param].rank; d++)
-            if (names_scalar(dcli_inside_subscript(body, a, d), k) ||
+            if (dcli_affine_names(dcli_inside_subscript(body, a, d), k) ||
                 boundary_names_scalar(body, dcli_inside_subscript(body, a, d), k))
                 return true;
     for (int a = 0; a < body->access_count; a++)
         for (int n = 0; n < body->inside->access_inner_count[a]; n++) {
             const dcli_inner *inner = &body->inside->inner[body->inside->access_inner[a][n]];
-            if (names_scalar(&inner->first, k) || names_scalar(&inner->limit, k))
+            if (dcli_affine_names(&inner->first, k) || dcli_affine_names(&inner->limit, k))
                 return true;
         }
-    return false;
+    return dcli_over_uses(body, k);
 }

@@ -105,6 +105,15 @@ static bool same_preludes(const char *kept, int count, const dcl_arg args[])
     return *kept == '\0';
 }
 
+/* The text of DCL_OVER; "": there is none. */
+static const char *over_of(int count, const dcl_arg args[])
+{
+    for (int k = 0; k < count; k++)
+        if (args[k].access == DCL_ACCESS_OVER)
+            return args[k].name;
+    return "";
+}
+
 static dcli_text_kind kind_of(const dcli_body *body)
 {
     return body->tile_kernel ? DCLI_TEXT_TILES : body->along ? DCLI_TEXT_ALONG : DCLI_TEXT_BODY;
@@ -129,7 +138,8 @@ static bool same_call(const dcli_body *body, const char *text, dcli_text_kind ki
             strcmp(param->name, args[k].name) != 0)
             return false;
     }
-    return p == dcli_body_declared(body) && same_preludes(body->prelude, count, args);
+    return p == dcli_body_declared(body) && same_preludes(body->prelude, count, args) &&
+           strcmp(body->over != NULL ? body->over : "", over_of(count, args)) == 0;
 }
 
 static dcl_status make_params(int count, const dcl_arg args[], dcli_param params[], int *count_out, dcli_text *prelude)
@@ -166,8 +176,8 @@ static dcl_status parse_call(const char *text, dcli_text_kind kind, int count, c
     if (status == DCL_OK)
         status = kind == DCLI_TEXT_TILES
                      ? dcli_tile_kernel_parse(text, prelude_text, param_count, params, &items, body_out)
-                     : (kind == DCLI_TEXT_ALONG ? dcli_along_parse : dcli_body_parse)(text, prelude_text, param_count,
-                                                                                      params, body_out);
+                     : dcli_over_parse(kind == DCLI_TEXT_ALONG, text, prelude_text, over_of(count, args), param_count,
+                                       params, body_out);
     dcli_free(prelude_text);
     return status;
 }
@@ -375,7 +385,8 @@ static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter
                               .prelude = body->prelude,
                               .parameter_count = count,
                               .parameter = parameters,
-                              .along = body->along};
+                              .along = body->along,
+                              .over = body->over != NULL ? body->over : ""};
     for (int d = 0; d < DCLI_ITEM_DIMENSIONS && body->tile_kernel; d++) {
         kernel.item_count = DCLI_MSG_ITEMS;
         kernel.items[d] = body->items.group[d];

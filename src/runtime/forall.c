@@ -20,6 +20,8 @@ struct call {
     dcli_storage_state *states[DCLI_MAX_PARAMS];
     dcli_operation operation;
     dcl_steal_policy steal;
+    const dcl_box *box; /* the indices; NULL: all */
+    dcl_box narrowed;   /* with DCL_OVER, what box points to once the call is prepared */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -67,6 +69,19 @@ static dcl_status check_result(const dcl_arg *arg)
     return DCL_OK;
 }
 
+static dcl_status check_over(bool tiles, const dcl_arg *arg)
+{
+    if (arg->name == NULL || arg->name[0] == '\0')
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the text of DCL_OVER is %s; expected ranges of indices, such as "
+                         "DCL_OVER(\"0 <= j <= i\")",
+                         arg->name == NULL ? "NULL" : "empty");
+    if (tiles)
+        return DCLI_FAIL(DCL_ERR_INVALID, "DCL_OVER is an argument of a tile kernel, which is called once per tile; "
+                                          "expected it in dcl_forall() or dcl_reduce(); use dcl_forall_tiles_over()");
+    return DCL_OK;
+}
+
 static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const dcl_arg *arg)
 {
     if (arg->name == NULL && dcli_arg_is_param(arg))
@@ -91,6 +106,8 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
         return DCL_OK;
     case DCL_ACCESS_FAST:
         return DCL_OK;
+    case DCL_ACCESS_OVER:
+        return check_over(tiles, arg);
     case DCL_ACCESS_RESULT_AT:
         return arg->result != NULL
                    ? DCL_OK
@@ -121,7 +138,7 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
     case DCL_ACCESS_MOVE:
         return check_array_arg(cluster, arg);
     }
-    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_FAST",
+    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_OVER",
                      arg->name, (int)arg->access);
 }
 
@@ -138,6 +155,7 @@ static dcl_status check_along(const dcl_arg *arg)
     case DCL_ACCESS_PRELUDE:
     case DCL_ACCESS_STEALING:
     case DCL_ACCESS_OPERATOR:
+    case DCL_ACCESS_OVER:
         return DCL_OK;
     case DCL_ACCESS_RESULT_AT:
         return DCLI_FAIL(
@@ -147,7 +165,7 @@ static dcl_status check_along(const dcl_arg *arg)
     default:
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %s has access number %d; a reduction into arrays takes DCL_OUT, DCL_INOUT, DCL_IN, "
-                         "DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_OPERATOR, DCL_PRELUDE and DCL_STEALING",
+                         "DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_OPERATOR, DCL_PRELUDE, DCL_OVER and DCL_STEALING",
                          arg->name, (int)arg->access);
     }
 }
@@ -182,7 +200,7 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
                          DCLI_MAX_PARAMS);
     bool output = false;
     int sizes[2] = {0}; /* how often DCL_GROUP and DCL_ITEMS are given */
-    int stealing = 0;
+    int stealing = 0, ranges = 0;
     for (int k = 0; k < count; k++) {
         dcl_status status = check_arg(cluster, kind == DCLI_TEXT_TILES, k, &args[k]);
         if (status == DCL_OK && kind == DCLI_TEXT_ALONG)
@@ -208,6 +226,9 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
         output |= is_output(&args[k]) || dcli_arg_is_result(&args[k]);
         if (args[k].access == DCL_ACCESS_STEALING && stealing++ > 0)
             return DCLI_FAIL(DCL_ERR_INVALID, "DCL_STEALING is given twice; expected it once");
+        if (args[k].access == DCL_ACCESS_OVER && ranges++ > 0)
+            return DCLI_FAIL(DCL_ERR_INVALID, "DCL_OVER is given twice; expected it once, with commas between the "
+                                              "ranges");
         if ((args[k].access == DCL_ACCESS_GROUP || args[k].access == DCL_ACCESS_ITEMS) &&
             sizes[args[k].access == DCL_ACCESS_ITEMS]++ > 0)
             return DCLI_FAIL(DCL_ERR_INVALID, "%s is given twice; expected it once",
@@ -228,9 +249,11 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
 
 /* ---- calls -------------------------------------------------------------------------------------------------------- */
 
-/* Begin to prepare a call. @param count  of its arguments, checked. */
-static void begin_call(struct call *call, dcl_cluster *cluster, dcli_text_kind kind, bool own, int count)
+/* Begin to prepare a call. @param box  NULL: all indices. @param count  of its arguments, checked. */
+static void begin_call(struct call *call, dcl_cluster *cluster, const dcl_box *box, dcli_text_kind kind, bool own,
+                       int count)
 {
+    call->box = box;
     call->cluster = cluster;
     call->known = NULL;
     call->kind = kind;
@@ -264,7 +287,7 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     return dcli_array_layout(array, &operand->layout);
 }
 
-static dcl_status fill_operation(struct call *call, const dcl_box *box, int count, const dcl_arg args[])
+static dcl_status fill_operation(struct call *call, int count, const dcl_arg args[])
 {
     dcl_status status = DCL_OK;
     dcli_operation *operation = &call->operation;
@@ -283,13 +306,13 @@ static dcl_status fill_operation(struct call *call, const dcl_box *box, int coun
         if (args[k].access == DCL_ACCESS_STEALING)
             call->steal = (dcl_steal_policy)args[k].value.i;
     operation->operand_count = call->count;
-    operation->box = box != NULL ? *box : dcl_box_of(dcli_array_grid(call->array[operation->body->owner]));
+    operation->box = call->box != NULL ? *call->box : dcl_box_of(dcli_array_grid(call->array[operation->body->owner]));
     return DCL_OK;
 }
 
 /* Get the place in known->checked where the storages of this call are recorded once the check has succeeded; NULL: the
  * check depends on more than the storages. *checked_out: a call with the same storages was recorded before. */
-static int64_t *find_checked(struct call *call, const dcl_box *box, bool *checked_out)
+static int64_t *find_checked(struct call *call, bool *checked_out)
 {
     dcli_known_body *known = call->known;
     *checked_out = false;
@@ -298,7 +321,7 @@ static int64_t *find_checked(struct call *call, const dcl_box *box, bool *checke
         if (operand->view != NULL || operand->declared.count > 0 || operand->declared.approximate)
             return NULL;
     }
-    if (box != NULL || known->scalars_in_subscripts)
+    if (call->box != NULL || known->scalars_in_subscripts)
         return NULL;
     for (int c = 0; c < DCLI_CHECKED_CALLS && !*checked_out; c++) {
         const int64_t *storage = known->checked + c * call->count;
@@ -310,10 +333,10 @@ static int64_t *find_checked(struct call *call, const dcl_box *box, bool *checke
 }
 
 /* Check an operation, unless a call with the same storages was checked before: numbers of storages are not used again. */
-static dcl_status check_operation(struct call *call, const dcl_box *box)
+static dcl_status check_operation(struct call *call)
 {
     bool checked;
-    int64_t *storage = find_checked(call, box, &checked);
+    int64_t *storage = find_checked(call, &checked);
     dcl_status status = checked ? DCL_OK : dcli_operation_check(&call->operation);
     if (status != DCL_OK || storage == NULL || checked)
         return status;
@@ -323,19 +346,40 @@ static dcl_status check_operation(struct call *call, const dcl_box *box)
     return DCL_OK;
 }
 
+/* Narrow the box of a call to the ranges of DCL_OVER. */
+static dcl_status narrow_box(struct call *call)
+{
+    dcl_box ranges, both;
+    const dcl_grid *grid = dcli_array_grid(call->array[call->known->body->owner]);
+    dcl_status status = dcli_over_box(call->known->body, call->operation.value, grid, &ranges);
+    if (status != DCL_OK)
+        return status;
+    if (!dcli_box_intersect(&ranges, &call->operation.box, &both)) {
+        both = ranges;
+        both.count[0] = 0;
+    }
+    call->narrowed = both;
+    if (call->box != NULL || !dcli_box_equal(&both, &call->operation.box))
+        call->box = &call->narrowed;
+    call->operation.box = both;
+    return DCL_OK;
+}
+
 /* Find the body of a call, fill its operation, and check both. call->known is held afterwards, even on failure. */
-static dcl_status prepare_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+static dcl_status prepare_call(struct call *call, const char *body, int count, const dcl_arg args[])
 {
     dcl_status status = dcli_body_of_call(call->cluster, body, call->kind, count, args, &call->known);
     if (status != DCL_OK)
         return status;
-    status = fill_operation(call, box, count, args);
-    if (status == DCL_OK && box != NULL)
-        status = dcli_box_check(box, dcli_array_grid(call->array[call->known->body->owner]));
+    status = fill_operation(call, count, args);
+    if (status == DCL_OK && call->box != NULL)
+        status = dcli_box_check(call->box, dcli_array_grid(call->array[call->known->body->owner]));
+    if (status == DCL_OK && call->known->body->over != NULL)
+        status = narrow_box(call);
     if (status != DCL_OK)
         return status;
     dcli_operation_resolve(&call->operation);
-    return check_operation(call, box);
+    return check_operation(call);
 }
 
 static dcl_status check_inputs(const struct call *call)
@@ -353,7 +397,7 @@ static dcl_status check_inputs(const struct call *call)
     return DCL_OK;
 }
 
-static dcl_status issue_call(struct call *call, const dcl_box *box)
+static dcl_status issue_call(struct call *call)
 {
     dcli_msg_operand operands[DCLI_MAX_PARAMS];
     dcli_msg_view views[DCLI_MAX_PARAMS];
@@ -380,9 +424,9 @@ static dcl_status issue_call(struct call *call, const dcl_box *box)
                                  .number = (int64_t *)(uintptr_t)operand->declared.number,
                                  .approximate = operand->declared.approximate};
     }
-    if (box != NULL) {
-        descriptor.box_rank = box->rank;
-        descriptor.box = *box;
+    if (call->box != NULL) {
+        descriptor.box_rank = call->box->rank;
+        descriptor.box = *call->box;
     }
     dcl_status status =
         dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->states, false, NULL, NULL);
@@ -414,13 +458,13 @@ static bool is_ready(const struct call *call)
 
 /* Wait until a call can be issued, and fill its operation again: while it waited, other threads may have exchanged
  * storages. Afterwards the lock is held until the call is issued. */
-static dcl_status await_turn(struct call *call, const dcl_box *box, int count, const dcl_arg args[])
+static dcl_status await_turn(struct call *call, int count, const dcl_arg args[])
 {
     dcl_status status = dcli_body_build(call->cluster, call->known);
     if (status == DCL_OK)
         status = dcli_cluster_await_room(call->cluster);
     if (status == DCL_OK)
-        status = fill_operation(call, box, count, args);
+        status = fill_operation(call, count, args);
     if (status != DCL_OK)
         return status;
     dcli_operation_resolve(&call->operation);
@@ -430,9 +474,9 @@ static dcl_status await_turn(struct call *call, const dcl_box *box, int count, c
     return status;
 }
 
-static dcl_status start_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+static dcl_status start_call(struct call *call, const char *body, int count, const dcl_arg args[])
 {
-    dcl_status status = prepare_call(call, box, body, count, args);
+    dcl_status status = prepare_call(call, body, count, args);
     if (status == DCL_OK && call->cluster->plan_only)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "this cluster only plans (dcl_open_plan()); use dcl_explain(), or dcl_open() "
@@ -440,16 +484,16 @@ static dcl_status start_call(struct call *call, const dcl_box *box, const char *
     if (status == DCL_OK)
         status = check_inputs(call);
     if (status == DCL_OK && !is_ready(call))
-        status = await_turn(call, box, count, args);
-    return status == DCL_OK ? issue_call(call, box) : status;
+        status = await_turn(call, count, args);
+    return status == DCL_OK ? issue_call(call) : status;
 }
 
 dcl_status dcli_forall_start(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                              const dcl_arg args[])
 {
     struct call call;
-    begin_call(&call, cluster, kind, true, count);
-    dcl_status status = start_call(&call, box, body, count, args);
+    begin_call(&call, cluster, box, kind, true, count);
+    dcl_status status = start_call(&call, body, count, args);
     dcli_body_let_go(call.known);
     return status;
 }
@@ -461,12 +505,12 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
     if (cluster == NULL)
         return status;
     struct call call;
-    begin_call(&call, cluster, kind, false, status == DCL_OK ? count : 0);
+    begin_call(&call, cluster, box, kind, false, status == DCL_OK ? count : 0);
     if (status == DCL_OK)
         status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
-        status = start_call(&call, box, body, count, args);
+        status = start_call(&call, body, count, args);
     dcli_body_let_go(call.known);
     status = dcli_cluster_end_call(cluster, status);
     dcli_declarations_free(&call.declarations);
@@ -485,12 +529,13 @@ static dcl_status check_reduced(const dcl_arg *arg)
     case DCL_ACCESS_RESULT_AT:
     case DCL_ACCESS_FAST:
     case DCL_ACCESS_OPERATOR: /* refused with the statement that has it */
+    case DCL_ACCESS_OVER:
         return DCL_OK;
     default:
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %s has access number %d; a reduction to values takes DCL_RESULT, DCL_RESULT_AT, "
                          "DCL_IN, DCL_IN_ALL, DCL_VALUE, "
-                         "DCL_PRELUDE and DCL_FAST; reduce into arrays with a call of its own",
+                         "DCL_PRELUDE, DCL_OVER and DCL_FAST; reduce into arrays with a call of its own",
                          arg->name, (int)arg->access);
     }
 }
@@ -544,8 +589,8 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
     count = list_reduced(count, args, added_count, added, all);
-    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
-    dcl_status status = start_call(&call, box, body, count, all);
+    begin_call(&call, cluster, box, DCLI_TEXT_BODY, true, count);
+    dcl_status status = start_call(&call, body, count, all);
     if (status == DCL_OK) {
         memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
         *grid_out = *dcli_array_grid(call.array[call.known->body->owner]);
@@ -556,12 +601,12 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
 
 /* ---- asking ------------------------------------------------------------------------------------------------------- */
 
-static dcl_status plan_call(struct call *call, const dcl_box *box, const char *body, int count, const dcl_arg args[],
-                            dcli_planned_fn *look, void *user)
+static dcl_status plan_call(struct call *call, const char *body, int count, const dcl_arg args[], dcli_planned_fn *look,
+                            void *user)
 {
     dcl_status status = dcli_cluster_replicas_settle(call->cluster);
     if (status == DCL_OK)
-        status = prepare_call(call, box, body, count, args);
+        status = prepare_call(call, body, count, args);
     if (status == DCL_OK) {
         dcli_directory_begin(&call->cluster->replicas.directory, &call->operation, NULL, NULL);
         status =
@@ -575,8 +620,8 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const dcl_box *box, const c
                                int count, const dcl_arg args[], dcli_planned_fn *look, void *user)
 {
     struct call call;
-    begin_call(&call, cluster, kind, true, count);
-    return plan_call(&call, box, body, count, args, look, user);
+    begin_call(&call, cluster, box, kind, true, count);
+    return plan_call(&call, body, count, args, look, user);
 }
 
 dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
@@ -586,8 +631,8 @@ dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, cons
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
     count = list_reduced(count, args, added_count, added, all);
-    begin_call(&call, cluster, DCLI_TEXT_BODY, true, count);
-    dcl_status status = plan_call(&call, box, body, count, all, look, user);
+    begin_call(&call, cluster, box, DCLI_TEXT_BODY, true, count);
+    dcl_status status = plan_call(&call, body, count, all, look, user);
     if (status == DCL_OK && results_out != NULL) /* it is in the cache of bodies while the lock is held */
         memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
     return status;
@@ -602,11 +647,11 @@ dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char
     if (status != DCL_OK)
         return status;
     struct call call;
-    begin_call(&call, cluster, kind, false, count);
+    begin_call(&call, cluster, box, kind, false, count);
     status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
-        status = plan_call(&call, box, body, count, args, look->on, look->user);
+        status = plan_call(&call, body, count, args, look->on, look->user);
     pthread_mutex_unlock(&cluster->lock);
     dcli_declarations_free(&call.declarations);
     return status;

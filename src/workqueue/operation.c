@@ -110,7 +110,10 @@ dcl_status dcli_operation_inner(const dcli_operation *operation, int64_t start_o
     for (int k = 0; k < operation->operand_count; k++)
         if (operation->operand[k].layout != NULL)
             grids[k] = dcli_operand_grid(&operation->operand[k]);
-    return dcli_along_ranges(operation->body, grids, start_out, count_out);
+    dcl_status status = dcli_along_ranges(operation->body, grids, start_out, count_out);
+    if (status == DCL_OK && operation->body->over != NULL)
+        status = dcli_over_inner(operation->body, operation->value, &operation->box, start_out, count_out);
+    return status;
 }
 
 /* Complete the subscripts of an access by the ranges of the inner axes: constants are for counters 0. */
@@ -119,6 +122,12 @@ static dcl_status add_inner(const dcli_operation *operation, int a, dcli_subscri
     int64_t start[DCL_MAX_RANK];
     const dcli_body *body = operation->body;
     dcl_status status = dcli_operation_inner(operation, start, own->inner_count);
+    for (int q = 0; q < own->inner_rank && status == DCL_OK; q++) {
+        bool used = false;
+        for (int d = 0; d < own->rank; d++)
+            used |= own->axis[d].coef[own->space_rank + q] != 0;
+        own->inner_count[q] = used ? own->inner_count[q] : 1; /* an output is written even if nothing is reduced */
+    }
     for (int d = 0; d < own->rank && status == DCL_OK && own->reach == DCLI_REACH_AFFINE; d++)
         for (int q = 0; q < own->inner_rank; q++) {
             int64_t first;

@@ -74,8 +74,8 @@ static inline const dcl_grid *dcli_operand_grid(const dcli_operand *operand)
 dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcli_subscripts *own_out,
                                      dcli_subscripts *base_out);
 
-/** The ranges of a body's inner axes. @param start_out  [inner_rank], as count_out. @return DCL_OK, or DCL_ERR_INVALID: an
- *  index has two ranges. */
+/** The ranges of a body's inner axes. @param start_out  [inner_rank], as count_out. @return DCL_OK; DCL_ERR_INVALID: an
+ *  index has two ranges; DCL_ERR_BODY: as of dcli_over_inner(). */
 dcl_status dcli_operation_inner(const dcli_operation *operation, int64_t start_out[], int64_t count_out[]);
 
 /** The valid indices of access `a` of a FORALL: the grid that the operation sees and, for reads along a periodic axis,

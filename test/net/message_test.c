@@ -309,7 +309,7 @@ static const struct {
     {"[2,10,true]", "epoch of a message STOP is of another type"},
     {"[2,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
     /* KERNEL */
-    {"[2,1,0,4]", "a message KERNEL has 1 fields; expected 2..9"},
+    {"[2,1,0,4]", "a message KERNEL has 1 fields; expected 2..10"},
     {"[2,1,0,-1,'']", "kernel of a message KERNEL is -1; expected 0.."},
     {"[2,1,0,9223372036854775808,'']", "kernel of a message KERNEL is 9223372036854775808; expected 0.."},
     {"[2,1,0,4,5]", "text of a message KERNEL is of another type (first byte 0x05); expected a string"},
@@ -321,8 +321,8 @@ static const struct {
     {"[2,1,0,4,'','',[['A']]]", "parameter[0] of a message KERNEL has 1 items; expected 2..5"},
     {"[2,1,0,4,'','',[['A',2],['B',2,1,1,1,1]]]", "parameter[1] of a message KERNEL has 6 items; expected 2..5"},
     {"[2,1,0,4,'','',[['A'*64,2]]]", "parameter[0].name of a message KERNEL has 64 bytes; expected 63 at most"},
-    {"[2,1,0,4,'','',[['A',0]]]", "parameter[0].access of a message KERNEL is 0; expected 1..16"},
-    {"[2,1,0,4,'','',[['A',17]]]", "parameter[0].access of a message KERNEL is 17; expected 1..16"},
+    {"[2,1,0,4,'','',[['A',0]]]", "parameter[0].access of a message KERNEL is 0; expected 1..18"},
+    {"[2,1,0,4,'','',[['A',19]]]", "parameter[0].access of a message KERNEL is 19; expected 1..18"},
     {"[2,1,0,4,'','',[['A',1,12]]]", "parameter[0].type of a message KERNEL is 12; expected 0..11"},
     {"[2,1,0,4,'','',[['A',1,-1]]]", "parameter[0].type of a message KERNEL is -1; expected 0..11"},
     {"[2,1,0,4,'','',[['A',1,2,9]]]", "parameter[0].rank of a message KERNEL is 9; expected 0..8"},
@@ -332,6 +332,7 @@ static const struct {
     {"[2,1,0,4,'','',[],[],[],1]", "forgotten of a message KERNEL is of another type"},
     {"[2,1,0,4,'','',[],[],[],[3,-1]]", "forgotten[1] of a message KERNEL is -1; expected 0.."},
     {"[2,1,0,4,'','',[],[],[],[],2]", "along of a message KERNEL is of another type"},
+    {"[2,1,0,4,'','',[],[],[],[],true,7]", "over of a message KERNEL is of another type"},
     {"[2,1,0,4,'','',[],[],[],[1]*257]", "forgotten of a message KERNEL has 257 items; expected 0..256"},
     {"[2,3,0,[],-1]", "epoch of a message OPERATIONS is -1"},
     /* BUILT */

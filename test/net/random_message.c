@@ -221,6 +221,7 @@ static dcli_msg_kernel random_kernel(test_random *random)
         pool.forgotten[i] = natural(random);
     kernel.proof = random_proof(random);
     kernel.along = test_random_below(random, 2) != 0;
+    kernel.over = string(random, DCLI_MOST_TEXT);
     kernel.item_count = test_random_below(random, DCL_MAX_RANK + 1);
     for (int i = 0; i < kernel.item_count; i++)
         kernel.items[i] = natural(random);
@@ -728,8 +729,9 @@ static bool same_open(const dcli_msg_open *a, const dcli_msg_open *b)
 static bool same_kernel(const dcli_msg_kernel *a, const dcli_msg_kernel *b)
 {
     if (!EQUAL(kernel) || !STRINGS(text) || !STRINGS(prelude) || !EQUAL(parameter_count) || !EQUAL(builder_count) ||
-        !NUMBERS(builder, builder_count) || !EQUAL(item_count) || !EQUAL(along) || !NUMBERS(items, item_count) ||
-        !EQUAL(forgotten_count) || !NUMBERS(forgotten, forgotten_count) || !same_proof(&a->proof, &b->proof))
+        !NUMBERS(builder, builder_count) || !EQUAL(item_count) || !EQUAL(along) || !STRINGS(over) ||
+        !NUMBERS(items, item_count) || !EQUAL(forgotten_count) || !NUMBERS(forgotten, forgotten_count) ||
+        !same_proof(&a->proof, &b->proof))
         return false;
     for (int i = 0; i < a->parameter_count; i++)
         if (!same_parameter(&a->parameter[i], &b->parameter[i]))
