@@ -24,8 +24,8 @@
 struct evaluation {
     cli_request *request;
     dcl_cluster *cluster;
-    dcl_array *array[CLI_MAX_ARGUMENTS]; /* by operand; they end with the cluster */
-    dcl_arg args[CLI_MAX_ARGUMENTS + CLI_MAX_RESULTS];
+    dcl_array *array[CLI_MAX_ARGUMENTS];                   /* by operand; they end with the cluster */
+    dcl_arg args[CLI_MAX_ARGUMENTS + CLI_MAX_RESULTS + 1]; /* and DCL_OVER */
     int arg_count;
     cli_figures figures;
     dcl_report *report; /* the report that --explain prints, or of which a map is printed; NULL: none */
@@ -63,6 +63,8 @@ static int make_arguments(struct evaluation *evaluation)
     }
     for (int n = 0; n < request->value_count; n++)
         evaluation->args[evaluation->arg_count++] = request->value[n];
+    if (request->over != NULL)
+        evaluation->args[evaluation->arg_count++] = DCL_OVER(request->over);
     for (int r = 0; r < request->result_count; r++)
         evaluation->args[evaluation->arg_count++] = cli_result_arg(&evaluation->request->result[r]);
     return CLI_OK;

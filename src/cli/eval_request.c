@@ -147,6 +147,7 @@ static int take_explain(void *target, char *text)
 static const cli_option options[] = {
     {"map", "[NAME=]MAP", .take = take_map},
     {"set", "NAME=VALUE", .take = take_value},
+    {"over", "RANGES", CLI_TEXT, FIELD(over)},
     {"explain", "=json", .take = take_explain},
     {"stats", NULL, CLI_FLAG, FIELD(stats)},
     {"json", NULL, CLI_FLAG, FIELD(json)},

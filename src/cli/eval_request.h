@@ -30,6 +30,7 @@ typedef struct cli_request {
     char value_name[CLI_MAX_ARGUMENTS][CLI_NAME_BYTES];
     int result_count; /* more than 0: the body is a reduction, and writes no array */
     cli_result result[CLI_MAX_RESULTS];
+    const char *over; /* the ranges of --over; NULL: none */
     bool explain, stats, json;
     cli_progress_when progress;
     int repeat;

@@ -19,6 +19,7 @@ extern const char dcli_cl_sum_one[];                    /* after dcli_cl_sum */
 extern const char dcli_cl_chain[];                      /* for float and double, with DCL_WORDS; dcl_T stays defined */
 extern const char dcli_cl_chain_gpu[];                  /* as dcli_cl_chain */
 extern const char dcli_cl_keyed[], dcli_cl_keyed_sum[]; /* emitted once per result; the latter after dcli_cl_sum_one */
+extern const char dcli_cl_bound[];                      /* for the text of dcli_nest_narrow() */
 extern const char dcli_cl_fold[];
 extern const char dcli_cl_key[];    /* for float and double; dcl_I is the integer type of the same size */
 extern const char dcli_cl_scan[];   /* see there */

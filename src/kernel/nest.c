@@ -137,6 +137,8 @@ static bool reads_across(const dcli_body *body, int a)
 {
     const dcli_body_access *access = &body->access[a];
     int innermost = body->space_rank + body->inner_rank - 1;
+    if (body->slanted) /* blocks would not be whole */
+        return false;
     if (body->along && (body->inner_rank != 1 || dcli_inside_is_chain(body)))
         return false;
     return access->reach == DCLI_REACH_AFFINE && !access->written && body->inside->access_inner_count[a] == 0 &&

@@ -43,6 +43,14 @@ void dcli_emit_loop(dcli_nest *nest, int m);
 void dcli_nest_index(dcli_nest *nest, int m);
 /** Emit new offsets of the accesses that depend on axis m: they add what counter dcl_t<m> contributes. */
 void dcli_nest_advance(dcli_nest *nest, int m);
+/** Narrow axis m by the bounds of DCL_OVER whose innermost index is one of axes first..last (kernel/source_over.c). If there are
+ *  any, a block is opened in which dcl_i<m> and dcl_n<m> are start and count of what is left.
+ *  @return whether a block was opened; the caller closes it. */
+bool dcli_nest_narrow(dcli_nest *nest, int m, int first, int last);
+/** Whether there are such bounds. */
+bool dcli_over_bounds(const dcli_body *body, int first, int last);
+/** Emit ` && CONDITION` for each bound of DCL_OVER on several indices of axes 0..last. */
+void dcli_emit_over_test(dcli_text *out, const dcli_body *body, int last);
 /** Write the offset of affine access a as an expression: the offset emitted last, plus what counter dcl_t<m>
  *  contributes. All axes but m have been added before. @param out  [capacity] text. */
 void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t capacity);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernel/names.h"
+#include "kernel/ranges.h"
 
 /* Fail at token t of the text of DCL_OVER. */
 #define FAIL_AT(inside, t, ...) dcli_token_fail(&(inside)->over.tokens, (t), "DCL_OVER: " __VA_ARGS__)
@@ -113,8 +114,7 @@ static dcl_status read_range(dcli_body *body, int first, int end)
     return status == DCL_OK ? read_side(body, right + 1, end, index, false, dcli_token_is(tokens, right, "<")) : status;
 }
 
-/* Whether a bound depends on an index besides its own. */
-static bool is_slanted(const dcli_bound *bound)
+bool dcli_bound_is_slanted(const dcli_bound *bound)
 {
     for (int t = 0; t < bound->sum.count; t++)
         if (bound->sum.term[t].index >= 0 && bound->sum.term[t].index != bound->index)
@@ -134,12 +134,8 @@ dcl_status dcli_over_read(dcli_body *body)
             break;
         first = end + 1;
     }
-    for (int b = 0; b < inside->over.count && status == DCL_OK; b++)
-        if (is_slanted(&inside->over.bound[b]))
-            return FAIL_AT(inside, inside->over.bound[b].token,
-                           "the bound of %s depends on another index; expected one of integer literals and integer "
-                           "DCL_VALUEs only",
-                           dcli_index_name(inside->over.bound[b].index));
+    for (int b = 0; b < inside->over.count; b++)
+        body->slanted |= dcli_bound_is_slanted(&inside->over.bound[b]);
     return status;
 }
 
@@ -154,6 +150,22 @@ bool dcli_over_has(const dcli_body *body, int index)
     for (int b = 0; b < body->inside->over.count; b++)
         if (body->inside->over.bound[b].index == index)
             return true;
+    return false;
+}
+
+bool dcli_over_is_partial(const dcli_body *body)
+{
+    for (int b = 0; b < body->inside->over.count; b++) {
+        const dcli_bound *bound = &body->inside->over.bound[b];
+        unsigned indices = 0;
+        for (int t = 0; t < bound->sum.count; t++)
+            indices |= bound->sum.term[t].index >= 0 ? 1U << bound->sum.term[t].index : 0;
+        bool kept = dcli_bound_is_slanted(bound);
+        for (int m = body->space_rank; m < body->space_rank + body->inner_rank; m++)
+            kept = kept && (indices >> body->index_of_axis[m] & 1) == 0;
+        if (kept)
+            return true;
+    }
     return false;
 }
 
@@ -291,4 +303,34 @@ dcl_status dcli_over_inner(const dcli_body *body, const dcli_scalar values[], co
         count[m - rank] = empty ? 0 : (int64_t)(span[m].high - span[m].low + 1);
     }
     return status == DCL_OK && !empty ? check_sums(body, number, conditions, all, span) : status;
+}
+
+void dcli_over_narrow(const dcli_body *body, const dcli_scalar values[], const dcl_box *box, int64_t start[],
+                      int64_t count[])
+{
+    dcli_condition conditions[DCLI_MAX_CONDITIONS];
+    dcli_span span[DCL_MAX_RANK];
+    int rank = body->space_rank, all = rank + body->inner_rank, number;
+    if (dcli_over_conditions(body, values, conditions, &number) != DCL_OK)
+        return; /* it was checked before planning */
+    for (int m = 0; m < rank; m++)
+        span[m] = (dcli_span){box->start[m], dcli_run_last(box->start[m], box->count[m], box->stride[m])};
+    for (int m = rank; m < all; m++)
+        span[m] = span_of(start[m - rank], count[m - rank]);
+    if (any_empty(all, span))
+        return;
+    dcli_conditions_narrow(number, conditions, all, rank, span);
+    for (int m = rank; m < all; m++) {
+        bool empty = dcli_span_is_empty(&span[m]);
+        start[m - rank] = empty ? start[m - rank] : (int64_t)span[m].low;
+        count[m - rank] = empty ? 0 : (int64_t)(span[m].high - span[m].low + 1);
+    }
+}
+
+bool dcli_over_cut(const dcli_body *body, const dcli_scalar values[], dcl_box *box)
+{
+    dcli_condition conditions[DCLI_MAX_CONDITIONS];
+    int count;
+    return !body->slanted || dcli_over_conditions(body, values, conditions, &count) != DCL_OK ||
+           dcli_conditions_cut(count, conditions, box);
 }

@@ -9,6 +9,10 @@
 dcl_status dcli_over_read(dcli_body *body);
 void dcli_over_free(struct dcli_body_inside *inside);
 
+/** Whether a bound depends on an index besides its own. */
+bool dcli_bound_is_slanted(const dcli_bound *bound);
+/** Whether outputs may be written only in part of the box of loop axes: a bound depends on several kept indices. */
+bool dcli_over_is_partial(const dcli_body *body);
 /** Whether DCL_OVER contains a scalar parameter. */
 bool dcli_over_uses(const dcli_body *body, int k);
 

@@ -133,10 +133,10 @@ static bool has_condition(const dcli_tokens *tokens)
 
 /* Whether a body is blind (dcli_body.blind). Bodies with declared reaches are not, because these find elements by
  * indices; nor those with inner axes, whose steps joined rows would have to share; nor those that find the index of a
- * result; nor those with boundaries, whose works at edges differ from the others. */
+ * result; nor those with boundaries, whose works at edges differ from the others; nor those whose bounds depend on indices. */
 static bool is_blind(const dcli_body *body)
 {
-    if (dcli_body_places(body))
+    if (dcli_body_places(body) || body->slanted)
         return false;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE || body->inside->access_inner_count[a] > 0 ||
@@ -161,6 +161,8 @@ static dcl_status check_body(dcli_parser *parser)
     if (body->result_count == 0)
         body->home = written_access(body, body->owner);
     name_axes(body);
+    for (int a = 0; a < body->access_count && dcli_over_is_partial(body); a++)
+        body->access[a].conditional |= body->access[a].written;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach == DCLI_REACH_AFFINE)
             body->access[a].unit_axis = find_unit_axis(body, a);

@@ -30,7 +30,7 @@ static const char *type_of(const dcli_body *body, int r)
 
 bool dcli_is_bundled(const dcli_body *body)
 {
-    if (!body->along || body->inner_rank != 1 || height_of(body) < 2)
+    if (!body->along || body->slanted || body->inner_rank != 1 || height_of(body) < 2)
         return false;
     for (int r = 0; r < body->result_count; r++)
         if (!dcli_fold_is_summed(body, r))

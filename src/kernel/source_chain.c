@@ -18,7 +18,7 @@
 bool dcli_chain_plan_of(const dcli_body *body, dcli_chain_plan *plan)
 {
     const dcli_contraction *contraction = &body->inside->contraction;
-    if (contraction->end == 0 || body->inner_rank != 1)
+    if (contraction->end == 0 || body->inner_rank != 1 || body->slanted)
         return false;
     *plan = (dcli_chain_plan){.down = -1, .across = -1, .inner = body->space_rank};
     for (int m = body->space_rank - 1; m >= 0; m--) {

@@ -120,13 +120,17 @@ void dcli_emit_along_elements(dcli_nest *nest, void (*emit)(dcli_text *, const d
 void dcli_emit_plain_nest(dcli_nest *nest)
 {
     const int first_inner = nest->body->along ? nest->body->space_rank : -1;
+    bool narrowed[DCL_MAX_RANK];
     for (int m = 0; m <= nest->innermost; m++) {
         if (m == first_inner)
             dcli_emit_along_elements(nest, dcli_emit_along_begin);
+        narrowed[m] = dcli_nest_narrow(nest, m, m, m);
         (m < nest->innermost ? dcli_emit_loop : emit_plain_line)(nest, m);
     }
     for (int m = nest->innermost; m >= 0; m--) {
         if (m < nest->innermost)
+            dcli_text_put(nest->out, "    }\n");
+        if (narrowed[m])
             dcli_text_put(nest->out, "    }\n");
         if (m == first_inner)
             dcli_emit_along_elements(nest, dcli_emit_along_end);
@@ -382,6 +386,7 @@ void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_text_put(out, "%s%s", dcli_cl_cpu, dcli_cl_names);
     dcli_emit_fold_functions(out, body, DCLI_FORM_CPU);
+    dcli_text_put(out, "%s", body->slanted ? dcli_cl_bound : "");
     dcli_emit_block_functions(out, body);
     dcli_emit_chain_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);

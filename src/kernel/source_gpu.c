@@ -20,6 +20,7 @@
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
  * loop, at 3450 with one index. A five-point stencil runs at 3250, 2600 and 2300 in these three ways. */
 #include "base/check.h"
+#include "kernel/cl.h"
 #include "kernel/gpu_reduce.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
@@ -167,17 +168,19 @@ static void emit_plain(dcli_nest *nest)
         dcli_nest_index(nest, u);
         dcli_nest_advance(nest, u);
     }
+    bool narrowed = dcli_nest_narrow(nest, v, 0, v);
     emit_elements(nest, false);
     if (is_single(nest->body)) {
         dcli_text_put(nest->out, "    const long dcl_t%d = get_global_id(0);\n    if (dcl_t%d < dcl_n%d) {\n", v, v, v);
         dcli_nest_index(nest, v);
         dcli_emit_statements(nest->out, nest->body);
         dcli_text_put(nest->out, "    }\n");
-    } else if (nest->body->inside->has_condition) {
+    } else if (nest->body->inside->has_condition || narrowed) {
         emit_conditional(nest);
     } else {
         emit_indices(nest);
     }
+    dcli_text_put(nest->out, narrowed ? "    }\n" : "");
     dcli_text_put(nest->out, v > 0 ? "    }\n    }\n    }\n" : "");
 }
 
@@ -320,6 +323,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
 void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
 {
     dcli_text_put(out, "#define DCL_UNROLL\ntypedef struct { long dcl_v[%d]; } dcl_row;\n", dcli_row_length(body));
+    dcli_text_put(out, "%s", body->slanted ? dcli_cl_bound : "");
     if (body->result_count > 0)
         dcli_emit_reducing_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);

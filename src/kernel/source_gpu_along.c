@@ -139,8 +139,9 @@ static void close_element(dcli_nest *nest)
         const char *name = dcli_kernel_type(type);
         bool summed = dcli_fold_is_summed(body, r);
         if (dcli_fold_is_ordered(body->result[r].fold, type)) {
-            dcli_text_put(nest->out, "    if (dcl_here == dcl_tile)\n        dcl_a%d = dcl_f%d;\n",
-                          body->result[r].access, r);
+            dcli_text_put(nest->out, "    if (dcl_here == dcl_tile");
+            dcli_emit_over_test(nest->out, body, body->space_rank - 1);
+            dcli_text_put(nest->out, ")\n        dcl_a%d = dcl_f%d;\n", body->result[r].access, r);
             continue;
         }
         if (summed && dcli_fold_is_added_to(body, r))
@@ -150,8 +151,10 @@ static void close_element(dcli_nest *nest)
                           name, r, body->result[r].access, name, r, r, r);
         dcli_emit_own_partial(nest->out, body, r);
         dcli_text_put(nest->out,
-                      "    dcl_group_%d(dcl_own%d, dcl_room, %d);\n    if (dcl_me == 0 && dcl_here == dcl_tile) {\n", r,
-                      r, columns_of(body));
+                      "    dcl_group_%d(dcl_own%d, dcl_room, %d);\n    if (dcl_me == 0 && dcl_here == dcl_tile", r, r,
+                      columns_of(body));
+        dcli_emit_over_test(nest->out, body, body->space_rank - 1);
+        dcli_text_put(nest->out, ") {\n");
         if (summed)
             dcli_text_put(nest->out, "    const %s dcl_all = dcl_sum_round_%s((struct dcl_sum *)dcl_own%d);\n", name,
                           name, r);
@@ -197,12 +200,16 @@ void dcli_emit_along_kernel(dcli_text *out, const dcli_body *body, dcli_variant 
         dcli_nest_index(&nest, m);
         dcli_nest_advance(&nest, m);
     }
+    bool narrowed = dcli_nest_narrow(&nest, nest.innermost, body->space_rank, nest.innermost);
     emit_line(&nest);
+    dcli_text_put(out, narrowed ? "    }\n" : "");
     for (int m = body->space_rank; m < nest.innermost; m++)
         dcli_text_put(out, "    }\n");
     define_outputs(&nest, level);
     if (chain) {
-        dcli_text_put(out, "    if (dcl_here == dcl_tile) {\n");
+        dcli_text_put(out, "    if (dcl_here == dcl_tile");
+        dcli_emit_over_test(out, body, body->space_rank - 1);
+        dcli_text_put(out, ") {\n");
         dcli_emit_along_end(out, body);
         dcli_text_put(out, "    }\n");
     } else {

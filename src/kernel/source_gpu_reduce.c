@@ -200,7 +200,9 @@ void dcli_emit_reducing_kernel(dcli_text *out, const dcli_body *body, dcli_varia
                   "    for (long dcl_tile = get_group_id(0); dcl_tile < dcl_tiles; dcl_tile += get_num_groups(0)) {\n");
     dcli_emit_reducing_row(&nest);
     open_line(&nest);
+    bool narrowed = dcli_nest_narrow(&nest, nest.innermost, 0, nest.innermost);
     dcli_emit_reducing_tile(&nest, GROUP);
+    dcli_text_put(out, narrowed ? "    }\n" : "");
     dcli_text_put(out, "    }\n");
     close_partials(out, body);
     dcli_text_put(out, "}\n");

@@ -11,8 +11,8 @@
 
 bool dcli_series_takes(const dcli_body *body)
 {
-    if (body->tile_kernel || body->result_count > 0 || body->inside->has_loop || body->prelude[0] != '\0' ||
-        strstr(body->text, "printf") != NULL)
+    if (body->tile_kernel || body->result_count > 0 || body->inside->has_loop || body->slanted ||
+        body->prelude[0] != '\0' || strstr(body->text, "printf") != NULL)
         return false;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE)

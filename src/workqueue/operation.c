@@ -9,6 +9,7 @@
 #include "segment/declared.h"
 #include "segment/image.h"
 #include "segment/wide.h"
+#include "workqueue/narrow.h"
 
 static bool is_whole(const dcl_box *box, const dcl_grid *grid)
 {
@@ -299,7 +300,8 @@ bool dcli_access_footprint(const dcli_operation *operation, int a, const dcli_su
 {
     const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
     dcl_grid grid = dcli_access_grid(operation, a);
-    bool some = dcli_footprint(own, space, &grid, seen_out, cut_out);
+    dcli_subscripts narrow;
+    bool some = dcli_footprint(dcli_operation_narrow(operation, own, space, &narrow), space, &grid, seen_out, cut_out);
     if (operand->view == NULL)
         *footprint_out = *seen_out;
     else

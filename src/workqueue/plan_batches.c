@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "kernel/ranges.h"
 #include "resmap/elements.h"
 #include "segment/cut.h"
 #include "workqueue/plan_points.h"
@@ -14,7 +15,8 @@ static bool computes(const dcli_operation *operation, const dcli_region *region,
     const dcli_operand *operand = &operation->operand[operation->body->owner];
     dcl_box seen = region->box;
     return (operand->view == NULL || dcli_transform_seen(operand->view, &region->box, &seen)) &&
-           dcli_box_intersect(&seen, &operation->box, box_out);
+           dcli_box_intersect(&seen, &operation->box, box_out) &&
+           dcli_over_cut(operation->body, operation->value, box_out);
 }
 
 /* Tiles that become one batch, or several if they are much larger than a batch should be. */

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "segment/declared.h"
 #include "segment/image.h"
+#include "workqueue/narrow.h"
 #include "workqueue/plan_fine.h"
 #include "workqueue/plan_local.h"
 #include "workqueue/plan_view.h"
@@ -262,7 +263,9 @@ static dcl_status look_for_replica(dcli_builder *builder, int a, struct dcli_vie
 static bool find_footprint(const dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view)
 {
     const dcli_transform *transform = dcli_operand_of(builder, a)->view;
-    bool cut, some = dcli_footprint(&builder->own[a], box, &builder->grid[a], &view->seen, &cut);
+    dcli_subscripts narrow;
+    const dcli_subscripts *own = dcli_operation_narrow(builder->operation, &builder->own[a], box, &narrow);
+    bool cut, some = dcli_footprint(own, box, &builder->grid[a], &view->seen, &cut);
     if (transform == NULL)
         view->foot = view->seen;
     else
@@ -463,7 +466,9 @@ static bool is_cut(const dcli_builder *builder, int a, const dcl_box *box)
 {
     dcl_box foot;
     bool cut;
-    dcli_footprint(&builder->own[a], box, &builder->grid[a], &foot, &cut);
+    dcli_subscripts narrow;
+    dcli_footprint(dcli_operation_narrow(builder->operation, &builder->own[a], box, &narrow), box, &builder->grid[a],
+                   &foot, &cut);
     return cut;
 }
 
@@ -627,7 +632,9 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
         struct range mine;
         if (!builder->leaves[a] || subscripts->reach != DCLI_REACH_AFFINE || dcli_is_home(builder, a))
             continue;
-        dcli_footprint(subscripts, box, &builder->grid[a], &foot, &cut);
+        dcli_subscripts narrow;
+        dcli_footprint(dcli_operation_narrow(builder->operation, subscripts, box, &narrow), box, &builder->grid[a],
+                       &foot, &cut);
         if (!cut)
             continue;
         cut_any = true;

@@ -22,7 +22,7 @@ static bool is_plain(const dcli_builder *builder, int a)
 bool dcli_points_can_plan(const dcli_builder *builder)
 {
     const dcli_body *body = builder->operation->body;
-    if (body->tile_kernel || builder->terms->no_points ||
+    if (body->tile_kernel || body->slanted || builder->terms->no_points ||
         !dcli_layout_is_shuffled(builder->operation->operand[body->owner].layout))
         return false;
     for (int a = 0; a < body->access_count; a++)

@@ -138,6 +138,148 @@ Test(over, boxes)
     }
 }
 
+/* ---- bounds that depend on indices ------------------------------------------------------------------------------------- */
+
+enum { T = 107 };
+
+static float L[T][T], R[T][T], x[T];
+
+struct triangles {
+    float rows[T], most[T], both[T], shifted[T], band[T][T], upper[T][T], product[T][T], sum;
+    int64_t count;
+};
+
+static int largest(int a, int b) { return a > b ? a : b; }
+static int least(int a, int b) { return a < b ? a : b; }
+
+static void expect_triangles(struct triangles *right, int m)
+{
+    dcli_sum all = {0};
+    memset(right, 0, sizeof *right);
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < T; j++)
+            right->band[i][j] = right->upper[i][j] = right->product[i][j] = KEPT;
+    for (int i = 0; i < T; i++) {
+        dcli_sum row = {0}, both = {0}, shifted = {0};
+        right->most[i] = -INFINITY;
+        for (int j = i + 1; j < T; j++)
+            right->most[i] = fmaxf(right->most[i], L[j][i]);
+        for (int j = 0; j <= i; j++) {
+            dcli_sum_add(&row, (double)(L[i][j] * x[j]));
+            dcli_sum_add(&all, (double)L[i][j]);
+            dcli_sum_add(&shifted, (double)x[i - j]);
+            right->count++;
+            for (int k = m; k < j; k++)
+                dcli_sum_add(&both, (double)(L[i][j] - R[j][k]));
+            right->product[i][j] = 0;
+            for (int k = i; k < T; k++)
+                right->product[i][j] = fmaf(L[i][k], R[k][j], right->product[i][j]);
+            right->upper[j][i] = x[j];
+        }
+        for (int j = largest(0, i - 2); j <= least(i + m, T - 1); j++)
+            right->band[i][j] = L[j][i];
+        right->rows[i] = (float)dcli_sum_round(&row, DCL_FLOAT);
+        right->both[i] = (float)dcli_sum_round(&both, DCL_FLOAT);
+        right->shifted[i] = (float)dcli_sum_round(&shifted, DCL_FLOAT);
+    }
+    right->sum = (float)dcli_sum_round(&all, DCL_FLOAT);
+}
+
+static void run_triangles(dcl_cluster *cluster, const char *map, const char *other, int64_t m, struct triangles *found)
+{
+    const int16_t n = T;
+    const dcl_grid square = dcl_grid_2d(DCL_FLOAT, T, T), line = dcl_grid_1d(DCL_FLOAT, T);
+    dcl_array *l = test_array(cluster, map, square), *r = test_array(cluster, other, square);
+    dcl_array *c = test_array(cluster, other, square), *y = test_array(cluster, "block", line);
+    dcl_array *z = test_array(cluster, "cyclic", line), *v = test_array(cluster, "block", line);
+    TEST_OK(dcl_write(l, NULL, L, NULL));
+    TEST_OK(dcl_write(r, NULL, R, NULL));
+    TEST_OK(dcl_write(v, NULL, x, NULL));
+    TEST_OK(dcl_reduce(cluster, "y(i) += l(i,j) * v(j);", DCL_OUT(y), DCL_IN(l), DCL_IN(v), DCL_OVER("0 <= j <= i")));
+    TEST_OK(dcl_read(y, NULL, found->rows, NULL));
+    TEST_OK(dcl_reduce(cluster, "z(j) max= l(i,j);", DCL_OUT(z), DCL_IN(l), DCL_VALUE(n), DCL_OVER("j < i < n")));
+    TEST_OK(dcl_read(z, NULL, found->most, NULL));
+    TEST_OK(dcl_reduce(cluster, "z(i) += l(i,j) - r(j,k);", DCL_OUT(z), DCL_IN(l), DCL_IN(r), DCL_VALUE(m),
+                       DCL_OVER("0 <= j <= i, m <= k < j")));
+    TEST_OK(dcl_read(z, NULL, found->both, NULL));
+    TEST_OK(dcl_reduce(cluster, "y(i) += v(i-j);", DCL_OUT(y), DCL_IN(v), DCL_OVER("0 <= j <= i")));
+    TEST_OK(dcl_read(y, NULL, found->shifted, NULL));
+    TEST_OK(dcl_reduce(cluster, "sum += l(i,j); count += 1;", DCL_RESULT_AS("sum", &found->sum),
+                       DCL_RESULT_AS("count", &found->count), DCL_IN(l), DCL_OVER("0 <= j <= i")));
+    TEST_OK(dcl_forall(cluster, "c(i,j) = -7;", DCL_OUT(c)));
+    TEST_OK(dcl_forall(cluster, "c(i,j) = l(j,i);", DCL_OUT(c), DCL_IN(l), DCL_VALUE(m), DCL_VALUE(n),
+                       DCL_OVER("max(0, i - 2) <= j <= min(i + m, n - 1)")));
+    TEST_OK(dcl_read(c, NULL, found->band, NULL));
+    TEST_OK(dcl_forall(cluster, "c(i,j) = -7;", DCL_OUT(c)));
+    TEST_OK(dcl_forall(cluster, "c(j,i) = v(j);", DCL_INOUT(c), DCL_IN(v), DCL_OVER("0 <= j <= i")));
+    TEST_OK(dcl_read(c, NULL, found->upper, NULL));
+    TEST_OK(dcl_forall(cluster, "c(i,j) = -7;", DCL_OUT(c)));
+    TEST_OK(dcl_reduce(cluster, "c(i,j) += l(i,k) * r(k,j);", DCL_OUT(c), DCL_IN(l), DCL_IN(r), DCL_VALUE(n),
+                       DCL_OVER("i <= k < n, 0 <= j <= i")));
+    TEST_OK(dcl_read(c, NULL, found->product, NULL));
+    release(6, (dcl_array *const[]){l, r, c, y, z, v});
+}
+
+Test(over, triangles)
+{
+    fill();
+    for (int i = 0; i < T; i++) {
+        x[i] = ldexpf(A[i % N][i / N], i % 9);
+        for (int j = 0; j < T; j++) {
+            L[i][j] = A[i % N][(i + j) % N] * (float)(j % 5 + i);
+            R[i][j] = B[(i + j) % N][j % N] + (float)i;
+        }
+    }
+    for (int nodes = 3; nodes >= 1; nodes--) {
+        dcl_cluster *cluster = open_nodes(nodes);
+        for (int k = 0; k < 2; k++) {
+            const int64_t m = nodes + k;
+            static struct triangles right, found;
+            expect_triangles(&right, (int)m);
+            memset(&found, 0, sizeof found);
+            run_triangles(cluster, maps[k][0], maps[k][1], m, &found);
+            SAME(rows);
+            SAME(most);
+            SAME(both);
+            SAME(shifted);
+            SAME(sum);
+            SAME(count);
+            SAME(band);
+            SAME(upper);
+            SAME(product);
+        }
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
+/* Node 0 has rows 0..9 and needs nothing; node 1 needs the first 10 elements of x. Node 2 has no rows of the triangle. */
+Test(over, explained)
+{
+    dcl_cluster *cluster = open_nodes(3);
+    const int64_t n = 20;
+    dcl_array *a = test_array(cluster, "block,*", dcl_grid_2d(DCL_INT32, 30, 30));
+    dcl_array *v = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 30));
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 30));
+    const dcl_arg args[] = {DCL_OUT(y), DCL_IN(a), DCL_IN(v), DCL_VALUE(n), DCL_OVER("0 <= i < n, 0 <= j <= i")};
+    const dcl_call call = dcl_call_reduction(cluster, NULL, "y(i) += a(i,j) * v(j);", 5, args);
+    static const int64_t bytes[] = {0, 40, 0}, tasks[] = {1, 1, 0};
+    dcl_counters planned, before[3];
+    for (int p = 0; p < 3; p++)
+        before[p] = test_counters(cluster, p);
+    TEST_OK(dcl_call_run(&call));
+    TEST_OK(dcl_wait(cluster));
+    for (int p = 0; p < 3; p++) {
+        dcl_counters after = test_counters(cluster, p);
+        TEST_OK(dcl_call_explain(&call, p, &planned));
+        cr_expect_eq(after.bytes_moved - before[p].bytes_moved, planned.bytes_moved, "node %d", p);
+        cr_expect_eq(after.tasks - before[p].tasks, planned.tasks, "node %d", p);
+        cr_expect_eq(planned.bytes_moved, bytes[p], "node %d: %" PRId64 " bytes", p, planned.bytes_moved);
+        cr_expect_eq(planned.tasks, tasks[p], "node %d: %" PRId64 " tasks", p, planned.tasks);
+    }
+    release(3, (dcl_array *const[]){a, v, y});
+    TEST_OK(dcl_close(cluster));
+}
+
 /* ---- wrong ranges ------------------------------------------------------------------------------------------------------ */
 
 static const struct {

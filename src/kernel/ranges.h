@@ -1,0 +1,15 @@
+/* kernel/ranges.h - the indices that DCL_OVER allows within a box. Pure functions. */
+#ifndef DCLI_KERNEL_RANGES_H
+#define DCLI_KERNEL_RANGES_H
+
+#include "kernel/body.h"
+
+/** Narrow ranges of inner axes to the values that occur with the indices of a box. @param start  [inner_rank], as count; a
+ *  range may become empty. */
+void dcli_over_narrow(const dcli_body *body, const dcli_scalar values[], const dcl_box *box, int64_t start[],
+                      int64_t count[]);
+/** Narrow a box of loop indices to those that DCL_OVER allows; conditions on reduced indices do not count. @return false: the
+ *  box is empty. */
+bool dcli_over_cut(const dcli_body *body, const dcli_scalar values[], dcl_box *box);
+
+#endif
