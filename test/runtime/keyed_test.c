@@ -326,3 +326,23 @@ Test(keyed, explained)
     dcl_release(H);
     TEST_OK(dcl_close(cluster));
 }
+
+/* So many large summands for one element that a work-item's own sum would overflow without carries. */
+Test(keyed, carries)
+{
+    enum { MANY_TIMES = 3000000 };
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *s = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, 2));
+    dcl_array *x = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, MANY_TIMES));
+    double found[2];
+    TEST_OK(dcl_forall(cluster, "x(i) = 562949953421311.0;", DCL_OUT(x))); /* 2^49 - 1: the most units of a bin */
+    TEST_OK(dcl_reduce(cluster, "s(i % 2) += i % 2 == 0 ? x(i) : -x(i);", DCL_OUT(s), DCL_IN(x)));
+    TEST_OK(dcl_read(s, NULL, found, NULL));
+    const double right_sum = (double)(INT64_C(562949953421311) * 8192) * (MANY_TIMES / 2) / 8192;
+    cr_expect(fabs(found[0] - right_sum) <= right_sum * 0x1p-52 && found[1] == -found[0],
+              "%.17g, %.17g; expected %.17g", found[0], found[1], right_sum);
+    dcl_release(x);
+    dcl_release(s);
+    TEST_OK(dcl_close(cluster));
+}
