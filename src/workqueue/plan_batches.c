@@ -196,7 +196,7 @@ dcl_status dcli_count_tasks(dcli_builder *builder, int64_t tiles)
     const dcli_layout *layout = operand->layout;
     dcl_box whole = dcl_box_of(&layout->grid), common;
     bool all_own = layout->rule.kind == DCLI_MAP_AXES || dcli_layout_is_shuffled(layout);
-    if (all_own && operand->view == NULL && dcli_box_equal(&whole, &operation->box)) {
+    if (all_own && !operation->body->slanted && operand->view == NULL && dcli_box_equal(&whole, &operation->box)) {
         builder->plan->counters.tasks = dcli_layout_owned(layout, builder->self) > 0 ? tiles : 0;
         return DCL_OK;
     }

@@ -276,7 +276,11 @@ Test(over, explained)
         cr_expect_eq(planned.bytes_moved, bytes[p], "node %d: %" PRId64 " bytes", p, planned.bytes_moved);
         cr_expect_eq(planned.tasks, tasks[p], "node %d: %" PRId64 " tasks", p, planned.tasks);
     }
-    release(3, (dcl_array *const[]){a, v, y});
+    /* Of 3 x 3 tiles of 10 x 10, 6 are in the triangle. */
+    dcl_array *c = test_array(cluster, "block,*;tile=10x10", dcl_grid_2d(DCL_INT32, 30, 30));
+    TEST_OK(dcl_explain(cluster, &planned, "c(i,j) = 1;", DCL_INOUT(c), DCL_OVER("0 <= j <= i")));
+    cr_expect_eq(planned.tasks, 6, "%" PRId64 " tasks", planned.tasks);
+    release(4, (dcl_array *const[]){a, v, y, c});
     TEST_OK(dcl_close(cluster));
 }
 
