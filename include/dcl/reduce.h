@@ -158,6 +158,27 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST.
  *
+ *  dcl_reduce() by keys, into arrays: a subscript of an output that is no index is a key, any integer expression, which selects
+ *  the element that gets the value.
+ *
+ *      dcl_reduce(cluster, "H(bin(i)) += w(i);", DCL_OUT(H), DCL_IN(bin), DCL_IN(w));
+ *      dcl_reduce(cluster, "S(label(i), j) += X(i,j);", DCL_OUT(S), DCL_IN(label), DCL_IN(X));
+ *
+ *  The indices are those of the inputs, as in a reduction to values, and the nodes that own the elements of the input that gives
+ *  them compute. A letter i..p that the body declares is a variable. Keys count from the origin of the output's grid. A value
+ *  whose key is outside of the grid is left out, and DCL_ERR_RANGE is reported, with the first such key of each node, at the
+ *  next wait and when the output is read. OP is any of the above but any= and all=; *= is for integers only. An element of a
+ *  DCL_OUT starts from the neutral element, one of a DCL_INOUT from its present value. Sums of float and double have a unit per
+ *  element, so the magnitudes of other elements do not matter; the bits are the same for every number of nodes, map and tile
+ *  size. An output is no input of the same call.
+ *
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8, of any integer type, float or double, of 1 to 6 axes), DCL_IN, DCL_IN_ALL,
+ *              DCL_VALUE, DCL_PRELUDE.
+ *  Cost: each node reads the elements that it owns once, and needs room for 8 bytes per element of each output, or 48 for
+ *  sums of float and double; it sends these partial results to the owners of the outputs. The threads of a CPU have some of their
+ *  own for outputs of at most 1,365 such sums, or 8,192 elements of up to 4 bytes, or 4,096 of 8 bytes; else they change the
+ *  node's by atomic operations. The call does not wait. If a node is a GPU, it is refused with DCL_ERR_UNSUPPORTED.
+ *
  *  @return of reductions into arrays: DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; others as of dcl_forall(). */
 #define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))
 /** The matrix product C = A B, of three arrays with two axes, as dcl_reduce() computes it. */
