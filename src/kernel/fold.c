@@ -301,6 +301,15 @@ static int fast_width(const dcli_body *body)
     return body->inside->tokens.count > SHORT_BODY || least < 4 ? 8 : 16 / least;
 }
 
+/* Whether a keyed reduction takes a few instructions per index, so that those of the loop count. */
+static bool is_keyed_shortly(const dcli_body *body)
+{
+    bool words = body->inside->tokens.count <= SHORT_BODY;
+    for (int r = 0; r < body->result_count; r++)
+        words &= dcli_keyed_longs(body, r) == 1;
+    return words;
+}
+
 void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
     if (way == DCLI_FOLD_RUN) {
@@ -309,7 +318,8 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
     }
     bool fast = emit_fast_begin(out, body), ordered = dcli_body_is_ordered(body);
     if (body->keyed) {
-        dcli_text_put(out, "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n");
+        dcli_text_put(out, "%s    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n",
+                      is_keyed_shortly(body) ? "#pragma clang loop unroll_count(4)\n" : "");
         return;
     }
     if (!dcli_fold_runs(body)) {

@@ -116,20 +116,43 @@ static void put_axes(dcli_text *out, int rank, const char *before, const char *a
         dcli_text_put(out, "%s%s%d%s", d > 0 ? ", " : "", before, d, after);
 }
 
-/* Emit dcl_find_<r>: the number of the element that has the keys dcl_k; -1: none, which is reported. */
-static void put_find(dcli_text *out, const dcli_body *body, int r)
+/* Emit dcl_outside_<r>, which reports that no element has the keys dcl_k. It is rare: inlined, it would slow down the loop. */
+static void put_outside(dcli_text *out, const dcli_body *body, int r)
 {
     int rank = rank_of(body, r);
-    dcli_text_put(out, "DCL_KEYED_INLINE long dcl_find_%d(__global long *dcl_report, ", r);
+    dcli_text_put(out, "DCL_KEYED_RARE void dcl_outside_%d(__global long *dcl_report, ", r);
+    put_axes(out, rank, "const long dcl_k", "");
+    dcli_text_put(out, ")\n{\n    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n",
+                  body->access_count + r);
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, "        dcl_report[%d] = dcl_k%d;\n", d + 2, d);
+    dcli_text_put(out, "    }\n}\n");
+}
+
+/* Emit dcl_into_<r>, to which the text's statements become calls: it reduces a value into the element that has the keys dcl_k. Keys of
+ * floating-point types cannot be operands of |. */
+static void put_into(dcli_text *out, const dcli_body *body, int r)
+{
+    int rank = rank_of(body, r);
+    bool sum = is_sum(body, r);
+    char low[24], extent[24], left[24] = "";
+    snprintf(low, sizeof low, "dcl_low%d_", r);
+    snprintf(extent, sizeof extent, "dcl_extent%d_", r);
+    dcli_text_put(out, "DCL_KEYED_INLINE void dcl_into_%d(__global long *dcl_report, ", r);
     put_axes(out, rank, "const long dcl_l", "");
     dcli_text_put(out, ", ");
     put_axes(out, rank, "const long dcl_n", "");
     dcli_text_put(out, ", ");
     put_axes(out, rank, "const long dcl_k", "");
-    dcli_text_put(out, ")\n{\n    if (");
+    dcli_text_put(
+        out,
+        ", const bool dcl_has_own, %s *dcl_own, %s__global long *dcl_out, const ulong dcl_n, const %s dcl_x)\n"
+        "{\n    if (DCL_KEYED_LIKELY(",
+        own_type(body, r), sum ? "int *dcl_left, " : "", dcli_kernel_type(type_of(body, r)));
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, "%s(ulong)dcl_k%d - (ulong)dcl_l%d < (ulong)dcl_n%d", d > 0 ? " && " : "", d, d, d);
-    dcli_text_put(out, ")\n        return ");
+    dcli_text_put(out, "))\n        dcl_put_%d(dcl_has_own, dcl_own, %sdcl_out, %s(ulong)(", r, sum ? "dcl_left, " : "",
+                  sum ? "dcl_n, " : "");
     for (int d = 1; d < rank; d++)
         dcli_text_put(out, "(");
     for (int d = 0; d < rank; d++) {
@@ -137,39 +160,20 @@ static void put_find(dcli_text *out, const dcli_body *body, int r)
             dcli_text_put(out, " * dcl_n%d + ", d);
         dcli_text_put(out, "(dcl_k%d - dcl_l%d)%s", d, d, d > 0 ? ")" : "");
     }
-    dcli_text_put(out, ";\n    if (dcl_is_first(dcl_report)) {\n        dcl_report[1] = %d;\n", body->access_count + r);
-    for (int d = 0; d < rank; d++)
-        dcli_text_put(out, "        dcl_report[%d] = dcl_k%d;\n", d + 2, d);
-    dcli_text_put(out, "    }\n    return -1;\n}\n");
-}
-
-/* Emit dcl_into_<r>, to which the text's statements become calls. Keys of floating-point types cannot be operands of |. */
-static void put_into(dcli_text *out, const dcli_body *body, int r)
-{
-    int rank = rank_of(body, r);
-    bool sum = is_sum(body, r);
-    const char *type = dcli_kernel_type(type_of(body, r));
-    char low[24], extent[24], left[24] = "";
-    snprintf(low, sizeof low, "dcl_low%d_", r);
-    snprintf(extent, sizeof extent, "dcl_extent%d_", r);
-    dcli_text_put(out,
-                  "DCL_KEYED_INLINE void dcl_into_%d(const long dcl_at, const bool dcl_has_own, %s *dcl_own, "
-                  "%s__global long *dcl_out, const ulong dcl_n, const %s dcl_x)\n{\n"
-                  "    if (dcl_at >= 0)\n        dcl_put_%d(dcl_has_own, dcl_own, %sdcl_out, %s(ulong)dcl_at, "
-                  "dcl_x);\n}\n",
-                  r, own_type(body, r), sum ? "int *dcl_left, " : "", type, r, sum ? "dcl_left, " : "",
-                  sum ? "dcl_n, " : "");
+    dcli_text_put(out, "), dcl_x);\n    else\n        dcl_outside_%d(dcl_report, ", r);
+    put_axes(out, rank, "dcl_k", "");
+    dcli_text_put(out, ");\n}\n");
     if (sum)
         snprintf(left, sizeof left, "&dcl_left%d, ", r);
     dcli_text_put(out, "#define dcl_into%d(", r);
     put_axes(out, rank, "k", "");
-    dcli_text_put(out, ", x) dcl_into_%d(dcl_find_%d(dcl_report, ", r, r);
+    dcli_text_put(out, ", x) dcl_into_%d(dcl_report, ", r);
     put_axes(out, rank, low, "");
     dcli_text_put(out, ", ");
     put_axes(out, rank, extent, "");
     dcli_text_put(out, ", ");
     put_axes(out, rank, "(k", ") | 0");
-    dcli_text_put(out, "), dcl_has_own%d, dcl_own%d, %sdcl_out%d, dcl_elements%d, x)\n", r, r, left, r, r);
+    dcli_text_put(out, ", dcl_has_own%d, dcl_own%d, %sdcl_out%d, dcl_elements%d, x)\n", r, r, left, r, r);
 }
 
 void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body)
@@ -180,7 +184,10 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
                        "#define DCL_KEYED(name) DCL_PASTE(name, DCL_R)\n"
                        "#ifdef __clang__\n#define DCL_KEYED_INLINE static inline __attribute__((always_inline))\n"
-                       "#else\n#define DCL_KEYED_INLINE static inline\n#endif\n");
+                       "#define DCL_KEYED_RARE static __attribute__((noinline, cold))\n"
+                       "#define DCL_KEYED_LIKELY(x) __builtin_expect(x, 1)\n"
+                       "#else\n#define DCL_KEYED_INLINE static inline\n#define DCL_KEYED_RARE static\n"
+                       "#define DCL_KEYED_LIKELY(x) (x)\n#endif\n");
     for (int r = 0; r < body->result_count; r++) {
         dcl_type type = type_of(body, r);
         bool key = is_extreme(body->result[r].fold) && is_floating(type);
@@ -201,7 +208,7 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body)
             put_word_macros(out, body->result[r].fold, type_of(body, r));
         }
         dcli_emit_of_type(out, is_sum(body, r) ? dcli_cl_keyed_sum : dcli_cl_keyed, type_of(body, r));
-        put_find(out, body, r);
+        put_outside(out, body, r);
         put_into(out, body, r);
         dcli_text_put(out, "#undef DCL_R\n#undef dcl_U\n#undef DCL_WORD\n#undef DCL_JOIN\n#undef DCL_BITS\n"
                            "#undef DCL_FIRST\n");
