@@ -189,7 +189,7 @@ static dcl_status refuse_bounded(const struct reader *r, int t)
 static bool is_limiting(const struct reader *r, int t)
 {
     return dcli_token_in(r->about->tokens, t, "min max clamp") && dcli_token_is(r->about->tokens, t + 1, "(") &&
-           !dcli_prelude_names(r->about->body, t);
+           !dcli_prelude_names(r->about->body, r->about->tokens, t);
 }
 
 /* Parse min(e, limit), max(e, limit), with the arguments in any order, or clamp(e, low, high). */

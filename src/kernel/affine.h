@@ -34,7 +34,7 @@ typedef struct dcli_affine {
  *  errors. */
 typedef struct dcli_affine_reader {
     const dcli_tokens *tokens;
-    const dcli_body *body; /* only params and indices are used */
+    const dcli_body *body; /* params, indices, inner axes and the prelude are used; boundaries are added to its list */
     int param, axis;       /* the array, and which of its subscripts; param -1: it is a bound of DCL_OVER, and `tokens`
                               are those of DCL_OVER */
 } dcli_affine_reader;

@@ -1,12 +1,12 @@
 /* kernel/bound.cl - bounds of loops over index spaces that are not boxes. */
 
-/* Narrow the counters begin .. end - 1 of an axis to those t with a + b * t >= 0. */
-static void dcl_bound(const long a, const long b, long *begin, long *end)
+/* Narrow the counters dcl_begin .. dcl_end - 1 of an axis to those t with dcl_a + dcl_b * t >= 0. */
+static void dcl_bound(const long dcl_a, const long dcl_b, long *dcl_begin, long *dcl_end)
 {
-    if (b > 0)
-        *begin = max(*begin, a >= 0 ? -(a / b) : (b - 1 - a) / b);
-    else if (b < 0)
-        *end = min(*end, a >= 0 ? a / -b + 1 : 1 - (-b - 1 - a) / -b);
-    else if (a < 0)
-        *end = *begin;
+    if (dcl_b > 0)
+        *dcl_begin = max(*dcl_begin, dcl_a >= 0 ? -(dcl_a / dcl_b) : (-1 - dcl_a) / dcl_b + 1);
+    else if (dcl_b < 0)
+        *dcl_end = min(*dcl_end, dcl_a >= 0 ? dcl_a / -dcl_b + 1 : -((-1 - dcl_a) / -dcl_b));
+    else if (dcl_a < 0)
+        *dcl_end = *dcl_begin;
 }

@@ -14,11 +14,13 @@
 
 /* ---- subscripts ------------------------------------------------------------------------------------------------------ */
 
+/* Whether a token is an integer without a suffix, decimal or octal as in C. */
 static bool is_integer(const dcli_tokens *tokens, int t)
 {
     const dcli_token *token = &tokens->token[t];
+    const char *digits = tokens->text + token->start;
     for (int c = 0; c < token->length; c++)
-        if (!isdigit((unsigned char)tokens->text[token->start + c]))
+        if (!isdigit((unsigned char)digits[c]) || (digits[0] == '0' && digits[c] > '7'))
             return false;
     return dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NUMBER && token->length < 19;
 }
@@ -50,7 +52,7 @@ static bool read_constant(const dcli_tokens *tokens, int first, int end, int cou
         }
     if (!is_integer(tokens, end - 1))
         return false;
-    int64_t value = strtoll(tokens->text + tokens->token[end - 1].start, NULL, 10);
+    int64_t value = strtoll(tokens->text + tokens->token[end - 1].start, NULL, 0);
     *value_out = sign ? -value : value;
     return true;
 }

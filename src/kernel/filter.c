@@ -110,7 +110,9 @@ static dcl_status check_macro(const dcli_word *name, bool there)
         "INT_MIN INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX convert_double8 vload2 vload4 vload8 vload16 vstore2 "
         "vstore4 "
         "vstore8 vstore16 atomic_cmpxchg aligned reqd_work_group_size barrier CLK_LOCAL_MEM_FENCE always_inline OPENCL "
-        "EXTENSION FP_CONTRACT unroll nounroll __builtin_prefetch __builtin_nontemporal_store __clang__ _Pragma ";
+        "EXTENSION FP_CONTRACT unroll nounroll __builtin_prefetch __builtin_nontemporal_store __clang__ _Pragma "
+        "atom_cmpxchg atom_xchg mem_fence CLK_GLOBAL_MEM_FENCE get_local_id get_group_id get_num_groups noinline cold "
+        "unroll_count ";
     if (!there || name->kind != DCLI_WORD_NAME)
         return dcli_word_fail(name, "the name of a macro is missing here");
     bool reinterprets = name->length > 3 && strncmp(name->at, "as_", 3) == 0; /* as_long() and others */

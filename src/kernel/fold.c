@@ -5,8 +5,9 @@
  * values of a strip, and another one sums the strips; the latter is added to the partial sum at the end. GPUs add few values
  * at a time (source_gpu_reduce.c).
  *
- * Other results are reduced in a variable. They do not depend on the order of the values, because integers wrap, and minima
- * and maxima compare integer keys that have the order of the numbers. */
+ * Other results are reduced in a variable. Their bits do not depend on the order of the values: integers wrap, and minima and
+ * maxima compare integer keys that have the order of the numbers. Exceptions are products that round and operators of the
+ * program, which are combined in the order of the reduced indices. */
 #include "kernel/fold.h"
 
 #include <math.h>

@@ -93,9 +93,8 @@ static bool has_word(const char *prelude, const char *name, int length)
     return false;
 }
 
-bool dcli_prelude_names(const dcli_body *body, int t)
+bool dcli_prelude_names(const dcli_body *body, const dcli_tokens *tokens, int t)
 {
-    const dcli_tokens *tokens = &body->inside->tokens;
     return has_word(body->prelude, tokens->text + tokens->token[t].start, tokens->token[t].length);
 }
 

@@ -22,8 +22,8 @@ dcl_status dcli_inner_edit(dcli_body *body);
 /** The inner axis whose variable the name at token t is; -1: none. */
 int dcli_inner_at(const dcli_body *body, int t);
 
-/** Whether the prelude contains the name at token t as a word. */
-bool dcli_prelude_names(const dcli_body *body, int t);
+/** Whether the prelude contains the name at token t as a word. @param tokens  those of the body or of DCL_OVER */
+bool dcli_prelude_names(const dcli_body *body, const dcli_tokens *tokens, int t);
 
 /** Compute first value, length and step of inner axis q for the values of a call. @return DCL_OK, or DCL_ERR_BODY: the
  *  variable's type or 64 bits do not suffice. */

@@ -156,10 +156,17 @@ static bool is_constant(const char *text)
     return !name || dcli_name_refused(text, strlen(text)) == NULL;
 }
 
+/* Whether two parameters have the same name. That of an operator ends at a blank, before the neutral element. */
+static bool same_name(const char *a, const char *b)
+{
+    size_t length = strcspn(a, " ");
+    return strcspn(b, " ") == length && memcmp(a, b, length) == 0;
+}
+
 /* Check an operator of the program. */
 static dcl_status check_operator_name(int number, const dcli_param params[])
 {
-    char word[64], other[64];
+    char word[64];
     const char *neutral = dcli_operator_split(params[number].name, word);
     if (!is_identifier(word) || is_reserved(word) || dcli_name_index(word, strlen(word)) >= 0 ||
         strcmp(word, "min") == 0 || strcmp(word, "max") == 0 || strcmp(word, "any") == 0 || strcmp(word, "all") == 0)
@@ -173,12 +180,10 @@ static dcl_status check_operator_name(int number, const dcli_param params[])
             "the neutral element of operator %s is '%s'; expected one constant, such as 0.0f, -INFINITY or "
             "1",
             word, neutral);
-    for (int p = 0; p < number; p++) {
-        dcli_operator_split(params[p].name, other);
-        if (strcmp(word, other) == 0)
+    for (int p = 0; p < number; p++)
+        if (same_name(params[number].name, params[p].name))
             return DCLI_FAIL(DCL_ERR_INVALID, "arguments %d and %d are both called %s; expected different names", p,
                              number, word);
-    }
     return DCL_OK;
 }
 
@@ -206,7 +211,7 @@ static dcl_status check_name(int number, const dcli_param params[], int reserved
                          "DCL_IN_AS, DCL_VALUE_AS, ...",
                          number, name);
     for (int other = 0; other < number; other++)
-        if (strcmp(params[other].name, name) == 0)
+        if (same_name(params[other].name, name))
             return DCLI_FAIL(DCL_ERR_INVALID,
                              "arguments %d and %d are both called %s; expected different names; give one "
                              "another name with DCL_IN_AS, ...",

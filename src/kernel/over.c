@@ -230,12 +230,21 @@ static dcl_status close_span(const dcli_body *body, int m, const dcli_span *axis
                    dcli_wide_clip(axis->high), name, dcli_wide_clip(axis->low), name, dcli_wide_clip(axis->high));
 }
 
-/* Check that the sums of all conditions fit 64 bits, also in kernels. */
+/* Whether a condition depends on axes before `rank` only. */
+static bool is_within(const dcli_condition *condition, int rank)
+{
+    for (int m = rank; m < DCL_MAX_RANK; m++)
+        if (condition->coef[m] != 0)
+            return false;
+    return true;
+}
+
+/* Check that the sums of the conditions on axes before `rank` fit 64 bits, also in kernels. */
 static dcl_status check_sums(const dcli_body *body, int count, const dcli_condition conditions[], int rank,
                              const dcli_span span[])
 {
     for (int c = 0; c < count; c++)
-        if (!dcli_condition_fits(&conditions[c], rank, span))
+        if (is_within(&conditions[c], rank) && !dcli_condition_fits(&conditions[c], rank, span))
             return FAIL_AT(body->inside, body->inside->over.bound[c].token,
                            "this bound of %s does not fit 64 bits for some index; expected smaller coefficients",
                            dcli_index_name(body->inside->over.bound[c].index));
@@ -273,7 +282,7 @@ dcl_status dcli_over_box(const dcli_body *body, const dcli_scalar values[], cons
         box_out->start[m] = empty ? grid->origin[m] : (int64_t)span[m].low;
         box_out->count[m] = empty ? 0 : (int64_t)(span[m].high - span[m].low + 1);
     }
-    return status;
+    return status == DCL_OK && !empty ? check_sums(body, count, conditions, rank, span) : status;
 }
 
 dcl_status dcli_over_inner(const dcli_body *body, const dcli_scalar values[], const dcl_box *box, int64_t start[],

@@ -209,7 +209,7 @@ static dcl_status wrap(const dcli_operation *operation, int a, int d, dcli_subsc
                  sees_axis(operand, d) ? "" : ", which are only some of those of the array behind this view");
         return fail_wrap(operation, a, d, text);
     }
-    dcli_wide shift = (low + high) / 2 / period * period;
+    dcli_wide shift = (low + (high - low) / 2) / period * period;
     if (low - shift < -period || high - shift >= 2 * period) {
         snprintf(text, sizeof text,
                  "the left side of %% runs from %" PRId64 " to %" PRId64

@@ -162,6 +162,8 @@ ParameterizedTestParameters(kernel_filter, refuses)
         {"the library's", "#define dcl_p0 x", PLAIN, "dcl_p0 cannot be a macro"},
         {"that of a reduction", "#define max(a, b) ((a) > (b) ? (a) : (b))", PLAIN, "max cannot be a macro"},
         {"number of a reduction", "#define NAN 0", PLAIN, "NAN cannot be a macro"},
+        {"that of a reduction by keys", "#define atom_cmpxchg(p, a, b) 0", PLAIN, "atom_cmpxchg cannot be a macro"},
+        {"fence of a reduction by keys", "#define mem_fence(f)", PLAIN, "mem_fence cannot be a macro"},
         {"that reads bits", "#undef as_long", PLAIN, "as_long cannot be a macro"},
         {"function as a macro", "#define get_global_id(d) ({int open(int);0;})", PLAIN,
          "get_global_id cannot be a macro"},

@@ -46,7 +46,7 @@ static void reduce_both(dcl_cluster *cluster, const char *map, struct found *val
     table.origin[1] = -3;
     dcl_array *d = test_array(cluster, "*,block", table), *l = test_array(cluster, "block", table);
     dcl_array *w = test_array(cluster, "block", dcl_grid_1d(DCL_INT16, 5));
-    dcl_array *b = test_array(cluster, "cyclic", dcl_grid_1d(DCL_UINT64, 7));
+    dcl_array *b = test_array(cluster, "cyclic", dcl_grid_1d(DCL_UINT64, 9));
     memset(v, 0, sizeof *v);
     memset(e, 0, sizeof *e);
     TEST_OK(dcl_write(a, NULL, A, NULL));
@@ -66,11 +66,11 @@ static void reduce_both(dcl_cluster *cluster, const char *map, struct found *val
     TEST_OK(dcl_forall(cluster, "w(i) = 30000;", DCL_OUT(w)));
     TEST_OK(dcl_reduce(cluster,
                        "const float x = i + j == 0 ? a(i,j) + 2.5f : a(i,j); d(1,at) += (double)x / 3;"
-                       "l(2, -3) min= a(i,j); w(4) += (int)(a(i,j) * 1000); b(6) ^= (ulong)i * j;",
+                       "l(2, -3) min= a(i,j); w(4) += (int)(a(i,j) * 1000); b(010) ^= (ulong)i * j;",
                        DCL_INOUT(d), DCL_INOUT(l), DCL_INOUT(w), DCL_OUT(b), DCL_VALUE(at), DCL_IN(a)));
     double all[3][4];
     int16_t words[5];
-    uint64_t bits[7];
+    uint64_t bits[9];
     TEST_OK(dcl_read(d, NULL, all, NULL));
     e->sum = all[1][1];
     cr_expect(all[0][1] == 1e9 + 1.0 / 3 && all[1][0] == 7, "other elements have changed");
@@ -79,7 +79,7 @@ static void reduce_both(dcl_cluster *cluster, const char *map, struct found *val
     TEST_OK(dcl_read(w, NULL, words, NULL));
     e->wrapped = words[4];
     TEST_OK(dcl_read(b, NULL, bits, NULL));
-    e->bits = bits[6];
+    e->bits = bits[8];
     dcl_array *made[] = {b, w, l, d, h, f, a};
     for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
         dcl_release(made[k]);

@@ -208,7 +208,8 @@ static void run_triangles(dcl_cluster *cluster, const char *map, const char *oth
                        DCL_RESULT_AS("count", &found->count), DCL_IN(l), DCL_OVER("0 <= j <= i")));
     TEST_OK(dcl_forall(cluster, "c(i,j) = -7;", DCL_OUT(c)));
     TEST_OK(dcl_forall(cluster, "c(i,j) = l(j,i);", DCL_OUT(c), DCL_IN(l), DCL_VALUE(m), DCL_VALUE(n),
-                       DCL_OVER("max(0, i - 2) <= j <= min(i + m, n - 1)")));
+                       DCL_OVER("max(0, i - 2) <= j <= min(i + m, n - 1)"),
+                       DCL_PRELUDE("#define a 3\n#define b 5\n#define begin x\n#define end y")));
     TEST_OK(dcl_read(c, NULL, found->band, NULL));
     TEST_OK(dcl_forall(cluster, "c(i,j) = -7;", DCL_OUT(c)));
     TEST_OK(dcl_forall(cluster, "c(j,i) = v(j);", DCL_INOUT(c), DCL_IN(v), DCL_OVER("0 <= j <= i")));
@@ -334,6 +335,20 @@ Test(over, refused)
     TEST_REFUSED(dcl_reduce(cluster, "y(i) += A(i,j);", DCL_OUT(y), DCL_IN_AS("A", a), DCL_OVER("0 <= j < 2"),
                             DCL_OVER("0 <= i < 2")),
                  DCL_ERR_INVALID, "DCL_OVER is given twice");
+    static const char *const shadowed[] = {"0 <= j < max(2, 3)",
+                                           "max(0, i - i + 0, i - 2, 0, 0, i - 3, 0, 0, i - 4) <= j <= max(i, 2)"};
+    for (size_t k = 0; k < sizeof shadowed / sizeof shadowed[0]; k++)
+        TEST_REFUSED(dcl_reduce(cluster, "y(i) += A(i,j);", DCL_OUT(y), DCL_IN_AS("A", a), DCL_OVER(shadowed[k]),
+                                DCL_PRELUDE("int least(int max) { return max; }")),
+                     DCL_ERR_BODY, "it is a function call or an unknown array");
+    const int64_t c = INT64_C(1) << 62;
+    TEST_REFUSED(
+        dcl_forall(cluster, "A(i,j) = 1;", DCL_INOUT_AS("A", a), DCL_VALUE(c), DCL_OVER("0 <= j <= min(c * i, 5)")),
+        DCL_ERR_BODY, "this bound of j does not fit 64 bits for some index");
+    int64_t count;
+    TEST_REFUSED(dcl_reduce(cluster, "count += A(i,j) > 0;", DCL_RESULT(count), DCL_IN_AS("A", a), DCL_VALUE(c),
+                            DCL_OVER("0 <= j <= min(c * i, 5)")),
+                 DCL_ERR_BODY, "this bound of j does not fit 64 bits for some index");
     TEST_REFUSED(dcl_forall_tiles(cluster, "y(i) = 0;", DCL_OUT(y), DCL_OVER("0 <= i < 2")), DCL_ERR_INVALID,
                  "DCL_OVER is an argument of a tile kernel");
     TEST_REFUSED(

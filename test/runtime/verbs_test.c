@@ -303,6 +303,7 @@ ParameterizedTestParameters(verbs, refused)
         {"a product of a value", 12, DCL_ERR_BODY, "as a product that rounds"},
         {"two operators of a name", 13, DCL_ERR_INVALID, "are both called combine"},
         {"an operator of a scan", 14, DCL_ERR_INVALID, "DCL_OPERATOR"},
+        {"an array with an operator's name", 15, DCL_ERR_INVALID, "are both called combine"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -341,6 +342,8 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, dc
     case 13:
         return dcl_reduce(cluster, "y(i) combine= a(i,j);", DCL_OUT(y), DCL_IN(a), COMBINE,
                           DCL_OPERATOR("combine", "1"));
+    case 15:
+        return dcl_reduce(cluster, "y(i) combine= combine(i,j);", DCL_OUT(y), COMBINE, DCL_IN_AS("combine", a));
     default:
         return dcl_scan(cluster, "y(i) combine= a(i,0);", DCL_OUT(y), DCL_IN(a), DCL_ALONG("i"), COMBINE);
     }
