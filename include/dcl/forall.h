@@ -243,8 +243,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *      dcl_forall(cluster, "C(i,j) = A(i,j);", DCL_INOUT(C), DCL_IN(A), DCL_VALUE(n), DCL_OVER("1 <= i < n, 0 <= j < n"));
  *
  *  Each range has the form LOW <= index <= HIGH, with <= or <. Ranges are separated by commas; an index has at most one. LOW
- *  and HIGH are sums and products of integer literals and integer scalars (DCL_VALUE). LOW may also be max(...) of several such
- *  bounds, HIGH min(...). docs/reductions.md says where bounds may contain other indices.
+ *  and HIGH are sums and products of integer literals, integer scalars (DCL_VALUE) and other indices, linear in these, as in
+ *  "0 <= j <= i". LOW may also be max(...) of several such bounds, HIGH min(...).
  *
  *  An index without a range has that of the arrays, as without DCL_OVER. A range must lie within the arrays' axes in whose
  *  subscripts the index stands alone. A range without a value is allowed: then nothing is computed. Elements of outputs for
