@@ -247,7 +247,7 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  "0 <= j <= i". LOW may also be max(...) of several such bounds, HIGH min(...).
  *
  *  An index without a range has that of the arrays, as without DCL_OVER. A range must lie within the arrays' axes in whose
- *  subscripts the index stands alone. A range without a value is allowed: then nothing is computed. Elements of outputs for
+ *  subscripts the index stands alone. A range may be empty: then nothing is computed. Elements of outputs for
  *  whose indices the body is not run keep their values.
  *
  *  In dcl_forall_over() and dcl_reduce_over() an index has the values that are in both the box and its range. */

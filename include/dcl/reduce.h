@@ -30,7 +30,7 @@ static inline dcl_arg dcl_arg_result_at(int64_t index[])
 static inline dcl_arg dcl_arg_operator(const char *name)
 {
     dcl_arg arg = dcl_arg_array(DCL_ACCESS_OPERATOR, name, NULL);
-    arg.type = DCL_INT32; /* of no importance */
+    arg.type = DCL_INT32; /* not used */
     return arg;
 }
 

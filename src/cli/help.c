@@ -78,13 +78,10 @@ static const char eval[] =
     "Examples:\n"
     "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy --stats\n"
     "  dcl eval --map 'rows:cyclic(1024x1024)' --explain 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n"
-    "  dcl eval 'Y(i) = a*X(i) + Y(i);' X=x.npy Y=y.npy --set a=0.5f\n"
     "  dcl eval 'S(i) = i > 0 && i < 99 ? A(i-1) + A(i+1) : 0;' A=a.npy S=s.npy:100\n"
     "  dcl eval 'n2 += R(i,j) * R(i,j); most max= fabs(R(i,j));' R=r.npy\n"
-    "  dcl eval --over '0 <= j <= i' 'trace += R(i,j);' R=r.npy\n"
-    "  dcl eval 'T(i,j) = sin(0.001f * (i + 2*j));' T=t.npy:1000x2000:float\n"
+    "  dcl eval --over '0 <= j <= i' 's += R(i,j);' R=r.npy\n"
     "  dcl eval --grey -1:1 'T(i,j) = sin(0.001f * (i*i + j*j));' T=t.png:600x800:float\n"
-    "  dcl eval --workers local:3 'T(i,j) = A(j,i);' A=a.npy T=t.npy\n"
     "  dcl eval --workers tcp://n1:7700,tcp://n2:7700 --keys ~/.dcl 'T(i,j) = A(j,i);' A=a.npy T=t.npy\n";
 
 static const char map[] =

@@ -361,7 +361,8 @@ Test(report_text, is_json)
         "\"elements\": 4, \"stored\": 4, \"bytes_moved\": 0, \"map\": \"block\"}, {\"name\": \"A\", \"read\": true, "
         "\"written\": false, \"elements\": 16, \"stored\": 16, \"bytes_moved\": 16, \"map\": \"block,*\"}], "
         "\"footprints\": [{\"name\": \"A\", \"line\": 1, \"column\": 8, \"elements\": 4, \"read_at_most\": 2}], "
-        "\"all_to_all\": null, \"balanced_map\": null, \"balanced_ns\": 0, \"unbalanced_ns\": 0, "
+        "\"indices\": [], \"method\": null, \"all_to_all\": null, \"balanced_map\": null, \"balanced_ns\": 0, "
+        "\"unbalanced_ns\": 0, "
         "\"advice\": []}\n";
     cr_expect_str_eq(text, expected, "%s", text);
     free(text);

@@ -71,6 +71,7 @@ static void hear_body(peer *peer, int64_t number, int text, int forgotten_count,
     dcli_msg_parameter parameters[] = {{.name = "C", .access = DCL_ACCESS_OUT, .type = DCL_INT32, .rank = 1},
                                        {.name = "A", .access = DCL_ACCESS_IN, .type = DCL_INT32, .rank = 1}};
     dcli_msg_kernel message = {.kernel = number,
+                               .over = "",
                                .text = text_number(text),
                                .prelude = "",
                                .parameter_count = 2,

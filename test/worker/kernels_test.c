@@ -20,6 +20,7 @@ static dcl_status add(dcli_kernels *kernels, int64_t number, dcli_kernel **kerne
         {.access = DCL_ACCESS_VALUE, .type = DCL_INT64, .turned = -1, .name = "b"},
         {.access = DCL_ACCESS_IN, .type = DCL_INT32, .rank = 1, .turned = -1, .name = "A"}};
     dcli_msg_kernel message = {.kernel = number,
+                               .over = "",
                                .text = "C(i) = A(i + a) + (int)b;",
                                .prelude = "",
                                .parameter_count = 4,
