@@ -14,6 +14,7 @@
 #include <dcl/iterate.h>
 #include <dcl/local.h>
 #include <dcl/map.h>
+#include <dcl/random.h>
 #include <dcl/reduce.h>
 #include <dcl/remap.h>
 #include <dcl/scan.h>

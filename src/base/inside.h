@@ -20,7 +20,7 @@
     X(wait_for) X(load_npy) X(save_npy) X(save_npy_order) X(save_image) \
     X(transpose) X(permute) X(slice) X(sub) X(shift) X(broadcast) X(reshape) X(flatten) X(reshape_copy) X(take) \
     X(remap) X(remap_with) X(copy) \
-    X(sum_to) X(dot_to) X(norm2_to) X(min_to) X(max_to) X(iterate) \
+    X(sum_to) X(dot_to) X(norm2_to) X(min_to) X(max_to) X(random_to) X(iterate) \
     X(call_run) X(forall_n) X(call_explain_sized) X(call_report) X(stats_sized) X(tiles) X(move)
 /* clang-format on */
 
