@@ -328,7 +328,8 @@ dcl_status dcli_inner_edit(dcli_body *body)
         if (status == DCL_OK)
             status = add_edit(inside, &limit);
     }
-    qsort(inside->edit, (size_t)inside->edit_count, sizeof *inside->edit, compare_edits);
+    if (inside->edit_count > 0)
+        qsort(inside->edit, (size_t)inside->edit_count, sizeof *inside->edit, compare_edits);
     return status;
 }
 

@@ -72,7 +72,7 @@ dcl_status dcl_random_to(dcl_arg output, uint64_t seed)
         return dcli_error_status();
     dcl_grid grid = dcl_grid_of(array);
     dcl_arg args[3 + 2 * DCL_MAX_RANK];
-    char names[2][DCL_MAX_RANK][8];
+    char names[2][DCL_MAX_RANK][24];
     dcli_text text = {0};
     int count = 0;
     args[count++] = DCL_OUT_AS("array", array);
