@@ -15,24 +15,11 @@
 /* A link that was lost while it was awaited has neither rings nor socket. */
 static bool has_rings(const dcli_link *link) { return link->memory.bytes != NULL; }
 
-/* Look at a few of the links that are not attended: for records that do not wake a reader up, and for dropped peers. */
-static void sweep(dcli_endpoint *endpoint)
-{
-    dcli_shared *shared = endpoint->link;
-    int others = shared->open_count - shared->attended_count;
-    for (int n = 0; n < DCLI_SHARED_SWEEP && n < others; n++) {
-        shared->swept = (shared->swept + 1) % shared->open_count;
-        dcli_link *link = shared->open[shared->swept];
-        if (link->attended < 0 && (dcli_ring_seems_filled(&link->in) || endpoint->lost[link->peer]))
-            dcli_link_attend(link);
-    }
-}
-
 static bool arm(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;
     shared->polled = false;
-    sweep(endpoint);
+    dcli_links_sweep(endpoint);
     shared->armed = true;
     for (int n = 0; n < shared->attended_count; n++)
         if (has_rings(shared->attended[n]))

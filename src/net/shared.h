@@ -185,6 +185,9 @@ void dcli_link_begin(dcli_endpoint *endpoint, int peer);
 dcl_status dcli_link_open(dcli_endpoint *endpoint, int peer, const dcli_shared_link *end);
 /** Look at a link for each message from now on. Without effect if it is attended, or closed. */
 void dcli_link_attend(dcli_link *link);
+/** Look at a few of the links that are not attended, and attend those with records that wake nobody up, and those of
+ *  dropped peers. */
+void dcli_links_sweep(dcli_endpoint *endpoint);
 /** Look at a link only after a wake-up packet: its reader has been announced as asleep, or it is closed. */
 void dcli_link_neglect(dcli_link *link);
 /** Note that the peer has ended: nothing more is sent; records in the ring are still taken. */
@@ -253,8 +256,8 @@ dcl_status dcli_flight_begin(dcli_link *link, const dcli_payload *payload, dcli_
 bool dcli_flight_end(dcli_link *link, uint64_t ticket);
 /** Release all payloads that the peer of a link uses. */
 void dcli_flights_end_all(dcli_link *link);
-/** Tell the peer which regions will not be used again. */
-void dcli_link_forget_dropped(dcli_link *link);
+/** Tell the peer which regions will not be used again. @return false: it was not told of all; try again. */
+bool dcli_link_forget_dropped(dcli_link *link);
 /** Announce a region again with the next payload, because the peer could not map it. */
 void dcli_link_tell_again(dcli_link *link, uint64_t number);
 /** Map a peer's region. Takes over the descriptor. If there is no descriptor for it or it cannot be mapped, payloads in

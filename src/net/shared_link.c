@@ -95,9 +95,11 @@ void dcli_link_attend(dcli_link *link)
     shared->attended[shared->attended_count++] = link;
     if (link->memory.bytes == NULL)
         return;
-    if (shared->armed) /* another thread sleeps; this link may be new */
+    if (shared->armed) { /* another thread is in poll(): the writer must wake it */
         dcli_ring_sleep(&link->in);
-    else
+        if (dcli_ring_seems_filled(&link->in)) /* the writer has seen nobody asleep */
+            dcli_endpoint_wake(link->endpoint);
+    } else
         (void)dcli_ring_awake(&link->in); /* a wake-up packet that is on its way is read when it has come */
 }
 
@@ -110,6 +112,18 @@ void dcli_link_neglect(dcli_link *link)
     shared->attended[link->attended] = last;
     last->attended = link->attended;
     link->attended = -1;
+}
+
+void dcli_links_sweep(dcli_endpoint *endpoint)
+{
+    dcli_shared *shared = endpoint->link;
+    int others = shared->open_count - shared->attended_count;
+    for (int n = 0; n < DCLI_SHARED_SWEEP && n < others; n++) {
+        shared->swept = (shared->swept + 1) % shared->open_count;
+        dcli_link *link = shared->open[shared->swept];
+        if (link->attended < 0 && (dcli_ring_seems_filled(&link->in) || endpoint->lost[link->peer]))
+            dcli_link_attend(link);
+    }
 }
 
 void dcli_link_begin(dcli_endpoint *endpoint, int peer)

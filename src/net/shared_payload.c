@@ -66,21 +66,22 @@ static dcl_status tell_region(dcli_link *link, const dcli_buffers_place *place)
     return status;
 }
 
-void dcli_link_forget_dropped(dcli_link *link)
+bool dcli_link_forget_dropped(dcli_link *link)
 {
     dcli_shared *shared = link->endpoint->link;
     uint64_t dropped = link->told_count > 0 ? dcli_buffers_dropped(shared->buffers) : 0;
     if (link->told_count == 0 || dropped == link->dropped)
-        return;
+        return true;
     for (int64_t n = link->told_count - 1; n >= 0; n--) {
         if (dcli_buffers_has(shared->buffers, link->told[n]))
             continue;
         dcli_outgoing forget = {.kind = DCLI_SHARED_FORGET, .value = link->told[n], .descriptor = -1};
         if (dcli_link_send(link, &forget) != DCL_OK)
-            return; /* tried again before the next payload */
+            return false;
         link->told[n] = link->told[--link->told_count];
     }
     link->dropped = dropped;
+    return true;
 }
 
 void dcli_link_tell_again(dcli_link *link, uint64_t number)
@@ -123,7 +124,7 @@ dcl_status dcli_flight_begin(dcli_link *link, const dcli_payload *payload, dcli_
     dcl_status status = find_place(shared, &held, &place);
     if (status != DCL_OK)
         return status;
-    dcli_link_forget_dropped(link);
+    (void)dcli_link_forget_dropped(link); /* tried again before the next payload */
     status = tell_region(link, &place);
     dcli_flight *flight = status == DCL_OK ? take_flight(shared) : NULL;
     if (flight == NULL) {

@@ -232,9 +232,11 @@ void dcli_own_free(dcli_own *own)
 /* Whether some links are not attended: what they bring is visible at the sockets only. */
 static bool has_others(const dcli_shared *shared) { return shared->open_count > shared->attended_count; }
 
-/* Check the sockets now and then while this thread does not sleep: the end of a process is visible only there. */
-static void look_at_sockets(dcli_shared *shared)
+/* Check the sockets now and then while this thread does not sleep: the end of a process is visible only there. Sweep,
+ * too, as before each sleep. */
+static void look_at_sockets(dcli_endpoint *endpoint)
 {
+    dcli_shared *shared = endpoint->link;
     bool others = has_others(shared);
     if (++shared->takes < (others ? LOOK_OFTEN : LOOK_TAKES) && shared->glances < (others ? LOOK_OFTEN : LOOK_GLANCES))
         return;
@@ -244,15 +246,18 @@ static void look_at_sockets(dcli_shared *shared)
         return;
     shared->looked_ns = now_ns;
     dcli_sockets_drain(shared);
+    dcli_links_sweep(endpoint);
 }
 
 /* Tell all peers which regions will not be used again, if there are new ones. */
 static void forget_dropped(dcli_shared *shared)
 {
     uint64_t dropped = shared->buffers != NULL ? dcli_buffers_dropped(shared->buffers) : 0;
+    bool told = true;
     for (int n = 0; dropped != shared->dropped && n < shared->open_count; n++)
-        dcli_link_forget_dropped(shared->open[n]);
-    shared->dropped = dropped;
+        told &= dcli_link_forget_dropped(shared->open[n]);
+    if (told)
+        shared->dropped = dropped;
 }
 
 /* Neglect a link that has brought nothing for some time, unless it brings something now. */
@@ -270,7 +275,7 @@ static void neglect_idle(dcli_link *link)
 dcl_status dcli_shared_take(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     dcli_shared *shared = endpoint->link;
-    look_at_sockets(shared);
+    look_at_sockets(endpoint);
     for (int n = 0; n < shared->attended_count && shared->waiting > 0; n++)
         dcli_link_push(shared->attended[n]);
     if (shared->own_first != NULL) {

@@ -243,12 +243,27 @@ int64_t dcli_exec_only_kernel(const dcli_as_node *own, int64_t kernel)
     return kernel;
 }
 
+static bool is_going_on(const dcli_compiling *compiling)
+{
+    return compiling != NULL && !dcli_program_is_compiled(compiling);
+}
+
+void dcli_exec_watch_beside(dcli_worker *worker, int begin)
+{
+    const dcli_as_node *own = worker->as_node;
+    int count = begin + is_going_on(dcli_series_compiling(own));
+    if (own->stealing != NULL)
+        count += is_going_on(own->stealing->compiling);
+    dcli_watch_beside(worker->terms.watch, count);
+}
+
 /* Called after each batch, and after each copy while no kernel runs, so that the watchdog starts a new time limit. */
 void dcli_exec_watch(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
     const dcli_entry *entry =
         own->running_first < own->running_count ? own->running[own->running_first].job.entry : NULL;
+    dcli_exec_watch_beside(worker, 0);
     const char *copies = own->moving_count > 0 ? "copies between the device and the host" : NULL;
     dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry != NULL ? entry->kernel->body->text : copies);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING,

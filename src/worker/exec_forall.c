@@ -727,6 +727,7 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
         running.units = prepared->units;
     }
     bool first = own->running_first == own->running_count;
+    dcli_exec_watch_beside(worker, 0);
     dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running.kernel));
     status = start(worker, prepared, &running);

@@ -385,6 +385,10 @@ void dcli_exec_end_building(dcli_worker *worker, int64_t began_ns);
 /** Begin to compile a body in a thread of its own. Its first launches then need not generate code. @return NULL: there is
  *  no memory, or no thread. */
 dcli_compiling *dcli_exec_compile(dcli_worker *worker, const dcli_kernel *kernel);
+/** Record how many compilations go on in other threads: before one begins, after a program was taken, and before each
+ *  launch, as a compiler may have ended long before its program is taken. @param begin  number of those that are about
+ *  to begin. */
+void dcli_exec_watch_beside(dcli_worker *worker, int begin);
 /** Take over such a program. @param kernel  NULL: the body was evicted. @param program  NULL: compiling has failed */
 void dcli_exec_compiled(dcli_worker *worker, dcli_kernel *kernel, dcli_program *program);
 /** Get the elements of a received chunk that a batch reads; NULL, with DCL_OK: there are none. exec_chunk.c. @return

@@ -95,9 +95,9 @@ void dcli_series_stop(dcli_worker *worker)
     if (series->compiling != NULL) {
         int64_t began_ns = dcli_exec_begin_building(worker, 0, "bodies that recur, for launching them together");
         dcli_program_release(dcli_program_take(series->compiling));
-        dcli_watch_beside(worker->terms.watch, -1);
-        dcli_exec_end_building(worker, began_ns);
         series->compiling = NULL;
+        dcli_exec_watch_beside(worker, 0);
+        dcli_exec_end_building(worker, began_ns);
     }
     while (series->set_count > 0)
         drop_set(series, 0);
@@ -107,6 +107,11 @@ void dcli_series_leave(dcli_worker *worker)
 {
     if (worker->as_node->series != NULL)
         dcli_program_leave(worker->as_node->series->compiling);
+}
+
+dcli_compiling *dcli_series_compiling(const dcli_as_node *own)
+{
+    return own->series != NULL ? own->series->compiling : NULL;
 }
 
 void dcli_series_give(dcli_as_node *own, dcli_steps *steps)
@@ -193,11 +198,11 @@ static void want_set(dcli_worker *worker)
     char *source = dcli_series_source(wanted.count, bodies);
     if (source == NULL)
         return;
-    dcli_watch_beside(worker->terms.watch, 1);
+    dcli_exec_watch_beside(worker, 1);
     series->compiling =
         dcli_program_compile(worker->as_node->device, source, 1, (const char *const[]){"dcl_series"}, 1);
     if (series->compiling == NULL)
-        dcli_watch_beside(worker->terms.watch, -1);
+        dcli_exec_watch_beside(worker, 0);
     series->wanted = wanted;
     dcli_free(source);
 }
@@ -216,8 +221,8 @@ static void take_compiled(dcli_worker *worker)
 {
     dcli_series *series = worker->as_node->series;
     series->wanted.program = dcli_program_take(series->compiling);
-    dcli_watch_beside(worker->terms.watch, -1);
     series->compiling = NULL;
+    dcli_exec_watch_beside(worker, 0);
     series->wanted.used = ++series->clock;
     DCLI_LOG(worker->terms.log, DCLI_LOG_DEBUG, "node %d: a series of %d bodies %s", worker->terms.self,
              series->wanted.count, series->wanted.program != NULL ? "is compiled" : "cannot be compiled");
@@ -427,6 +432,7 @@ void dcli_series_launch(dcli_worker *worker)
         return;
     int64_t first = own->running_count - series->batches;
     dcli_traced_batch *traced = worker->terms.trace != NULL ? dcli_trace_launch(worker) : NULL;
+    dcli_exec_watch_beside(worker, 0);
     dcl_status status = launch(worker, series);
     if (__builtin_expect(traced != NULL, 0)) {
         traced->launches = 1;

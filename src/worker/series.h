@@ -25,6 +25,8 @@ dcl_status dcli_series_open(dcli_worker *worker);
 void dcli_series_stop(dcli_worker *worker);
 /** Instead, for a node that was given up: leave the compiler alone. Nothing may be freed then. */
 void dcli_series_leave(dcli_worker *worker);
+/** The program that is being compiled, or was and is not used yet; NULL: none. */
+dcli_compiling *dcli_series_compiling(const dcli_as_node *own);
 /** Free, after the device was closed. */
 void dcli_series_free(dcli_as_node *own);
 

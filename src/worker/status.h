@@ -35,7 +35,7 @@ typedef struct dcli_status_page {
                                    is between two steps */
         char text[256];           /* beginning of its text */
     } step;                       /* written by the kernel itself: DCLI_SERIES_NOW_LONGS longs of kernel/series.h */
-    _Atomic int beside;           /* compilations in threads beside the serving one, until their programs are taken */
+    _Atomic int beside;           /* compilations in threads beside the serving one; see dcli_exec_watch_beside() */
     atomic_bool described;        /* the device is open and described: further processes may be started */
     char farewell[256];           /* why the process ends by itself; "": no reason given */
     atomic_bool rests;            /* all operations had ended when the serving loop last found nothing to do; a

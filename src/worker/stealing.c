@@ -31,10 +31,10 @@ static void take_compiled(dcli_worker *worker)
     bool waits = !dcli_program_is_compiled(stealing->compiling);
     int64_t began_ns = waits ? dcli_exec_begin_building(worker, kernel != NULL ? kernel->number : 0, text) : 0;
     dcli_program *program = dcli_program_take(stealing->compiling);
-    dcli_watch_beside(worker->terms.watch, -1);
+    stealing->compiling = NULL;
+    dcli_exec_watch_beside(worker, 0);
     if (waits)
         dcli_exec_end_building(worker, began_ns);
-    stealing->compiling = NULL;
     stealing->failed = program == NULL;
     dcli_exec_compiled(worker, kernel, program);
 }
@@ -80,10 +80,10 @@ static int64_t find_ready(dcli_worker *worker)
     if (entry == NULL || stealing->compiling != NULL)
         return stealing->ready_upto;
     stealing->compiled = entry->kernel->number;
-    dcli_watch_beside(worker->terms.watch, 1);
+    dcli_exec_watch_beside(worker, 1);
     stealing->compiling = dcli_exec_compile(worker, entry->kernel);
     if (stealing->compiling == NULL)
-        dcli_watch_beside(worker->terms.watch, -1);
+        dcli_exec_watch_beside(worker, 0);
     stealing->failed = stealing->compiling == NULL;
     return stealing->ready_upto;
 }

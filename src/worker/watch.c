@@ -49,10 +49,10 @@ void dcli_watch_kernel(dcli_watch *watch, dcli_activity activity, int64_t kernel
         atomic_store_explicit(&watch->page->activity[activity].kernel, kernel, memory_order_relaxed);
 }
 
-void dcli_watch_beside(dcli_watch *watch, int change)
+void dcli_watch_beside(dcli_watch *watch, int count)
 {
     if (watch != NULL)
-        atomic_fetch_add(&watch->page->beside, change);
+        atomic_store_explicit(&watch->page->beside, count, memory_order_relaxed);
 }
 
 void *dcli_watch_step(dcli_watch *watch) { return watch != NULL ? &watch->page->step : NULL; }

@@ -35,8 +35,9 @@ void dcli_watch_farewell(dcli_watch *watch, const char *text);
 /** Record which body would be to blame for a crash from now on. @param kernel  its number; 0: none, or more than
  *  one. */
 void dcli_watch_kernel(dcli_watch *watch, dcli_activity activity, int64_t kernel);
-/** A compilation in another thread begins (1), or its program was taken (-1): a crash may be the compiler's. */
-void dcli_watch_beside(dcli_watch *watch, int change);
+/** Record how many compilations are going on in other threads. While there are any, a crash is not blamed on a body,
+ *  because the compiler may have caused it. */
+void dcli_watch_beside(dcli_watch *watch, int count);
 /** Where kernels that run a series record its present step; NULL: nobody monitors. */
 void *dcli_watch_step(dcli_watch *watch);
 /** Begin an activity (again), with the text of its body; NULL ends it. */

@@ -345,15 +345,18 @@ bool dcli_lending_releases(const dcli_node *node, const struct dcli_open_op *op)
 int dcli_lending_awaited(const dcli_node *node, const struct dcli_open_op *op);
 void dcli_lending_explain(const dcli_node *node, dcli_text *text);
 
-/* ---- node_event.c: messages and ends */
+/* ---- node_failures.c: failures here and elsewhere */
 
 /** Queue a FAILED action, once per operation, and record that the contents of the operation's outputs are undefined.
  *  @param cause  found here, not caused by another failure. */
-/* Host: note which storages an operation writes that has come. */
-dcl_status dcli_note_written(dcli_node *node, const dcli_operation *operation);
-/* Take over the failures that peers have told of for an operation that has come. */
-dcl_status dcli_take_foretold(dcli_node *node, int64_t operation);
 dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause);
+/** Host: record the storages that a newly received operation writes. */
+dcl_status dcli_note_written(dcli_node *node, const dcli_operation *operation);
+/** Take over the failures that peers have told of for a newly received operation. */
+dcl_status dcli_take_foretold(dcli_node *node, int64_t operation);
+
+/* ---- node_event.c: messages and ends */
+
 /** Process the messages that arrived before their operation. */
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);
 /** Record that a peer needs to hear when our watermarks reach an operation. @return DCL_OK or DCL_ERR_NOMEM. */

@@ -97,7 +97,11 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
     node->sender = 0; /* what waits for the peer is discarded */
     dcli_lending_lost(node, peer);
     dcli_node_list_drop(&node->creditors, peer);
-    *lost = (struct dcli_peer){.presence = DCLI_LOST, .done = INT64_MAX, .ready = INT64_MAX, .outbox = lost->outbox};
+    *lost = (struct dcli_peer){.presence = DCLI_LOST,
+                               .done = INT64_MAX,
+                               .ready = INT64_MAX,
+                               .foretold = lost->foretold,
+                               .outbox = lost->outbox};
     dcl_status status = DCL_OK;
     for (int64_t n = node->first; n <= node->seen; n++) {
         struct dcli_open_op *op = dcli_op_find(node, n);
@@ -155,6 +159,7 @@ dcl_status dcli_node_joined(dcli_node *node, int peer, int64_t first_operation)
                                  .told_done = over,
                                  .told_ready = over,
                                  .early_grants = joined->early_grants,
+                                 .foretold = joined->foretold,
                                  .uncommitted = joined->uncommitted,
                                  .outbox = joined->outbox};
     return DCL_OK;

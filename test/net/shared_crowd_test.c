@@ -249,6 +249,18 @@ Test(shared_crowd, a_dropped_peer_is_not_heard)
     close_crowd(&c);
 }
 
+/* One that never sleeps closes the links to dropped peers, too: they keep payloads. */
+Test(shared_crowd, a_dropped_peer_is_closed_by_one_that_polls)
+{
+    crowd c = open_crowd();
+    int64_t chunks = -1;
+    dcli_endpoint_drop(c.peer[0], IDLE);
+    for (int n = 0; n < LOOKS && middle(&c)->open_count == PEERS - 1; n++)
+        cr_expect_eq(take_credit(c.peer[0], 0, &chunks), -1);
+    cr_expect_eq(middle(&c)->open_count, PEERS - 2, "the link is still open");
+    close_crowd(&c);
+}
+
 /* ---- what wakes nobody ---- */
 
 static void count_give(void *bytes, void *user)
@@ -355,6 +367,27 @@ Test(shared_crowd, a_thread_takes_the_place_of_one_that_sleeps)
     }
     pthread_mutex_lock(&turn);
     dcli_endpoint_rouse(c.peer[0], true);
+    pthread_mutex_unlock(&turn);
+    pthread_join(sleeper, NULL);
+    close_crowd(&c);
+}
+
+/* A link is attended to while another thread sleeps. Its writer saw nobody asleep and sent no wake-up packet. */
+Test(shared_crowd, a_sleeper_notices_what_a_new_link_has_brought_before)
+{
+    crowd c = open_crowd();
+    dcli_turns turns = {.user = &turn, .give = give_turn, .take = take_turn};
+    dcli_link *link = &middle(&c)->link[IDLE];
+    pthread_t sleeper;
+    cr_assert_eq(dcli_endpoint_share(c.peer[0], &turns), DCL_OK);
+    cr_assert_eq(pthread_create(&sleeper, NULL, receive_in_turn, c.peer[0]), 0);
+    while (!atomic_load(&c.peer[0]->sleeping))
+        usleep(100);
+    pthread_mutex_lock(&turn);
+    cr_assert(link->attended < 0 && middle(&c)->armed);
+    (void)dcli_ring_awake(&link->in); /* as in a new link */
+    send_credit(c.peer[IDLE], 0, 5);
+    dcli_link_attend(link);
     pthread_mutex_unlock(&turn);
     pthread_join(sleeper, NULL);
     close_crowd(&c);

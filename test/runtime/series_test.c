@@ -1,6 +1,7 @@
 /* test/runtime/series_test.c - short operations that share a launch: the same bits, order, failures and blame as of
  * operations that are launched one by one. */
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "runtime/cluster.h"
 #include "support/fake_opencl/fake_opencl.h"
 #include "support/nodes.h"
+#include "worker/series.h"
 
 TestSuite(series_on_device, .timeout = TEST_SECONDS);
 
@@ -335,6 +337,29 @@ Test(series_on_device, that_is_being_compiled_does_not_prevent_closing)
         expect_value(&c);
         close_chain(&c);
     }
+}
+
+/* Once the compiler has ended, a crash is a body's, although the program is used only by the next short operation. */
+Test(series_on_device, whose_compiler_has_ended_excuses_no_body)
+{
+    dcl_config config = test_config(1);
+    chain c = open_chain(&config);
+    const dcli_worker *worker = TEST_INSIDE(c.cluster)->worker[0];
+    const dcli_compiling *compiling = NULL;
+    for (int n = 0; n < 1000 && compiling == NULL; n++) {
+        go_on(&c, 1);
+        TEST_OK(dcl_wait(c.cluster));
+        compiling = dcli_series_compiling(worker->as_node);
+    }
+    cr_assert_not_null(compiling, "nothing is compiled");
+    for (double end_s = now_s() + MOST_S; !dcli_program_is_compiled(compiling) && now_s() < end_s;)
+        poll(NULL, 0, 1);
+    dcl_array *X = c.X;
+    TEST_OK(dcl_forall(c.cluster, "X(i,j) = 2;", DCL_OUT(X))); /* not measured yet, so it does not join a series */
+    TEST_OK(dcl_wait(c.cluster));
+    cr_expect_eq(dcli_series_compiling(worker->as_node), compiling, "it was taken");
+    cr_expect_eq(atomic_load(&worker->terms.watch->page->beside), 0);
+    close_chain(&c);
 }
 
 /* A sanitizer reports the crash, which the runner takes for a mistake. */

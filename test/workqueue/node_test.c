@@ -531,6 +531,22 @@ Test(node, peers_foretell_a_limited_number_of_failures)
     bench_close(bench);
 }
 
+/* What a lost peer has foretold stays, because others may have told the same and were not kept. So it still counts. */
+Test(node, what_a_lost_peer_has_foretold_still_counts)
+{
+    int64_t pair[2] = {3, 2};
+    struct bench *bench = bench_open(0, true);
+    bench_create(bench, 1, 1, bench->halves);
+    cr_expect_eq(dcli_node_marks_failures(bench->node, 1, 1, pair), DCL_OK);
+    cr_expect_eq(dcli_node_lost(bench->node, 1), DCL_OK);
+    cr_expect_eq(dcli_peer_seen(bench->node, 1)->foretold, 1);
+    bench_create(bench, 2, 2, bench->halves);
+    bench_sees(bench, test_operation(3, DCLI_OP_FILL, 2, bench->halves));
+    cr_expect(dcli_node_storage_failed(bench->node, 2));
+    cr_expect_eq(dcli_peer_seen(bench->node, 1)->foretold, 0);
+    bench_close(bench);
+}
+
 Test(node, pool_too_small)
 {
     struct bench *bench = bench_open(0, false);
