@@ -221,7 +221,7 @@ int64_t dcli_keyed_room(const dcli_body *body, int r, const dcli_scalar values[]
         p += 2 * body->params[body->result[before].param].rank;
     for (int d = 0; d < body->params[body->result[r].param].rank; d++) {
         int64_t extent = values[p + 2 * d + 1].i;
-        if (extent < 1 || !dcli_mul(longs, extent, &longs))
+        if (extent < 0 || !dcli_mul(longs, extent, &longs))
             return -1;
     }
     return longs;

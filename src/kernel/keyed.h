@@ -27,7 +27,7 @@ bool dcli_text_is_keyed(const char *text, int output_count, const char *const ou
 int dcli_keyed_longs(const dcli_body *body, int r);
 
 /** Longs of a node's partial results of result r.
- *  @param values  [param_count] the scalars of a call. @return -1: it has no elements, or too many. */
+ *  @param values  [param_count] the scalars of a call. @return -1: an extent is negative, or they are too many. */
 int64_t dcli_keyed_room(const dcli_body *body, int r, const dcli_scalar values[]);
 
 /** Text of the value of a partial result, for the body that combines those of all nodes.

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "kernel/token.h"
 #include "runtime/front.h"
 #include "runtime/transfer.h"
 
@@ -57,6 +58,33 @@ static dcl_status finish_reading(struct loop *loop, bool *met_out)
 
 /* ---- the condition ---------------------------------------------------------------------------------------------------- */
 
+/* Check that the text is one expression: statements and closed parentheses would end the generated one. */
+static dcl_status check_expression(const char *text)
+{
+    dcli_tokens tokens;
+    dcl_status status = dcli_tokens_make(text, &tokens);
+    if (status != DCL_OK)
+        return status;
+    for (int t = 0; t < tokens.count && status == DCL_OK; t++)
+        if (dcli_token_is(&tokens, t, ";"))
+            status = dcli_token_fail(&tokens, t,
+                                     "the condition has a semicolon; expected an expression, such as "
+                                     "rho(0) < eps");
+    dcli_tokens_free(&tokens);
+    return status;
+}
+
+static dcl_status check_arg(const dcl_arg *arg, int k)
+{
+    if (arg->access == DCL_ACCESS_IN || arg->access == DCL_ACCESS_IN_ALL || arg->access == DCL_ACCESS_VALUE ||
+        arg->access == DCL_ACCESS_PRELUDE)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "argument %d of the condition is no input (access number %d); expected DCL_IN, DCL_IN_ALL, "
+                     "DCL_VALUE or DCL_PRELUDE; change arrays in the steps",
+                     k, (int)arg->access);
+}
+
 static dcl_status check(const dcl_cluster *cluster, int64_t steps, dcl_step_fn *step, int64_t every,
                         const dcl_call *until)
 {
@@ -70,19 +98,29 @@ static dcl_status check(const dcl_cluster *cluster, int64_t steps, dcl_step_fn *
         return DCL_OK;
     if (every < 1)
         return DCLI_FAIL(DCL_ERR_INVALID, "every is %" PRId64 "; expected 1 or more steps between two checks", every);
+    if (until->struct_size == sizeof *until && until->kind != DCL_CALL_IS_BODY)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the condition is a call of kind %d; expected one of kind %d, as DCL_UNTIL() makes it",
+                         (int)until->kind, (int)DCL_CALL_IS_BODY);
     if (until->struct_size != sizeof *until || until->text == NULL || until->args == NULL || until->arg_count < 1 ||
         until->arg_count >= DCLI_MAX_PARAMS || until->arg_bytes > sizeof(dcl_arg))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "the condition is no description with a text and 1 to %d arguments; expected DCL_UNTIL() or "
                          "DCL_NEVER",
                          DCLI_MAX_PARAMS - 1);
-    return DCL_OK;
+    dcl_status status = check_expression(until->text);
+    for (int k = 0; k < until->arg_count && status == DCL_OK; k++) {
+        dcl_arg arg = {0};
+        memcpy(&arg, (const char *)until->args + (size_t)k * until->arg_bytes, until->arg_bytes);
+        status = check_arg(&arg, k);
+    }
+    return status;
 }
 
 static dcl_status make_condition(struct loop *loop, const dcl_call *until)
 {
     dcli_text text = {0};
-    dcli_text_put(&text, MET "(i) = (%s) ? 1 : 0;", until->text);
+    dcli_text_put(&text, MET "(i) = (%s\n) != 0;", until->text); /* the text may end with a comment */
     loop->body = dcli_text_take(&text);
     if (loop->body == NULL)
         return DCL_ERR_NOMEM;

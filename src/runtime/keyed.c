@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/text.h"
 #include "kernel/keyed.h"
 #include "runtime/report.h"
@@ -119,6 +120,8 @@ static dcl_status make_array(struct keyed *k, int r, bool like, dcl_array **arra
         grid.extent[grid.rank + 1] = k->longs[r];
         grid.origin[0] = grid.origin[grid.rank + 1] = 0;
         grid.rank += 2;
+        for (int d = 1; d <= grid.rank - 2; d++) /* kernels need memory, though they store nothing for no elements */
+            grid.extent[d] = dcli_max(grid.extent[d], 1);
     }
     dcl_map *map = like && output->base == NULL ? output->map : k->rows;
     return k->look != NULL ? dcli_array_imagine(k->cluster, &grid, map, ++k->imagined, array_out)
@@ -190,7 +193,15 @@ static dcl_status prepare(struct keyed *k, const char *text)
 static dcl_status start_partials(struct keyed *k, const dcl_box *box, const char *text)
 {
     dcl_arg added[DCLI_MAX_PARAMS];
-    int count = 0;
+    int count = 0, total = k->count;
+    for (int r = 0; r < k->output_count; r++)
+        total += 1 + 2 * dcli_array_grid(k->output[r]->array)->rank;
+    if (total > DCLI_MAX_PARAMS)
+        return DCLI_FAIL(
+            DCL_ERR_INVALID,
+            "this keyed reduction has %d arguments, of which each output counts 2 and 2 per axis; expected at "
+            "most %d; reduce into fewer outputs at once",
+            total, DCLI_MAX_PARAMS);
     for (int r = 0; r < k->output_count; r++)
         added[count++] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, k->partials[r]);
     for (int r = 0; r < k->output_count; r++) {
@@ -200,12 +211,6 @@ static dcl_status start_partials(struct keyed *k, const dcl_box *box, const char
             added[count++] = dcl_arg_signed(dcli_partials_name, DCL_INT64, grid->extent[d]);
         }
     }
-    if (k->count + count > DCLI_MAX_PARAMS)
-        return DCLI_FAIL(
-            DCL_ERR_INVALID,
-            "this keyed reduction has %d arguments, of which each output counts 2 and 2 per axis; expected at "
-            "most %d; reduce into fewer outputs at once",
-            k->count + count, DCLI_MAX_PARAMS);
     if (k->look != NULL)
         return dcli_reduction_planned(k->cluster, box, text, k->count, k->args, count, added, NULL, k->look->on,
                                       k->look->user);
@@ -383,6 +388,8 @@ static struct dcli_keyed *remember(dcl_cluster *cluster)
 /* Reduce the rows of result r into the output. */
 static dcl_status combine(struct keyed *k, int r, struct dcli_keyed *known)
 {
+    if (dcl_grid_count(dcli_array_grid(k->output[r]->array)) == 0)
+        return DCL_OK;
     dcl_status status = k->longs[r] == 1 ? combine_words(k, r) : combine_sums(k, r);
     if (known == NULL || status != DCL_OK)
         return status;

@@ -139,7 +139,7 @@ static void store(dcl_type type, dcli_scalar value, void *variable)
 /* Store the index that has a number: in the grid, its last axis fastest. */
 static dcl_status store_index(const dcl_grid *grid, const dcl_arg *arg, int64_t place, int64_t index_out[])
 {
-    if (place != INT64_MAX && place >= dcl_grid_count(grid))
+    if (place < 0 || (place != INT64_MAX && place >= dcl_grid_count(grid)))
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "a node has sent %" PRId64 " as the number of the index of %s, which has %" PRId64
                          " indices; is it another version of the library?",

@@ -36,6 +36,10 @@ static const char *way_of(const dcli_body *body, const dcli_result *result)
     dcl_type type = body->params[result->param].type;
     if (dcli_body_is_chain(body))
         return "a chain of fused multiply-adds in the order of the reduced indices";
+    if (dcli_fold_is_ordered(result->fold, type))
+        return "combined in ascending order of the reduced indices";
+    if (result->fold == DCLI_FOLD_ANY || result->fold == DCLI_FOLD_ALL)
+        return "exact";
     if (type != DCL_HALF && type != DCL_FLOAT && type != DCL_DOUBLE)
         return "exact, integers wrap";
     if (result->fold != DCLI_FOLD_SUM)
@@ -46,6 +50,17 @@ static const char *way_of(const dcli_body *body, const dcli_result *result)
            "integers; the error is at most n m 2^-50";
 }
 
+/* Bytes of a node's partial results. */
+static int64_t partial_bytes(const dcli_operation *operation)
+{
+    int64_t longs = 0;
+    for (int n = 0; n < dcli_body_partial_arrays(operation->body); n++) {
+        const dcli_operand *partials = &operation->operand[operation->body->partials + n];
+        longs += dcl_grid_count(dcli_operand_grid(partials)) / partials->layout->node_count;
+    }
+    return longs * (int64_t)sizeof(int64_t);
+}
+
 static void put_method(dcli_text *text, const dcli_operation *operation)
 {
     const dcli_body *body = operation->body;
@@ -54,10 +69,16 @@ static void put_method(dcli_text *text, const dcli_operation *operation)
                       way_of(body, &body->result[r]));
     if (body->along)
         return;
-    const dcli_operand *partials = &operation->operand[body->partials];
-    dcli_text_put(
-        text, "; 3 operations; each node sends %" PRId64 " bytes of partial results to the program, which waits",
-        dcl_grid_count(dcli_operand_grid(partials)) / partials->layout->node_count * (int64_t)sizeof(int64_t));
+    int64_t bytes = partial_bytes(operation);
+    if (body->keyed)
+        dcli_text_put(text,
+                      "; each node reduces into %" PRId64 " bytes of partial results, which further operations combine "
+                      "where the outputs are stored; the program does not wait",
+                      bytes);
+    else
+        dcli_text_put(
+            text, "; 3 operations; each node sends %" PRId64 " bytes of partial results to the program, which waits",
+            bytes);
 }
 
 dcl_status dcli_report_describe(dcli_report *report, const dcli_planned *planned)

@@ -84,6 +84,8 @@ dcl_status dcli_array_finish_reading(dcl_array *array, int64_t written, int64_t 
         status = dcli_cluster_wait(array->cluster, written, false, -1);
     if (dcli_storage_state_failed(dcli_array_state(array)))
         status = dcli_array_usable(array, "read");
+    if (status == DCL_OK)
+        status = dcli_storage_state_strayed(dcli_array_state(array), "the value was computed");
     return dcli_cluster_end_call(array->cluster, status);
 }
 

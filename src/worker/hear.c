@@ -218,6 +218,19 @@ static dcl_status take_report(dcli_worker *worker, int from, const dcli_msg_fail
     return status == DCL_OK ? dcli_tree_take_notice(worker, from) : status;
 }
 
+/* Host: a node reports an access outside of an array. The arrays concerned are those that the operation writes. */
+static dcl_status take_stray(dcli_worker *worker, int from, const dcli_msg_report *stray)
+{
+    dcli_failure_report report;
+    dcl_status status = dcli_node_written(worker->node, from, stray->operation, &report);
+    dcli_msg_report checked = *stray;
+    checked.storage = report.storage;
+    checked.storage_count = report.storage_count;
+    if (status == DCL_OK && report.counts)
+        worker->terms.hooks->report(worker->terms.hooks->user, from, &checked);
+    return status == DCL_OK ? dcli_tree_take_notice(worker, from) : status;
+}
+
 static dcl_status take_failed(dcli_worker *worker, int from, const dcli_msg_failed *failed)
 {
     if (worker->is_host && failed->operation == 0 && worker->terms.is_process)
@@ -367,8 +380,7 @@ static dcl_status hear_as_host(dcli_worker *worker, dcli_received *received)
         hooks->built(hooks->user, &message->built);
         return DCL_OK;
     case DCLI_MSG_REPORT:
-        hooks->report(hooks->user, from, &message->report);
-        return dcli_tree_take_notice(worker, from);
+        return take_stray(worker, from, &message->report);
     case DCLI_MSG_LOST:
         return dcli_host_complaint(worker, from, &message->lost);
     case DCLI_MSG_DEVICE:

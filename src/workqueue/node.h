@@ -170,6 +170,9 @@ dcl_status dcli_node_marks_failures(dcli_node *node, int from, int count, const 
  *  other peers do not know which operations have overwritten them.
  *  @return DCL_OK, DCL_ERR_NOMEM; DCL_ERR_PROTOCOL: too many, by operations that are not known here. */
 dcl_status dcli_node_failed(dcli_node *node, int from, int64_t operation, int count, const int64_t storages[]);
+/** What the host knows of an operation on which a node reports: `is_news` is not set, and nothing fails.
+ *  @return DCL_OK; DCL_ERR_PROTOCOL: there is no such operation yet. */
+dcl_status dcli_node_written(const dcli_node *node, int from, int64_t operation, dcli_failure_report *report_out);
 /** The host hears from a node that an operation failed there. @return DCL_OK, DCL_ERR_NOMEM; DCL_ERR_PROTOCOL: there is
  *  no such operation yet. */
 dcl_status dcli_node_reported(dcli_node *node, int from, int64_t operation, dcli_failure_report *report_out);

@@ -113,21 +113,31 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
 
 /* ---- failures elsewhere ------------------------------------------------------------------------------------------- */
 
-dcl_status dcli_node_reported(dcli_node *node, int from, int64_t operation, dcli_failure_report *report_out)
+dcl_status dcli_node_written(const dcli_node *node, int from, int64_t operation, dcli_failure_report *report_out)
 {
     *report_out = (dcli_failure_report){0};
     if (operation > node->seen)
-        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d says that operation %" PRId64 " failed; expected at most %" PRId64,
-                         from, operation, node->seen);
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d reports on operation %" PRId64 "; expected at most %" PRId64, from,
+                         operation, node->seen);
     if (!dcli_is_there(node, from) || (operation <= dcli_ready_of(node, from) && operation <= all_complete(node)))
         return DCL_OK;
     report_out->counts = true;
-    report_out->is_news = pass_on(node, operation);
     const struct dcli_written_list *written = &node->written;
-    for (int64_t n = find_written(node, operation); n < written->count && written->entry[n].operation == operation;
-         n++) {
-        int64_t id = written->entry[n].storage;
-        report_out->storage[report_out->storage_count++] = id;
+    for (int64_t n = find_written(node, operation);
+         n < written->count && written->entry[n].operation == operation && report_out->storage_count < DCLI_MAX_PARAMS;
+         n++)
+        report_out->storage[report_out->storage_count++] = written->entry[n].storage;
+    return DCL_OK;
+}
+
+dcl_status dcli_node_reported(dcli_node *node, int from, int64_t operation, dcli_failure_report *report_out)
+{
+    dcl_status status = dcli_node_written(node, from, operation, report_out);
+    if (status != DCL_OK || !report_out->counts)
+        return status;
+    report_out->is_news = pass_on(node, operation);
+    for (int n = 0; n < report_out->storage_count; n++) {
+        int64_t id = report_out->storage[n];
         if (dcli_storages_find(&node->storages, id) != NULL && record_failure(node, id, operation) != DCL_OK)
             return DCL_ERR_NOMEM;
     }

@@ -163,6 +163,12 @@ ParameterizedTestParameters(iterate, refused)
         {"a step that fails", 4, DCL_ERR_FILE, 3, ""},
         {"a condition that does not compile", 5, DCL_ERR_BODY, 2, "rest"},
         {"a condition at no constant index", 6, DCL_ERR_BODY, 2, "'j'"},
+        {"an element outside", 8, DCL_ERR_RANGE, 4, "r(4) was read, which is outside its grid"},
+        {"a statement", 9, DCL_ERR_BODY, -1, "the condition has a semicolon"},
+        {"brackets", 10, DCL_ERR_BODY, -1, "line 1, column 9"},
+        {"an output", 11, DCL_ERR_INVALID, -1, "argument 0 of the condition is no input"},
+        {"another kind of call", 12, DCL_ERR_INVALID, -1, "expected one of kind 1"},
+        {"a comment", 13, DCL_OK, 4, ""},
         {"no text", 7, DCL_ERR_INVALID, -1, "no description with a text"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
@@ -188,6 +194,18 @@ static dcl_status iterate_wrongly(struct heat *heat, int which, int64_t *steps)
         return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "rest < 1 + r(0)", DCL_IN(r)));
     case 6:
         return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "r(j) < 1", DCL_IN(r)));
+    case 8:
+        return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "r(4) < 1", DCL_IN(r)));
+    case 9:
+        return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "r(0) < 1;", DCL_IN(r)));
+    case 10:
+        return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "r(0) < 1) || (1", DCL_IN(r)));
+    case 11:
+        return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "r(0) < 1", DCL_OUT(r)));
+    case 12:
+        return dcl_iterate(cluster, 9, step, heat, steps, 2, DCL_CALL_REDUCTION(NULL, NULL, "r(0) < 1", DCL_IN(r)));
+    case 13:
+        return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "r(0) * 0 + 1 // met", DCL_IN(r)));
     default:
         return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, NULL, DCL_IN(r)));
     }

@@ -246,6 +246,36 @@ Test(keyed, keys_outside)
     TEST_OK(dcl_close(cluster));
 }
 
+/* An output without elements has no keys, and lets no other output fail. An input without elements gives neutral elements. */
+Test(keyed, empty_arrays)
+{
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *Z = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 0)),
+              *H = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 2)),
+              *bins = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 3)),
+              *none = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 0));
+    const int32_t keys[] = {0, 1, 1};
+    int32_t found[2] = {9, 9};
+    TEST_OK(dcl_write(bins, NULL, keys, NULL));
+    TEST_OK(dcl_reduce(cluster, "if (bin(i) > 5) Z(bin(i)) += 1; H(bin(i)) += 1;", DCL_OUT(Z), DCL_OUT(H),
+                       DCL_IN_AS("bin", bins)));
+    TEST_OK(dcl_read(H, NULL, found, NULL));
+    cr_expect(found[0] == 1 && found[1] == 2, "%d, %d", (int)found[0], (int)found[1]);
+    TEST_OK(dcl_wait(cluster));
+    TEST_OK(dcl_reduce(cluster, "if (bin(i) > 5) Z(bin(i)) += 1; H(bin(i)) += 1;", DCL_OUT(Z), DCL_OUT(H),
+                       DCL_IN_AS("bin", none)));
+    TEST_OK(dcl_read(H, NULL, found, NULL));
+    cr_expect(found[0] == 0 && found[1] == 0, "%d, %d", (int)found[0], (int)found[1]);
+    TEST_OK(dcl_reduce(cluster, "Z(bin(i)) += 1;", DCL_OUT(Z), DCL_IN_AS("bin", bins)));
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "which is outside its grid");
+    dcl_clear_error(cluster);
+    dcl_array *made[] = {none, bins, H, Z};
+    for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
+        dcl_release(made[k]);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* ---- wrong calls --------------------------------------------------------------------------------------------------- */
 
 static const struct {

@@ -80,6 +80,12 @@ Test(report_planned, reductions_and_scans)
                 "j kept 0+40, i reduced 0+3000", "y: a sum that");
     expect_form(DCL_CALL_REDUCTION(cluster, NULL, "S(i,j) += T(i,k) * A(k,j);", DCL_OUT(S), DCL_IN(T), DCL_IN(A)),
                 "i kept 0+40, j kept 0+40, k reduced 0+3000", "S: a chain of fused multiply-adds");
+    expect_form(DCL_CALL_REDUCTION(cluster, NULL, "y(j) *= A(i,j);", DCL_OUT(y), DCL_IN(A)),
+                "j kept 0+40, i reduced 0+3000", "y: combined in ascending order of the reduced indices");
+    expect_form(
+        DCL_CALL_REDUCTION(cluster, NULL, "n(i % 7 + 7) += 1; y(j) max= A(i,j);", DCL_OUT(n), DCL_OUT(y), DCL_IN(A)),
+        "i reduced 0+3000, j reduced 0+40",
+        "y: exact; each node reduces into 16320 bytes of partial results, which further operations combine");
     expect_form(DCL_CALL_SCAN(cluster, "C(i,j) += A(i,j);", DCL_OUT(C), DCL_IN(A), DCL_ALONG("i")),
                 "i scanned 0+3000, j kept 0+40", "leaves of 1024 elements and blocks of 16");
     expect_form(DCL_CALL_SCAN(cluster, "n(i) max= i;", DCL_OUT(n), DCL_ALONG("i")), "i scanned 7+2000",

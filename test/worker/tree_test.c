@@ -27,7 +27,9 @@ static void on_marks(void *user, int peer, int64_t done, int64_t ready, const in
 
 static void on_report(void *user, int node, const dcli_msg_report *report)
 {
-    (void)user, (void)report;
+    (void)user;
+    cr_expect(report->storage_count == 1 && report->storage[0] == 6 + report->operation,
+              "what the operation writes, whatever is reported");
     tell('r', node);
 }
 
@@ -79,9 +81,13 @@ static dcli_worker *make_worker(int self, int fanout)
                              .absent = worker->gone};
     worker->node = dcli_node_open(&terms);
     cr_assert_not_null(worker->node);
-    static const dcli_operation first = {
-        .number = 1, .kind = DCLI_OP_FILL, .operand_count = 1, .operand = {{.storage = 7, .writes = true}}};
-    cr_assert_eq(dcli_node_operation(worker->node, &first), DCL_OK, "%s", dcl_error());
+    enum { OPERATIONS = 3 };
+    static dcli_operation fill[OPERATIONS];
+    for (int n = 0; n < OPERATIONS; n++) {
+        fill[n] = (dcli_operation){
+            .number = n + 1, .kind = DCLI_OP_FILL, .operand_count = 1, .operand = {{.storage = 7 + n, .writes = true}}};
+        cr_assert_eq(dcli_node_operation(worker->node, &fill[n]), DCL_OK, "%s", dcl_error());
+    }
     cr_assert_eq(dcli_net_open(&net), DCL_OK);
     for (int n = 0; n <= NODES; n++)
         cr_assert_eq(dcli_endpoint_open(net, 5, n, NODES + 1, &end[n]), DCL_OK, "%s", dcl_error());
@@ -129,7 +135,10 @@ static dcli_message risen(int64_t number, int node, int64_t count)
 
 static dcli_message report(int64_t operation)
 {
-    return (dcli_message){.kind = DCLI_MSG_REPORT, .report = {.operation = operation, .array = "A", .rank = 1}};
+    static int64_t wrong = 99;
+    return (dcli_message){
+        .kind = DCLI_MSG_REPORT,
+        .report = {.operation = operation, .storage_count = 1, .storage = &wrong, .array = "A", .rank = 1}};
 }
 
 static dcli_message failed(int node)
