@@ -114,6 +114,8 @@ class Text:
 
     def draw_along(self, rng):
         a = list(range(self.rank))
+        if self.type in FLOATS and self.op in "+-" and self.rank > 1 and rng.random() < 0.7:
+            return self.draw_product(rng)
         kept = rng.sample(a, rng.randint(1, self.rank - 1)) if self.rank > 1 else []
         own = self.rank == 1 or rng.random() < 0.4  # an index that only B has
         if own:
@@ -129,6 +131,14 @@ class Text:
         if (self.type in FLOATS and self.type == self.input_type and self.op in "+-" and self.second == "*" and
                 set(kept) & set(a) and set(kept) & set(self.b[0])):
             self.flags += "c"
+
+    def draw_product(self, rng):
+        """A matrix product, perhaps of many at once."""
+        *batch, i, k = rng.sample(range(self.rank), self.rank)
+        j, self.indices = self.rank, self.rank + 1
+        self.input_type, self.second = self.type, "*"
+        self.a, self.b = self.permuted(rng, range(self.rank)), self.permuted(rng, batch + [k, j])
+        self.out, self.flags = self.permuted(rng, batch + [i, j]), rng.choice(["c", "ci"])
 
     def draw_scan(self, rng):
         every = range(self.rank)
@@ -159,7 +169,9 @@ def draw_texts(count):
         best = max(candidates, key=lambda t: sum(pair in missing for pair in itertools.combinations(enumerate(t), 2)))
         missing.difference_update(itertools.combinations(enumerate(best), 2))
         texts.append(Text(rng, *best))
-    return texts, len(missing)
+        if len(texts) % 15 == 5:  # products have kernels of their own, and need three of the factors
+            texts.append(Text(rng, "along", rng.choice("+-"), rng.choice(FLOATS), rng.choice([2, 2, 3])))
+    return texts[:count], len(missing)
 
 
 # ---- covering arrays --------------------------------------------------------------------------------------------------------
@@ -248,7 +260,9 @@ class Case:
     def draw_shape(self, rng):
         n = self.text.indices
         shape = draw.draw_shape(rng, min(n, 4)) + [rng.randint(1, 5)] * max(0, n - 4)
-        if rng.random() < 0.2:  # long axes take other ways
+        if "c" in self.text.flags and n == 3 and rng.random() < 0.5:  # computed in blocks
+            shape = [rng.randint(1, 45) for _ in shape]
+        elif rng.random() < 0.2:  # long axes take other ways
             shape = [min(e, 3) for e in shape]
             shape[rng.choice([self.text.along, rng.randrange(n)])] = rng.choice([97, 260, 700, 1025, 2500])
         return shape
