@@ -165,7 +165,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      dcl_reduce(cluster, "S(label(i), j) += X(i,j);", DCL_OUT(S), DCL_IN(label), DCL_IN(X));
  *
  *  The indices are those of the inputs, as in a reduction to values, and the nodes that own the elements of the input that gives
- *  them compute. A letter i..p that the body declares is a variable. Keys count from the origin of the output's grid. A value
+ *  them compute. A letter i..p that the body declares is a variable. Keys are indices of the output's grid. A value
  *  whose key is outside of the grid is left out, and DCL_ERR_RANGE is reported, with the first such key of each node, at the
  *  next wait and when the output is read. OP is any of the above but any= and all=; *= is for integers only. An element of a
  *  DCL_OUT starts from the neutral element, one of a DCL_INOUT from its present value. Sums of float and double have a unit per

@@ -64,8 +64,8 @@ typedef struct dcli_result {
     int combine; /* OWN: the parameter that is the operator */
     int access;  /* of an output: the access that is written */
     bool fast;   /* sums of floating-point numbers may be added in any order */
-    bool placed; /* of min= and max=: the index of the value is found, too */
-    int element; /* reduced into an element of an array, R(0): the token of the first ( */
+    bool placed; /* min= and max=: also find the index */
+    int element; /* if the result is an array element such as R(0): the token of its first opening parenthesis */
 } dcli_result;
 
 /** An access: an array with one list of subscripts. It may occur several times in the text. */
@@ -115,7 +115,7 @@ typedef struct dcli_body {
     bool keyed;   /* the results are arrays, whose elements the body selects by keys (kernel/keyed.h) */
     int partials; /* reductions that are not along axes: the first of the parameters that the parser adds. To values: the
                      partial results, an array of longs. Each node uses its own part: work-item w of a launch, of GPUs work-group w, adds to result_count
-                     partial results from element w * result_count * DCLI_PARTIAL_LONGS on. All 0: of no values. Keyed reductions: for
+                     partial results from element w * result_count * DCLI_PARTIAL_LONGS on. All 0 means: no values. Keyed reductions: for
                      each result an array of partial results, then for each axis of each result two scalars of type long, the
                      first index and the number of indices. A node's partial results of a result follow one another, in
                      the order of its elements, the last axis fastest */

@@ -12,7 +12,8 @@ enum {
                                                 more than this */
 };
 
-/** Whether the text reduces into arrays by keys: whether a subscript of an output is other than an index of its own.
+/** Whether the text reduces into arrays by keys: whether some subscript of an output is anything but a plain index of the
+ *  body.
  *  @param outputs  [count] the outputs' names. @param params  names of all arguments. */
 bool dcli_text_is_keyed(const char *text, int output_count, const char *const outputs[], int param_count,
                         const char *const params[]);

@@ -72,7 +72,7 @@ static void dcl_slot_raise(struct dcl_slot *dcl_s, __global long *dcl_out, const
 }
 #endif
 
-/* Add the slots that do not take DCL_SLOT_ADDITIONS more to the node's sums. */
+/* Add to the node's sums every slot that could overflow within the next DCL_SLOT_ADDITIONS additions. */
 static void DCL_KEYED(dcl_settle_)(struct dcl_slot *dcl_own, __global long *dcl_out, const ulong dcl_n)
 {
     for (ulong dcl_at = 0; dcl_at < dcl_n; dcl_at++)

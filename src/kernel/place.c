@@ -1,7 +1,7 @@
 /* kernel/place.c - generates the code that finds the index of a minimum or maximum.
  *
- * On CPUs the extreme value of a strip is found by the usual, vectorized loop. Only if it improves the result, or equals it while
- * the strip has lower indices, a second loop looks for its index. GPUs number each value. */
+ * On CPUs the extreme value of a strip is found by the usual, vectorized loop. A second loop looks for its index
+ * only if the strip's value is better than the result, or equal to it at a lower index. GPUs number each value. */
 #include "kernel/place.h"
 
 #include "kernel/fold.h"

@@ -8,7 +8,8 @@
 
 #include "kernel/nest.h"
 
-/** Emit, before the loops of a strip, what reduces the strip by itself: its extreme values are then in dcl_f<r>. */
+/** Emit, before the loops of a strip, the variables in which its extreme values are found apart from the result so far:
+ *  dcl_f<r>. */
 void dcli_emit_places_begin(dcli_text *out, const dcli_body *body);
 /** Emit, after them, what looks for the index if the strip changes the result: it evaluates the body once more. */
 void dcli_emit_places_end(dcli_nest *nest);

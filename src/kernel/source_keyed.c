@@ -1,7 +1,7 @@
 /* kernel/source_keyed.c - generate the code by which keyed reductions find and change partial results.
  *
- * On CPUs, a work-item has partial results of its own if a result has few elements, and adds them to the node's at its end. It
- * changes those of the node by atomic operations, also if there are too many elements. */
+ * On CPUs, a work-item has partial results of its own if a result has few elements, and adds them to the node's at its end. Without
+ * own partial results, it changes the node's directly. The node's are always changed atomically. */
 #include <stdio.h>
 #include <string.h>
 

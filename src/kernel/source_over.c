@@ -1,7 +1,7 @@
 /* kernel/source_over.c - generate the bounds of loops over index spaces that are not boxes.
  *
- * A bound of DCL_OVER that depends on several indices narrows the loop over the innermost of them: in the text, start and
- * count of this axis are replaced in a block, so that the loop itself is the same as that over a box. */
+ * A bound of DCL_OVER that depends on several indices narrows the loop over the innermost of them. The generated
+ * block redefines start and count of this axis. The loop inside it is the same as for a box. */
 #include "kernel/names.h"
 #include "kernel/nest.h"
 #include "kernel/over.h"

@@ -41,8 +41,7 @@ static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
     return 1;
 }
 
-/* Read wake-up packets where there are some, and where a writer has sent or will send one, so that they do not fill the
- * socket. */
+/* Read the wake-up packets that have arrived or are on their way, so that the sockets do not fill up. */
 static void disarm(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;

@@ -16,9 +16,9 @@
 #include "net/shared_memory.h"
 
 enum {
-    DCLI_SHARED_FEW = 16,                       /* so many links stay attended */
-    DCLI_SHARED_LOOKS = 32,                     /* looks in vain after which a further link is not attended any more */
-    DCLI_SHARED_SWEEP = 4,                      /* links that are not attended, and are looked at before each sleep */
+    DCLI_SHARED_FEW = 16,   /* minimum number of attended links */
+    DCLI_SHARED_LOOKS = 32, /* consecutive empty looks after which a link above that minimum stops being attended */
+    DCLI_SHARED_SWEEP = 4,  /* links that are not attended, and are looked at before each sleep */
     DCLI_SHARED_MOST_WAITING = 64 << 20,        /* limit on bytes that wait for one peer */
     DCLI_SHARED_MOST_WAITING_DESCRIPTORS = 256, /* limit on copies of descriptors that wait for one peer; lent
                                                    descriptors do not count */
@@ -149,8 +149,8 @@ typedef struct dcli_shared {
     dcli_link *link;  /* [peer_count] the links to all peers */
     dcli_link **open; /* [open_count] links in one of the states OPEN, ENDED, BROKEN or LOST */
     int open_count;
-    /* Most links of a large session are idle. Only *attended* links are looked at for each message: all that are not
-     * OPEN, or have records that wait, and at least DCLI_SHARED_FEW. In the ring of any other link the reader stays
+    /* Most links of a large session are idle. Only *attended* links are looked at for each message: every link that
+     * is not OPEN or has waiting records, and at least DCLI_SHARED_FEW links. In the ring of any other link the reader stays
      * announced as asleep, so that a writer sends a wake-up packet, which `sockets` reports. */
     dcli_link **attended; /* [attended_count] */
     int attended_count;
@@ -188,7 +188,8 @@ void dcli_link_attend(dcli_link *link);
 /** Look at a few of the links that are not attended, and attend those with records that wake nobody up, and those of
  *  dropped peers. */
 void dcli_links_sweep(dcli_endpoint *endpoint);
-/** Look at a link only after a wake-up packet: its reader has been announced as asleep, or it is closed. */
+/** From now on look at a link only after a wake-up packet. Call it only if the ring's reader is announced as asleep, or the
+ *  link is closed. */
 void dcli_link_neglect(dcli_link *link);
 /** Note that the peer has ended: nothing more is sent; records in the ring are still taken. */
 void dcli_link_ended(dcli_link *link);

@@ -100,7 +100,7 @@ void dcli_link_attend(dcli_link *link)
         if (dcli_ring_seems_filled(&link->in)) /* the writer has seen nobody asleep */
             dcli_endpoint_wake(link->endpoint);
     } else
-        (void)dcli_ring_awake(&link->in); /* a wake-up packet that is on its way is read when it has come */
+        (void)dcli_ring_awake(&link->in); /* epoll reports a packet that is still on its way */
 }
 
 void dcli_link_neglect(dcli_link *link)

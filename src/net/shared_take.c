@@ -229,7 +229,7 @@ void dcli_own_free(dcli_own *own)
 
 /* ---- the transport's functions ------------------------------------------------------------------------------------ */
 
-/* Whether some links are not attended: what they bring is visible at the sockets only. */
+/* Whether some links are not attended: their records are noticed only through their sockets. */
 static bool has_others(const dcli_shared *shared) { return shared->open_count > shared->attended_count; }
 
 /* Check the sockets now and then while this thread does not sleep: the end of a process is visible only there. Sweep,
@@ -310,7 +310,7 @@ bool dcli_shared_seems_ready(const dcli_endpoint *endpoint)
     for (int n = 0; n < shared->attended_count; n++)
         if (link_seems_ready(shared->attended[n]))
             return true;
-    /* a peer that polls without receiving anything must learn of an end, too, and of what neglected links bring */
+    /* a thread that only polls must also notice ended peers, and records on links that are not attended */
     ++shared->glances;
     if (has_others(shared))
         return !shared->armed && shared->glances % LOOK_OFTEN == 0;

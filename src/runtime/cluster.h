@@ -234,7 +234,7 @@ void dcli_cluster_resume(dcl_cluster *cluster);
 
 /** Description of a node's device. */
 const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node);
-/** Whether a node's device is a GPU: whether it runs the kernels for GPUs. */
+/** Whether a node runs the kernels for GPUs. */
 bool dcli_node_is_gpu(const dcl_cluster *cluster, int node);
 /** The kind of a node's device: dcli_device_kind(). */
 const char *dcli_node_kind(const dcl_cluster *cluster, int node);

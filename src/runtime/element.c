@@ -209,7 +209,7 @@ static dcl_status start(const struct reduction *r)
     return status;
 }
 
-/* Pass the operations on. Several can be counted, but no report is made of them. */
+/* Pass the operations on. dcl_call_explain() adds up several operations; dcl_call_report() cannot report on them yet. */
 static dcl_status look_at(const struct reduction *r)
 {
     dcl_array *partials = NULL;

@@ -396,7 +396,7 @@ static dcl_status combine(struct keyed *k, int r, struct dcli_keyed *known)
     dcli_storage_state *state = dcli_array_state(k->output[r]->array);
     known->storage[known->count] = state->id;
     known->written[known->count++] = k->cluster->operations;
-    if (known->stray != NULL) /* a report that has arrived meanwhile */
+    if (known->stray != NULL) /* reported before the output's operation was issued */
         dcli_storage_state_stray(state, k->cluster->operations, known->stray);
     return DCL_OK;
 }

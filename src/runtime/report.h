@@ -97,7 +97,7 @@ typedef struct dcli_report {
     int64_t promised;            /* fewest bytes that would move with the advice so far; at first, the bytes that do
                                     move */
     int wide[DCLI_MAX_ACCESSES]; /* by row of `footprint`: number of the access */
-    int param[DCLI_MAX_PARAMS];  /* by row of `array`: number of the operand; -1: the present operation has it not */
+    int param[DCLI_MAX_PARAMS];  /* by row of `array`: number of the operand; -1: no operand of this operation */
     const dcli_times *times;     /* what the nodes have measured of the body; NULL: not known */
     char **text;                 /* all strings of the report */
     int64_t text_count, text_capacity;

@@ -69,7 +69,7 @@ static bool limit_affine(dcl_box *box, int m, const dcli_subscript *subscript, c
 /* Extend axis d of a box by what the inner axes add to subscript d: the subscript, for counters 0 of the inner axes,
  * lies in the extended axis whenever it lies in the given one for any counters. The footprint of consecutive indices
  * includes the elements that are skipped between the reads of one index and those of the next; the extended axis takes
- * these into account, too. It has stride 1. So is the footprint of a clamped subscript. @param step  by how much the subscript grows from one index to the next; 0:
+ * these into account, too. It has stride 1. The footprint of a clamped subscript has stride 1, too. @param step  by how much the subscript grows from one index to the next; 0:
  * it has no index. @return false: more than 64 bits are needed. */
 static bool extend(const dcli_subscripts *subscripts, int d, dcli_wide step, dcl_box *box)
 {

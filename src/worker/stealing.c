@@ -324,7 +324,7 @@ static int by_batch(const void *a, const void *b)
 
 enum { MOST_LENT = DCLI_ASK_MOST * DCLI_LEND_AT_ONCE }; /* batches that are considered for taking back */
 
-/* The batches that are lent and not asked back, in order; those that were lent first, if there are very many.
+/* The batches that are lent and not asked back, in order; if more than MOST_LENT, those lent first.
  * @param lent_out  [MOST_LENT] @return how many there are, at most MOST_LENT */
 static int64_t find_lent(const dcli_worker *worker, dcli_lent_out *lent_out[])
 {

@@ -29,8 +29,8 @@ typedef struct dcli_asking {
 
 /** Choose the nodes to ask among those that are present: those of the same host with the nearest numbers, then others at
  *  random. Every node asks at most DCLI_ASK_MOST, and is asked by as many in the mean: so stealing takes some 16 links of
- *  each node, however many nodes there are. Called again when a node has joined or is lost: then most of the choice stays,
- *  with what is known of them. @param asking  all zero at first. @param ways  [count] @param absent  [count] nodes that
+ *  each node, however many nodes there are. Call it again after a node joined or was lost. Nodes that are chosen
+ *  again keep their history. @param asking  all zero at first. @param ways  [count] @param absent  [count] nodes that
  *  are lost or have not joined; NULL: none */
 void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int count, const dcli_node_ways ways[],
                         const bool absent[]);

@@ -70,11 +70,11 @@ typedef struct dcli_node_terms {
 
 enum {
     DCLI_MOST_TOLD_FAILURES = 64, /* in one MARKS */
-    DCLI_MOST_FORETOLD = 1 << 16  /* failures that a peer may tell of by operations that were not seen here. With the
+    DCLI_MOST_FORETOLD = 1 << 16  /* reported failures of operations not seen here yet, per peer. With the
                                      usual DCL_WINDOW, 1,024, each may write DCLI_MAX_PARAMS arrays */
 };
 
-/** What the host makes of a node's report that an operation failed. */
+/** Result of checking a node's report that an operation failed. */
 typedef struct dcli_failure_report {
     bool counts;       /* false: the operation is complete on all nodes, or the node is lost; the report is ignored */
     bool is_news;      /* all present nodes must be told */

@@ -1,5 +1,5 @@
 /* workqueue/node_failures.c - failures of operations: those of this peer, and those that it hears of. Other peers may be
- * hostile: what one says is limited to what it could know, and the host lets only those arrays fail that an operation
+ * hostile: a report is accepted only if its sender could know of the failure, and the host lets only those arrays fail that an operation
  * writes. */
 #include "workqueue/node_inside.h"
 
