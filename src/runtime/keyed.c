@@ -105,6 +105,19 @@ static dcl_status take_args(struct keyed *k, int count, const dcl_arg args[])
 
 /* ---- arrays between the operations ------------------------------------------------------------------------------------ */
 
+/* Make the map of an array with a row for each node: by blocks, a map of four nodes would divide two axes. */
+static dcl_map *rows_map(const struct keyed *k, int rank)
+{
+    dcli_map_rule rule = k->rows->rule;
+    rule.rank = rank;
+    rule.nodes[0] = rule.node_count;
+    for (int d = 1; d < rank; d++) {
+        rule.axes[d] = (dcl_axis){.kind = DCL_AXIS_WHOLE};
+        rule.nodes[d] = 1;
+    }
+    return dcli_map_new(k->cluster, &rule);
+}
+
 /* Make an array of longs for output r: with a row for each node, or, if `like`, one element for each of the output. */
 static dcl_status make_array(struct keyed *k, int r, bool like, dcl_array **array_out)
 {
@@ -123,9 +136,14 @@ static dcl_status make_array(struct keyed *k, int r, bool like, dcl_array **arra
         for (int d = 1; d <= grid.rank - 2; d++) /* kernels need memory, though they store nothing for no elements */
             grid.extent[d] = dcli_max(grid.extent[d], 1);
     }
-    dcl_map *map = like && output->base == NULL ? output->map : k->rows;
-    return k->look != NULL ? dcli_array_imagine(k->cluster, &grid, map, ++k->imagined, array_out)
-                           : dcli_array_make(k->cluster, &grid, map, like, array_out);
+    dcl_map *rows = like ? NULL : rows_map(k, grid.rank);
+    if (!like && rows == NULL)
+        return dcli_error_status();
+    dcl_map *map = !like ? rows : output->base == NULL ? output->map : k->rows;
+    dcl_status status = k->look != NULL ? dcli_array_imagine(k->cluster, &grid, map, ++k->imagined, array_out)
+                                        : dcli_array_make(k->cluster, &grid, map, like, array_out);
+    dcl_map_release(rows);
+    return status;
 }
 
 static void end_arrays(const struct keyed *k, int count, dcl_array *const arrays[])
