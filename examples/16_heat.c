@@ -39,8 +39,8 @@ static void save(dcl_array *array, const char *folder, long step)
     printf("%s\n", path);
 }
 
-/* One step. Its calls return at once; between nodes only the rows and columns at the edges move. The temperatures at the rim of the
- * plate stay what they are. */
+/* One step. Its calls return at once; between nodes only the rows and columns at the edges move. The rim of the plate
+ * keeps its temperature. */
 static dcl_status step(void *user, int64_t n)
 {
     struct plate *plate = user;

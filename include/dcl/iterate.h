@@ -48,8 +48,8 @@ typedef dcl_status dcl_step_fn(void *user, int64_t step);
  *                    refused before the first step.
  *  @param every      of DCL_UNTIL or DCL_NEVER, which give the last two arguments.
  *  @param until      the condition as a description of a body, whose cluster is not used; borrowed for the call.
- *  @return DCL_OK; what `step` returned; DCL_ERR_INVALID; DCL_ERR_BODY: the condition does not compile; the errors of
- *          dcl_forall() and dcl_read() for the condition. */
+ *  @return DCL_OK; what `step` returned; DCL_ERR_INVALID; DCL_ERR_BODY: the condition does not compile; DCL_ERR_RANGE:
+ *          it reads outside of an array; the errors of dcl_forall() and dcl_read() for the condition. */
 DCL_API dcl_status dcl_iterate(dcl_cluster *cluster, int64_t steps, dcl_step_fn *step, void *user, int64_t *steps_out,
                                int64_t every, const dcl_call *until);
 

@@ -103,7 +103,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
- *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST.
+ *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER,
+ *                  DCL_PRELUDE, DCL_FAST.
  *  Cost: each node reads the elements that it owns once. It sends 3 KB of partial results per variable to the program,
  *  or 48 KB if any node of the cluster is a GPU. The call is three operations and one wait. It compiles the body at its
  *  first use. Threads may reduce at the same time.
@@ -141,8 +142,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  - The owners of the first output compute. The elements of the inputs that they need are sent to them as for
  *    dcl_forall(). dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not wait.
  *
- *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_PRELUDE,
- *              DCL_OPERATOR, DCL_STEALING.
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_OVER,
+ *              DCL_PRELUDE, DCL_OPERATOR, DCL_STEALING.
  *
  *  dcl_reduce() into single elements of arrays: constants on the left. Nothing is sent to the program, and the call does not
  *  wait; later bodies read the elements.
@@ -156,7 +157,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  reduced. Other elements do not change. Every node sends its partial results (3 KB per element, 48 KB if any node of the
  *  cluster is a GPU) to the node that stores the element, which combines them.
  *
- *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST.
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER, DCL_PRELUDE, DCL_FAST.
  *
  *  dcl_reduce() by keys, into arrays: a subscript of an output that is no index is a key, any integer expression, which selects
  *  the element that gets the value.

@@ -28,7 +28,7 @@ const char *dcli_fold_sign(dcli_fold fold);
 /** Emit the functions that the results of a body need. Nothing if it is no reduction, as all functions below. */
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form);
 /** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. In reductions along
- *  axes, these belong to one element; what is emitted then is only the state that is kept from element to element. */
+ *  axes, these belong to one element; then only the state is emitted that all elements of a work-item share. */
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);
 /** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
 bool dcli_fold_runs(const dcli_body *body);

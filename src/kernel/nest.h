@@ -44,7 +44,7 @@ void dcli_nest_index(dcli_nest *nest, int m);
 /** Emit new offsets of the accesses that depend on axis m: they add what counter dcl_t<m> contributes. */
 void dcli_nest_advance(dcli_nest *nest, int m);
 /** Narrow axis m by the bounds of DCL_OVER whose innermost index is one of axes first..last (kernel/source_over.c). If there are
- *  any, a block is opened in which dcl_i<m> and dcl_n<m> are start and count of what is left.
+ *  any, a block is opened in which dcl_i<m> and dcl_n<m> are the start and count of the narrowed axis.
  *  @return whether a block was opened; the caller closes it. */
 bool dcli_nest_narrow(dcli_nest *nest, int m, int first, int last);
 /** Whether there are such bounds. */

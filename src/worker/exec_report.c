@@ -98,6 +98,22 @@ static void send_message(dcli_worker *worker, dcli_message *message)
         worker->as_node->notices++;
 }
 
+/* Begin a report on an element of an array. @param storages  filled here: those that the operation writes. @param index  the
+ * element's. */
+static dcli_message begin_report(const dcli_entry *entry, const dcli_param *param, int64_t storages[], const char *body,
+                                 const int64_t index[])
+{
+    dcli_message message = {.kind = DCLI_MSG_REPORT,
+                            .report = {.operation = entry->operation.number,
+                                       .storage_count = list_written(&entry->operation, storages),
+                                       .storage = storages,
+                                       .array = param->name,
+                                       .rank = param->rank,
+                                       .body = body}};
+    memcpy(message.report.index, index, (size_t)param->rank * sizeof *index);
+    return message;
+}
+
 /* Report the key of an element of result r that does not exist. */
 static void send_key(dcli_worker *worker, const dcli_entry *entry, int r, const int64_t index[])
 {
@@ -106,15 +122,8 @@ static void send_key(dcli_worker *worker, const dcli_entry *entry, int r, const 
     int64_t storages[DCLI_MAX_PARAMS];
     dcli_text line = {0};
     put_first_line(&line, body->text);
-    dcli_message message = {.kind = DCLI_MSG_REPORT,
-                            .report = {.operation = entry->operation.number,
-                                       .storage_count = list_written(&entry->operation, storages),
-                                       .storage = storages,
-                                       .array = param->name,
-                                       .rank = param->rank,
-                                       .body = line.bytes,
-                                       .written = true}};
-    memcpy(message.report.index, index, (size_t)param->rank * sizeof *index);
+    dcli_message message = begin_report(entry, param, storages, line.bytes, index);
+    message.report.written = true;
     send_message(worker, &message);
     dcli_text_free(&line);
 }
@@ -142,17 +151,10 @@ static void send_report(dcli_worker *worker, const dcli_entry *entry, const int6
     put_first_line(&line, body->text);
     if (body->tile_kernel)
         put_outputs(&outputs, body);
-    dcli_message message = {.kind = DCLI_MSG_REPORT,
-                            .report = {.operation = entry->operation.number,
-                                       .storage_count = list_written(&entry->operation, storages),
-                                       .storage = storages,
-                                       .array = param->name,
-                                       .rank = param->rank,
-                                       .body = line.bytes,
-                                       .declared = declared.bytes,
-                                       .written = body->access[a].written,
-                                       .outputs = outputs.bytes}};
-    memcpy(message.report.index, report + 2, (size_t)param->rank * sizeof(int64_t));
+    dcli_message message = begin_report(entry, param, storages, line.bytes, report + 2);
+    message.report.declared = declared.bytes;
+    message.report.written = body->access[a].written;
+    message.report.outputs = outputs.bytes;
     send_message(worker, &message);
     dcli_text_free(&declared);
     dcli_text_free(&line);

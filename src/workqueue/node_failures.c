@@ -77,7 +77,7 @@ dcl_status dcli_note_written(dcli_node *node, const dcli_operation *operation)
     return DCL_OK;
 }
 
-/* Note that all nodes are told of a failure. @return whether they were not before, and it concerns a storage. */
+/* Record that all nodes are told of a failure. @return whether it is new and concerns a storage. */
 static bool pass_on(dcli_node *node, int64_t operation)
 {
     struct dcli_written_list *written = &node->written;
@@ -144,7 +144,7 @@ dcl_status dcli_node_reported(dcli_node *node, int from, int64_t operation, dcli
     return DCL_OK;
 }
 
-/* A key of the list of what was foretold. */
+/* Key of an entry in the list of failures that peers reported ahead. */
 struct failure {
     int64_t operation, storage;
 };

@@ -335,7 +335,8 @@ static void *receive_in_turn(void *argument)
 {
     dcli_received received = {0};
     pthread_mutex_lock(&turn);
-    (void)dcli_endpoint_receive(argument, -1, &received);
+    if (dcli_endpoint_receive(argument, -1, &received) == DCL_OK)
+        dcli_received_free(&received);
     pthread_mutex_unlock(&turn);
     return NULL;
 }

@@ -1,5 +1,5 @@
 /* test/runtime/along_test.c - tests reductions along axes into arrays: they have the bits of sequential loops on any number
- * of nodes and under any map, and move what was explained; wrong calls are refused. */
+ * of nodes and under any map, explain agrees with the counters; wrong calls are refused. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <math.h>

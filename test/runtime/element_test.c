@@ -1,5 +1,5 @@
 /* test/runtime/element_test.c - reductions into single elements of arrays: the bits of reductions to variables, on all nodes; a
- * conjugate gradient that waits for nothing; what moves is what was explained; wrong calls. */
+ * conjugate gradient that waits for nothing; explain agrees with the counters; wrong calls are refused. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>

@@ -327,7 +327,7 @@ Test(keyed, refused)
     dcl_close(cluster);
 }
 
-/* What moves is what was explained: on two nodes, half of the partial results of the other one. */
+/* explain agrees with the counters. On two nodes, each gets half of the partial results of the other one. */
 Test(keyed, explained)
 {
     dcl_config config = test_config(2);

@@ -32,7 +32,7 @@ static void ping(dcli_endpoint *middle, dcli_endpoint *peer, int number)
     send_credit(middle, number);
 }
 
-/* Steps per message of one that has so many links, and exchanges messages with one peer. */
+/* Steps per message at an endpoint with `links` links that exchanges messages with one peer only. */
 static int64_t steps_per_message(int links)
 {
     dcli_net *net;
