@@ -277,8 +277,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  Variables of loops inside the body may stand in affine subscripts of inputs, too, if the loop has the form
  *      for (int d = -8; d <= 8; d++) s += G(d+8) * A(i,j+d);
  *  d is an int, long, short or uint declared in the loop; both bounds are sums and products of integer literals and
- *  integer scalars; the test is < or <= and the step ++ or += LITERAL, or > or >= and -- or -= LITERAL; the loop's
- *  statement does not change d. All elements that the loop reads count as read, also if it is left early. Values that
+ *  integer scalars; the test is < or <= and the step ++ or += LITERAL, or > or >= and -- or -= LITERAL,
+ *  which is at most 32767; the loop's statement does not change d. All elements that the loop reads count as read, also if it is left early. Values that
  *  the type of d does not contain are an error.
  *
  *  Boundaries: a subscript of an input may end in

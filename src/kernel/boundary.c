@@ -34,9 +34,9 @@ const char *dcli_boundary_limit(const dcli_body *body, dcli_affine *sum, bool is
     const dcli_boundary *old = dcli_boundary_of(body, sum);
     dcli_boundary boundary = old != NULL ? *old : (dcli_boundary){.count = 0};
     if (dcli_affine_has_index(value) || value->boundary != 0)
-        return "the limits of min, max and clamp contain no index";
+        return "a limit of min, max or clamp contains an index; limits are made of integers and integer DCL_VALUEs";
     if (boundary.wraps || boundary.count == DCLI_MAX_LIMITS)
-        return boundary.wraps ? "it limits what % returns" : "it has too many limits";
+        return boundary.wraps ? "min, max and clamp are not applied to the result of %" : "it has more than 4 limits";
     boundary.limit[boundary.count++] = (dcli_limit){.is_max = is_max, .value = *value};
     sum->boundary = number_of(body, &boundary);
     return NULL;
@@ -45,7 +45,8 @@ const char *dcli_boundary_limit(const dcli_body *body, dcli_affine *sum, bool is
 const char *dcli_boundary_wrap(const dcli_body *body, dcli_affine *sum, const dcli_affine *period)
 {
     if (dcli_affine_has_index(period) || period->boundary != 0 || sum->boundary != 0)
-        return "% is applied to a sum of indices, and its right side contains none";
+        return "% takes a sum of indices on its left and, on its right, integers and integer DCL_VALUEs without an "
+               "index";
     sum->boundary = number_of(body, &(dcli_boundary){.wraps = true, .count = 1, .limit = {{.value = *period}}});
     return NULL;
 }

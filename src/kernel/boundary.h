@@ -4,7 +4,7 @@
 
 #include "kernel/affine.h"
 
-enum { DCLI_MAX_LIMITS = 4 }; /* most limits of one boundary */
+enum { DCLI_MAX_LIMITS = 4 }; /* most limits of one boundary; an error names this number */
 
 /** A limit: max(e, value) or min(e, value). */
 typedef struct dcli_limit {

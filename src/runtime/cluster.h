@@ -493,6 +493,10 @@ void dcli_cluster_turn(dcl_cluster *cluster);
 
 /* ---- bodies (bodies.c) ---- */
 
+/** Refuse an argument of a kind that a call does not take. @param arg  its access is one of dcl_access.
+ *  @param takes  what the call takes, the end of the error. @return DCL_ERR_INVALID. */
+dcl_status dcli_refuse_arg(const dcl_arg *arg, const char *takes);
+
 /** Whether an argument is a parameter of the body, not a prelude, sizes or settings. */
 static inline bool dcli_arg_is_param(const dcl_arg *arg)
 {

@@ -74,11 +74,9 @@ static dcl_status check_kind(const dcl_arg *arg)
         return DCLI_FAIL(DCL_ERR_INVALID, "an argument is DCL_RESULT_AT, which is for reductions to values; expected "
                                           "none here; reduce to DCL_RESULT to get an index");
     default:
-        return DCLI_FAIL(
-            DCL_ERR_INVALID,
-            "argument %s has access number %d; a reduction into elements takes DCL_OUT, DCL_INOUT, DCL_IN, "
-            "DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_OVER and DCL_FAST",
-            arg->name, (int)arg->access);
+        return dcli_refuse_arg(arg,
+                               "a reduction into elements takes DCL_OUT, DCL_INOUT, DCL_IN, DCL_IN_ALL, DCL_VALUE, "
+                               "DCL_PRELUDE, DCL_OVER and DCL_FAST");
     }
 }
 

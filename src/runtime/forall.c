@@ -163,10 +163,9 @@ static dcl_status check_along(const dcl_arg *arg)
             "an argument is DCL_RESULT_AT, but no DCL_RESULT is before it; the index of a minimum is found "
             "for values, not for the elements of arrays");
     default:
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "argument %s has access number %d; a reduction into arrays takes DCL_OUT, DCL_INOUT, DCL_IN, "
-                         "DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_OPERATOR, DCL_PRELUDE, DCL_OVER and DCL_STEALING",
-                         arg->name, (int)arg->access);
+        return dcli_refuse_arg(arg,
+                               "a reduction into arrays takes DCL_OUT, DCL_INOUT, DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, "
+                               "DCL_VALUE, DCL_OPERATOR, DCL_PRELUDE, DCL_OVER and DCL_STEALING");
     }
 }
 
@@ -532,11 +531,9 @@ static dcl_status check_reduced(const dcl_arg *arg)
     case DCL_ACCESS_OVER:
         return DCL_OK;
     default:
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "argument %s has access number %d; a reduction to values takes DCL_RESULT, DCL_RESULT_AT, "
-                         "DCL_IN, DCL_IN_ALL, DCL_VALUE, "
-                         "DCL_PRELUDE, DCL_OVER and DCL_FAST; reduce into arrays with a call of its own",
-                         arg->name, (int)arg->access);
+        return dcli_refuse_arg(arg,
+                               "a reduction to values takes DCL_RESULT, DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_VALUE, "
+                               "DCL_PRELUDE, DCL_OVER and DCL_FAST; reduce into arrays with a call of its own");
     }
 }
 

@@ -79,10 +79,12 @@ static dcl_status check_arg(const dcl_arg *arg, int k)
     if (arg->access == DCL_ACCESS_IN || arg->access == DCL_ACCESS_IN_ALL || arg->access == DCL_ACCESS_VALUE ||
         arg->access == DCL_ACCESS_PRELUDE)
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_INVALID,
-                     "argument %d of the condition is no input (access number %d); expected DCL_IN, DCL_IN_ALL, "
-                     "DCL_VALUE or DCL_PRELUDE; change arrays in the steps",
-                     k, (int)arg->access);
+    if (arg->access < DCL_ACCESS_OUT || arg->access > DCL_ACCESS_OVER)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %d of the condition has access number %d; expected that of an input", k,
+                         (int)arg->access);
+    return dcli_refuse_arg(arg, "a condition takes DCL_IN, DCL_IN_ALL, DCL_VALUE and DCL_PRELUDE; change arrays in the "
+                                "steps");
 }
 
 static dcl_status check(const dcl_cluster *cluster, int64_t steps, dcl_step_fn *step, int64_t every,
@@ -94,6 +96,8 @@ static dcl_status check(const dcl_cluster *cluster, int64_t steps, dcl_step_fn *
         return DCLI_FAIL(DCL_ERR_INVALID, "steps is %" PRId64 "; expected 0 or more", steps);
     if (step == NULL)
         return DCLI_FAIL(DCL_ERR_INVALID, "step is NULL; expected a function that makes the calls of one step");
+    if (until == NULL && every != 0)
+        return DCLI_FAIL_NULL("until is NULL, but every is %" PRId64 "; expected DCL_UNTIL() or DCL_NEVER", every);
     if (until == NULL)
         return DCL_OK;
     if (every < 1)
@@ -138,13 +142,18 @@ static dcl_status make_condition(struct loop *loop, const dcl_call *until)
     return DCL_OK;
 }
 
+static dcl_call condition(const struct loop *loop)
+{
+    return dcl_call_body(loop->cluster, NULL, loop->body, loop->count, loop->args);
+}
+
 /* Check the condition after a step. *met_out: the check before has found it met. */
 static dcl_status check_condition(struct loop *loop, bool *met_out)
 {
     dcl_status status = finish_reading(loop, met_out);
     if (status != DCL_OK || *met_out)
         return status;
-    const dcl_call call = dcl_call_body(loop->cluster, NULL, loop->body, loop->count, loop->args);
+    const dcl_call call = condition(loop);
     status = dcl_call_run(&call);
     return status == DCL_OK ? start_reading(loop) : status;
 }
@@ -158,8 +167,11 @@ dcl_status dcl_iterate(dcl_cluster *cluster, int64_t steps, dcl_step_fn *step, v
     dcl_status status = dcli_call_end(&call, check(cluster, steps, step, every, until));
     if (status != DCL_OK)
         return status;
-    if (until != NULL)
-        status = make_condition(&loop, until);
+    if (until != NULL && (status = make_condition(&loop, until)) == DCL_OK) {
+        const dcl_call first = condition(&loop); /* its mistakes are found before the first step */
+        dcl_counters none;
+        status = dcl_call_explain(&first, DCL_ALL_NODES, &none);
+    }
     int64_t made = 0;
     bool met = false, last;
     while (status == DCL_OK && made < steps && !met) {

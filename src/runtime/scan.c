@@ -62,10 +62,8 @@ static dcl_status check_kind(const dcl_arg *arg)
     case DCL_ACCESS_GROUP:
     case DCL_ACCESS_ITEMS:
     case DCL_ACCESS_OVER:
-        return DCLI_FAIL(DCL_ERR_INVALID,
-                         "an argument has access number %d; a scan takes DCL_OUT, DCL_ALONG, DCL_EXCLUSIVE, and the "
-                         "inputs, DCL_VALUE, DCL_PRELUDE and DCL_STEALING of dcl_forall()",
-                         (int)arg->access);
+        return dcli_refuse_arg(arg, "a scan takes DCL_OUT, DCL_ALONG, DCL_EXCLUSIVE, and the inputs, DCL_VALUE, "
+                                    "DCL_PRELUDE and DCL_STEALING of dcl_forall()");
     default:
         return DCL_OK;
     }

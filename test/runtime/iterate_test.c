@@ -162,13 +162,15 @@ ParameterizedTestParameters(iterate, refused)
         {"no check", 3, DCL_ERR_INVALID, -1, "every is 0; expected 1 or more"},
         {"a step that fails", 4, DCL_ERR_FILE, 3, ""},
         {"a condition that does not compile", 5, DCL_ERR_BODY, 2, "rest"},
-        {"a condition at no constant index", 6, DCL_ERR_BODY, 2, "'j'"},
+        {"a condition at no constant index", 6, DCL_ERR_BODY, 0, "'j'"},
         {"an element outside", 8, DCL_ERR_RANGE, 4, "r(4) was read, which is outside its grid"},
         {"a statement", 9, DCL_ERR_BODY, -1, "the condition has a semicolon"},
         {"brackets", 10, DCL_ERR_BODY, -1, "line 1, column 9"},
-        {"an output", 11, DCL_ERR_INVALID, -1, "argument 0 of the condition is no input"},
+        {"an output", 11, DCL_ERR_INVALID, -1, "argument r is DCL_OUT; a condition takes DCL_IN"},
         {"another kind of call", 12, DCL_ERR_INVALID, -1, "expected one of kind 1"},
         {"a comment", 13, DCL_OK, 4, ""},
+        {"an unknown access", 14, DCL_ERR_INVALID, -1, "has access number 99"},
+        {"a check of nothing", 15, DCL_ERR_INVALID, -1, "until is NULL, but every is 3"},
         {"no text", 7, DCL_ERR_INVALID, -1, "no description with a text"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
@@ -206,6 +208,13 @@ static dcl_status iterate_wrongly(struct heat *heat, int which, int64_t *steps)
         return dcl_iterate(cluster, 9, step, heat, steps, 2, DCL_CALL_REDUCTION(NULL, NULL, "r(0) < 1", DCL_IN(r)));
     case 13:
         return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "r(0) * 0 + 1 // met", DCL_IN(r)));
+    case 14: {
+        dcl_arg odd = DCL_IN(r);
+        odd.access = (dcl_access)99;
+        return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, "r(0) < 1", odd));
+    }
+    case 15:
+        return dcl_iterate(cluster, 9, step, heat, steps, 3, NULL);
     default:
         return dcl_iterate(cluster, 9, step, heat, steps, DCL_UNTIL(2, NULL, DCL_IN(r)));
     }
