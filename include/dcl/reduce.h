@@ -178,7 +178,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  Cost: each node reads the elements that it owns once, and needs room for 8 bytes per element of each output, or 48 for
  *  sums of float and double; it sends these partial results to the owners of the outputs. The threads of a CPU have some of their
  *  own for outputs of at most 1,365 such sums, or 8,192 elements of up to 4 bytes, or 4,096 of 8 bytes; else they change the
- *  node's by atomic operations. The call does not wait. If a node is a GPU, it is refused with DCL_ERR_UNSUPPORTED.
+ *  node's by atomic operations; those of a GPU have less, docs/reductions.md. The call does not wait.
  *
  *  @return of reductions into arrays: DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; others as of dcl_forall(). */
 #define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))

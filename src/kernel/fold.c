@@ -142,7 +142,7 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
 {
     bool any_sum = false;
     if (body->keyed) {
-        dcli_emit_keyed_functions(out, body);
+        dcli_emit_keyed_functions(out, body, form);
         return;
     }
     for (int r = 0; r < body->result_count; r++)

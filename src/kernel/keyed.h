@@ -38,11 +38,22 @@ void dcli_keyed_put_value(dcli_text *out, dcli_fold fold, dcl_type type, const c
  *  freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
 char *dcli_keyed_functions(dcl_type type);
 
-/** Emit, for CPUs, the functions that reduce into the partial results. Nothing for other bodies, as all functions below. */
-void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body);
-/** Emit the variables at the beginning of a kernel. */
+/** Emit the functions that reduce into the partial results. */
+void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form form);
+/** Emit, for CPUs, the variables at the beginning of a kernel. Nothing for other bodies, as the next one. */
 void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body);
 /** Emit what adds a work-item's own partial results to the node's, at the end of a kernel. */
 void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body);
+
+/** Whether kernels for GPUs may run a tile in two rounds (kernel/keyed_sum_gpu.cl): some result is a sum of floating-point numbers. */
+bool dcli_keyed_has_rounds(const dcli_body *body);
+/** Emit, for GPUs, the group's tables at the beginning of a kernel. */
+void dcli_emit_keyed_group_begin(dcli_text *out, const dcli_body *body);
+/** Emit the variables of a work-item for one round. */
+void dcli_emit_keyed_asked(dcli_text *out, const dcli_body *body);
+/** Emit the condition that the work-item needs a second round. */
+void dcli_emit_keyed_again(dcli_text *out, const dcli_body *body);
+/** Emit calls of a function for the group's tables, "dcl_raise_", "dcl_settle_" or "dcl_end_". @param words  also for tables of words. */
+void dcli_emit_keyed_group(dcli_text *out, const dcli_body *body, const char *function, bool words);
 
 #endif

@@ -7,45 +7,10 @@
 #define DCL_SLOT
 #define DCL_SLOT_ADDITIONS 4096   /* of at most 2^49 units each */
 #define DCL_SLOT_FULL (1UL << 61) /* units from which on a slot does not take so many more */
-#define DCL_SUM_LOCKED (1L << 62) /* a bit of dcl_seen: some work-item changes the sum */
 struct dcl_slot {
     double dcl_r0;        /* the constant that rounds to the unit of the top bin; 0: there is no top yet */
     ulong dcl_b0, dcl_b1; /* units of the top bin and of the next lower one, modulo 2^64 */
 };
-
-/* Add to a sum of the node: the number dcl_x, or if it is 0, the units of two bins. A sum is taken, changed and given back within
- * one turn of the loop: so work-items that run in lockstep and want the same sum do not wait for each other for ever. */
-static void dcl_sum_share(volatile __global long *dcl_p, const double dcl_x, const long dcl_top, const long dcl_u0,
-                          const long dcl_u1)
-{
-    long dcl_seen = dcl_p[1] & ~DCL_SUM_LOCKED;
-    for (bool dcl_done = false; !dcl_done;) {
-        const long dcl_found = atom_cmpxchg(dcl_p + 1, dcl_seen, dcl_seen | DCL_SUM_LOCKED);
-        if (dcl_found == dcl_seen) {
-            mem_fence(CLK_GLOBAL_MEM_FENCE);
-            struct dcl_sum dcl_s = {dcl_p[0], dcl_seen, {dcl_p[2], dcl_p[3]}, {dcl_p[4], dcl_p[5]}};
-            if (dcl_x != 0)
-                dcl_sum_one(&dcl_s, dcl_x);
-            else
-                dcl_sum_bins(&dcl_s, dcl_top, dcl_u0, dcl_u1);
-            dcl_p[0] = dcl_s.dcl_top;
-            dcl_p[2] = dcl_s.dcl_high[0];
-            dcl_p[3] = dcl_s.dcl_high[1];
-            dcl_p[4] = dcl_s.dcl_low[0];
-            dcl_p[5] = dcl_s.dcl_low[1];
-            mem_fence(CLK_GLOBAL_MEM_FENCE);
-            atom_xchg(dcl_p + 1, dcl_s.dcl_seen);
-            dcl_done = true;
-        }
-        dcl_seen = dcl_found & ~DCL_SUM_LOCKED;
-    }
-}
-
-static void dcl_sum_share_one(volatile __global long *dcl_p, const double dcl_x)
-{
-    if (dcl_x != 0)
-        dcl_sum_share(dcl_p, dcl_x, 0, 0, 0);
-}
 
 static void dcl_slot_share(struct dcl_slot *dcl_slot, volatile __global long *dcl_p)
 {

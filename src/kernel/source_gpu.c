@@ -298,7 +298,9 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
         return;
     }
     if (body->result_count > 0) {
-        (body->along ? dcli_emit_along_kernel : dcli_emit_reducing_kernel)(out, body, variant);
+        (body->keyed   ? dcli_emit_keyed_kernel
+         : body->along ? dcli_emit_along_kernel
+                       : dcli_emit_reducing_kernel)(out, body, variant);
         return;
     }
     bool one = variant == DCLI_VARIANT_ONE;

@@ -26,14 +26,17 @@ enum {
     MOST_GROUPS = DCLI_GROUP_SLOTS
 };
 
-/* Emit the number of tiles of a row, dcl_row_tiles, and of all rows, dcl_tiles. Rows of one launch have the same shape. */
-static void count_tiles(dcli_nest *nest)
+/* Indices of the innermost axis that a work-item has of a tile. In keyed reductions a loop may add many values per index, and only some
+ * fit into a slot within a tile (kernel/keyed_sum_gpu.cl). */
+static int each_of(const dcli_body *body) { return body->keyed && body->inside->has_loop ? 1 : EACH; }
+
+void dcli_emit_tile_counts(dcli_nest *nest)
 {
-    int v = nest->innermost;
+    int v = nest->innermost, each = each_of(nest->body);
     dcli_text_put(nest->out, "    const long dcl_wide = get_local_size(0), dcl_high = get_local_size(1);\n"
                              "    const long dcl_across = (");
     dcli_emit_number(nest->out, nest->body, DCLI_FORM_GPU, DCLI_ROW_COUNT, 0, v);
-    dcli_text_put(nest->out, " + dcl_wide * %d - 1) / (dcl_wide * %d);\n    const long dcl_lines = 1", EACH, EACH);
+    dcli_text_put(nest->out, " + dcl_wide * %d - 1) / (dcl_wide * %d);\n    const long dcl_lines = 1", each, each);
     for (int m = 0; m < v; m++) {
         dcli_text_put(nest->out, " * ");
         dcli_emit_number(nest->out, nest->body, DCLI_FORM_GPU, DCLI_ROW_COUNT, 0, m);
@@ -68,15 +71,20 @@ void dcli_emit_line_indices(dcli_nest *nest, int axes)
     }
 }
 
-/* Emit the indices of all axes but the innermost, from dcl_line, the number of the work-item's line in the row. */
-static void open_line(dcli_nest *nest)
+void dcli_emit_tile_place(dcli_nest *nest)
 {
     dcli_text_put(nest->out,
                   "    const long dcl_in = dcl_tile - dcl_number * dcl_row_tiles, dcl_down = dcl_in / dcl_across;\n"
                   "    long dcl_line = dcl_down * dcl_high + get_local_id(1);\n"
-                  "    const long dcl_begin = (dcl_in - dcl_down * dcl_across) * dcl_wide * %d + get_local_id(0);\n"
-                  "    if (dcl_line >= dcl_lines)\n        continue;\n",
-                  EACH);
+                  "    const long dcl_begin = (dcl_in - dcl_down * dcl_across) * dcl_wide * %d + get_local_id(0);\n",
+                  each_of(nest->body));
+}
+
+/* Emit the indices of all axes but the innermost, from dcl_line, the number of the work-item's line in the row. */
+static void open_line(dcli_nest *nest)
+{
+    dcli_emit_tile_place(nest);
+    dcli_text_put(nest->out, "    if (dcl_line >= dcl_lines)\n        continue;\n");
     dcli_emit_line_indices(nest, nest->innermost);
 }
 
@@ -172,9 +180,9 @@ static void close_partials(dcli_text *out, const dcli_body *body)
 
 void dcli_emit_reducing_functions(dcli_text *out, const dcli_body *body)
 {
-    dcli_text_put(out, "%s#define DCL_EACH %d\n", dcli_cl_names, EACH);
+    dcli_text_put(out, "%s#define DCL_EACH %d\n", dcli_cl_names, each_of(body));
     dcli_emit_fold_functions(out, body, DCLI_FORM_GPU);
-    for (int r = 0; r < body->result_count && body->inside->contraction.end == 0; r++) {
+    for (int r = 0; r < body->result_count && body->inside->contraction.end == 0 && !body->keyed; r++) {
         if (dcli_fold_is_ordered(body->result[r].fold, body->params[body->result[r].param].type))
             continue;
         dcli_emit_merge(out, body, r);
@@ -195,7 +203,7 @@ void dcli_emit_reducing_kernel(dcli_text *out, const dcli_body *body, dcli_varia
     dcli_emit_reducing_signature(out, body, variant);
     dcli_text_put(out, "    __local long dcl_room[%d * DCL_LONGS];\n", GROUP);
     dcli_emit_reducing_variables(out, body);
-    count_tiles(&nest);
+    dcli_emit_tile_counts(&nest);
     dcli_text_put(out,
                   "    for (long dcl_tile = get_group_id(0); dcl_tile < dcl_tiles; dcl_tile += get_num_groups(0)) {\n");
     dcli_emit_reducing_row(&nest);
@@ -211,15 +219,15 @@ void dcli_emit_reducing_kernel(dcli_text *out, const dcli_body *body, dcli_varia
 dcli_launch_size dcli_reducing_launch_size(const dcli_body *body, const int64_t count[], int64_t rows, bool in_table)
 {
     int v = body->space_rank - 1;
-    int64_t wide = GROUP, lines = 1, tiles;
-    while (wide > WARP && wide / 2 * EACH >= count[v])
+    int64_t wide = GROUP, lines = 1, tiles, each = each_of(body);
+    while (wide > WARP && wide / 2 * each >= count[v])
         wide /= 2;
     for (int m = 0; m < v; m++)
         lines = dcli_min(lines, INT32_MAX) * dcli_min(dcli_max(count[m], 1), INT32_MAX);
     int64_t high = GROUP / wide;
     while (high > 1 && high / 2 >= lines)
         high /= 2;
-    tiles = (count[v] + wide * EACH - 1) / (wide * EACH);
+    tiles = (count[v] + wide * each - 1) / (wide * each);
     tiles = dcli_min(tiles, MOST_GROUPS) * dcli_min((lines + high - 1) / high, MOST_GROUPS);
     tiles = dcli_min(tiles, MOST_GROUPS) * dcli_min(rows, MOST_GROUPS);
     int64_t groups = dcli_max(dcli_min(tiles, MOST_GROUPS), 1);

@@ -1,7 +1,10 @@
 /* kernel/source_keyed.c - generate the code by which keyed reductions find and change partial results.
  *
  * On CPUs, a work-item has partial results of its own if a result has few elements, and adds them to the node's at its end. Without
- * own partial results, it changes the node's directly. The node's are always changed atomically. */
+ * own partial results, it changes the node's directly. The node's are always changed atomically.
+ *
+ * On GPUs, a group has the partial results of its own in local memory, and several tables of them if there are few elements: neighbours use
+ * different ones, so that they rarely meet. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +15,16 @@
 #include "kernel/fold.h"
 #include "kernel/keyed.h"
 
-enum { SLOT_BYTES = 24 /* of a struct dcl_slot, the work-item's own partial result of a sum */ };
+enum {
+    SLOT_BYTES = 24,       /* of a struct dcl_slot, the work-item's own partial result of a sum */
+    GROUP_SLOT_BYTES = 32, /* the same of a group of a GPU */
+    GROUP_BYTES =
+        1
+        << 15, /* of local memory that a group has for all results: GPUs have 48 KB or more per group, as OpenCL 1.2 asks
+                              for 32 KB of full devices */
+    SLOT_COPIES = 8, /* most tables of slots, and of words, that a group has */
+    WORD_COPIES = 32
+};
 
 static dcl_type type_of(const dcli_body *body, int r) { return body->params[body->result[r].param].type; }
 
@@ -30,10 +42,16 @@ static const char *own_type(const dcli_body *body, int r)
     return is_sum(body, r) ? "struct dcl_slot" : dcl_type_bytes(type_of(body, r)) == 8 ? "ulong" : "uint";
 }
 
+static int word_bytes(const dcli_body *body, int r) { return dcl_type_bytes(type_of(body, r)) == 8 ? 8 : 4; }
+
 static int own_count(const dcli_body *body, int r)
 {
-    int bytes = is_sum(body, r) ? SLOT_BYTES : dcl_type_bytes(type_of(body, r)) == 8 ? 8 : 4;
-    return DCLI_KEYED_OWN_BYTES / bytes;
+    return DCLI_KEYED_OWN_BYTES / (is_sum(body, r) ? SLOT_BYTES : word_bytes(body, r));
+}
+
+static int group_count(const dcli_body *body, int r)
+{
+    return GROUP_BYTES / body->result_count / (is_sum(body, r) ? GROUP_SLOT_BYTES : word_bytes(body, r));
 }
 
 /* ---- words ----------------------------------------------------------------------------------------------------------- */
@@ -59,6 +77,19 @@ static void put_word_macros(dcli_text *out, dcli_fold fold, dcl_type type)
                       is_floating(type) ? name : "");
     dcli_text_put(out, "#define DCL_WORD(x) %s%s\n#define DCL_JOIN(x, y) %s\n",
                   is_extreme(fold) && is_floating(type) ? "(x) != (x) ? ~(dcl_U)0 : " : "", words[fold], joins[fold]);
+}
+
+/* Emit how a GPU changes a word: DCL_SWAP, and DCL_NATIVE if one instruction joins words. Those of 64 bits other than the addition are an
+ * extension of their own (cl_khr_int64_extended_atomics). */
+static void put_atomics(dcli_text *out, dcli_fold fold, bool wide)
+{
+    static const char *const native[DCLI_FOLD_XOR + 1] = {
+        [DCLI_FOLD_SUM] = "add", [DCLI_FOLD_AND] = "or",  [DCLI_FOLD_OR] = "or",
+        [DCLI_FOLD_XOR] = "xor", [DCLI_FOLD_MIN] = "max", [DCLI_FOLD_MAX] = "max"};
+    const char *start = wide ? "atom" : "atomic";
+    dcli_text_put(out, "#define DCL_SWAP %s_cmpxchg\n", start);
+    if (native[fold] != NULL && (!wide || fold == DCLI_FOLD_SUM))
+        dcli_text_put(out, "#define DCL_NATIVE(p, x) %s_%s(p, x)\n", start, native[fold]);
 }
 
 void dcli_keyed_put_value(dcli_text *out, dcli_fold fold, dcl_type type, const char *partial)
@@ -131,11 +162,15 @@ static void put_outside(dcli_text *out, const dcli_body *body, int r)
 
 /* Emit dcl_into_<r>, to which the text's statements become calls: it reduces a value into the element that has the keys dcl_k. Keys of
  * floating-point types cannot be operands of |. */
-static void put_into(dcli_text *out, const dcli_body *body, int r)
+static void put_into(dcli_text *out, const dcli_body *body, dcli_form form, int r)
 {
     int rank = rank_of(body, r);
-    bool sum = is_sum(body, r);
-    char low[24], extent[24], left[24] = "";
+    bool sum = is_sum(body, r), gpu = form == DCLI_FORM_GPU;
+    const char *state = gpu   ? sum ? "const int dcl_round, struct dcl_asked *dcl_asked, " : "const int dcl_round, "
+                        : sum ? "int *dcl_left, "
+                              : "";
+    const char *given = gpu ? sum ? "dcl_round, dcl_asked, " : "dcl_round, " : sum ? "dcl_left, " : "";
+    char low[24], extent[24], left[40] = "";
     snprintf(low, sizeof low, "dcl_low%d_", r);
     snprintf(extent, sizeof extent, "dcl_extent%d_", r);
     dcli_text_put(out, "DCL_KEYED_INLINE void dcl_into_%d(__global long *dcl_report, ", r);
@@ -146,13 +181,13 @@ static void put_into(dcli_text *out, const dcli_body *body, int r)
     put_axes(out, rank, "const long dcl_k", "");
     dcli_text_put(
         out,
-        ", const bool dcl_has_own, %s *dcl_own, %s__global long *dcl_out, const ulong dcl_n, const %s dcl_x)\n"
+        ", const bool dcl_has_own, %s%s *dcl_own, %s__global long *dcl_out, const ulong dcl_n, const %s dcl_x)\n"
         "{\n    if (DCL_KEYED_LIKELY(",
-        own_type(body, r), sum ? "int *dcl_left, " : "", dcli_kernel_type(type_of(body, r)));
+        gpu ? "volatile __local " : "", own_type(body, r), state, dcli_kernel_type(type_of(body, r)));
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, "%s(ulong)dcl_k%d - (ulong)dcl_l%d < (ulong)dcl_n%d", d > 0 ? " && " : "", d, d, d);
-    dcli_text_put(out, "))\n        dcl_put_%d(dcl_has_own, dcl_own, %sdcl_out, %s(ulong)(", r, sum ? "dcl_left, " : "",
-                  sum ? "dcl_n, " : "");
+    dcli_text_put(out, "))\n        dcl_put_%d(dcl_has_own, dcl_own, %sdcl_out, %s(ulong)(", r, given,
+                  sum && !gpu ? "dcl_n, " : "");
     for (int d = 1; d < rank; d++)
         dcli_text_put(out, "(");
     for (int d = 0; d < rank; d++) {
@@ -163,7 +198,9 @@ static void put_into(dcli_text *out, const dcli_body *body, int r)
     dcli_text_put(out, "), dcl_x);\n    else\n        dcl_outside_%d(dcl_report, ", r);
     put_axes(out, rank, "dcl_k", "");
     dcli_text_put(out, ");\n}\n");
-    if (sum)
+    if (gpu)
+        snprintf(left, sizeof left, sum ? "dcl_round, &dcl_asked%d, " : "dcl_round, ", r);
+    else if (sum)
         snprintf(left, sizeof left, "&dcl_left%d, ", r);
     dcli_text_put(out, "#define dcl_into%d(", r);
     put_axes(out, rank, "k", "");
@@ -176,7 +213,7 @@ static void put_into(dcli_text *out, const dcli_body *body, int r)
     dcli_text_put(out, ", dcl_has_own%d, dcl_own%d, %sdcl_out%d, dcl_elements%d, x)\n", r, r, left, r, r);
 }
 
-void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body)
+void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form form)
 {
     bool sums = false, keys[DCL_DOUBLE + 1] = {false};
     if (!body->keyed)
@@ -198,35 +235,43 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body)
         }
         keys[type] |= key;
         if (is_sum(body, r) && !sums)
-            dcli_text_put(out, "%s%s", dcli_cl_sum, dcli_cl_sum_one);
+            dcli_text_put(out, "%s%s%s", dcli_cl_sum, dcli_cl_sum_one, dcli_cl_keyed_lock);
         sums |= is_sum(body, r);
     }
+    const char *words = form == DCLI_FORM_GPU ? dcli_cl_keyed_gpu : dcli_cl_keyed;
+    const char *slots = form == DCLI_FORM_GPU ? dcli_cl_keyed_sum_gpu : dcli_cl_keyed_sum;
     for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out, "#define DCL_R %d\n", r);
         if (!is_sum(body, r)) {
             dcli_text_put(out, "#define dcl_U %s\n", own_type(body, r));
             put_word_macros(out, body->result[r].fold, type_of(body, r));
+            if (form == DCLI_FORM_GPU)
+                put_atomics(out, body->result[r].fold, word_bytes(body, r) == 8);
         }
-        dcli_emit_of_type(out, is_sum(body, r) ? dcli_cl_keyed_sum : dcli_cl_keyed, type_of(body, r));
+        dcli_emit_of_type(out, is_sum(body, r) ? slots : words, type_of(body, r));
         put_outside(out, body, r);
-        put_into(out, body, r);
+        put_into(out, body, form, r);
         dcli_text_put(out, "#undef DCL_R\n#undef dcl_U\n#undef DCL_WORD\n#undef DCL_JOIN\n#undef DCL_BITS\n"
-                           "#undef DCL_FIRST\n");
+                           "#undef DCL_FIRST\n#undef DCL_SWAP\n#undef DCL_NATIVE\n");
     }
+}
+
+/* Emit the variables that kernels of both forms have. @param most  number of elements that own partial results can have. */
+static void put_elements(dcli_text *out, const dcli_body *body, int r, int most)
+{
+    dcli_text_put(out,
+                  "    __global long *const dcl_out%d = dcl_partials%d;\n    const ulong dcl_elements%d = (ulong)(", r,
+                  r, r);
+    for (int d = 0; d < rank_of(body, r); d++)
+        dcli_text_put(out, "%sdcl_extent%d_%d", d > 0 ? " * " : "", r, d);
+    dcli_text_put(out, ");\n    const bool dcl_has_own%d = dcl_elements%d <= %d;\n", r, r, most);
 }
 
 void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count && body->keyed; r++) {
-        dcli_text_put(out,
-                      "    __global long *const dcl_out%d = dcl_partials%d;\n    const ulong dcl_elements%d = (ulong)(",
-                      r, r, r);
-        for (int d = 0; d < rank_of(body, r); d++)
-            dcli_text_put(out, "%sdcl_extent%d_%d", d > 0 ? " * " : "", r, d);
-        dcli_text_put(out,
-                      ");\n    const bool dcl_has_own%d = dcl_elements%d <= %d;\n"
-                      "    %s dcl_own%d[%d];\n",
-                      r, r, own_count(body, r), own_type(body, r), r, own_count(body, r));
+        put_elements(out, body, r, own_count(body, r));
+        dcli_text_put(out, "    %s dcl_own%d[%d];\n", own_type(body, r), r, own_count(body, r));
         if (is_sum(body, r))
             dcli_text_put(out, "    int dcl_left%d = DCL_SLOT_ADDITIONS;\n", r);
         dcli_text_put(out, "    if (dcl_has_own%d)\n        dcl_begin_%d(dcl_own%d, dcl_elements%d);\n", r, r, r, r);
@@ -238,4 +283,56 @@ void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count && body->keyed; r++)
         dcli_text_put(out, "    if (dcl_has_own%d)\n        dcl_end_%d(dcl_own%d, dcl_out%d, dcl_elements%d);\n", r, r,
                       r, r, r);
+}
+
+/* ---- groups of GPUs -------------------------------------------------------------------------------------------------- */
+
+bool dcli_keyed_has_rounds(const dcli_body *body)
+{
+    bool sums = false;
+    for (int r = 0; r < body->result_count; r++)
+        sums |= is_sum(body, r);
+    return sums;
+}
+
+void dcli_emit_keyed_group_begin(dcli_text *out, const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++) /* the outermost block of a kernel declares local memory */
+        dcli_text_put(out, "    __local %s dcl_room%d[%d];\n", own_type(body, r), r, group_count(body, r));
+    dcli_text_put(out, "    const uint dcl_size = get_local_size(0) * get_local_size(1);\n"
+                       "    const uint dcl_me = get_local_id(1) * get_local_size(0) + get_local_id(0);\n");
+    for (int r = 0; r < body->result_count; r++) {
+        put_elements(out, body, r, group_count(body, r));
+        dcli_text_put(out,
+                      "    const uint dcl_n_%d = dcl_has_own%d ? (uint)dcl_elements%d : 0;\n"
+                      "    const uint dcl_copies%d = min((uint)%d, (uint)%d / max(dcl_n_%d, 1u));\n"
+                      "    volatile __local %s *const dcl_own%d = dcl_room%d + dcl_me %% dcl_copies%d * dcl_n_%d;\n"
+                      "    dcl_begin_%d(dcl_room%d, dcl_n_%d * dcl_copies%d, dcl_me, dcl_size);\n",
+                      r, r, r, r, is_sum(body, r) ? SLOT_COPIES : WORD_COPIES, group_count(body, r), r,
+                      own_type(body, r), r, r, r, r, r, r, r, r);
+    }
+    dcli_text_put(out, "    barrier(CLK_LOCAL_MEM_FENCE);\n");
+}
+
+void dcli_emit_keyed_asked(dcli_text *out, const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++)
+        if (is_sum(body, r))
+            dcli_text_put(out, "    struct dcl_asked dcl_asked%d = {DCL_SLOT_ADDITIONS, false};\n", r);
+}
+
+void dcli_emit_keyed_again(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out, "false");
+    for (int r = 0; r < body->result_count; r++)
+        if (is_sum(body, r))
+            dcli_text_put(out, " || dcl_asked%d.dcl_again", r);
+}
+
+void dcli_emit_keyed_group(dcli_text *out, const dcli_body *body, const char *function, bool words)
+{
+    for (int r = 0; r < body->result_count; r++)
+        if (words || is_sum(body, r))
+            dcli_text_put(out, "    %s%d(dcl_room%d, dcl_out%d, dcl_n_%d, dcl_copies%d, dcl_me, dcl_size);\n", function,
+                          r, r, r, r, r);
 }

@@ -94,12 +94,6 @@ static dcl_status take_args(struct keyed *k, int count, const dcl_arg args[])
         }
         k->count++;
     }
-    for (int n = 0; n < k->cluster->node_count && !k->cluster->plan_only; n++)
-        if (dcli_node_is_gpu(k->cluster, n))
-            return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                             "node %d is a GPU, for which keyed reductions are not made yet; expected CPUs only "
-                             "(DCL_DEVICES=cpu); sort by keys, or reduce on the host",
-                             n);
     return check_alias(k, count, args);
 }
 

@@ -243,7 +243,7 @@ static int64_t partial_slots(const dcli_worker *worker, const dcli_entry *entry)
 {
     const dcli_body *body = entry->operation.body;
     if (body->keyed)
-        return DCLI_PARTIAL_SLOTS;
+        return dcli_device_is_gpu(worker->as_node->device) ? DCLI_GROUP_SLOTS : DCLI_PARTIAL_SLOTS;
     return dcli_layout_owned(entry->held[body->partials]->shared->layout, worker->terms.self) /
            ((int64_t)body->result_count * DCLI_PARTIAL_LONGS);
 }
