@@ -39,6 +39,22 @@ static unsigned indices_of(const test_operand *operand)
     return set;
 }
 
+/* Is the body run at an index, as far as the conditions say that have only kept indices (or those that have others)? */
+static bool is_within(const test_call *call, const int64_t index[], unsigned kept, bool others)
+{
+    const test_range *range = &call->range;
+    if (!range->some)
+        return true;
+    int64_t x = index[range->x], y = index[range->y];
+    bool x_kept = (kept >> range->x & 1) != 0, both_kept = x_kept && (kept >> range->y & 1) != 0;
+    if (x_kept != others && (x < range->least || x > range->most))
+        return false;
+    if (both_kept == others)
+        return true;
+    return (!range->low || x >= range->slope * y - range->below) &&
+           (!range->high || x <= range->slope * y + range->above);
+}
+
 /* The value of the expression at an index, before it is converted; its type is the promoted one of a. */
 static test_value term_at(const test_call *call, const int64_t index[])
 {
@@ -105,6 +121,8 @@ static test_value chain(const test_call *call, int64_t index[], unsigned reduced
 {
     double sign = call->op == TEST_MINUS ? -1 : 1;
     do {
+        if (!is_within(call, index, indices_of(&call->out), true))
+            continue;
         double a = sign * call->a.values[test_at(&call->a, index)].f, b = call->b.values[test_at(&call->b, index)].f;
         from.f = call->out.type == DCL_FLOAT ? fmaf((float)a, (float)b, (float)from.f) : fma(a, b, from.f);
     } while (step(call, reduced, index));
@@ -119,6 +137,8 @@ static test_value reduce(const test_call *call, int64_t index[], unsigned reduce
     int64_t count = 0;
     list[count++] = from.f;
     do {
+        if (!is_within(call, index, indices_of(&call->out), true))
+            continue;
         test_value value = converted_at(call, index);
         if (summed)
             list[count++] = value.f;
@@ -182,6 +202,57 @@ static void scan_line(test_call *call, int64_t index[])
     index[x] = call->start[x];
 }
 
+/* ---- keys ----------------------------------------------------------------------------------------------------------- */
+
+/* The values of one element of out begin at first[element]; the element's own is the first of them. */
+static bool sum_by_keys(test_call *call, int64_t count, const int64_t where[], const double values[])
+{
+    int64_t elements = dcl_grid_count(&call->out.grid);
+    int64_t *first = calloc((size_t)elements + 2, sizeof *first);
+    double *sorted = malloc((size_t)(count + elements) * sizeof *sorted);
+    bool good = first != NULL && sorted != NULL;
+    for (int64_t n = 0; good && n < count; n++)
+        first[where[n] + 2]++;
+    for (int64_t e = 0; good && e < elements; e++) {
+        first[e + 2] += first[e + 1] + 1;
+        sorted[first[e + 1]++] = call->out.values[e].f;
+    }
+    for (int64_t n = 0; good && n < count; n++)
+        sorted[first[where[n] + 1]++] = values[n];
+    for (int64_t e = 0; good && e < elements; e++)
+        call->out.values[e] = sum(call->out.type, first[e + 1] - first[e], &sorted[first[e]]);
+    free(first);
+    free(sorted);
+    return good;
+}
+
+static bool reduce_by_keys(test_call *call, int64_t index[], int64_t terms)
+{
+    bool summed = test_is_floating(call->out.type) && (call->op == TEST_PLUS || call->op == TEST_MINUS);
+    unsigned all = (1U << call->indices) - 1;
+    int64_t count = 0, *where = malloc((size_t)terms * sizeof *where);
+    double *values = malloc((size_t)terms * sizeof *values);
+    bool good = where != NULL && values != NULL;
+    for (int64_t e = 0; !call->inout && e < dcl_grid_count(&call->out.grid); e++)
+        call->out.values[e] = test_neutral(call->op, call->out.type);
+    do {
+        index[call->key] = good ? call->keys.values[test_at(&call->keys, index)].i : 0;
+        int64_t e = test_at(&call->out, index);
+        call->outside |= e < 0;
+        if (!good || e < 0)
+            continue;
+        test_value value = converted_at(call, index), *out = &call->out.values[e];
+        where[count] = e;
+        values[count++] = value.f;
+        if (!summed)
+            *out = test_combine(call->op, call->out.type, *out, value);
+    } while (step(call, all, index));
+    good = good && (!summed || sum_by_keys(call, count, where, values));
+    free(where);
+    free(values);
+    return good;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------------------------------ */
 
 static test_value forall_at(const test_call *call, const int64_t index[], test_value old)
@@ -195,18 +266,24 @@ static test_value forall_at(const test_call *call, const int64_t index[], test_v
 
 bool test_compute_call(test_call *call)
 {
-    int64_t index[TEST_MOST_INDICES], terms = 1;
-    unsigned all = (1U << call->indices) - 1, kept = indices_of(&call->out);
+    int64_t index[TEST_MOST_INDICES] = {0}, terms = 1;
+    unsigned all = (1U << call->indices) - 1, kept = indices_of(&call->out) & all;
     for (int x = 0; x < call->indices; x++) {
         index[x] = call->first[x];
         terms *= call->count[x];
     }
+    if (call->verb == TEST_KEYED)
+        return reduce_by_keys(call, index, terms);
+    if (call->verb == TEST_ELEMENT)
+        index[call->key] = call->element;
     double *list = malloc(((size_t)terms + 1) * sizeof *list);
     if (list == NULL)
         return false;
     unsigned lines = call->verb == TEST_SCAN ? kept & ~(1U << call->along) : kept;
     do {
         test_value *out = &call->out.values[test_at(&call->out, index)];
+        if (!is_within(call, index, kept, false))
+            continue;
         if (call->verb == TEST_SCAN)
             scan_line(call, index);
         else if (call->verb == TEST_FORALL)

@@ -20,8 +20,18 @@ typedef enum test_verb {
     TEST_FORALL, /* out = a OP b, or out = out OP a */
     TEST_VALUE,  /* out OP= a SECOND b; out is a variable */
     TEST_ALONG,  /* the same; out is an array */
-    TEST_SCAN    /* the same, along one index */
+    TEST_SCAN,   /* the same, along one index */
+    TEST_KEYED,  /* out(KEY, ...) OP= a SECOND b; the keys are the elements of an array */
+    TEST_ELEMENT /* out(CONSTANT) OP= a SECOND b */
 } test_verb;
+
+/** A range of index x (DCL_OVER): least <= x <= most, and, as `low` and `high` say,
+ *  slope * y - below <= x <= slope * y + above. */
+typedef struct test_range {
+    bool some, low, high;
+    int x, y;
+    int64_t slope, least, most, below, above;
+} test_range;
 
 /** A call. The indices range over `start[x]`, ..., `start[x] + extent[x] - 1`. */
 typedef struct test_call {
@@ -33,7 +43,12 @@ typedef struct test_call {
     bool inout, exclusive;
     bool boxed; /* not at all indices: along index x only at first[x] + n * step[x], n < count[x] */
     int64_t first[TEST_MOST_INDICES], step[TEST_MOST_INDICES], count[TEST_MOST_INDICES];
-    int along;  /* SCAN: the index */
+    int along;         /* SCAN: the index */
+    int key;           /* KEYED, ELEMENT: the number after those of the indices, along one axis of out; else -1 */
+    test_operand keys; /* KEYED */
+    int64_t element;   /* ELEMENT: the constant */
+    bool outside;      /* KEYED: computed; some key is none of an element of out */
+    test_range range;
     bool chain; /* ALONG: a contraction */
 } test_call;
 

@@ -4,14 +4,18 @@
  *
  *   workers=-        DCL_WORKERS; -: threads of this program
  *   devices=0,1      DCL_DEVICES; likewise move=, tile= (bytes, 0: the default), steal=
- *   verb=            forall, value, along, scan
+ *   verb=            forall, value, along, scan, keyed, element
  *   op=, second=     an operator before `=`; one within the expression, `none`: there is one input
- *   flags=           of letters: i (out is read, too), x (exclusive), f (DCL_FAST), b (in a box), c (contraction)
+ *   flags=           of letters: i (out is read, too), x (exclusive), f (DCL_FAST), b (in a box), c (contraction),
+ *                    o (some keys are outside)
  *   along=1          scan: number of the index
  *   space=0:5,-3:8   first value and extent of each index
  *   out=TYPE|AXES|SHIFTS|MAP    AXES: the number of the index along each axis, SHIFTS: what is added to it, between commas;
  *                               MAP ending in ;rest=N: what reads as N has no owner
  *   a=, b=           likewise; a - for b: there is none
+ *   keys=            keyed: likewise, integers; the last index of space= is then the key's range
+ *   element=5        element: the constant; the last index of space= is then the output's
+ *   over=            of a range (DCL_OVER), test_range: low or not, high or not (0 or 1), x, y, slope, least, most, below, above; -: none
  *   seed=, spread=   of the values
  *
  * `good`, or `wrong` and what was found, between tabs, answer each line, and last the text that was run.
@@ -26,7 +30,7 @@
 
 #include "verbs/oracle.h"
 
-enum { MOST_CLUSTERS = 8, MOST_NODES = 8, ARRAYS = 3 };
+enum { MOST_CLUSTERS = 8, MOST_NODES = 8 };
 
 static char wrong[1024]; /* the first thing that went wrong */
 
@@ -60,8 +64,9 @@ struct run {
     char *workers, *devices, *move, *steal;
     size_t tile;
     test_call call;
-    bool fast;
-    struct held out, a, b;
+    bool fast, outside;
+    char over[120]; /* the text of DCL_OVER */
+    struct held out, a, b, keys;
     test_spread spread;
     uint64_t random;
     char text[400];
@@ -93,8 +98,20 @@ static void read_space(char *text, test_call *call)
         call->start[*x] = call->first[*x] = strtoll(text, &text, 10);
         call->extent[*x] = call->count[*x] = strtoll(text + 1, &text, 10);
         call->step[*x] = 1;
+        call->key = call->verb == TEST_KEYED || call->verb == TEST_ELEMENT ? *x : -1;
         text = *text == ',' ? text + 1 : NULL;
     }
+    call->indices -= call->key >= 0;
+}
+
+static void read_range(const char *text, test_range *range)
+{
+    int low, high;
+    range->some =
+        sscanf(text, "%d,%d,%d,%d,%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64, &low, &high, &range->x,
+               &range->y, &range->slope, &range->least, &range->most, &range->below, &range->above) == 9;
+    range->low = range->some && low != 0;
+    range->high = range->some && high != 0;
 }
 
 static void read_operand(char *text, const test_call *call, const char *name, test_operand *operand, struct held *held)
@@ -117,9 +134,9 @@ static void read_operand(char *text, const test_call *call, const char *name, te
 
 static test_verb verb_named(const char *name)
 {
-    static const char *const names[] = {"forall", "value", "along", "scan"};
+    static const char *const names[] = {"forall", "value", "along", "scan", "keyed", "element"};
     int verb = 0;
-    while (verb < 3 && strcmp(names[verb], name) != 0)
+    while (verb < TEST_ELEMENT && strcmp(names[verb], name) != 0)
         verb++;
     return (test_verb)verb;
 }
@@ -127,8 +144,9 @@ static test_verb verb_named(const char *name)
 static void read_line(char *line, struct run *run)
 {
     *run = (struct run){.spread = TEST_SMALL};
-    static const char *const names[] = {"workers", "devices", "move",  "tile", "steal", "verb", "op",   "second",
-                                        "flags",   "along",   "space", "out",  "a",     "b",    "seed", "spread"};
+    static const char *const names[] = {"workers", "devices", "move",  "tile",    "steal", "verb", "op",
+                                        "second",  "flags",   "along", "space",   "out",   "a",    "b",
+                                        "seed",    "spread",  "keys",  "element", "over"};
     enum { FIELDS = sizeof names / sizeof names[0] };
     char *value[FIELDS];
     for (int n = 0; n < FIELDS; n++)
@@ -145,6 +163,7 @@ static void read_line(char *line, struct run *run)
     run->call.boxed = strchr(value[8], 'b') != NULL;
     run->call.chain = strchr(value[8], 'c') != NULL;
     run->fast = strchr(value[8], 'f') != NULL;
+    run->outside = strchr(value[8], 'o') != NULL;
     run->call.along = atoi(value[9]);
     read_space(value[10], &run->call);
     read_operand(value[11], &run->call, "P", &run->call.out, &run->out);
@@ -152,6 +171,9 @@ static void read_line(char *line, struct run *run)
     read_operand(value[13], &run->call, "B", &run->call.b, &run->b);
     run->random = strtoull(value[14], NULL, 10);
     run->spread = (test_spread)atoi(value[15]);
+    read_operand(value[16], &run->call, "K", &run->call.keys, &run->keys);
+    run->call.element = atoll(value[17]);
+    read_range(value[18], &run->call.range);
 }
 
 /* ---- the text ------------------------------------------------------------------------------------------------------- */
@@ -165,11 +187,26 @@ static void add(struct run *run, const char *format, ...)
     va_end(list);
 }
 
+static void add_operand(struct run *run, const struct held *held);
+
+static void add_key(struct run *run)
+{
+    if (run->call.verb == TEST_KEYED)
+        add_operand(run, &run->keys);
+    else
+        add(run, "element");
+}
+
 static void add_operand(struct run *run, const struct held *held)
 {
     add(run, "%s", held->name);
     for (int d = 0; d < held->operand->rank; d++) {
-        add(run, "%s%c", d == 0 ? "(" : ",", 'i' + held->operand->index[d]);
+        add(run, d == 0 ? "(" : ",");
+        if (held->operand->index[d] == run->call.key) {
+            add_key(run);
+            continue;
+        }
+        add(run, "%c", 'i' + held->operand->index[d]);
         if (held->operand->shift[d] != 0)
             add(run, "%+d", held->operand->shift[d]);
     }
@@ -207,6 +244,17 @@ static void write_text(struct run *run)
         add_term(run, call->second, &run->a, &run->b);
     }
     add(run, ";");
+}
+
+static void write_range(struct run *run)
+{
+    const test_range *range = &run->call.range;
+    char low[40] = "least", high[40] = "most", x = (char)('i' + range->x), y = (char)('i' + range->y);
+    if (range->low)
+        snprintf(low, sizeof low, "max(least, %" PRId64 " * %c - below)", range->slope, y);
+    if (range->high)
+        snprintf(high, sizeof high, "min(%" PRId64 " * %c + above, most)", range->slope, y);
+    snprintf(run->over, sizeof run->over, "%s <= %c <= %s", low, x, high);
 }
 
 /* ---- clusters ------------------------------------------------------------------------------------------------------- */
@@ -267,6 +315,14 @@ static test_value rest_of(dcl_type type, const char *map)
     return test_convert((test_value){.i = value}, DCL_INT64, type);
 }
 
+/* A key of an element of out; perhaps one that is next to those. */
+static test_value draw_key(struct run *run)
+{
+    const test_call *call = &run->call;
+    uint64_t more = run->outside ? 1 : 0, count = (uint64_t)call->extent[call->key] + 2 * more;
+    return (test_value){.i = call->start[call->key] - (int64_t)more + (int64_t)(test_next(&run->random) % count)};
+}
+
 /* Which elements are stored, and their values. */
 static bool draw(struct run *run, struct held *held, dcl_map *map, test_spread spread)
 {
@@ -283,8 +339,9 @@ static bool draw(struct run *run, struct held *held, dcl_map *map, test_spread s
         if (!done("dcl_map_locate", dcl_map_locate(map, &operand->grid, index, &held->owner[e], &offset)))
             return false;
         held->partial |= held->owner[e] < 0;
-        operand->values[e] =
-            held->owner[e] < 0 ? rest_of(operand->type, held->map) : test_draw(operand->type, spread, &run->random);
+        operand->values[e] = held->owner[e] < 0   ? rest_of(operand->type, held->map)
+                             : held == &run->keys ? draw_key(run)
+                                                  : test_draw(operand->type, spread, &run->random);
     }
     return true;
 }
@@ -426,6 +483,22 @@ static bool explain(struct run *run, const dcl_call *call, dcl_counters plan[])
     return good;
 }
 
+static int list_range(struct run *run, dcl_arg args[])
+{
+    test_range *range = &run->call.range;
+    int n = 0;
+    if (!range->some)
+        return 0;
+    args[n++] = DCL_OVER(run->over);
+    args[n++] = DCL_VALUE_AS("least", range->least);
+    args[n++] = DCL_VALUE_AS("most", range->most);
+    if (range->low)
+        args[n++] = DCL_VALUE_AS("below", range->below);
+    if (range->high)
+        args[n++] = DCL_VALUE_AS("above", range->above);
+    return n;
+}
+
 static int list_arguments(struct run *run, dcl_arg args[], void *result)
 {
     const test_call *call = &run->call;
@@ -438,13 +511,17 @@ static int list_arguments(struct run *run, dcl_arg args[], void *result)
     args[n++] = dcl_arg_array(DCL_ACCESS_IN, "A", run->a.array);
     if (run->b.array != NULL)
         args[n++] = dcl_arg_array(DCL_ACCESS_IN, "B", run->b.array);
+    if (run->keys.array != NULL)
+        args[n++] = dcl_arg_array(DCL_ACCESS_IN, "K", run->keys.array);
+    if (call->verb == TEST_ELEMENT)
+        args[n++] = DCL_VALUE_AS("element", call->element);
     if (call->verb == TEST_SCAN)
         args[n++] = dcl_arg_array(DCL_ACCESS_ALONG, letters[call->along], NULL);
     if (call->exclusive)
         args[n++] = DCL_EXCLUSIVE;
     if (run->fast)
         args[n++] = DCL_FAST;
-    return n;
+    return n + list_range(run, args + n);
 }
 
 static double largest(const test_operand *operand)
@@ -488,15 +565,38 @@ static bool refused(struct run *run, dcl_status status)
            failed("refused by %s: %s", dcl_status_name(status), dcl_error());
 }
 
+/* The input that gives the indices, the first one whose subscripts are all of them; NULL: the output does. */
+static const struct held *input_of(const struct run *run)
+{
+    const test_operand *keys = &run->call.keys;
+    if (run->call.verb != TEST_VALUE && run->call.key < 0)
+        return NULL;
+    bool shifted = false;
+    for (int d = 0; d < keys->rank; d++)
+        shifted |= keys->shift[d] != 0;
+    return keys->rank == run->call.indices && !shifted ? &run->keys : &run->a;
+}
+
+/* Keys outside are reported. */
+static bool wait_for(struct run *run)
+{
+    dcl_status status = dcl_wait(run->cluster);
+    if (!run->call.outside)
+        return done("dcl_wait", status);
+    dcl_clear_error(run->cluster);
+    return status == DCL_ERR_RANGE || failed("dcl_wait: %s; expected a key outside", dcl_status_name(status));
+}
+
 static bool run_call(struct run *run)
 {
     test_call *call = &run->call;
     dcl_counters plan[MOST_NODES + 1], before[MOST_NODES + 1];
     char result[16] = {0};
-    dcl_arg args[8];
+    dcl_arg args[16];
+    const struct held *input = input_of(run);
     dcl_box box, *where = NULL;
     if (call->boxed) {
-        box = draw_box(run, call->verb == TEST_VALUE ? &call->a : &call->out);
+        box = draw_box(run, input != NULL ? input->operand : &call->out);
         where = &box;
     }
     int args_count = list_arguments(run, args, result);
@@ -504,15 +604,14 @@ static bool run_call(struct run *run)
                          : call->verb == TEST_SCAN
                              ? dcl_call_scan(run->cluster, run->text, args_count, args)
                              : dcl_call_reduction(run->cluster, where, run->text, args_count, args);
-    if (call->verb == TEST_VALUE && run->a.partial) /* the input that gives the indices */
+    if (input != NULL && input->partial)
         return refused(run, dcl_call_run(&described));
     if (!explain(run, &described, plan) || !count(run, before))
         return false;
-    if (!done("run", dcl_call_run(&described)) || !done("dcl_wait", dcl_wait(run->cluster)) ||
-        !equal_counters(run, plan, before))
-        return false;
     if (!test_compute_call(call))
         return failed("no memory");
+    if (!done("run", dcl_call_run(&described)) || !wait_for(run) || !equal_counters(run, plan, before))
+        return false;
     if (call->verb == TEST_VALUE)
         return compare_result(run, result);
     int64_t total = dcl_grid_count(&call->out.grid);
@@ -528,14 +627,17 @@ static bool run_case(struct run *run)
     if (run->cluster == NULL)
         return failed("dcl_open: %s", dcl_error());
     write_text(run);
+    write_range(run);
     test_spread other = run->spread == TEST_SMALL ? TEST_FACTOR : run->spread;
     bool good = make_array(run, &run->a, run->spread, true) && make_array(run, &run->b, other, true) &&
+                make_array(run, &run->keys, run->spread, true) &&
                 make_array(run, &run->out, run->spread, run->call.inout);
     if (run->call.verb == TEST_VALUE)
         run->call.out.values = calloc(1, sizeof *run->call.out.values);
     good = good && compare(run, &run->a, "input") && run_call(run);
     end_array(&run->a);
     end_array(&run->b);
+    end_array(&run->keys);
     end_array(&run->out);
     if (!good)
         dcl_clear_error(run->cluster);
@@ -557,7 +659,8 @@ int main(void)
         if (good)
             printf("good\t%s\n", run.text);
         else
-            printf("wrong\t%s\t%s\n", wrong, run.text);
+            printf("wrong\t%s\t%s%s%s\n", wrong, run.text, run.call.range.some ? " over " : "",
+                   run.call.range.some ? run.over : "");
         fflush(stdout);
     }
     free(line);

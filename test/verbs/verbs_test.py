@@ -39,7 +39,7 @@ INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uin
 FLOATS = ["float", "double"]
 KINDS = draw.KINDS + draw.PERIODIC
 FACTORS = {
-    "verb": ["forall", "value", "along", "scan"],
+    "verb": ["forall", "value", "along", "scan", "keyed", "element"],
     "op": ["+", "-", "*", "min", "max", "&", "|", "^"],
     "type": INTEGERS + FLOATS,
     "rank": [1, 2, 3, 4],
@@ -50,7 +50,7 @@ FACTORS = {
     "settings": [("auto", 0, "pays"), ("send", 256, "always"), ("auto", 1024, "always"), ("send", 0, "never")],
 }
 if TEXTS < 20:  # a short run
-    FACTORS["nodes"], FACTORS["settings"] = [1, 3], FACTORS["settings"][:2]
+    FACTORS["nodes"], FACTORS["settings"] = [1, 4], FACTORS["settings"][:2]
 OF_TEXTS = ["verb", "op", "type", "rank"]
 OF_CASES = [name for name in FACTORS if name not in OF_TEXTS]
 BITS = ["&", "|", "^"]
@@ -59,7 +59,7 @@ SMALL, FACTOR, WHOLE, SPECIAL, NEAR_ONE = range(5)  # values.h
 
 def is_valid(verb, op, type_name):
     """What the library offers."""
-    if type_name in FLOATS and (op in BITS or (op == "*" and verb in ("value", "along"))):
+    if type_name in FLOATS and (op in BITS or (op == "*" and verb not in ("forall", "scan"))):
         return False
     return verb != "scan" or op != "-"
 
@@ -75,8 +75,10 @@ class Text:
         self.verb, self.op, self.type, self.rank = verb, op, type_name, rank
         self.input_type = self.draw_input_type(rng)
         self.flags, self.along, self.second = "", 0, self.draw_second(rng)
-        self.indices, self.b = rank, None
+        self.indices, self.b, self.keys, self.range = rank, None, None, None
         getattr(self, f"draw_{verb}")(rng)
+        if verb not in ("scan", "keyed") and rng.random() < 0.3:
+            self.draw_range(rng)
 
     def draw_input_type(self, rng):
         if rng.random() < 0.6:
@@ -147,6 +149,28 @@ class Text:
         if self.second != "none":
             self.b = self.some(rng, every, rng.random() < 0.3)
         self.flags = rng.choice(["", "x"])
+
+    def draw_keyed(self, rng):
+        """The key is one more index, which only the output has."""
+        every = range(self.rank)
+        self.a, self.keys = self.permuted(rng, every), self.some(rng, every, rng.random() < 0.3)
+        if self.second != "none":
+            self.b = self.some(rng, every, rng.random() < 0.3)
+        kept = rng.sample(every, rng.choice([0, 0, rng.randint(0, self.rank)]))
+        self.out, self.indices = self.permuted(rng, kept + [self.rank]), self.rank + 1
+        self.flags, self.key_type = rng.choice(["", "i"]), rng.choice(["int32", "int64"])
+
+    def draw_element(self, rng):
+        self.draw_value(rng)
+        self.out, self.indices = ([self.rank], [0]), self.rank + 1
+        self.flags += rng.choice(["", "i"])
+
+    def draw_range(self, rng):
+        """(low, high, x, y, slope) of a test_range: a triangle, a band, a part."""
+        indices = list(self.a[0])
+        x, y = rng.sample(indices, 2) if len(indices) > 1 else indices * 2
+        low, high = rng.choice([(0, 0), (0, 1), (1, 0), (1, 1)]) if x != y else (0, 0)
+        self.range = low, high, x, y, rng.choice([1, 1, 1, 2, -1])
 
     def spread(self, rng):
         """Products and sums of two signed integers must not overflow in a body; floating-point ones stay finite if multiplied."""
@@ -250,9 +274,17 @@ class Case:
         shifted = rng.random() < 0.3
         self.start = [rng.choice([-7, 1, 5, 100, -10**9, 10**12]) if shifted else 0 for _ in self.shape]
         self.flags = text.flags
-        kinds = {"a": row["input"], "out": row["other"], "b": row["other"] if text.verb == "value" else rng.choice(KINDS)}
-        self.fields = {name: self.operand(rng, getattr(text, name), kinds[name],
-                                          text.type if name == "out" else text.input_type) for name in kinds}
+        if text.verb == "keyed" and text.key_type == "int32":
+            self.start[-1] = self.start[-1] if abs(self.start[-1]) < 2**31 else 0
+        kinds = {"a": row["input"], "out": row["other"], "b": row["other"] if text.verb == "value" else rng.choice(KINDS),
+                 "keys": rng.choice(KINDS)}
+        types = {"out": text.type, "keys": getattr(text, "key_type", None)}
+        self.fields = {name: self.operand(rng, getattr(text, name), kinds[name], types.get(name, text.input_type))
+                       for name in kinds}
+        if text.verb == "keyed" and rng.random() < 0.2:
+            self.flags += "o"
+        self.element = self.start[-1] + rng.randrange(self.shape[-1])
+        self.range = self.draw_range(rng)
         if text.verb != "scan" and rng.random() < 0.25:
             self.flags += "b"
         self.spread, self.seed = text.spread(rng), rng.randrange(1 << 32)
@@ -277,13 +309,25 @@ class Case:
             text = text.replace(";rest=-", ";rest=")  # negative numbers are refused
         return "|".join([type_name, ",".join(map(str, indices)), ",".join(map(str, shifts)), text])
 
+    def draw_range(self, rng):
+        if self.text.range is None:
+            return "-"
+        low, high, x, y, slope = self.text.range
+        start, extent = self.start[x], self.shape[x]
+        least = start + rng.choice([0, 0, rng.randrange(extent)])
+        most = rng.choice([start + extent - 1, rng.randint(least - 1, start + extent - 1)])
+        diagonal = slope * self.start[y] - start
+        below, above = (rng.choice([0, 1, rng.randint(-2, extent)]) for _ in range(2))
+        return ",".join(map(str, (low, high, x, y, slope, least, most, diagonal + below, above - diagonal)))
+
     def line(self, devices, addresses):
         place, nodes, (move, tile, steal) = self.row["place"], self.row["nodes"], self.row["settings"]
         workers_text = {"-": "-", "local": f"local:{nodes}", "tcp": ",".join(addresses[:nodes])}[place]
         space = ",".join(f"{s}:{e}" for s, e in zip(self.start, self.shape))
         fields = {"workers": workers_text, "devices": devices.first(nodes), "move": move, "tile": tile, "steal": steal,
                   "verb": self.text.verb, "op": self.text.op, "second": self.text.second, "flags": self.flags,
-                  "along": self.text.along, "space": space, **self.fields, "seed": self.seed, "spread": self.spread}
+                  "along": self.text.along, "space": space, "element": self.element, "over": self.range, **self.fields,
+                  "seed": self.seed, "spread": self.spread}
         return "\t".join(f"{name}={value}" for name, value in fields.items())
 
     def order(self):
