@@ -1,7 +1,7 @@
 /* steal.c - measures what stealing gains where work is spread unevenly over the nodes, and what it costs where the work is
  * even.
  *
- *     steal [item]         uneven, slow, mandelbrot, balanced; all of them if not given
+ *     steal [item]         uneven, slow, mandelbrot, balanced, same; all of them if not given
  *
  * uneven      256 tasks of 512 integers whose cost is proportional to the task's number, map "block", two worker processes of this
  *             host on a processor each. Ideal: the time of all tasks on one such process, divided by two. Without lending, the
@@ -9,11 +9,21 @@
  * slow        256 tasks of equal cost; one of the two processes does everything twice. Ideal: the time on one process / 1.5.
  * mandelbrot  the set on 4096^2 points, at most 256 steps. Ideal: the time on one process / 2.
  * balanced    C = A + B, C = A + B^T and a five-point stencil on 2048^2 floats: one embedded node, and two worker processes.
+ * same        as balanced, with never in place of pays: how far the measurement itself is off 1 on this machine.
  *
- * Each item runs with the policies never, pays and always (DCL_STEAL). Timed: a call and its wait, from the second on, the
- * clusters taking turns. Results are compared first. Processes of a single processor need one that is free: with other work on
- * this host, nothing here means much; the least times, which are printed too, suffer least. */
+ * Uneven, slow and mandelbrot run with the policies never, pays and always (DCL_STEAL). Timed: a call and its wait, from the
+ * second on, the clusters taking turns. Results are compared first.
+ * Balanced compares pays with never in 11 trials. The place of a cluster's arrays in memory changes its times for as long as
+ * it exists, and the cluster that is opened first may get another place than the second. So a trial opens two pairs of clusters, one after
+ * the other, the second pair in the reverse order. Each pair runs in the order never, pays, pays, never and its reverse in
+ * turns, so that a steady drift of the machine's speed adds the same to both. A trial's ratio is the geometric mean of the
+ * median ratios of its two pairs. Printed: the median of the trials, and an interval that contains the true median with a
+ * probability of 98.8 % if trials are independent.
+ *
+ * Processes of a single processor need one that is free: with other work on this host, nothing here means much; the least
+ * times, which are printed for uneven work, suffer least. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +32,7 @@
 
 #include "common.h"
 
-enum { ROUNDS = 11, BALANCED_ROUNDS = 31, TASKS = 256, TASK = 512, SIDE = 4096, FLOATS = 2048 };
+enum { ROUNDS = 11, TASKS = 256, TASK = 512, SIDE = 4096, FLOATS = 2048 };
 
 static const char *const policy[] = {"never", "pays", "always"};
 enum { POLICIES = sizeof policy / sizeof policy[0] };
@@ -177,14 +187,23 @@ static void mandelbrot(void)
 /* ---- balanced work -------------------------------------------------------------------------------------------------- */
 
 static const char *const balanced_names[] = {"A + B", "A + B^T", "stencil"};
-enum { CALLS = 10, BODIES = sizeof balanced_names / sizeof balanced_names[0] };
+enum {
+    BODIES = sizeof balanced_names / sizeof balanced_names[0],
+    TRIALS = 11,
+    ORDERS = 2, /* in which the clusters of a trial's pairs are opened */
+    ROUNDS_OF_PAIR = 5,
+    TURNS = 4, /* of a round: two of each cluster per body */
+    CALLS = 5, /* of a turn */
+    /* The interval excludes so many trials at either end. Of 11 independent ones, at most one is on one side of the true
+     * median with a probability of 2 * (1 + 11) / 2^11 = 1.2 % (sign test). */
+    EXCLUDED = 1
+};
 
 /* A cluster with the arrays of the balanced bodies. */
 struct even {
     dcl_cluster *cluster;
     dcl_map *map;
     dcl_array *A, *B, *C;
-    double took[BODIES][BALANCED_ROUNDS];
 };
 
 static void open_even(struct even *even, const char *workers, const char *steal)
@@ -219,55 +238,108 @@ static double run_even(struct even *even, int body)
     return (now_ms() - began) / CALLS;
 }
 
-/* Print how many of the bytes moved under a policy were moved in vain. */
-static void report_moved(const struct even *even, const char *workers, const char *steal)
+static void close_even(struct even *even)
+{
+    dcl_release(even->A);
+    dcl_release(even->B);
+    dcl_release(even->C);
+    dcl_release(even->map);
+    check(dcl_close(even->cluster) == DCL_OK, "dcl_close");
+}
+
+/* What the trials of a kind of cluster found. */
+struct even_found {
+    double ratio[BODIES][TRIALS], never[BODIES][TRIALS];  /* ms of a call */
+    int64_t lent, taken_back, moved, loan_bytes, in_vain; /* of all trials, the second of each pair */
+};
+
+static void add_moved(struct even_found *found, const struct even *even)
 {
     dcl_counters counters;
     check(dcl_stats(even->cluster, DCL_ALL_NODES, &counters) == DCL_OK, "dcl_stats");
-    int64_t moved = counters.bytes_moved + counters.loan_bytes;
-    printf("%d calls, %s, %s: %" PRId64 " lent, %" PRId64 " taken back, %" PRId64 " bytes moved, %" PRId64
-           " of them for loans, %" PRId64 " in vain (%.3f %% of all)\n",
-           (BALANCED_ROUNDS + 1) * BODIES * CALLS, workers != NULL ? workers : "one embedded node", steal,
-           counters.loans_won, counters.loans_taken_back, moved, counters.loan_bytes, counters.loan_bytes_in_vain,
-           moved > 0 ? 100.0 * (double)counters.loan_bytes_in_vain / (double)moved : 0.0);
+    found->lent += counters.loans_won;
+    found->taken_back += counters.loans_taken_back;
+    found->moved += counters.bytes_moved + counters.loan_bytes;
+    found->loan_bytes += counters.loan_bytes;
+    found->in_vain += counters.loan_bytes_in_vain;
 }
 
-/* Compare never and pays. Which of them comes first changes from round to round. */
-static void balanced_on(const char *workers)
+/* Run a fresh pair of clusters, cluster `first` first. @param ratio_out  [BODIES] medians of `steal` / never
+ * @param never_out  [BODIES] ms of a call */
+static void run_pair(const char *workers, const char *steal, int first, struct even_found *found, double ratio_out[],
+                     double never_out[])
 {
     enum { COMPARED = 2 };
-    static struct even even[COMPARED];
-    for (int p = 0; p < COMPARED; p++)
-        open_even(&even[p], workers, policy[p]);
-    for (int r = -1; r < BALANCED_ROUNDS; r++)
-        for (int b = 0; b < BODIES; b++)
-            for (int n = 0; n < COMPARED; n++) {
-                int p = r % 2 == 0 ? n : COMPARED - 1 - n;
-                double took = run_even(&even[p], b);
-                if (r >= 0)
-                    even[p].took[b][r] = took;
-            }
+    struct even even[COMPARED];
+    double ratio[ROUNDS_OF_PAIR], never[ROUNDS_OF_PAIR];
+    for (int n = 0; n < COMPARED; n++) {
+        int p = (first + n) % COMPARED;
+        open_even(&even[p], workers, p == 1 ? steal : "never");
+    }
     for (int b = 0; b < BODIES; b++) {
-        double never = median(BALANCED_ROUNDS, even[0].took[b]), pays = median(BALANCED_ROUNDS, even[1].took[b]);
-        printf("%s on 2048^2 f32, %s: never %.3f ms, pays %.3f ms, ratio %.3f, of least times %.3f (median of %d)\n",
-               balanced_names[b], workers != NULL ? workers : "one embedded node", never, pays, pays / never,
-               even[1].took[b][0] / even[0].took[b][0], BALANCED_ROUNDS);
-        fflush(stdout);
+        for (int n = 0; n < COMPARED; n++)
+            run_even(&even[(first + n) % COMPARED], b); /* compiles and measures the body */
+        for (int r = 0; r < ROUNDS_OF_PAIR; r++) {
+            double took[COMPARED] = {0, 0};
+            for (int turn = 0; turn < TURNS; turn++) {
+                int p = (first + r + (turn == 1 || turn == 2)) % COMPARED;
+                took[p] += run_even(&even[p], b);
+            }
+            ratio[r] = took[1] / took[0];
+            never[r] = took[0] * COMPARED / TURNS;
+        }
+        ratio_out[b] = median(ROUNDS_OF_PAIR, ratio);
+        never_out[b] = median(ROUNDS_OF_PAIR, never);
     }
-    report_moved(&even[1], workers, policy[1]);
-    for (int p = 0; p < COMPARED; p++) {
-        dcl_release(even[p].A);
-        dcl_release(even[p].B);
-        dcl_release(even[p].C);
-        dcl_release(even[p].map);
-        check(dcl_close(even[p].cluster) == DCL_OK, "dcl_close");
+    add_moved(found, &even[1]);
+    for (int n = 0; n < COMPARED; n++)
+        close_even(&even[(first + n) % COMPARED]);
+}
+
+static void run_trial(const char *workers, const char *steal, int trial, struct even_found *found)
+{
+    double ratio[ORDERS][BODIES], never[ORDERS][BODIES];
+    for (int n = 0; n < ORDERS; n++) {
+        int first = (trial + n) % ORDERS;
+        run_pair(workers, steal, first, found, ratio[first], never[first]);
     }
+    for (int b = 0; b < BODIES; b++) {
+        found->ratio[b][trial] = sqrt(ratio[0][b] * ratio[1][b]);
+        found->never[b][trial] = (never[0][b] + never[1][b]) / ORDERS;
+    }
+}
+
+static void balanced_on(const char *workers, const char *steal)
+{
+    const char *name = workers != NULL ? workers : "one embedded node";
+    struct even_found found = {.lent = 0};
+    for (int trial = 0; trial < TRIALS; trial++)
+        run_trial(workers, steal, trial, &found);
+    for (int b = 0; b < BODIES; b++) {
+        double *ratio = found.ratio[b], middle = median(TRIALS, ratio); /* sorts them */
+        printf("%s on 2048^2 f32, %s: never %.3f ms, %s / never: ratio %.3f, interval %.3f to %.3f "
+               "(median of %d trials, %d calls each)\n",
+               balanced_names[b], name, median(TRIALS, found.never[b]), steal, middle, ratio[EXCLUDED],
+               ratio[TRIALS - 1 - EXCLUDED], TRIALS, ORDERS * ROUNDS_OF_PAIR * TURNS / 2 * CALLS);
+    }
+    printf("%d calls, %s, %s: %" PRId64 " lent, %" PRId64 " taken back, %" PRId64 " bytes moved, %" PRId64
+           " of them for loans, %" PRId64 " in vain (%.3f %% of all)\n",
+           TRIALS * ORDERS * BODIES * (ROUNDS_OF_PAIR * TURNS / 2 + 1) * CALLS, name, steal, found.lent,
+           found.taken_back, found.moved, found.loan_bytes, found.in_vain,
+           found.moved > 0 ? 100.0 * (double)found.in_vain / (double)found.moved : 0.0);
+    fflush(stdout);
 }
 
 static void balanced(void)
 {
-    balanced_on(NULL);
-    balanced_on("local:2");
+    balanced_on(NULL, "pays");
+    balanced_on("local:2", "pays");
+}
+
+static void same(void)
+{
+    balanced_on(NULL, "never");
+    balanced_on("local:2", "never");
 }
 
 int main(int argc, char **argv)
@@ -275,7 +347,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*measure)(void);
-    } items[] = {{"uneven", uneven}, {"slow", slow}, {"mandelbrot", mandelbrot}, {"balanced", balanced}};
+    } items[] = {
+        {"uneven", uneven}, {"slow", slow}, {"mandelbrot", mandelbrot}, {"balanced", balanced}, {"same", same}};
     printf("DCL %s, commit %s\n", dcl_version(), bench_commit);
     bool any = false;
     for (size_t n = 0; n < sizeof items / sizeof items[0]; n++)
@@ -284,6 +357,6 @@ int main(int argc, char **argv)
             any = true;
         }
     if (!any)
-        fprintf(stderr, "steal: no item \"%s\"; expected uneven, slow, mandelbrot or balanced\n", argv[1]);
+        fprintf(stderr, "steal: no item \"%s\"; expected uneven, slow, mandelbrot, balanced or same\n", argv[1]);
     return any ? 0 : 2;
 }
