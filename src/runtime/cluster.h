@@ -413,10 +413,12 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
  *               DCLI_INTO_ELEMENT.
  *  @param added  the arguments that the parser adds: arrays of partial results that are all 0, and scalars, all named
  *                dcli_partials_name. There are no more than DCLI_MAX_PARAMS arguments in all.
- *  @param results_out  [DCLI_MAX_RESULTS] how each result is reduced, in the order of the arguments. */
+ *  @param results_out  [DCLI_MAX_RESULTS] how each result is reduced, in the order of the arguments.
+ *  @param computing_out  the nodes that own elements at which the body runs: no other has partial results; NULL: not
+ *                        wanted. */
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                 const dcl_arg args[], int added_count, const dcl_arg added[], dcli_result results_out[],
-                                dcl_grid *grid_out);
+                                dcl_grid *grid_out, dcli_node_list *computing_out);
 /** Run a reduction and wait for its results: dcl_reduce(). */
 dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                               const dcl_arg args[]);

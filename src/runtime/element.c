@@ -143,7 +143,7 @@ static dcl_status start_partials(const struct reduction *r, dcl_array *partials,
     if (r->look != NULL)
         return dcli_reduction_planned(r->cluster, r->box, r->text, r->count, args, 1, &added, reduced, r->look->on,
                                       r->look->user);
-    return dcli_reduction_start(r->cluster, r->box, r->text, r->count, args, 1, &added, reduced, &grid);
+    return dcli_reduction_start(r->cluster, r->box, r->text, r->count, args, 1, &added, reduced, &grid, NULL);
 }
 
 /* Start the body that combines the partial results of element e. */

@@ -579,9 +579,19 @@ static int list_reduced(int count, const dcl_arg args[], int added_count, const 
     return kept + added_count;
 }
 
+/* Find the nodes that own elements at which the body of a call runs. */
+static dcl_status find_computing(const struct call *call, dcli_node_list *nodes_out)
+{
+    const dcli_operand *owner = &call->operation.operand[call->known->body->owner];
+    dcl_box box = call->operation.box;
+    if (owner->view != NULL)
+        dcli_transform_box(owner->view, &call->operation.box, &box);
+    return dcli_layout_owners(owner->layout, &box, nodes_out);
+}
+
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                 const dcl_arg args[], int added_count, const dcl_arg added[], dcli_result results_out[],
-                                dcl_grid *grid_out)
+                                dcl_grid *grid_out, dcli_node_list *computing_out)
 {
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
@@ -591,6 +601,8 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
     if (status == DCL_OK) {
         memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
         *grid_out = *dcli_array_grid(call.array[call.known->body->owner]);
+        if (computing_out != NULL)
+            status = find_computing(&call, computing_out);
     }
     dcli_body_let_go(call.known);
     return status;

@@ -227,7 +227,7 @@ static dcl_status start_partials(struct keyed *k, const dcl_box *box, const char
         return dcli_reduction_planned(k->cluster, box, text, k->count, k->args, count, added, NULL, k->look->on,
                                       k->look->user);
     dcl_grid grid;
-    return dcli_reduction_start(k->cluster, box, text, k->count, k->args, count, added, k->reduced, &grid);
+    return dcli_reduction_start(k->cluster, box, text, k->count, k->args, count, added, k->reduced, &grid, NULL);
 }
 
 /* Put an element of an array: `P(j,i,0)` or `H(i)`. @param before, after  subscripts before and after those of an output. */

@@ -1,7 +1,9 @@
 /* runtime/reduce.c - reductions to values of the program.
  *
  * Each node reduces the elements that it owns of one input into partial results of its own, in its part of an array that the
- * library makes. The program reads that array and merges the partial results, in any order (kernel/fold.h). */
+ * library makes. The program reads the parts of the nodes that own any, and merges the partial results, in any order
+ * (kernel/fold.h). */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -189,6 +191,24 @@ static int count_results(int count, const dcl_arg args[])
     return results;
 }
 
+/* The box of the partial results of some nodes, and of those between them: what other nodes have is all 0. */
+static dcl_box box_of_parts(const struct dcli_partials *partials, const dcli_node_list *nodes)
+{
+    const dcli_layout *layout = &partials->array->layout;
+    int64_t part = layout->grid.extent[0] / layout->rule.node_count;
+    dcl_box box = dcl_box_of(&layout->grid);
+    if (nodes->count == 0) {
+        box.count[0] = part; /* no node has any: those of one are as good as all */
+        return box;
+    }
+    int64_t first = dcli_layout_place(layout, nodes->node[0]),
+            last = dcli_layout_place(layout, nodes->node[nodes->count - 1]);
+    assert(first >= 0 && first <= last);
+    box.start[0] = first * part;
+    box.count[0] = (last + 1 - first) * part;
+    return box;
+}
+
 /* Run a checked reduction and wait. The lock is held. A read outside an array is reported, but gives values. The nodes set the
  * array to 0 for the next reduction while the partial results of this one are merged. */
 static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
@@ -198,11 +218,15 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
     dcl_grid grid;
     dcl_array *array = partials->array;
     const int64_t one = 1;
-    dcl_box all = dcl_box_of(dcli_array_grid(array));
+    dcl_box parts = {0};
+    dcli_node_list computing = {0};
     const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, array);
-    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, 1, &added, reduced, &grid);
-    if (status == DCL_OK)
-        status = dcli_array_read(array, &all, words, &one);
+    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, 1, &added, reduced, &grid, &computing);
+    if (status == DCL_OK) {
+        parts = box_of_parts(partials, &computing);
+        status = dcli_array_read(array, &parts, words, &one);
+    }
+    dcli_node_list_free(&computing);
     if (dcli_storage_state_failed(dcli_array_state(array)))
         status = dcli_array_usable(array, "reduce into");
     if (status != DCL_OK)
@@ -212,7 +236,7 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
         status = dcli_partials_clear(partials);
     if (status == DCL_OK)
         status = store_results(reduced, &grid, partials->results, count, args, words,
-                               all.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
+                               parts.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
     return status == DCL_OK ? strayed : status;
 }
 

@@ -9,8 +9,9 @@
 enum {
     LINGER_NS = 300000, /* how long the worker's own thread waits after another thread has served, before it serves
                            again */
-    AT_ONCE_NS = 50000  /* if a thread waits within this time after its call, it is expected to do so again, and
-                           serves the worker itself */
+    AT_ONCE_NS = 50000, /* if a thread waits within this time after its first call, it is expected to do so again,
+                           and serves the worker itself */
+    MAX_USUAL = 4       /* of that many items; a reduction queues three: see runtime/reduce.c */
 };
 
 void dcli_turn_init(dcli_turn *turn)
@@ -115,8 +116,9 @@ bool dcli_turn_take(dcli_worker *host, int64_t until_ns)
         turn->taker = pthread_self();
         turn->taken_ns = dcli_monotonic_ns();
         if (turn->posted_ns != 0)
-            turn->is_usual = turn->taken_ns - turn->posted_ns < AT_ONCE_NS;
+            turn->usual = turn->taken_ns - turn->posted_ns < AT_ONCE_NS && turn->posted <= MAX_USUAL ? turn->posted : 0;
         turn->posted_ns = 0;
+        turn->posted = 0;
         turn->lingers = turn->summoned = false;
     }
     pthread_mutex_unlock(&turn->lock);
@@ -149,10 +151,11 @@ bool dcli_turn_summon(dcli_worker *host)
 {
     dcli_turn *turn = &host->as_host->turn;
     pthread_mutex_lock(&turn->lock);
-    bool lingers = turn->lingers, first = turn->posted_ns == 0;
-    if (first)
+    bool lingers = turn->lingers;
+    if (turn->posted_ns == 0)
         turn->posted_ns = dcli_monotonic_ns();
-    if (turn->taken || (lingers && !(first && turn->is_usual))) {
+    turn->posted += turn->posted <= MAX_USUAL;
+    if (turn->taken || (lingers && turn->posted > turn->usual)) {
         turn->summoned = true;
         if (!turn->taken)
             pthread_cond_signal(&turn->changed);

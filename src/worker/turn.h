@@ -22,7 +22,8 @@ typedef struct dcli_turn {
     bool lingers;         /* nobody serves: the own thread waits until it is summoned, or until LINGER_NS have passed */
     bool summoned;        /* while `taken` or `lingers`: something was queued, so the own thread must not linger */
     bool resting, serves; /* own thread: it is waiting for its turn; it has started and not ended */
-    bool is_usual;        /* the program waited within 50 us of its last call, and is expected to do so again */
+    int posted, usual;    /* items queued since a thread of the program last took the turn; how many it queued the last
+                          time that it waited within 50 us of the first of them: it is expected to do so again */
     int64_t taken_ns, left_ns, posted_ns; /* when a thread of the program last took the turn, and left it; time of
                                              the first call since then, 0: none */
 } dcli_turn;

@@ -340,6 +340,43 @@ Test(counts_on_device, of_messages_do_not_grow_with_tiles)
     }
 }
 
+/* Nodes without elements of the range send no partial results, and the program sends each node a few messages. */
+Test(counts_on_device, of_a_small_reduction)
+{
+    enum { NODES = 4, CALLS = 20, RESULT_BYTES = 64 * 48 };
+    dcl_config config = test_config(NODES);
+    config.transfer = "send";
+    dcl_cluster *cluster = test_open(&config);
+    dcl_map *map = dcl_map_block(cluster);
+    dcl_array *A = dcl_agile(dcl_grid_1d(DCL_INT32, 2 * NODES), map);
+    static const int64_t firsts[] = {0, 3, 3, 0}, counts[] = {1, 1, 2, 2 * NODES};
+    TEST_OK(dcl_forall(cluster, "A(i) = (int)i + 1;", DCL_OUT(A)));
+    for (int b = 0; b < 4; b++) {
+        const int64_t first = firsts[b], last = first + counts[b] - 1;
+        const dcl_box box = dcl_box_nd(1, &firsts[b], &counts[b]);
+        dcl_counters before[NODES], host = {0};
+        int32_t sum = 0;
+        for (int c = -1; c < CALLS; c++) {
+            for (int n = 0; n < NODES && c == 0; n++)
+                before[n] = test_counters(cluster, n);
+            if (c == 0)
+                host = test_counters(cluster, DCL_HOST);
+            TEST_OK(dcl_reduce_over(cluster, &box, "sum += A(i);", DCL_RESULT(sum), DCL_IN(A)));
+        }
+        int64_t sent = test_counters(cluster, DCL_HOST).messages_sent - host.messages_sent;
+        cr_expect_eq(sum, (first + last + 2) * (last - first + 1) / 2, "box %d: %d", b, sum);
+        for (int n = 0; n < NODES; n++) {
+            int64_t bytes = test_counters(cluster, n).bytes_sent - before[n].bytes_sent;
+            bool has = 2 * n + 1 >= first && 2 * n <= last;
+            cr_expect_eq(bytes, has ? CALLS * RESULT_BYTES : 0, "box %d: node %d sent %" PRId64 " bytes", b, n, bytes);
+        }
+        cr_expect_leq(sent, 4 * NODES * CALLS, "box %d: %" PRId64 " messages of the program", b, sent);
+    }
+    dcl_release(A);
+    dcl_release(map);
+    cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+}
+
 /* Each says something else, and a function that takes one of them refuses the others. */
 Test(counts_planned, no_node_is_not_all_nodes)
 {
