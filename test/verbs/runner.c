@@ -15,7 +15,7 @@
  *   a=, b=           likewise; a - for b: there is none
  *   keys=            keyed: likewise, integers; the last index of space= is then the key's range
  *   element=5        element: the constant; the last index of space= is then the output's
- *   over=            of a range (DCL_OVER), test_range: low or not, high or not (0 or 1), x, y, slope, least, most, below, above; -: none
+ *   over=            a range (DCL_OVER) as in test_range: low, high (0 or 1), x, y, slope, least, most, below, above; -: none
  *   seed=, spread=   of the values
  *
  * `good`, or `wrong` and what was found, between tabs, answer each line, and last the text that was run.

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const test_operator_text[TEST_OPERATORS] = {"+", "-", "*", "min", "max", "&", "|", "^"};
+const char *const test_operator_text[TEST_OPERATORS] = {"+", "-", "*", "min", "max", "&", "|", "^", "any", "all"};
 
 test_operator test_operator_named(const char *text)
 {
@@ -147,6 +147,8 @@ test_value test_combine(test_operator op, dcl_type type, test_value a, test_valu
         if (a.f == b.f)
             return (signbit(a.f) != 0) == (op == TEST_MIN) ? a : b;
     }
+    if (op == TEST_ANY || op == TEST_ALL)
+        return (test_value){.i = op == TEST_ANY ? a.i != 0 || b.i != 0 : a.i != 0 && b.i != 0};
     return test_compute(op == TEST_MINUS ? TEST_PLUS : op, type, a, b);
 }
 
@@ -156,6 +158,7 @@ test_value test_neutral(test_operator op, dcl_type type)
     bool low = op == TEST_MAX; /* the least number, not the largest */
     switch (op) {
     case TEST_TIMES:
+    case TEST_ALL:
         return test_convert((test_value){.i = 1}, DCL_INT64, type);
     case TEST_AND:
         return (test_value){.i = wrap(type, UINT64_MAX)};

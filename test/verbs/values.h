@@ -20,6 +20,8 @@ typedef enum test_operator {
     TEST_AND,
     TEST_OR,
     TEST_XOR,
+    TEST_ANY,
+    TEST_ALL,
     TEST_OPERATORS
 } test_operator;
 

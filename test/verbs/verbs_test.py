@@ -40,7 +40,7 @@ FLOATS = ["float", "double"]
 KINDS = draw.KINDS + draw.PERIODIC
 FACTORS = {
     "verb": ["forall", "value", "along", "scan", "keyed", "element"],
-    "op": ["+", "-", "*", "min", "max", "&", "|", "^"],
+    "op": ["+", "-", "*", "min", "max", "&", "|", "^", "any", "all"],
     "type": INTEGERS + FLOATS,
     "rank": [1, 2, 3, 4],
     "input": KINDS,
@@ -61,6 +61,8 @@ def is_valid(verb, op, type_name):
     """What the library offers."""
     if type_name in FLOATS and (op in BITS or (op == "*" and verb not in ("forall", "scan"))):
         return False
+    if op in ("any", "all"):
+        return type_name in INTEGERS and verb in ("value", "along", "element")
     return verb != "scan" or op != "-"
 
 
