@@ -460,3 +460,20 @@ Test(kernel_rows, allocations_that_fail)
     }
     cr_assert_fail("200 allocations are more than expected");
 }
+
+/* Keyed reductions on GPUs: tables in local memory, and a second round for sums of floating-point numbers only. */
+Test(kernel_rows, texts_of_keyed_reductions)
+{
+    dcli_body *body = parse("keyed H 1 int32, in b 1 int32", "H(b(i)) += 1;");
+    cr_expect(contains(body, DCLI_FORM_GPU, "__local uint dcl_room0[8192];"));
+    cr_expect(contains(body, DCLI_FORM_GPU, "#define DCL_NATIVE(p, x) atomic_add(p, x)"));
+    cr_expect_not(contains(body, DCLI_FORM_GPU, "dcl_again"));
+    cr_expect_not(contains(body, DCLI_FORM_CPU, "__local"));
+    dcli_body_free(body);
+    body = parse("keyed H 1 float, keyed L 1 int64, in b 1 int32", "H(b(i)) += 1; L(b(i)) *= 3;");
+    cr_expect(contains(body, DCLI_FORM_GPU, "__local struct dcl_slot dcl_room0[512];"));
+    cr_expect(contains(body, DCLI_FORM_GPU, "__local ulong dcl_room1[2048];"));
+    cr_expect(contains(body, DCLI_FORM_GPU, "dcl_again = dcl_tile;"));
+    cr_expect_not(contains(body, DCLI_FORM_GPU, "DCL_NATIVE(p, x) atom"), "products need an exchange");
+    dcli_body_free(body);
+}

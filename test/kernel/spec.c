@@ -28,7 +28,8 @@ int test_spec(const char *spec, dcli_param params_out[])
         dcli_param *param = &params_out[count++];
         *param = (dcli_param){.access = (dcl_access)number_of(role, roles, 8)};
         bool result = strcmp(role, "result") == 0; /* "result s", or with its type: "result s int32" */
-        param->access = result ? DCL_ACCESS_RESULT : param->access;
+        bool keyed = strcmp(role, "keyed") == 0;   /* "keyed H 1 int32": a result with axes */
+        param->access = result || keyed ? DCL_ACCESS_RESULT : param->access;
         cr_assert(param->access != 0, "no role in '%s'", at);
         memcpy(param->name, name, sizeof name);
         bool scalar = param->access == DCL_ACCESS_VALUE || (result && third[0] != '\0');
