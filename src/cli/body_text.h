@@ -17,6 +17,21 @@ const char *cli_body_next_call(const char *text, char name_out[CLI_NAME_BYTES]);
  *  @return the text after the name, to continue from; NULL: there is none. */
 const char *cli_body_next_result(const char *body, const char *text, char name_out[CLI_NAME_BYTES]);
 
+/** A statement that updates an element: NAME(SUBSCRIPTS) op= ... */
+typedef struct cli_update {
+    char name[CLI_NAME_BYTES];
+    char indices[9]; /* the subscripts that are single letters from i to p, each once */
+    bool plain;      /* all subscripts are */
+    bool word;       /* the operator is min= max= any= or all= */
+} cli_update;
+
+/** Find the next statement that updates an element. @return the text after the subscripts, to continue from; NULL: there is
+ *  none. */
+const char *cli_body_next_update(const char *body, const char *text, cli_update *update_out);
+
+/** Whether the body assigns to the name: = follows it. */
+bool cli_body_assigns(const char *body, const char *name);
+
 /** Whether the body declares the name: it follows another word, such as a type. */
 bool cli_body_declares(const char *body, const char *name);
 

@@ -25,7 +25,7 @@ struct evaluation {
     cli_request *request;
     dcl_cluster *cluster;
     dcl_array *array[CLI_MAX_ARGUMENTS];                   /* by operand; they end with the cluster */
-    dcl_arg args[CLI_MAX_ARGUMENTS + CLI_MAX_RESULTS + 1]; /* and DCL_OVER */
+    dcl_arg args[CLI_MAX_ARGUMENTS + CLI_MAX_RESULTS + 3]; /* and those of --over, --scan */
     int arg_count;
     cli_figures figures;
     dcl_report *report; /* the report that --explain prints, or of which a map is printed; NULL: none */
@@ -65,6 +65,10 @@ static int make_arguments(struct evaluation *evaluation)
         evaluation->args[evaluation->arg_count++] = request->value[n];
     if (request->over != NULL)
         evaluation->args[evaluation->arg_count++] = DCL_OVER(request->over);
+    if (request->scan != NULL)
+        evaluation->args[evaluation->arg_count++] = DCL_ALONG(request->scan);
+    if (request->exclusive)
+        evaluation->args[evaluation->arg_count++] = DCL_EXCLUSIVE;
     for (int r = 0; r < request->result_count; r++)
         evaluation->args[evaluation->arg_count++] = cli_result_arg(&evaluation->request->result[r]);
     return CLI_OK;
@@ -112,9 +116,9 @@ static int body_failed(const cli_request *request)
 static dcl_call call_of(const struct evaluation *evaluation)
 {
     const cli_request *request = evaluation->request;
-    return request->result_count > 0
-               ? dcl_call_reduction(evaluation->cluster, NULL, request->body, evaluation->arg_count, evaluation->args)
-               : dcl_call_body(evaluation->cluster, NULL, request->body, evaluation->arg_count, evaluation->args);
+    dcl_call call = dcl_call_body(evaluation->cluster, NULL, request->body, evaluation->arg_count, evaluation->args);
+    call.kind = request->kind;
+    return call;
 }
 
 static int run_once(struct evaluation *evaluation, double *seconds_out)
@@ -312,7 +316,8 @@ static int ask_for_map(struct evaluation *evaluation)
 {
     cli_figures *figures = &evaluation->figures;
     const cli_request *request = evaluation->request;
-    if (!evaluation->lends || request->repeat == 1 || request->result_count > 0 || !(request->stats || request->json))
+    if (!evaluation->lends || request->repeat == 1 || request->kind != DCL_CALL_IS_BODY ||
+        !(request->stats || request->json))
         return CLI_OK;
     int status = explain_call(evaluation);
     if (status != CLI_OK)

@@ -148,6 +148,8 @@ static const cli_option options[] = {
     {"map", "[NAME=]MAP", .take = take_map},
     {"set", "NAME=VALUE", .take = take_value},
     {"over", "RANGES", CLI_TEXT, FIELD(over)},
+    {"scan", "INDEX", CLI_TEXT, FIELD(scan)},
+    {"exclusive", NULL, CLI_FLAG, FIELD(exclusive)},
     {"explain", "=json", .take = take_explain},
     {"stats", NULL, CLI_FLAG, FIELD(stats)},
     {"json", NULL, CLI_FLAG, FIELD(json)},
@@ -188,6 +190,12 @@ static int check_complete(const cli_request *request)
     if (request->operand_count == 0)
         return cli_usage("eval", "there is no array; expected NAME=FILE for each array behind the body '%s'",
                          request->body);
+    if (request->exclusive && request->scan == NULL)
+        return cli_usage("eval",
+                         "--exclusive is given without --scan; expected --scan INDEX with it, such as --scan i");
+    if (request->scan != NULL && (strlen(request->scan) != 1 || strchr("ijklmnop", request->scan[0]) == NULL))
+        return cli_usage("eval", "--scan is '%s'; expected the index that is scanned, one of i j k l m n o p",
+                         request->scan);
     return CLI_OK;
 }
 

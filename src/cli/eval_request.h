@@ -28,9 +28,12 @@ typedef struct cli_request {
     int value_count;
     dcl_arg value[CLI_MAX_ARGUMENTS]; /* their names are in value_name */
     char value_name[CLI_MAX_ARGUMENTS][CLI_NAME_BYTES];
-    int result_count; /* more than 0: the body is a reduction, and writes no array */
+    dcl_call_kind kind; /* found in the body: DCL_CALL_IS_BODY, REDUCTION or SCAN */
+    int result_count;   /* more than 0: a reduction that writes no array */
     cli_result result[CLI_MAX_RESULTS];
     const char *over; /* the ranges of --over; NULL: none */
+    const char *scan; /* the index of --scan; NULL: no scan */
+    bool exclusive;
     bool explain, stats, json;
     cli_progress_when progress;
     int repeat;

@@ -43,6 +43,12 @@ int cli_results_find(cli_request *request)
         *result = (cli_result){.type = type_of_results(request)};
         memcpy(result->name, name, sizeof name);
     }
+    if (request->result_count > 0 && request->kind == DCL_CALL_IS_SCAN)
+        return cli_fail("the body reduces to %s, but --scan is given; expected a statement such as P(%s) += ...; or no "
+                        "--scan",
+                        request->result[0].name, request->scan);
+    if (request->result_count > 0)
+        request->kind = DCL_CALL_IS_REDUCTION;
     for (int n = 0; n < request->operand_count && request->result_count > 0; n++)
         if (request->operand[n].access != DCL_ACCESS_IN)
             return cli_fail("the body reduces to %s and writes %s; expected one of them: run eval twice",

@@ -28,6 +28,38 @@ static int not_there(const char *body, const cli_operand *operand)
                     operand->name, operand->path, operand->name);
 }
 
+/* Whether a reduction or scan starts an output from the neutral element: scans and pictures always, others without a file. */
+static bool starts_anew(const cli_request *request, const cli_operand *operand)
+{
+    return request->kind == DCL_CALL_IS_SCAN ||
+           (request->kind == DCL_CALL_IS_REDUCTION && (operand->image || !operand->load));
+}
+
+/* Whether a letter of the body is an index: no name of an argument, and no variable of the body. */
+static bool is_index(const cli_request *request, char letter)
+{
+    const char name[2] = {letter, '\0'};
+    return cli_body_mentions(request->body, name) && !cli_request_has(request, name) &&
+           !cli_body_declares(request->body, name) && !cli_body_assigns(request->body, name);
+}
+
+/* Whether a body reduces into arrays: it updates an output by a word such as max=, or at other subscripts than plain
+ * indices, or it has an index that is no subscript of the output. */
+static bool reduces_into_arrays(const cli_request *request)
+{
+    cli_update update;
+    for (const char *at = request->body; (at = cli_body_next_update(request->body, at, &update)) != NULL;) {
+        if (!cli_request_has(request, update.name))
+            continue;
+        if (update.word || !update.plain)
+            return true;
+        for (const char *letter = "ijklmnop"; *letter != '\0'; letter++)
+            if (strchr(update.indices, *letter) == NULL && is_index(request, *letter))
+                return true;
+    }
+    return false;
+}
+
 static int use(const cli_request *request, const char *const names[], cli_operand *operand)
 {
     dcl_use use = {0};
@@ -41,6 +73,10 @@ static int use(const cli_request *request, const char *const names[], cli_operan
     operand->access = !use.written ? DCL_ACCESS_IN : use.read ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
     operand->load =
         operand->access == DCL_ACCESS_IN || (operand->access == DCL_ACCESS_INOUT && access(operand->path, F_OK) == 0);
+    if (use.written && starts_anew(request, operand)) {
+        operand->access = DCL_ACCESS_OUT;
+        operand->load = false;
+    }
     return CLI_OK;
 }
 
@@ -205,6 +241,9 @@ int cli_request_resolve(cli_request *request)
     const char *names[CLI_MAX_ARGUMENTS];
     for (int n = 0; n < request->operand_count; n++)
         names[n] = request->operand[n].name;
+    request->kind = request->scan != NULL          ? DCL_CALL_IS_SCAN
+                    : reduces_into_arrays(request) ? DCL_CALL_IS_REDUCTION
+                                                   : DCL_CALL_IS_BODY;
     int status = CLI_OK;
     for (int n = 0; n < request->operand_count && status == CLI_OK; n++) {
         status = use(request, names, &request->operand[n]);

@@ -39,6 +39,12 @@ static const char eval[] =
     "A body without outputs reduces its inputs: for 'n2 += A(i) * A(i);', the line n2 = VALUE is printed (with --json\n"
     "in \"results\"). Results are double, or of 64 bits if all inputs are integers. Operators: += -= min= max=, for\n"
     "integers *= &= |= ^=, too.\n"
+    "An output is reduced, too, if an index is none of its subscripts, as j in 'y(i) += A(i,j);', if it has other\n"
+    "subscripts than plain indices, as in 'H(bin(i)) += w(i);' with H=h.npy:SHAPE, or by min= max= any= all=. If its "
+    "file\n"
+    "exists, what is there counts, too; otherwise it begins with the neutral element (0 for +=). Delete the file to "
+    "start "
+    "anew.\n"
     "An output of two axes can also be a picture in shades of grey, with a name that ends in .png or .pgm.\n"
     "\n"
     "  --map [NAME=]MAP    how all arrays, or the one called NAME, are laid over the devices: dcl help maps\n"
@@ -46,6 +52,8 @@ static const char eval[] =
     "  --over RANGES       run over these indices only: '0 <= j <= i, 0 <= i < n'; bounds are sums of integers, values "
     "and\n"
     "                      indices, or max(...) and min(...) of them\n"
+    "  --scan INDEX        each element of the output combines those up to it along INDEX: --scan i 'P(i) += A(i);'\n"
+    "  --exclusive         with --scan: those before it, without its own\n"
     "  --explain[=json]    print what will be done: per node and in total, what moves between which nodes, memory, "
     "and\n"
     "                      which other map or grain would be better; compile nothing, run nothing, write nothing\n"
@@ -73,13 +81,16 @@ static const char eval[] =
     "                      DCL_STEAL\n"
     "  --progress WHEN     show on stderr what takes so long, how fast it goes and the time that is left: auto (after "
     "a\n"
-    "                      second, if stderr is a terminal), always (elsewhere as lines, every few seconds) or never\n"
+    "                      second, if stderr is a terminal), always (elsewhere as lines, every few seconds) or never\n";
+
+static const char eval_examples[] =
     "\n"
     "Examples:\n"
     "  dcl eval 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy --stats\n"
     "  dcl eval --map 'rows:cyclic(1024x1024)' --explain 'C(i,j) = A(i,j) + B(j,i);' A=a.npy B=b.npy C=c.npy\n"
     "  dcl eval 'S(i) = i > 0 && i < 99 ? A(i-1) + A(i+1) : 0;' A=a.npy S=s.npy:100\n"
     "  dcl eval 'n2 += R(i,j) * R(i,j); most max= fabs(R(i,j));' R=r.npy\n"
+    "  dcl eval 'y(i) += A(i,j) * x(j);' A=a.npy x=x.npy y=y.npy\n"
     "  dcl eval --over '0 <= j <= i' 's += R(i,j);' R=r.npy\n"
     "  dcl eval --grey -1:1 'T(i,j) = sin(0.001f * (i*i + j*j));' T=t.png:600x800:float\n"
     "  dcl eval --workers tcp://n1:7700,tcp://n2:7700 --keys ~/.dcl 'T(i,j) = A(j,i);' A=a.npy T=t.npy\n";
@@ -324,6 +335,8 @@ int cli_help_about(const char *subject)
             if (texts[s] == NULL)
                 return variables();
             fputs(texts[s], stdout);
+            if (texts[s] == eval) /* apart, because a C compiler need not accept longer literals than 4095 characters */
+                fputs(eval_examples, stdout);
             return CLI_OK;
         }
     return cli_usage(

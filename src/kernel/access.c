@@ -219,6 +219,13 @@ static void read_access(dcli_parser *parser, int a, int name)
         parser->early_read[a] = name;
 }
 
+/* Whether an operator such as max= begins at token t of a survey, in which outputs of reductions are not known as such. */
+static bool reduces_by_word(const dcli_parser *parser, int t, dcli_operator *operator_out)
+{
+    return parser->survey && dcli_token_kind_of(parser->tokens, t) == DCLI_TOKEN_NAME &&
+           dcli_operator_at(parser->tokens, t, parser->body->param_count, parser->body->params, operator_out);
+}
+
 static dcl_status check_surroundings(const dcli_parser *parser, int name, int param)
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -233,6 +240,8 @@ static dcl_status check_surroundings(const dcli_parser *parser, int name, int pa
                                text);
     int close = tokens->token[name + 1].partner;
     dcli_token_kind behind = dcli_token_kind_of(tokens, close + 1);
+    if (reduces_by_word(parser, close + 1, &(dcli_operator){0}))
+        return DCL_OK;
     if (behind == DCLI_TOKEN_NAME || behind == DCLI_TOKEN_NUMBER)
         return dcli_token_fail_behind(tokens, close, "an operator or a semicolon is missing behind %s(...)", text);
     return DCL_OK;
@@ -255,6 +264,11 @@ dcl_status dcli_parse_access(dcli_parser *parser, int name, int param, dcli_spot
     int close = parser->tokens->token[name + 1].partner;
     *next_out = close + 1;
     dcli_usage usage = dcli_usage_of(parser->tokens, name, close);
+    dcli_operator operator;
+    if (reduces_by_word(parser, close + 1, &operator)) {
+        usage = DCLI_UPDATES;
+        *next_out = operator.next;
+    }
     if (usage != DCLI_WRITES)
         read_access(parser, access, name);
     if (usage != DCLI_READS)

@@ -71,7 +71,8 @@ struct range {
 struct inference {
     const dcli_body *body;
     dcl_grid *grids;
-    int space_rank; /* rank of the first array that is written: index names from this number on are ordinary names */
+    int space_rank; /* index names from this number on are ordinary names: the rank of the first array that is written,
+                       or more if its subscripts are later letters, as in the reduction y(j) += A(i,j) */
     struct range range[DCL_MAX_RANK];
 };
 
@@ -86,6 +87,23 @@ static int lone_index(const struct inference *f, const dcli_place *place, int ax
         return -1;
     int index = dcli_name_index(tokens->text + token->start, (size_t)token->length);
     return index < f->space_rank ? index : -1;
+}
+
+static const dcli_place *shaping_place(const dcli_body *body, int param);
+
+static int space_rank(const struct inference *f)
+{
+    struct inference letters = {.body = f->body, .space_rank = DCL_MAX_RANK};
+    int p = 0, rank = 0;
+    while (p < f->body->param_count && !dcli_body_writes(f->body, p))
+        p++;
+    const dcli_place *place = p < f->body->param_count ? shaping_place(f->body, p) : NULL;
+    for (int d = 0; place != NULL && d < f->body->params[p].rank; d++) {
+        int index = lone_index(&letters, place, d);
+        rank = rank > d + 1 ? rank : d + 1;
+        rank = rank > index + 1 ? rank : index + 1;
+    }
+    return rank;
 }
 
 static dcl_status check_equal(const struct inference *f, int index, const struct range *a, const struct range *b)
@@ -236,10 +254,8 @@ dcl_status dcl_body_infer(const char *body, int count, const char *const names[]
         return status;
     dcl_grid work[DCLI_MAX_PARAMS];
     memcpy(work, grids, (size_t)count * sizeof *grids);
-    struct inference inference = {.body = parsed, .grids = work, .space_rank = 0};
-    for (int p = 0; p < count && inference.space_rank == 0; p++)
-        if (dcli_body_writes(parsed, p))
-            inference.space_rank = parsed->params[p].rank;
+    struct inference inference = {.body = parsed, .grids = work};
+    inference.space_rank = space_rank(&inference);
     status = infer(&inference);
     dcli_body_free(parsed);
     if (status == DCL_OK)

@@ -302,6 +302,32 @@ class Eval(Folder):
         self.assertIn("the body reduces to s and writes C", done.stderr)
         self.assertIn("or a reduction such as sum += A(i);", self.eval("float s = A(i); s += 1;", "A=x.npy").stderr)
 
+    def test_arrays_are_reduced_and_scanned(self):
+        a = numpy.random.default_rng(5).integers(-9, 10, (30, 20))
+        bins = a[:, 0] % 4
+        nodes = ("--workers", "local:4", "--map", "cyclic")
+        self.put("w.npy", a)
+        self.put("bins.npy", bins)
+        for _ in range(2):  # the second run adds to the file
+            self.good("Y(j) += W(i,j);", "W=w.npy", "Y=y2.npy")
+        self.same("y2.npy", 2 * a.sum(0))
+        self.good(*nodes, "C(i,j) += A(k,i) * B(k,j);", "A=w.npy", "B=w.npy", "C=c.npy")
+        self.same("c.npy", a.T @ a)
+        self.good("M(i) max= W(i,j);", "W=w.npy", "M=m.npy")
+        self.same("m.npy", a.max(1))
+        self.good("H(bin(i)) += 1;", "bin=bins.npy", "H=h.npy:4:int32")
+        self.same("h.npy", numpy.bincount(bins, minlength=4).astype(numpy.int32))
+        for _ in range(2):  # a scan does not count what is there
+            self.good("--scan", "j", "--exclusive", "P(i,j) += W(i,j);", "W=w.npy", "P=p.npy")
+        self.same("p.npy", a.cumsum(1) - a)
+        figures = json.loads(self.good("--explain=json", "Y(i) += W(i,j);", "W=w.npy", "Y=no.npy").stdout)
+        self.assertNotIn("no.npy", os.listdir(self.folder))
+        self.assertTrue(figures)
+
+    def test_variables_are_no_reduced_indices(self):
+        self.good("int k = 3, l = 2; C(i) += A(i) * k * l;", "A=n.npy", "C=c.npy")
+        self.same("c.npy", self.n * 6)
+
     def test_shape_is_inferred_from_two_inputs(self):
         self.put("row.npy", numpy.arange(7, dtype=numpy.int32))
         self.good("C(i,j) = A(i) * B(j);", "A=n.npy", "B=row.npy", "C=c.npy")
@@ -812,6 +838,12 @@ WRONG = [
     ("one axis too few", ["eval", "C(i,j) = A(i);", "A=x.npy", "C=c.npy:10"], 1, ["has 1 axis;"]),
     ("shape that cannot be known", ["eval", "C(i) = A(2*i);", *FILES], 1, ["C", "C=c.npy:SHAPE"]),
     ("extents that differ", ["eval", "C(i) = A(i) + B(i);", "A=x.npy", "B=n.npy", "C=c.npy"], 1, ["100", "40"]),
+    ("scan of another index", ["eval", "--scan", "ij", COPY, *FILES], 2, ["--scan is 'ij'", "one of i j k"]),
+    ("exclusive without scan", ["eval", "--exclusive", COPY, *FILES], 2, ["without --scan", "--scan i"]),
+    ("scan to a value", ["eval", "--scan", "i", "s += A(i);", "A=x.npy"], 1, ["reduces to s, but --scan"]),
+    ("keys without a shape", ["eval", "H(n(i)) += A(i);", "n=n.npy", "A=x.npy", "H=c.npy"], 1, ["H=c.npy:SHAPE"]),
+    ("kept index without a range", ["eval", "C(k) += A(i);", *FILES], 1, ["index k", "C=c.npy:SHAPE"]),
+    ("operator that is none", ["eval", "C(i) most= A(i);", *FILES], 1, ["operator or a semicolon is missing"]),
     ("no such folder", ["eval", COPY, "A=x.npy", "C=no/c.npy"], 1, ["no/"]),
     ("output is a folder", ["eval", COPY, "A=x.npy", "C=."], 1, ["C=."]),
     ("workers without value", ["eval", COPY, *FILES, "--workers"], 2, ["--workers has no value"]),
