@@ -2,12 +2,13 @@
  * For CPUs whose kernels see host memory at the host's addresses.
  *
  * A launch of a small operation costs more than the operation. So one launch of "dcl_series", with a single work-item,
- * takes the place of many: it runs *steps* in order, each as dcl_unit or dcl_any of a body would run it. As there is
- * one work-item, a step sees what the steps before it have written.
+ * takes the place of many: it runs a list of *steps* in order, each as dcl_unit or dcl_any of a body would run it. A step
+ * sees what the steps before it in its list have written. Large operations are run by several work-items, each with a list
+ * of its own (worker/waves.h).
  *
- * Arguments of the kernel: `ulong steps_at`, the address of the first step; `long count`, the number of steps; `ulong
- * now_at`, the address of DCLI_SERIES_NOW_LONGS longs, or 0: before each step the kernel writes there which body runs, so that
- * others can blame that body if the step does not return. With 0 steps, the kernel accesses no memory. */
+ * Arguments of the kernel: `ulong lists_at`, the address of two longs per work-item: the address of its first step and the
+ * number of its steps; 0: the kernel does nothing; `ulong now_at`, the address of DCLI_SERIES_NOW_LONGS longs, or 0: before each step of the first list the
+ * kernel writes there which body runs, so that others can blame that body if the step does not return. */
 #ifndef DCLI_KERNEL_SERIES_H
 #define DCLI_KERNEL_SERIES_H
 
@@ -17,7 +18,7 @@ enum {
     DCLI_SERIES_BODIES = 8,                             /* most bodies of one program */
     DCLI_SERIES_TEXT_LONGS = 32,                        /* length of a body's text that is shown, padded with '\0' */
     DCLI_SERIES_NOW_LONGS = 1 + DCLI_SERIES_TEXT_LONGS, /* number of the running body, 0: none; its text */
-    DCLI_SERIES_ARGUMENTS = 3
+    DCLI_SERIES_ARGUMENTS = 2
 };
 
 /** The longs of a step. After the head come the addresses of the memory of each access, then the scalars, each in its own

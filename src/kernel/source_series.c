@@ -67,12 +67,17 @@ char *dcli_series_source(int count, const dcli_body *const bodies[])
         emit_functions(&out, bodies[b], b);
     dcli_text_put(
         &out,
-        "__kernel void dcl_series(const ulong dcl_steps_at, const long dcl_count, const ulong dcl_now_at)\n{\n"
-        "    __global const long *dcl_s = (__global const long *)dcl_steps_at;\n"
+        "__kernel void dcl_series(const ulong dcl_lists_at, const ulong dcl_now_at)\n{\n"
+        "    if (dcl_lists_at == 0)\n"
+        "        return;\n"
+        "    __global const long *const dcl_list = (__global const long *)dcl_lists_at + 2 * get_global_id(0);\n"
+        "    __global const long *dcl_s = (__global const long *)(ulong)dcl_list[0];\n"
+        "    const long dcl_count = dcl_list[1];\n"
+        "    const bool dcl_tells = dcl_now_at != 0 && get_global_id(0) == 0;\n"
         "    volatile __global long *const dcl_now = (volatile __global long *)dcl_now_at;\n"
         "    long dcl_last = 0;\n"
         "    for (long dcl_step = 0; dcl_step < dcl_count; dcl_step++) {\n"
-        "        if (dcl_now_at != 0 && dcl_s[%d] != dcl_last) {\n"
+        "        if (dcl_tells && dcl_s[%d] != dcl_last) {\n"
         "            __global const long *const dcl_text = (__global const long *)(ulong)dcl_s[%d];\n"
         "            dcl_now[0] = 0;\n"
         "            for (int dcl_k = 0; dcl_k < %d; dcl_k++)\n"
@@ -89,7 +94,7 @@ char *dcli_series_source(int count, const dcli_body *const bodies[])
                   "        }\n"
                   "        dcl_s += dcl_s[%d];\n"
                   "    }\n"
-                  "    if (dcl_now_at != 0 && dcl_count > 0)\n"
+                  "    if (dcl_tells)\n"
                   "        dcl_now[0] = 0;\n"
                   "}\n",
                   DCLI_STEP_LENGTH);

@@ -12,16 +12,22 @@
 #include "kernel/series.h"
 #include "worker/scalar.h"
 #include "worker/trace.h"
+#include "worker/waves.h"
 
 enum {
     MOST_SETS = 8,
-    MOST_STEPS = 64,         /* most launches that a series takes the place of */
-    MOST_LONGS = 16 * 64,    /* most longs of all its steps */
-    MOST_USES = 32,          /* most memories that it uses */
-    MOST_STEP_NS = 10000,    /* a batch is short if it takes at most as long: a launch takes 2000 to 8000 */
-    MOST_SERIES_NS = 500000, /* most time of a series */
-    RECENT = 256,            /* launches of batches between two decisions on which bodies recur */
-    LEAST_RUNS = 16,         /* times that a body is among them if it recurs */
+    MOST_STEPS = 64,           /* most launches that a series takes the place of */
+    MOST_LONGS = 16 * 64,      /* most longs of all its steps */
+    MOST_USES = 32,            /* most memories that it uses */
+    MOST_STEP_NS = 10000,      /* a batch is short if it takes at most as long: a launch takes 2000 to 8000 */
+    MOST_SERIES_NS = 500000,   /* most time of a series */
+    MOST_LARGE_NS = 100000000, /* the same for batches that are run in waves */
+    MOST_WAVES_NS = 400000000, /* most time of a series of these */
+    MOST_LONELY = 4,           /* series of one large batch in a row after which large ones are launched alone */
+    ALONE = 64,                /* this many of them; then series are tried again */
+    RECENT = 256,              /* launches of batches between two decisions on which bodies recur */
+    RECENT_LARGE = 48,         /* the same if they are large */
+    RECUR = 16,                /* a body recurs if at least every 16th of them runs it */
     FEW_STEPS =
         4 /* a shorter series may have ended because a body was missing: the next batches count as launched alone */
 };
@@ -42,6 +48,8 @@ typedef struct dcli_series_set {
 /** What the kernel of a series reads. */
 typedef struct dcli_steps {
     struct dcli_steps *next; /* the next spare one */
+    dcli_wave_table *tables; /* of its waves */
+    int64_t list[2];         /* of a series that is no wave: its only list (kernel/series.h) */
     int64_t text[DCLI_SERIES_BODIES][DCLI_SERIES_TEXT_LONGS];
     int64_t step[MOST_LONGS];
 } dcli_steps;
@@ -55,13 +63,17 @@ struct dcli_series {
     int64_t recent[RECENT]; /* bodies of batches that were launched alone, or that count as such */
     int recent_count;
     int last_steps; /* steps of the last series that was launched */
+    int lonely; /* large series of one batch in a row; from MOST_LONELY on, batches that were launched alone are added */
     dcli_steps *spare;
+    dcli_waves waves;
     /* The series that is not launched yet: */
     const dcli_series_set *open; /* NULL: there is none */
     dcli_steps *steps;
     int step_count, batches; /* its batches are the last ones of as_node->running */
     int64_t longs;
-    double ns;      /* predicted time */
+    double ns;  /* predicted time, on one compute unit */
+    bool large; /* it is run in waves */
+    dcli_wave_step step[MOST_STEPS];
     unsigned texts; /* bit p: the text of the body at place p is in the table */
     struct {
         dcli_memory *memory;
@@ -119,6 +131,8 @@ void dcli_series_give(dcli_as_node *own, dcli_steps *steps)
     dcli_series *series = own->series;
     if (steps == NULL)
         return;
+    dcli_waves_give(&series->waves, steps->tables);
+    steps->tables = NULL;
     steps->next = series->spare;
     series->spare = steps;
 }
@@ -132,6 +146,7 @@ void dcli_series_free(dcli_as_node *own)
         next = steps->next;
         dcli_free(steps);
     }
+    dcli_waves_free(&series->waves);
     dcli_free(series->steps);
     dcli_free(series);
     own->series = NULL;
@@ -168,7 +183,7 @@ static bool has_set_with(const dcli_series *series, const dcli_series_set *wante
     return false;
 }
 
-/* Find the bodies that recur: those of `recent` that are there LEAST_RUNS times. */
+/* Find the bodies that recur: those of `recent`. */
 static dcli_series_set find_recurring(const dcli_worker *worker)
 {
     const dcli_series *series = worker->as_node->series;
@@ -179,7 +194,7 @@ static dcli_series_set find_recurring(const dcli_worker *worker)
         for (int k = 0; k < series->recent_count; k++)
             runs += series->recent[k] == body;
         const dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, body);
-        if (runs >= LEAST_RUNS && place_in(&found, body) < 0 && kernel != NULL && !kernel->forgotten)
+        if (runs * RECUR >= series->recent_count && place_in(&found, body) < 0 && kernel != NULL && !kernel->forgotten)
             found.body[found.count++] = body;
     }
     return found;
@@ -242,11 +257,11 @@ static void take_compiled(dcli_worker *worker)
     series->set[series->set_count++] = series->wanted;
 }
 
-static void note_alone(dcli_worker *worker, int64_t body)
+static void note_alone(dcli_worker *worker, int64_t body, bool large)
 {
     dcli_series *series = worker->as_node->series;
     series->recent[series->recent_count++] = body;
-    if (series->recent_count < RECENT)
+    if (series->recent_count < (large ? RECENT_LARGE : RECENT))
         return;
     want_set(worker);
     series->recent_count = 0;
@@ -284,6 +299,22 @@ static bool may_join(const dcli_job *job, const dcli_prepared *prepared)
     return fits;
 }
 
+static bool is_large(double ns) { return ns > MOST_STEP_NS; }
+
+/* Whether large batches are collected. Not if each of them would be alone in its series, because the program waits for each
+ * call, or data of other nodes arrive between them. */
+static bool large_joins(const dcli_as_node *own)
+{
+    dcli_series *series = own->series;
+    if (series->open == NULL && own->running_first == own->running_count)
+        return false; /* the device is idle: it should begin at once */
+    if (series->lonely < MOST_LONELY)
+        return true;
+    if (++series->lonely > MOST_LONELY + ALONE)
+        series->lonely = 0;
+    return false;
+}
+
 bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared)
 {
     const dcli_kernel *kernel = running->job.entry->kernel;
@@ -296,8 +327,9 @@ bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_pr
     double element_ns = dcli_cost_least_ns(&kernel->cost);
     if (element_ns ==
         0) /* not measured, but probably short, too: compile bodies that recur together into one program */
-        note_alone(worker, kernel->number);
-    return element_ns > 0 && element_ns * (double)prepared->elements <= MOST_STEP_NS;
+        note_alone(worker, kernel->number, false);
+    double ns = element_ns * (double)prepared->elements;
+    return element_ns > 0 && ns <= MOST_LARGE_NS && (!is_large(ns) || large_joins(worker->as_node));
 }
 
 /* ---- collecting ----------------------------------------------------------------------------------------------------- */
@@ -322,7 +354,8 @@ static bool has_room(const dcli_series *series, const dcli_body *body, int64_t l
 {
     int64_t longs = (DCLI_STEP_HEAD + body->access_count + body->param_count) * launches;
     return series->step_count + launches <= MOST_STEPS && series->longs + longs <= MOST_LONGS &&
-           series->use_count + body->access_count <= MOST_USES && series->ns + ns <= MOST_SERIES_NS;
+           series->use_count + body->access_count <= MOST_USES && series->large == is_large(ns) &&
+           series->ns + ns <= (series->large ? MOST_WAVES_NS : MOST_SERIES_NS);
 }
 
 static void note_use(dcli_series *series, dcli_memory *memory, bool written)
@@ -362,7 +395,7 @@ static void put_step(dcli_worker *worker, const dcli_entry *entry, const dcli_la
         }
     step[DCLI_STEP_LENGTH] = at;
     series->longs += at;
-    series->step_count++;
+    series->step[series->step_count++] = (dcli_wave_step){.body = body, .launch = launch, .step = step};
 }
 
 /* Choose the set of the series to which a batch is appended; launch the present one if it cannot be appended to that.
@@ -378,8 +411,9 @@ static int find_place(dcli_worker *worker, const dcli_running *running, const dc
     if (series->compiling != NULL && dcli_program_is_compiled(series->compiling))
         take_compiled(worker);
     dcli_series_set *set = find_set(series, running->kernel);
-    if (set == NULL || series->last_steps < FEW_STEPS)
-        note_alone(worker, running->kernel);
+    series->large = is_large(ns);
+    if (set == NULL || (series->last_steps < FEW_STEPS && !series->large))
+        note_alone(worker, running->kernel, is_large(ns));
     return set != NULL && begin(series, set) ? place_in(set, running->kernel) : -1;
 }
 
@@ -406,18 +440,26 @@ bool dcli_series_add(dcli_worker *worker, dcli_running *running, const dcli_prep
 
 /* ---- launching ------------------------------------------------------------------------------------------------------ */
 
-static dcl_status launch(dcli_worker *worker, const dcli_series *series)
+static dcl_status launch(dcli_worker *worker, dcli_series *series)
 {
-    uint64_t steps_at = (uint64_t)(uintptr_t)series->steps->step,
+    dcli_device *device = worker->as_node->device;
+    dcli_steps *steps = series->steps;
+    uint64_t lists_at = (uint64_t)(uintptr_t)steps->list,
              now_at = (uint64_t)(uintptr_t)dcli_watch_step(worker->terms.watch);
-    int64_t count = series->step_count;
-    const dcli_argument arguments[DCLI_SERIES_ARGUMENTS] = {{.value = &steps_at, .bytes = sizeof steps_at},
-                                                            {.value = &count, .bytes = sizeof count},
+    const dcli_argument arguments[DCLI_SERIES_ARGUMENTS] = {{.value = &lists_at, .bytes = sizeof lists_at},
                                                             {.value = &now_at, .bytes = sizeof now_at}};
     const size_t one = 1;
-    worker->counters.launches++;
-    dcl_status status = dcli_device_launch(worker->as_node->device, series->open->program, 0, DCLI_SERIES_ARGUMENTS,
-                                           arguments, 1, &one, &one, NULL);
+    int launches = 1;
+    dcl_status status;
+    steps->list[0] = (int64_t)(intptr_t)steps->step;
+    steps->list[1] = series->step_count;
+    if (series->large)
+        status = dcli_waves_launch(&series->waves, device, series->open->program, series->step_count, series->step,
+                                   now_at, &steps->tables, &launches);
+    else
+        status =
+            dcli_device_launch(device, series->open->program, 0, DCLI_SERIES_ARGUMENTS, arguments, 1, &one, &one, NULL);
+    worker->counters.launches += launches;
     dcli_watch_tick(worker->terms.watch);
     for (int u = 0; u < series->use_count && status == DCL_OK; u++)
         (series->uses[u].written ? dcli_device_writes : dcli_device_reads)(series->uses[u].memory);
@@ -435,7 +477,7 @@ void dcli_series_launch(dcli_worker *worker)
     dcli_exec_watch_beside(worker, 0);
     dcl_status status = launch(worker, series);
     if (__builtin_expect(traced != NULL, 0)) {
-        traced->launches = 1;
+        traced->launches = worker->counters.launches - traced->launches;
         own->running[first].traced = traced;
         dcli_trace_end(worker, DCLI_TRACE_LAUNCH, traced->launched_ns, own->running[first].job.entry,
                        own->running[first].batch, DCLI_TRACE_NOBODY, 0);
@@ -448,6 +490,7 @@ void dcli_series_launch(dcli_worker *worker)
     }
     own->running[own->running_count - 1].steps = series->steps;
     series->last_steps = series->step_count;
+    series->lonely = !series->large || series->batches > 1 ? 0 : series->lonely + 1;
     series->steps = NULL;
     series->open = NULL;
     series->step_count = series->batches = series->use_count = 0;
