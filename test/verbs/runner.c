@@ -66,6 +66,7 @@ struct run {
     test_call call;
     bool fast, outside;
     char over[120]; /* the text of DCL_OVER */
+    char own[300];  /* of the program: its prelude */
     struct held out, a, b, keys;
     test_spread spread;
     uint64_t random;
@@ -244,6 +245,30 @@ static void write_text(struct run *run)
         add_term(run, call->second, &run->a, &run->b);
     }
     add(run, ";");
+}
+
+/* The function of TEST_OWN. */
+static void write_operator(struct run *run)
+{
+    static const char *const names[] = {"char", "uchar", "short", "ushort", "int",
+                                        "uint", "long",  "ulong", "float",  "double"};
+    static const dcl_type types[] = {DCL_INT8,   DCL_UINT8, DCL_INT16,  DCL_UINT16, DCL_INT32,
+                                     DCL_UINT32, DCL_INT64, DCL_UINT64, DCL_FLOAT,  DCL_DOUBLE};
+    dcl_type type = run->call.out.type;
+    int n = 0;
+    while (types[n] != type)
+        n++;
+    const char *name = names[n];
+    if (test_is_floating(type))
+        snprintf(
+            run->own, sizeof run->own,
+            "int is_zero(%s x) { return x == 0 && signbit(x) == 0; }\n%s combine(%s a, %s b) { return is_zero(a) ? b : "
+            "is_zero(b) ? a : a * (%s)0.5 + b; }",
+            name, name, name, name, name);
+    else
+        snprintf(run->own, sizeof run->own,
+                 "%s combine(%s a, %s b) { return a == 0 ? b : b == 0 ? a : (%s)((a >> 1) ^ b); }", name, name, name,
+                 name);
 }
 
 static void write_range(struct run *run)
@@ -521,6 +546,10 @@ static int list_arguments(struct run *run, dcl_arg args[], void *result)
         args[n++] = DCL_EXCLUSIVE;
     if (run->fast)
         args[n++] = DCL_FAST;
+    if (call->op == TEST_OWN) {
+        args[n++] = DCL_OPERATOR("combine", "0");
+        args[n++] = DCL_PRELUDE(run->own);
+    }
     return n + list_range(run, args + n);
 }
 
@@ -628,6 +657,7 @@ static bool run_case(struct run *run)
         return failed("dcl_open: %s", dcl_error());
     write_text(run);
     write_range(run);
+    write_operator(run);
     test_spread other = run->spread == TEST_SMALL ? TEST_FACTOR : run->spread;
     bool good = make_array(run, &run->a, run->spread, true) && make_array(run, &run->b, other, true) &&
                 make_array(run, &run->keys, run->spread, true) &&

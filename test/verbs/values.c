@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const test_operator_text[TEST_OPERATORS] = {"+", "-", "*", "min", "max", "&", "|", "^", "any", "all"};
+const char *const test_operator_text[TEST_OPERATORS] = {"+", "-", "*",   "min", "max",    "&",
+                                                        "|", "^", "any", "all", "combine"};
 
 test_operator test_operator_named(const char *text)
 {
@@ -139,6 +140,21 @@ test_value test_compute(test_operator op, dcl_type type, test_value a, test_valu
     }
 }
 
+static bool is_zero(dcl_type type, test_value value)
+{
+    return test_is_floating(type) ? value.f == 0 && signbit(value.f) == 0 : value.i == 0;
+}
+
+static test_value combine_own(dcl_type type, test_value a, test_value b)
+{
+    if (is_zero(type, a) || is_zero(type, b))
+        return is_zero(type, a) ? b : a;
+    if (test_is_floating(type))
+        return rounded(type, rounded(type, a.f * 0.5).f + b.f);
+    uint64_t half = test_is_signed(type) ? (uint64_t)(a.i >> 1) : (uint64_t)a.i >> 1;
+    return (test_value){.i = wrap(type, half ^ (uint64_t)b.i)};
+}
+
 test_value test_combine(test_operator op, dcl_type type, test_value a, test_value b)
 {
     if (test_is_floating(type) && (op == TEST_MIN || op == TEST_MAX)) {
@@ -147,6 +163,8 @@ test_value test_combine(test_operator op, dcl_type type, test_value a, test_valu
         if (a.f == b.f)
             return (signbit(a.f) != 0) == (op == TEST_MIN) ? a : b;
     }
+    if (op == TEST_OWN)
+        return combine_own(type, a, b);
     if (op == TEST_ANY || op == TEST_ALL)
         return (test_value){.i = op == TEST_ANY ? a.i != 0 || b.i != 0 : a.i != 0 && b.i != 0};
     return test_compute(op == TEST_MINUS ? TEST_PLUS : op, type, a, b);

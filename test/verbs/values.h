@@ -22,6 +22,7 @@ typedef enum test_operator {
     TEST_XOR,
     TEST_ANY,
     TEST_ALL,
+    TEST_OWN, /* an operator of the program, neither associative nor commutative: see test_combine() */
     TEST_OPERATORS
 } test_operator;
 
@@ -42,7 +43,8 @@ test_value test_convert(test_value value, dcl_type from, dcl_type to);
 /** a OP b of operands of one type, as C does: it rounds to the type, and integers wrap. TEST_MIN and TEST_MAX are a < b ? a : b
  *  and a > b ? a : b. */
 test_value test_compute(test_operator op, dcl_type type, test_value a, test_value b);
-/** As reductions do: a NaN wins a minimum or maximum, and -0 is less than +0. TEST_MINUS adds. */
+/** As reductions do: a NaN wins a minimum or maximum, and -0 is less than +0. TEST_MINUS adds. TEST_OWN: 0 (+0) is
+ *  neutral; else a / 2 + b of floats, and (a >> 1) ^ b of integers. */
 test_value test_combine(test_operator op, dcl_type type, test_value a, test_value b);
 test_value test_neutral(test_operator op, dcl_type type);
 

@@ -40,7 +40,7 @@ FLOATS = ["float", "double"]
 KINDS = draw.KINDS + draw.PERIODIC
 FACTORS = {
     "verb": ["forall", "value", "along", "scan", "keyed", "element"],
-    "op": ["+", "-", "*", "min", "max", "&", "|", "^", "any", "all"],
+    "op": ["+", "-", "*", "min", "max", "&", "|", "^", "any", "all", "combine"],
     "type": INTEGERS + FLOATS,
     "rank": [1, 2, 3, 4],
     "input": KINDS,
@@ -63,6 +63,8 @@ def is_valid(verb, op, type_name):
         return False
     if op in ("any", "all"):
         return type_name in INTEGERS and verb in ("value", "along", "element")
+    if op == "combine":
+        return verb == "along"
     return verb != "scan" or op != "-"
 
 
