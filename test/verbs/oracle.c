@@ -204,6 +204,24 @@ static void scan_line(test_call *call, int64_t index[])
     index[x] = call->start[x];
 }
 
+/* The lexicographically lowest index of a with the result; -1 if there is none. */
+static void find(test_call *call, int64_t index[])
+{
+    const test_operand *a = &call->a;
+    int64_t best = -1;
+    for (int d = 0; d < a->rank; d++)
+        call->where[d] = -1;
+    do {
+        int64_t e = test_at(a, index);
+        if (!is_within(call, index, 0, true) || (best >= 0 && e >= best) ||
+            !test_same(call->out.type, converted_at(call, index), call->out.values[0]))
+            continue;
+        best = e;
+        for (int d = 0; d < a->rank; d++)
+            call->where[d] = index[a->index[d]] + a->shift[d];
+    } while (step(call, (1U << call->indices) - 1, index));
+}
+
 /* ---- keys ----------------------------------------------------------------------------------------------------------- */
 
 /* The values of one element of out begin at first[element]; the element's own is the first of them. */
@@ -294,5 +312,7 @@ bool test_compute_call(test_call *call)
             *out = reduce(call, index, all & ~kept, call->inout ? *out : test_neutral(call->op, call->out.type), list);
     } while (step(call, lines, index));
     free(list);
+    if (call->placed)
+        find(call, index);
     return true;
 }

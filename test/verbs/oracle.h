@@ -49,7 +49,9 @@ typedef struct test_call {
     int64_t element;   /* ELEMENT: the constant */
     bool outside;      /* KEYED: computed; some key is none of an element of out */
     test_range range;
-    bool chain; /* ALONG: a contraction */
+    bool placed;                 /* VALUE, a minimum or maximum: computed, where it is (DCL_RESULT_AT) */
+    int64_t where[DCL_MAX_RANK]; /* along the axes of a */
+    bool chain;                  /* ALONG: a contraction */
 } test_call;
 
 /** The element of an operand at values of all indices; -1: outside of its grid. */

@@ -7,7 +7,7 @@
  *   verb=            forall, value, along, scan, keyed, element
  *   op=, second=     an operator before `=`; one within the expression, `none`: there is one input
  *   flags=           of letters: i (out is read, too), x (exclusive), f (DCL_FAST), b (in a box), c (contraction),
- *                    o (some keys are outside)
+ *                    o (some keys are outside), t (the index, too)
  *   along=1          scan: number of the index
  *   space=0:5,-3:8   first value and extent of each index
  *   out=TYPE|AXES|SHIFTS|MAP    AXES: the number of the index along each axis, SHIFTS: what is added to it, between commas;
@@ -65,6 +65,7 @@ struct run {
     size_t tile;
     test_call call;
     bool fast, outside;
+    int64_t where[DCL_MAX_RANK];
     char over[120]; /* the text of DCL_OVER */
     char own[300];  /* of the program: its prelude */
     struct held out, a, b, keys;
@@ -164,6 +165,7 @@ static void read_line(char *line, struct run *run)
     run->call.boxed = strchr(value[8], 'b') != NULL;
     run->call.chain = strchr(value[8], 'c') != NULL;
     run->fast = strchr(value[8], 'f') != NULL;
+    run->call.placed = strchr(value[8], 't') != NULL;
     run->outside = strchr(value[8], 'o') != NULL;
     run->call.along = atoi(value[9]);
     read_space(value[10], &run->call);
@@ -531,7 +533,9 @@ static int list_arguments(struct run *run, dcl_arg args[], void *result)
     int n = 0;
     if (call->verb == TEST_VALUE)
         args[n++] = dcl_arg_result("P", call->out.type, result);
-    else
+    if (call->placed)
+        args[n++] = DCL_RESULT_AT(run->where);
+    if (call->verb != TEST_VALUE)
         args[n++] = dcl_arg_array(call->inout ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT, "P", run->out.array);
     args[n++] = dcl_arg_array(DCL_ACCESS_IN, "A", run->a.array);
     if (run->b.array != NULL)
@@ -579,6 +583,10 @@ static bool compare_result(const struct run *run, const void *result)
     char found[40], expected[40];
     dcl_type type = run->call.out.type;
     test_value value = test_load(type, result);
+    for (int d = 0; run->call.placed && d < run->call.a.rank; d++)
+        if (run->where[d] != run->call.where[d])
+            return failed("the result is at %" PRId64 " of axis %d; expected %" PRId64, run->where[d], d,
+                          run->call.where[d]);
     if (test_same(type, value, run->call.out.values[0]) || (run->fast && test_is_floating(type) && is_near(run, value)))
         return true;
     return failed("the result is %s; expected %s", test_print(type, value, found),

@@ -117,6 +117,8 @@ class Text:
         self.b = self.some(rng, every, rng.random() < 0.3)
         if self.type in FLOATS and self.op in "+-" and rng.random() < 0.1:
             self.flags = "f"
+        if self.verb == "value" and self.op in ("min", "max") and rng.random() < 0.5:
+            self.flags = "t"
 
     def draw_along(self, rng):
         a = list(range(self.rank))
