@@ -748,9 +748,13 @@ bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan
     int64_t owned = dcli_layout_place(layout, node) >= 0 ? dcli_layout_owned(layout, node) : 0;
     if (owned < 2 || dcli_body_may_be_costly(operation->body))
         return owned >= 2;
-    int64_t tiles = dcli_layout_tile_count(layout, node), bytes = (int64_t)dcl_type_bytes(layout->grid.type);
-    return tiles > tiles_per_batch(layout, tiles, owned, terms) || owned / 2 > terms->batch_bytes / bytes ||
-           (terms->fine_elements > 0 && owned > terms->fine_elements);
+    if (terms->fine_elements > 0 && owned > terms->fine_elements)
+        return true;
+    int64_t bytes = (int64_t)dcl_type_bytes(layout->grid.type);
+    if (owned <= terms->batch_bytes / bytes)
+        return false; /* all tiles fit one batch. A node asks this many times per call: do not count its tiles */
+    int64_t tiles = dcli_layout_tile_count(layout, node);
+    return tiles > tiles_per_batch(layout, tiles, owned, terms) || owned / 2 > terms->batch_bytes / bytes;
 }
 
 dcl_status dcli_plan_forall(dcli_builder *builder)
