@@ -64,11 +64,12 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
         if (dcli_body_clamps(body, a))
             put(body, DCLI_ROW_WIDTH, a, binding->limits != NULL ? binding->limits->width : (int64_t[DCL_MAX_RANK]){0},
                 row);
-        dcl_grid grid = dcli_access_grid(operation, a);
+        bool numbered = dcli_body_places(body) && a == body->home; /* indices are numbered in its grid, without halos */
+        dcl_grid grid =
+            numbered ? *dcli_operand_grid(&operation->operand[body->access[a].param]) : dcli_access_grid(operation, a);
         int64_t *low = row + dcli_row_at(body, DCLI_ROW_GRID_LOW, a),
                 *end = row + dcli_row_at(body, DCLI_ROW_GRID_END, a);
-        bool whole =
-            !planned_only || (dcli_body_places(body) && a == body->home); /* indices are numbered in its grid */
+        bool whole = !planned_only || numbered;
         for (int d = 0; d < grid.rank; d++) {
             low[d] = (!whole ? limits->low[d] : grid.origin[d]) + shift_of(operation, a, d);
             end[d] = low[d] + (!whole ? limits->count[d] : grid.extent[d]);

@@ -174,6 +174,16 @@ Test(verbs, special_places)
     FIND();
     cr_expect(at_low[0] == -1 && at_high[0] == -1 && low == INFINITY, "%d %d %a", (int)at_low[0], (int)at_high[0],
               (double)low);
+    dcl_array *inner = a, *halo = array_of(cluster, "block;halo=2;periodic=*", grid, x);
+    x[3] = -8;
+    x[9000] = 5;
+    TEST_OK(dcl_write(halo, NULL, x, NULL));
+    a = halo; /* indices are numbered without the halo */
+    FIND();
+    cr_expect(at_low[0] == -97 && at_high[0] == 8900, "%d %d", (int)at_low[0], (int)at_high[0]);
+    dcl_release(halo);
+    a = inner;
+    x[3] = 9;
     x[9000] = -INFINITY;
     TEST_OK(dcl_write(a, NULL, x, NULL));
     FIND();

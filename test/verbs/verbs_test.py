@@ -119,6 +119,7 @@ class Text:
             self.flags = "f"
         if self.verb == "value" and self.op in ("min", "max") and rng.random() < 0.5:
             self.flags = "t"
+            self.input_type = rng.choice([self.input_type] + INTEGERS)
 
     def draw_along(self, rng):
         a = list(range(self.rank))
@@ -182,6 +183,8 @@ class Text:
         """Products and sums of two signed integers must not overflow in a body; floating-point ones stay finite if multiplied."""
         if self.op == "*" and self.type in FLOATS and self.verb == "scan":
             return NEAR_ONE if self.input_type in FLOATS and self.second in ("none", "*") else SMALL
+        if "t" in self.flags:  # many equal values
+            return rng.choice([FACTOR, FACTOR, SPECIAL if self.input_type in FLOATS else SMALL])
         computes = self.second in "*+-" or (self.verb == "forall" and self.op in "*+-")
         if self.input_type in INTEGERS and computes:
             return SMALL
