@@ -136,7 +136,7 @@ static test_value reduce(const test_call *call, int64_t index[], unsigned reduce
     bool summed = test_is_floating(call->out.type) && (call->op == TEST_PLUS || call->op == TEST_MINUS);
     int64_t count = 0;
     list[count++] = from.f;
-    if (call->verb == TEST_ELEMENT && call->inout) /* the present value is one of those reduced */
+    if (call->inout) /* the present value is one of those reduced */
         from = test_combine(call->op, call->out.type, test_neutral(call->op, call->out.type), from);
     do {
         if (!is_within(call, index, indices_of(&call->out), true))
