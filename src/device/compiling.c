@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/signals.h"
+#include "device/exit.h"
 
 struct dcli_compiling {
     dcli_device *device; /* of it, the thread uses only what never changes */
@@ -49,9 +50,8 @@ static cl_int launch_once(const struct dcli_compiling *compiling, const dcli_ker
     return code;
 }
 
-static void *compile(void *user)
+static dcli_program *make_and_launch(struct dcli_compiling *compiling)
 {
-    struct dcli_compiling *compiling = user;
     dcli_program *program = NULL;
     dcl_status status = dcli_program_make(compiling->device, compiling->source, compiling->kernel_count,
                                           compiling->kernels, &program, NULL);
@@ -60,8 +60,15 @@ static void *compile(void *user)
             dcli_program_unmake(program);
             program = NULL;
         }
-    compiling->program = program;
+    return program;
+}
+
+static void *compile(void *user)
+{
+    struct dcli_compiling *compiling = user;
+    compiling->program = make_and_launch(compiling);
     atomic_store(&compiling->over, true);
+    dcli_compiler_end(); /* the program may exit from here on */
     return NULL;
 }
 
@@ -98,13 +105,13 @@ dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, in
                                   .kernels = copy_names(kernel_count, kernels),
                                   .kernel_count = kernel_count,
                                   .launched = launched};
-    bool started = compiling->source != NULL && compiling->kernels != NULL &&
-                   dcli_thread_start(&compiling->thread, compile, compiling) == 0;
-    if (!started) {
-        free_compiling(compiling);
-        return NULL;
-    }
-    return compiling;
+    bool begun = compiling->source != NULL && compiling->kernels != NULL && dcli_compiler_begin_ahead();
+    if (begun && dcli_thread_start(&compiling->thread, compile, compiling) == 0)
+        return compiling;
+    if (begun)
+        dcli_compiler_end();
+    free_compiling(compiling);
+    return NULL;
 }
 
 bool dcli_program_is_compiled(const dcli_compiling *compiling) { return atomic_load(&compiling->over); }

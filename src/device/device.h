@@ -234,7 +234,7 @@ void dcli_program_release(dcli_program *program);
 typedef struct dcli_compiling dcli_compiling;
 /** Begin to compile a program in a thread of its own, and to launch its first `launched` kernels there once each, with a
  *  work-item and zeros as arguments, so that no later launch of these has to generate code.
- *  @param kernels  [kernel_count] names. @return NULL: there is no memory, or no thread. */
+ *  @param kernels  [kernel_count] names. @return NULL: there is no memory, or no thread, or exit() has begun. */
 dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, int kernel_count,
                                      const char *const kernels[], int launched);
 /** Whether the compilation has ended, with or without success. */
@@ -245,6 +245,9 @@ dcli_program *dcli_program_take(dcli_compiling *compiling);
 /** Leave a compilation that may never end to itself. Its thread uses the record, the device and its context, so these must
  *  stay. NULL is accepted. */
 void dcli_program_leave(dcli_compiling *compiling);
+/** From now on, exit() of the program waits for compilers that run in threads, at most 10 s, before anything that they use is
+ *  destroyed. Call it in the main thread: if exit() is called in another thread, a compiler may still crash. */
+void dcli_compilers_end_before_exit(void);
 /** Whether a device has more programs, including referenced ones, than the memory limit allows: release some. */
 bool dcli_programs_are_many(const dcli_device *device);
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "device/exit.h"
 #include "device/quiet.h"
 
 /* The compiler's log; NULL if there is none, or no memory for it. */
@@ -46,7 +47,9 @@ static dcl_status compile_once(dcli_device *device, const char *source, cl_progr
         return dcli_cl_fail(device, "clCreateProgramWithSource", code);
     bool counts = strcmp(device->info.platform, "Portable Computing Language") == 0;
     struct dcli_quiet *quiet = counts ? dcli_quiet_begin() : NULL;
+    dcli_compiler_begin();
     code = clBuildProgram(program, 1, &device->id, "", NULL, NULL);
+    dcli_compiler_end();
     dcli_quiet_end(quiet);
     if (code == CL_SUCCESS) {
         *program_out = program;

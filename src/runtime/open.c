@@ -212,6 +212,8 @@ dcl_cluster *dcl_open(const dcl_config *config)
         return NULL;
     sigset_t before;
     dcli_signals_block(&before);
+    if (complete.workers == NULL)
+        dcli_compilers_end_before_exit();
     dcl_cluster *cluster = complete.workers != NULL ? dcli_open_processes(&complete) : open_threads(&complete);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (cluster == NULL)

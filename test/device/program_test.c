@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "device/opencl.h"
@@ -175,4 +178,39 @@ Test(device_program, those_used_longest_ago_are_dropped_first)
     dcli_program_release(held);
     cr_expect_eq(device->program_bytes >> 20, 3);
     dcli_device_close(device);
+}
+
+/* ---- the end of the program ---------------------------------------------------------------------------------------- */
+
+static dcli_compiling *compiled_at_exit;
+
+static void tell_whether_compiled(void) { _exit(dcli_program_is_compiled(compiled_at_exit) ? 0 : 3); }
+
+/* Calls exit() while a thread compiles a text that is in no cache. */
+_Noreturn static void exit_while_compiling(void)
+{
+    char source[128];
+    const char *name = "nothing";
+    dcli_device *device = NULL;
+    snprintf(source, sizeof source, "__kernel void nothing(int n) {} /* %ld %lld */", (long)getpid(),
+             (long long)time(NULL));
+    if (dcli_device_open(0, NULL, &device) != DCL_OK)
+        _exit(4);
+    dcli_compilers_end_before_exit();
+    atexit(tell_whether_compiled);
+    compiled_at_exit = dcli_program_compile(device, source, 1, &name, 1);
+    exit(compiled_at_exit != NULL ? 0 : 5);
+}
+
+/* Whose handlers run before those of the library. The test's process has not used OpenCL before it forks. */
+Test(device_program, exit_waits_for_a_compiler)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        exit_while_compiling();
+    cr_assert_gt(child, 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status), "ended by signal %d", WTERMSIG(status));
+    cr_expect_eq(WEXITSTATUS(status), 0, "the child says %d; 3: it compiled when handlers ran", WEXITSTATUS(status));
 }
