@@ -45,6 +45,23 @@ void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body);
 /** Emit what adds a work-item's own partial results to the node's, at the end of a kernel. */
 void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body);
 
+/** What the statements of a keyed reduction do, which the text calls dcl_into<r>(keys, value). */
+typedef enum dcli_keyed_calls {
+    DCLI_KEYED_CHECKED,   /* reduce the value if there is an element with these keys, else report them */
+    DCLI_KEYED_UNCHECKED, /* reduce it; there is an element */
+    DCLI_KEYED_LOOKING    /* note how far the keys are from the lowest ones */
+} dcli_keyed_calls;
+
+/** Whether kernels for CPUs compute the keys of a strip in a loop of its own first: short bodies without effects. Compilers vectorize it,
+ *  and the loop that reduces the values need not check their keys. */
+bool dcli_keyed_looks_ahead(const dcli_body *body);
+/** Emit the begin of a loop from dcl_from on, as long as DCL_KEYED_AHEAD elements are left; and after statements that look, what leaves the loop
+ *  if an element does not exist. */
+void dcli_emit_keyed_look(dcli_text *out, const dcli_body *body);
+void dcli_emit_keyed_looked(dcli_text *out, const dcli_body *body);
+/** Emit, for CPUs, what the statements after it do; in other places they are DCLI_KEYED_CHECKED. */
+void dcli_emit_keyed_calls(dcli_text *out, const dcli_body *body, dcli_keyed_calls calls);
+
 /** Whether kernels for GPUs may run a tile in two rounds (kernel/keyed_sum_gpu.cl): some result is a sum of floating-point numbers. */
 bool dcli_keyed_has_rounds(const dcli_body *body);
 /** Emit, for GPUs, the group's tables at the beginning of a kernel. */

@@ -15,6 +15,7 @@
 #include "kernel/fold.h"
 #include "kernel/gather.h"
 #include "kernel/inside.h"
+#include "kernel/keyed.h"
 #include "kernel/place.h"
 #include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
@@ -51,8 +52,41 @@ static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
     dcli_emit_strip_end(nest->out, nest->body, way);
 }
 
+/* Emit a loop over elements of a keyed reduction's strip, with what the statements do in it. @param head  of the loop over dcl_k. */
+static void emit_calls(dcli_nest *nest, dcli_keyed_calls calls, const char *head)
+{
+    int v = nest->innermost;
+    dcli_emit_keyed_calls(nest->out, nest->body, calls);
+    dcli_text_put(nest->out, "%s {\n    const long dcl_t%d = dcl_v + dcl_k;\n", head, v);
+    dcli_nest_index(nest, v);
+    dcli_emit_text(nest->out, nest->body);
+    dcli_text_put(nest->out, "    }\n");
+}
+
+/* Emit a strip of a keyed reduction that looks at some keys before it reduces their values. While it does, the next keys are loaded. */
+static void emit_looking_strip(dcli_nest *nest)
+{
+    static const char some[] = "for (long dcl_k = dcl_from; dcl_k < dcl_from + DCL_KEYED_AHEAD; dcl_k++)";
+    dcli_text *out = nest->out;
+    char looking[192], reducing[192];
+    snprintf(looking, sizeof looking, "#pragma clang loop vectorize(enable) interleave_count(4)\n    %s", some);
+    snprintf(reducing, sizeof reducing, "#pragma clang loop unroll_count(8)\n    %s", some);
+    dcli_text_put(out, "    long dcl_from = 0;\n");
+    dcli_emit_keyed_look(out, nest->body);
+    emit_calls(nest, DCLI_KEYED_LOOKING, looking);
+    dcli_emit_keyed_looked(out, nest->body);
+    emit_calls(nest, DCLI_KEYED_UNCHECKED, reducing);
+    dcli_text_put(out, "    }\n");
+    emit_calls(nest, DCLI_KEYED_CHECKED, "    for (long dcl_k = dcl_from; dcl_k < dcl_m; dcl_k++)");
+    dcli_emit_elements_end(out, nest->body);
+}
+
 static void emit_strip(dcli_nest *nest)
 {
+    if (nest->variant == DCLI_VARIANT_UNIT && dcli_keyed_looks_ahead(nest->body)) {
+        emit_looking_strip(nest);
+        return;
+    }
     bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body) && !dcli_body_is_ordered(nest->body);
     bool places = dcli_body_places(nest->body);
     if (places)

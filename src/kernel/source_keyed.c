@@ -13,6 +13,7 @@
 #include "kernel/cl.h"
 #include "kernel/emit.h"
 #include "kernel/fold.h"
+#include "kernel/inside.h"
 #include "kernel/keyed.h"
 
 enum {
@@ -22,6 +23,7 @@ enum {
         1
         << 15, /* of local memory that a group has for all results: GPUs have 48 KB or more per group, as OpenCL 1.2 asks
                               for 32 KB of full devices */
+    SHORT_BODY = 32, /* most tokens of a body whose keys are computed twice */
     SLOT_COPIES = 8, /* most tables of slots, and of words, that a group has */
     WORD_COPIES = 32
 };
@@ -160,8 +162,31 @@ static void put_outside(dcli_text *out, const dcli_body *body, int r)
     dcli_text_put(out, "    }\n}\n");
 }
 
-/* Emit dcl_into_<r>, to which the text's statements become calls: it reduces a value into the element that has the keys dcl_k. Keys of
- * floating-point types cannot be operands of |. */
+/* Emit the macro dcl_into<r>(keys, value), to which the text's statements become calls. */
+static void put_call(dcli_text *out, const dcli_body *body, dcli_form form, int r)
+{
+    int rank = rank_of(body, r);
+    bool sum = is_sum(body, r), gpu = form == DCLI_FORM_GPU;
+    char low[24], extent[24], left[40] = "";
+    snprintf(low, sizeof low, "dcl_low%d_", r);
+    snprintf(extent, sizeof extent, "dcl_extent%d_", r);
+    if (gpu)
+        snprintf(left, sizeof left, sum ? "dcl_round, &dcl_asked%d, " : "dcl_round, ", r);
+    else if (sum)
+        snprintf(left, sizeof left, "&dcl_left%d, ", r);
+    dcli_text_put(out, "#define dcl_into%d(", r);
+    put_axes(out, rank, "k", "");
+    dcli_text_put(out, ", x) dcl_into_%d(dcl_report, ", r);
+    put_axes(out, rank, low, "");
+    dcli_text_put(out, ", ");
+    put_axes(out, rank, extent, "");
+    dcli_text_put(out, ", ");
+    put_axes(out, rank, "(k", ") | 0");
+    dcli_text_put(out, ", dcl_has_own%d, dcl_own%d, %sdcl_out%d, dcl_elements%d, x)\n", r, r, left, r, r);
+}
+
+/* Emit dcl_into_<r>, which reduces a value into the element that has the keys dcl_k, and its call. Keys of floating-point types cannot be
+ * operands of |. */
 static void put_into(dcli_text *out, const dcli_body *body, dcli_form form, int r)
 {
     int rank = rank_of(body, r);
@@ -170,9 +195,6 @@ static void put_into(dcli_text *out, const dcli_body *body, dcli_form form, int 
                         : sum ? "int *dcl_left, "
                               : "";
     const char *given = gpu ? sum ? "dcl_round, dcl_asked, " : "dcl_round, " : sum ? "dcl_left, " : "";
-    char low[24], extent[24], left[40] = "";
-    snprintf(low, sizeof low, "dcl_low%d_", r);
-    snprintf(extent, sizeof extent, "dcl_extent%d_", r);
     dcli_text_put(out, "DCL_KEYED_INLINE void dcl_into_%d(__global long *dcl_report, ", r);
     put_axes(out, rank, "const long dcl_l", "");
     dcli_text_put(out, ", ");
@@ -198,19 +220,7 @@ static void put_into(dcli_text *out, const dcli_body *body, dcli_form form, int 
     dcli_text_put(out, "), dcl_x);\n    else\n        dcl_outside_%d(dcl_report, ", r);
     put_axes(out, rank, "dcl_k", "");
     dcli_text_put(out, ");\n}\n");
-    if (gpu)
-        snprintf(left, sizeof left, sum ? "dcl_round, &dcl_asked%d, " : "dcl_round, ", r);
-    else if (sum)
-        snprintf(left, sizeof left, "&dcl_left%d, ", r);
-    dcli_text_put(out, "#define dcl_into%d(", r);
-    put_axes(out, rank, "k", "");
-    dcli_text_put(out, ", x) dcl_into_%d(dcl_report, ", r);
-    put_axes(out, rank, low, "");
-    dcli_text_put(out, ", ");
-    put_axes(out, rank, extent, "");
-    dcli_text_put(out, ", ");
-    put_axes(out, rank, "(k", ") | 0");
-    dcli_text_put(out, ", dcl_has_own%d, dcl_own%d, %sdcl_out%d, dcl_elements%d, x)\n", r, r, left, r, r);
+    put_call(out, body, form, r);
 }
 
 void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form form)
@@ -219,6 +229,7 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form 
     if (!body->keyed)
         return;
     dcli_text_put(out, "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+                       "#define DCL_KEYED_AHEAD 64 /* keys that are looked at before their values are reduced */\n"
                        "#define DCL_KEYED(name) DCL_PASTE(name, DCL_R)\n"
                        "#ifdef __clang__\n#define DCL_KEYED_INLINE static inline __attribute__((always_inline))\n"
                        "#define DCL_KEYED_RARE static __attribute__((noinline, cold))\n"
@@ -283,6 +294,95 @@ void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count && body->keyed; r++)
         dcli_text_put(out, "    if (dcl_has_own%d)\n        dcl_end_%d(dcl_own%d, dcl_out%d, dcl_elements%d);\n", r, r,
                       r, r, r);
+}
+
+/* ---- strips ---------------------------------------------------------------------------------------------------------- */
+
+bool dcli_keyed_looks_ahead(const dcli_body *body)
+{
+    if (!body->keyed || body->inside->tokens.count > SHORT_BODY || strstr(body->text, "printf") != NULL ||
+        strstr(body->prelude, "printf") != NULL)
+        return false;
+    for (int r = 0; r < body->result_count; r++)
+        if (is_sum(body, r))
+            return false;
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].reach != DCLI_REACH_AFFINE)
+            return false;
+    return true;
+}
+
+/* Emit the number of the element that has the keys k0, k1, ..., counted from keys 0. @param key  what stands before an axis' number. */
+static void put_number_of(dcli_text *out, int rank, int r, const char *key)
+{
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, "(");
+    for (int d = 0; d < rank; d++) {
+        if (d > 0)
+            dcli_text_put(out, " * dcl_extent%d_%d + ", r, d);
+        dcli_text_put(out, "(long)(%s%d))", key, d);
+    }
+}
+
+void dcli_emit_keyed_calls(dcli_text *out, const dcli_body *body, dcli_keyed_calls calls)
+{
+    for (int r = 0; r < body->result_count; r++) {
+        int rank = rank_of(body, r);
+        dcli_text_put(out, "#undef dcl_into%d\n", r);
+        if (calls == DCLI_KEYED_CHECKED) {
+            put_call(out, body, DCLI_FORM_CPU, r);
+            continue;
+        }
+        dcli_text_put(out, "#define dcl_into%d(", r);
+        put_axes(out, rank, "k", "");
+        if (calls == DCLI_KEYED_UNCHECKED) {
+            dcli_text_put(out, ", x) dcl_put_%d(true, dcl_base%d, dcl_out%d, (ulong)", r, r, r);
+            put_number_of(out, rank, r, "k");
+            dcli_text_put(out, ", x)\n");
+            continue;
+        }
+        dcli_text_put(out, ", x) (");
+        for (int d = 0; d < rank; d++) /* compilers leave out one of the two */
+            dcli_text_put(out,
+                          "dcl_near%d_%d = max(dcl_near%d_%d, sizeof((k%d) | 0) == 4 ? (uint)((k%d) | 0) - "
+                          "(uint)dcl_low%d_%d : 0u), "
+                          "dcl_far%d_%d = max(dcl_far%d_%d, sizeof((k%d) | 0) == 4 ? 0 : (ulong)((k%d) | 0) - "
+                          "(ulong)dcl_low%d_%d), ",
+                          r, d, r, d, d, d, r, d, r, d, r, d, d, d, r, d);
+        dcli_text_put(out, "(void)(x))\n");
+    }
+}
+
+void dcli_emit_keyed_look(dcli_text *out, const dcli_body *body)
+{
+    char low[24];
+    for (int r = 0; r < body->result_count; r++) {
+        snprintf(low, sizeof low, "dcl_low%d_", r);
+        dcli_text_put(out, "    %s *const dcl_base%d = (%s *)((ulong)dcl_own%d - sizeof(%s) * ", own_type(body, r), r,
+                      own_type(body, r), r, own_type(body, r));
+        put_number_of(out, rank_of(body, r), r, low);
+        dcli_text_put(out, ");\n");
+    }
+    dcli_text_put(out, "    for (bool dcl_looks = true");
+    for (int r = 0; r < body->result_count; r++) {
+        dcli_text_put(out, " && dcl_has_own%d", r);
+        for (int d = 0; d < rank_of(body, r); d++)
+            dcli_text_put(out, " && dcl_low%d_%d >= 0 && dcl_low%d_%d < 1 << 30", r, d, r, d);
+    }
+    dcli_text_put(out, "; dcl_looks && dcl_from + DCL_KEYED_AHEAD <= dcl_m; dcl_from += DCL_KEYED_AHEAD) {\n");
+    for (int r = 0; r < body->result_count; r++)
+        for (int d = 0; d < rank_of(body, r); d++)
+            dcli_text_put(out, "    uint dcl_near%d_%d = 0;\n    ulong dcl_far%d_%d = 0;\n", r, d, r, d);
+}
+
+void dcli_emit_keyed_looked(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out, "    if (false");
+    for (int r = 0; r < body->result_count; r++)
+        for (int d = 0; d < rank_of(body, r); d++)
+            dcli_text_put(out, " || max((ulong)dcl_near%d_%d, dcl_far%d_%d) >= (ulong)dcl_extent%d_%d", r, d, r, d, r,
+                          d);
+    dcli_text_put(out, ")\n        break;\n");
 }
 
 /* ---- groups of GPUs -------------------------------------------------------------------------------------------------- */

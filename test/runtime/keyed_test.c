@@ -246,6 +246,46 @@ Test(keyed, keys_outside)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Kernels look at many keys at once before they reduce the values. */
+Test(keyed, keys_outside_among_many)
+{
+    enum { LONG = 1000, OUTSIDE = 777 };
+    static const int64_t origins[] = {0, 100, -7, INT64_C(1) << 30, -(INT64_C(1) << 31)};
+    static const char *const bodies[] = {"H(bin(i)) += i;", "H(bin(i) + 0L) += i;"};
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *bins = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, LONG));
+    for (size_t o = 0; o < sizeof origins / sizeof origins[0]; o++) {
+        dcl_grid grid = dcl_grid_1d(DCL_INT32, KEYS);
+        grid.origin[0] = origins[o];
+        dcl_array *H = test_array(cluster, "block", grid);
+        for (int outside = 0; outside < 4; outside++)
+            for (size_t b = 0; b < sizeof bodies / sizeof bodies[0]; b++) {
+                int32_t keys[LONG], found[KEYS], right[KEYS] = {0};
+                for (int e = 0; e < LONG; e++) {
+                    keys[e] = (int32_t)origins[o] + e * 7 % KEYS;
+                    right[e * 7 % KEYS] += outside > 0 && e == OUTSIDE ? 0 : e;
+                }
+                if (outside > 0) /* below, above, and as far above as the type of keys has numbers */
+                    keys[OUTSIDE] = (int32_t)(uint32_t)(origins[o] + (outside == 1   ? -1
+                                                                      : outside == 2 ? KEYS
+                                                                                     : INT32_MAX));
+                TEST_OK(dcl_write(bins, NULL, keys, NULL));
+                TEST_OK(dcl_reduce(cluster, bodies[b], DCL_OUT(H), DCL_IN_AS("bin", bins)));
+                if (outside > 0)
+                    TEST_REFUSED(dcl_read(H, NULL, found, NULL), DCL_ERR_RANGE, "which is outside its grid");
+                else
+                    TEST_OK(dcl_read(H, NULL, found, NULL));
+                cr_expect_arr_eq(found, right, sizeof right, "origin %" PRId64 ", %d, %s", origins[o], outside,
+                                 bodies[b]);
+                dcl_clear_error(cluster);
+            }
+        dcl_release(H);
+    }
+    dcl_release(bins);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* An output without elements has no keys, and lets no other output fail. An input without elements gives neutral elements. */
 Test(keyed, empty_arrays)
 {
