@@ -266,8 +266,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *      dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
  *
  *  The body consists of OpenCL C statements without preprocessor lines. `C(i,j)` is an element of the argument C. The
- *  indices are called i, j, k, l, m, n, o, p, as many as the first output has axes; they are reserved names, read-only,
- *  of type long. The owner of an element of the first output computes it.
+ *  indices are the letters of i, j, k, l, m, n, o, p in the subscripts of the first output, where it occurs first; they are read-only, of
+ *  type long. Arguments cannot have the names i, j, ..., as many as the first output has axes. The owner of an element of the first output computes it.
  *
  *  Subscripts: outputs are written at a permutation of the plain indices, inputs are read at affine subscripts (`A(2*i
  *  + 1, j)`; integer scalars may occur). Affine subscripts are exact 64-bit integers, whatever the types of scalars and

@@ -53,7 +53,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      int64_t where[2];
  *      dcl_reduce(cluster, "high max= A(i,j);", DCL_RESULT(high), DCL_RESULT_AT(where), DCL_IN(A)); */
 #define DCL_RESULT_AT(index) dcl_arg_result_at(index)
-/** An operator of the program, for reductions into arrays: `y(i) combine= expression;`. Both are string literals: the name of a
+/** An operator of the program, for reductions (but by keys) and scans: `y(i) combine= expression;`. Both are string literals: the name of a
  *  function of the DCL_PRELUDE, which takes two values of the output's type and returns their combination, and the
  *  neutral element, one constant of OpenCL C: combine(neutral, x) and combine(x, neutral) must be x. The function should be associative. Values
  *  are combined in the order of the reduced indices, so the bits do not depend on nodes, map or tiles.
@@ -81,7 +81,10 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      *=             product                                   &= |= ^=       bitwise (integers)
  *      any=           1 if some value is not 0, else 0          all=           1 if no value is 0, else 0 (integers)
  *
- *  Products of float and double are not associative. They exist only into arrays, as below.
+ *  or the name of an operator of the program (DCL_OPERATOR). Products of float and double, and operators of the program, combine values in one
+ *  order: that of the elements of the input that gives the indices, last subscript fastest, where indices at which the body is not
+ *  run count as neutral. The last axis is cut into leaves of 1,024 elements, each combined from left to right; so are their results, until one is left
+ *  for each row; then the axis before. So they have the same bits for every number of nodes, map and tile size, too.
  *
  *  All statements of one result have the same OP; += and -= count as the same.
  *
@@ -104,10 +107,11 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
  *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER,
- *                  DCL_PRELUDE, DCL_FAST.
+ *                  DCL_PRELUDE, DCL_OPERATOR, DCL_FAST.
  *  Cost: each node reads the elements that it owns once. It sends 3 KB of partial results per variable to the program,
  *  or 48 KB if any node of the cluster is a GPU. The call is three operations and one wait. It compiles the body at its
- *  first use. Threads may reduce at the same time.
+ *  first use. Threads may reduce at the same time. A result in one order takes some operations per axis, and room for its values at all
+ *  indices, unless the body is one statement whose value is an element of its type: `p *= A(i,j);`.
  *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and
  *          counted as 0. Otherwise the variables are as they were: DCL_ERR_BODY with line, column and the text marked;
  *          DCL_ERR_INVALID; DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a
@@ -157,7 +161,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  reduced. Other elements do not change. Every node sends its partial results (3 KB per element, 48 KB if any node of the
  *  cluster is a GPU) to the node that stores the element, which combines them.
  *
- *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER, DCL_PRELUDE, DCL_FAST.
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_FAST.
  *
  *  dcl_reduce() by keys, into arrays: a subscript of an output that is no index is a key, any integer expression, which selects
  *  the element that gets the value.

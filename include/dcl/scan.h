@@ -26,7 +26,7 @@ static inline dcl_call dcl_call_scan(dcl_cluster *cluster, const char *body, int
  *      dcl_scan(cluster, "R(i,j) max= A(i,j) * w(j);", DCL_OUT(R), DCL_IN(A), DCL_IN(w), DCL_ALONG("j"));
  *
  *  The body is one statement `P(i, ...) OP expression;`. P is the only output, and its subscripts are plain indices. OP
- *  is one of += *= min= max=, and for integers also &= |= ^=. The expression is OpenCL C as in dcl_forall(); it must
+ *  is one of += *= min= max=, for integers also &= |= ^=, or the name of a DCL_OPERATOR (dcl/reduce.h) and =. The expression is OpenCL C as in dcl_forall(); it must
  *  not read P.
  *
  *  P(i) becomes the combination of the expression's values at all indices from the beginning of the axis up to i. The
@@ -34,14 +34,14 @@ static inline dcl_call dcl_call_scan(dcl_cluster *cluster, const char *body, int
  *  kept: DCL_ALONG("j") scans each row of P(i,j) for itself.
  *
  *  Integers wrap. A NaN makes all later elements NaN, also of min= and max=; -0 is less than +0. Floating-point sums
- *  and products have the same bits for every number of nodes, map and tile size, because only the extent of the axis
+ *  and products, and operators of the program, have the same bits for every number of nodes, map and tile size, because only the extent of the axis
  *  decides in which order values are combined: see docs/scans.md. An element of an exclusive scan has the bits of the
  *  element before it in the inclusive scan.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
  *  @param ...      2..56 arguments: one DCL_OUT, DCL_ALONG, and any inputs, DCL_VALUE and DCL_PRELUDE of dcl_forall();
- *                  optionally DCL_EXCLUSIVE. No argument and no name in the body may begin with scan_.
+ *                  optionally DCL_EXCLUSIVE and one DCL_OPERATOR. No argument and no name in the body may begin with scan_.
  *  Cost: one to four operations. Each is compiled at its first use.
  *    - One operation computes the results. It reads every input once.
  *    - Before it, an operation computes the totals of sections of the axis, and reads every input, too. It is left out if

@@ -112,6 +112,7 @@ typedef struct dcli_body {
     bool along; /* the results are the outputs: the reduction is along axes, and has no partial results */
     int inner_rank; /* of such a reduction, the number of inner axes: the indices that the outputs do not have, in the order of
                        their names. Inner axis q is axis space_rank + q of index_of_axis */
+    bool outline; /* parsed by dcli_outline_parse() */
     bool keyed;   /* the results are arrays, whose elements the body selects by keys (kernel/keyed.h) */
     int partials; /* reductions that are not along axes: the first of the parameters that the parser adds. To values: the
                      partial results, an array of longs. Each node uses its own part: work-item w of a launch, of GPUs work-group w, adds to result_count
@@ -210,6 +211,10 @@ bool dcli_body_is_chain(const dcli_body *body);
 /** As dcli_body_parse() or, if `along`, dcli_along_parse(). @param over  the text of DCL_OVER; "" for none. */
 dcl_status dcli_over_parse(bool along, const char *text, const char *prelude, const char *over, int count,
                            const dcli_param params[], dcli_body **body_out);
+/** As dcli_over_parse() of a reduction to values, whose results may be combined in one order (kernel/leaves.h). No program can be
+ *  generated from it. */
+dcl_status dcli_outline_parse(const char *text, const char *prelude, const char *over, int count,
+                              const dcli_param params[], dcli_body **body_out);
 /** Find the ranges of the inner axes: those of the arrays' axes in whose subscripts their indices stand alone.
  *  @param grids      [param_count] by parameter; NULL: a scalar.
  *  @param start_out  [inner_rank], as count_out.

@@ -164,7 +164,7 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* Check an operator of the program. */
-static dcl_status check_operator_name(int number, const dcli_param params[])
+dcl_status dcli_operator_check(int number, const dcli_param params[])
 {
     char word[64];
     const char *neutral = dcli_operator_split(params[number].name, word);
@@ -193,7 +193,7 @@ static dcl_status check_name(int number, const dcli_param params[], int reserved
     const char *name = params[number].name;
     size_t length = strlen(name);
     if (params[number].access == DCL_ACCESS_OPERATOR)
-        return check_operator_name(number, params);
+        return dcli_operator_check(number, params);
     if (!is_identifier(name))
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %d is called '%s'; expected an identifier (letters, digits, _); give "

@@ -26,6 +26,9 @@ dcl_status dcli_along_params_check(int count, const dcli_param params[]);
 /** The name of an access macro: "DCL_OUT" ... "DCL_IN_FUNCTION". */
 const char *dcli_access_name(dcl_access access);
 
+/** Check the name and the neutral element of an operator of the program. @param number  its parameter. @return DCL_OK or
+ *  DCL_ERR_INVALID. */
+dcl_status dcli_operator_check(int number, const dcli_param params[]);
 /** Take the name of an operator apart, dcli_param.name. @param word_out  the function. @return the neutral element. */
 const char *dcli_operator_split(const char *name, char word_out[64]);
 

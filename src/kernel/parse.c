@@ -168,10 +168,36 @@ static dcl_status check_body(dcli_parser *parser)
             body->access[a].unit_axis = find_unit_axis(body, a);
     body->blind = !body->along && is_blind(body);
     body->inside->has_condition = has_condition(&body->inside->tokens);
+    if (body->outline)
+        return DCL_OK;
     status = dcli_inner_edit(body);
     if (status != DCL_OK)
         return status;
     return dcli_body_is_reduced(body) ? dcli_add_partials(body) : DCL_OK;
+}
+
+/* The indices of a body: the letters by which the first output is indexed where it occurs first, or, if they are none, i, j, ... */
+static unsigned find_indices(const dcli_body *body)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    const unsigned first_letters = (1U << body->space_rank) - 1;
+    int first[DCL_MAX_RANK], end[DCL_MAX_RANK], t = 0;
+    unsigned found = 0;
+    while (t < tokens->count && !(dcli_token_is(tokens, t, body->params[body->owner].name) &&
+                                  dcli_token_is(tokens, t + 1, "(") && !dcli_token_in(tokens, t - 1, ". ->")))
+        t++;
+    if (t == tokens->count || dcli_token_split(tokens, t + 1, DCL_MAX_RANK, first, end) != body->space_rank)
+        return first_letters;
+    for (int d = 0; d < body->space_rank; d++) {
+        const dcli_token *token = &tokens->token[first[d]];
+        int index = end[d] == first[d] + 1 ? dcli_name_index(tokens->text + token->start, (size_t)token->length) : -1;
+        for (int p = 0; p < body->param_count; p++)
+            index = dcli_token_is(tokens, first[d], body->params[p].name) ? -1 : index;
+        if (index < 0 || (found >> index & 1) != 0)
+            return first_letters;
+        found |= 1U << index;
+    }
+    return found;
 }
 
 dcl_status dcli_parse(dcli_body *body, bool survey)
@@ -189,6 +215,8 @@ dcl_status dcli_parse(dcli_body *body, bool survey)
                           .switch_block = -1};
     if (body->result_count > 0)
         status = dcli_find_indices(&parser);
+    else if (!survey && !body->tile_kernel)
+        body->indices = find_indices(body);
     if (status == DCL_OK)
         status = dcli_macros_check(body, &parser.hidden);
     if (status == DCL_OK)
@@ -269,7 +297,7 @@ static dcli_body *new_over(const char *text, const char *prelude, const char *ov
     return NULL;
 }
 
-static dcl_status parse_body(const char *text, const char *prelude, const char *over, int count,
+static dcl_status parse_body(const char *text, const char *prelude, const char *over, bool outline, int count,
                              const dcli_param params[], dcli_body **body_out)
 {
     dcl_status status = dcli_params_check(count, params, false);
@@ -278,6 +306,7 @@ static dcl_status parse_body(const char *text, const char *prelude, const char *
     dcli_body *body = new_over(text, prelude, over, count, params);
     if (body == NULL)
         return dcli_error_status();
+    body->outline = outline;
     for (int p = 0; p < count; p++)
         if (dcli_param_is_result(&params[p])) {
             body->keyed |= params[p].rank > 0 && params[p].turned == 0;
@@ -316,13 +345,20 @@ static dcl_status parse_along(const char *text, const char *prelude, const char 
 dcl_status dcli_over_parse(bool along, const char *text, const char *prelude, const char *over, int count,
                            const dcli_param params[], dcli_body **body_out)
 {
-    return (along ? parse_along : parse_body)(text, prelude, over, count, params, body_out);
+    return along ? parse_along(text, prelude, over, count, params, body_out)
+                 : parse_body(text, prelude, over, false, count, params, body_out);
+}
+
+dcl_status dcli_outline_parse(const char *text, const char *prelude, const char *over, int count,
+                              const dcli_param params[], dcli_body **body_out)
+{
+    return parse_body(text, prelude, over, true, count, params, body_out);
 }
 
 dcl_status dcli_body_parse(const char *text, const char *prelude, int count, const dcli_param params[],
                            dcli_body **body_out)
 {
-    return parse_body(text, prelude, "", count, params, body_out);
+    return parse_body(text, prelude, "", false, count, params, body_out);
 }
 
 dcl_status dcli_along_parse(const char *text, const char *prelude, int count, const dcli_param params[],

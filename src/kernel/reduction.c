@@ -307,7 +307,7 @@ static dcl_status check_result(const dcli_body *body, int r)
         return DCLI_FAIL(DCL_ERR_BODY,
                          "%s is DCL_RESULT, but the body does not reduce it; write %s += ...;, or leave it out", name,
                          name);
-    if (dcli_fold_is_ordered(fold, body->params[body->result[r].param].type))
+    if (!body->outline && dcli_fold_is_ordered(fold, body->params[body->result[r].param].type))
         return DCLI_FAIL(DCL_ERR_BODY,
                          "%s is combined in one order, %s, which reductions to values cannot do; expected an array: "
                          "reduce along one axis, such as y(i) *= A(i,j); with DCL_OUT(y)",

@@ -1,6 +1,7 @@
 /* kernel/scan.c - parse the statement of a scan. The tile kernels are generated in source_scan.c. */
 #include "kernel/scan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -66,7 +67,7 @@ static dcl_status parse_operator(const dcli_tokens *tokens, int t, int count, co
         found.fold == DCLI_FOLD_ANY || found.fold == DCLI_FOLD_ALL)
         return dcli_token_fail(tokens, t,
                                "there is no operator of a scan here; expected %s(...) followed by one of += *= min= "
-                               "max= &= |= ^=",
+                               "max= &= |= ^= or a DCL_OPERATOR",
                                output->name);
     if (found.integers && output->type >= DCL_HALF)
         return dcli_token_fail(tokens, t,
@@ -74,6 +75,9 @@ static dcl_status parse_operator(const dcli_tokens *tokens, int t, int count, co
                                "max=",
                                output->name);
     scan->fold = found.fold;
+    if (found.fold == DCLI_FOLD_OWN)
+        snprintf(scan->neutral, sizeof scan->neutral, "%s",
+                 dcli_operator_split(params[found.param].name, scan->combine));
     *next_out = found.next;
     return DCL_OK;
 }
@@ -109,16 +113,20 @@ static bool is_plain_name(const dcli_tokens *tokens, int t, bool is_param, const
             dcli_name_is_type(name, (size_t)length));
 }
 
-/* Whether macros change the text that is generated around the value. */
-static bool changes_kernel(const char *macros, const dcli_scan *scan)
+/* A macro that changes the text that is generated around the value; length 0: there is none. */
+static const char *changing_macro(const char *macros, const dcli_scan *scan, int *length_out)
 {
+    *length_out = 1;
     for (int d = 0; d < scan->rank; d++)
         if (is_macro(macros, dcli_index_name(scan->index[d]), 1))
-            return true;
-    for (const char *at = generated_names + 1; *at != '\0'; at += strcspn(at, " ") + 1)
-        if (is_macro(macros, at, (int)strcspn(at, " ")))
-            return true;
-    return false;
+            return dcli_index_name(scan->index[d]);
+    for (const char *at = generated_names + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
+        *length_out = (int)strcspn(at, " ");
+        if (is_macro(macros, at, *length_out))
+            return at;
+    }
+    *length_out = 0;
+    return "";
 }
 
 /* Refuse names of generated code in the prelude. */
@@ -147,7 +155,9 @@ static dcl_status parse_value(const dcli_tokens *tokens, int first, int end, int
     static const char prefix[] = DCLI_SCAN_PREFIX;
     const char *text = tokens->text;
     int subscripts = tokens->token[1].partner - 2; /* tokens of P's subscripts */
-    scan->plain = !changes_kernel(macros, scan);
+    int length;
+    changing_macro(macros, scan, &length);
+    scan->plain = length == 0;
     for (int t = first; t < end; t++) {
         int p = find_param(tokens, t, count, params);
         bool member = dcli_token_in(tokens, t - 1, ". ->");
@@ -228,6 +238,13 @@ static dcl_status parse(const dcli_tokens *tokens, int count, const dcli_param p
     sign = tokens->token[1].partner + 1;
     if (status == DCL_OK)
         status = parse_operator(tokens, sign, count, params, scan, &first);
+    int length = 0;
+    const char *macro = status == DCL_OK ? changing_macro(macros, scan, &length) : "";
+    if (length > 0 && scan->fold == DCLI_FOLD_OWN)
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "the prelude defines the macro %.*s, a name that the kernels of scans use; expected none of "
+                         "these beside a DCL_OPERATOR; choose another name",
+                         length, macro);
     if (status == DCL_OK)
         status = find_end(tokens, first, &end);
     if (status == DCL_OK)
@@ -248,6 +265,9 @@ dcl_status dcli_scan_parse(const char *text, const char *prelude, int count, con
         if (params[p].access == DCL_ACCESS_OUT)
             scan->output = p;
     }
+    for (int p = 0; p < count; p++)
+        if (params[p].access == DCL_ACCESS_OPERATOR && dcli_operator_check(p, params) != DCL_OK)
+            return DCL_ERR_INVALID;
     scan->rank = params[scan->output].rank;
     scan->type = params[scan->output].type;
     if (scan->type == DCL_HALF)

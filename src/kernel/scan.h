@@ -25,6 +25,8 @@ typedef struct dcli_scan {
     int index[DCL_MAX_RANK]; /* the name of the index along each axis: 0 = i, ... */
     dcl_type type;           /* of P */
     dcli_fold fold;
+    char combine[64]; /* OWN: the function, and its neutral element */
+    char neutral[64];
     bool exclusive;
     bool plain;  /* the value reads arrays at P's subscripts only, at least one, and uses indices for nothing else; no
                     macro of the prelude changes it or the generated text */

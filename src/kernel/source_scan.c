@@ -318,6 +318,11 @@ static void put_strip_scan(writer *w)
         (BLOCK - 1) * STRIP);
 }
 
+static const char *neutral_of(const dcli_scan *scan)
+{
+    return scan->fold == DCLI_FOLD_OWN ? scan->neutral : dcli_fold_neutral(scan->fold, scan->type);
+}
+
 char *dcli_scan_source(const dcli_scan *scan, const dcli_param params[], const dcli_scan_form *form)
 {
     bool contiguous = form->inner == scan->axis;
@@ -325,7 +330,7 @@ char *dcli_scan_source(const dcli_scan *scan, const dcli_param params[], const d
                 .form = form,
                 .target = form->totals ? DCLI_SCAN_TOTALS : params[scan->output].name,
                 .input = params[scan->input].name,
-                .neutral = dcli_fold_neutral(scan->fold, scan->type)};
+                .neutral = neutral_of(scan)};
     if (form->totals)
         (contiguous ? put_contiguous_totals : put_strip_totals)(&w);
     else
@@ -335,6 +340,21 @@ char *dcli_scan_source(const dcli_scan *scan, const dcli_param params[], const d
 
 /* ---- functions ----------------------------------------------------------------------------------------------------- */
 
+/* Put what scan_join() and scan_join16() contain for an operator of the program. */
+static void put_own(dcli_text *out, const dcli_scan *scan, bool vector)
+{
+    if (!vector) {
+        dcli_text_put(out, "    return %s(scan_a, scan_b);\n}\n", scan->combine);
+        return;
+    }
+    dcli_text_put(out, "    scan_T scan_x[16], scan_y[16];\n    vstore16(scan_a, 0, scan_x);\n"
+                       "    vstore16(scan_b, 0, scan_y);\n"
+                       "    for (int scan_n = 0; scan_n < 16; scan_n++)\n");
+    dcli_text_put(out,
+                  "        scan_x[scan_n] = %s(scan_x[scan_n], scan_y[scan_n]);\n    return vload16(0, scan_x);\n}\n",
+                  scan->combine);
+}
+
 /* Put the definition of scan_join() or scan_join16(). */
 static void put_join(dcli_text *out, const dcli_scan *scan, bool vector)
 {
@@ -343,8 +363,12 @@ static void put_join(dcli_text *out, const dcli_scan *scan, bool vector)
         [DCL_UINT8] = "uchar", [DCL_UINT16] = "ushort", [DCL_UINT32] = "uint", [DCL_UINT64] = "ulong"};
     bool less = scan->fold == DCLI_FOLD_MIN, floating = scan->type >= DCL_HALF;
     const char *type = vector ? "scan_T16" : "scan_T", *wide = vector ? "16" : "";
-    dcli_text_put(out, "static %s scan_join%s(const %s scan_a, const %s scan_b)\n{\n    return ", type, wide, type,
-                  type);
+    dcli_text_put(out, "static %s scan_join%s(const %s scan_a, const %s scan_b)\n{\n", type, wide, type, type);
+    if (scan->fold == DCLI_FOLD_OWN) {
+        put_own(out, scan, vector);
+        return;
+    }
+    dcli_text_put(out, "    return ");
     if ((less || scan->fold == DCLI_FOLD_MAX) && floating) /* a NaN wins, then the least or greatest, then -0 or +0 */
         dcli_text_put(out,
                       "(scan_b %s scan_a) || (scan_b != scan_b) || ((scan_a == scan_b) && signbit(%s)) ? scan_b : "
@@ -364,7 +388,7 @@ static void put_join(dcli_text *out, const dcli_scan *scan, bool vector)
 char *dcli_scan_functions(const dcli_scan *scan, bool streams)
 {
     dcli_text out = {0};
-    const char *type = dcli_kernel_type(scan->type), *none = dcli_fold_neutral(scan->fold, scan->type);
+    const char *type = dcli_kernel_type(scan->type), *none = neutral_of(scan);
     if (scan->type >= DCL_HALF && scan->fold == DCLI_FOLD_SUM)
         none = "-0.0f"; /* +0 would turn -0 into +0 */
     dcli_text_put(&out,

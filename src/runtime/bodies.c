@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "kernel/leaves.h"
 #include "kernel/tile_kernel.h"
 #include "runtime/trace.h"
 
@@ -178,6 +179,22 @@ static dcl_status parse_call(const char *text, dcli_text_kind kind, int count, c
                      ? dcli_tile_kernel_parse(text, prelude_text, param_count, params, &items, body_out)
                      : dcli_over_parse(kind == DCLI_TEXT_ALONG, text, prelude_text, over_of(count, args), param_count,
                                        params, body_out);
+    dcli_free(prelude_text);
+    return status;
+}
+
+dcl_status dcli_body_leaves(const char *text, int count, const dcl_arg args[], dcli_leaves *out)
+{
+    dcli_param params[DCLI_MAX_PARAMS];
+    int param_count = 0;
+    dcli_text prelude = {0};
+    *out = (dcli_leaves){0};
+    dcl_status status = make_params(count, args, params, &param_count, &prelude);
+    char *prelude_text = dcli_text_take(&prelude);
+    if (status == DCL_OK)
+        status = prelude_text != NULL
+                     ? dcli_leaves_parse(text, prelude_text, over_of(count, args), param_count, params, out)
+                     : DCL_ERR_NOMEM;
     dcli_free(prelude_text);
     return status;
 }

@@ -38,6 +38,18 @@ static dcl_status run_along(const dcl_call *call)
     return dcli_forall_run(call->cluster, call->box, call->text, DCLI_TEXT_ALONG, call->arg_count, call->args);
 }
 
+/* Run a reduction. */
+static dcl_status run_reduction(const dcl_call *call)
+{
+    bool found;
+    dcl_status status = dcli_leaves_run(call, NULL, &found);
+    if (found)
+        return status;
+    if (is_along(call))
+        return run_along(call);
+    return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
+}
+
 dcl_status dcl_call_run(const dcl_call *call)
 {
     switch (call->kind) {
@@ -45,9 +57,7 @@ dcl_status dcl_call_run(const dcl_call *call)
     case DCL_CALL_IS_TILES:
         return dcli_forall_run(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args);
     case DCL_CALL_IS_REDUCTION:
-        if (is_along(call))
-            return run_along(call);
-        return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
+        return run_reduction(call);
     case DCL_CALL_IS_SCAN:
         return dcli_scan_run(call->cluster, call->text, call->arg_count, call->args);
     case DCL_CALL_IS_COPY:
@@ -64,9 +74,12 @@ dcl_status dcl_call_run(const dcl_call *call)
 static dcl_status look_at_reduction(const dcl_call *call, const dcli_look *look)
 {
     bool elements;
+    dcl_status status = dcli_leaves_run(call, look, &elements);
+    if (elements)
+        return status;
     if (!is_along(call))
         return dcli_reduction_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
-    dcl_status status = dcli_elements_run(call, look, &elements);
+    status = dcli_elements_run(call, look, &elements);
     if (elements)
         return status;
     if (dcli_call_is_keyed(call->text, call->arg_count, call->args))

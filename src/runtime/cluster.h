@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "fleet/guard.h"
 #include "fleet/worker_pool.h"
+#include "kernel/leaves.h"
 #include "resmap/layout.h"
 #include "runtime/balance.h"
 #include "store/new_file.h"
@@ -405,7 +406,12 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
 /** Run a scan: dcl_scan(). */
 dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[]);
 
-enum { DCLI_INTO_ELEMENT = 1 };
+enum {
+    DCLI_INTO_ELEMENT = 1,
+    DCLI_NOT_RETAINED =
+        -1 /* dcl_arg.width_count of an input that is read again by the same call, so that its first operation
+                              makes no replicas: dcl_call_explain() plans all operations with the replicas before the call */
+};
 /** Check the arguments of a reduction to values, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 /** Issue the operation of a checked reduction. The lock is held.
@@ -531,6 +537,9 @@ void dcli_bodies_limit(dcl_cluster *cluster, int copies);
  *  DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, dcli_text_kind kind, int count,
                              const dcl_arg args[], dcli_known_body **known_out);
+/** Parse a reduction whose results may be combined in one order (kernel/leaves.h). @param out  end it with dcli_leaves_free() in any
+ *  case. @return as dcli_body_of_call(). */
+dcl_status dcli_body_leaves(const char *text, int count, const dcl_arg args[], dcli_leaves *out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
 /** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait

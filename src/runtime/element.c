@@ -69,6 +69,7 @@ static dcl_status check_kind(const dcl_arg *arg)
     case DCL_ACCESS_PRELUDE:
     case DCL_ACCESS_FAST:
     case DCL_ACCESS_OVER:
+    case DCL_ACCESS_OPERATOR:
         return DCL_OK;
     case DCL_ACCESS_RESULT_AT: /* it has no name */
         return DCLI_FAIL(DCL_ERR_INVALID, "an argument is DCL_RESULT_AT, which is for reductions to values; expected "
@@ -76,7 +77,7 @@ static dcl_status check_kind(const dcl_arg *arg)
     default:
         return dcli_refuse_arg(arg,
                                "a reduction into elements takes DCL_OUT, DCL_INOUT, DCL_IN, DCL_IN_ALL, DCL_VALUE, "
-                               "DCL_PRELUDE, DCL_OVER and DCL_FAST");
+                               "DCL_PRELUDE, DCL_OPERATOR, DCL_OVER and DCL_FAST");
     }
 }
 
@@ -97,6 +98,32 @@ static dcl_status check_element(const dcl_arg *arg, const dcli_reduced_element *
     return DCL_OK;
 }
 
+dcl_status dcli_elements_check(int count, const dcl_arg args[], int elements, const dcli_reduced_element element[])
+{
+    dcl_status status = DCL_OK;
+    if (count == DCLI_MAX_PARAMS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; a reduction takes at most %d arguments", count,
+                         DCLI_MAX_PARAMS - 1);
+    for (int k = 0; k < count && status == DCL_OK; k++)
+        status = check_kind(&args[k]);
+    for (int e = 0; e < elements && status == DCL_OK; e++)
+        status = check_element(&args[element[e].arg], &element[e]);
+    return status;
+}
+
+dcl_arg dcli_arg_into_element(const dcl_arg *output)
+{
+    const dcl_grid *grid = dcli_array_grid(output->array);
+    dcl_arg arg = *output;
+    arg.access = DCL_ACCESS_RESULT;
+    arg.type = grid->type;
+    arg.width_count = grid->rank;
+    arg.width[0] = DCLI_INTO_ELEMENT;
+    arg.array = NULL;
+    arg.result = NULL;
+    return arg;
+}
+
 /* A reduction into elements. */
 struct reduction {
     dcl_cluster *cluster;
@@ -108,19 +135,6 @@ struct reduction {
     dcli_reduced_element element[DCLI_MAX_RESULTS];
 };
 
-static dcl_status check(const struct reduction *r)
-{
-    dcl_status status = DCL_OK;
-    if (r->count == DCLI_MAX_PARAMS)
-        return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; a reduction takes at most %d arguments", r->count,
-                         DCLI_MAX_PARAMS - 1);
-    for (int k = 0; k < r->count && status == DCL_OK; k++)
-        status = check_kind(&r->args[k]);
-    for (int e = 0; e < r->elements && status == DCL_OK; e++)
-        status = check_element(&r->args[r->element[e].arg], &r->element[e]);
-    return status;
-}
-
 /* ---- operations ------------------------------------------------------------------------------------------------------ */
 
 /* Start the reduction into partial results: outputs become results. */
@@ -128,17 +142,8 @@ static dcl_status start_partials(const struct reduction *r, dcl_array *partials,
 {
     dcl_arg args[DCLI_MAX_PARAMS];
     dcl_grid grid;
-    for (int k = 0; k < r->count; k++) {
-        args[k] = r->args[k];
-        if (!is_output(&args[k]))
-            continue;
-        args[k].access = DCL_ACCESS_RESULT;
-        args[k].type = dcli_array_grid(args[k].array)->type;
-        args[k].width_count = dcli_array_grid(args[k].array)->rank;
-        args[k].width[0] = DCLI_INTO_ELEMENT;
-        args[k].array = NULL;
-        args[k].result = NULL;
-    }
+    for (int k = 0; k < r->count; k++)
+        args[k] = is_output(&r->args[k]) ? dcli_arg_into_element(&r->args[k]) : r->args[k];
     const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
     if (r->look != NULL)
         return dcli_reduction_planned(r->cluster, r->box, r->text, r->count, args, 1, &added, reduced, r->look->on,
@@ -241,7 +246,7 @@ dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *
     *found_out = r.elements > 0;
     if (!*found_out)
         return DCL_OK;
-    status = check(&r);
+    status = dcli_elements_check(r.count, r.args, r.elements, r.element);
     if (look != NULL)
         return status == DCL_OK ? look_at(&r) : status;
     pthread_mutex_lock(&r.cluster->lock);

@@ -277,7 +277,8 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->reshaped = array->reshaped;
     operand->declared = call->declarations.of[p];
     bool usable = !call->own && !array->reshaped; /* replicas exist only in the array's own shape */
-    operand->keeps = usable && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
+    operand->keeps = usable && arg->width_count != DCLI_NOT_RETAINED &&
+                     (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
     if (operand->keeps || (usable && (base->state->had_replicas || base->layout.rule.halo_rank > 0)))
         operand->generation = call->cluster->replicas.generation + 1;
     if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0') &&

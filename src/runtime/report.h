@@ -4,6 +4,7 @@
 
 #include <dcl/tile_kernel.h>
 
+#include "kernel/element.h"
 #include "runtime/cluster.h"
 #include "workqueue/plan_detail.h"
 
@@ -54,6 +55,13 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const dcl_box *box, const c
 /** If the outputs of a reduction are single elements of arrays, start it.
  *  @param look  if not NULL, pass its operations to this instead. @param found_out  whether they are. */
 dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *found_out);
+/** Check the arguments of a reduction into elements, after dcli_args_check(). */
+dcl_status dcli_elements_check(int count, const dcl_arg args[], int elements, const dcli_reduced_element element[]);
+/** The argument by which the parser knows an output that is an element: a result with a rank. */
+dcl_arg dcli_arg_into_element(const dcl_arg *output);
+/** If a reduction to values or into elements combines results in one order, run it.
+ *  @param look  as dcli_elements_run(). @param found_out  whether it does. */
+dcl_status dcli_leaves_run(const dcl_call *call, const dcli_look *look, bool *found_out);
 
 /** Pass the operation of a checked reduction that has partial results to `look`. The lock is held. @param added  as for
  *  dcli_reduction_start(); arrays may be without storage. */

@@ -4,6 +4,7 @@
  * own indices, and the output in few boxes. Other values are stored by a body first, and results for other maps go
  * to an array that is copied then. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,7 +32,8 @@ struct scanning {
     int count, param_count; /* the program's arguments without DCL_ALONG and DCL_EXCLUSIVE; those that are parameters */
     dcl_arg args[MOST_ARGS];
     dcli_param params[MOST_ARGS];
-    int output; /* the argument of P */
+    int output;           /* the argument of P */
+    const char *operator; /* of the program, as dcli_param.name; NULL: none */
     dcl_grid grid;
     int64_t leaf, leaves;
     int inner;  /* the axis along which P is contiguous */
@@ -62,8 +64,8 @@ static dcl_status check_kind(const dcl_arg *arg)
     case DCL_ACCESS_GROUP:
     case DCL_ACCESS_ITEMS:
     case DCL_ACCESS_OVER:
-        return dcli_refuse_arg(arg, "a scan takes DCL_OUT, DCL_ALONG, DCL_EXCLUSIVE, and the inputs, DCL_VALUE, "
-                                    "DCL_PRELUDE and DCL_STEALING of dcl_forall()");
+        return dcli_refuse_arg(arg, "a scan takes DCL_OUT, DCL_ALONG, DCL_EXCLUSIVE, DCL_OPERATOR, and the inputs, "
+                                    "DCL_VALUE, DCL_PRELUDE and DCL_STEALING of dcl_forall()");
     default:
         return DCL_OK;
     }
@@ -84,6 +86,13 @@ static dcl_status add_arg(struct scanning *s, const dcl_arg *arg, const char **a
                              "DCL_ALONG is %s; expected the name of one index, such as DCL_ALONG(\"i\")",
                              arg->name == NULL ? "NULL" : "given twice");
         *along = arg->name;
+        return DCL_OK;
+    }
+    if (arg->access == DCL_ACCESS_OPERATOR) {
+        if (s->operator!= NULL)
+            return DCLI_FAIL(DCL_ERR_INVALID, "DCL_OPERATOR is given twice; expected it once, as a scan has one "
+                                              "statement");
+        s->operator= arg->name;
         return DCL_OK;
     }
     if (arg->access == DCL_ACCESS_OUT) {
@@ -151,6 +160,11 @@ static dcl_status parse(struct scanning *s, const char *text, const char *along)
             param->rank = dcli_array_grid(arg->array)->rank;
         }
         s->param_count++;
+    }
+    if (s->operator!= NULL) {
+        dcli_param *param = &s->params[s->param_count++];
+        *param = (dcli_param){.access = DCL_ACCESS_OPERATOR, .type = DCL_INT32};
+        snprintf(param->name, sizeof param->name, "%s", s->operator);
     }
     char *all = dcli_text_take(&prelude);
     dcl_status status =
@@ -411,17 +425,17 @@ static dcl_status look_on(void *user, const dcli_planned *planned)
 static void describe(struct scanning *s)
 {
     int operations = 1 + (s->values != NULL) + s->known + (s->results != NULL);
-    bool rounds = (s->scan.type == DCL_FLOAT || s->scan.type == DCL_DOUBLE) &&
-                  (s->scan.fold == DCLI_FOLD_SUM || s->scan.fold == DCLI_FOLD_PRODUCT);
+    bool floating = s->scan.type == DCL_FLOAT || s->scan.type == DCL_DOUBLE;
+    bool rounds = (floating && (s->scan.fold == DCLI_FOLD_SUM || s->scan.fold == DCLI_FOLD_PRODUCT)) ||
+                  s->scan.fold == DCLI_FOLD_OWN;
     for (int d = 0; d < s->grid.rank; d++)
         s->index[d] = (dcl_report_index){.name = dcli_index_name(s->scan.index[d]),
                                          .use = d == s->scan.axis ? "scanned" : "kept",
                                          .first = s->grid.origin[d],
                                          .count = s->grid.extent[d]};
     snprintf(s->method, sizeof s->method, "%s: a scan by fixed leaves of %" PRId64 " elements%s; %d operation%s",
-             s->args[s->output].name, s->leaf,
-             rounds ? " and blocks of 16, so only the extent decides the order of rounding" : "", operations,
-             operations > 1 ? "s" : "");
+             s->args[s->output].name, s->leaf, rounds ? " and blocks of 16, so only the extent decides the order" : "",
+             operations, operations > 1 ? "s" : "");
     s->form = (dcli_report_form){.count = s->grid.rank, .index = s->index, .method = s->method};
 }
 
@@ -459,10 +473,15 @@ static dcl_status run_tiles(struct scanning *s, bool totals)
         dcli_text_put(&value, ")");
         scan.value = value.bytes;
     }
-    for (int k = 0; k < s->count; k++)
-        if (k != s->output && (s->values == NULL || s->args[k].access == DCL_ACCESS_STEALING))
-            args[count++] =
-                has_array(&s->args[k]) ? dcl_arg_function(s->args[k].name, s->args[k].array, reads, s) : s->args[k];
+    for (int k = 0; k < s->count; k++) {
+        bool prelude = s->args[k].access == DCL_ACCESS_PRELUDE && scan.fold == DCLI_FOLD_OWN;
+        if (k == s->output || (s->values != NULL && s->args[k].access != DCL_ACCESS_STEALING && !prelude))
+            continue;
+        args[count] =
+            has_array(&s->args[k]) ? dcl_arg_function(s->args[k].name, s->args[k].array, reads, s) : s->args[k];
+        args[count].width_count = totals && has_array(&s->args[k]) ? DCLI_NOT_RETAINED : args[count].width_count;
+        count++;
+    }
     if (!totals && s->known)
         args[count++] = dcl_arg_function(DCLI_SCAN_TOTALS, s->totals, read_totals, s);
     args[count++] = dcl_arg_signed(DCLI_SCAN_LEAF, DCL_INT64, s->leaf);

@@ -186,7 +186,7 @@ ParameterizedTestParameters(reduce, refused)
         {"a norm of no variable", 12, DCL_ERR_INVALID, "the norm has a result of type number"},
         {"a product of nothing", 13, DCL_ERR_INVALID, "the other array of the product is NULL"},
         {"two operators", 14, DCL_ERR_BODY, "reduced by another operator"},
-        {"a product of floats", 15, DCL_ERR_BODY, "reduce along one axis, such as y(i) *="},
+        {"a name of the library", 15, DCL_ERR_BODY, "has a name that begins with ordered_"},
         {"a comma", 16, DCL_ERR_BODY, "has a comma"},
         {"a result that is read", 17, DCL_ERR_BODY, "its value is known only after the call"},
         {"a result that is not reduced", 18, DCL_ERR_BODY, "the body does not reduce it"},
@@ -232,7 +232,7 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, do
     case 14:
         return dcl_reduce(cluster, "s += a(i,j); s max= a(i,j);", DCL_RESULT_AS("s", s), DCL_IN(a));
     case 15:
-        return dcl_reduce(cluster, "s *= a(i,j);", DCL_RESULT_AS("s", s), DCL_IN(a));
+        return dcl_reduce(cluster, "s *= a(i,j); ordered_x = 1;", DCL_RESULT_AS("s", s), DCL_IN(a));
     case 16:
         return dcl_reduce(cluster, "s += a(i,j), 1;", DCL_RESULT_AS("s", s), DCL_IN(a));
     case 17:

@@ -307,12 +307,12 @@ ParameterizedTestParameters(verbs, refused)
         {"an operator that is a word", 6, DCL_ERR_INVALID, "a DCL_OPERATOR, is called 'while'"},
         {"a neutral element that is none", 7, DCL_ERR_INVALID, "neutral element of operator combine is '0; x'"},
         {"an operator of a body", 8, DCL_ERR_INVALID, "argument 1 is DCL_OPERATOR, which is for reductions"},
-        {"an operator for a value", 9, DCL_ERR_BODY, "by an operator of the program"},
+        {"an unknown operator for a value", 9, DCL_ERR_BODY, "min= max= any= all= or a DCL_OPERATOR"},
         {"an unknown operator", 10, DCL_ERR_BODY, "min= max= any= all= or a DCL_OPERATOR"},
         {"any of floats", 11, DCL_ERR_BODY, "expected an integer for any"},
-        {"a product of a value", 12, DCL_ERR_BODY, "as a product that rounds"},
+        {"a product and a sum", 12, DCL_ERR_BODY, "s was reduced by another operator before"},
         {"two operators of a name", 13, DCL_ERR_INVALID, "are both called combine"},
-        {"an operator of a scan", 14, DCL_ERR_INVALID, "DCL_OPERATOR"},
+        {"an operator by keys", 14, DCL_ERR_BODY, "an operator that keyed reductions do not have"},
         {"an array with an operator's name", 15, DCL_ERR_INVALID, "are both called combine"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
@@ -342,20 +342,20 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, dc
     case 8:
         return dcl_forall(cluster, "y(i) = 1;", DCL_OUT(y), COMBINE);
     case 9:
-        return dcl_reduce(cluster, "s combine= a(i,j);", DCL_RESULT(s), DCL_IN(a), COMBINE);
+        return dcl_reduce(cluster, "s combined= a(i,j);", DCL_RESULT(s), DCL_IN(a), COMBINE);
     case 10:
         return dcl_reduce(cluster, "y(i) combined= a(i,j);", DCL_OUT(y), DCL_IN(a), COMBINE);
     case 11:
         return dcl_reduce(cluster, "y(i) any= a(i,j);", DCL_OUT(y), DCL_IN(a));
     case 12:
-        return dcl_reduce(cluster, "s *= a(i,j);", DCL_RESULT(s), DCL_IN(a));
+        return dcl_reduce(cluster, "s *= a(i,j); s += 1;", DCL_RESULT(s), DCL_IN(a));
     case 13:
         return dcl_reduce(cluster, "y(i) combine= a(i,j);", DCL_OUT(y), DCL_IN(a), COMBINE,
                           DCL_OPERATOR("combine", "1"));
     case 15:
         return dcl_reduce(cluster, "y(i) combine= combine(i,j);", DCL_OUT(y), COMBINE, DCL_IN_AS("combine", a));
     default:
-        return dcl_scan(cluster, "y(i) combine= a(i,0);", DCL_OUT(y), DCL_IN(a), DCL_ALONG("i"), COMBINE);
+        return dcl_reduce(cluster, "y((int)a(i,j)) combine= 1;", DCL_OUT(y), DCL_IN(a), COMBINE);
     }
 }
 

@@ -9,7 +9,11 @@ int64_t test_at(const test_operand *operand, const int64_t index[])
 {
     int64_t e = 0;
     for (int d = 0; d < operand->rank; d++) {
-        int64_t x = index[operand->index[d]] + operand->shift[d] - operand->grid.origin[d];
+        int64_t x = index[operand->index[d]] + operand->shift[d] - operand->grid.origin[d], n = operand->grid.extent[d];
+        if (operand->bound[d] == 'w')
+            x = (x % n + n) % n;
+        else if (operand->bound[d] != 0)
+            x = x < 0 ? 0 : x >= n ? n - 1 : x;
         if (x < 0 || x >= operand->grid.extent[d])
             return -1;
         e = e * operand->grid.extent[d] + x;
@@ -67,6 +71,8 @@ static test_value term_at(const test_call *call, const int64_t index[])
 
 static test_value converted_at(const test_call *call, const int64_t index[])
 {
+    if (call->op == TEST_ANY || call->op == TEST_ALL) /* whether it is 0 is found before it is converted */
+        return (test_value){.i = term_at(call, index).i != 0};
     test_value value = test_convert(term_at(call, index), test_promoted(call->a.type), call->out.type);
     if (call->op != TEST_MINUS || call->verb == TEST_FORALL)
         return value;
@@ -128,6 +134,51 @@ static test_value chain(const test_call *call, int64_t index[], unsigned reduced
     } while (step(call, reduced, index));
     return from;
 }
+
+/* ---- results in one order ---------------------------------------------------------------------------------------------- */
+
+static bool is_ordered(const test_call *call)
+{
+    return call->op == TEST_OWN || (call->op == TEST_TIMES && test_is_floating(call->out.type));
+}
+
+/* Combine lines of `count` values each, which lie one after the other, by leaves until each is one value. */
+static void combine_lines(const test_call *call, int64_t lines, int64_t count, test_value values[])
+{
+    enum { LEAF = 1024 };
+    for (int64_t l = 0; l < lines; l++) {
+        test_value *line = &values[l * count];
+        for (int64_t left = count; left > 1; left = (left + LEAF - 1) / LEAF)
+            for (int64_t n = 0; n < left; n++)
+                line[n / LEAF] =
+                    n % LEAF == 0 ? line[n] : test_combine(call->op, call->out.type, line[n / LEAF], line[n]);
+        values[l] = line[0];
+    }
+}
+
+/* As docs/reductions.md says: the values at all indices of `a`, neutral where the body is not run, the last axis first. */
+static bool reduce_in_order(test_call *call, int64_t index[], test_value *out)
+{
+    int64_t total = dcl_grid_count(&call->a.grid);
+    test_value *values = malloc((size_t)total * sizeof *values), old = *out;
+    if (values == NULL)
+        return false;
+    for (int64_t e = 0; e < total; e++)
+        values[e] = test_neutral(call->op, call->out.type);
+    do {
+        if (is_within(call, index, 0, true))
+            values[test_at(&call->a, index)] = converted_at(call, index);
+    } while (step(call, (1U << call->indices) - 1, index));
+    for (int d = call->a.rank - 1; d >= 0; d--) {
+        total /= call->a.grid.extent[d];
+        combine_lines(call, total, call->a.grid.extent[d], values);
+    }
+    *out = call->inout ? test_combine(call->op, call->out.type, old, values[0]) : values[0];
+    free(values);
+    return true;
+}
+
+/* ---- reductions along axes --------------------------------------------------------------------------------------------- */
 
 static test_value reduce(const test_call *call, int64_t index[], unsigned reduced, test_value from, double list[])
 {
@@ -296,6 +347,8 @@ bool test_compute_call(test_call *call)
         return reduce_by_keys(call, index, terms);
     if (call->verb == TEST_ELEMENT)
         index[call->key] = call->element;
+    if (is_ordered(call) && (call->verb == TEST_VALUE || call->verb == TEST_ELEMENT))
+        return reduce_in_order(call, index, &call->out.values[test_at(&call->out, index)]);
     double *list = malloc(((size_t)terms + 1) * sizeof *list);
     if (list == NULL)
         return false;

@@ -12,6 +12,7 @@ typedef struct test_operand {
     int rank;                /* 0 with values == NULL: there is none */
     int index[DCL_MAX_RANK]; /* the number of the index along each axis: 0 = i, ... */
     int shift[DCL_MAX_RANK];
+    char bound[DCL_MAX_RANK]; /* of the subscript: c clamp, n min, x max, w wrapped by %; 0: none */
     dcl_grid grid;
     test_value *values; /* elements by rows */
 } test_operand;
@@ -54,7 +55,7 @@ typedef struct test_call {
     bool chain;                  /* ALONG: a contraction */
 } test_call;
 
-/** The element of an operand at values of all indices; -1: outside of its grid. */
+/** The element of an operand at values of all indices; -1: outside of its grid, for which a subscript with a bound never is. */
 int64_t test_at(const test_operand *operand, const int64_t index[]);
 
 /** Compute the results into call->out.values. @return whether there was memory */

@@ -59,12 +59,12 @@ SMALL, FACTOR, WHOLE, SPECIAL, NEAR_ONE = range(5)  # values.h
 
 def is_valid(verb, op, type_name):
     """What the library offers."""
-    if type_name in FLOATS and (op in BITS or (op == "*" and verb not in ("forall", "scan"))):
+    if type_name in FLOATS and (op in BITS or (op == "*" and verb == "keyed")):
         return False
     if op in ("any", "all"):
         return type_name in INTEGERS and verb in ("value", "along", "element")
     if op == "combine":
-        return verb == "along"
+        return verb in ("value", "along", "scan", "element")
     return verb != "scan" or op != "-"
 
 
@@ -79,8 +79,10 @@ class Text:
         self.verb, self.op, self.type, self.rank = verb, op, type_name, rank
         self.input_type = self.draw_input_type(rng)
         self.flags, self.along, self.second = "", 0, self.draw_second(rng)
-        self.indices, self.b, self.keys, self.range = rank, None, None, None
+        self.indices, self.b, self.keys, self.range, self.bounds = rank, None, None, None, ""
         getattr(self, f"draw_{verb}")(rng)
+        if self.b is not None and "c" not in self.flags and rng.random() < 0.3:
+            self.draw_bounds(rng)
         if verb not in ("scan", "keyed") and rng.random() < 0.3:
             self.draw_range(rng)
 
@@ -172,6 +174,16 @@ class Text:
         self.out, self.indices = ([self.rank], [0]), self.rank + 1
         self.flags += rng.choice(["", "i"])
 
+    def draw_bounds(self, rng):
+        """Boundaries of B's subscripts, where A gives the range of the index."""
+        self.bounds = "".join(rng.choice("-cnxw") if x in self.a[0] else "-" for x in self.b[0])
+        if set(self.bounds) == {"-"}:
+            self.bounds = ""
+            return
+        allowed = {"-": [0], "c": [-2, 0, 1], "n": [0, 1], "x": [0, -2], "w": [-2, 0, 1]}
+        self.b = self.b[0], [rng.choice(allowed[bound]) if bound != "-" else shift
+                             for bound, shift in zip(self.bounds, self.b[1])]
+
     def draw_range(self, rng):
         """(low, high, x, y, slope) of a test_range: a triangle, a band, a part."""
         indices = list(self.a[0])
@@ -181,7 +193,7 @@ class Text:
 
     def spread(self, rng):
         """Products and sums of two signed integers must not overflow in a body; floating-point ones stay finite if multiplied."""
-        if self.op == "*" and self.type in FLOATS and self.verb == "scan":
+        if self.op == "*" and self.type in FLOATS and self.verb != "forall":
             return NEAR_ONE if self.input_type in FLOATS and self.second in ("none", "*") else SMALL
         if "t" in self.flags:  # many equal values
             return rng.choice([FACTOR, FACTOR, SPECIAL if self.input_type in FLOATS else SMALL])
@@ -282,6 +294,8 @@ class Case:
         self.shape = self.draw_shape(rng)
         shifted = rng.random() < 0.3
         self.start = [rng.choice([-7, 1, 5, 100, -10**9, 10**12]) if shifted else 0 for _ in self.shape]
+        for x, bound in zip(text.b[0] if text.bounds else [], text.bounds):
+            self.start[x] = 0 if bound == "w" else self.start[x]
         self.flags = text.flags
         if text.verb == "keyed" and text.key_type == "int32":
             self.start[-1] = self.start[-1] if abs(self.start[-1]) < 2**31 else 0
@@ -312,11 +326,13 @@ class Case:
         if operand is None:
             return "-"
         indices, shifts = operand
-        text = "" if not indices else draw.draw_map(rng, kind, [self.shape[x] for x in indices],
-                                                    [self.start[x] + s for x, s in zip(indices, shifts)], self.row["nodes"])
+        bounds = self.text.bounds if operand is self.text.b else ""
+        first = [self.start[x] + (s if not bounds or bounds[d] == "-" else 0)
+                 for d, (x, s) in enumerate(zip(indices, shifts))]
+        text = draw.draw_map(rng, kind, [self.shape[x] for x in indices], first, self.row["nodes"]) if indices else ""
         if type_name.startswith("u"):
             text = text.replace(";rest=-", ";rest=")  # negative numbers are refused
-        return "|".join([type_name, ",".join(map(str, indices)), ",".join(map(str, shifts)), text])
+        return "|".join([type_name, ",".join(map(str, indices)), ",".join(map(str, shifts)), text] + ([bounds] if bounds else []))
 
     def draw_range(self, rng):
         if self.text.range is None:

@@ -1,0 +1,304 @@
+/* kernel/leaves.c - reductions to values whose results are combined in one order: parse them, and generate the texts of their
+ * operations. */
+#include "kernel/leaves.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "kernel/emit.h"
+#include "kernel/fold.h"
+#include "kernel/macro.h"
+#include "kernel/names.h"
+#include "kernel/parser.h"
+
+/* ---- statements ------------------------------------------------------------------------------------------------------ */
+
+/* The statement of a result: `x *= value;` or `x(0) combine= value;`. */
+struct statement {
+    int name, value, end; /* tokens: x, the first one of the value, and the semicolon */
+    int number;           /* of the result among those that are combined in one order; -1: it is another one */
+    bool own;
+};
+
+static bool is_ordered(const dcli_body *body, int r)
+{
+    return dcli_fold_is_ordered(body->result[r].fold, body->params[body->result[r].param].type);
+}
+
+/* Whether a statement of a result begins at token t. */
+static bool find_statement(const dcli_body *body, int t, struct statement *out)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    int number = 0;
+    if (dcli_token_kind_of(tokens, t) != DCLI_TOKEN_NAME || dcli_token_in(tokens, t - 1, ". ->"))
+        return false;
+    for (int r = 0; r < body->result_count; r++) {
+        const dcli_param *param = &body->params[body->result[r].param];
+        if (dcli_token_is(tokens, t, param->name)) {
+            dcli_operator found;
+            int after = param->rank > 0 ? tokens->token[t + 1].partner + 1 : t + 1;
+            if (!dcli_operator_at(tokens, after, body->param_count, body->params, &found))
+                return false; /* the parser has refused it */
+            *out = (struct statement){.name = t,
+                                      .value = found.next,
+                                      .end = dcli_find_token(tokens, found.next, ";"),
+                                      .number = is_ordered(body, r) ? number : -1,
+                                      .own = found.fold == DCLI_FOLD_OWN};
+            return true;
+        }
+        number += is_ordered(body, r);
+    }
+    return false;
+}
+
+/* Append the text from the begin of token `from` to the begin of token `to`; with its spaces, so that lines keep their numbers. */
+static void put_tokens(dcli_text *out, const dcli_tokens *tokens, int from, int to)
+{
+    int start = from < tokens->count ? tokens->token[from].start : (int)strlen(tokens->text);
+    int end = to < tokens->count ? tokens->token[to].start : (int)strlen(tokens->text);
+    dcli_text_append(out, tokens->text + start, (size_t)(end - start));
+}
+
+/* Put a statement of the body that stores values. Those of other results are evaluated only, so that the same arrays are read. */
+static void put_value(dcli_text *out, const dcli_body *body, const struct statement *s)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    if (s->number < 0) {
+        dcli_text_put(out, "(void)(");
+        put_tokens(out, tokens, s->value, s->end);
+        dcli_text_put(out, ")");
+    } else if (s->own) {
+        char word[64];
+        int r = 0;
+        for (int n = s->number; n > 0 || !is_ordered(body, r); r++)
+            n -= is_ordered(body, r);
+        dcli_operator_split(body->params[body->result[r].combine].name, word);
+        dcli_text_put(out, DCLI_ORDERED "x%d = %s(" DCLI_ORDERED "x%d, (", s->number, word, s->number);
+        put_tokens(out, tokens, s->value, s->end);
+        dcli_text_put(out, "))");
+    } else {
+        dcli_text_put(out, DCLI_ORDERED "x%d *= ", s->number);
+        put_tokens(out, tokens, s->value, s->end);
+    }
+}
+
+/* Append the text of the reduction, with its statements replaced. @param values  for the body that stores values; else for the
+ * reduction of the other results. */
+static void put_text(dcli_text *out, const dcli_body *body, bool values)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    struct statement s;
+    int from = 0;
+    dcli_text_append(out, tokens->text, (size_t)tokens->token[0].start);
+    for (int t = 0; t < tokens->count; t++) {
+        if (!find_statement(body, t, &s))
+            continue;
+        put_tokens(out, tokens, from, t);
+        if (values) {
+            put_value(out, body, &s);
+        } else if (s.number < 0) {
+            put_tokens(out, tokens, t, s.end);
+        } else {
+            dcli_text_put(out, "(void)(");
+            put_tokens(out, tokens, s.value, s.end);
+            dcli_text_put(out, ")");
+        }
+        from = t = s.end;
+    }
+    put_tokens(out, tokens, from, tokens->count);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------------------------------- */
+
+static const char *neutral_of(const dcli_body *body, const dcli_result *result)
+{
+    char word[64];
+    if (result->fold == DCLI_FOLD_OWN)
+        return dcli_operator_split(body->params[result->combine].name, word);
+    return dcli_fold_neutral(result->fold, body->params[result->param].type);
+}
+
+static void put_element(dcli_text *out, const dcli_body *body, int n)
+{
+    dcli_text_put(out, DCLI_ORDERED "v%d", n);
+    for (int m = 0; m < body->space_rank; m++)
+        dcli_text_put(out, "%c%s", m == 0 ? '(' : ',', dcli_index_name(body->index_of_axis[m]));
+    dcli_text_put(out, ") = ");
+}
+
+static void make_texts(const dcli_body *body, dcli_leaves *leaves)
+{
+    dcli_text values = {0}, neutral = {0}, others = {0};
+    for (int n = 0; n < leaves->count; n++) {
+        const dcli_result *result = &leaves->result[n];
+        const char *type = dcli_kernel_type(body->params[result->param].type);
+        dcli_text_put(&values, "%s " DCLI_ORDERED "x%d = (%s)%s; ", type, n, type, neutral_of(body, result));
+        put_element(&neutral, body, n);
+        dcli_text_put(&neutral, "(%s)%s; ", type, neutral_of(body, result));
+    }
+    put_text(&values, body, true);
+    dcli_text_put(&values, "\n"); /* the text may end in a comment */
+    for (int n = 0; n < leaves->count; n++) {
+        put_element(&values, body, n);
+        dcli_text_put(&values, DCLI_ORDERED "x%d; ", n);
+    }
+    if (leaves->count < body->result_count)
+        put_text(&others, body, false);
+    leaves->values = dcli_text_take(&values);
+    leaves->neutral = dcli_text_take(&neutral);
+    leaves->others = leaves->count < body->result_count ? dcli_text_take(&others) : NULL;
+}
+
+/* Whether the text is one statement, whose value is an element at the indices. */
+static bool is_plain(const dcli_body *body)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    const dcli_param *home = &body->params[body->access[body->home].param];
+    struct statement s;
+    return body->result_count == 1 && body->over == NULL && find_statement(body, 0, &s) && s.end + 1 == tokens->count &&
+           home->type == body->params[body->result[0].param].type && dcli_token_is(tokens, s.value, home->name) &&
+           dcli_token_is(tokens, s.value + 1, "(") && tokens->token[s.value + 1].partner + 1 == s.end &&
+           body->access_count == 1;
+}
+
+/* Refuse names of generated code. */
+static dcl_status check_names(const char *text, const char *what)
+{
+    for (const char *at = text; (at = strstr(at, DCLI_ORDERED)) != NULL; at++)
+        if (at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_'))
+            return DCLI_FAIL(DCL_ERR_BODY,
+                             "the %s has a name that begins with " DCLI_ORDERED
+                             ", which belong to reductions that are combined in one order; choose another",
+                             what);
+    return DCL_OK;
+}
+
+/* List the indices that are no macros. */
+static dcl_status find_letters(const char *prelude, dcli_leaves *leaves)
+{
+    char *macros = dcli_macros_list(prelude);
+    int count = 0;
+    if (macros == NULL)
+        return DCL_ERR_NOMEM;
+    for (int n = 0; n < DCL_MAX_RANK; n++) {
+        char word[] = {' ', *dcli_index_name(n), ' ', '\0'};
+        if (strstr(macros, word) == NULL)
+            leaves->letters[count++] = word[1];
+    }
+    leaves->letters[count] = '\0';
+    dcli_free(macros);
+    return DCL_OK;
+}
+
+static dcl_status take(const dcli_body *body, dcli_leaves *leaves)
+{
+    for (int r = 0; r < body->result_count; r++)
+        if (is_ordered(body, r))
+            leaves->result[leaves->count++] = body->result[r];
+    if (leaves->count == 0)
+        return DCL_OK;
+    dcl_status status = check_names(body->text, "body");
+    if (status == DCL_OK)
+        status = check_names(body->prelude, "prelude");
+    if (status == DCL_OK)
+        status = find_letters(body->prelude, leaves);
+    if (status != DCL_OK)
+        return status;
+    leaves->home = body->owner;
+    memcpy(leaves->index, body->index_of_axis, sizeof leaves->index);
+    leaves->plain = is_plain(body);
+    make_texts(body, leaves);
+    bool made = leaves->values != NULL && leaves->neutral != NULL &&
+                (leaves->others != NULL || leaves->count == body->result_count);
+    return made ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+dcl_status dcli_leaves_parse(const char *text, const char *prelude, const char *over, int count,
+                             const dcli_param params[], dcli_leaves *out)
+{
+    dcli_body *body;
+    *out = (dcli_leaves){0};
+    dcl_status status = dcli_outline_parse(text, prelude, over, count, params, &body);
+    if (status != DCL_OK)
+        return status;
+    status = take(body, out);
+    dcli_body_free(body);
+    return status;
+}
+
+void dcli_leaves_free(dcli_leaves *leaves)
+{
+    dcli_free(leaves->values);
+    dcli_free(leaves->neutral);
+    dcli_free(leaves->others);
+    *leaves = (dcli_leaves){0};
+}
+
+/* ---- stages ---------------------------------------------------------------------------------------------------------- */
+
+static void put_letters(dcli_text *out, const dcli_leaves *leaves, const char *name, int kept, char last)
+{
+    dcli_text_put(out, "%s(", name);
+    for (int d = 0; d < kept; d++)
+        dcli_text_put(out, "%s%c", d > 0 ? "," : "", leaves->letters[d]);
+    if (last != '\0')
+        dcli_text_put(out, "%s%c", kept > 0 ? "," : "", last);
+    dcli_text_put(out, ")");
+}
+
+/* Whether there are so many letters for indices. */
+static bool has_letters(const dcli_leaves *leaves, int count)
+{
+    if ((int)strlen(leaves->letters) >= count)
+        return true;
+    DCLI_FAIL(DCL_ERR_INVALID,
+              "%d of the names i..p are no macros of the prelude; expected at least %d, which this reduction needs for "
+              "indices; rename the others",
+              (int)strlen(leaves->letters), count);
+    return false;
+}
+
+char *dcli_leaves_stage(const dcli_leaves *leaves, int rank, const char *name, char **over_out)
+{
+    dcli_text text = {0}, over = {0};
+    char word[64] = "*";
+    bool cut = over_out != NULL;
+    if (!has_letters(leaves, rank + cut))
+        return NULL;
+    char leaf = leaves->letters[rank - 1], index = leaves->letters[rank - 1 + cut];
+    if (name != NULL)
+        dcli_operator_split(name, word);
+    put_letters(&text, leaves, DCLI_ORDERED_TO, rank - 1, cut ? leaf : '\0');
+    dcli_text_put(&text, " %s= ", word);
+    put_letters(&text, leaves, DCLI_ORDERED_FROM, rank - 1, index);
+    dcli_text_put(&text, ";");
+    if (cut) {
+        dcli_text_put(&over,
+                      DCLI_ORDERED_LOW " + %d * %c <= %c <= min(" DCLI_ORDERED_LOW " + %d + %d * %c, " DCLI_ORDERED_HIGH
+                                       ")",
+                      DCLI_LEAF, leaf, index, DCLI_LEAF - 1, DCLI_LEAF, leaf);
+        *over_out = dcli_text_take(&over);
+    }
+    return dcli_text_take(&text);
+}
+
+char *dcli_leaves_end(const dcli_leaves *leaves, int rank, const char *name, bool added)
+{
+    dcli_text text = {0};
+    char word[64];
+    if (!has_letters(leaves, rank))
+        return NULL;
+    put_letters(&text, leaves, DCLI_ORDERED_TO, rank, '\0');
+    if (added && name != NULL) {
+        dcli_operator_split(name, word);
+        dcli_text_put(&text, " = %s(", word);
+        put_letters(&text, leaves, DCLI_ORDERED_TO, rank, '\0');
+        dcli_text_put(&text, ", " DCLI_ORDERED_FROM "(0));");
+    } else {
+        dcli_text_put(&text, " %s= " DCLI_ORDERED_FROM "(0);", added ? "*" : "");
+    }
+    return dcli_text_take(&text);
+}
