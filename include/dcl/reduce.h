@@ -61,10 +61,17 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      dcl_reduce(cluster, "y(i) combine= A(i,j);", DCL_OUT(y), DCL_IN(A), DCL_OPERATOR("combine", "0.0f"),
  *                 DCL_PRELUDE("float combine(float a, float b) { return hypot(a, b); }")); */
 #define DCL_OPERATOR(name, neutral) dcl_arg_operator(name " " neutral)
-/** An argument of reductions to values: sums of float and double may be added in any order. Their last bits then depend
- *  on the number of nodes, the map, and the tiles. A result of type float is added as float within a row (2,048
- *  elements at most), and as double across rows. On CPUs, sums of float are usually faster with it, sums of double are
- *  not. On GPUs it has no effect. */
+/** An argument of reductions: sums of float and double may be added in any order. Their last bits then depend on the number
+ *  of nodes, the map, and the tiles. It has effect on
+ *
+ *  - sums to values. A result of type float is added as float within a row (2,048 elements at most), and as double across
+ *    rows. On CPUs, sums of float are usually faster with it, sums of double are not.
+ *  - contractions with one reduced index and a kept index of each factor's own. A node that is a CPU computes them with OpenBLAS
+ *    (libopenblas.so.0, loaded at the first such call) if it is installed, and if a batch has 262,144 multiply-adds or more.
+ *    Each factor must be contiguous along its reduced index or along its own kept index; else the kernel of the chain runs.
+ *    The product of the scalar factors is computed as double.
+ *
+ *  On GPUs it has no effect. */
 #define DCL_FAST dcl_arg_array(DCL_ACCESS_FAST, "DCL_FAST", NULL)
 
 /** dcl_reduce(cluster, body, ...): reduce values over all indices of an input, and wait for the results.
@@ -147,7 +154,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *    dcl_forall(). dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not wait.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_OVER,
- *              DCL_PRELUDE, DCL_OPERATOR, DCL_STEALING.
+ *              DCL_PRELUDE, DCL_OPERATOR, DCL_STEALING, DCL_FAST (contractions only).
  *
  *  dcl_reduce() into single elements of arrays: constants on the left. Nothing is sent to the program, and the call does not
  *  wait; later bodies read the elements.
@@ -178,7 +185,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  size. An output is no input of the same call.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8, of any integer type, float or double, of 1 to 6 axes), DCL_IN, DCL_IN_ALL,
- *              DCL_VALUE, DCL_PRELUDE.
+ *              DCL_VALUE, DCL_PRELUDE, DCL_FAST (without effect).
  *  Cost: each node reads the elements that it owns once, and needs room for 8 bytes per element of each output, or 48 for
  *  sums of float and double; it sends these partial results to the owners of the outputs. The threads of a CPU have some of their
  *  own for outputs of at most 1,365 such sums, or 8,192 elements of up to 4 bytes, or 4,096 of 8 bytes; else they change the

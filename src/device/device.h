@@ -6,6 +6,7 @@
 #include <dcl/cluster.h>
 
 #include "base/log.h"
+#include "segment/product.h"
 
 typedef struct dcli_device dcli_device;
 typedef struct dcli_memory dcli_memory;
@@ -277,6 +278,14 @@ size_t dcli_device_items(const dcli_device *device, size_t rows);
 dcl_status dcli_device_launch(dcli_device *device, dcli_program *program, int kernel, int count,
                               const dcli_argument arguments[], int dimensions, const size_t global[],
                               const size_t local[], uint64_t *ticket_out);
+/** Whether a library multiplies matrices in memory of this device: OpenBLAS for CPUs that work in host memory, if it can be
+ *  loaded and the driver runs functions of the host in its queues. The first call loads it. */
+bool dcli_device_multiplies(dcli_device *device);
+/** For this process: the number of threads that each such product uses. 0: the library decides. */
+void dcli_device_multiply_threads(int count);
+/** Start products that a library computes, in order with launches. For dcli_device_multiplies() only.
+ *  @param matrix  [DCLI_PRODUCT_MATRICES] the memory in which the product's offsets count. */
+dcl_status dcli_device_multiply(dcli_device *device, const dcli_matrix_product *product, dcli_memory *const matrix[]);
 /** Declare that the last launch reads memory that is not one of its arguments. */
 void dcli_device_reads(dcli_memory *memory);
 /** Declare that the last launch writes memory that is not one of its arguments. */

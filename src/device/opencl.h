@@ -147,7 +147,8 @@ struct dcli_device {
     bool is_gpu, shared; /* shared: opened with DCLI_OPEN_SHARED */
     dcli_sight sight;
     dcli_peers peers;
-    bool beside; /* a CPU device that shares its platform with others */
+    bool beside;                       /* a CPU device that shares its platform with others */
+    bool multiplies, asked_multiplies; /* of dcli_device_multiplies(): the answer, once it is known */
     const dcli_log *log;
     size_t most_bytes; /* largest size of one buffer */
     cl_device_id id;

@@ -110,6 +110,7 @@ typedef struct dcli_body {
     int result_count;                /* more than 0: the body is a reduction */
     dcli_result result[DCLI_MAX_RESULTS];
     bool along; /* the results are the outputs: the reduction is along axes, and has no partial results */
+    bool fast;  /* `along`, in a call with DCL_FAST: a contraction may be computed in any order (kernel/product.h) */
     int inner_rank; /* of such a reduction, the number of inner axes: the indices that the outputs do not have, in the order of
                        their names. Inner axis q is axis space_rank + q of index_of_axis */
     bool outline; /* parsed by dcli_outline_parse() */
@@ -208,8 +209,9 @@ dcl_status dcli_along_parse(const char *text, const char *prelude, int count, co
                             dcli_body **body_out);
 /** Whether a reduction along axes is a chain of fused multiply-adds (a contraction). */
 bool dcli_body_is_chain(const dcli_body *body);
-/** As dcli_body_parse() or, if `along`, dcli_along_parse(). @param over  the text of DCL_OVER; "" for none. */
-dcl_status dcli_over_parse(bool along, const char *text, const char *prelude, const char *over, int count,
+/** As dcli_body_parse() or, if `along`, dcli_along_parse(). @param over  the text of DCL_OVER; "" for none. @param fast  the
+ *  call has DCL_FAST. */
+dcl_status dcli_over_parse(bool along, bool fast, const char *text, const char *prelude, const char *over, int count,
                            const dcli_param params[], dcli_body **body_out);
 /** As dcli_over_parse() of a reduction to values, whose results may be combined in one order (kernel/leaves.h). No program can be
  *  generated from it. */

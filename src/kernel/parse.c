@@ -342,11 +342,14 @@ static dcl_status parse_along(const char *text, const char *prelude, const char 
     return dcli_finish_body(body, dcli_parse(body, false), body_out);
 }
 
-dcl_status dcli_over_parse(bool along, const char *text, const char *prelude, const char *over, int count,
+dcl_status dcli_over_parse(bool along, bool fast, const char *text, const char *prelude, const char *over, int count,
                            const dcli_param params[], dcli_body **body_out)
 {
-    return along ? parse_along(text, prelude, over, count, params, body_out)
-                 : parse_body(text, prelude, over, false, count, params, body_out);
+    dcl_status status = along ? parse_along(text, prelude, over, count, params, body_out)
+                              : parse_body(text, prelude, over, false, count, params, body_out);
+    if (status == DCL_OK)
+        (*body_out)->fast = along && fast;
+    return status;
 }
 
 dcl_status dcli_outline_parse(const char *text, const char *prelude, const char *over, int count,

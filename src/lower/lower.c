@@ -119,7 +119,8 @@ dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, co
         status = dcli_rows_end(operation->body, traits, &waiting, lowered);
     bool sets = dcli_row_form_of(traits, operation->body) == DCLI_ROWS_SETS;
     for (int64_t l = 0; l < lowered->launch_count && sets && status == DCL_OK; l++)
-        status = dcli_rows_divide(operation->body, &lowered->launch[l]);
+        if (!lowered->launch[l].multiplies)
+            status = dcli_rows_divide(operation->body, &lowered->launch[l]);
     if (status == DCL_OK)
         lowered->reads_peers = reads_peers(operation->body, traits, lowered);
     dcli_lowered_free(&waiting);

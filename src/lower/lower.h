@@ -13,6 +13,7 @@ typedef struct dcli_traits {
     bool reads_peers;    /* its kernels can read parts of other nodes that lie in those nodes' device memory */
     bool same_addresses; /* its kernels can read host memory at the host's addresses */
     bool check_access;   /* kernels check all reads and writes (DCL_CHECK=access) */
+    bool multiplies;     /* a library computes the rows that are products (kernel/product.h) */
     int compute_units;
     int64_t near_bytes; /* most bytes that a work-item gathers at a time: what the nearest caches hold */
     int64_t shares;     /* number of work-items of a launch, each of which runs a share of its rows or groups; if
@@ -65,6 +66,7 @@ typedef struct dcli_launch {
     dcli_space space[DCLI_MAX_ACCESSES];         /* per access, the memory that is the kernel's argument; STAGE: the
                                                     arena */
     dcli_via via[DCLI_MAX_ACCESSES];             /* per access: read or written in place, or gathered */
+    bool multiplies;                             /* each row is a product that a library computes; no kernel runs */
     bool gathers;                                /* some access is gathered: its rows are in groups (gather.c) */
     int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] for each group: its first row,
                                                     number of rows, first piece, number of pieces */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "kernel/product.h"
 #include "kernel/tile_kernel.h"
 #include "lower/group.h"
 #include "resmap/elements.h"
@@ -79,7 +80,8 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
 
 static bool are_alike(const dcli_launch *launch, const dcli_launch *other, int accesses)
 {
-    if (launch->variant != other->variant || launch->gathers != other->gathers)
+    if (launch->variant != other->variant || launch->gathers != other->gathers ||
+        launch->multiplies != other->multiplies)
         return false;
     for (int a = 0; a < accesses; a++)
         if (launch->via[a] != other->via[a] || launch->space[a].kind != other->space[a].kind ||
@@ -105,18 +107,20 @@ dcli_launch *dcli_launch_like(dcli_lowered *lowered, const dcli_launch *like, in
     if (dcli_grow(&lowered->launch, lowered->launch_count, &lowered->launch_capacity, sizeof *lowered->launch) != 0)
         return NULL;
     dcli_launch *launch = &lowered->launch[lowered->launch_count++];
-    *launch = (dcli_launch){.variant = like->variant, .gathers = like->gathers, .next = *bucket};
+    *launch = (dcli_launch){
+        .variant = like->variant, .gathers = like->gathers, .multiplies = like->multiplies, .next = *bucket};
     memcpy(launch->space, like->space, sizeof launch->space);
     memcpy(launch->via, like->via, sizeof launch->via);
     *bucket = lowered->launch_count;
     return launch;
 }
 
-/* Find the launch of a kernel with the memory of these bindings as arguments, or add it. @return NULL:
+/* Find the launch of a kernel, or of products, with the memory of these bindings as arguments, or add it. @return NULL:
  * DCL_ERR_NOMEM. */
-static dcli_launch *launch_for(dcli_lowered *lowered, dcli_variant variant, const dcli_binding bindings[], int accesses)
+static dcli_launch *launch_for(dcli_lowered *lowered, dcli_variant variant, bool multiplies,
+                               const dcli_binding bindings[], int accesses)
 {
-    dcli_launch like = {.variant = variant};
+    dcli_launch like = {.variant = variant, .multiplies = multiplies};
     for (int a = 0; a < accesses; a++)
         like.space[a] = dcli_bound_space(&bindings[a]);
     return dcli_launch_like(lowered, &like, accesses);
@@ -192,7 +196,7 @@ static dcl_status add_tile(const dcli_traits *traits, const dcli_body *body, con
     dcli_variant variant = traits->check_access                  ? DCLI_VARIANT_CHECKED
                            : dcli_tile_row_is_unit(body, filled) ? DCLI_VARIANT_UNIT
                                                                  : DCLI_VARIANT_ANY;
-    dcli_launch *launch = launch_for(lowered, variant, bindings, body->access_count);
+    dcli_launch *launch = launch_for(lowered, variant, false, bindings, body->access_count);
     return launch != NULL ? put_row(launch, length, filled) : DCL_ERR_NOMEM;
 }
 
@@ -259,10 +263,14 @@ dcl_status dcli_rows_add(const dcli_operation *operation, const dcli_traits *tra
     dcli_variant variant = checked                                   ? DCLI_VARIANT_CHECKED
                            : !waits && dcli_row_is_unit(body, whole) ? DCLI_VARIANT_UNIT
                                                                      : DCLI_VARIANT_ANY;
-    dcli_launch *launch = launch_for(waits ? waiting : lowered, variant, bindings, body->access_count);
+    dcli_matrix_product product;
+    int access[DCLI_PRODUCT_MATRICES];
+    bool multiplies = traits->multiplies && !checked && dcli_row_product(body, whole, &product, access);
+    waits &= !multiplies;
+    dcli_launch *launch = launch_for(waits ? waiting : lowered, variant, multiplies, bindings, body->access_count);
     if (launch == NULL)
         return DCL_ERR_NOMEM;
-    return waits ? put_row(launch, length, whole) : cut_row(traits, body, launch, whole);
+    return waits || multiplies ? put_row(launch, length, whole) : cut_row(traits, body, launch, whole);
 }
 
 dcl_status dcli_rows_end(const dcli_body *body, const dcli_traits *traits, dcli_lowered *waiting, dcli_lowered *lowered)

@@ -115,6 +115,14 @@ static const char *over_of(int count, const dcl_arg args[])
     return "";
 }
 
+static bool is_fast(dcli_text_kind kind, int count, const dcl_arg args[])
+{
+    bool fast = false;
+    for (int k = 0; k < count && kind == DCLI_TEXT_ALONG; k++)
+        fast |= args[k].access == DCL_ACCESS_FAST;
+    return fast;
+}
+
 static dcli_text_kind kind_of(const dcli_body *body)
 {
     return body->tile_kernel ? DCLI_TEXT_TILES : body->along ? DCLI_TEXT_ALONG : DCLI_TEXT_BODY;
@@ -126,7 +134,8 @@ static bool same_call(const dcli_body *body, const char *text, dcli_text_kind ki
     if (strcmp(body->text, text) != 0) /* first, because it is what differs */
         return false;
     dcli_items items = items_of(count, args);
-    if (kind_of(body) != kind || memcmp(&body->items, &items, sizeof items) != 0)
+    if (kind_of(body) != kind || body->fast != is_fast(kind, count, args) ||
+        memcmp(&body->items, &items, sizeof items) != 0)
         return false;
     for (int k = 0; k < count; k++) {
         if (!is_parsed(&args[k]))
@@ -177,8 +186,8 @@ static dcl_status parse_call(const char *text, dcli_text_kind kind, int count, c
     if (status == DCL_OK)
         status = kind == DCLI_TEXT_TILES
                      ? dcli_tile_kernel_parse(text, prelude_text, param_count, params, &items, body_out)
-                     : dcli_over_parse(kind == DCLI_TEXT_ALONG, text, prelude_text, over_of(count, args), param_count,
-                                       params, body_out);
+                     : dcli_over_parse(kind == DCLI_TEXT_ALONG, is_fast(kind, count, args), text, prelude_text,
+                                       over_of(count, args), param_count, params, body_out);
     dcli_free(prelude_text);
     return status;
 }
@@ -403,6 +412,7 @@ static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter
                               .parameter_count = count,
                               .parameter = parameters,
                               .along = body->along,
+                              .fast = body->fast,
                               .over = body->over != NULL ? body->over : ""};
     for (int d = 0; d < DCLI_ITEM_DIMENSIONS && body->tile_kernel; d++) {
         kernel.item_count = DCLI_MSG_ITEMS;

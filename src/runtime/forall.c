@@ -156,6 +156,7 @@ static dcl_status check_along(const dcl_arg *arg)
     case DCL_ACCESS_STEALING:
     case DCL_ACCESS_OPERATOR:
     case DCL_ACCESS_OVER:
+    case DCL_ACCESS_FAST:
         return DCL_OK;
     case DCL_ACCESS_RESULT_AT:
         return DCLI_FAIL(
@@ -165,7 +166,7 @@ static dcl_status check_along(const dcl_arg *arg)
     default:
         return dcli_refuse_arg(arg,
                                "a reduction into arrays takes DCL_OUT, DCL_INOUT, DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, "
-                               "DCL_VALUE, DCL_OPERATOR, DCL_PRELUDE, DCL_OVER and DCL_STEALING");
+                               "DCL_VALUE, DCL_OPERATOR, DCL_PRELUDE, DCL_OVER, DCL_STEALING and DCL_FAST");
     }
 }
 
@@ -219,7 +220,7 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
                              "argument %d is DCL_RESULT_AT, which is for reductions to values; expected dcl_reduce() "
                              "with a DCL_RESULT",
                              k);
-        if (args[k].access == DCL_ACCESS_FAST && !reduces)
+        if (args[k].access == DCL_ACCESS_FAST && !reduces && kind != DCLI_TEXT_ALONG)
             return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is DCL_FAST, which is for reductions; expected dcl_reduce()",
                              k);
         output |= is_output(&args[k]) || dcli_arg_is_result(&args[k]);

@@ -72,6 +72,8 @@ static dcl_status check_alias(const struct keyed *k, int count, const dcl_arg ar
 static dcl_status take_args(struct keyed *k, int count, const dcl_arg args[])
 {
     for (int a = 0; a < count; a++) {
+        if (args[a].access == DCL_ACCESS_FAST)
+            continue; /* it changes nothing here */
         k->args[k->count] = args[a];
         if (is_output(&args[a])) {
             const dcl_grid *grid = dcli_array_grid(args[a].array);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "kernel/names.h"
+#include "kernel/product.h"
 #include "runtime/report.h"
 
 static void add_index(dcli_report *report, int index, const char *use, int64_t first, int64_t count)
@@ -34,6 +35,10 @@ static dcl_status add_indices(dcli_report *report, const dcli_operation *operati
 static const char *way_of(const dcli_body *body, const dcli_result *result)
 {
     dcl_type type = body->params[result->param].type;
+    if (dcli_body_is_product(body))
+        return "in any order by OpenBLAS (DCL_FAST), on CPUs that have it and if a product has 262,144 multiply-adds; "
+               "else "
+               "a chain of fused multiply-adds in the order of the reduced indices";
     if (dcli_body_is_chain(body))
         return "a chain of fused multiply-adds in the order of the reduced indices";
     if (dcli_fold_is_ordered(result->fold, type))

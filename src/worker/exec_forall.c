@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "kernel/keyed.h"
+#include "kernel/product.h"
 #include "worker/account.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_prepare.h"
@@ -375,11 +376,34 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
     return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 4, arguments, 1, &global, &local);
 }
 
+/* Start the products of a launch. */
+static dcl_status launch_products(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
+                                  const dcli_argument arguments[])
+{
+    const dcli_body *body = entry->operation.body;
+    dcl_status status = DCL_OK;
+    for (int64_t r = 0; r < launch->row_count && status == DCL_OK; r++) {
+        dcli_matrix_product product;
+        dcli_memory *matrix[DCLI_PRODUCT_MATRICES];
+        int access[DCLI_PRODUCT_MATRICES];
+        dcli_row_product(body, launch->row + r * dcli_row_length(body), &product, access); /* it was one when lowered */
+        product.scale = dcli_product_scale(body, entry->operation.value);
+        for (int n = 0; n < DCLI_PRODUCT_MATRICES; n++)
+            matrix[n] = arguments[access[n]].memory;
+        worker->counters.launches++;
+        status = dcli_device_multiply(worker->as_node->device, &product, matrix);
+        dcli_watch_tick(worker->terms.watch);
+    }
+    return status;
+}
+
 /* Launch the rows of a launch. @param arguments  [count + 1] with room for more: the last one is the report. */
 static dcl_status launch_rows(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
                               dcli_memory *table, dcli_argument arguments[], int count)
 {
     dcl_status status = DCL_OK;
+    if (launch->multiplies)
+        return launch_products(worker, entry, launch, arguments);
     if (entry->operation.body->tile_kernel)
         return launch_tiles(worker, entry, launch, arguments, count);
     if (launch->set_count == 0)

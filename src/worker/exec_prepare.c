@@ -1,8 +1,11 @@
 /* worker/exec_prepare.c - prepare a batch of a loop body: lower it, and copy its tables to the device. */
 #include "worker/exec_prepare.h"
 
+#include <sched.h>
+
 #include "base/alloc.h"
 #include "base/check.h"
+#include "kernel/product.h"
 #include "worker/account.h"
 #include "worker/log_plan.h"
 #include "worker/plans.h"
@@ -20,6 +23,24 @@ dcli_traits dcli_exec_traits(const dcli_worker *worker)
                          .compute_units = dcli_device_about(device)->compute_units,
                          .near_bytes = NEAR_BYTES,
                          .shares = (int64_t)dcli_device_shares(device)};
+}
+
+/* Whether a library multiplies matrices on this node. Worker processes of one program on one host divide the processors: the threads
+ * of a product wait for one another, so more threads than processors would slow all products down. A program's own process keeps
+ * what it has set for OpenBLAS. */
+static bool multiplies(const dcli_worker *worker)
+{
+    dcli_device *device = worker->as_node->device;
+    if (!dcli_device_multiplies(device))
+        return false;
+    cpu_set_t processors;
+    int nodes = 0;
+    if (!worker->terms.is_process || sched_getaffinity(0, sizeof processors, &processors) != 0)
+        return true;
+    for (int n = 0; n < worker->terms.node_count; n++)
+        nodes += !worker->gone[n] && worker->terms.ways[n].group == worker->terms.ways[worker->terms.self].group;
+    dcli_device_multiply_threads(dcli_max(1, CPU_COUNT(&processors) / dcli_max(1, nodes)));
+    return true;
 }
 
 /* Copy a table to the device's own memory. */
@@ -83,6 +104,8 @@ static dcl_status upload_tables(dcli_worker *worker, const dcli_traits *traits, 
         return DCL_ERR_NOMEM;
     for (int64_t l = 0; l < lowered->launch_count && status == DCL_OK; l++) {
         dcli_launch *launch = &lowered->launch[l];
+        if (launch->multiplies)
+            continue; /* its rows are used by the host */
         if (launch->gathers)
             status = upload_gathering(worker, body, lowered, launch, &prepared->table[l]);
         else if (form == DCLI_ROWS_SETS)
@@ -130,6 +153,7 @@ dcl_status dcli_exec_prepare(dcli_worker *worker, const dcli_entry *entry, const
 {
     dcli_traits traits = dcli_exec_traits(worker);
     traits.element_ns = dcli_cost_ns(&entry->kernel->cost);
+    traits.multiplies = dcli_body_is_product(entry->operation.body) && multiplies(worker);
     dcl_status status = dcli_lower(&entry->operation, plan, batch, &traits, &prepared->lowered);
     if (status == DCL_OK)
         dcli_log_lowered(worker, &entry->operation, prepared->first, &prepared->lowered);

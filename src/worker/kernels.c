@@ -35,8 +35,8 @@ static void free_kernel(dcli_kernels *kernels, dcli_kernel *kernel)
 static dcl_status parse_kernel(const dcli_msg_kernel *message, const dcli_param params[], dcli_body **body_out)
 {
     if (message->item_count == 0)
-        return dcli_over_parse(message->along, message->text, message->prelude, message->over, message->parameter_count,
-                               params, body_out);
+        return dcli_over_parse(message->along, message->fast, message->text, message->prelude, message->over,
+                               message->parameter_count, params, body_out);
     if (message->item_count != DCLI_MSG_ITEMS)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "kernel %" PRId64 " has %d sizes; expected %d", message->kernel,
                          message->item_count, DCLI_MSG_ITEMS);

@@ -309,7 +309,7 @@ static const struct {
     {"[2,10,true]", "epoch of a message STOP is of another type"},
     {"[2,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
     /* KERNEL */
-    {"[2,1,0,4]", "a message KERNEL has 1 fields; expected 2..10"},
+    {"[2,1,0,4]", "a message KERNEL has 1 fields; expected 2..11"},
     {"[2,1,0,-1,'']", "kernel of a message KERNEL is -1; expected 0.."},
     {"[2,1,0,9223372036854775808,'']", "kernel of a message KERNEL is 9223372036854775808; expected 0.."},
     {"[2,1,0,4,5]", "text of a message KERNEL is of another type (first byte 0x05); expected a string"},
@@ -333,6 +333,7 @@ static const struct {
     {"[2,1,0,4,'','',[],[],[],[3,-1]]", "forgotten[1] of a message KERNEL is -1; expected 0.."},
     {"[2,1,0,4,'','',[],[],[],[],2]", "along of a message KERNEL is of another type"},
     {"[2,1,0,4,'','',[],[],[],[],true,7]", "over of a message KERNEL is of another type"},
+    {"[2,1,0,4,'','',[],[],[],[],true,'',7]", "fast of a message KERNEL is of another type"},
     {"[2,1,0,4,'','',[],[],[],[1]*257]", "forgotten of a message KERNEL has 257 items; expected 0..256"},
     {"[2,3,0,[],-1]", "epoch of a message OPERATIONS is -1"},
     /* BUILT */

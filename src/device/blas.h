@@ -1,0 +1,17 @@
+/* device/blas.h - OpenBLAS, loaded at run time. */
+#ifndef DCLI_DEVICE_BLAS_H
+#define DCLI_DEVICE_BLAS_H
+
+#include "base/log.h"
+#include "segment/product.h"
+
+/** Load OpenBLAS, once for the process. @return whether it is there; if not, the log says why. */
+bool dcli_blas_load(const dcli_log *log);
+/** Set the number of threads of each product in this process. Without this call, OpenBLAS decides. Before dcli_blas_load(), it
+ *  is remembered. */
+void dcli_blas_threads(int count);
+/** Compute products. Any thread may call it; calls of several threads follow one another. @param matrix
+ *  [DCLI_PRODUCT_MATRICES] where offsets count from. */
+void dcli_blas_multiply(const dcli_matrix_product *product, void *const matrix[]);
+
+#endif
