@@ -7,6 +7,10 @@
  * J. O. Eklundh, A Fast Computer Method for Matrix Transposing, IEEE Trans. Computers C-21 (1972). Squares of 16 are no
  * faster (float, AVX-512) and take three times as long to compile.
  *
+ * If the distance of rows is a multiple of 4096 bytes, the lines of one block that begin at the same offset in each row compete for
+ * one set of the cache, of some 8 lines: a block of many rows evicts its own lines before they are used. Then blocks are tall: few rows, and
+ * 2 KB of each in turn.
+ *
  * An ordinary store to a line that is not in the cache reads the line first. A non-temporal store of a whole line does
  * not, which saves a third of the traffic of C = A + B. The compiler's loop vectorizer does not generate such stores;
  * therefore kernels collect a line in a small buffer and store it from there. */
@@ -50,6 +54,18 @@ int dcli_block_width(const dcli_body *body)
         if (dcli_is_transposed(body, a) && BLOCK_ROW_BYTES / bytes_of(type_of(body, a)) < width)
             width = BLOCK_ROW_BYTES / bytes_of(type_of(body, a));
     return width;
+}
+
+int dcli_tall_access(const dcli_body *body)
+{
+    int found = -1;
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_is_transposed(body, a)) {
+            if (found >= 0 || body->along)
+                return -1;
+            found = a;
+        }
+    return found;
 }
 
 bool dcli_is_streamed(const dcli_body *body, int a)

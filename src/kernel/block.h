@@ -5,13 +5,22 @@
 
 #include "kernel/nest.h"
 
-enum { DCLI_LANES = 8 }; /* side of the squares that are transposed in registers */
+enum {
+    DCLI_LANES = 8, /* side of the squares that are transposed in registers */
+    DCLI_TALL_HEIGHT = 512,
+    DCLI_TALL_BYTES = 256,
+    DCLI_TALL_PITCH = 4096
+};
 
 /** Height of the blocks in which a CPU kernel transposes inputs: elements along the axis along which the inputs are
  *  contiguous (dcli_transposed_axis()). */
 int dcli_block_height(const dcli_body *body);
 /** Width of the blocks that dcli_block_height() is the height of: elements along the innermost axis. */
 int dcli_block_width(const dcli_body *body);
+
+/** The input for whose blocks a CPU kernel may use another shape: DCLI_TALL_HEIGHT times DCLI_TALL_BYTES, if the distance of its rows in
+ *  memory is a multiple of DCLI_TALL_PITCH bytes. -1: none. */
+int dcli_tall_access(const dcli_body *body);
 
 /** Whether a kernel may store the elements of access a a line at a time: they are written at every index, never read,
  *  and contiguous along the innermost axis. */

@@ -176,11 +176,22 @@ void dcli_emit_plain_nest(dcli_nest *nest)
 static void emit_buffers(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
-    int streamed = dcli_first_streamed(body);
+    int streamed = dcli_first_streamed(body), tall = nest->gathers ? -1 : dcli_tall_access(body);
+    int height = across >= 0 ? dcli_block_height(body) : 0, room = height * width;
+    if (tall >= 0) {
+        int tall_width = DCLI_TALL_BYTES / (int)dcl_type_bytes(body->params[body->access[tall].param].type);
+        dcli_text_put(nest->out,
+                      "    const bool dcl_tall = dcl_s%d_%d * (long)sizeof(%s) %% %d == 0;\n"
+                      "    const long dcl_height = dcl_tall ? %d : %d, dcl_width = dcl_tall ? %d : %d;\n",
+                      tall, nest->innermost, type_of(body, tall), DCLI_TALL_PITCH, DCLI_TALL_HEIGHT, height, tall_width,
+                      width);
+        room = DCLI_TALL_HEIGHT * tall_width;
+    } else if (across >= 0) {
+        dcli_text_put(nest->out, "    const long dcl_height = %d, dcl_width = %d;\n", height, width);
+    }
     for (int a = 0; a < body->access_count; a++) {
         if (across >= 0 && dcli_is_transposed(body, a))
-            dcli_text_put(nest->out, "    %s dcl_b%d[%d] __attribute__((aligned(64)));\n", type_of(body, a), a,
-                          dcli_block_height(body) * width);
+            dcli_text_put(nest->out, "    %s dcl_b%d[%d] __attribute__((aligned(64)));\n", type_of(body, a), a, room);
         if (dcli_is_streamed(body, a))
             dcli_text_put(nest->out, "    %s dcl_o%d[%d] __attribute__((aligned(64)));\n", type_of(body, a), a, width);
     }
@@ -210,7 +221,7 @@ static void open_lines(dcli_nest *nest, int across, int width)
     int v = nest->innermost, streamed = dcli_first_streamed(nest->body);
     dcli_text_put(nest->out, "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n", v);
     if (across >= 0)
-        dcli_text_put(nest->out, "    dcl_m = %d;\n", width);
+        dcli_text_put(nest->out, "    dcl_m = dcl_width;\n");
     else
         dcli_text_put(nest->out, "    dcl_m = dcl_stream ? %d : dcl_n%d;\n", width, v);
     dcli_text_put(nest->out, "    if (dcl_m > dcl_n%d - dcl_v)\n        dcl_m = dcl_n%d - dcl_v;\n", v, v);
@@ -222,7 +233,7 @@ static void open_lines(dcli_nest *nest, int across, int width)
 }
 
 /* Emit the code for one line: run the body over it, then store the collected output. */
-static void emit_line(dcli_nest *nest, int across, int width)
+static void emit_line(dcli_nest *nest, int across)
 {
     const dcli_body *body = nest->body;
     for (int a = 0; a < body->access_count; a++)
@@ -236,7 +247,7 @@ static void emit_line(dcli_nest *nest, int across, int width)
         if (dcli_is_streamed(body, a))
             dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_w%d[dcl_k]\n", a, a, a);
         else if (across >= 0 && dcli_is_transposed(body, a))
-            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * %d + dcl_k]\n", a, a, a, width);
+            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * dcl_width + dcl_k]\n", a, a, a);
     }
     emit_strip(nest);
     for (int a = 0; a < body->access_count; a++)
@@ -248,33 +259,32 @@ static void emit_line(dcli_nest *nest, int across, int width)
 }
 
 /* Emit what transposes the inputs of a block. */
-static void emit_turns(dcli_nest *nest, int width)
+static void emit_turns(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_transposed(body, a))
             dcli_text_put(nest->out,
-                          "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, %d, "
-                          "dcl_h, dcl_m);\n",
-                          type_of(body, a), a, a, nest->level[a], a, nest->innermost, a, nest->innermost, a, width);
+                          "    dcl_turn_%s(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_v * dcl_s%d_%d, dcl_s%d_%d, dcl_b%d, "
+                          "dcl_width, dcl_h, dcl_m);\n",
+                          type_of(body, a), a, a, nest->level[a], a, nest->innermost, a, nest->innermost, a);
 }
 
 /* Emit a loop over blocks, each of dcl_h indices of axis `across` times one line: transpose the inputs of the block,
  * then process it line by line. */
-static void emit_blocks(dcli_nest *nest, int across, int width)
+static void emit_blocks(dcli_nest *nest, int across)
 {
-    const dcli_body *body = nest->body;
-    int height = dcli_block_height(body);
-    dcli_text_put(nest->out, "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += %d) {\n", across, height);
-    dcli_text_put(nest->out, "    const long dcl_h = dcl_n%d - dcl_u < %d ? dcl_n%d - dcl_u : %d;\n", across, height,
-                  across, height);
-    emit_turns(nest, width);
+    dcli_text_put(nest->out,
+                  "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += dcl_height) {\n"
+                  "    const long dcl_h = min(dcl_n%d - dcl_u, dcl_height);\n",
+                  across, across);
+    emit_turns(nest);
     dcli_text_put(nest->out,
                   "    for (long dcl_q = 0; dcl_q < dcl_h; dcl_q++) {\n    const long dcl_t%d = dcl_u + dcl_q;\n",
                   across);
     dcli_nest_index(nest, across);
     dcli_nest_advance(nest, across);
-    emit_line(nest, across, width);
+    emit_line(nest, across);
     dcli_text_put(nest->out, "    }\n    }\n");
 }
 
@@ -312,13 +322,13 @@ static void emit_columns(dcli_nest *nest, int across, int width)
                   "    }\n    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
                   "    dcl_m = min(dcl_n%d - dcl_v, (long)%d);\n",
                   v, v, width);
-    emit_turns(nest, width);
+    emit_turns(nest);
     column = open_column(nest, across);
     dcli_emit_along_continue(nest->out, body);
     dcli_emit_nest_elements(&column);
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_transposed(body, a))
-            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * %d + dcl_k]\n", a, a, a, width);
+            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * dcl_width + dcl_k]\n", a, a, a);
     emit_strip(&column);
     dcli_emit_along_keep(nest->out, body);
     dcli_text_put(nest->out, "    }\n    }\n");
@@ -353,9 +363,9 @@ static void emit_unit_kernel(dcli_nest *nest)
             dcli_emit_loop(nest, m);
     open_lines(nest, across, width);
     if (across >= 0)
-        emit_blocks(nest, across, width);
+        emit_blocks(nest, across);
     else
-        emit_line(nest, across, width);
+        emit_line(nest, across);
     for (int m = 0; m < nest->innermost; m++)
         if (m != across)
             dcli_text_put(nest->out, "    }\n");

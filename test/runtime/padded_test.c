@@ -1,4 +1,5 @@
-/* test/runtime/padded_test.c - what is staged and kept of rows of 4 KB, which lie padded there, has the values that it should. */
+/* test/runtime/padded_test.c - what is staged and kept of rows of 4 KB, which lie padded there, has the values that it should; so have
+ * transposed planes whose distance is a multiple of 4 KB. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -44,5 +45,35 @@ Test(padded_on_device, rows_of_4_kb_keep_their_values)
         for (int call = 0; call < 2; call++) /* the second one finds copies */
             run(config.transfer, call, A, C, D);
         cr_expect_eq(dcl_close(cluster), DCL_OK, "%s", dcl_error());
+    }
+}
+
+enum { PLANES = 100, LINES = 4, LENGTH = 768 /* of 4 bytes: a plane has 12 KB */ };
+
+/* A permutation of axes, in a box whose edges are no multiples of anything. */
+Test(padded_on_device, planes_of_4_kb_are_transposed)
+{
+    static const dcl_box box = {.rank = 3, .start = {1, 3, 5}, .count = {3, 755, 93}, .stride = {1, 1, 1}};
+    static float found[LINES][LENGTH][PLANES];
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        dcl_config config = test_config(nodes);
+        dcl_cluster *cluster = test_open(&config);
+        dcl_array *A = test_array(cluster, "*,block,*", dcl_grid_3d(DCL_FLOAT, PLANES, LINES, LENGTH)),
+                  *B = test_array(cluster, "*,*,block", dcl_grid_3d(DCL_FLOAT, LINES, LENGTH, PLANES));
+        TEST_OK(dcl_forall(cluster, "A(i,j,k) = (i * 4 + j) * 768 + k;", DCL_OUT(A)));
+        TEST_OK(dcl_forall(cluster, "B(i,j,k) = -1;", DCL_OUT(B)));
+        TEST_OK(dcl_forall_over(cluster, &box, "B(i,j,k) = A(k,i,j);", DCL_INOUT(B), DCL_IN(A)));
+        TEST_OK(dcl_read(B, NULL, found, NULL));
+        for (int i = 0; i < LINES; i++)
+            for (int j = 0; j < LENGTH; j++)
+                for (int k = 0; k < PLANES; k++) {
+                    bool inside = i >= 1 && j >= 3 && j < 758 && k >= 5 && k < 98;
+                    float right = inside ? (float)((k * LINES + i) * LENGTH + j) : -1;
+                    cr_assert_eq(found[i][j][k], right, "%d nodes: B(%d,%d,%d) is %g", nodes, i, j, k,
+                                 (double)found[i][j][k]);
+                }
+        dcl_release(A);
+        dcl_release(B);
+        TEST_OK(dcl_close(cluster));
     }
 }
