@@ -68,7 +68,7 @@ static void *compile(void *user)
     struct dcli_compiling *compiling = user;
     compiling->program = make_and_launch(compiling);
     atomic_store(&compiling->over, true);
-    dcli_compiler_end(); /* the program may exit from here on */
+    dcli_compiler_end_ahead(); /* the program may exit from here on */
     return NULL;
 }
 
@@ -109,7 +109,7 @@ dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, in
     if (begun && dcli_thread_start(&compiling->thread, compile, compiling) == 0)
         return compiling;
     if (begun)
-        dcli_compiler_end();
+        dcli_compiler_end_ahead();
     free_compiling(compiling);
     return NULL;
 }

@@ -19,19 +19,24 @@
 enum { MAX_WAIT_MS = 10000 }; /* a compiler may hang */
 
 static atomic_int compiling;
+static _Thread_local bool
+    compiles; /* this thread, which would wait for itself: LLVM calls exit() after a fatal error */
 static atomic_bool exiting;
 
 /* The C++ ABI's function behind thread_local objects; not in every C library. */
 extern int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *library) __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-/* A child made by fork() has none of the threads, so it waits for nobody. */
+/* A child made by fork() has none of the threads, so it waits for nobody. exit() in the main thread calls this twice: the limit
+ * holds for both together. */
 static void await_compilers(void)
 {
-    if (dcli_handle_is_forked())
+    static atomic_llong began_ms;
+    if (dcli_handle_is_forked() || compiles)
         return;
-    atomic_store(&exiting, true);
-    const int64_t until = dcli_monotonic_ms() + MAX_WAIT_MS;
+    if (!atomic_exchange(&exiting, true))
+        atomic_store(&began_ms, dcli_monotonic_ms());
+    const int64_t until = atomic_load(&began_ms) + MAX_WAIT_MS;
     while (atomic_load(&compiling) > 0 && dcli_monotonic_ms() < until)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
@@ -51,15 +56,25 @@ void dcli_compilers_end_before_exit(void)
         __cxa_thread_atexit_impl(await_compilers_first, NULL, &__dso_handle);
 }
 
-void dcli_compiler_begin(void) { atomic_fetch_add(&compiling, 1); }
+void dcli_compiler_begin(void)
+{
+    atomic_fetch_add(&compiling, 1);
+    compiles = true;
+}
 
 bool dcli_compiler_begin_ahead(void)
 {
-    dcli_compiler_begin();
+    atomic_fetch_add(&compiling, 1);
     if (!atomic_load(&exiting))
         return true;
-    dcli_compiler_end();
+    dcli_compiler_end_ahead();
     return false;
 }
 
-void dcli_compiler_end(void) { atomic_fetch_sub(&compiling, 1); }
+void dcli_compiler_end(void)
+{
+    compiles = false;
+    atomic_fetch_sub(&compiling, 1);
+}
+
+void dcli_compiler_end_ahead(void) { atomic_fetch_sub(&compiling, 1); }

@@ -4,12 +4,13 @@
 
 #include <stdbool.h>
 
-/** Count this thread as one that compiles, until dcli_compiler_end(). exit() waits for it, at most 10 s. */
+/** Count this thread as one that compiles, until dcli_compiler_end(). exit() in another thread waits for it, at most 10 s. */
 void dcli_compiler_begin(void);
-
-/** The same for a compilation that nobody waits for. @return false: exit() has begun, so do not compile. */
-bool dcli_compiler_begin_ahead(void);
-
 void dcli_compiler_end(void);
+
+/** The same for a compilation that nobody waits for, in a thread that is not started yet. That thread ends it with
+ *  dcli_compiler_end_ahead(). @return false: exit() has begun, so do not compile. */
+bool dcli_compiler_begin_ahead(void);
+void dcli_compiler_end_ahead(void);
 
 #endif

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "device/exit.h"
 #include "device/opencl.h"
 
 Test(device_program, same_source_is_built_once)
@@ -213,4 +215,25 @@ Test(device_program, exit_waits_for_a_compiler)
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_expect(WIFEXITED(status), "ended by signal %d", WTERMSIG(status));
     cr_expect_eq(WEXITSTATUS(status), 0, "the child says %d; 3: it compiled when handlers ran", WEXITSTATUS(status));
+}
+
+/* As LLVM does after a fatal error. exit() must not wait for the compiler that called it. */
+_Noreturn static void exit_in_a_compiler(void)
+{
+    dcli_compilers_end_before_exit();
+    dcli_compiler_begin();
+    exit(7);
+}
+
+Test(device_program, a_compiler_exits_at_once)
+{
+    int status = 0;
+    int64_t began_ms = dcli_monotonic_ms();
+    pid_t child = fork();
+    if (child == 0)
+        exit_in_a_compiler();
+    cr_assert_gt(child, 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 7, "status %d", status);
+    cr_expect_lt(dcli_monotonic_ms() - began_ms, 5000);
 }
