@@ -10,6 +10,7 @@
 
 enum {
     DCLI_MAX_PARAMS = 64,
+    DCLI_MAX_REDUCED_PARAMS = DCLI_MAX_PARAMS - 2, /* most that a reduction to values has: the parser adds two */
     DCLI_MAX_RESULTS = 8,    /* most results of a reduction */
     DCLI_PARTIAL_LONGS = 6,  /* length of a partial result */
     DCLI_PARTIAL_SLOTS = 64, /* partial results per node and result: each work-item of a launch has one of its own */
@@ -116,8 +117,10 @@ typedef struct dcli_body {
     bool outline; /* parsed by dcli_outline_parse() */
     bool keyed;   /* the results are arrays, whose elements the body selects by keys (kernel/keyed.h) */
     int partials; /* reductions that are not along axes: the first of the parameters that the parser adds. To values: the
-                     partial results, an array of longs. Each node uses its own part: work-item w of a launch, of GPUs work-group w, adds to result_count
-                     partial results from element w * result_count * DCLI_PARTIAL_LONGS on. All 0 means: no values. Keyed reductions: for
+                     partial results, an array of longs, and a stamp, a scalar of type long. Each node uses its own part of the array: work-item
+                     w of a launch, of GPUs work-group w, adds to slot w, of dcli_slot_longs(). The first long of a slot is
+                     the stamp of the reduction that used it last: if it is another one, the slot begins as empty. Then there are
+                     result_count partial results. All 0 means: no values. Keyed reductions: for
                      each result an array of partial results, then for each axis of each result two scalars of type long, the
                      first index and the number of indices. A node's partial results of a result follow one another, in
                      the order of its elements, the last axis fastest */
@@ -186,6 +189,9 @@ static inline bool dcli_body_has_partials(const dcli_body *body, int param)
 {
     return param >= body->partials && param < body->partials + dcli_body_partial_arrays(body);
 }
+
+/** Length in longs of a slot of partial results, for this many results: a stamp, and a partial result for each. */
+static inline int64_t dcli_slot_longs(int results) { return 1 + (int64_t)results * DCLI_PARTIAL_LONGS; }
 
 /** Number of parameters that the program declares: all but those that the parser adds. */
 static inline int dcli_body_declared(const dcli_body *body) { return body->param_count - body->added; }

@@ -132,6 +132,7 @@ static void put_sum(dcli_text *out, dcl_type type, int rank, bool added)
     }
     dcli_text_put(out, "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
                        "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
+                       "    if (reduce_words(reduce_n * reduce_step) != reduce_stamp)\n        continue;\n"
                        "    struct reduce_sum reduce_o = {reduce_words(reduce_a), reduce_words(reduce_a + 1),\n"
                        "        {reduce_words(reduce_a + 2), reduce_words(reduce_a + 3)},\n"
                        "        {reduce_words(reduce_a + 4), reduce_words(reduce_a + 5)}};\n"
@@ -180,7 +181,7 @@ static void put_fold(dcli_text *out, dcli_fold fold, dcl_type type, int rank, bo
         put_present(out, fold, type, rank);
     dcli_text_put(out, "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
                        "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
-                       "    if (reduce_words(reduce_a) != 0) {\n"
+                       "    if (reduce_words(reduce_n * reduce_step) == reduce_stamp && reduce_words(reduce_a) != 0) {\n"
                        "        const long reduce_y = reduce_words(reduce_a + 1);\n"
                        "        reduce_nan = reduce_nan || reduce_words(reduce_a + 2) != 0;\n");
     put_combination(out, fold, type);

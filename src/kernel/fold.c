@@ -206,6 +206,15 @@ static void emit_sum(dcli_text *out, char name, int r)
                   name, r, at, at + 1, at + 2, at + 3, at + 4, at + 5);
 }
 
+void dcli_emit_slot_begin(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out,
+                  "    if (dcl_slot[0] != dcl_stamp) {\n"
+                  "        dcl_slot[0] = dcl_stamp;\n"
+                  "        for (int dcl_n = 1; dcl_n < %d; dcl_n++)\n            dcl_slot[dcl_n] = 0;\n    }\n",
+                  (int)dcli_slot_longs(body->result_count));
+}
+
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count && body->along; r++)
@@ -214,8 +223,9 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
     dcli_emit_keyed_begin(out, body);
     if (!dcli_body_is_reduced(body) || body->keyed)
         return;
-    dcli_text_put(out, "    __global long *const dcl_out = dcl_partials + dcl_item * %d;\n",
-                  body->result_count * DCLI_PARTIAL_LONGS);
+    dcli_text_put(out, "    __global long *const dcl_slot = dcl_partials + dcl_item * %d, *const dcl_out = dcl_slot + 1;\n",
+                  (int)dcli_slot_longs(body->result_count));
+    dcli_emit_slot_begin(out, body);
     if (dcli_fold_runs(body))
         dcli_text_put(out, "    int dcl_fill = 0, dcl_pause = 0, dcl_wide = 0;\n");
     for (int r = 0; r < body->result_count; r++) {

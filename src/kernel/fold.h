@@ -27,6 +27,8 @@ const char *dcli_fold_sign(dcli_fold fold);
 
 /** Emit the functions that the results of a body need. Nothing if it is no reduction, as all functions below. */
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form);
+/** Emit what empties the slot dcl_slot if another reduction used it last. */
+void dcli_emit_slot_begin(dcli_text *out, const dcli_body *body);
 /** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. In reductions along
  *  axes, these belong to one element; then only the state is emitted that all elements of a work-item share. */
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);

@@ -350,12 +350,14 @@ dcl_status dcli_add_partials(dcli_body *body)
 {
     if (body->keyed)
         return dcli_add_keyed(body);
-    if (body->param_count == DCLI_MAX_PARAMS)
+    if (body->param_count > DCLI_MAX_REDUCED_PARAMS)
         return DCLI_FAIL(DCL_ERR_INVALID, "a reduction has %d arguments; expected at most %d", body->param_count,
-                         DCLI_MAX_PARAMS - 1);
+                         DCLI_MAX_REDUCED_PARAMS);
     body->partials = body->param_count;
-    body->added = 1;
+    body->added = DCLI_MAX_PARAMS - DCLI_MAX_REDUCED_PARAMS;
     body->params[body->param_count++] =
         (dcli_param){.name = "dcl_partials", .access = DCL_ACCESS_INOUT, .type = DCL_INT64, .rank = 1};
+    body->params[body->param_count++] =
+        (dcli_param){.name = "dcl_stamp", .access = DCL_ACCESS_VALUE, .type = DCL_INT64};
     return DCL_OK;
 }

@@ -168,13 +168,19 @@ void dcli_emit_reducing_variables(dcli_text *out, const dcli_body *body)
 /* Emit the end of a kernel: the group's partial results go into the node's. */
 static void close_partials(dcli_text *out, const dcli_body *body)
 {
+    dcli_text_put(out,
+                  "    __global long *const dcl_slot = dcl_partials + get_group_id(0) * %d;\n"
+                  "    if (get_local_id(0) == 0 && get_local_id(1) == 0) {\n",
+                  (int)dcli_slot_longs(body->result_count));
+    dcli_emit_slot_begin(out, body);
+    dcli_text_put(out, "    }\n");
     for (int r = 0; r < body->result_count; r++) {
         dcli_emit_own_partial(out, body, r);
         dcli_text_put(out,
                       "    dcl_group_%d(dcl_own%d, dcl_room, 1);\n"
                       "    if (get_local_id(0) == 0 && get_local_id(1) == 0)\n"
-                      "        dcl_join_%d(dcl_own%d, dcl_partials + (get_group_id(0) * %d + %d) * DCL_LONGS);\n",
-                      r, r, r, r, body->result_count, r);
+                      "        dcl_join_%d(dcl_own%d, dcl_slot + 1 + %d * DCL_LONGS);\n",
+                      r, r, r, r, r);
     }
 }
 

@@ -101,9 +101,9 @@ static dcl_status check_element(const dcl_arg *arg, const dcli_reduced_element *
 dcl_status dcli_elements_check(int count, const dcl_arg args[], int elements, const dcli_reduced_element element[])
 {
     dcl_status status = DCL_OK;
-    if (count == DCLI_MAX_PARAMS)
+    if (count > DCLI_MAX_REDUCED_PARAMS)
         return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; a reduction takes at most %d arguments", count,
-                         DCLI_MAX_PARAMS - 1);
+                         DCLI_MAX_REDUCED_PARAMS);
     for (int k = 0; k < count && status == DCL_OK; k++)
         status = check_kind(&args[k]);
     for (int e = 0; e < elements && status == DCL_OK; e++)
@@ -138,21 +138,25 @@ struct reduction {
 /* ---- operations ------------------------------------------------------------------------------------------------------ */
 
 /* Start the reduction into partial results: outputs become results. */
-static dcl_status start_partials(const struct reduction *r, dcl_array *partials, dcli_result reduced[])
+static dcl_status start_partials(const struct reduction *r, dcl_array *partials, int64_t stamp,
+                                 dcli_result reduced[])
 {
     dcl_arg args[DCLI_MAX_PARAMS];
     dcl_grid grid;
     for (int k = 0; k < r->count; k++)
         args[k] = is_output(&r->args[k]) ? dcli_arg_into_element(&r->args[k]) : r->args[k];
-    const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
+    dcl_arg added[DCLI_PARTIALS_ADDED];
+    dcli_partials_args(partials, stamp, added);
     if (r->look != NULL)
-        return dcli_reduction_planned(r->cluster, r->box, r->text, r->count, args, 1, &added, reduced, r->look->on,
-                                      r->look->user);
-    return dcli_reduction_start(r->cluster, r->box, r->text, r->count, args, 1, &added, reduced, &grid, NULL);
+        return dcli_reduction_planned(r->cluster, r->box, r->text, r->count, args, DCLI_PARTIALS_ADDED, added,
+                                      reduced, r->look->on, r->look->user);
+    return dcli_reduction_start(r->cluster, r->box, r->text, r->count, args, DCLI_PARTIALS_ADDED, added, reduced,
+                                &grid, NULL);
 }
 
 /* Start the body that combines the partial results of element e. */
-static dcl_status start_combination(const struct reduction *r, int e, const dcli_result *reduced, dcl_array *partials)
+static dcl_status start_combination(const struct reduction *r, int e, const dcli_result *reduced, dcl_array *partials,
+                                    int64_t stamp)
 {
     const dcl_arg *arg = &r->args[r->element[e].arg];
     const dcl_grid *grid = dcli_array_grid(arg->array);
@@ -166,12 +170,13 @@ static dcl_status start_combination(const struct reduction *r, int e, const dcli
         box.start[d] = r->element[e].index[d];
         box.count[d] = box.stride[d] = 1;
     }
-    int64_t step = r->elements * DCLI_PARTIAL_LONGS;
+    int64_t step = dcli_slot_longs(r->elements);
     dcl_arg args[] = {dcl_arg_array(arg->access, DCLI_ELEMENT, arg->array),
                       dcl_arg_array(DCL_ACCESS_IN_ALL, DCLI_ELEMENT_WORDS, partials),
-                      dcl_arg_signed(DCLI_ELEMENT_FIRST, DCL_INT64, e * DCLI_PARTIAL_LONGS),
+                      dcl_arg_signed(DCLI_ELEMENT_FIRST, DCL_INT64, 1 + e * DCLI_PARTIAL_LONGS),
                       dcl_arg_signed(DCLI_ELEMENT_STEP, DCL_INT64, step),
                       dcl_arg_signed(DCLI_ELEMENT_COUNT, DCL_INT64, dcl_grid_count(dcli_array_grid(partials)) / step),
+                      dcl_arg_signed(DCLI_ELEMENT_STAMP, DCL_INT64, stamp),
                       dcl_arg_prelude(body->prelude)};
     int count = sizeof args / sizeof args[0];
     if (r->look != NULL)
@@ -181,12 +186,12 @@ static dcl_status start_combination(const struct reduction *r, int e, const dcli
 }
 
 /* Start the reduction, and the combinations. */
-static dcl_status start_operations(const struct reduction *r, dcl_array *partials)
+static dcl_status start_operations(const struct reduction *r, dcl_array *partials, int64_t stamp)
 {
     dcli_result reduced[DCLI_MAX_RESULTS];
-    dcl_status status = start_partials(r, partials, reduced);
+    dcl_status status = start_partials(r, partials, stamp, reduced);
     for (int e = 0; e < r->elements && status == DCL_OK; e++)
-        status = start_combination(r, e, &reduced[e], partials);
+        status = start_combination(r, e, &reduced[e], partials, stamp);
     return status;
 }
 
@@ -205,9 +210,7 @@ static dcl_status start(const struct reduction *r)
     if (status == DCL_OK)
         status = dcli_partials_get(r->cluster, r->elements, &partials);
     if (status == DCL_OK)
-        status = start_operations(r, partials->array);
-    if (status == DCL_OK)
-        status = dcli_partials_clear(partials);
+        status = start_operations(r, partials->array, partials->stamp);
     dcli_partials_put(r->cluster, partials, status);
     return status;
 }
@@ -224,7 +227,7 @@ static dcl_status look_at(const struct reduction *r)
     if (status == DCL_OK)
         status = dcli_partials_imagine(r->cluster, r->elements, &partials);
     if (status == DCL_OK)
-        status = start_operations(r, partials);
+        status = start_operations(r, partials, 1);
     if (partials != NULL)
         dcli_array_free(partials);
     pthread_mutex_unlock(&r->cluster->lock);

@@ -551,9 +551,9 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
                              "directly after the result whose index it gets",
                              k);
     }
-    if (status == DCL_OK && count == DCLI_MAX_PARAMS)
+    if (status == DCL_OK && count > DCLI_MAX_REDUCED_PARAMS)
         return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; a reduction takes at most %d arguments", count,
-                         DCLI_MAX_PARAMS - 1);
+                         DCLI_MAX_REDUCED_PARAMS);
     return status;
 }
 

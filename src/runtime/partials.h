@@ -8,15 +8,17 @@
 struct dcli_partials {
     dcl_array *array; /* each node's part has the partial results of its work-items, those of all results in turn */
     int results;      /* the number of results it is made for */
+    int64_t stamp;    /* of the reduction that uses it, or used it last: 1, 2, ... (dcli_body.partials) */
     struct dcli_partials *next;
 };
 
-/** Get an array that is all 0. @param partials_out  NULL after some errors; end it with dcli_partials_put(). */
+/** Get an array, with a new stamp. @param partials_out  NULL after some errors; end it with dcli_partials_put(). */
 dcl_status dcli_partials_get(dcl_cluster *cluster, int results, struct dcli_partials **partials_out);
 /** Make an array of partial results for plans only. @param array_out  freed with dcli_array_free(); NULL: there is none. */
 dcl_status dcli_partials_imagine(dcl_cluster *cluster, int results, dcl_array **array_out);
-/** Issue the operation that sets an array to 0 for the next reduction. */
-dcl_status dcli_partials_clear(struct dcli_partials *partials);
+/** The arguments that the parser of a reduction adds. */
+enum { DCLI_PARTIALS_ADDED = 2 };
+void dcli_partials_args(dcl_array *array, int64_t stamp, dcl_arg args_out[DCLI_PARTIALS_ADDED]);
 /** Keep an array for later reductions, or end it if `status` is an error. @param partials  NULL is accepted. */
 void dcli_partials_put(dcl_cluster *cluster, struct dcli_partials *partials, dcl_status status);
 

@@ -21,7 +21,7 @@ static int64_t part_longs(const dcl_cluster *cluster, int results)
     for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++)
         if (dcli_node_is_gpu(cluster, n))
             slots = DCLI_GROUP_SLOTS;
-    return slots * results * DCLI_PARTIAL_LONGS;
+    return slots * dcli_slot_longs(results);
 }
 
 static dcl_grid partials_grid(const dcl_cluster *cluster, const dcl_map *map, int results)
@@ -69,12 +69,14 @@ void dcli_partials_free(dcl_cluster *cluster)
 static dcl_status get(dcl_cluster *cluster, dcl_map *map, int results, struct dcli_partials **partials_out)
 {
     struct dcli_partials *partials = take_kept(cluster, map, results);
+    if (partials == NULL)
+        partials = dcli_calloc(1, sizeof *partials);
     *partials_out = partials;
-    if (partials != NULL)
-        return DCL_OK;
-    partials = *partials_out = dcli_calloc(1, sizeof *partials);
     if (partials == NULL)
         return DCL_ERR_NOMEM;
+    partials->stamp++;
+    if (partials->array != NULL)
+        return DCL_OK;
     dcl_grid grid = partials_grid(cluster, map, results);
     partials->results = results;
     return dcli_array_make(cluster, &grid, map, false, &partials->array);
@@ -91,10 +93,10 @@ dcl_status dcli_partials_get(dcl_cluster *cluster, int results, struct dcli_part
     return status;
 }
 
-dcl_status dcli_partials_clear(struct dcli_partials *partials)
+void dcli_partials_args(dcl_array *array, int64_t stamp, dcl_arg args_out[DCLI_PARTIALS_ADDED])
 {
-    return dcli_cluster_issue_one(partials->array, &(dcli_msg_operation){.kind = DCLI_OP_FILL}, NULL, false, NULL,
-                                  NULL);
+    args_out[0] = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, array);
+    args_out[1] = dcl_arg_signed(dcli_partials_name, DCL_INT64, stamp);
 }
 
 void dcli_partials_put(dcl_cluster *cluster, struct dcli_partials *partials, dcl_status status)
@@ -153,18 +155,21 @@ static dcl_status store_index(const dcl_grid *grid, const dcl_arg *arg, int64_t 
     return DCL_OK;
 }
 
-/* Merge what the nodes have found, and store the values. @param grid  of the input that gives the indices. */
-static dcl_status store_results(const dcli_result reduced[], const dcl_grid *grid, int results, int count,
-                                const dcl_arg args[], const int64_t words[], int64_t slots)
+/* Merge what the nodes have found, and store the values. @param grid  of the input that gives the indices. @param words  slots. */
+static dcl_status store_results(const dcli_result reduced[], const dcl_grid *grid, const struct dcli_partials *partials,
+                                int count, const dcl_arg args[], const int64_t words[], int64_t slots)
 {
     int r = 0;
+    int64_t length = dcli_slot_longs(partials->results);
     for (int k = 0; k < count; k++) {
         if (!dcli_arg_is_result(&args[k]))
             continue;
         dcli_fold fold = reduced[r].fold;
         dcli_partial all = {{0}}, one;
         for (int64_t s = 0; s < slots; s++) {
-            memcpy(&one, words + (s * results + r) * DCLI_PARTIAL_LONGS, sizeof one);
+            if (words[s * length] != partials->stamp)
+                continue;
+            memcpy(&one, words + s * length + 1 + (int64_t)r * DCLI_PARTIAL_LONGS, sizeof one);
             if (!dcli_partial_is_valid(fold, args[k].type, &one))
                 return DCLI_FAIL(DCL_ERR_PROTOCOL,
                                  "a node has sent a partial result of %s that no kernel computes; is it "
@@ -209,8 +214,7 @@ static dcl_box box_of_parts(const struct dcli_partials *partials, const dcli_nod
     return box;
 }
 
-/* Run a checked reduction and wait. The lock is held. A read outside an array is reported, but gives values. The nodes set the
- * array to 0 for the next reduction while the partial results of this one are merged. */
+/* Run a checked reduction and wait. The lock is held. A read outside an array is reported, but gives values. */
 static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
                          struct dcli_partials *partials, int64_t words[])
 {
@@ -220,8 +224,10 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
     const int64_t one = 1;
     dcl_box parts = {0};
     dcli_node_list computing = {0};
-    const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, array);
-    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, 1, &added, reduced, &grid, &computing);
+    dcl_arg added[DCLI_PARTIALS_ADDED];
+    dcli_partials_args(array, partials->stamp, added);
+    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, DCLI_PARTIALS_ADDED, added, reduced, &grid,
+                                             &computing);
     if (status == DCL_OK) {
         parts = box_of_parts(partials, &computing);
         status = dcli_array_read(array, &parts, words, &one);
@@ -232,11 +238,8 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
     if (status != DCL_OK)
         return status;
     dcl_status strayed = dcli_storage_state_strayed(dcli_array_state(array), "the values were computed");
-    if (strayed == DCL_OK)
-        status = dcli_partials_clear(partials);
-    if (status == DCL_OK)
-        status = store_results(reduced, &grid, partials->results, count, args, words,
-                               parts.count[0] / (partials->results * DCLI_PARTIAL_LONGS));
+    status = store_results(reduced, &grid, partials, count, args, words,
+                           parts.count[0] / dcli_slot_longs(partials->results));
     return status == DCL_OK ? strayed : status;
 }
 
@@ -293,9 +296,11 @@ dcl_status dcli_reduction_look(dcl_cluster *cluster, const dcl_box *box, const c
     dcl_array *partials;
     pthread_mutex_lock(&cluster->lock);
     status = dcli_partials_imagine(cluster, count_results(count, args), &partials);
-    const dcl_arg added = dcl_arg_array(DCL_ACCESS_INOUT, dcli_partials_name, partials);
+    dcl_arg added[DCLI_PARTIALS_ADDED];
+    dcli_partials_args(partials, 1, added);
     if (status == DCL_OK)
-        status = dcli_reduction_planned(cluster, box, text, count, args, 1, &added, NULL, look->on, look->user);
+        status = dcli_reduction_planned(cluster, box, text, count, args, DCLI_PARTIALS_ADDED, added, NULL, look->on,
+                                        look->user);
     if (partials != NULL)
         dcli_array_free(partials);
     pthread_mutex_unlock(&cluster->lock);

@@ -82,7 +82,7 @@ static void put_method(dcli_text *text, const dcli_operation *operation)
                       bytes);
     else
         dcli_text_put(
-            text, "; 3 operations; each node sends %" PRId64 " bytes of partial results to the program, which waits",
+            text, "; 2 operations; each node sends %" PRId64 " bytes of partial results to the program, which waits",
             bytes);
 }
 

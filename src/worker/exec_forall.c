@@ -246,7 +246,7 @@ static int64_t partial_slots(const dcli_worker *worker, const dcli_entry *entry)
     if (body->keyed)
         return dcli_device_is_gpu(worker->as_node->device) ? DCLI_GROUP_SLOTS : DCLI_PARTIAL_SLOTS;
     return dcli_layout_owned(entry->held[body->partials]->shared->layout, worker->terms.self) /
-           ((int64_t)body->result_count * DCLI_PARTIAL_LONGS);
+           dcli_slot_longs(body->result_count);
 }
 
 /* Set the kernel arguments in the order of kernel/body.h, without the row or table. */
@@ -273,7 +273,7 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
     for (int n = 0; n < dcli_body_partial_arrays(body); n++) {
         const dcli_known_storage *held = entry->held[body->partials + n];
         int64_t least = body->keyed ? dcli_keyed_room(body, n, entry->operation.value)
-                                    : (int64_t)body->result_count * DCLI_PARTIAL_LONGS;
+                                    : dcli_slot_longs(body->result_count);
         dcli_memory *partials = held->memory;
         if (partials == NULL || least < 0 || dcli_layout_owned(held->shared->layout, worker->terms.self) < least)
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no room for the partial results of node %d",

@@ -62,8 +62,11 @@ static void resolve_forall(dcli_operation *operation)
         if (access->written && !access->conditional && whole && sees_all(operand) && meets_all(operation, a))
             operand->overwrites = true;
     }
-    for (int k = body->partials; k < body->partials + dcli_body_partial_arrays(body); k++)
-        operation->operand[k].reads = operation->operand[k].writes = true;
+    for (int k = body->partials; k < body->partials + dcli_body_partial_arrays(body); k++) {
+        operation->operand[k].writes = true;
+        operation->operand[k].reads = body->keyed; /* others begin with empty slots (dcli_body.partials) */
+        operation->operand[k].overwrites = !body->keyed;
+    }
     for (int k = 0; k < operation->operand_count; k++) {
         operation->operand[k].overwrites &= !operation->operand[k].reads;
         if (operation->operand[k].writes) {

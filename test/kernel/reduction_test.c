@@ -140,7 +140,7 @@ Test(kernel_reduction, foreign_words)
 enum { ROWS = 37, COLUMNS = 301, ELEMENTS = ROWS * COLUMNS, MOST_SLOTS = 64, MOST_RESULTS = 4 };
 
 static float A[ELEMENTS], B[ELEMENTS]; /* B: [COLUMNS][ROWS] */
-static int64_t slots[MOST_SLOTS * MOST_RESULTS * DCLI_PARTIAL_LONGS];
+static int64_t slots[MOST_SLOTS * (1 + MOST_RESULTS * DCLI_PARTIAL_LONGS)];
 
 static void fill(void)
 {
@@ -163,25 +163,33 @@ static void reduce(test_device *device, dcli_form form, const char *text, dcli_v
         {.name = "B", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 2, .extent = {COLUMNS, ROWS}, .data = B}};
     for (int r = 0; r < results; r++)
         args[2 + r] = (test_arg){.name = names[r], .access = DCL_ACCESS_RESULT, .type = types[r]};
+    const int64_t stamp = 3, length = dcli_slot_longs(results);
     memset(slots, 0, sizeof slots);
+    for (int w = 0; w < MOST_SLOTS; w++) /* what an earlier reduction has left */
+        for (int64_t n = 0; n < length; n++)
+            slots[w * length + n] = stamp - 1;
     args[2 + results] = (test_arg){.name = "partials",
                                    .access = DCL_ACCESS_INOUT,
                                    .type = DCL_INT64,
                                    .rank = 1,
                                    .extent = {sizeof slots / sizeof slots[0]},
                                    .data = slots};
+    args[3 + results] =
+        (test_arg){.name = "stamp", .access = DCL_ACCESS_VALUE, .type = DCL_INT64, .value = {.i = stamp}};
     dcli_param params[DCLI_MAX_PARAMS];
     test_params(2 + results, args, params);
     dcli_body *body = NULL;
     cr_assert_eq(dcli_body_parse(text, "", 2 + results, params, &body), DCL_OK, "%s", dcl_error());
     test_program *program = test_program_build(device, body, form, NULL);
-    test_report report = test_program_run(program, body, variant, 3 + results, args, zeros, ones, count);
+    test_report report = test_program_run(program, body, variant, 4 + results, args, zeros, ones, count);
     cr_expect_not(report.any, "%s", text);
     for (int r = 0; r < results; r++) {
         dcli_partial all = {{0}};
         for (int w = 0; w < MOST_SLOTS; w++) {
             dcli_partial one;
-            memcpy(&one, slots + (w * results + r) * DCLI_PARTIAL_LONGS, sizeof one);
+            if (slots[w * length] != stamp)
+                continue;
+            memcpy(&one, slots + w * length + 1 + (int64_t)r * DCLI_PARTIAL_LONGS, sizeof one);
             cr_expect(dcli_partial_is_valid(body->result[r].fold, types[r], &one), "%s: slot %d", text, w);
             dcli_partial_merge(body->result[r].fold, types[r], &all, &one);
         }

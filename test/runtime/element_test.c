@@ -159,7 +159,7 @@ Test(element, special_values)
 
 /* ---- conjugate gradient ------------------------------------------------------------------------------------------------ */
 
-enum { STEPS = 50, OPERATIONS = 3 + 2 * 3 /* of a step; a reduction has three */, PARTIAL_BYTES = 3072 };
+enum { STEPS = 50, OPERATIONS = 3 + 2 * 2 /* of a step; a reduction has two */, PARTIAL_BYTES = 64 * 7 * 8 };
 
 /* The arrays of a conjugate gradient for the five-point Laplacian. */
 struct gradient {
