@@ -63,7 +63,8 @@ typedef struct dcl_report_footprint {
 /** An index of a reduction or scan, and its range: first, first + 1, ..., first + count - 1. */
 typedef struct dcl_report_index {
     const char *name;
-    const char *use; /**< "kept": results have it; "reduced"; "scanned" */
+    const char *use; /**< "kept": results have it; "reduced"; "kept and reduced": of outputs beside
+                           results; "scanned" */
     int64_t first, count;
 } dcl_report_index;
 

@@ -11,8 +11,8 @@
 enum {
     DCLI_MAX_PARAMS = 64,
     DCLI_MAX_REDUCED_PARAMS = DCLI_MAX_PARAMS - 2, /* most that a reduction to values has: the parser adds two */
-    DCLI_MAX_RESULTS = 8,    /* most results of a reduction */
-    DCLI_PARTIAL_LONGS = 6,  /* length of a partial result */
+    DCLI_MAX_RESULTS = 8,                          /* most results of a reduction */
+    DCLI_PARTIAL_LONGS = 6,                        /* length of a partial result */
     DCLI_PARTIAL_SLOTS = 64, /* partial results per node and result: each work-item of a launch has one of its own */
     DCLI_GROUP_SLOTS = 1024, /* where a node is a GPU: each work-group has one */
     DCLI_MAX_ACCESSES = 64,  /* most distinct (array, subscripts) pairs of one body */
@@ -153,6 +153,12 @@ static inline bool dcli_param_is_output(const dcli_param *param)
 
 /** Whether the body is a reduction to values, which has partial results. */
 static inline bool dcli_body_is_reduced(const dcli_body *body) { return body->result_count > 0 && !body->along; }
+
+/** Whether the body is a reduction to values that also writes outputs: each index is evaluated once only. */
+static inline bool dcli_body_writes_beside(const dcli_body *body)
+{
+    return dcli_body_is_reduced(body) && !body->keyed && body->access[body->home].written;
+}
 
 /** Whether values must be combined in one order, because their combination rounds or is the program's. */
 static inline bool dcli_fold_is_ordered(dcli_fold fold, dcl_type type)

@@ -80,6 +80,61 @@ static bool read_element(const dcli_tokens *tokens, int k, int rank, int count, 
     return found >= 0;
 }
 
+/* The index that token t is: a letter i to p that is no argument. -1: none. */
+static int index_at(const dcli_tokens *tokens, int t, int count, const dcl_arg args[])
+{
+    const dcli_token *token = &tokens->token[t];
+    for (int k = 0; k < count; k++)
+        if (args[k].name != NULL && dcli_token_is(tokens, t, args[k].name))
+            return -1;
+    return dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NAME
+               ? dcli_name_index(tokens->text + token->start, (size_t)token->length)
+               : -1;
+}
+
+/* The indices in the brackets of a place of an array, the token `open` and its partner. */
+static unsigned indices_in(const dcli_tokens *tokens, int open, int count, const dcl_arg args[])
+{
+    unsigned found = 0;
+    for (int t = open + 1; t < tokens->token[open].partner; t++) {
+        int index = dcli_token_in(tokens, t - 1, ". ->") || dcli_token_is(tokens, t + 1, "(")
+                        ? -1
+                        : index_at(tokens, t, count, args);
+        found |= index >= 0 ? 1U << index : 0;
+    }
+    return found;
+}
+
+/* All indices of the text. */
+static unsigned all_indices(const dcli_tokens *tokens, int count, const dcl_arg args[], const int ranks[])
+{
+    unsigned found = 0;
+    for (int t = 0; t < tokens->count; t++)
+        for (int k = 0; k < count; k++)
+            if (ranks[k] > 0 && dcli_token_is(tokens, t, args[k].name) && dcli_token_is(tokens, t + 1, "("))
+                found |= indices_in(tokens, t + 1, count, args);
+    return found;
+}
+
+/* Whether argument k is an ordinary output: its subscripts are all indices of the text wherever it has some, and the text assigns to it
+ * by operators of C. `X(i) += A(i);` with DCL_OUT starts from the neutral element, so it is a reduction by keys. */
+static bool is_ordinary(const dcli_tokens *tokens, int k, int rank, unsigned indices, int count, const dcl_arg args[])
+{
+    bool first = true;
+    for (int t = 0; t < tokens->count; t++) {
+        if (!dcli_token_is(tokens, t, args[k].name) || !dcli_token_is(tokens, t + 1, "("))
+            continue;
+        int behind = tokens->token[t + 1].partner + 1;
+        if (dcli_token_kind_of(tokens, behind) == DCLI_TOKEN_NAME ||
+            (first && args[k].access == DCL_ACCESS_OUT && dcli_token_in(tokens, behind, "+= -= *= &= |= ^=")) ||
+            behind - t != 2 * rank + 2 || indices_in(tokens, t + 1, count, args) != indices ||
+            __builtin_popcount(indices) != rank)
+            return false;
+        first = false;
+    }
+    return !first;
+}
+
 int dcli_elements_find(const char *text, int count, const dcl_arg args[], const int ranks[], dcli_reduced_element out[])
 {
     dcli_tokens tokens;
@@ -87,11 +142,19 @@ int dcli_elements_find(const char *text, int count, const dcl_arg args[], const 
     bool all = true;
     if (dcli_tokens_make(text, &tokens) != DCL_OK) /* the parser will say why */
         return 0;
-    for (int k = 0; k < count && all; k++)
-        if (args[k].access == DCL_ACCESS_OUT || args[k].access == DCL_ACCESS_INOUT) {
-            all = found < DCLI_MAX_RESULTS && read_element(&tokens, k, ranks[k], count, args, &out[found]);
-            found++;
+    unsigned indices = all_indices(&tokens, count, args, ranks);
+    for (int k = 0; k < count && all; k++) {
+        if (args[k].access != DCL_ACCESS_OUT && args[k].access != DCL_ACCESS_INOUT)
+            continue;
+        dcli_reduced_element element;
+        if (read_element(&tokens, k, ranks[k], count, args, &element)) {
+            all = found < DCLI_MAX_RESULTS;
+            if (all)
+                out[found++] = element;
+        } else {
+            all = is_ordinary(&tokens, k, ranks[k], indices, count, args);
         }
+    }
     dcli_tokens_free(&tokens);
     return all ? found : 0;
 }
@@ -179,11 +242,12 @@ static void put_fold(dcli_text *out, dcli_fold fold, dcl_type type, int rank, bo
     dcli_text_put(out, "bool reduce_any = false, reduce_nan = false;\nlong reduce_v = 0;\n");
     if (added)
         put_present(out, fold, type, rank);
-    dcli_text_put(out, "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
-                       "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
-                       "    if (reduce_words(reduce_n * reduce_step) == reduce_stamp && reduce_words(reduce_a) != 0) {\n"
-                       "        const long reduce_y = reduce_words(reduce_a + 1);\n"
-                       "        reduce_nan = reduce_nan || reduce_words(reduce_a + 2) != 0;\n");
+    dcli_text_put(out,
+                  "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
+                  "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
+                  "    if (reduce_words(reduce_n * reduce_step) == reduce_stamp && reduce_words(reduce_a) != 0) {\n"
+                  "        const long reduce_y = reduce_words(reduce_a + 1);\n"
+                  "        reduce_nan = reduce_nan || reduce_words(reduce_a + 2) != 0;\n");
     put_combination(out, fold, type);
     dcli_text_put(out, "    }\n}\n");
     put_element(out, rank);

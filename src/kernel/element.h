@@ -17,11 +17,12 @@ typedef struct dcli_reduced_element {
 /** Whether the tokens [first, end) are a constant subscript: a number, maybe with a sign, or an integer scalar. */
 bool dcli_is_constant(const dcli_tokens *tokens, int first, int end, int count, const dcli_param params[]);
 
-/** Find whether a reduction's outputs are elements: whether each has constant subscripts, the same at all places.
+/** Find the outputs of a reduction that are elements: each has constant subscripts, the same at all places. Others must be ordinary
+ *  outputs, whose subscripts are all indices of the body.
  *  @param args   [count] of the call, at most DCLI_MAX_PARAMS, checked.
- *  @param ranks  [count] of the arguments' arrays.
+ *  @param ranks  [count] of the arguments' arrays; 0: the argument is none.
  *  @param out    [DCLI_MAX_RESULTS] the elements, in the order of the arguments.
- *  @return number of elements; 0: some output is no element, there are too many, or the text has no tokens. */
+ *  @return number of elements; 0: some output is neither, there are too many, or the text has no tokens. */
 int dcli_elements_find(const char *text, int count, const dcl_arg args[], const int ranks[],
                        dcli_reduced_element out[]);
 

@@ -223,7 +223,8 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
     dcli_emit_keyed_begin(out, body);
     if (!dcli_body_is_reduced(body) || body->keyed)
         return;
-    dcli_text_put(out, "    __global long *const dcl_slot = dcl_partials + dcl_item * %d, *const dcl_out = dcl_slot + 1;\n",
+    dcli_text_put(out,
+                  "    __global long *const dcl_slot = dcl_partials + dcl_item * %d, *const dcl_out = dcl_slot + 1;\n",
                   (int)dcli_slot_longs(body->result_count));
     dcli_emit_slot_begin(out, body);
     if (dcli_fold_runs(body))
@@ -233,6 +234,9 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
         if (is_summed(body, r)) {
             emit_sum(out, 'f', r);
             dcli_text_put(out, "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n", dcli_kernel_type(type), r, BLOCK);
+            if (dcli_body_writes_beside(body)) /* the values of a run */
+                dcli_text_put(out, "    %s dcl_z%d[%d] __attribute__((aligned(64)));\n", dcli_kernel_type(type), r,
+                              DCLI_FOLD_STRIP);
             continue;
         }
         if (is_fast(body, r)) {
@@ -291,6 +295,8 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
             lanes = type_of(body, r) == DCL_DOUBLE ? 8 : lanes;
             continue;
         }
+        if (dcli_body_writes_beside(body))
+            continue; /* the strip is not done again */
         dcli_text_put(out, "    const %s dcl_was%d = dcl_f%d;\n", variable_type(body, r), r, r);
         if (has_key(body, r))
             dcli_text_put(out, "    const int dcl_had%d = dcl_g%d;\n", r, r);
@@ -380,20 +386,24 @@ static void emit_ordered(dcli_text *out, const dcli_body *body, int r)
 
 void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
+    bool once = dcli_body_writes_beside(body);
     for (int r = 0; r < body->result_count && !body->keyed; r++) {
         dcli_fold fold = body->result[r].fold;
         const char *type = variable_type(body, r);
         const char *call = fold == DCLI_FOLD_MIN ? "min" : "max";
         bool fast = is_fast(body, r) && way != DCLI_FOLD_OF_GPU;
         if (is_summed(body, r) && way == DCLI_FOLD_RUN)
-            dcli_text_put(out, "    dcl_run_add_%s(&dcl_w%d, dcl_r%d);\n", dcli_kernel_type(type_of(body, r)), r, r);
+            dcli_text_put(out,
+                          once ? "    dcl_run_add_%s(&dcl_w%d, dcl_r%d);\n    dcl_z%d[dcl_k] = dcl_r%d;\n"
+                               : "    dcl_run_add_%s(&dcl_w%d, dcl_r%d);\n",
+                          dcli_kernel_type(type_of(body, r)), r, r, r, r);
         else if (dcli_fold_is_summed(body, r) && !fast)
             dcli_text_put(out, "    dcl_y%d[dcl_fill + dcl_k - dcl_from] = dcl_r%d;\n", r, r);
         else if (fast)
             dcli_text_put(out, "    dcl_h%d = dcl_sum_any_order_%s(dcl_h%d, dcl_r%d);\n", r,
                           dcli_kernel_type(type_of(body, r)), r, r);
-        else if (body->result[r].placed && way == DCLI_FOLD_OF_GPU)
-            dcli_emit_place_fold(out, body, r);
+        else if (body->result[r].placed && (way == DCLI_FOLD_OF_GPU || dcli_body_writes_beside(body)))
+            dcli_emit_place_fold(out, body, r, way == DCLI_FOLD_OF_GPU ? "[dcl_k]" : "");
         else if (is_ordered(body, r))
             emit_ordered(out, body, r);
         else if (is_floating(type_of(body, r)))
@@ -407,6 +417,32 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
             dcli_text_put(out, "    dcl_f%d = (%s)((ulong)dcl_f%d %s (ulong)(%s)dcl_r%d);\n", r, type, r, sign_of(fold),
                           type, r);
     }
+}
+
+/* Emit the end of a run whose values were kept. A sum that cannot be added as a run is added as blocks. Then comes the block for
+ * strips that are not tried as runs. */
+static void emit_kept_run_end(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED;\n");
+    for (int r = 0; r < body->result_count; r++) {
+        if (!is_summed(body, r))
+            continue;
+        const char *type = dcli_kernel_type(type_of(body, r));
+        dcli_text_put(
+            out,
+            "    const int dcl_outcome%d = dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m);\n"
+            "    dcl_outcome = max(dcl_outcome, dcl_outcome%d);\n"
+            "    if (dcl_outcome%d != DCL_RUN_ADDED) {\n"
+            "        long dcl_n = dcl_m;\n"
+            "        for (; dcl_n %% DCL_SUM_LANES != 0; dcl_n++)\n            dcl_z%d[dcl_n] = 0;\n"
+            "        for (long dcl_at = 0; dcl_at < dcl_n; dcl_at += %d)\n"
+            "            dcl_sum_%s(&dcl_f%d, dcl_z%d + dcl_at, (int)min(dcl_n - dcl_at, (long)%d));\n    }\n",
+            r, type, r, r, r, r, r, BLOCK, type, r, r, BLOCK);
+    }
+    dcli_text_put(out,
+                  "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
+                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? min(2 * dcl_wide + 1, %d) : 0;\n    } else {\n",
+                  DCLI_FOLD_LONGEST_PAUSE);
 }
 
 /* Emit the end of a run. If a sum cannot be added, all results are as before it. */
@@ -449,7 +485,7 @@ void dcli_emit_strip_end(dcli_text *out, const dcli_body *body, dcli_fold_way wa
         if (is_fast(body, r))
             dcli_text_put(out, "    dcl_f%d += dcl_h%d;\n", r, r);
     if (way == DCLI_FOLD_RUN)
-        emit_run_end(out, body);
+        (dcli_body_writes_beside(body) ? emit_kept_run_end : emit_run_end)(out, body);
     else if (dcli_fold_runs(body))
         dcli_text_put(out, "    dcl_fill += (int)(dcl_to - dcl_from);\n    }\n");
 }

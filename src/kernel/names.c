@@ -253,8 +253,11 @@ static dcl_status check_reduction(int count, const dcli_param params[], int resu
                          "%d arguments are DCL_RESULT; expected at most %d; reduce the others in a call of their own",
                          results, DCLI_MAX_RESULTS);
     dcl_status status = DCL_OK;
+    bool keyed = false;
+    for (int p = 0; p < count; p++)
+        keyed |= dcli_param_is_result(&params[p]) && params[p].rank > 0 && params[p].turned == 0;
     for (int p = 0; p < count && status == DCL_OK; p++) {
-        if (dcli_param_is_output(&params[p]))
+        if (keyed && dcli_param_is_output(&params[p]))
             return fail_beside(&params[p]);
         status = check_kind(p, &params[p]);
         if (status == DCL_OK)

@@ -110,11 +110,11 @@ void dcli_emit_places_end(dcli_nest *nest)
     }
 }
 
-void dcli_emit_place_fold(dcli_text *out, const dcli_body *body, int r)
+void dcli_emit_place_fold(dcli_text *out, const dcli_body *body, int r, const char *subscript)
 {
     bool floating = is_floating(type_of(body, r));
     const char *name = dcli_kernel_type(type_of(body, r)), *relation = better(body, r);
-    dcli_text_put(out, "    {\n    const long dcl_l = dcl_l%d[dcl_k];\n    if (dcl_l == LONG_MAX) {\n    }", r);
+    dcli_text_put(out, "    {\n    const long dcl_l = dcl_l%d%s;\n    if (dcl_l == LONG_MAX) {\n    }", r, subscript);
     if (floating)
         dcli_text_put(out,
                       " else if (dcl_r%d != dcl_r%d) {\n    dcl_where%d = dcl_g%d ? min(dcl_where%d, dcl_l) : dcl_l;\n"

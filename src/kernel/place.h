@@ -15,8 +15,9 @@ void dcli_emit_places_begin(dcli_text *out, const dcli_body *body);
 void dcli_emit_places_end(dcli_nest *nest);
 /** Emit the number of the present index: an expression. */
 void dcli_emit_place(dcli_nest *nest);
-/** Emit the reduction of dcl_r<r>, whose index has number dcl_l<r>[dcl_k], LONG_MAX for none, into the variables of result r. */
-void dcli_emit_place_fold(dcli_text *out, const dcli_body *body, int r);
+/** Emit the reduction of dcl_r<r> into the variables of result r. Its index has the number dcl_l<r>, an array if there is a
+ *  subscript such as "[dcl_k]"; LONG_MAX for none. */
+void dcli_emit_place_fold(dcli_text *out, const dcli_body *body, int r, const char *subscript);
 /** Emit what merges the number dcl_from[3] into dcl_to[3], before the other words of two partial results, both of some values,
  *  are merged. */
 void dcli_emit_place_merge(dcli_text *out, const dcli_body *body, int r);

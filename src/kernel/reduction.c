@@ -320,22 +320,54 @@ static dcl_status check_result(const dcli_body *body, int r)
     return DCL_OK;
 }
 
+/* List the indices of the body: "i,j". */
+static void list_indices(const dcli_body *body, char names[3 * DCL_MAX_RANK])
+{
+    names[0] = '\0';
+    for (int n = 0; n < DCL_MAX_RANK; n++)
+        if (dcli_body_has_index(body, n))
+            snprintf(names + strlen(names), 3 * DCL_MAX_RANK - strlen(names), "%s%s", names[0] != '\0' ? "," : "",
+                     dcli_index_name(n));
+}
+
+/* Find the home access: of a body with outputs that of the first one, else the first input that has all indices. All outputs must have
+ * all indices. */
+static dcl_status find_home(dcli_body *body)
+{
+    char names[3 * DCL_MAX_RANK];
+    int first = body->access_count;
+    list_indices(body, names);
+    for (int a = 0; a < body->access_count; a++) {
+        if (!body->access[a].written)
+            continue;
+        if (!is_home(body, a))
+            return DCLI_FAIL(DCL_ERR_BODY,
+                             "line %d, column %d: output %s is not written at (%s), in any order; expected all indices "
+                             "of the body, as "
+                             "each of their combinations writes one element; write it with a call of its own",
+                             body->access[a].line, body->access[a].column, body->params[body->access[a].param].name,
+                             names);
+        if (first == body->access_count || body->access[a].param < body->access[first].param)
+            first = a;
+    }
+    body->home = first < body->access_count ? first : 0;
+    while (body->home < body->access_count && !is_home(body, body->home))
+        body->home++;
+    return DCL_OK;
+}
+
 dcl_status dcli_check_reduction(dcli_body *body)
 {
     dcl_status status = DCL_OK;
     for (int r = 0; r < body->result_count && status == DCL_OK; r++)
         status = check_result(body, r);
+    if (status == DCL_OK)
+        status = find_home(body);
     if (status != DCL_OK)
         return status;
-    body->home = 0;
-    while (body->home < body->access_count && !is_home(body, body->home))
-        body->home++;
     if (body->home == body->access_count) {
-        char names[3 * DCL_MAX_RANK] = "";
-        for (int n = 0; n < DCL_MAX_RANK; n++)
-            if (dcli_body_has_index(body, n))
-                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] != '\0' ? "," : "",
-                         dcli_index_name(n));
+        char names[3 * DCL_MAX_RANK];
+        list_indices(body, names);
         return DCLI_FAIL(
             DCL_ERR_BODY,
             "no DCL_IN is read at (%s), in any order; expected one, as its elements say over which indices the "

@@ -48,6 +48,13 @@ static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
     dcli_nest_index(nest, v);
     dcli_emit_neutral(nest->out, nest->body);
     dcli_emit_text(nest->out, nest->body);
+    for (int r = 0; r < nest->body->result_count && dcli_body_writes_beside(nest->body); r++) {
+        if (!nest->body->result[r].placed)
+            continue;
+        dcli_text_put(nest->out, "    long dcl_l%d = LONG_MAX;\n    if (dcl_q%d)\n        dcl_l%d = ", r, r, r);
+        dcli_emit_place(nest);
+        dcli_text_put(nest->out, ";\n");
+    }
     dcli_emit_fold(nest->out, nest->body, way);
     dcli_emit_strip_end(nest->out, nest->body, way);
 }
@@ -88,16 +95,18 @@ static void emit_strip(dcli_nest *nest)
         return;
     }
     bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body) && !dcli_body_is_ordered(nest->body);
-    bool places = dcli_body_places(nest->body);
+    bool places = dcli_body_places(nest->body) && !dcli_body_writes_beside(nest->body);
     if (places)
         dcli_text_put(nest->out, "    {\n");
-    dcli_emit_places_begin(nest->out, nest->body);
+    if (places)
+        dcli_emit_places_begin(nest->out, nest->body);
     if (runs)
         emit_strip_loop(nest, DCLI_FOLD_RUN);
     emit_strip_loop(nest, DCLI_FOLD_BUFFERED);
     if (runs)
         dcli_text_put(nest->out, "    }\n");
-    dcli_emit_places_end(nest);
+    if (places)
+        dcli_emit_places_end(nest);
     if (places)
         dcli_text_put(nest->out, "    }\n");
     dcli_emit_elements_end(nest->out, nest->body);

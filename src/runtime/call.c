@@ -6,17 +6,18 @@
 #include "base/sized.h"
 #include "runtime/report.h"
 
-/* Whether a call is a reduction into arrays: it has outputs and no results. */
-static bool is_along(const dcl_call *call)
+/* Whether a reduction has outputs. @param to_values_out  whether it has results that are variables. */
+static bool has_outputs(const dcl_call *call, bool *to_values_out)
 {
-    bool output = false, result = false;
-    if (call->kind != DCL_CALL_IS_REDUCTION || call->args == NULL || call->arg_count > DCLI_MAX_PARAMS)
+    bool output = false;
+    *to_values_out = false;
+    if (call->args == NULL || call->arg_count > DCLI_MAX_PARAMS)
         return false;
     for (int k = 0; k < call->arg_count; k++) {
         output |= call->args[k].access == DCL_ACCESS_OUT || call->args[k].access == DCL_ACCESS_INOUT;
-        result |= dcli_arg_is_result(&call->args[k]);
+        *to_values_out |= dcli_arg_is_result(&call->args[k]);
     }
-    return output && !result;
+    return output;
 }
 
 static dcli_text_kind text_of(const dcl_call *call)
@@ -26,28 +27,21 @@ static dcli_text_kind text_of(const dcl_call *call)
     return call->kind == DCL_CALL_IS_TILES ? DCLI_TEXT_TILES : DCLI_TEXT_BODY;
 }
 
-/* Run a reduction into arrays: into elements, by keys, or along axes. */
-static dcl_status run_along(const dcl_call *call)
+/* Run a reduction: with results in one order; into elements, maybe beside variables and outputs; to variables, maybe beside outputs; by keys; along axes. */
+static dcl_status run_reduction(const dcl_call *call)
 {
-    bool elements;
-    dcl_status status = dcli_elements_run(call, NULL, &elements);
+    bool elements = false, to_values, outputs = has_outputs(call, &to_values);
+    dcl_status status = dcli_leaves_run(call, NULL, &elements);
     if (elements)
         return status;
+    status = outputs ? dcli_elements_run(call, NULL, &elements) : DCL_OK;
+    if (elements)
+        return status;
+    if (to_values || !outputs)
+        return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
     if (dcli_call_is_keyed(call->text, call->arg_count, call->args))
         return dcli_keyed_run(call->cluster, call->box, call->text, call->arg_count, call->args);
     return dcli_forall_run(call->cluster, call->box, call->text, DCLI_TEXT_ALONG, call->arg_count, call->args);
-}
-
-/* Run a reduction. */
-static dcl_status run_reduction(const dcl_call *call)
-{
-    bool found;
-    dcl_status status = dcli_leaves_run(call, NULL, &found);
-    if (found)
-        return status;
-    if (is_along(call))
-        return run_along(call);
-    return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
 }
 
 dcl_status dcl_call_run(const dcl_call *call)
@@ -73,15 +67,15 @@ dcl_status dcl_call_run(const dcl_call *call)
 /* Pass the plans of a reduction to `look`. */
 static dcl_status look_at_reduction(const dcl_call *call, const dcli_look *look)
 {
-    bool elements;
+    bool elements = false, to_values, outputs = has_outputs(call, &to_values);
     dcl_status status = dcli_leaves_run(call, look, &elements);
     if (elements)
         return status;
-    if (!is_along(call))
-        return dcli_reduction_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
-    status = dcli_elements_run(call, look, &elements);
+    status = outputs ? dcli_elements_run(call, look, &elements) : DCL_OK;
     if (elements)
         return status;
+    if (to_values || !outputs)
+        return dcli_reduction_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
     if (dcli_call_is_keyed(call->text, call->arg_count, call->args))
         return dcli_keyed_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
     return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args, look);

@@ -1,7 +1,8 @@
-/* runtime/element.c - reductions into single elements of arrays: `rho(0) += R(i) * R(i);`.
+/* runtime/element.c - reductions into single elements of arrays: `rho(0) += R(i) * R(i);`, maybe beside variables of the program
+ * and ordinary outputs.
  *
  * Each is a reduction into partial results (runtime/reduce.c), then for each element a body that combines them where it is stored.
- * So the program waits for nothing. */
+ * So the program waits for nothing, if there are no variables. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -56,8 +57,6 @@ static dcl_status get_combination(dcl_cluster *cluster, dcli_fold fold, const dc
 
 /* ---- arguments ------------------------------------------------------------------------------------------------------- */
 
-static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
-
 static dcl_status check_kind(const dcl_arg *arg)
 {
     switch (arg->access) {
@@ -72,12 +71,13 @@ static dcl_status check_kind(const dcl_arg *arg)
     case DCL_ACCESS_OPERATOR:
         return DCL_OK;
     case DCL_ACCESS_RESULT_AT: /* it has no name */
-        return DCLI_FAIL(DCL_ERR_INVALID, "an argument is DCL_RESULT_AT, which is for reductions to values; expected "
-                                          "none here; reduce to DCL_RESULT to get an index");
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "an argument is DCL_RESULT_AT, but no DCL_RESULT is before it; the index of a "
+                         "minimum is found for variables, not for the elements of arrays");
     default:
         return dcli_refuse_arg(arg,
-                               "a reduction into elements takes DCL_OUT, DCL_INOUT, DCL_IN, DCL_IN_ALL, DCL_VALUE, "
-                               "DCL_PRELUDE, DCL_OPERATOR, DCL_OVER and DCL_FAST");
+                               "a reduction into elements takes DCL_OUT, DCL_INOUT, DCL_RESULT, DCL_IN, DCL_IN_ALL, "
+                               "DCL_VALUE, DCL_PRELUDE, DCL_OPERATOR, DCL_OVER and DCL_FAST");
     }
 }
 
@@ -124,7 +124,7 @@ dcl_arg dcli_arg_into_element(const dcl_arg *output)
     return arg;
 }
 
-/* A reduction into elements. */
+/* A reduction into elements, maybe beside variables of the program and ordinary outputs. */
 struct reduction {
     dcl_cluster *cluster;
     const dcl_box *box;
@@ -133,36 +133,69 @@ struct reduction {
     const dcl_arg *args;
     const dcli_look *look; /* its operations are passed on; NULL: they are run */
     dcli_reduced_element element[DCLI_MAX_RESULTS];
+    int result[DCLI_MAX_RESULTS];     /* of each element, its number among the results */
+    int results, variables;           /* results in all, and those that are variables */
+    dcl_arg reduced[DCLI_MAX_PARAMS]; /* the arguments, with elements as results */
 };
+
+/* Turn the outputs that are elements into results. */
+static void list_results(struct reduction *r)
+{
+    int e = 0;
+    for (int k = 0; k < r->count; k++) {
+        const dcl_arg *arg = &r->args[k];
+        bool element = e < r->elements && r->element[e].arg == k;
+        r->reduced[k] = element ? dcli_arg_into_element(arg) : *arg;
+        if (element)
+            r->result[e++] = r->results;
+        r->results += element || dcli_arg_is_result(arg);
+        r->variables += !element && dcli_arg_is_result(arg);
+    }
+}
+
+static dcl_status check(const struct reduction *r)
+{
+    if (r->results > DCLI_MAX_RESULTS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "%d arguments are results: %d elements and %d variables; expected at most %d",
+                         r->results, r->elements, r->variables, DCLI_MAX_RESULTS);
+    if (r->variables == 0)
+        return dcli_elements_check(r->count, r->args, r->elements, r->element);
+    dcl_status status = dcli_reduction_check(r->cluster, r->text, r->count, r->args);
+    for (int e = 0; e < r->elements && status == DCL_OK; e++)
+        status = check_element(&r->args[r->element[e].arg], &r->element[e]);
+    return status;
+}
 
 /* ---- operations ------------------------------------------------------------------------------------------------------ */
 
-/* Start the reduction into partial results: outputs become results. */
-static dcl_status start_partials(const struct reduction *r, dcl_array *partials, int64_t stamp,
-                                 dcli_result reduced[])
-{
-    dcl_arg args[DCLI_MAX_PARAMS];
+/* What the reduction into partial results has found out. */
+struct started {
+    dcli_result reduced[DCLI_MAX_RESULTS];
     dcl_grid grid;
-    for (int k = 0; k < r->count; k++)
-        args[k] = is_output(&r->args[k]) ? dcli_arg_into_element(&r->args[k]) : r->args[k];
+    dcli_node_list computing; /* if there are variables */
+};
+
+/* Start the reduction into partial results. */
+static dcl_status start_partials(const struct reduction *r, dcl_array *partials, int64_t stamp, struct started *started)
+{
     dcl_arg added[DCLI_PARTIALS_ADDED];
     dcli_partials_args(partials, stamp, added);
     if (r->look != NULL)
-        return dcli_reduction_planned(r->cluster, r->box, r->text, r->count, args, DCLI_PARTIALS_ADDED, added,
-                                      reduced, r->look->on, r->look->user);
-    return dcli_reduction_start(r->cluster, r->box, r->text, r->count, args, DCLI_PARTIALS_ADDED, added, reduced,
-                                &grid, NULL);
+        return dcli_reduction_planned(r->cluster, r->box, r->text, r->count, r->reduced, DCLI_PARTIALS_ADDED, added,
+                                      started->reduced, r->look->on, r->look->user);
+    return dcli_reduction_start(r->cluster, r->box, r->text, r->count, r->reduced, DCLI_PARTIALS_ADDED, added,
+                                started->reduced, &started->grid, r->variables > 0 ? &started->computing : NULL);
 }
 
 /* Start the body that combines the partial results of element e. */
-static dcl_status start_combination(const struct reduction *r, int e, const dcli_result *reduced, dcl_array *partials,
-                                    int64_t stamp)
+static dcl_status start_combination(const struct reduction *r, int e, const struct started *started,
+                                    dcl_array *partials, int64_t stamp)
 {
     const dcl_arg *arg = &r->args[r->element[e].arg];
     const dcl_grid *grid = dcli_array_grid(arg->array);
     const struct dcli_combination *body;
     bool added = arg->access == DCL_ACCESS_INOUT;
-    dcl_status status = get_combination(r->cluster, reduced->fold, grid, added, &body);
+    dcl_status status = get_combination(r->cluster, started->reduced[r->result[e]].fold, grid, added, &body);
     if (status != DCL_OK)
         return status;
     dcl_box box = {.rank = grid->rank};
@@ -170,10 +203,10 @@ static dcl_status start_combination(const struct reduction *r, int e, const dcli
         box.start[d] = r->element[e].index[d];
         box.count[d] = box.stride[d] = 1;
     }
-    int64_t step = dcli_slot_longs(r->elements);
+    int64_t step = dcli_slot_longs(r->results), first = 1 + (int64_t)r->result[e] * DCLI_PARTIAL_LONGS;
     dcl_arg args[] = {dcl_arg_array(arg->access, DCLI_ELEMENT, arg->array),
                       dcl_arg_array(DCL_ACCESS_IN_ALL, DCLI_ELEMENT_WORDS, partials),
-                      dcl_arg_signed(DCLI_ELEMENT_FIRST, DCL_INT64, 1 + e * DCLI_PARTIAL_LONGS),
+                      dcl_arg_signed(DCLI_ELEMENT_FIRST, DCL_INT64, first),
                       dcl_arg_signed(DCLI_ELEMENT_STEP, DCL_INT64, step),
                       dcl_arg_signed(DCLI_ELEMENT_COUNT, DCL_INT64, dcl_grid_count(dcli_array_grid(partials)) / step),
                       dcl_arg_signed(DCLI_ELEMENT_STAMP, DCL_INT64, stamp),
@@ -186,19 +219,20 @@ static dcl_status start_combination(const struct reduction *r, int e, const dcli
 }
 
 /* Start the reduction, and the combinations. */
-static dcl_status start_operations(const struct reduction *r, dcl_array *partials, int64_t stamp)
+static dcl_status start_operations(const struct reduction *r, dcl_array *partials, int64_t stamp,
+                                   struct started *started)
 {
-    dcli_result reduced[DCLI_MAX_RESULTS];
-    dcl_status status = start_partials(r, partials, stamp, reduced);
+    dcl_status status = start_partials(r, partials, stamp, started);
     for (int e = 0; e < r->elements && status == DCL_OK; e++)
-        status = start_combination(r, e, &reduced[e], partials, stamp);
+        status = start_combination(r, e, started, partials, stamp);
     return status;
 }
 
-/* Start all operations. The lock is held. */
+/* Start all operations, and wait for the values of variables. The lock is held. */
 static dcl_status start(const struct reduction *r)
 {
     struct dcli_partials *partials = NULL;
+    struct started started = {.computing = {0}};
     dcl_status status = DCL_OK;
     for (int e = 0; e < r->elements && status == DCL_OK; e++) {
         const dcl_arg *arg = &r->args[r->element[e].arg];
@@ -208,26 +242,27 @@ static dcl_status start(const struct reduction *r)
     if (status == DCL_OK && r->cluster->plan_only)
         status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
     if (status == DCL_OK)
-        status = dcli_partials_get(r->cluster, r->elements, &partials);
+        status = dcli_partials_get(r->cluster, r->results, &partials);
     if (status == DCL_OK)
-        status = start_operations(r, partials->array, partials->stamp);
+        status = start_operations(r, partials->array, partials->stamp, &started);
+    if (status == DCL_OK && r->variables > 0)
+        status = dcli_partials_read(partials, &started.computing, &started.grid, started.reduced, r->count, r->reduced);
+    dcli_node_list_free(&started.computing);
     dcli_partials_put(r->cluster, partials, status);
     return status;
 }
 
-/* Pass the operations on. dcl_call_explain() adds up several operations; dcl_call_report() cannot report on them yet. */
+/* Pass the operations on. */
 static dcl_status look_at(const struct reduction *r)
 {
     dcl_array *partials = NULL;
-    if (r->look->on != dcli_count_planned)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "there is no report on a reduction into elements yet; expected "
-                                              "dcl_call_explain(), which counts what moves");
+    struct started started;
     dcl_status status = r->look->check(r->cluster, r->look->user);
     pthread_mutex_lock(&r->cluster->lock);
     if (status == DCL_OK)
-        status = dcli_partials_imagine(r->cluster, r->elements, &partials);
+        status = dcli_partials_imagine(r->cluster, r->results, &partials);
     if (status == DCL_OK)
-        status = start_operations(r, partials, 1);
+        status = start_operations(r, partials, 1, &started);
     if (partials != NULL)
         dcli_array_free(partials);
     pthread_mutex_unlock(&r->cluster->lock);
@@ -236,20 +271,26 @@ static dcl_status look_at(const struct reduction *r)
 
 dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *found_out)
 {
-    struct reduction r = {call->cluster, call->box, call->text, call->arg_count, 0, call->args, look, {{0}}};
+    struct reduction r = {.cluster = call->cluster,
+                          .box = call->box,
+                          .text = call->text,
+                          .count = call->arg_count,
+                          .args = call->args,
+                          .look = look};
     int ranks[DCLI_MAX_PARAMS] = {0};
     *found_out = false;
     dcl_status status = dcli_args_check(r.cluster, r.text, DCLI_TEXT_BODY, true, r.count, r.args);
     if (status != DCL_OK) /* the check of a reduction along axes finds the same */
         return DCL_OK;
     for (int k = 0; k < r.count; k++)
-        if (is_output(&r.args[k]))
+        if (dcli_arg_has_array(&r.args[k]))
             ranks[k] = dcli_array_grid(r.args[k].array)->rank;
     r.elements = dcli_elements_find(r.text, r.count, r.args, ranks, r.element);
     *found_out = r.elements > 0;
     if (!*found_out)
         return DCL_OK;
-    status = dcli_elements_check(r.count, r.args, r.elements, r.element);
+    list_results(&r);
+    status = check(&r);
     if (look != NULL)
         return status == DCL_OK ? look_at(&r) : status;
     pthread_mutex_lock(&r.cluster->lock);

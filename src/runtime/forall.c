@@ -524,6 +524,8 @@ static dcl_status check_reduced(const dcl_arg *arg)
     switch (arg->access) {
     case DCL_ACCESS_IN:
     case DCL_ACCESS_IN_ALL:
+    case DCL_ACCESS_OUT:
+    case DCL_ACCESS_INOUT:
     case DCL_ACCESS_VALUE:
     case DCL_ACCESS_PRELUDE:
     case DCL_ACCESS_RESULT:
@@ -534,8 +536,8 @@ static dcl_status check_reduced(const dcl_arg *arg)
         return DCL_OK;
     default:
         return dcli_refuse_arg(arg,
-                               "a reduction to values takes DCL_RESULT, DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_VALUE, "
-                               "DCL_PRELUDE, DCL_OVER and DCL_FAST; reduce into arrays with a call of its own");
+                               "a reduction to values takes DCL_RESULT, DCL_RESULT_AT, DCL_OUT, DCL_INOUT, DCL_IN, "
+                               "DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_OVER and DCL_FAST");
     }
 }
 

@@ -69,11 +69,14 @@ static bool find_elements(struct reduction *r)
         return dcli_reduction_check(call->cluster, call->text, call->arg_count, call->args) == DCL_OK;
     if (dcli_args_check(call->cluster, call->text, DCLI_TEXT_BODY, true, call->arg_count, call->args) != DCL_OK)
         return false;
-    for (int k = 0; k < call->arg_count; k++)
-        if (is_output(&call->args[k]))
+    int outputs = 0;
+    for (int k = 0; k < call->arg_count; k++) {
+        outputs += is_output(&call->args[k]);
+        if (dcli_arg_has_array(&call->args[k]))
             ranks[k] = dcli_array_grid(call->args[k].array)->rank;
+    }
     r->element_count = dcli_elements_find(call->text, call->arg_count, call->args, ranks, r->element);
-    return r->element_count > 0;
+    return r->element_count > 0 && r->element_count == outputs; /* others cannot be beside ordinary outputs */
 }
 
 /* The arguments that the parser knows: outputs become results. @return how many */

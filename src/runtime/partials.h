@@ -19,6 +19,11 @@ dcl_status dcli_partials_imagine(dcl_cluster *cluster, int results, dcl_array **
 /** The arguments that the parser of a reduction adds. */
 enum { DCLI_PARTIALS_ADDED = 2 };
 void dcli_partials_args(dcl_array *array, int64_t stamp, dcl_arg args_out[DCLI_PARTIALS_ADDED]);
+/** Read what a reduction has left in an array, and store its results in the program's variables. Waits.
+ *  @param computing  the nodes that may have partial results. @param grid  of the array that gives the indices.
+ *  @param args       [count] of the reduction; a result without a variable is left out. */
+dcl_status dcli_partials_read(const struct dcli_partials *partials, const dcli_node_list *computing,
+                              const dcl_grid *grid, const dcli_result reduced[], int count, const dcl_arg args[]);
 /** Keep an array for later reductions, or end it if `status` is an error. @param partials  NULL is accepted. */
 void dcli_partials_put(dcl_cluster *cluster, struct dcli_partials *partials, dcl_status status);
 

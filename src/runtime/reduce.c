@@ -178,6 +178,10 @@ static dcl_status store_results(const dcli_result reduced[], const dcl_grid *gri
             dcli_partial_merge(fold, args[k].type, &all, &one);
         }
         dcl_status status = DCL_OK;
+        if (args[k].result == NULL) { /* an element of an array */
+            r++;
+            continue;
+        }
         if (reduced[r].placed)
             status = store_index(grid, &args[k], dcli_partial_place(&all), args[k + 1].result);
         if (status != DCL_OK)
@@ -214,33 +218,41 @@ static dcl_box box_of_parts(const struct dcli_partials *partials, const dcli_nod
     return box;
 }
 
+dcl_status dcli_partials_read(const struct dcli_partials *partials, const dcli_node_list *computing,
+                              const dcl_grid *grid, const dcli_result reduced[], int count, const dcl_arg args[])
+{
+    dcl_array *array = partials->array;
+    const int64_t one = 1;
+    dcl_box parts = box_of_parts(partials, computing);
+    int64_t *words = dcli_malloc((size_t)parts.count[0] * sizeof *words);
+    dcl_status status = words != NULL ? dcli_array_read(array, &parts, words, &one) : DCL_ERR_NOMEM;
+    if (dcli_storage_state_failed(dcli_array_state(array)))
+        status = dcli_array_usable(array, "reduce into");
+    dcl_status strayed = DCL_OK;
+    if (status == DCL_OK)
+        strayed = dcli_storage_state_strayed(dcli_array_state(array), "the values were computed");
+    if (status == DCL_OK)
+        status = store_results(reduced, grid, partials, count, args, words,
+                               parts.count[0] / dcli_slot_longs(partials->results));
+    dcli_free(words);
+    return status == DCL_OK ? strayed : status;
+}
+
 /* Run a checked reduction and wait. The lock is held. A read outside an array is reported, but gives values. */
 static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
-                         struct dcli_partials *partials, int64_t words[])
+                         const struct dcli_partials *partials)
 {
     dcli_result reduced[DCLI_MAX_RESULTS];
     dcl_grid grid;
-    dcl_array *array = partials->array;
-    const int64_t one = 1;
-    dcl_box parts = {0};
     dcli_node_list computing = {0};
     dcl_arg added[DCLI_PARTIALS_ADDED];
-    dcli_partials_args(array, partials->stamp, added);
-    dcl_status status = dcli_reduction_start(cluster, box, text, count, args, DCLI_PARTIALS_ADDED, added, reduced, &grid,
-                                             &computing);
-    if (status == DCL_OK) {
-        parts = box_of_parts(partials, &computing);
-        status = dcli_array_read(array, &parts, words, &one);
-    }
+    dcli_partials_args(partials->array, partials->stamp, added);
+    dcl_status status =
+        dcli_reduction_start(cluster, box, text, count, args, DCLI_PARTIALS_ADDED, added, reduced, &grid, &computing);
+    if (status == DCL_OK)
+        status = dcli_partials_read(partials, &computing, &grid, reduced, count, args);
     dcli_node_list_free(&computing);
-    if (dcli_storage_state_failed(dcli_array_state(array)))
-        status = dcli_array_usable(array, "reduce into");
-    if (status != DCL_OK)
-        return status;
-    dcl_status strayed = dcli_storage_state_strayed(dcli_array_state(array), "the values were computed");
-    status = store_results(reduced, &grid, partials, count, args, words,
-                           parts.count[0] / dcli_slot_longs(partials->results));
-    return status == DCL_OK ? strayed : status;
+    return status;
 }
 
 /* The same with an array for partial results. */
@@ -248,13 +260,9 @@ static dcl_status reduce_with(dcl_cluster *cluster, const dcl_box *box, const ch
                               const dcl_arg args[])
 {
     struct dcli_partials *partials;
-    int64_t *words = NULL;
     dcl_status status = dcli_partials_get(cluster, count_results(count, args), &partials);
-    if (status == DCL_OK) {
-        words = dcli_malloc((size_t)dcl_grid_count(dcli_array_grid(partials->array)) * sizeof *words);
-        status = words != NULL ? reduce(cluster, box, text, count, args, partials, words) : DCL_ERR_NOMEM;
-    }
-    dcli_free(words);
+    if (status == DCL_OK)
+        status = reduce(cluster, box, text, count, args, partials);
     dcli_partials_put(cluster, partials, status);
     return status;
 }

@@ -21,8 +21,11 @@ static dcl_status add_indices(dcli_report *report, const dcli_operation *operati
     const dcl_box *box = &operation->box;
     int64_t start[DCL_MAX_RANK], count[DCL_MAX_RANK];
     for (int m = 0; m < body->space_rank; m++)
-        add_index(report, body->index_of_axis[m], body->along ? "kept" : "reduced", box->start[m],
-                  box->count[m] > 0 ? (box->count[m] - 1) * box->stride[m] + 1 : 0);
+        add_index(report, body->index_of_axis[m],
+                  body->along                     ? "kept"
+                  : dcli_body_writes_beside(body) ? "kept and reduced"
+                                                  : "reduced",
+                  box->start[m], box->count[m] > 0 ? (box->count[m] - 1) * box->stride[m] + 1 : 0);
     if (!body->along || body->inner_rank == 0)
         return DCL_OK;
     dcl_status status = dcli_operation_inner(operation, start, count);
@@ -74,12 +77,22 @@ static void put_method(dcli_text *text, const dcli_operation *operation)
                       way_of(body, &body->result[r]));
     if (body->along)
         return;
+    int elements = 0;
+    for (int r = 0; r < body->result_count; r++)
+        elements += body->params[body->result[r].param].rank > 0;
     int64_t bytes = partial_bytes(operation);
     if (body->keyed)
         dcli_text_put(text,
                       "; each node reduces into %" PRId64 " bytes of partial results, which further operations combine "
                       "where the outputs are stored; the program does not wait",
                       bytes);
+    else if (elements > 0)
+        dcli_text_put(text,
+                      "; %d operations; each node sends %" PRId64
+                      " bytes of partial results to the nodes that store the "
+                      "elements; the program %s",
+                      1 + elements + (elements < body->result_count), bytes,
+                      elements < body->result_count ? "gets those of the values, and waits" : "does not wait");
     else
         dcli_text_put(
             text, "; 2 operations; each node sends %" PRId64 " bytes of partial results to the program, which waits",

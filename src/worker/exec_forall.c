@@ -272,8 +272,8 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
     }
     for (int n = 0; n < dcli_body_partial_arrays(body); n++) {
         const dcli_known_storage *held = entry->held[body->partials + n];
-        int64_t least = body->keyed ? dcli_keyed_room(body, n, entry->operation.value)
-                                    : dcli_slot_longs(body->result_count);
+        int64_t least =
+            body->keyed ? dcli_keyed_room(body, n, entry->operation.value) : dcli_slot_longs(body->result_count);
         dcli_memory *partials = held->memory;
         if (partials == NULL || least < 0 || dcli_layout_owned(held->shared->layout, worker->terms.self) < least)
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no room for the partial results of node %d",

@@ -319,7 +319,7 @@ static dcl_status check_operands(const dcli_operation *operation)
     if (dcli_body_is_reduced(body) && operation->operand[body->owner].layout->partial)
         return DCLI_FAIL(
             DCL_ERR_UNSUPPORTED,
-            "input %s, over whose elements the body is reduced, stores only some of its elements; expected an array "
+            "array %s, over whose elements the body is reduced, stores only some of its elements; expected an array "
             "that stores all; reduce a copy of it under another map (dcl_copy())",
             body->params[body->owner].name);
     for (int k = 0; k < body->param_count; k++) {

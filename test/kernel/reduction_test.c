@@ -55,7 +55,8 @@ ParameterizedTestParameters(kernel_reduction, parsed)
         {"result s, in A 1", "s += A(i); i = 3;", "i is an index of the body and cannot be assigned to", true},
         {"result s, in A 1", "s += A(i), A(i);", "has a comma; expected one expression", true},
         {"result s, in A 1", "s min= A(p(i));", "not affine", true},
-        {"result s, in A 1, out C 1", "s += A(i); C(i) = 1;", "C is DCL_OUT beside a DCL_RESULT", true},
+        {"result s, in A 2, out C 2", "s += A(i,j); C(j,i) = 1;", "ji C sum", false},
+        {"result s, in A 2, out C 1", "s += A(i,j); C(i) = 1;", "output C is not written at (i,j)", true},
         {"result s, in A 1", "A(i) = 1; s += A(i);", "A is DCL_IN, but written here", true},
     };
     return cr_make_param_array(struct parse_case, cases, sizeof cases / sizeof cases[0]);

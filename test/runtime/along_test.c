@@ -336,7 +336,7 @@ Test(along, refused)
         expect_refused(cluster, dcl_reduce(cluster, wrong_bodies[n].body, DCL_OUT(y), DCL_IN(A), DCL_IN(z)),
                        wrong_bodies[n].body, wrong_bodies[n].status, wrong_bodies[n].words);
     expect_refused(cluster, dcl_reduce(cluster, "s += A(i,j); y(i) += A(i,j);", DCL_RESULT(s), DCL_OUT(y), DCL_IN(A)),
-                   "a result beside an output", DCL_ERR_INVALID, "a reduction to values takes DCL_RESULT");
+                   "a result beside an output", DCL_ERR_BODY, "output y is not written at (i,j), in any order");
     expect_refused(cluster, dcl_reduce(cluster, "y(i) += z(j); A(i,k) += z(j);", DCL_OUT(y), DCL_INOUT(A), DCL_IN(z)),
                    "ranks", DCL_ERR_INVALID, "output A has 2 axes, the first output y has 1");
     expect_refused(cluster, dcl_reduce(cluster, "y(i) += A(i,j);", DCL_OUT(y), DCL_IN_ROWS(A)), "a declared reach",

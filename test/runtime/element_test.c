@@ -264,7 +264,7 @@ ParameterizedTestParameters(element, refused)
         {"an element that does not exist", 0, DCL_ERR_INVALID, "index 4 along axis 1; expected 0..3"},
         {"no input has all indices", 1, DCL_ERR_BODY, "no DCL_IN is read at (j)"},
         {"an element that is read", 2, DCL_ERR_BODY, "its value is known only after the call"},
-        {"a variable, too", 3, DCL_ERR_INVALID, "a reduction to values takes DCL_RESULT"},
+        {"the same beside a variable", 3, DCL_ERR_INVALID, "a reduction to values takes DCL_RESULT"},
         {"an argument for loop bodies", 4, DCL_ERR_INVALID, "a reduction into elements takes"},
         {"no subscripts", 5, DCL_ERR_BODY, "s is an array and stands without subscripts"},
     };
@@ -282,7 +282,8 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, dc
     case 2:
         return dcl_reduce(cluster, "s(0) += a(i,j) * s(0);", DCL_INOUT(s), DCL_IN(a));
     case 3:
-        return dcl_reduce(cluster, "s(0) += a(i,j); v += 1;", DCL_OUT(s), DCL_RESULT_AS("v", &variable), DCL_IN(a));
+        return dcl_reduce(cluster, "s(0) += a(i,j); v += 1;", DCL_OUT(s), DCL_RESULT_AS("v", &variable),
+                          DCL_IN_HALO(a, 1));
     case 4:
         return dcl_reduce(cluster, "s(0) += a(i,j);", DCL_OUT(s), DCL_IN_HALO(a, 1));
     default:

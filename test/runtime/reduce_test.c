@@ -173,7 +173,7 @@ ParameterizedTestParameters(reduce, refused)
     static struct wrong_case cases[] = {
         {"no result", 0, DCL_ERR_INVALID, "no argument is a result"},
         {"no input", 1, DCL_ERR_BODY, "no array has an index as its subscript"},
-        {"an output", 2, DCL_ERR_INVALID, "a reduction to values takes DCL_RESULT"},
+        {"an output", 2, DCL_ERR_BODY, "is DCL_OUT, but the body does not assign to it"},
         {"a result in a body", 3, DCL_ERR_INVALID, "expected dcl_reduce()"},
         {"no variable", 4, DCL_ERR_INVALID, "DCL_RESULT s has no variable"},
         {"a type without results", 5, DCL_ERR_INVALID, "has type number 9"},
