@@ -105,15 +105,16 @@ static dcl_status gradient_step(void *user, int64_t n)
     dcl_cluster *cluster = g->cluster;
     dcl_array *X = g->X, *R = g->R, *P = g->P, *Q = g->Q, *rho = g->rho, *before = g->before, *pq = g->pq;
     (void)n;
-    dcl_forall(cluster,
+    dcl_reduce(cluster,
                "Q(i,j) = 4 * P(i,j) - (i > 0 ? P(i-1,j) : 0) - (i < 1023 ? P(i+1,j) : 0)"
-               "                    - (j > 0 ? P(i,j-1) : 0) - (j < 1023 ? P(i,j+1) : 0);",
-               DCL_OUT(Q), DCL_IN(P));
-    dcl_reduce(cluster, "pq(0) += P(i,j) * Q(i,j);", DCL_OUT(pq), DCL_IN(P), DCL_IN(Q));
-    dcl_forall(cluster, "float alpha = rho(0) / pq(0); X(i,j) += alpha * P(i,j); R(i,j) -= alpha * Q(i,j);",
-               DCL_INOUT(X), DCL_INOUT(R), DCL_IN(P), DCL_IN(Q), DCL_IN(rho), DCL_IN(pq));
+               "                    - (j > 0 ? P(i,j-1) : 0) - (j < 1023 ? P(i,j+1) : 0);"
+               "pq(0) += P(i,j) * Q(i,j);",
+               DCL_OUT(Q), DCL_OUT(pq), DCL_IN(P));
     dcl_swap(rho, before);
-    dcl_reduce(cluster, "rho(0) += R(i,j) * R(i,j);", DCL_OUT(rho), DCL_IN(R));
+    dcl_reduce(cluster,
+               "float alpha = before(0) / pq(0);"
+               "X(i,j) += alpha * P(i,j); R(i,j) -= alpha * Q(i,j); rho(0) += R(i,j) * R(i,j);",
+               DCL_INOUT(X), DCL_INOUT(R), DCL_OUT(rho), DCL_IN(P), DCL_IN(Q), DCL_IN(before), DCL_IN(pq));
     return dcl_forall(cluster, "P(i,j) = R(i,j) + (float)(rho(0) / before(0)) * P(i,j);", DCL_INOUT(P), DCL_IN(R),
                       DCL_IN(rho), DCL_IN(before));
 }

@@ -33,18 +33,18 @@ static dcl_status step(void *user, int64_t n)
     dcl_array *X = s->X, *R = s->R, *P = s->P, *Q = s->Q, *rho = s->rho, *before = s->before, *pq = s->pq;
     const int last = EDGE - 1;
     (void)n;
-    dcl_forall(cluster,
+    dcl_reduce(cluster,
                "Q(i,j) = 4 * P(i,j) - (i > 0 ? P(i-1,j) : 0) - (i < last ? P(i+1,j) : 0)"
-               "                    - (j > 0 ? P(i,j-1) : 0) - (j < last ? P(i,j+1) : 0);",
-               DCL_OUT(Q), DCL_IN(P), DCL_VALUE(last));
-    dcl_reduce(cluster, "pq(0) += P(i,j) * Q(i,j);", DCL_OUT(pq), DCL_IN(P), DCL_IN(Q));
-    dcl_forall(cluster,
-               "float alpha = rho(0) / pq(0);"
-               "X(i,j) += alpha * P(i,j);"
-               "R(i,j) -= alpha * Q(i,j);",
-               DCL_INOUT(X), DCL_INOUT(R), DCL_IN(P), DCL_IN(Q), DCL_IN(rho), DCL_IN(pq));
+               "                    - (j > 0 ? P(i,j-1) : 0) - (j < last ? P(i,j+1) : 0);"
+               "pq(0) += P(i,j) * Q(i,j);",
+               DCL_OUT(Q), DCL_OUT(pq), DCL_IN(P), DCL_VALUE(last));
     dcl_swap(rho, before);
-    dcl_reduce(cluster, "rho(0) += R(i,j) * R(i,j);", DCL_OUT(rho), DCL_IN(R));
+    dcl_reduce(cluster,
+               "float alpha = before(0) / pq(0);"
+               "X(i,j) += alpha * P(i,j);"
+               "R(i,j) -= alpha * Q(i,j);"
+               "rho(0) += R(i,j) * R(i,j);",
+               DCL_INOUT(X), DCL_INOUT(R), DCL_OUT(rho), DCL_IN(P), DCL_IN(Q), DCL_IN(before), DCL_IN(pq));
     dcl_forall(cluster, "P(i,j) = R(i,j) + (float)(rho(0) / before(0)) * P(i,j);", DCL_INOUT(P), DCL_IN(R), DCL_IN(rho),
                DCL_IN(before));
     return dcl_status_of(cluster); /* the first error of these calls */

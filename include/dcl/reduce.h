@@ -113,12 +113,12 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
- *  @param ...      1..63 arguments: DCL_RESULT (1..8), DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER,
+ *  @param ...      1..62 arguments: DCL_RESULT (1..8), DCL_RESULT_AT, DCL_OUT, DCL_INOUT, DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER,
  *                  DCL_PRELUDE, DCL_OPERATOR, DCL_FAST.
- *  Cost: each node reads the elements that it owns once. It sends 3 KB of partial results per variable to the program,
- *  or 48 KB if any node of the cluster is a GPU. The call is three operations and one wait. It compiles the body at its
- *  first use. Threads may reduce at the same time. A result in one order takes some operations per axis, and room for its values at all
- *  indices, unless the body is one statement whose value is an element of its type: `p *= A(i,j);`.
+ *  Cost: each node reads the elements that it owns once. It sends partial results to the program, 3.5 KB for one variable and 3 KB
+ *  more for each further one, or 16 times as much if any node of the cluster is a GPU. The call is two operations and one wait. It
+ *  compiles the body at its first use. Threads may reduce at the same time. A result in one order takes some operations per axis, and
+ *  room for its values at all indices, unless the body is one statement whose value is an element of its type: `p *= A(i,j);`.
  *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and
  *          counted as 0. Otherwise the variables are as they were: DCL_ERR_BODY with line, column and the text marked;
  *          DCL_ERR_INVALID; DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a
@@ -165,10 +165,24 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  This is a reduction to values, with the same indices, ranges and bits; the result is an element of the array in place of a
  *  variable, and the element's type is the variable's. The constants are numbers, or names of integer DCL_VALUEs: rho(step).
  *  They are the same at all places of one array. With DCL_INOUT, the element's present value is one of the values that are
- *  reduced. Other elements do not change. Every node sends its partial results (3 KB per element, 48 KB if any node of the
- *  cluster is a GPU) to the node that stores the element, which combines them.
+ *  reduced. Other elements do not change. Every node sends its partial results (3.5 KB for one element, 3 KB more for each further
+ *  one, 16 times as much if any node of the cluster is a GPU) to the node that stores the element, which combines them.
  *
- *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_FAST.
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_FAST;
+ *              and as below.
+ *
+ *  dcl_reduce() beside ordinary outputs: a body whose results are variables or elements may also write arrays, as a body of
+ *  dcl_forall() does, at the same index at which it reduces.
+ *
+ *      dcl_reduce(cluster, "X(i,j) += alpha * P(i,j); R(i,j) -= alpha * Q(i,j); rho(0) += R(i,j) * R(i,j);",
+ *                 DCL_INOUT(X), DCL_INOUT(R), DCL_OUT(rho), DCL_IN(P), DCL_IN(Q), DCL_VALUE(alpha));
+ *
+ *  An ordinary output has all indices of the body as its subscripts, each once, in any order. The body runs at the indices of the
+ *  first such output, where its elements are stored, and these indices are what is reduced over. The array must store all of
+ *  its elements. Assignments have the meaning of C; an element that the body reads before it writes it needs DCL_INOUT. (Beside
+ *  elements only, `X(i) += A(i);` with DCL_OUT(X), and word operators such as `X(i) max= A(i);`, are reductions by keys.)
+ *  Results may be elements and variables in the same call, up to eight in all. The call waits if any is a variable. The bits are those
+ * *  of separate calls; results in one order (products that round, DCL_OPERATOR) are not possible. If the call fails, the contents of its outputs are undefined.
  *
  *  dcl_reduce() by keys, into arrays: a subscript of an output that is no index is a key, any integer expression, which selects
  *  the element that gets the value.
