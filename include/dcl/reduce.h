@@ -182,7 +182,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  its elements. Assignments have the meaning of C; an element that the body reads before it writes it needs DCL_INOUT. (Beside
  *  elements only, `X(i) += A(i);` with DCL_OUT(X), and word operators such as `X(i) max= A(i);`, are reductions by keys.)
  *  Results may be elements and variables in the same call, up to eight in all. The call waits if any is a variable. The bits are those
- * *  of separate calls; results in one order (products that round, DCL_OPERATOR) are not possible. If the call fails, the contents of its outputs are undefined.
+ *  of separate calls. Results in one order (products that round, DCL_OPERATOR) are not possible beside outputs. If the call fails,
+ *  the contents of its outputs are undefined.
  *
  *  dcl_reduce() by keys, into arrays: a subscript of an output that is no index is a key, any integer expression, which selects
  *  the element that gets the value.
