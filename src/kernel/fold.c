@@ -250,7 +250,7 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
 /* Emit the summation of what the buffers contain. */
 static void emit_flush(dcli_text *out, const dcli_body *body)
 {
-    dcli_text_put(out, "    for (; dcl_fill %% DCL_SUM_LANES != 0; dcl_fill++) {\n");
+    dcli_text_put(out, "    if (dcl_fill > 0) {\n    for (; dcl_fill %% DCL_SUM_LANES != 0; dcl_fill++) {\n");
     for (int r = 0; r < body->result_count; r++)
         if (is_summed(body, r))
             dcli_text_put(out, "        dcl_y%d[dcl_fill] = 0;\n", r);
@@ -259,7 +259,7 @@ static void emit_flush(dcli_text *out, const dcli_body *body)
         if (is_summed(body, r))
             dcli_text_put(out, "    dcl_sum_%s(&dcl_f%d, dcl_y%d, dcl_fill);\n", dcli_kernel_type(type_of(body, r)), r,
                           r);
-    dcli_text_put(out, "    dcl_fill = 0;\n");
+    dcli_text_put(out, "    dcl_fill = 0;\n    }\n");
 }
 
 /* Emit the variables in which a strip sums its values in any order. @return whether there are any. */

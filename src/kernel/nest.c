@@ -125,10 +125,16 @@ void dcli_nest_advance(dcli_nest *nest, int m)
 
 void dcli_emit_nest_elements(dcli_nest *nest)
 {
+    int v = nest->innermost;
     for (int a = 0; a < nest->body->access_count; a++) {
         char offset[96] = "";
+        if (nest->pointed && is_affine(nest, a) && nest->body->inside->access_inner_count[a] == 0 &&
+            dcli_inside_depends(nest->body, a, v) && is_unit(nest, a, v)) {
+            dcli_text_put(nest->out, "#define dcl_a%d (dcl_p%d + dcl_x%d_%d)[dcl_t%d]\n", a, a, a, nest->level[a], v);
+            continue;
+        }
         if (is_affine(nest, a))
-            dcli_nest_offset(nest, a, nest->innermost, offset, sizeof offset);
+            dcli_nest_offset(nest, a, v, offset, sizeof offset);
         dcli_emit_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
     }
 }

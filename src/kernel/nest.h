@@ -23,6 +23,9 @@ typedef struct dcli_nest {
     bool gathers;  /* inputs may be gathered; then dcl_h<a> is the offset of access a's gathered inputs, 0 if it is
                       not gathered */
     bool straight; /* dcl_straight: no input is transposed, and all steps along the innermost axis are 1 */
+    bool
+        pointed; /* elements of unchecked kernels are addressed from pointers to the innermost axis' first ones, which compilers keep
+                      in registers; otherwise, they add offsets of several rows as a vector, and take addresses from that */
     int innermost; /* number of the innermost loop axis */
     int levels;    /* how many offsets (n of dcl_x<a>_<n>) have been emitted */
     int level[DCLI_MAX_ACCESSES];

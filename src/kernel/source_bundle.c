@@ -7,6 +7,7 @@
 #include "kernel/source_bundle.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "kernel/cl.h"
 #include "kernel/fold.h"
@@ -70,11 +71,15 @@ static void emit_runs(const dcli_nest *nest, const char *height)
                       "        dcl_kept%d[dcl_q].dcl_top = dcl_guess%d;\n"
                       "    dcl_v%d[dcl_q] = dcl_run_begin_%s(&dcl_kept%d[dcl_q]);\n",
                       r, r, r, r, r, type_of(body, r), r);
+    dcli_text_put(out, "    }\n");
+    for (int r = 0; r < body->result_count; r++) /* one for all elements: each has a vector register less */
+        dcli_text_put(out, "    u%s dcl_least%d = -1;\n", strcmp(type_of(body, r), "float") == 0 ? "int" : "long", r);
     dcli_text_put(out,
-                  "    }\n#pragma clang loop vectorize_width(8) interleave_count(1)\n"
+                  "#pragma clang loop vectorize_width(8) interleave_count(1)\n"
                   "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n    const long dcl_t%d = dcl_v + dcl_k;\n",
                   v);
     dcli_nest strip = *nest;
+    strip.pointed = true;
     dcli_nest_index(&strip, v);
     dcli_text_put(out, "#pragma unroll\n");
     dcli_nest element = open_elements(&strip, height);
@@ -82,10 +87,14 @@ static void emit_runs(const dcli_nest *nest, const char *height)
     dcli_emit_neutral(out, body);
     dcli_emit_statements(out, body);
     for (int r = 0; r < body->result_count; r++)
-        dcli_text_put(out, "    dcl_run_add_%s(&dcl_v%d[dcl_q], dcl_r%d);\n", type_of(body, r), r, r);
+        dcli_text_put(out,
+                      "    dcl_v%d[dcl_q].dcl_least = dcl_least%d;\n    dcl_run_add_%s(&dcl_v%d[dcl_q], dcl_r%d);\n"
+                      "    dcl_least%d = dcl_v%d[dcl_q].dcl_least;\n",
+                      r, r, type_of(body, r), r, r, r, r);
     dcli_text_put(out, "    }\n    }\n#pragma unroll\n    for (int dcl_q = 0; dcl_q < %s; dcl_q++) {\n", height);
     for (int r = 0; r < body->result_count; r++) /* dcl_v<r> is never in memory, because its indices are constants */
-        dcli_text_put(out, "    dcl_w%d[dcl_q] = dcl_v%d[dcl_q];\n", r, r);
+        dcli_text_put(out, "    dcl_w%d[dcl_q] = dcl_v%d[dcl_q];\n    dcl_w%d[dcl_q].dcl_least = dcl_least%d;\n", r, r,
+                      r, r);
     dcli_text_put(out,
                   "    }\n    dcl_redo = 0;\n    int dcl_worst = DCL_RUN_ADDED;\n"
                   "    for (int dcl_q = 0; dcl_q < %s; dcl_q++) {\n    int dcl_outcome = DCL_RUN_ADDED;\n",
@@ -164,13 +173,24 @@ void dcli_emit_bundles(dcli_nest *nest)
     dcli_text_put(nest->out,
                   "    }\n    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
                   "    dcl_m = min(dcl_n%d - dcl_v, (long)%d);\n"
-                  "    int dcl_redo = -1;\n"
-                  "    if (dcl_pause > 0)\n        dcl_pause--;\n"
+                  "    for (int dcl_known = ",
+                  v, v, DCLI_FOLD_STRIP);
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(nest->out, "%sdcl_guess%d != 0", r > 0 ? " && " : "", r);
+    dcli_text_put(nest->out, "; dcl_known < 2; dcl_known++) {\n    int dcl_redo = dcl_known != 0 ? -1 : 1;\n");
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(nest->out, "    const struct dcl_sum dcl_first%d = dcl_kept%d[0];\n", r, r);
+    dcli_text_put(nest->out,
+                  "    if (dcl_known == 0) {\n    } else if (dcl_pause > 0)\n        dcl_pause--;\n"
                   "    else if (2 * dcl_h >= %d && dcl_m >= %d)\n",
-                  v, v, DCLI_FOLD_STRIP, height, DCLI_FOLD_LEAST_RUN);
+                  height, DCLI_FOLD_LEAST_RUN);
     emit_runs(nest, elements);
     emit_blocks(nest);
-    dcli_text_put(nest->out, "    }\n");
+    dcli_text_put(nest->out, "    if (dcl_known != 0)\n        break;\n");
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(nest->out, "    dcl_guess%d = dcl_kept%d[0].dcl_top;\n    dcl_kept%d[0] = dcl_first%d;\n", r, r,
+                      r, r);
+    dcli_text_put(nest->out, "    }\n    }\n");
     emit_outputs(nest, dcli_emit_along_end, true);
     dcli_text_put(nest->out, "    }\n");
     for (int outer = 0; outer < m; outer++)
