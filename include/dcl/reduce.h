@@ -26,6 +26,12 @@ static inline dcl_arg dcl_arg_result_at(int64_t index[])
     return arg;
 }
 
+/** @param index  an array of int32 or int64. */
+static inline dcl_arg dcl_arg_result_at_array(dcl_array *index)
+{
+    return dcl_arg_array(DCL_ACCESS_RESULT_AT, NULL, index);
+}
+
 /** @param name  the operator, a blank, and its neutral element: "combine 0.0f". */
 static inline dcl_arg dcl_arg_operator(const char *name)
 {
@@ -51,8 +57,16 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *
  *      float high;
  *      int64_t where[2];
- *      dcl_reduce(cluster, "high max= A(i,j);", DCL_RESULT(high), DCL_RESULT_AT(where), DCL_IN(A)); */
-#define DCL_RESULT_AT(index) dcl_arg_result_at(index)
+ *      dcl_reduce(cluster, "high max= A(i,j);", DCL_RESULT(high), DCL_RESULT_AT(where), DCL_IN(A));
+ *
+ *  After a DCL_OUT or DCL_INOUT of a reduction along axes: an array of int32 or int64 with the axes of that output, which gets the
+ *  reduced index of each minimum or maximum. If several indices are reduced, it has one more axis, the last one, whose element q is the
+ *  q-th of them, in the order of the alphabet, and the lexicographically lowest combination is meant. Elements without values are -1,
+ *  and, with DCL_INOUT, those at which the value that was there before is better than all others. The values are computed
+ *  twice: by the reduction, and by a second one, which finds the indices.
+ *
+ *      dcl_reduce(cluster, "low(i) min= A(i,j);", DCL_OUT(low), DCL_RESULT_AT(column), DCL_IN(A)); */
+#define DCL_RESULT_AT(index) DCLI_RESULT_AT(index)
 /** An operator of the program, for reductions (but by keys) and scans: `y(i) combine= expression;`. Both are string literals: the name of a
  *  function of the DCL_PRELUDE, which takes two values of the output's type and returns their combination, and the
  *  neutral element, one constant of OpenCL C: combine(neutral, x) and combine(x, neutral) must be x. The function should be associative. Values
@@ -153,8 +167,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  - The owners of the first output compute. The elements of the inputs that they need are sent to them as for
  *    dcl_forall(). dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not wait.
  *
- *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE, DCL_OVER,
- *              DCL_PRELUDE, DCL_OPERATOR, DCL_STEALING, DCL_FAST (contractions only).
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE,
+ *              DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_STEALING, DCL_FAST (contractions only).
  *
  *  dcl_reduce() into single elements of arrays: constants on the left. Nothing is sent to the program, and the call does not
  *  wait; later bodies read the elements.
@@ -243,6 +257,17 @@ DCL_API dcl_status dcl_max_to(dcl_array *array, dcl_arg result);
 #ifdef __cplusplus
 }
 
+template <size_t N>
+inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *box, const char *body,
+                                   const dcli_arguments<N> &list)
+{
+    return dcl_call_reduction(cluster, box, body, static_cast<int>(N), list.arg);
+}
+
+inline dcl_arg dcli_result_at(int64_t *x) { return dcl_arg_result_at(x); }
+inline dcl_arg dcli_result_at(dcl_array *x) { return dcl_arg_result_at_array(x); }
+#define DCLI_RESULT_AT(index) dcli_result_at(index)
+
 inline dcl_arg dcli_result(const char *n, signed char *x) { return dcl_arg_result(n, DCL_INT8, x); }
 inline dcl_arg dcli_result(const char *n, unsigned char *x) { return dcl_arg_result(n, DCL_UINT8, x); }
 inline dcl_arg dcli_result(const char *n, short *x) { return dcl_arg_result(n, DCL_INT16, x); }
@@ -257,6 +282,9 @@ inline dcl_arg dcli_result(const char *n, float *x) { return dcl_arg_result(n, D
 inline dcl_arg dcli_result(const char *n, double *x) { return dcl_arg_result(n, DCL_DOUBLE, x); }
 #define DCLI_RESULT(name, address) dcli_result((name), (address))
 #else
+#define DCLI_RESULT_AT(index) \
+    _Generic((index), dcl_array * : dcl_arg_result_at_array, default : dcl_arg_result_at)(index)
+
 /* clang-format off */
 #define DCLI_RESULT(name, address)                                                                                  \
     dcl_arg_result((name),                                                                                          \

@@ -2,7 +2,6 @@
  * operations. */
 #include "kernel/leaves.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,76 +11,41 @@
 #include "kernel/fold.h"
 #include "kernel/macro.h"
 #include "kernel/names.h"
-#include "kernel/parser.h"
+#include "kernel/reduced.h"
 
 /* ---- statements ------------------------------------------------------------------------------------------------------ */
-
-/* The statement of a result: `x *= value;` or `x(0) combine= value;`. */
-struct statement {
-    int name, value, end; /* tokens: x, the first one of the value, and the semicolon */
-    int number;           /* of the result among those that are combined in one order; -1: it is another one */
-    bool own;
-};
 
 static bool is_ordered(const dcli_body *body, int r)
 {
     return dcli_fold_is_ordered(body->result[r].fold, body->params[body->result[r].param].type);
 }
 
-/* Whether a statement of a result begins at token t. */
-static bool find_statement(const dcli_body *body, int t, struct statement *out)
+/* The number of result r among those that are combined in one order; -1: it is none of them. */
+static int number_of(const dcli_body *body, int r)
 {
-    const dcli_tokens *tokens = &body->inside->tokens;
     int number = 0;
-    if (dcli_token_kind_of(tokens, t) != DCLI_TOKEN_NAME || dcli_token_in(tokens, t - 1, ". ->"))
-        return false;
-    for (int r = 0; r < body->result_count; r++) {
-        const dcli_param *param = &body->params[body->result[r].param];
-        if (dcli_token_is(tokens, t, param->name)) {
-            dcli_operator found;
-            int after = param->rank > 0 ? tokens->token[t + 1].partner + 1 : t + 1;
-            if (!dcli_operator_at(tokens, after, body->param_count, body->params, &found))
-                return false; /* the parser has refused it */
-            *out = (struct statement){.name = t,
-                                      .value = found.next,
-                                      .end = dcli_find_token(tokens, found.next, ";"),
-                                      .number = is_ordered(body, r) ? number : -1,
-                                      .own = found.fold == DCLI_FOLD_OWN};
-            return true;
-        }
-        number += is_ordered(body, r);
-    }
-    return false;
-}
-
-/* Append the text from the begin of token `from` to the begin of token `to`; with its spaces, so that lines keep their numbers. */
-static void put_tokens(dcli_text *out, const dcli_tokens *tokens, int from, int to)
-{
-    int start = from < tokens->count ? tokens->token[from].start : (int)strlen(tokens->text);
-    int end = to < tokens->count ? tokens->token[to].start : (int)strlen(tokens->text);
-    dcli_text_append(out, tokens->text + start, (size_t)(end - start));
+    for (int other = 0; other < r; other++)
+        number += is_ordered(body, other);
+    return is_ordered(body, r) ? number : -1;
 }
 
 /* Put a statement of the body that stores values. Those of other results are evaluated only, so that the same arrays are read. */
-static void put_value(dcli_text *out, const dcli_body *body, const struct statement *s)
+static void put_value(dcli_text *out, const dcli_body *body, const dcli_reduced *s)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
-    if (s->number < 0) {
-        dcli_text_put(out, "(void)(");
-        put_tokens(out, tokens, s->value, s->end);
-        dcli_text_put(out, ")");
-    } else if (s->own) {
-        char word[64];
-        int r = 0;
-        for (int n = s->number; n > 0 || !is_ordered(body, r); r++)
-            n -= is_ordered(body, r);
-        dcli_operator_split(body->params[body->result[r].combine].name, word);
-        dcli_text_put(out, DCLI_ORDERED "x%d = %s(" DCLI_ORDERED "x%d, (", s->number, word, s->number);
-        put_tokens(out, tokens, s->value, s->end);
+    const dcli_result *result = &body->result[s->result];
+    int n = number_of(body, s->result);
+    char word[64];
+    if (n < 0) {
+        dcli_put_evaluated(out, tokens, s);
+    } else if (result->fold == DCLI_FOLD_OWN) {
+        dcli_operator_split(body->params[result->combine].name, word);
+        dcli_text_put(out, DCLI_ORDERED "x%d = %s(" DCLI_ORDERED "x%d, (", n, word, n);
+        dcli_put_tokens(out, tokens, s->value, s->end);
         dcli_text_put(out, "))");
     } else {
-        dcli_text_put(out, DCLI_ORDERED "x%d *= ", s->number);
-        put_tokens(out, tokens, s->value, s->end);
+        dcli_text_put(out, DCLI_ORDERED "x%d *= ", n);
+        dcli_put_tokens(out, tokens, s->value, s->end);
     }
 }
 
@@ -90,25 +54,22 @@ static void put_value(dcli_text *out, const dcli_body *body, const struct statem
 static void put_text(dcli_text *out, const dcli_body *body, bool values)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
-    struct statement s;
+    dcli_reduced s;
     int from = 0;
     dcli_text_append(out, tokens->text, (size_t)tokens->token[0].start);
     for (int t = 0; t < tokens->count; t++) {
-        if (!find_statement(body, t, &s))
+        if (!dcli_find_reduced(body, t, &s))
             continue;
-        put_tokens(out, tokens, from, t);
-        if (values) {
+        dcli_put_tokens(out, tokens, from, t);
+        if (values)
             put_value(out, body, &s);
-        } else if (s.number < 0) {
-            put_tokens(out, tokens, t, s.end);
-        } else {
-            dcli_text_put(out, "(void)(");
-            put_tokens(out, tokens, s.value, s.end);
-            dcli_text_put(out, ")");
-        }
+        else if (is_ordered(body, s.result))
+            dcli_put_evaluated(out, tokens, &s);
+        else
+            dcli_put_tokens(out, tokens, t, s.end);
         from = t = s.end;
     }
-    put_tokens(out, tokens, from, tokens->count);
+    dcli_put_tokens(out, tokens, from, tokens->count);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------------------------------- */
@@ -157,23 +118,11 @@ static bool is_plain(const dcli_body *body)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
     const dcli_param *home = &body->params[body->access[body->home].param];
-    struct statement s;
-    return body->result_count == 1 && body->over == NULL && find_statement(body, 0, &s) && s.end + 1 == tokens->count &&
-           home->type == body->params[body->result[0].param].type && dcli_token_is(tokens, s.value, home->name) &&
-           dcli_token_is(tokens, s.value + 1, "(") && tokens->token[s.value + 1].partner + 1 == s.end &&
-           body->access_count == 1;
-}
-
-/* Refuse names of generated code. */
-static dcl_status check_names(const char *text, const char *what)
-{
-    for (const char *at = text; (at = strstr(at, DCLI_ORDERED)) != NULL; at++)
-        if (at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_'))
-            return DCLI_FAIL(DCL_ERR_BODY,
-                             "the %s has a name that begins with " DCLI_ORDERED
-                             ", which belong to reductions that are combined in one order; choose another",
-                             what);
-    return DCL_OK;
+    dcli_reduced s;
+    return body->result_count == 1 && body->over == NULL && dcli_find_reduced(body, 0, &s) &&
+           s.end + 1 == tokens->count && home->type == body->params[body->result[0].param].type &&
+           dcli_token_is(tokens, s.value, home->name) && dcli_token_is(tokens, s.value + 1, "(") &&
+           tokens->token[s.value + 1].partner + 1 == s.end && body->access_count == 1;
 }
 
 /* List the indices that are no macros. */
@@ -200,9 +149,9 @@ static dcl_status take(const dcli_body *body, dcli_leaves *leaves)
             leaves->result[leaves->count++] = body->result[r];
     if (leaves->count == 0)
         return DCL_OK;
-    dcl_status status = check_names(body->text, "body");
+    dcl_status status = dcli_check_prefix(body->text, "body", DCLI_ORDERED);
     if (status == DCL_OK)
-        status = check_names(body->prelude, "prelude");
+        status = dcli_check_prefix(body->prelude, "prelude", DCLI_ORDERED);
     if (status == DCL_OK)
         status = find_letters(body->prelude, leaves);
     if (status != DCL_OK)

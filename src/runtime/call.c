@@ -34,6 +34,9 @@ static dcl_status run_reduction(const dcl_call *call)
     dcl_status status = dcli_leaves_run(call, NULL, &elements);
     if (elements)
         return status;
+    status = outputs && !to_values ? dcli_along_places_run(call, NULL, &elements) : DCL_OK;
+    if (elements)
+        return status;
     status = outputs ? dcli_elements_run(call, NULL, &elements) : DCL_OK;
     if (elements)
         return status;
@@ -69,6 +72,9 @@ static dcl_status look_at_reduction(const dcl_call *call, const dcli_look *look)
 {
     bool elements = false, to_values, outputs = has_outputs(call, &to_values);
     dcl_status status = dcli_leaves_run(call, look, &elements);
+    if (elements)
+        return status;
+    status = outputs && !to_values ? dcli_along_places_run(call, look, &elements) : DCL_OK;
     if (elements)
         return status;
     status = outputs ? dcli_elements_run(call, look, &elements) : DCL_OK;

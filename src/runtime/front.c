@@ -82,7 +82,7 @@ const dcl_arg *dcli_call_args(dcli_call *call, int count, const dcl_arg args[], 
         return args; /* the count is refused before the arguments are read */
     for (int k = 0; k < count; k++) {
         copy[k] = args[k];
-        if (dcli_arg_has_array(&args[k]))
+        if (dcli_arg_has_array(&args[k]) || (args[k].access == DCL_ACCESS_RESULT_AT && args[k].array != NULL))
             copy[k].array = dcli_call_array(call, args[k].name != NULL ? args[k].name : "an argument", args[k].array);
     }
     return copy;

@@ -172,6 +172,22 @@ void check_calls(dcl_cluster *cluster, dcl_array *x, dcl_array *y, std::int64_t 
           "dcl_forall_n");
     check_sum(y, n, 8 * n, "dcl_forall_n");
 }
+
+// Reductions and scans.
+void check_reductions(dcl_cluster *cluster, dcl_array *x, dcl_array *y, std::int64_t n)
+{
+    long sum = 0;
+    int high = 0;
+    std::int64_t where[1] = {-1};
+    check(dcl_forall(cluster, "x(i) = i == 70 ? 9 : 1;", DCL_OUT(x)), "dcl_forall before reductions");
+    check(dcl_reduce(cluster, "sum += x(i); high max= x(i);", DCL_RESULT(sum), DCL_RESULT(high), DCL_RESULT_AT(where),
+                     DCL_IN(x), DCL_FAST),
+          "dcl_reduce");
+    check(sum == n + 8 && high == 9 && where[0] == 70, "what dcl_reduce found");
+    check(DCL_RESULT_AT(y).array == y, "DCL_RESULT_AT of an array");
+    check(dcl_scan(cluster, "y(i) += x(i);", DCL_OUT(y), DCL_IN(x), DCL_ALONG("i"), DCL_EXCLUSIVE), "dcl_scan");
+    check_sum(y, n, n * (n - 1) / 2 + 8 * (n - 71), "dcl_scan");
+}
 } // namespace
 
 int main()
@@ -188,6 +204,7 @@ int main()
     dcl_array *y = dcl_agile(dcl_grid_1d(DCL_INT32, n), map);
     check_arguments(x, y);
     check_calls(cluster, x, y, n);
+    check_reductions(cluster, x, y, n);
     std::printf("program_cpp: %d nodes: %d failures\n", dcl_node_count(cluster), failures);
     dcl_release(y);
     dcl_release(x);

@@ -198,6 +198,14 @@ static void run_gradient(dcl_cluster *cluster, int nodes, float found[EDGE][EDGE
     dcl_counters before, after, planned;
     TEST_OK(dcl_call_explain(DCL_CALL_REDUCTION(cluster, NULL, "rho(0) += R(i,j) * R(i,j);", DCL_OUT(rho), DCL_IN(R)),
                              DCL_ALL_NODES, &planned));
+    const dcl_call *call = DCL_CALL_REDUCTION(cluster, NULL, "rho(0) += R(i,j) * R(i,j);", DCL_OUT(rho), DCL_IN(R));
+    dcl_report *report = dcl_call_report(call, DCL_ALL_NODES);
+    cr_assert(report != NULL, "%s", dcl_error());
+    cr_expect_eq(report->planned.bytes_moved, planned.bytes_moved);
+    cr_expect(strstr(report->method, "2 operations; each node sends 3584 bytes of partial results to the nodes") !=
+                  NULL,
+              "%s", report->method);
+    dcl_report_release(report);
     TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &before));
     TEST_OK(dcl_reduce(cluster, "rho(0) += R(i,j) * R(i,j);", DCL_OUT(rho), DCL_IN(R)));
     TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &after));

@@ -302,7 +302,7 @@ ParameterizedTestParameters(verbs, refused)
         {"an index without a result", 1, DCL_ERR_INVALID, "the argument before it is no DCL_RESULT"},
         {"an index without an array", 2, DCL_ERR_INVALID, "DCL_RESULT_AT has no array"},
         {"an index in a body", 3, DCL_ERR_INVALID, "argument 1 is DCL_RESULT_AT, which is for reductions"},
-        {"indices along axes", 4, DCL_ERR_INVALID, "not for the elements of arrays"},
+        {"a variable for indices along axes", 4, DCL_ERR_INVALID, "finds an index for each element"},
         {"an operator without a function", 5, DCL_ERR_BODY, "combine"},
         {"an operator that is a word", 6, DCL_ERR_INVALID, "a DCL_OPERATOR, is called 'while'"},
         {"a neutral element that is none", 7, DCL_ERR_INVALID, "neutral element of operator combine is '0; x'"},

@@ -273,6 +273,24 @@ static void find(test_call *call, int64_t index[])
     } while (step(call, (1U << call->indices) - 1, index));
 }
 
+/* The lowest reduced indices with the value of an element of out; -1 if there are none. */
+static void find_along(const test_call *call, int64_t index[], unsigned reduced, int64_t element)
+{
+    int64_t *place = &call->places[element * call->inner];
+    bool found = false;
+    for (int q = 0; q < call->inner; q++)
+        place[q] = -1;
+    do {
+        if (found || !is_within(call, index, indices_of(&call->out), true) ||
+            !test_same(call->out.type, converted_at(call, index), call->out.values[element]))
+            continue;
+        found = true;
+        for (int x = 0, q = 0; x < call->indices; x++)
+            if ((reduced >> x & 1) != 0)
+                place[q++] = index[x];
+    } while (step(call, reduced, index));
+}
+
 /* ---- keys ----------------------------------------------------------------------------------------------------------- */
 
 /* The values of one element of out begin at first[element]; the element's own is the first of them. */
@@ -363,9 +381,11 @@ bool test_compute_call(test_call *call)
             *out = forall_at(call, index, *out);
         else
             *out = reduce(call, index, all & ~kept, call->inout ? *out : test_neutral(call->op, call->out.type), list);
+        if (call->placed && call->verb == TEST_ALONG)
+            find_along(call, index, all & ~kept, out - call->out.values);
     } while (step(call, lines, index));
     free(list);
-    if (call->placed)
+    if (call->placed && call->verb == TEST_VALUE)
         find(call, index);
     return true;
 }

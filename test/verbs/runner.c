@@ -67,6 +67,7 @@ struct run {
     test_call call;
     bool fast, outside;
     int64_t where[DCL_MAX_RANK];
+    dcl_array *at;  /* of a reduction along axes */
     char over[120]; /* the text of DCL_OVER */
     char own[300];  /* of the program: its prelude */
     struct held out, a, b, keys;
@@ -590,10 +591,12 @@ static int list_arguments(struct run *run, dcl_arg args[], void *result)
     int n = 0;
     if (call->verb == TEST_VALUE)
         args[n++] = dcl_arg_result("P", call->out.type, result);
-    if (call->placed)
+    if (call->placed && call->verb == TEST_VALUE)
         args[n++] = DCL_RESULT_AT(run->where);
     if (call->verb != TEST_VALUE)
         args[n++] = dcl_arg_array(call->inout ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT, "P", run->out.array);
+    if (call->placed && call->verb == TEST_ALONG)
+        args[n++] = DCL_RESULT_AT(run->at);
     args[n++] = dcl_arg_array(DCL_ACCESS_IN, "A", run->a.array);
     if (run->b.array != NULL)
         args[n++] = dcl_arg_array(DCL_ACCESS_IN, "B", run->b.array);
@@ -629,6 +632,51 @@ static bool compare_result(const struct run *run, const void *result)
         return true;
     return failed("the result is %s; expected %s", test_print(type, value, found),
                   test_print(type, run->call.out.values[0], expected));
+}
+
+/* Make the array for the indices of a reduction along axes, and room for the right ones. */
+static bool make_places(struct run *run)
+{
+    test_call *call = &run->call;
+    static const char *const maps[] = {"block", "cyclic", "rows:cyclic", "rows:hash"};
+    dcl_grid grid = call->out.grid;
+    int64_t total = dcl_grid_count(&grid);
+    if (!call->placed || call->verb != TEST_ALONG)
+        return true;
+    grid.type = test_next(&run->random) % 2 == 0 ? DCL_INT32 : DCL_INT64;
+    call->inner = call->indices - grid.rank;
+    for (int x = 0; x < call->indices; x++)
+        if (llabs(call->start[x]) > INT32_MAX / 2)
+            grid.type = DCL_INT64;
+    if (call->inner > 1) {
+        grid.origin[grid.rank] = 0;
+        grid.extent[grid.rank++] = call->inner;
+    }
+    dcl_map *map = dcl_map_parse(run->cluster, maps[test_next(&run->random) % 4]);
+    run->at = dcl_agile(grid, map);
+    dcl_release(map);
+    call->places = malloc((size_t)(total * call->inner + 1) * sizeof *call->places);
+    for (int64_t n = 0; n < total * call->inner; n++)
+        call->places[n] = -1;
+    return run->at != NULL || failed("array of indices: %s", dcl_error());
+}
+
+static bool compare_places(struct run *run)
+{
+    if (run->at == NULL)
+        return true;
+    const dcl_grid grid = dcl_grid_of(run->at);
+    int64_t total = dcl_grid_count(&grid);
+    size_t size = dcl_type_bytes(grid.type);
+    char *bytes = malloc((size_t)total * size + 1);
+    bool good = done("dcl_read", dcl_read(run->at, NULL, bytes, NULL));
+    for (int64_t e = 0; good && e < total; e++) {
+        test_value value = test_load(grid.type, bytes + (size_t)e * size);
+        if (value.i != run->call.places[e] && (run->out.owner[e / run->call.inner] >= 0))
+            good = failed("index %" PRId64 " is %" PRId64 "; expected %" PRId64, e, value.i, run->call.places[e]);
+    }
+    free(bytes);
+    return good;
 }
 
 static bool refused(struct run *run, dcl_status status)
@@ -693,7 +741,7 @@ static bool run_call(struct run *run)
     for (int64_t e = 0; e < total; e++)
         if (run->out.owner[e] < 0)
             call->out.values[e] = rest_of(call->out.type, run->out.map);
-    return compare(run, &run->out, "result");
+    return compare(run, &run->out, "result") && compare_places(run);
 }
 
 static bool run_case(struct run *run)
@@ -710,7 +758,9 @@ static bool run_case(struct run *run)
                 make_array(run, &run->out, run->spread, run->call.inout);
     if (run->call.verb == TEST_VALUE)
         run->call.out.values = calloc(1, sizeof *run->call.out.values);
-    good = good && compare(run, &run->a, "input") && run_call(run);
+    good = good && compare(run, &run->a, "input") && make_places(run) && run_call(run);
+    dcl_release(run->at);
+    free(run->call.places);
     end_array(&run->a);
     end_array(&run->b);
     end_array(&run->keys);

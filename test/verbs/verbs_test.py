@@ -139,6 +139,8 @@ class Text:
             b = sorted(set(rng.sample(a, rng.randint(0 if own else 1, min(3, self.rank)))) | ({self.rank} if own else set()))
             self.b = self.permuted(rng, b)
         self.flags = rng.choice(["", "i"])
+        if self.op in ("min", "max") and rng.random() < 0.5:
+            self.flags += "t"
         if (self.type in FLOATS and self.type == self.input_type and self.op in "+-" and self.second == "*" and
                 set(kept) & set(a) and set(kept) & set(self.b[0])):
             self.flags += "c"

@@ -1,0 +1,115 @@
+/* kernel/along_place.c - the texts of reductions that find the indices of minima and maxima along axes. */
+#include "kernel/along_place.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernel/emit.h"
+#include "kernel/names.h"
+#include "kernel/reduced.h"
+
+/* Put the number of the reduced indices. */
+static void put_number(dcli_text *out, const dcli_body *body)
+{
+    for (int q = 0; q < body->inner_rank; q++)
+        dcli_text_put(out, "(");
+    for (int q = 0; q < body->inner_rank; q++) {
+        if (q > 0)
+            dcli_text_put(out, " * " DCLI_PLACE_COUNT "%d + ", q);
+        dcli_text_put(out, "(%s - " DCLI_PLACE_FIRST "%d))", dcli_index_name(body->index_of_axis[body->space_rank + q]),
+                      q);
+    }
+}
+
+/* Put the statement that finds the number, in place of `low(i) min= value;`. Equal values have equal bits, or both are not a
+ * number. */
+static void put_search(dcli_text *out, const dcli_body *body, const dcli_reduced *s)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    int subscripts = s->name + 1, behind = tokens->token[subscripts].partner + 1;
+    dcl_type type = body->params[body->result[s->result].param].type;
+    const char *name = dcli_kernel_type(type), *bits = type == DCL_HALF ? "short" : type == DCL_FLOAT ? "int" : "long";
+    dcli_text_put(out, "{ const %s " DCLI_PLACE "x = ", name);
+    dcli_put_tokens(out, tokens, s->value, s->end);
+    dcli_text_put(out, "; const %s " DCLI_PLACE "y = " DCLI_PLACE_VALUE "%d", name, s->result);
+    dcli_put_tokens(out, tokens, subscripts, behind);
+    dcli_text_put(out, "; " DCLI_PLACE_NUMBER "%d", s->result);
+    dcli_put_tokens(out, tokens, subscripts, behind);
+    if (type >= DCL_HALF)
+        dcli_text_put(out,
+                      " min= as_%s(" DCLI_PLACE "x) == as_%s(" DCLI_PLACE "y) || (" DCLI_PLACE "x != " DCLI_PLACE
+                      "x && " DCLI_PLACE "y != " DCLI_PLACE "y) ? ",
+                      bits, bits);
+    else
+        dcli_text_put(out, " min= " DCLI_PLACE "x == " DCLI_PLACE "y ? ");
+    put_number(out, body);
+    dcli_text_put(out, " : LONG_MAX; }");
+}
+
+static dcl_status check(const dcli_body *body, unsigned placed)
+{
+    dcl_status status = dcli_check_prefix(body->text, "body", DCLI_PLACE);
+    if (status == DCL_OK)
+        status = dcli_check_prefix(body->prelude, "prelude", DCLI_PLACE);
+    for (int r = 0; r < body->result_count && status == DCL_OK; r++) {
+        const char *name = body->params[body->result[r].param].name;
+        if ((placed >> r & 1) != 0 && body->result[r].fold != DCLI_FOLD_MIN && body->result[r].fold != DCLI_FOLD_MAX)
+            status =
+                DCLI_FAIL(DCL_ERR_BODY,
+                          "DCL_RESULT_AT follows %s, which is no minimum or maximum; expected %s(...) min= ...; or "
+                          "%s(...) max= ...;, as only these are the value of one index",
+                          name, name, name);
+    }
+    return status;
+}
+
+char *dcli_along_place(const dcli_body *body, unsigned placed)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    dcli_text out = {0};
+    dcli_reduced s;
+    int from = 0;
+    if (check(body, placed) != DCL_OK)
+        return NULL;
+    dcli_text_append(&out, tokens->text, (size_t)tokens->token[0].start);
+    for (int t = 0; t < tokens->count; t++) {
+        if (!dcli_find_reduced(body, t, &s))
+            continue;
+        bool wanted = (placed >> s.result & 1) != 0;
+        dcli_put_tokens(&out, tokens, from, t);
+        if (wanted)
+            put_search(&out, body, &s);
+        else
+            dcli_put_evaluated(&out, tokens, &s);
+        t = s.end;
+        from = wanted ? t + 1 : t; /* the semicolon is part of the search */
+    }
+    dcli_put_tokens(&out, tokens, from, tokens->count);
+    return dcli_text_take(&out);
+}
+
+static void put_subscripts(dcli_text *out, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, "%c%s", d == 0 ? '(' : ',', dcli_index_name(d));
+    dcli_text_put(out, ")");
+}
+
+char *dcli_along_indices(int rank, int count, dcl_type integer)
+{
+    const char *last = dcli_index_name(rank);
+    dcli_text out = {0};
+    dcli_text_put(&out, "long " DCLI_PLACE "x = " DCLI_PLACE_NUMBER "0");
+    put_subscripts(&out, rank);
+    dcli_text_put(&out, ", " DCLI_PLACE "y = -1;\nif (" DCLI_PLACE "x != LONG_MAX) {\n");
+    if (count == 1)
+        dcli_text_put(&out, DCLI_PLACE "y = " DCLI_PLACE_FIRST "0 + " DCLI_PLACE "x;\n");
+    for (int q = count - 1; q >= 0 && count > 1; q--)
+        dcli_text_put(&out,
+                      "if (%s == %d)\n    " DCLI_PLACE "y = " DCLI_PLACE_FIRST "%d + " DCLI_PLACE
+                      "x %% " DCLI_PLACE_COUNT "%d;\n" DCLI_PLACE "x /= " DCLI_PLACE_COUNT "%d;\n",
+                      last, q, q, q, q);
+    dcli_text_put(&out, "}\n" DCLI_PLACE "to");
+    put_subscripts(&out, rank + (count > 1));
+    dcli_text_put(&out, " = (%s)" DCLI_PLACE "y;", dcli_kernel_type(integer));
+    return dcli_text_take(&out);
+}
