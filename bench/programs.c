@@ -1,16 +1,36 @@
 /* programs.c - whole programs as a new user writes them, with bodies only, against OpenMP loops of the same algorithm, taking turns.
  *
- *     programs [rounds]        5 if not given
+ *     programs [rounds] [name]        5 rounds if not given; name: of one program
  *
  * heat: 500 steps on 2048 x 2048 floats, with the sum of squares of the change each 50 steps. gradient: 100 steps of a conjugate
- * gradient for the five-point Laplacian on 1024 x 1024 floats, from a given right side. On one embedded node and on local:2, default
- * maps. Timed: from the first call until the result is in the program's memory, arrays made and bodies compiled before. "fused":
- * OpenMP computes the sums in the loops that compute the summands. Results are compared first. */
+ * gradient for the five-point Laplacian on 1024 x 1024 floats, from a given right side. "fused": OpenMP computes the sums in
+ * the loops that compute the summands. kmeans: 5 steps on 1,000,000 points in 8 dimensions, 16 centres. blur: 5 x 5 weights on
+ * 4000 x 3000 floats. nbody: accelerations of 16,384 bodies, all pairs, and a step. product: 2048 x 2048 floats. mandelbrot: 2000 x 2000.
+ *
+ * On one embedded node and on local:2, default maps. Timed: from the first call until the result is in the program's memory, or, of
+ * kmeans, blur, nbody, product and mandelbrot, until the nodes have it; arrays made and bodies compiled before. Results are compared
+ * first. At the end: the geometric mean of the ratios, without "fused". */
 #include <math.h>
 
 #include "common.h"
 
-enum { HEAT = 2048, HEAT_STEPS = 500, EVERY = 50, EDGE = 1024, STEPS = 100, MOST_ROUNDS = 31 };
+enum {
+    HEAT = 2048,
+    HEAT_STEPS = 500,
+    EVERY = 50,
+    EDGE = 1024,
+    STEPS = 100,
+    POINTS = 1000000,
+    CENTRES = 16,
+    AXES = 8,
+    GROUPINGS = 5,
+    ROWS = 3000,
+    COLUMNS = 4000,
+    BODIES = 16384,
+    ORDER = 2048,
+    PICTURE = 2000,
+    MOST_ROUNDS = 31
+};
 
 static float *new_floats(long count)
 {
@@ -220,7 +240,288 @@ static bool same_gradient(void *user)
     return fabs(g->dcl_rho - g->plain_rho) <= 0.05 * g->plain_rho;
 }
 
+/* ---- k-means --------------------------------------------------------------------------------------------------------- */
+
+struct kmeans {
+    dcl_cluster *cluster;
+    dcl_array *X, *label, *C, *S, *n;
+    float *x, c[CENTRES][AXES], found[CENTRES][AXES];
+};
+
+static void dcl_kmeans(void *user)
+{
+    struct kmeans *k = user;
+    dcl_cluster *cluster = k->cluster;
+    dcl_array *X = k->X, *label = k->label, *C = k->C, *S = k->S, *n = k->n;
+    dcl_forall(cluster, "C(i,j) = (i * 31 + j * 17) % 64;", DCL_OUT(C));
+    for (int step = 0; step < GROUPINGS; step++) {
+        dcl_forall(cluster,
+                   "float least = INFINITY; int best = 0;"
+                   "for (int c = 0; c < 16; c++) {"
+                   "    float s = 0;"
+                   "    for (int d = 0; d < 8; d++) s += (X(i,d) - C(c,d)) * (X(i,d) - C(c,d));"
+                   "    if (s < least) { least = s; best = c; }"
+                   "}"
+                   "label(i) = best;",
+                   DCL_OUT(label), DCL_IN(X), DCL_IN(C));
+        dcl_reduce(cluster, "S(label(i), j) += X(i,j);", DCL_OUT(S), DCL_IN(label), DCL_IN(X));
+        dcl_reduce(cluster, "n(label(i)) += 1;", DCL_OUT(n), DCL_IN(label));
+        dcl_forall(cluster, "if (n(i) > 0) C(i,j) = S(i,j) / n(i);", DCL_INOUT(C), DCL_IN(S), DCL_IN(n));
+    }
+    check(dcl_read(C, NULL, k->found, NULL) == DCL_OK, "dcl_read");
+}
+
+static void plain_kmeans(void *user)
+{
+    struct kmeans *k = user;
+    for (int c = 0; c < CENTRES; c++)
+        for (int d = 0; d < AXES; d++)
+            k->c[c][d] = (float)((c * 31 + d * 17) % 64);
+    for (int step = 0; step < GROUPINGS; step++) {
+        double sum[CENTRES * AXES] = {0};
+        int n[CENTRES] = {0};
+#pragma omp parallel for reduction(+ : sum[:CENTRES * AXES], n[:CENTRES])
+        for (long i = 0; i < POINTS; i++) {
+            const float *x = k->x + i * AXES;
+            float least = INFINITY;
+            int best = 0;
+            for (int c = 0; c < CENTRES; c++) {
+                float s = 0;
+                for (int d = 0; d < AXES; d++)
+                    s += (x[d] - k->c[c][d]) * (x[d] - k->c[c][d]);
+                if (s < least) {
+                    least = s;
+                    best = c;
+                }
+            }
+            for (int d = 0; d < AXES; d++)
+                sum[best * AXES + d] += (double)x[d];
+            n[best]++;
+        }
+        for (int e = 0; e < CENTRES * AXES; e++)
+            if (n[e / AXES] > 0)
+                k->c[e / AXES][e % AXES] = (float)(sum[e] / n[e / AXES]);
+    }
+}
+
+static bool same_kmeans(void *user)
+{
+    struct kmeans *k = user;
+    for (int e = 0; e < CENTRES * AXES; e++)
+        if (fabsf(k->found[e / AXES][e % AXES] - k->c[e / AXES][e % AXES]) > 1e-3F)
+            return false;
+    return true;
+}
+
+/* ---- blur ------------------------------------------------------------------------------------------------------------ */
+
+struct blur {
+    dcl_cluster *cluster;
+    dcl_array *A, *G, *B;
+    float *a, *b, *found, weight[5][5];
+};
+
+static void dcl_blur(void *user)
+{
+    struct blur *u = user;
+    dcl_array *A = u->A, *G = u->G, *B = u->B;
+    const int rows = ROWS, columns = COLUMNS;
+    dcl_forall(u->cluster,
+               "float s = 0;"
+               "for (int d = -2; d <= 2; d++)"
+               "    for (int e = -2; e <= 2; e++)"
+               "        s += G(d+2,e+2) * A(clamp(i+d,0,rows-1),clamp(j+e,0,columns-1));"
+               "B(i,j) = s;",
+               DCL_OUT(B), DCL_IN(A), DCL_IN(G), DCL_VALUE(rows), DCL_VALUE(columns));
+    check(dcl_wait(u->cluster) == DCL_OK, "dcl_wait");
+}
+
+static inline long limited(long index, long count) { return index < 0 ? 0 : index < count ? index : count - 1; }
+
+static void plain_blur(void *user)
+{
+    struct blur *u = user;
+    const float *restrict a = u->a;
+    float *restrict b = u->b;
+#pragma omp parallel for
+    for (long i = 0; i < ROWS; i++) {
+        bool inside = i >= 2 && i < ROWS - 2;
+        for (long j = 0; j < COLUMNS; j = inside && j == 1 ? COLUMNS - 2 : j + 1) { /* the edges */
+            float s = 0;
+            for (int d = -2; d <= 2; d++)
+                for (int e = -2; e <= 2; e++)
+                    s += u->weight[d + 2][e + 2] * a[limited(i + d, ROWS) * COLUMNS + limited(j + e, COLUMNS)];
+            b[i * COLUMNS + j] = s;
+        }
+        for (long j = 2; j < COLUMNS - 2 && inside; j++) {
+            float s = 0;
+            for (int d = -2; d <= 2; d++)
+                for (int e = -2; e <= 2; e++)
+                    s += u->weight[d + 2][e + 2] * a[(i + d) * COLUMNS + j + e];
+            b[i * COLUMNS + j] = s;
+        }
+    }
+}
+
+static bool same_blur(void *user)
+{
+    struct blur *u = user;
+    check(dcl_read(u->B, NULL, u->found, NULL) == DCL_OK, "dcl_read");
+    for (long e = 0; e < (long)ROWS * COLUMNS; e++)
+        if (fabsf(u->found[e] - u->b[e]) > 1e-3F)
+            return false;
+    return true;
+}
+
+/* ---- bodies ---------------------------------------------------------------------------------------------------------- */
+
+struct bodies {
+    dcl_cluster *cluster;
+    dcl_array *x, *y, *z, *ax, *ay, *az;
+    float *px, *py, *pz, *pax, *pay, *paz, *found;
+};
+
+static void dcl_bodies(void *user)
+{
+    struct bodies *b = user;
+    dcl_array *x = b->x, *y = b->y, *z = b->z, *ax = b->ax, *ay = b->ay, *az = b->az;
+    const float soft = 0.001F;
+    dcl_reduce(b->cluster,
+               "float dx = x(j) - x(i), dy = y(j) - y(i), dz = z(j) - z(i);"
+               "float r = dx * dx + dy * dy + dz * dz + soft, weight = 1 / (r * sqrt(r));"
+               "ax(i) += weight * dx; ay(i) += weight * dy; az(i) += weight * dz;",
+               DCL_OUT(ax), DCL_OUT(ay), DCL_OUT(az), DCL_IN(x), DCL_IN(y), DCL_IN(z), DCL_VALUE(soft));
+    check(dcl_wait(b->cluster) == DCL_OK, "dcl_wait");
+}
+
+static void plain_bodies(void *user)
+{
+    struct bodies *b = user;
+    const float soft = 0.001F, *restrict x = b->px, *restrict y = b->py, *restrict z = b->pz;
+#pragma omp parallel for
+    for (long i = 0; i < BODIES; i++) {
+        float ax = 0, ay = 0, az = 0;
+#pragma omp simd reduction(+ : ax, ay, az)
+        for (long j = 0; j < BODIES; j++) {
+            float dx = x[j] - x[i], dy = y[j] - y[i], dz = z[j] - z[i];
+            float r = dx * dx + dy * dy + dz * dz + soft, weight = 1 / (r * sqrtf(r));
+            ax += weight * dx;
+            ay += weight * dy;
+            az += weight * dz;
+        }
+        b->pax[i] = ax;
+        b->pay[i] = ay;
+        b->paz[i] = az;
+    }
+}
+
+static bool same_bodies(void *user)
+{
+    struct bodies *b = user;
+    check(dcl_read(b->ay, NULL, b->found, NULL) == DCL_OK, "dcl_read");
+    float most = 0;
+    for (long i = 0; i < BODIES; i++)
+        most = fmaxf(most, fabsf(b->pay[i]));
+    for (long i = 0; i < BODIES; i++)
+        if (fabsf(b->found[i] - b->pay[i]) > 1e-3F * most)
+            return false;
+    return true;
+}
+
+/* ---- product --------------------------------------------------------------------------------------------------------- */
+
+struct product {
+    dcl_cluster *cluster;
+    dcl_array *A, *B, *C;
+    float *a, *b, *c, *found;
+};
+
+static void dcl_product(void *user)
+{
+    struct product *p = user;
+    dcl_array *A = p->A, *B = p->B, *C = p->C;
+    dcl_reduce(p->cluster, "C(i,j) += A(i,k) * B(k,j);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
+    check(dcl_wait(p->cluster) == DCL_OK, "dcl_wait");
+}
+
+static void plain_product(void *user)
+{
+    struct product *p = user;
+    const float *restrict a = p->a, *restrict b = p->b;
+    float *restrict c = p->c;
+#pragma omp parallel for
+    for (long i = 0; i < ORDER; i++) {
+        memset(c + i * ORDER, 0, ORDER * sizeof *c);
+        for (long k = 0; k < ORDER; k++)
+            for (long j = 0; j < ORDER; j++)
+                c[i * ORDER + j] += a[i * ORDER + k] * b[k * ORDER + j];
+    }
+}
+
+static bool same_product(void *user)
+{
+    struct product *p = user;
+    check(dcl_read(p->C, NULL, p->found, NULL) == DCL_OK, "dcl_read");
+    for (long e = 0; e < (long)ORDER * ORDER; e++)
+        if (fabsf(p->found[e] - p->c[e]) > 1e-4F * ORDER)
+            return false;
+    return true;
+}
+
+/* ---- Mandelbrot ------------------------------------------------------------------------------------------------------ */
+
+struct mandelbrot {
+    dcl_cluster *cluster;
+    dcl_array *S;
+    uint16_t *s, *found;
+};
+
+static void dcl_mandelbrot(void *user)
+{
+    struct mandelbrot *m = user;
+    dcl_array *S = m->S;
+    dcl_forall(m->cluster,
+               "const float u = j * 0.0015f - 2.25f, v = i * 0.0015f - 1.5f;"
+               "float x = 0, y = 0; int n = 0;"
+               "for (; n < 1000 && x * x + y * y < 4; n++) {"
+               "    const float t = x * x - y * y + u;"
+               "    y = 2 * x * y + v;"
+               "    x = t;"
+               "}"
+               "S(i,j) = n;",
+               DCL_OUT(S));
+    check(dcl_wait(m->cluster) == DCL_OK, "dcl_wait");
+}
+
+static void plain_mandelbrot(void *user)
+{
+    struct mandelbrot *m = user;
+#pragma omp parallel for schedule(dynamic, 8)
+    for (int i = 0; i < PICTURE; i++)
+        for (int j = 0; j < PICTURE; j++) {
+            const float u = (float)j * 0.0015F - 2.25F, v = (float)i * 0.0015F - 1.5F;
+            float x = 0, y = 0;
+            int n = 0;
+            for (; n < 1000 && x * x + y * y < 4; n++) {
+                const float t = x * x - y * y + u;
+                y = 2 * x * y + v;
+                x = t;
+            }
+            m->s[(long)i * PICTURE + j] = (uint16_t)n;
+        }
+}
+
+static bool same_mandelbrot(void *user)
+{
+    struct mandelbrot *m = user;
+    check(dcl_read(m->S, NULL, m->found, NULL) == DCL_OK, "dcl_read");
+    return memcmp(m->found, m->s, (size_t)PICTURE * PICTURE * sizeof *m->s) == 0;
+}
+
 /* ---- measuring ------------------------------------------------------------------------------------------------------- */
+
+static double logarithms; /* of the ratios of a place, summed */
+static int ratios;
 
 static void compare(const char *what, const char *where, int rounds, void *user, void (*ours)(void *),
                     void (*theirs)(void *), bool (*same)(void *))
@@ -241,6 +542,10 @@ static void compare(const char *what, const char *where, int rounds, void *user,
     printf("%s, %s: dcl %.1f ms, OpenMP %.1f ms, dcl / OpenMP %.2f (medians of %d; fastest: %.1f, %.1f, %.2f)\n", what,
            where, mine, plain, mine / plain, rounds, dcl[0], openmp[0], dcl[0] / openmp[0]);
     fflush(stdout);
+    if (strstr(what, "fused") != NULL)
+        return;
+    logarithms += log(mine / plain);
+    ratios++;
 }
 
 static void run_heat(dcl_cluster *cluster, const char *where, int rounds)
@@ -295,8 +600,126 @@ static void run_gradient(dcl_cluster *cluster, const char *where, int rounds)
     dcl_release(map);
 }
 
+/* An array and the program's copy of it, with values between -1 and 1. */
+static dcl_array *new_random(dcl_grid grid, dcl_map *map, uint64_t seed, float **copy_out)
+{
+    dcl_array *array = dcl_agile(grid, map);
+    *copy_out = new_floats(dcl_grid_count(&grid));
+    check(dcl_random(array, seed) == DCL_OK, "dcl_random");
+    check(dcl_read(array, NULL, *copy_out, NULL) == DCL_OK, "dcl_read");
+    return array;
+}
+
+static void run_kmeans(dcl_cluster *cluster, const char *where, int rounds)
+{
+    dcl_map *map = dcl_map_default(cluster);
+    struct kmeans k = {.cluster = cluster,
+                       .X = dcl_agile(dcl_grid_2d(DCL_FLOAT, POINTS, AXES), map),
+                       .label = dcl_agile(dcl_grid_1d(DCL_INT32, POINTS), map),
+                       .C = dcl_agile(dcl_grid_2d(DCL_FLOAT, CENTRES, AXES), map),
+                       .S = dcl_agile(dcl_grid_2d(DCL_DOUBLE, CENTRES, AXES), map),
+                       .n = dcl_agile(dcl_grid_1d(DCL_INT32, CENTRES), map),
+                       .x = new_floats((long)POINTS * AXES)};
+    dcl_array *X = k.X, *made[] = {k.X, k.label, k.C, k.S, k.n};
+    check(dcl_forall(cluster, "X(i,j) = i % 24 * (j + 3) % 29 + (i * 7919 + j * 104729) % 1021 * 0.00390625f;",
+                     DCL_OUT(X)) == DCL_OK,
+          "dcl_forall");
+    check(dcl_read(X, NULL, k.x, NULL) == DCL_OK, "dcl_read");
+    compare("kmeans", where, rounds, &k, dcl_kmeans, plain_kmeans, same_kmeans);
+    for (size_t n = 0; n < sizeof made / sizeof made[0]; n++)
+        dcl_release(made[n]);
+    free(k.x);
+    dcl_release(map);
+}
+
+static void run_blur(dcl_cluster *cluster, const char *where, int rounds)
+{
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS);
+    struct blur u = {.cluster = cluster, .B = dcl_agile(grid, map), .G = dcl_agile(dcl_grid_2d(DCL_FLOAT, 5, 5), map)};
+    static const float row[] = {0.0625F, 0.25F, 0.375F, 0.25F, 0.0625F};
+    u.A = new_random(grid, map, 1, &u.a);
+    u.b = new_floats((long)ROWS * COLUMNS);
+    u.found = new_floats((long)ROWS * COLUMNS);
+    for (int e = 0; e < 25; e++)
+        u.weight[e / 5][e % 5] = row[e / 5] * row[e % 5];
+    check(dcl_write(u.G, NULL, u.weight, NULL) == DCL_OK, "dcl_write");
+    compare("blur", where, rounds, &u, dcl_blur, plain_blur, same_blur);
+    dcl_release(u.A);
+    dcl_release(u.B);
+    dcl_release(u.G);
+    free(u.a);
+    free(u.b);
+    free(u.found);
+    dcl_release(map);
+}
+
+static void run_bodies(dcl_cluster *cluster, const char *where, int rounds)
+{
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, BODIES);
+    struct bodies b = {
+        .cluster = cluster, .ax = dcl_agile(grid, map), .ay = dcl_agile(grid, map), .az = dcl_agile(grid, map)};
+    float **room[] = {&b.pax, &b.pay, &b.paz, &b.found};
+    b.x = new_random(grid, map, 1, &b.px);
+    b.y = new_random(grid, map, 2, &b.py);
+    b.z = new_random(grid, map, 3, &b.pz);
+    for (int n = 0; n < 4; n++)
+        *room[n] = new_floats(BODIES);
+    compare("nbody", where, rounds, &b, dcl_bodies, plain_bodies, same_bodies);
+    dcl_array *made[] = {b.x, b.y, b.z, b.ax, b.ay, b.az};
+    float *copies[] = {b.px, b.py, b.pz, b.pax, b.pay, b.paz, b.found};
+    for (size_t n = 0; n < sizeof made / sizeof made[0]; n++)
+        dcl_release(made[n]);
+    for (size_t n = 0; n < sizeof copies / sizeof copies[0]; n++)
+        free(copies[n]);
+    dcl_release(map);
+}
+
+static void run_product(dcl_cluster *cluster, const char *where, int rounds)
+{
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, ORDER, ORDER);
+    struct product p = {.cluster = cluster, .C = dcl_agile(grid, map)};
+    p.A = new_random(grid, map, 1, &p.a);
+    p.B = new_random(grid, map, 2, &p.b);
+    p.c = new_floats((long)ORDER * ORDER);
+    p.found = new_floats((long)ORDER * ORDER);
+    compare("product", where, rounds, &p, dcl_product, plain_product, same_product);
+    dcl_release(p.A);
+    dcl_release(p.B);
+    dcl_release(p.C);
+    free(p.a);
+    free(p.b);
+    free(p.c);
+    free(p.found);
+    dcl_release(map);
+}
+
+static void run_mandelbrot(dcl_cluster *cluster, const char *where, int rounds)
+{
+    dcl_map *map = dcl_map_default(cluster);
+    const size_t bytes = (size_t)PICTURE * PICTURE * sizeof(uint16_t);
+    struct mandelbrot m = {.cluster = cluster,
+                           .S = dcl_agile(dcl_grid_2d(DCL_UINT16, PICTURE, PICTURE), map),
+                           .s = malloc(bytes),
+                           .found = malloc(bytes)};
+    check(m.s != NULL && m.found != NULL, "malloc");
+    compare("mandelbrot", where, rounds, &m, dcl_mandelbrot, plain_mandelbrot, same_mandelbrot);
+    dcl_release(m.S);
+    free(m.s);
+    free(m.found);
+    dcl_release(map);
+}
+
 int main(int count, char *arguments[])
 {
+    static const struct program {
+        const char *name;
+        void (*run)(dcl_cluster *cluster, const char *where, int rounds);
+    } programs[] = {
+        {"heat", run_heat},    {"gradient", run_gradient}, {"kmeans", run_kmeans},        {"blur", run_blur},
+        {"nbody", run_bodies}, {"product", run_product},   {"mandelbrot", run_mandelbrot}};
     int rounds = count > 1 ? atoi(arguments[1]) : 5;
     check(rounds > 0 && rounds <= MOST_ROUNDS, "rounds");
     printf("DCL %s, commit %s, programs\n", dcl_version(), bench_commit);
@@ -308,8 +731,12 @@ int main(int count, char *arguments[])
         dcl_cluster *cluster = dcl_open(&config);
         const char *where = places[p] != NULL ? places[p] : "one node";
         check(cluster != NULL, "dcl_open");
-        run_heat(cluster, where, rounds);
-        run_gradient(cluster, where, rounds);
+        logarithms = ratios = 0;
+        for (size_t n = 0; n < sizeof programs / sizeof programs[0]; n++)
+            if (count < 3 || strcmp(arguments[2], programs[n].name) == 0)
+                programs[n].run(cluster, where, rounds);
+        check(ratios > 0, "no such program");
+        printf("geometric mean of %d, %s: dcl / OpenMP %.2f\n", ratios, where, exp(logarithms / ratios));
         check(dcl_close(cluster) == DCL_OK, "dcl_close");
     }
     return EXIT_SUCCESS;
