@@ -711,3 +711,20 @@ dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(v
         retire_all(device);
     return DCL_OK;
 }
+
+bool dcli_device_multiplies(dcli_device *device)
+{
+    (void)device;
+    return false;
+}
+
+void dcli_device_multiply_threads(int count) { (void)count; }
+
+dcl_status dcli_device_multiply(dcli_device *device, const dcli_matrix_product *product, dcli_memory *const matrix[])
+{
+    (void)device;
+    (void)product;
+    (void)matrix;
+    demand(false); /* this device multiplies nothing */
+    return fail();
+}
