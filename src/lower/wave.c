@@ -7,9 +7,11 @@
 #include "base/check.h"
 
 enum {
-    MOST_OPS = 64,          /* most operations of a wave */
-    MOST_ARRAYS = 64,       /* most memory ranges that are told apart for the size of a band */
-    REGIONS = 2,            /* regions per unit */
+    MOST_OPS = 64,    /* most operations of a wave */
+    MOST_ARRAYS = 64, /* most memory ranges that are told apart for the size of a band */
+    REGIONS = 2,      /* regions per unit */
+    LOOK_AHEAD = 8,   /* operations after short ones among which one is sought with lines for all units */
+    MOST_SPREAD = 2,  /* most positions of a wave, in lines of its longest operation: else regions have unlike shares */
     MOST_DISTANCE = 1 << 20 /* conflicts of lines that are farther apart are not considered: the cache is smaller */
 };
 
@@ -19,8 +21,8 @@ struct distance {
     int64_t least, most;
 };
 
-/** How far behind op 0 each operation runs. In a region that begins at line X, op t begins at X + low[t]; where op 0 has
- *  run lines up to E, op t runs those up to E + high[t]. low ascends from 0, high descends. */
+/** How far behind op 0 each operation runs, in positions. In a region that begins at position X, op t begins at X + low[t];
+ *  where op 0 has run lines up to E, op t runs those up to E + high[t]. low ascends from 0, high descends. */
 struct lag {
     int64_t low[MOST_OPS], high[MOST_OPS];
     int64_t reach[MOST_OPS]; /* greatest distance of conflicts among the operations up to this one */
@@ -92,9 +94,10 @@ static bool find_lag(const dcli_wave_op op[], int t, struct lag *lag)
             return false;
         if (!distance.any)
             continue;
-        lag->low[t] = dcli_max(lag->low[t], lag->low[s] - distance.least);
-        lag->high[t] = dcli_min(lag->high[t], lag->high[s] - distance.most);
-        lag->reach[t] = dcli_max(lag->reach[t], dcli_max(-distance.least, distance.most));
+        int64_t apart = op[s].place - op[t].place, least = distance.least + apart, most = distance.most + apart;
+        lag->low[t] = dcli_max(lag->low[t], lag->low[s] - least);
+        lag->high[t] = dcli_min(lag->high[t], lag->high[s] - most);
+        lag->reach[t] = dcli_max(lag->reach[t], dcli_max(-least, most));
     }
     return true;
 }
@@ -137,25 +140,36 @@ static bool add_arrays(const dcli_wave_op *op, struct arrays *arrays)
 /** A wave's dimensions. */
 struct plan {
     int ops, regions;
-    int64_t band; /* lines */
+    int64_t first, end; /* positions of all lines */
+    int64_t band;       /* lines */
 };
 
 /* Choose the number of operations, regions, and lines of a band. A band and the lines by which operations lag behind must be in the
  * cache together; each half of them. */
 static struct plan choose(int count, const dcli_wave_op op[], int units, int64_t cache_bytes, struct lag *lag)
 {
-    struct plan best = {.ops = 1, .regions = REGIONS * units, .band = op[0].lines};
+    int64_t first = op[0].place, end = first + op[0].lines, longest = 0;
+    struct plan best = {.ops = 1, .regions = REGIONS * units, .first = first, .end = end, .band = op[0].lines};
     struct arrays arrays = {0};
     for (int t = 0; t < dcli_min(count, MOST_OPS) && find_lag(op, t, lag) && add_arrays(&op[t], &arrays); t++) {
         int64_t lines = cache_bytes / dcli_max(1, arrays.bytes), late = lag->low[t] - lag->high[t];
         int regions = units > 1 ? REGIONS * units : 1;
-        while (regions > 1 && op[0].lines / regions <= late + lag->reach[t] + 1)
+        first = dcli_min(first, op[t].place);
+        end = dcli_max(end, op[t].place + op[t].lines);
+        longest = dcli_max(longest, op[t].lines);
+        while (regions > 1 && (end - first) / regions <= late + lag->reach[t] + 1)
             regions--;
         if (t == 0)
             continue;
-        if (-lag->high[t] > lines / 2 || lines + lag->high[t] < 1 || regions < units)
+        if (-lag->high[t] > lines / 2 || lines + lag->high[t] < 1)
             break;
-        best = (struct plan){.ops = t + 1, .regions = regions, .band = lines + lag->high[t]};
+        if (regions < units || end - first > MOST_SPREAD * longest) {
+            if (best.ops > 1 || t == LOOK_AHEAD)
+                break;
+            continue; /* a longer operation may follow */
+        }
+        best =
+            (struct plan){.ops = t + 1, .regions = regions, .first = first, .end = end, .band = lines + lag->high[t]};
     }
     return best;
 }
@@ -182,21 +196,22 @@ static bool add_part(dcli_wave *wave, int op, int64_t first, int64_t end)
 
 static int64_t between(int64_t low, int64_t x, int64_t high) { return dcli_max(low, dcli_min(x, high)); }
 
-/* Where region r of op 0 begins. */
-static int64_t begin_of(const struct plan *plan, const dcli_wave_op op[], int r)
+/* The position at which region r begins. */
+static int64_t begin_of(const struct plan *plan, int r)
 {
-    return op[0].lines * r / plan->regions;
+    return plan->first + (plan->end - plan->first) * r / plan->regions;
 }
 
 /* The first line of op t in region r, and the end of its lines there. */
 static int64_t low_of(const struct plan *plan, const dcli_wave_op op[], const struct lag *lag, int r, int t)
 {
-    return r == 0 ? 0 : between(0, begin_of(plan, op, r) + lag->low[t], op[t].lines);
+    return r == 0 ? 0 : between(0, begin_of(plan, r) + lag->low[t] - op[t].place, op[t].lines);
 }
 
 static int64_t high_of(const struct plan *plan, const dcli_wave_op op[], const struct lag *lag, int r, int t)
 {
-    return r == plan->regions - 1 ? op[t].lines : between(0, begin_of(plan, op, r + 1) + lag->high[t], op[t].lines);
+    int64_t lines = op[t].lines;
+    return r == plan->regions - 1 ? lines : between(0, begin_of(plan, r + 1) + lag->high[t] - op[t].place, lines);
 }
 
 static bool add_region(dcli_wave *wave, const struct plan *plan, const dcli_wave_op op[], const struct lag *lag, int r)
@@ -205,10 +220,11 @@ static bool add_region(dcli_wave *wave, const struct plan *plan, const dcli_wave
     bool ok = begin_list(wave), more = true;
     for (int t = 0; t < plan->ops; t++)
         done[t] = low_of(plan, op, lag, r, t);
-    for (int64_t end = begin_of(plan, op, r) + plan->band; ok && more; end += plan->band) {
+    for (int64_t end = begin_of(plan, r) + plan->band; ok && more; end += plan->band) {
         more = false;
         for (int t = 0; t < plan->ops && ok; t++) {
-            int64_t high = high_of(plan, op, lag, r, t), next = between(done[t], end + lag->high[t], high);
+            int64_t high = high_of(plan, op, lag, r, t),
+                    next = between(done[t], end + lag->high[t] - op[t].place, high);
             ok = add_part(wave, t, done[t], next);
             done[t] = next;
             more |= next < high;

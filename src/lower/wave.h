@@ -23,7 +23,10 @@ typedef struct dcli_wave_access {
 } dcli_wave_access;
 
 typedef struct dcli_wave_op {
-    int64_t lines;                  /* at least 1 */
+    int64_t lines; /* at least 1 */
+    int64_t
+        place; /* line x has the *position* place + x. Lines that conflict should have similar positions, for then more
+                      operations can be in a wave; all places are right */
     const dcli_wave_access *access; /* [access_count]; borrowed. Lines of one operation do not conflict */
     int access_count;
 } dcli_wave_op;

@@ -72,7 +72,7 @@ struct dcli_series {
     int step_count, batches; /* its batches are the last ones of as_node->running */
     int64_t longs;
     double ns;  /* predicted time, on one compute unit */
-    bool large; /* it is run in waves */
+    bool large; /* it is run in waves: the first batch was large, and short ones may follow it */
     dcli_wave_step step[MOST_STEPS];
     unsigned texts; /* bit p: the text of the body at place p is in the table */
     struct {
@@ -354,7 +354,7 @@ static bool has_room(const dcli_series *series, const dcli_body *body, int64_t l
 {
     int64_t longs = (DCLI_STEP_HEAD + body->access_count + body->param_count) * launches;
     return series->step_count + launches <= MOST_STEPS && series->longs + longs <= MOST_LONGS &&
-           series->use_count + body->access_count <= MOST_USES && series->large == is_large(ns) &&
+           series->use_count + body->access_count <= MOST_USES && (series->large || !is_large(ns)) &&
            series->ns + ns <= (series->large ? MOST_WAVES_NS : MOST_SERIES_NS);
 }
 
@@ -370,7 +370,7 @@ static void note_use(dcli_series *series, dcli_memory *memory, bool written)
     series->uses[u].written |= written;
 }
 
-static void put_step(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch, int place)
+static void put_step(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch, int place, bool is_short)
 {
     dcli_series *series = worker->as_node->series;
     const dcli_body *body = entry->kernel->body;
@@ -395,7 +395,8 @@ static void put_step(dcli_worker *worker, const dcli_entry *entry, const dcli_la
         }
     step[DCLI_STEP_LENGTH] = at;
     series->longs += at;
-    series->step[series->step_count++] = (dcli_wave_step){.body = body, .launch = launch, .step = step};
+    series->step[series->step_count++] =
+        (dcli_wave_step){.body = body, .launch = launch, .step = step, .is_short = is_short};
 }
 
 /* Choose the set of the series to which a batch is appended; launch the present one if it cannot be appended to that.
@@ -431,7 +432,7 @@ bool dcli_series_add(dcli_worker *worker, dcli_running *running, const dcli_prep
         series->texts |= 1U << place;
     }
     for (int64_t l = 0; l < prepared->lowered.launch_count; l++)
-        put_step(worker, entry, &prepared->lowered.launch[l], place);
+        put_step(worker, entry, &prepared->lowered.launch[l], place, !is_large(ns));
     series->ns += ns;
     series->batches++;
     running->ticket = DCLI_NOT_LAUNCHED;

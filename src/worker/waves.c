@@ -11,15 +11,16 @@
 #include "kernel/series.h"
 
 enum {
-    LIST_LONGS = 2,   /* of a list in a table: the address of its first step, the number of its steps */
-    USUAL_UNIT = 1024 /* elements of a line where all steps run along one axis only */
+    LIST_LONGS = 2,    /* of a list in a table: the address of its first step, the number of its steps */
+    USUAL_LINE = 1024, /* elements from a line to the next one where all steps run along one axis only */
+    LEAST_TABLE = 256  /* longs */
 };
 
 /** The box of a step, and how lines divide it: a line has `unit` indices of `axis`, and all of the axes after it. */
 struct box {
     int64_t *row; /* as one row */
     int axis;     /* the first one with more than one index */
-    bool flat;    /* the only one, because the box was joined to one run of elements, or has one axis */
+    bool flat;    /* it is the only one, because the box was joined to one run of elements, or is a row or column */
     int64_t unit;
 };
 
@@ -92,10 +93,10 @@ static int64_t type_bytes(const dcli_body *body, int a)
     return (int64_t)dcl_type_bytes(body->params[body->access[a].param].type);
 }
 
-/* From a line to the next one of access a, in bytes. */
-static int64_t pitch_of(const dcli_body *body, int a, const struct box *box)
+/* From an index of the axis to the next one of access a, in elements. */
+static int64_t step_of(const dcli_body *body, int a, const struct box *box)
 {
-    return box->unit * box->row[dcli_row_at(body, DCLI_ROW_STEP, a) + box->axis] * type_bytes(body, a);
+    return box->row[dcli_row_at(body, DCLI_ROW_STEP, a) + box->axis];
 }
 
 /* Describe access a of a step. @param address  of the memory that it accesses. */
@@ -110,7 +111,7 @@ static dcli_wave_access describe_access(const dcli_body *body, int a, const stru
         high += dcli_max(0, last * step[m]);
     }
     return (dcli_wave_access){.begin = address + (row[dcli_row_at(body, DCLI_ROW_OFFSET, a)] + low) * bytes,
-                              .pitch = pitch_of(body, a, box),
+                              .pitch = box->unit * step_of(body, a, box) * bytes,
                               .length = (high - low) * bytes,
                               .written = body->access[a].written};
 }
@@ -136,20 +137,30 @@ static void find_axis(const dcli_body *body, struct box *box)
             box->axis = m;
         }
     box->flat = wide <= 1;
-    box->unit = 1;
 }
 
-/* The elements of a line in flat boxes: as many as from one line to the next in an array of the other boxes. */
-static int64_t find_unit(int count, const dcli_wave_step steps[], const struct described *all)
+/* The elements from a line to the next one of the first output: as many as between indices of the outermost axis. */
+static int64_t find_line(int count, const dcli_wave_step steps[], const struct described *all)
 {
-    for (int s = 0; s < count; s++) {
-        if (all->op[s].lines == 0 || all->box[s].flat)
-            continue;
-        int64_t unit = pitch_of(steps[s].body, 0, &all->box[s]) / type_bytes(steps[s].body, 0);
-        if (unit > 0) /* of the first output */
-            return unit;
-    }
-    return USUAL_UNIT;
+    int64_t line = 0;
+    for (int s = 0; s < count; s++)
+        if (all->op[s].lines > 0 && !all->box[s].flat)
+            line = dcli_max(line, step_of(steps[s].body, 0, &all->box[s]));
+    return line > 0 ? line : USUAL_LINE;
+}
+
+/* How many indices of a box are a line, so that its lines are as far apart as those of other boxes over the same arrays: faces, rows
+ * and columns have another outermost axis than boxes of the whole grid. */
+static int64_t find_unit(const dcli_body *body, const struct box *box, int64_t line)
+{
+    int64_t step = step_of(body, 0, box);
+    return step > 0 ? dcli_max(1, line / step) : 1;
+}
+
+/* The position of a box's first line: the number of the line of the array in which its first output begins. */
+static int64_t find_place(const dcli_body *body, const struct box *box, int64_t line)
+{
+    return box->row[dcli_row_at(body, DCLI_ROW_OFFSET, 0)] / line;
 }
 
 /* Describe the boxes and accesses of all steps. all->op[].lines of those that are in no wave stays 0. */
@@ -168,15 +179,16 @@ static void describe_all(int count, const dcli_wave_step steps[], struct describ
         row += dcli_row_length(body);
         access += body->access_count;
     }
-    int64_t unit = find_unit(count, steps, all);
+    int64_t line = find_line(count, steps, all);
     access = all->access;
     for (int s = 0; s < count; s++) {
         const dcli_body *body = steps[s].body;
         struct box *box = &all->box[s];
         if (all->op[s].lines > 0) {
-            box->unit = box->flat ? unit : 1;
+            box->unit = find_unit(body, box, line);
             int64_t indices = box->row[dcli_row_at(body, DCLI_ROW_COUNT, 0) + box->axis];
             all->op[s].lines = (indices + box->unit - 1) / box->unit;
+            all->op[s].place = find_place(body, box, line);
             for (int a = 0; a < body->access_count; a++)
                 access[a] = describe_access(body, a, box, steps[s].step[DCLI_STEP_HEAD + a]);
         }
@@ -211,9 +223,12 @@ static void forget(struct described *all)
 
 /* ---- tables --------------------------------------------------------------------------------------------------------- */
 
-/* Take a table of so many longs from the spare ones, or make one. */
+/* Take a table of so many longs from the spare ones, or make one. Sizes are powers of two, so that there are few spare ones. */
 static dcli_wave_table *take_table(dcli_waves *waves, int64_t longs)
 {
+    int64_t capacity = LEAST_TABLE;
+    while (capacity < longs)
+        capacity *= 2;
     dcli_wave_table **at = &waves->spare;
     while (*at != NULL && (*at)->capacity < longs)
         at = &(*at)->next;
@@ -221,10 +236,10 @@ static dcli_wave_table *take_table(dcli_waves *waves, int64_t longs)
     if (table != NULL) {
         *at = table->next;
     } else {
-        table = dcli_malloc(sizeof *table + (size_t)longs * sizeof table->longs[0]);
+        table = dcli_malloc(sizeof *table + (size_t)capacity * sizeof table->longs[0]);
         if (table == NULL)
             return NULL;
-        table->capacity = longs;
+        table->capacity = capacity;
     }
     table->next = NULL;
     return table;
@@ -248,6 +263,23 @@ static dcl_status run_lists(dcli_device *device, dcli_program *program, const in
                                                             {.value = &now_at, .bytes = sizeof now_at}};
     const size_t items = (size_t)count, one = 1;
     return dcli_device_launch(device, program, 0, DCLI_SERIES_ARGUMENTS, arguments, 1, &items, &one, NULL);
+}
+
+/* Write steps one after the other, as one list. @return the table; NULL: no memory. */
+static dcli_wave_table *write_in_order(dcli_waves *waves, int count, const dcli_wave_step steps[])
+{
+    int64_t longs = LIST_LONGS;
+    for (int s = 0; s < count; s++)
+        longs += steps[s].step[DCLI_STEP_LENGTH];
+    dcli_wave_table *table = take_table(waves, longs);
+    if (table == NULL)
+        return NULL;
+    int64_t *at = table->longs + LIST_LONGS;
+    table->longs[0] = (int64_t)(intptr_t)at;
+    table->longs[1] = count;
+    for (int s = 0; s < count; s++)
+        at = put_step(&steps[s], steps[s].launch->row, steps[s].launch->row_count, at);
+    return table;
 }
 
 /* Write a step alone: its rows, divided among lists. @return the table; NULL: no memory. */
@@ -312,11 +344,53 @@ static dcli_wave_table *write_wave(dcli_waves *waves, const dcli_wave_step steps
 
 /* ---- launching ------------------------------------------------------------------------------------------------------ */
 
+/* Launch a table of lists in one or two phases. */
+static dcl_status run_table(dcli_device *device, dcli_program *program, const dcli_wave_table *table,
+                            const int lists[2], uint64_t now_at, int *launches)
+{
+    const int64_t *list = table->longs;
+    dcl_status status = DCL_OK;
+    for (int phase = 0; phase < 2 && status == DCL_OK; phase++) {
+        if (lists[phase] == 0)
+            continue;
+        status = run_lists(device, program, list, lists[phase], now_at);
+        list += LIST_LONGS * lists[phase];
+        ++*launches;
+    }
+    return status;
+}
+
+/* Write the first steps: as many as one wave has, or a large step alone, or short ones that follow each other.
+ *  @param lists_out  how many lists each phase has. @return the table; NULL: no memory. */
+static dcli_wave_table *write_first(dcli_waves *waves, const dcli_device *device, int count,
+                                    const dcli_wave_step steps[], const struct described *all, int first,
+                                    int *taken_out, int lists_out[2])
+{
+    int units = dcli_device_about(device)->compute_units, together = 0;
+    while (first + together < count && all->op[first + together].lines > 0)
+        together++;
+    int taken = together > 1 ? dcli_wave_arrange(together, all->op + first, units, cache_bytes(), &waves->wave) : 1;
+    lists_out[0] = 1;
+    lists_out[1] = 0;
+    *taken_out = taken;
+    if (taken < 0)
+        return NULL;
+    if (taken > 1) {
+        memcpy(lists_out, waves->wave.lists, sizeof waves->wave.lists);
+        return write_wave(waves, steps + first, all->box + first);
+    }
+    while (steps[first].is_short && first + *taken_out < count && steps[first + *taken_out].is_short)
+        ++*taken_out;
+    if (*taken_out > 1)
+        return write_in_order(waves, *taken_out, steps + first);
+    lists_out[0] = (int)dcli_min(steps[first].launch->row_count, (int64_t)dcli_device_shares(device));
+    return write_alone(waves, &steps[first], lists_out[0]);
+}
+
 dcl_status dcli_waves_launch(dcli_waves *waves, dcli_device *device, dcli_program *program, int count,
                              const dcli_wave_step steps[], uint64_t now_at, dcli_wave_table **tables_out,
                              int *launches_out)
 {
-    int units = dcli_device_about(device)->compute_units;
     struct described all;
     *tables_out = NULL;
     *launches_out = 0;
@@ -324,32 +398,15 @@ dcl_status dcli_waves_launch(dcli_waves *waves, dcli_device *device, dcli_progra
         now_at = steps[s].step[DCLI_STEP_BODY] == steps[0].step[DCLI_STEP_BODY] ? now_at : 0;
     dcl_status status = describe(count, steps, &all);
     for (int first = 0, taken; first < count && status == DCL_OK; first += taken) {
-        int together = 0, lists[2] = {0};
-        while (first + together < count && all.op[first + together].lines > 0)
-            together++;
-        taken = together > 1 ? dcli_wave_arrange(together, all.op + first, units, cache_bytes(), &waves->wave) : 1;
-        dcli_wave_table *table = NULL;
-        if (taken > 1) {
-            memcpy(lists, waves->wave.lists, sizeof lists);
-            table = write_wave(waves, steps + first, all.box + first);
-        } else if (taken == 1) {
-            lists[0] = (int)dcli_min(steps[first].launch->row_count, (int64_t)dcli_device_shares(device));
-            table = write_alone(waves, &steps[first], lists[0]);
-        }
+        int lists[2];
+        dcli_wave_table *table = write_first(waves, device, count, steps, &all, first, &taken, lists);
         if (table == NULL) {
             status = DCL_ERR_NOMEM;
             break;
         }
         table->next = *tables_out;
         *tables_out = table;
-        const int64_t *list = table->longs;
-        for (int phase = 0; phase < 2 && status == DCL_OK; phase++) {
-            if (lists[phase] == 0)
-                continue;
-            status = run_lists(device, program, list, lists[phase], now_at);
-            list += LIST_LONGS * lists[phase];
-            ++*launches_out;
-        }
+        status = run_table(device, program, table, lists, now_at, launches_out);
     }
     forget(&all);
     return status;

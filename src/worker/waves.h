@@ -14,6 +14,7 @@ typedef struct dcli_wave_step {
     const dcli_body *body;     /* one for which dcli_series_takes() */
     const dcli_launch *launch; /* its rows; borrowed until the device has run the step */
     const int64_t *step;       /* as the kernel reads it (kernel/series.h), with all rows of the launch; copied */
+    bool is_short;             /* a launch of its own would take longer than the step */
 } dcli_wave_step;
 
 /** What the kernels of launched waves read; a list. */

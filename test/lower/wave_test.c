@@ -28,9 +28,9 @@ static void add(case_ops *ops, int64_t begin, int64_t pitch, int64_t length, boo
         (dcli_wave_access){.begin = begin, .pitch = pitch, .length = length, .written = written};
 }
 
-static void add_op(case_ops *ops, int64_t lines)
+static void add_op(case_ops *ops, int64_t place, int64_t lines)
 {
-    ops->op[ops->count] = (dcli_wave_op){.lines = lines, .access = ops->access[ops->count]};
+    ops->op[ops->count] = (dcli_wave_op){.lines = lines, .place = place, .access = ops->access[ops->count]};
     ops->count++;
 }
 
@@ -39,7 +39,7 @@ static void add_steps(case_ops *ops, int steps, int64_t lines, int64_t pitch, in
 {
     for (int n = 0; n < steps; n++) {
         int64_t from = n % 2 == 0 ? 100000 : 900000, to = n % 2 == 0 ? 900000 : 100000;
-        add_op(ops, lines);
+        add_op(ops, 0, lines);
         add(ops, to, pitch, pitch, true);
         add(ops, from - r * pitch, pitch, (2 * r + 1) * pitch, false);
     }
@@ -127,9 +127,9 @@ Test(wave, the_size_of_the_cache_limits_a_wave)
 Test(wave, operations_that_need_all_lines_wait)
 {
     case_ops ops = {0};
-    add_op(&ops, 64);
+    add_op(&ops, 0, 64);
     add(&ops, 0, 256, 256, true);
-    add_op(&ops, 64);
+    add_op(&ops, 0, 64);
     add(&ops, 100000, 256, 256, true);
     add(&ops, 0, 4, 63 * 256 + 4, false); /* columns of what op 0 writes */
     cr_expect_eq(check(&ops, 2, 64 * 1024), 1);
@@ -137,6 +137,46 @@ Test(wave, operations_that_need_all_lines_wait)
     cr_expect_eq(check(&ops, 2, 64 * 1024), 1);
     ops.access[1][1] = (dcli_wave_access){.begin = 50000, .pitch = 0, .length = 256}; /* another array */
     cr_expect_eq(check(&ops, 2, 64 * 1024), 2);
+}
+
+/* Steps with boundary conditions: the first and the last row, of which each is one line, and the first column. */
+Test(wave, rows_and_columns_are_part_of_a_wave)
+{
+    enum { PITCH = 64 };
+    for (int units = 1; units <= 2; units++) {
+        case_ops ops = {0};
+        for (int n = 0; n < 4; n++) {
+            add_steps(&ops, 2, LINES, PITCH, 1);
+            for (int last = 0; last < 2; last++) {
+                add_op(&ops, last * (LINES - 1), 1);
+                add(&ops, 100000 + last * (LINES - 1) * PITCH, PITCH, PITCH, true);
+                add(&ops, 100000 + (last ? LINES - 2 : 1) * PITCH, PITCH, PITCH, false);
+            }
+            add_op(&ops, 0, LINES);
+            add(&ops, 100000, PITCH, 4, true);
+        }
+        int taken = check(&ops, units, 2 * CACHE);
+        cr_expect_geq(taken, 10, "%d units: %d operations", units, taken);
+    }
+}
+
+/* Whatever operation is the first one, each region has its share of the lines. */
+Test(wave, regions_have_shares_of_the_longest_operation)
+{
+    case_ops ops = {0};
+    dcli_wave wave = {0};
+    add_op(&ops, 0, 8);
+    add(&ops, 900000, 64, 64, true);
+    add(&ops, 100000, 64, 64, false);
+    add_steps(&ops, 2, LINES, 64, 0);
+    cr_expect_eq(dcli_wave_arrange(3, ops.op, 2, CACHE, &wave), 3);
+    for (int l = 0; l < wave.lists[0]; l++) {
+        int64_t lines = 0;
+        for (int64_t p = wave.list[l]; p < wave.list[l + 1]; p++)
+            lines += wave.part[p].count;
+        cr_expect_leq(lines, (2 * LINES + 8) / 3, "%d of %d lines are in list %d", (int)lines, 2 * LINES + 8, l);
+    }
+    dcli_wave_free(&wave);
 }
 
 Test(wave, one_operation_is_divided_among_the_units)
@@ -160,10 +200,14 @@ Test(wave, conflicting_lines_run_in_order, .timeout = 60)
         case_ops ops = {0};
         int count = 2 + rand() % 9, pitch = 32;
         for (int t = 0; t < count; t++) {
-            add_op(&ops, n % 3 == 0 ? 1 + rand() % LINES : 80 + rand() % 16);
-            int accesses = 1 + rand() % (ACCESSES - 1);
+            bool edge = n % 5 == 0 && rand() % 2 == 0; /* a few lines, anywhere */
+            int accesses = 1 + rand() % (ACCESSES - 1), at = edge ? rand() % (LINES - 4) : 0;
+            add_op(&ops, n % 4 == 0 ? rand() % 9 - 4 : at,
+                   edge         ? 1 + rand() % 3
+                   : n % 3 == 0 ? 1 + rand() % LINES
+                                : 80 + rand() % 16);
             for (int a = 0; a < accesses; a++)
-                add(&ops, 100000 * (rand() % 3) + pitch * (rand() % 7) + (n % 2 == 0 ? 0 : rand() % pitch),
+                add(&ops, 100000 * (rand() % 3) + pitch * (at + rand() % 7) + (n % 2 == 0 ? 0 : rand() % pitch),
                     rand() % 40 == 0 ? 2 * pitch : pitch, n % 2 == 0 ? pitch * (1 + rand() % 2) : 1 + rand() % pitch,
                     a == 0);
         }

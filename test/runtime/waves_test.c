@@ -1,5 +1,6 @@
 /* test/runtime/waves_test.c - large operations that are run band after band: the same bits as if launched one by one. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -88,3 +89,113 @@ Test(waves_on_device, has_the_same_bits) { compare(1, "block", 0); }
 
 /* Columns of different nodes: rows are cut at both ends, and edges move between most steps. */
 Test(waves_on_device, has_the_same_bits_on_several_nodes) { compare(4, "columns:block", 3); }
+
+/* ---- random programs ------------------------------------------------------------------------------------------------ */
+
+enum { HEIGHT = 320, WIDTH = 208, ARRAYS = 3, CALLS = 64, PROGRAMS = 12, FAR = 3 };
+
+/** Arrays of a cluster, and their elements as plain loops compute them. */
+typedef struct modelled {
+    dcl_array *array[ARRAYS], *large;
+    uint32_t value[ARRAYS][HEIGHT][WIDTH];
+    uint64_t large_value[HEIGHT][WIDTH];
+} modelled;
+
+static int64_t among(int64_t first, int64_t last) { return first + rand() % (last + 1 - first); }
+
+/* Draw the whole grid without the rim that reads at most FAR away need, a part of it, or some rows or columns at an edge. */
+static dcl_box draw_box(void)
+{
+    dcl_box box = {.rank = 2, .stride = {1, 1}};
+    const int64_t extent[2] = {HEIGHT, WIDTH};
+    bool part = rand() % 4 == 0;
+    for (int d = 0; d < 2; d++) {
+        box.start[d] = FAR + (part ? among(0, 9) : 0);
+        box.count[d] = extent[d] - FAR - box.start[d] - (part ? among(0, extent[d] / 2) : 0);
+    }
+    if (rand() % 3 == 0) {
+        int d = rand() % 2;
+        int64_t some = among(1, 3);
+        box.start[d] += rand() % 2 == 0 ? 0 : box.count[d] - some;
+        box.count[d] = some;
+    }
+    if (rand() % 9 == 0) {
+        box.stride[0] = 2;
+        box.count[0] = (box.count[0] + 1) / 2;
+    }
+    return box;
+}
+
+#define EACH_INDEX(box)                                                                    \
+    for (int64_t i = (box).start[0], u = 0; u < (box).count[0]; u++, i += (box).stride[0]) \
+        for (int64_t j = (box).start[1], v = 0; v < (box).count[1]; v++, j += (box).stride[1])
+
+/* Call a step from one array to another, or one in place from or to elements of another size; then perhaps swap arrays. */
+static void call_any(dcl_cluster *cluster, modelled *of)
+{
+    int from = rand() % ARRAYS, to = (from + 1 + rand() % (ARRAYS - 1)) % ARRAYS, kind = rand() % 3;
+    int p = (int)among(-FAR, FAR), q = (int)among(-FAR, FAR);
+    dcl_array *A = of->array[from], *B = of->array[to], *E = of->large;
+    uint32_t(*a)[WIDTH] = of->value[from], (*b)[WIDTH] = of->value[to];
+    const dcl_box box = draw_box();
+    if (kind == 0) {
+        TEST_OK(dcl_forall_over(cluster, &box, "B(i,j) = 3 * A(i+p,j+q) + A(i-p,j) + p;", DCL_OUT(B), DCL_IN(A),
+                                DCL_VALUE(p), DCL_VALUE(q)));
+        EACH_INDEX(box)
+        b[i][j] = 3 * a[i + p][j + q] + a[i - p][j] + (uint32_t)p;
+    } else if (kind == 1) {
+        TEST_OK(dcl_forall_over(cluster, &box, "E(i,j) = 5 * E(i,j) + A(i+p,j+q);", DCL_INOUT(E), DCL_IN(A),
+                                DCL_VALUE(p), DCL_VALUE(q)));
+        EACH_INDEX(box)
+        of->large_value[i][j] = 5 * of->large_value[i][j] + a[i + p][j + q];
+    } else {
+        TEST_OK(dcl_forall_over(cluster, &box, "B(i,j) = 7 * B(i,j) + (uint)E(i+p,j+q);", DCL_INOUT(B), DCL_IN(E),
+                                DCL_VALUE(p), DCL_VALUE(q)));
+        EACH_INDEX(box)
+        b[i][j] = 7 * b[i][j] + (uint32_t)of->large_value[i + p][j + q];
+    }
+    if (rand() % 3 == 0) {
+        static uint32_t kept[HEIGHT][WIDTH];
+        TEST_OK(dcl_swap(A, B));
+        memcpy(kept, a, sizeof kept);
+        memcpy(a, b, sizeof kept);
+        memcpy(b, kept, sizeof kept);
+    }
+}
+
+static void expect_values(dcl_array *array, const void *values, size_t bytes, unsigned seed)
+{
+    static uint64_t got[HEIGHT * WIDTH];
+    TEST_OK(dcl_read(array, NULL, got, NULL));
+    cr_assert_eq(memcmp(got, values, bytes), 0, "elements of %zu bytes differ; TEST_SEED=%u", bytes, seed);
+}
+
+/* Run programs of many calls, until operations have shared launches in PROGRAMS of them. */
+Test(waves_on_device, random_programs_have_the_same_elements)
+{
+    static modelled of;
+    const char *text = getenv("TEST_SEED");
+    unsigned seed = text != NULL ? (unsigned)strtoul(text, NULL, 10) : 7;
+    dcl_cluster *cluster = open_nodes(1);
+    for (int n = 0; n < ARRAYS; n++)
+        of.array[n] = test_array(cluster, "block", dcl_grid_2d(DCL_UINT32, HEIGHT, WIDTH));
+    of.large = test_array(cluster, "block", dcl_grid_2d(DCL_UINT64, HEIGHT, WIDTH));
+    for (int n = 0; n < ARRAYS; n++)
+        TEST_OK(dcl_write(of.array[n], NULL, of.value[n], NULL));
+    TEST_OK(dcl_write(of.large, NULL, of.large_value, NULL));
+    int64_t end_ns = dcli_monotonic_ns() + (int64_t)MOST_S * 1000000000;
+    int shared = 0;
+    for (int done = 0; shared < PROGRAMS && dcli_monotonic_ns() < end_ns; done++) {
+        srand(seed + (unsigned)done);
+        int64_t before = test_counters(cluster, DCL_ALL_NODES).launches;
+        for (int n = 0; n < CALLS; n++)
+            call_any(cluster, &of);
+        TEST_OK(dcl_wait(cluster));
+        shared += test_counters(cluster, DCL_ALL_NODES).launches - before < CALLS * 9 / 10;
+        for (int n = 0; n < ARRAYS; n++)
+            expect_values(of.array[n], of.value[n], sizeof of.value[n], seed + (unsigned)done);
+        expect_values(of.large, of.large_value, sizeof of.large_value, seed + (unsigned)done);
+    }
+    cr_expect_eq(shared, PROGRAMS, "operations shared launches in %d programs", shared);
+    TEST_OK(dcl_close(cluster));
+}
