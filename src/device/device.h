@@ -17,6 +17,9 @@ typedef void dcli_unmapped_fn(void *user, int64_t memfd);
 /** List devices in the order of their numbers: platform order, then device order. A device that two platforms offer
  *  counts once; two devices of one platform always count as two. Parameters as dcl_device_list(). */
 dcl_status dcli_device_enumerate(int capacity, dcl_device_info info_out[], int *count_out);
+/** Describe one device. @param platform_out, id_out  its cl_platform_id and cl_device_id. @return DCL_OK, DCL_ERR_DEVICE
+ *  (there is no device of this number). */
+dcl_status dcli_device_identify(int number, dcl_device_info *info_out, void **platform_out, void **id_out);
 /** Find the numbers of the devices that a selection names (grammar: dcl_open()); NULL: the default. @return at least
  *  one, or DCL_ERR_DEVICE (none on this host, with the remedy) or DCL_ERR_INVALID (the selection names none, or is
  *  malformed). */

@@ -185,6 +185,13 @@ bool dcli_found_same(const dcli_found *a, const dcli_found *b)
     return strcmp(a->info.name, b->info.name) == 0 && a->same_name_before == b->same_name_before;
 }
 
+/* Whether a platform is DCL's own OpenCL driver, whose devices are other workers' (docs/remote-opencl.md). */
+static bool is_own(cl_platform_id platform)
+{
+    char name[128];
+    return platform_text(platform, CL_PLATFORM_NAME, name) == CL_SUCCESS && strcmp(name, "DCL") == 0;
+}
+
 /* Append the devices of a platform that no earlier platform has. */
 static dcl_status add_platform(cl_platform_id platform, dcli_found found[], int *count_in_out)
 {
@@ -242,7 +249,8 @@ dcl_status dcli_find_devices(dcli_found found_out[], int *count_out)
     else if (code != CL_SUCCESS)
         status = dcli_cl_fail(NULL, "clGetPlatformIDs", code);
     for (cl_uint n = 0; n < platform_count && n < MOST_PLATFORMS && status == DCL_OK; n++)
-        status = add_platform(platforms[n], found_out, &count);
+        if (!is_own(platforms[n]))
+            status = add_platform(platforms[n], found_out, &count);
     pthread_mutex_unlock(&lock);
     if (status != DCL_OK)
         return status;
@@ -262,6 +270,25 @@ dcl_status dcli_device_enumerate(int capacity, dcl_device_info info_out[], int *
         for (int n = 0; n < count && n < capacity; n++)
             info_out[n] = found[n].info;
         *count_out = count;
+    }
+    dcli_free(found);
+    return status;
+}
+
+dcl_status dcli_device_identify(int number, dcl_device_info *info_out, void **platform_out, void **id_out)
+{
+    dcli_found *found = dcli_calloc(DCLI_MOST_DEVICES, sizeof *found);
+    int count = 0;
+    if (found == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_find_devices(found, &count);
+    if (status == DCL_OK && (number < 0 || number >= count))
+        status = DCLI_FAIL(DCL_ERR_DEVICE, "device %d is asked for; expected 0..%d; `dcl devices` lists them", number,
+                           count - 1);
+    if (status == DCL_OK) {
+        *info_out = found[number].info;
+        *platform_out = found[number].platform;
+        *id_out = found[number].id;
     }
     dcli_free(found);
     return status;

@@ -19,6 +19,7 @@ typedef struct dcli_wire_order {
     int64_t silence_ms, quota_bytes, chunk_bytes;
     int64_t most_kernel_ms;              /* upper limit, whatever the session asks for */
     int sharers;                         /* number of processes of all open sessions, including this one */
+    bool opencl;                         /* serve an OpenCL driver: remote/remote.h */
     bool contain;                        /* restrict the process (fleet/confine.h) */
     int first_peer_port, last_peer_port; /* port range of other workers' processes; 0: only first_port..last_port */
     char bind[DCLI_MOST_ADDRESS + 1];    /* address at which the process listens: tcp://HOST:* */

@@ -3,6 +3,7 @@
 #include "fleet/environment.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -84,4 +85,14 @@ void dcli_environment_free(char **list)
     for (char **entry = list; entry != NULL && *entry != NULL; entry++)
         dcli_free(*entry);
     dcli_free(list);
+}
+
+void dcli_environment_use_drivers(void)
+{
+    static const char name[] = "dcl.icd";
+    const char *vendors = dcli_environment_find("OCL_ICD_VENDORS");
+    size_t length = vendors != NULL ? strlen(vendors) : 0, tail = sizeof name - 1;
+    if (length >= tail && strcmp(vendors + length - tail, name) == 0 &&
+        (length == tail || vendors[length - tail - 1] == '/'))
+        unsetenv("OCL_ICD_VENDORS");
 }

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/trace.h"
 #include "fleet/confine.h"
+#include "fleet/environment.h"
 #include "fleet/process.h"
 #include "fleet/serving.h"
 
@@ -121,6 +122,9 @@ static bool find_link(const char *terms, dcli_shared_link *link_out)
 static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
 {
     int64_t parent, self, nodes, session, device, gpus;
+    int64_t opencl = 0;
+    find_number(terms, "opencl", 10, &opencl);
+    serving->is_opencl = opencl != 0;
     if (!find_number(terms, "parent", 10, &parent) || !find_number(terms, "self", 10, &self) ||
         !find_number(terms, "nodes", 10, &nodes) || !find_number(terms, "session", 16, &session) ||
         !find_number(terms, "device", 10, &device) || !find_number(terms, "gpus", 10, &gpus) ||
@@ -189,20 +193,22 @@ static dcl_status open_shared(dcli_serving *serving)
 
 static dcl_status describe_device(dcli_serving *serving)
 {
-    const dcl_device_info *info = dcli_device_about(serving->device);
+    const dcl_device_info *info =
+        serving->is_opencl ? dcli_remote_about(serving->remote) : dcli_device_about(serving->device);
+    bool is_node = !serving->is_opencl;
     dcli_message message = {.kind = DCLI_MSG_DEVICE,
                             .epoch = serving->session,
                             .device = {.name = info->name,
                                        .platform = info->platform,
                                        .version = info->version,
                                        .class = info->kind,
-                                       .kind = dcli_device_kind(serving->device),
+                                       .kind = is_node ? dcli_device_kind(serving->device) : "",
                                        .number = info->number,
                                        .compute_units = info->compute_units,
                                        .has_half = info->has_half,
                                        .has_double = info->has_double,
-                                       .in_place = dcli_device_in_place(serving->device),
-                                       .reads_gpus = dcli_device_reads_peers(serving->device),
+                                       .in_place = is_node && dcli_device_in_place(serving->device),
+                                       .reads_gpus = is_node && dcli_device_reads_peers(serving->device),
                                        .memory_bytes = info->memory_bytes,
                                        .process = getpid()}};
     return dcli_endpoint_send(serving->endpoint, serving->node_count, &message, NULL);
@@ -217,10 +223,35 @@ static dcl_status refuse_service(dcli_serving *serving, dcl_status status)
     return status;
 }
 
+/* A driver calls no OpenCL, so each process of `local:N` that it starts selects its own device. */
+static dcl_status find_selected(dcli_serving *serving)
+{
+    dcl_config config;
+    int *devices, count = 0;
+    if (serving->is_wire)
+        return DCL_OK;
+    if (dcl_config_read(&config) != DCL_OK)
+        return dcli_error_status();
+    if ((devices = dcli_calloc(DCLI_MOST_NODES, sizeof *devices)) == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_device_select(config.devices, DCLI_MOST_NODES, devices, &count);
+    if (status == DCL_OK)
+        serving->device_number = devices[serving->self % count];
+    dcli_free(devices);
+    return status;
+}
+
 /* Open the device. A driver may take seconds; this state does not count as silence. */
 static dcl_status open_device(dcli_serving *serving)
 {
     dcli_watch_activity(serving->watch, DCLI_OPENING, "its device");
+    if (serving->is_opencl) {
+        dcl_status opened = find_selected(serving);
+        if (opened == DCL_OK)
+            opened = dcli_remote_open(serving->device_number, &serving->log, serving->watch, &serving->remote);
+        dcli_watch_activity(serving->watch, DCLI_OPENING, NULL);
+        return opened;
+    }
     int flags = (serving->is_wire ? 0 : DCLI_OPEN_SHARED) | (serving->may_read_gpus ? DCLI_OPEN_PEERS : 0);
     dcl_status status = dcli_device_open_as(serving->device_number, &serving->log, flags, &serving->device);
     dcli_watch_activity(serving->watch, DCLI_OPENING, NULL);
@@ -278,14 +309,28 @@ static int count_sharers(const dcli_serving *serving, const dcli_msg_setup *setu
     return (int)dcli_max(sharers, 1);
 }
 
+/* Time limits: those of the session, at most those of the worker. */
+static void choose_times(dcli_serving *serving, const dcli_msg_setup *setup)
+{
+    int64_t most = serving->is_wire ? serving->order.most_kernel_ms : INT64_MAX;
+    if (serving->page != NULL) /* the worker is a process, so it has a page */
+        atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
+    int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* a small kernel limit must not shorten the
+                                                                           usual compile time */
+    dcli_watchdog_limits(serving->watchdog, setup->build_ms < most_build ? setup->build_ms : most_build,
+                         setup->kernel_ms < most ? setup->kernel_ms : most, setup->plan_ms);
+}
+
 /* Memory limits of a session. Without a quota, the limit is the device's memory. If the device works in host memory, it
  * is four fifths of this process's share of the machine's memory or of the control group's limit. The last fifth is for
  * data in transit. */
 static void choose_limits(dcli_serving *serving, const dcli_msg_setup *setup)
 {
     enum { LEAST_TRANSIT = 64 << 20 }; /* twice what a node requests ahead */
-    uint64_t of_device = dcli_device_about(serving->device)->memory_bytes, of_host = dcli_memory_limit();
-    bool in_place = dcli_device_in_place(serving->device);
+    const dcl_device_info *info =
+        serving->is_opencl ? dcli_remote_about(serving->remote) : dcli_device_about(serving->device);
+    uint64_t of_device = info->memory_bytes, of_host = dcli_memory_limit();
+    bool in_place = serving->is_opencl ? dcli_remote_in_place(serving->remote) : dcli_device_in_place(serving->device);
     int64_t quota = setup->quota_bytes;
     if (quota == 0 || (serving->quota_bytes > 0 && serving->quota_bytes < quota))
         quota = serving->quota_bytes;
@@ -324,13 +369,7 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     serving->tree_nodes = setup->tree_nodes;
     snprintf(serving->word_key, sizeof serving->word_key, "%s", setup->word_key);
     serving->epoch = setup->epoch;
-    int64_t most = serving->is_wire ? serving->order.most_kernel_ms : INT64_MAX;
-    if (serving->page != NULL) /* the worker is a process, so it has a page */
-        atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
-    int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* a small kernel limit must not shorten the
-                                                                           usual compile time */
-    dcli_watchdog_limits(serving->watchdog, setup->build_ms < most_build ? setup->build_ms : most_build,
-                         setup->kernel_ms < most ? setup->kernel_ms : most, setup->plan_ms);
+    choose_times(serving, setup);
     for (int p = 0; p < serving->node_count; p++) {
         serving->ways[p] = (dcli_node_ways){.can = (uint8_t)setup->peer[p].can, .group = (int16_t)setup->peer[p].group};
         serving->absent[p] = !setup->peer[p].present;
@@ -387,6 +426,24 @@ static dcl_status hear_early(dcli_serving *serving)
     return status;
 }
 
+/* Serve an OpenCL driver. */
+static dcl_status serve_driver(dcli_serving *serving, const dcli_msg_setup *setup)
+{
+    if (setup->peer_count != serving->node_count || setup->self != serving->self)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "SETUP is for node %d of %d; expected node %d of %d", setup->self,
+                         setup->peer_count, serving->self, serving->node_count);
+    serving->log.level = setup->log;
+    choose_limits(serving, setup);
+    choose_times(serving, setup);
+    dcli_remote_terms terms = {.endpoint = serving->endpoint,
+                               .client = serving->node_count,
+                               .session = serving->session,
+                               .buffers = serving->buffers,
+                               .chunk_bytes = dcli_min(setup->chunk_bytes, DCLI_REMOTE_CHUNK),
+                               .quota_bytes = serving->quota_bytes};
+    return dcli_remote_serve(serving->remote, &terms);
+}
+
 static dcl_status serve(dcli_serving *serving)
 {
     dcli_received setup = {0};
@@ -398,6 +455,11 @@ static dcl_status serve(dcli_serving *serving)
         dcli_watch_sleep(serving->watch, true);
         status = wait_for_setup(serving, &setup);
         dcli_watch_sleep(serving->watch, false);
+    }
+    if (status == DCL_OK && serving->is_opencl) {
+        status = serve_driver(serving, &setup.message.setup);
+        dcli_received_free(&setup);
+        return status;
     }
     if (status == DCL_OK)
         status = apply_setup(serving, &setup.message.setup);
@@ -422,6 +484,7 @@ static void close_serving(dcli_serving *serving)
         dcli_buffers_on_drop(serving->buffers, NULL, NULL);
     }
     dcli_device_close(serving->device);
+    dcli_remote_close(serving->remote);
     dcli_endpoint_close(serving->endpoint);
     dcli_serving_close_wire(serving);
     dcli_net_close(serving->net);
@@ -441,7 +504,7 @@ static bool unregister(void *device, const void *memory) { return dcli_device_un
  * first message: memory that is mapped earlier would only be readable. */
 static void prepare_registering(dcli_serving *serving)
 {
-    if (dcli_device_in_place(serving->device))
+    if (serving->is_opencl || dcli_device_in_place(serving->device))
         return;
     dcli_endpoint_map_writable(serving->endpoint, unregister, serving->device);
     dcli_buffers_on_drop(serving->buffers, unregister, serving->device);
@@ -477,6 +540,7 @@ dcl_status dcli_serve_process(const char *terms)
     if (serving == NULL)
         return DCL_ERR_NOMEM;
     serving->lifeline = serving->files.folder = -1;
+    dcli_environment_use_drivers();
     dcli_process_raise_limit();
     dcli_trace_clock_id();            /* read before this process is confined */
     setvbuf(stdout, NULL, _IOLBF, 0); /* stdout is a pipe: flush per line, so that what kernels print is not delayed */

@@ -36,6 +36,7 @@ dcl_status dcli_serving_read_wire_terms(dcli_serving *serving)
     serving->session = order->session;
     serving->device_number = order->device;
     serving->quota_bytes = order->quota_bytes;
+    serving->is_opencl = order->opencl;
     order->files[sizeof order->files - 1] = '\0';
     serving->log.level = refusals.level = order->log;
     return DCL_OK;

@@ -5,10 +5,13 @@
 #include "fleet/control.h"
 #include "fleet/watchdog.h"
 #include "net/authenticator.h"
+#include "remote/remote.h"
 #include "worker/worker.h"
 
 typedef struct dcli_serving {
     bool is_wire, may_read_gpus;
+    bool is_opencl;      /* the session is that of an OpenCL driver */
+    dcli_remote *remote; /* its device, if so */
     uint64_t session;
     int self, node_count, device_number;
     int status_memory, lifeline;

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "fleet/environment.h"
 
 enum { KEYS = 1, FILES = 2, PERIOD_MS = 100 };
 
@@ -221,6 +222,7 @@ dcl_status dcli_supervise(const dcl_worker_config *config, const dcli_log *log, 
     dcli_supervisor *supervisor = dcli_calloc(1, sizeof *supervisor);
     if (supervisor == NULL)
         return DCL_ERR_NOMEM;
+    dcli_environment_use_drivers();
     supervisor->config = config;
     supervisor->log = log;
     supervisor->stop_fd = stop_fd;

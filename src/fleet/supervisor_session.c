@@ -49,6 +49,7 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
                              .first_peer_port = supervisor->port[1][0],
                              .last_peer_port = supervisor->port[1][1],
                              .contain = supervisor->contain,
+                             .opencl = open->opencl,
                              .most_kernel_ms = (int64_t)config->most_kernel_ms,
                              .sharers = supervisor->session_count * supervisor->device_count,
                              .log = supervisor->log->level,

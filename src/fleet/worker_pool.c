@@ -137,8 +137,9 @@ static dcl_status open_local(dcli_worker_pool *pool, int count)
 {
     const dcl_config *config = pool->terms.config;
     dcl_status status = dcli_process_program(config->program, pool->program);
-    if (status == DCL_OK)
-        status = dcli_device_select(config->devices, DCLI_MOST_NODES, pool->devices, &pool->device_count);
+    pool->device_count = 1;
+    if (status == DCL_OK && !pool->terms.opencl)
+        status = pool->terms.select_devices(config->devices, DCLI_MOST_NODES, pool->devices, &pool->device_count);
     if (status == DCL_OK)
         status = dcli_net_open(&pool->net);
     if (status == DCL_OK && (pool->buffers = dcli_buffers_open_shared()) == NULL)
@@ -281,13 +282,14 @@ dcli_endpoint *dcli_worker_pool_setup(dcli_worker_pool *pool, const dcli_node_wa
     return endpoint;
 }
 
-void dcli_worker_pool_report_to(dcli_worker_pool *pool, dcli_worker *host)
+void dcli_worker_pool_report_with(dcli_worker_pool *pool, const dcli_pool_user *calls, void *user)
 {
     pthread_mutex_lock(&pool->lock);
-    pool->host = host;
-    for (int n = 0; n < pool->node_count && host != NULL; n++)
+    pool->calls = calls;
+    pool->host = user;
+    for (int n = 0; n < pool->node_count && user != NULL; n++)
         if (pool->member[n].lost)
-            dcli_host_report_loss(host, n, "it was lost as soon as it had started");
+            calls->report_loss(user, n, "it was lost as soon as it had started");
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -13,6 +13,11 @@ typedef struct dcli_worker_pool_terms {
     const char *fault;        /* for tests: the fault to inject; NULL: none */
     const dcli_log *log;
     uint64_t session;
+    bool opencl; /* the processes serve an OpenCL driver (remote/remote.h). Each chooses its device itself, so that this
+                    process calls no OpenCL */
+    const struct dcli_worker_address *address; /* the one worker to call, instead of config->workers; NULL: these */
+    dcl_status (*select_devices)(const char *selection, int capacity, int numbers_out[],
+                                 int *count_out); /* dcli_device_select(); not used if `opencl` */
     dcli_net **net;         /* opened by the worker pool; the cluster closes it after the worker pool */
     dcli_buffers **buffers; /* opened and closed as `net` */
 } dcli_worker_pool_terms;
@@ -44,8 +49,16 @@ const struct dcli_secret *dcli_worker_pool_secret(const dcli_worker_pool *pool);
  *  @param ways  [capacity] abilities and groups of all nodes.
  *  @return NULL (recorded). */
 dcli_endpoint *dcli_worker_pool_setup(dcli_worker_pool *pool, const dcli_node_ways ways[]);
+/** Who uses the processes of a worker pool, as the process monitor calls it, with the pool's lock held. */
+typedef struct dcli_pool_user {
+    void (*report_loss)(void *user, int node, const char *seen);
+    bool (*is_alive)(void *user); /* false: it hangs, so the workers are to notice its silence */
+} dcli_pool_user;
+
 /** From now on the process monitor reports losses to `host`; NULL: stop reporting. */
 void dcli_worker_pool_report_to(dcli_worker_pool *pool, dcli_worker *host);
+/** The same for a user that is no worker: an OpenCL driver. `calls` outlives the pool. */
+void dcli_worker_pool_report_with(dcli_worker_pool *pool, const dcli_pool_user *calls, void *user);
 
 /** The hooks by which the host's worker calls the worker pool. Valid as long as the worker pool. */
 const dcli_fleet_hooks *dcli_worker_pool_hooks(dcli_worker_pool *pool);

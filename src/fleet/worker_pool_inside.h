@@ -106,9 +106,10 @@ struct dcli_worker_pool {
     bool stop;
     bool waits_end; /* the cluster is being closed */
     dcli_start_order order;
-    dcli_worker *host;      /* the worker to which losses are reported; NULL: none yet */
-    int64_t flushes;        /* counts the calls that wait for printed lines */
-    dcli_fleet_hooks hooks; /* does not change while there is a host, so it needs no lock */
+    const dcli_pool_user *calls; /* whom losses are reported to */
+    void *host;                  /* the first argument of these calls; NULL: nobody yet */
+    int64_t flushes;             /* counts the calls that wait for printed lines */
+    dcli_fleet_hooks hooks;      /* does not change while there is a host, so it needs no lock */
 };
 
 /* ---- worker_pool_local.c */
@@ -145,8 +146,9 @@ bool dcli_worker_pool_attend(dcli_worker_pool *pool, int contact);
 void dcli_worker_pool_hang_up(dcli_worker_pool *pool);
 /** Descriptors of a contact for poll(). @return how many, at most 4. */
 int dcli_worker_pool_polled(dcli_worker_pool *pool, int contact, struct pollfd polled_out[]);
-/** Have the contacts that were counted last start processes for the nodes from `first` on: a running session grows. */
-dcl_status dcli_worker_pool_add_remote(dcli_worker_pool *pool, dcli_worker *host, int first, int count);
+/** Have the contacts that were counted last start processes, and hand these contacts to the process monitor, which
+ *  serves those from pool->attended on only after they are complete. */
+dcl_status dcli_worker_pool_order_remote(dcli_worker_pool *pool);
 
 /* ---- worker_pool_output.c: with the lock */
 

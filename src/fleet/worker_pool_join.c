@@ -5,6 +5,20 @@
 #include "base/clock.h"
 #include "fleet/worker_pool_inside.h"
 
+/* ---- reports of losses ---- */
+
+static void report_loss(void *host, int node, const char *seen) { dcli_host_report_loss(host, node, seen); }
+
+static bool is_alive(void *host) { return dcli_host_is_alive(host); }
+
+void dcli_worker_pool_report_to(dcli_worker_pool *pool, dcli_worker *host)
+{
+    static const dcli_pool_user calls = {.report_loss = report_loss, .is_alive = is_alive};
+    dcli_worker_pool_report_with(pool, &calls, host);
+}
+
+/* ---- joining ---- */
+
 static bool is_decided(const dcli_member *member)
 {
     return member->heard || member->lost || member->refusal[0] != '\0' ||
@@ -48,6 +62,15 @@ static dcl_status add_local(dcli_worker_pool *pool, dcli_worker *host, int first
         status = dcli_host_meet(host, n, &pool->host_link[n], "", "");
         pool->host_link[n].socket = pool->host_link[n].memory = -1;
     }
+    return status;
+}
+
+/* Have the contacts that were counted last start processes for the nodes from `first` on. */
+static dcl_status add_remote(dcli_worker_pool *pool, dcli_worker *host, int first, int count)
+{
+    dcl_status status = dcli_worker_pool_order_remote(pool);
+    for (int n = first; n < first + count && status == DCL_OK; n++)
+        status = dcli_host_meet(host, n, NULL, pool->member[n].address, pool->member[n].key);
     return status;
 }
 
@@ -95,8 +118,7 @@ dcl_status dcli_worker_pool_add(dcli_worker_pool *pool, dcli_worker *host, const
     pthread_mutex_lock(&pool->lock);
     pool->node_count = first + count; /* from now on the process monitor watches them */
     pthread_mutex_unlock(&pool->lock);
-    dcl_status status =
-        local ? add_local(pool, host, first, count) : dcli_worker_pool_add_remote(pool, host, first, count);
+    dcl_status status = local ? add_local(pool, host, first, count) : add_remote(pool, host, first, count);
     if (status == DCL_OK)
         status = await(pool, first, count);
     if (status != DCL_OK)

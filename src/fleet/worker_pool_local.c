@@ -91,9 +91,11 @@ static dcl_status start_one(dcli_worker_pool *pool, int node)
         pool->host_link[node] = ends[0];
     char text[256];
     snprintf(text, sizeof text,
-             "shared parent=%d self=%d nodes=%d session=%" PRIx64 " device=%d gpus=%d status=%d link=%d:%d:%d",
+             "shared parent=%d self=%d nodes=%d session=%" PRIx64
+             " device=%d gpus=%d opencl=%d status=%d link=%d:%d:%d",
              (int)getpid(), node, pool->capacity, pool->terms.session, pool->devices[node % pool->device_count],
-             may_read_gpus(pool), process.status_memory, ends[1].socket, ends[1].memory, ends[1].side);
+             may_read_gpus(pool) && !pool->terms.opencl, pool->terms.opencl, process.status_memory, ends[1].socket,
+             ends[1].memory, ends[1].side);
     const int descriptors[] = {process.status_memory, ends[1].socket, ends[1].memory};
     if (status == DCL_OK)
         status = start_process(pool, node, text, output, descriptors, &process);

@@ -16,7 +16,7 @@ void dcli_worker_pool_report(dcli_worker_pool *pool, int node, const char *seen)
         return;
     member->lost = true;
     if (pool->host != NULL)
-        dcli_host_report_loss(pool->host, node, seen);
+        pool->calls->report_loss(pool->host, node, seen);
     pthread_cond_broadcast(&pool->changed);
 }
 

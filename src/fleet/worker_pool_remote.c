@@ -200,7 +200,11 @@ void dcli_worker_pool_forget_contacts(dcli_worker_pool *pool, int from)
 int dcli_worker_pool_count_remote(dcli_worker_pool *pool, const char *workers)
 {
     dcli_worker_address list[DCLI_MOST_CALLS];
-    int count = dcli_addresses_read(workers, list), nodes = 0;
+    int count = 1, nodes = 0;
+    if (pool->terms.address != NULL)
+        list[0] = *pool->terms.address;
+    else
+        count = dcli_addresses_read(workers, list);
     if (count < 0)
         return -1;
     if (pool->net == NULL && dcli_net_open_io((int)pool->terms.config->io_threads, &pool->net) != DCL_OK)
@@ -291,6 +295,7 @@ static dcl_status order_processes(dcli_worker_pool *pool, int contact_number)
                                      .first = contact->first,
                                      .nodes = pool->capacity,
                                      .chunk_bytes = (int64_t)pool->terms.config->chunk_bytes,
+                                     .opencl = pool->terms.opencl,
                                      .host_count = contact->count,
                                      .host = host}};
     dcl_status status = dcli_control_send(contact->call, &message);
@@ -357,16 +362,12 @@ dcl_status dcli_worker_pool_open_remote(dcli_worker_pool *pool, int count)
     return status;
 }
 
-/* Add workers of other hosts. The process monitor serves contacts from pool->attended on only after they are
- * complete. */
-dcl_status dcli_worker_pool_add_remote(dcli_worker_pool *pool, dcli_worker *host, int first, int count)
+dcl_status dcli_worker_pool_order_remote(dcli_worker_pool *pool)
 {
     dcl_status status = DCL_OK;
     for (int c = pool->attended; c < pool->contact_count && status == DCL_OK; c++)
         status = order_processes(pool, c);
     hand_to_monitor(pool);
-    for (int n = first; n < first + count && status == DCL_OK; n++)
-        status = dcli_host_meet(host, n, NULL, pool->member[n].address, pool->member[n].key);
     return status;
 }
 
@@ -398,7 +399,7 @@ static void hear_of_end(dcli_worker_pool *pool, const dcli_contact *contact, con
 /* Send a heartbeat to a listener, unless the host's serving thread hangs: its silence must be visible. */
 static void beat(dcli_worker_pool *pool, dcli_contact *contact)
 {
-    if (pool->host == NULL || dcli_host_is_alive(pool->host))
+    if (pool->host == NULL || pool->calls->is_alive(pool->host))
         send_beat(pool, contact);
 }
 

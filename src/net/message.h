@@ -29,19 +29,27 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_MAP_TEXT = 1 << 18, /* bytes of a map's text; maps may be lists */
        DCLI_MOST_SHORT_MAP = 4096,   /* an operation with a longer map is sent alone */
        DCLI_MOST_NAME = 63,
-       DCLI_MOST_TEXT = 1 << 16,  /* a body or prelude */
-       DCLI_MOST_FORGOTTEN = 256, /* evicted bodies in one KERNEL */
-       DCLI_MOST_SENTENCE = 1536, /* longer error texts are cut, not refused */
-       DCLI_MOST_ADDRESS = 255,   /* bytes of "tcp://host:port" */
-       DCLI_MOST_KEY = 64,        /* bytes of a key or token as text */
-       DCLI_MOST_NODES = 2048,    /* nodes of a session with worker processes */
-       DCLI_MOST_MS = 1000000000, /* limit of times in milliseconds */
-       DCLI_MSG_COUNTERS = 17,    /* number of fields of dcl_counters */
-       DCLI_MSG_WORK_PARTS = 32,  /* parts of a node's indices whose work is measured */
-       DCLI_MSG_WORK_THIEVES = 8, /* other nodes with which the times of a body are compared */
-       DCLI_MOST_EVENTS = 2048,   /* events in one TRACED: 13 items each, so that with their names they stay below
+       DCLI_MOST_TEXT = 1 << 16,       /* a body or prelude */
+       DCLI_MOST_FORGOTTEN = 256,      /* evicted bodies in one KERNEL */
+       DCLI_MOST_SENTENCE = 1536,      /* longer error texts are cut, not refused */
+       DCLI_MOST_ADDRESS = 255,        /* bytes of "tcp://host:port" */
+       DCLI_MOST_KEY = 64,             /* bytes of a key or token as text */
+       DCLI_MOST_NODES = 2048,         /* nodes of a session with worker processes */
+       DCLI_MOST_MS = 1000000000,      /* limit of times in milliseconds */
+       DCLI_MSG_COUNTERS = 17,         /* number of fields of dcl_counters */
+       DCLI_MOST_COMMANDS = 64,        /* OpenCL commands in one message */
+       DCLI_MOST_COMMAND_KIND = 23,    /* dcli_command_kind */
+       DCLI_MOST_COMMAND_NUMBERS = 24, /* numbers of a command */
+       DCLI_MOST_COMMAND_WAITS = 256,  /* events that one command waits for; the driver sends more as markers */
+       DCLI_MOST_COMMAND_WORDS = 1024, /* words of 8 bytes that a command carries: an argument, a pattern */
+       DCLI_MOST_ENDED = 512,          /* events in one EVENTS */
+       DCLI_MOST_FACTS = 1024,         /* facts in one ANSWER */
+       DCLI_MOST_FACT_WORDS = 8192,    /* words of 8 bytes of a fact */
+       DCLI_MSG_WORK_PARTS = 32,       /* parts of a node's indices whose work is measured */
+       DCLI_MSG_WORK_THIEVES = 8,      /* other nodes with which the times of a body are compared */
+       DCLI_MOST_EVENTS = 2048,        /* events in one TRACED: 13 items each, so that with their names they stay below
                                      DCLI_MOST_ITEMS */
-       DCLI_MOST_TRACE = 1 << 30, /* bytes of recorded events per node; DCL_TRACE_BYTES has the same limit */
+       DCLI_MOST_TRACE = 1 << 30,      /* bytes of recorded events per node; DCL_TRACE_BYTES has the same limit */
        DCLI_MOST_EVENT_NAMES = DCLI_TRACE_NAMES,
        DCLI_MOST_CHUNK = 1 << 30 /* bytes of a chunk; DCL_CHUNK_BYTES has the same limit */
 };
@@ -94,6 +102,14 @@ typedef enum dcli_message_kind {
     DCLI_MSG_RECALL,   /* victim -> thief: return a batch if you have not begun it */
     DCLI_MSG_RESULT,   /* thief -> victim: all results of a batch were sent */
     DCLI_MSG_RETURNED, /* thief -> victim: a batch was not run */
+    /* sessions of the OpenCL driver: docs/remote-opencl.md */
+    DCLI_MSG_COMMANDS, /* driver -> server: OpenCL commands, in order */
+    DCLI_MSG_DATA,     /* either way: bytes of a transfer, as payload */
+    DCLI_MSG_TAKEN,    /* either way: so many bytes of a transfer may be sent */
+    DCLI_MSG_EVENTS,   /* server -> driver: events that have ended */
+    DCLI_MSG_QUERY,    /* driver -> server: a question */
+    DCLI_MSG_ANSWER,   /* server -> driver: its answer */
+    DCLI_MSG_PRINTF,   /* server -> driver: what kernels have printed */
     DCLI_MSG_KIND_COUNT
 } dcli_message_kind;
 
@@ -424,6 +440,117 @@ typedef struct dcli_msg_returned {
     int64_t question, operation, batch;
 } dcli_msg_returned;
 
+/** Kinds of OpenCL commands, with the meaning of `object`, `number`, `text` and `word`. Numbers of objects and of events
+ *  are chosen by the driver and never used twice in a session. */
+typedef enum dcli_command_kind {
+    DCLI_CL_RELEASE = 1,  /* object: any; nothing refers to it in later commands */
+    DCLI_CL_BUFFER,       /* object: new buffer; number: flags, bytes */
+    DCLI_CL_SUB_BUFFER,   /* object: new buffer; number: parent, flags, offset, bytes */
+    DCLI_CL_QUEUE,        /* object: new command queue; number: properties */
+    DCLI_CL_SOURCE,       /* object: new program; number: bytes of its text, which DCLI_CL_APPEND brings */
+    DCLI_CL_BINARY,       /* the same of a program from a binary */
+    DCLI_CL_BUILD,        /* object: program; number: question that the ANSWER names; text: options */
+    DCLI_CL_COMPILE,      /* object: program; number: question, programs of headers; text: options, then their names,
+                              each after a line feed */
+    DCLI_CL_LINK,         /* object: new program; number: question, programs to link; text: options */
+    DCLI_CL_KERNEL,       /* object: new kernel; number: program; text: name */
+    DCLI_CL_ARGUMENT,     /* object: kernel; number: index, a dcli_argument_kind, bytes, buffer; word: the value */
+    DCLI_CL_LAUNCH,       /* object: kernel; number: axes, then per axis: offset, items, items of a group (0: any) */
+    DCLI_CL_MARKER,       /* number: 1: it waits for the events of its list; 0: for all commands before it */
+    DCLI_CL_BARRIER,      /* the same; commands after it wait for it */
+    DCLI_CL_WRITE,        /* object: buffer; number: transfer, then a dcli_span */
+    DCLI_CL_READ,         /* the same */
+    DCLI_CL_COPY,         /* object: source; number: target, offset in the source, in the target, bytes */
+    DCLI_CL_COPY_RECT,    /* object: source; number: target, then source origin, target origin, region (3 each), row and
+                              slice pitch of the source, of the target */
+    DCLI_CL_FILL,         /* object: buffer; number: offset, bytes, bytes of the pattern; word: the pattern */
+    DCLI_CL_USER_EVENT,   /* event: a new event that only DCLI_CL_SET_STATUS ends */
+    DCLI_CL_SET_STATUS,   /* event: of DCLI_CL_USER_EVENT; number: 0 (complete) or a negative status */
+    DCLI_CL_FORGET_EVENT, /* number: events that no later command waits for */
+    DCLI_CL_APPEND        /* object: program; number: bytes; word: the next bytes of its text or binary */
+} dcli_command_kind;
+
+/** What an argument of a kernel is. */
+typedef enum dcli_argument_kind {
+    DCLI_ARGUMENT_VALUE,  /* bytes in `word` */
+    DCLI_ARGUMENT_BUFFER, /* number of a buffer; 0: a null pointer */
+    DCLI_ARGUMENT_LOCAL   /* so many bytes of local memory */
+} dcli_argument_kind;
+
+/** One OpenCL command. */
+typedef struct dcli_msg_command {
+    int kind;       /* a dcli_command_kind */
+    int64_t object; /* number of an object; 0: none */
+    int64_t queue;  /* number of the command queue; 0: none */
+    int64_t event;  /* number by which its end is reported; 0: it is not reported */
+    int number_count, wait_count, word_count;
+    int64_t *number; /* [number_count] depends on `kind` */
+    int64_t *wait;   /* [wait_count] events that must be complete before */
+    int64_t *word;   /* [word_count] bytes, 8 in each word */
+    const char *text;
+} dcli_msg_command;
+
+typedef struct dcli_msg_commands {
+    int count;
+    dcli_msg_command *command; /* [count] */
+} dcli_msg_commands;
+
+typedef struct dcli_msg_data {
+    int64_t transfer; /* number that the driver has given to the transfer */
+    int64_t offset;   /* of the payload's first byte, from the beginning of the transfer */
+} dcli_msg_data;
+
+typedef struct dcli_msg_taken {
+    int64_t transfer;
+    int64_t granted; /* so many bytes from the beginning of the transfer may be sent */
+} dcli_msg_taken;
+
+/** An event that has ended. */
+typedef struct dcli_msg_ended {
+    int64_t event; /* its number; that of a command queue: a command without event has failed */
+    int status;    /* 0: complete; negative: an OpenCL error */
+    int64_t queued_ns, submit_ns, start_ns, end_ns; /* by the device's clock; 0: not known */
+} dcli_msg_ended;
+
+typedef struct dcli_msg_events {
+    int count;
+    dcli_msg_ended *ended; /* [count] */
+} dcli_msg_events;
+
+/** Questions. */
+typedef enum dcli_question_kind {
+    DCLI_ASK_DEVICE = 1, /* the device's properties. Key of each fact: the cl_device_info */
+    DCLI_ASK_BINARY,     /* object: a program. Its binary is sent as transfer `number`; fact 1: its bytes */
+    DCLI_ASK_CLOCK       /* fact 1: the device's clock, fact 2: the host's */
+} dcli_question_kind;
+
+typedef struct dcli_msg_query {
+    int64_t number; /* of the question */
+    int kind;       /* a dcli_question_kind */
+    int64_t object;
+} dcli_msg_query;
+
+/** A part of an answer. */
+typedef struct dcli_msg_fact {
+    int64_t key;
+    int64_t bytes; /* bytes in `word`; unused if there is text */
+    const char *text;
+    int word_count;
+    int64_t *word; /* [word_count] bytes, 8 in each word */
+} dcli_msg_fact;
+
+typedef struct dcli_msg_answer {
+    int64_t number; /* of the question */
+    int status;     /* OpenCL status */
+    bool more;      /* further ANSWERs to the same question follow */
+    int fact_count;
+    dcli_msg_fact *fact; /* [fact_count] */
+} dcli_msg_answer;
+
+typedef struct dcli_msg_printf {
+    int64_t dropped; /* bytes that were printed after the payload and are lost */
+} dcli_msg_printf;
+
 typedef struct dcli_msg_hello {
     const char *program; /* library version and process, for people */
     uint64_t capabilities;
@@ -458,6 +585,7 @@ typedef struct dcli_msg_open {
     int64_t silence_ms;
     int first, nodes;    /* number of the first process's node; count of node numbers in the session */
     int64_t chunk_bytes; /* largest chunk, as in SETUP */
+    bool opencl;         /* the session is that of an OpenCL driver: src/remote serves it */
 } dcli_msg_open;
 
 typedef struct dcli_msg_opened {
@@ -522,6 +650,13 @@ typedef struct dcli_message {
         dcli_msg_recall recall;
         dcli_msg_result result;
         dcli_msg_returned returned;
+        dcli_msg_commands commands;
+        dcli_msg_data data;
+        dcli_msg_taken taken;
+        dcli_msg_events events;
+        dcli_msg_query query;
+        dcli_msg_answer answer;
+        dcli_msg_printf printf;
         dcli_msg_hello hello;
         dcli_msg_welcome welcome;
         dcli_msg_refused refused;

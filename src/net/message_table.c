@@ -185,6 +185,35 @@ static const dcli_record event_record = RECORD("event", event, 3, "what a node d
     INT(event, launches, 0, INT_MAX,
         "kernels: launches; chunk of a lent batch: number of the question that it was lent for"));
 
+static const dcli_record command_record = RECORD("command", command, 1, "an OpenCL command",
+    INT(command, kind, 1, DCLI_MOST_COMMAND_KIND,
+        "release, buffer, sub-buffer, queue, source, binary, build, compile, link, kernel, argument, launch, marker, "
+        "barrier, write, read, copy, copy of a rectangle, fill, user event, its status, forget events, append"),
+    INT64(command, object, 0, "number of the object that it makes or uses; 0: none"),
+    NUMBERS(command, "number", number, number_count, DCLI_MOST_COMMAND_NUMBERS, INT64_MIN,
+            "depends on the kind: dcli_command_kind of src/net/message.h"),
+    INT64(command, queue, 0, "number of the command queue; 0: none"),
+    INT64(command, event, 0, "number by which its end is reported; 0: it is not reported"),
+    NUMBERS(command, "wait", wait, wait_count, DCLI_MOST_COMMAND_WAITS, 1, "events that must be complete before"),
+    NUMBERS(command, "word", word, word_count, DCLI_MOST_COMMAND_WORDS, INT64_MIN,
+            "bytes of an argument or pattern, 8 in each word, little-endian"),
+    STRING(command, text, DCLI_MOST_TEXT, "options or name"));
+
+static const dcli_record ended_record = RECORD("ended", ended, 2, "an event that has ended",
+    INT64(ended, event, 1, "its number; that of a command queue: a command without event has failed"),
+    INT(ended, status, INT_MIN, 0, "0: complete; negative: an OpenCL error"),
+    UP_TO(ended, queued_ns, 0, DCLI_MOST_NS, "by the device's clock; 0: not known"),
+    UP_TO(ended, submit_ns, 0, DCLI_MOST_NS, "the same"),
+    UP_TO(ended, start_ns, 0, DCLI_MOST_NS, "the same"),
+    UP_TO(ended, end_ns, 0, DCLI_MOST_NS, "the same"));
+
+static const dcli_record fact_record = RECORD("fact", fact, 2, "a part of an answer",
+    INT64(fact, key, 0, "what it is about"),
+    UP_TO(fact, bytes, 0, 8 * DCLI_MOST_FACT_WORDS, "bytes in `word`"),
+    STRING(fact, text, DCLI_MOST_TEXT, "the fact, if it is a text"),
+    NUMBERS(fact, "word", word, word_count, DCLI_MOST_FACT_WORDS, INT64_MIN,
+            "the fact, 8 bytes in each word, little-endian"));
+
 static const dcli_record name_record = RECORD("name", name, 1, "a name of events",
     STRING(name, text, DCLI_TRACE_NAME_BYTES - 1, "the first line of a body"));
 
@@ -424,7 +453,8 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         INT(open, nodes, 1, DCLI_MOST_NODES, "how many node numbers the session has; the program has the number after the last"),
         UP_TO(open, chunk_bytes, 0, DCLI_MOST_CHUNK,
               "largest size of a chunk, equal to that in SETUP; it limits the frames that the processes accept"),
-        RECORDS(open, host, host_count, DCLI_MOST_NODES, &host_record, "per process: how it recognises the program")),
+        RECORDS(open, host, host_count, DCLI_MOST_NODES, &host_record, "per process: how it recognises the program"),
+        BOOL(open, opencl, "the client is an OpenCL driver: the processes take COMMANDS instead of OPERATIONS")),
     [DCLI_MSG_OPENED] = RECORD("OPENED", opened, 1, "listener -> client: where they listen",
         RECORDS(opened, peer, peer_count, DCLI_MOST_NODES, &peer_record, "one per device")),
     [DCLI_MSG_BEAT] = RECORD("BEAT", beat, 1, "client <-> listener: still there",
@@ -446,6 +476,31 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         INT64(shown, flush, 0, "not 0: send everything at once and answer with this number")),
     [DCLI_MSG_FORGET] = RECORD("FORGET", forget, 1, "node -> nodes of its host: memory that contained parts is freed",
         INT64(forget, memfd, 1, "number of the memfd, which is no longer used")),
+    [DCLI_MSG_COMMANDS] = RECORD("COMMANDS", commands, 1, "driver -> server: OpenCL commands, in order",
+        RECORDS(commands, command, count, DCLI_MOST_COMMANDS, &command_record, "in the program's order")),
+    [DCLI_MSG_DATA] = RECORD_WITH("DATA", data, 2,
+        "driver -> server, server -> driver: bytes of a transfer in the second frame", true,
+        INT64(data, transfer, 1, "number that the driver has given to the transfer"),
+        INT64(data, offset, 0, "of the first byte, from the beginning of the transfer")),
+    [DCLI_MSG_TAKEN] = RECORD("TAKEN", taken, 2, "receiver of DATA -> sender: more may be sent",
+        INT64(taken, transfer, 1, "number of the transfer"),
+        INT64(taken, granted, 0,
+              "to the sender of a write: so many bytes from the beginning of the transfer may be sent; to the sender of "
+              "a read: so many have arrived")),
+    [DCLI_MSG_EVENTS] = RECORD("EVENTS", events, 1, "server -> driver: events that have ended",
+        RECORDS(events, ended, count, DCLI_MOST_ENDED, &ended_record, "in the order in which they were noticed")),
+    [DCLI_MSG_QUERY] = RECORD("QUERY", query, 2, "driver -> server: a question",
+        INT64(query, number, 1, "number of the question"),
+        INT(query, kind, DCLI_ASK_DEVICE, DCLI_ASK_CLOCK, "1: properties of the device; 2: binary of a program; 3: clocks"),
+        INT64(query, object, 0, "number of the object")),
+    [DCLI_MSG_ANSWER] = RECORD("ANSWER", answer, 2, "server -> driver: the answer",
+        INT64(answer, number, 1, "number of the question"),
+        INT(answer, status, INT_MIN, INT_MAX, "OpenCL status"),
+        BOOL(answer, more, "further messages with parts of this answer follow"),
+        RECORDS(answer, fact, fact_count, DCLI_MOST_FACTS, &fact_record, "what was asked for")),
+    [DCLI_MSG_PRINTF] = RECORD_WITH("PRINTF", printf, 0,
+        "server -> driver: what kernels have printed, in the second frame", true,
+        INT64(printf, dropped, 0, "bytes that were printed after this and dropped")),
 };
 /* clang-format on */
 

@@ -93,6 +93,7 @@ dcl_cluster *dcli_open_processes(const dcl_config *config)
     if (status == DCL_OK)
         status = random_session(&session);
     dcli_worker_pool_terms terms = {.config = &cluster->config,
+                                    .select_devices = dcli_device_select,
                                     .fault = cluster->fault,
                                     .log = &cluster->log,
                                     .session = session,

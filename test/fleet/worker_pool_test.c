@@ -141,7 +141,7 @@ Test(pool, a_loss_is_told_without_memory)
     dcl_config config = {.silence_ms = 1000};
     make_worker_pool(&pool, &config);
     dcli_worker *host = test_make_host(NODES);
-    pool.host = host;
+    dcli_worker_pool_report_to(&pool, host);
     dcli_alloc_fail_after(1);
     pthread_mutex_lock(&pool.lock);
     dcli_worker_pool_report(&pool, 2, "its process has ended");
@@ -210,7 +210,8 @@ static void open_called(called *c)
     cr_assert_eq(dcli_listener_open(&terms, &c->listener), DCL_OK, "%s", dcl_error());
     make_worker_pool(&c->pool, &c->config);
     c->pool.is_local = false;
-    c->pool.host = c->host = test_make_host(NODES);
+    c->host = test_make_host(NODES);
+    dcli_worker_pool_report_to(&c->pool, c->host);
     c->pool.contact_count = c->pool.attended = 1;
     dcli_contact *contact = &c->pool.contact[0];
     snprintf(contact->address, sizeof contact->address, "%s", dcli_listener_address(c->listener));

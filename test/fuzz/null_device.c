@@ -63,6 +63,15 @@ static const dcl_device_info about = {.name = "null",
                                       .compute_units = 2,
                                       .memory_bytes = 1 << 20};
 
+dcl_status dcli_device_identify(int number, dcl_device_info *info_out, void **platform_out, void **id_out)
+{
+    (void)number;
+    (void)info_out;
+    (void)platform_out;
+    (void)id_out;
+    return DCL_ERR_DEVICE; /* sessions of OpenCL drivers are not fuzzed here */
+}
+
 dcl_status dcli_device_enumerate(int capacity, dcl_device_info info_out[], int *count_out)
 {
     if (capacity > 0)

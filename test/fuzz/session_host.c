@@ -331,7 +331,7 @@ void fuzz_host(fuzz_input input, int options)
                                .tree_nodes = world.cluster.has_tree ? nodes : 0,
                                .fleet = dcli_worker_pool_hooks(&world.worker_pool)};
     if (dcli_worker_open(&terms, &world.host) == DCL_OK && dcli_worker_prepare(world.host) == DCL_OK) {
-        world.worker_pool.host = world.host;
+        dcli_worker_pool_report_to(&world.worker_pool, world.host);
         dcli_worker_serve(world.host);
     }
     dcli_worker_close(world.host);

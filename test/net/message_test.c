@@ -303,8 +303,8 @@ static const struct {
     {"[-1,10,0]", "version -1 of the protocol, this peer version 2;"},
     {"[0,10,0]", "version 0 of the protocol, this peer version 2;"},
     {"['1',10,0]", "version of a message of unknown kind is of another type"},
-    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..39"},
-    {"[2,40,0]", "kind of a message of unknown kind is 40; expected 1..39"},
+    {"[2,0,0]", "kind of a message of unknown kind is 0; expected 1..46"},
+    {"[2,47,0]", "kind of a message of unknown kind is 47; expected 1..46"},
     {"[2,10,-1]", "epoch of a message STOP is -1; expected 0 or more"},
     {"[2,10,true]", "epoch of a message STOP is of another type"},
     {"[2,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
@@ -555,6 +555,18 @@ static const struct {
     {"[2,29,0,-1]", "number of a message SHOWN is -1"},
     {"[2,29,0,0,-1]", "flush of a message SHOWN is -1"},
     {"[2,30,0,0]", "memfd of a message FORGET is 0; expected 1.."},
+    {"[2,40,0,[[0]]]", "command[0].kind of a message COMMANDS is 0; expected 1..23"},
+    {"[2,40,0,[[24]]]", "command[0].kind of a message COMMANDS is 24; expected 1..23"},
+    {"[2,40,0,[[1,-1]]]", "command[0].object of a message COMMANDS is -1; expected 0.."},
+    {"[2,40,0,[[13,0,[],1,1,[0]]]]", "command[0].wait[0] of a message COMMANDS is 0; expected 1.."},
+    {"[2,41,0,0,0]", "transfer of a message DATA is 0; expected 1.."},
+    {"[2,41,0,1,-1]", "offset of a message DATA is -1; expected 0.."},
+    {"[2,42,0,1,-1]", "granted of a message TAKEN is -1; expected 0.."},
+    {"[2,43,0,[[0,0]]]", "ended[0].event of a message EVENTS is 0; expected 1.."},
+    {"[2,43,0,[[1,1]]]", "ended[0].status of a message EVENTS is 1; expected -2147483648..0"},
+    {"[2,44,0,1,4]", "kind of a message QUERY is 4; expected 1..3"},
+    {"[2,45,0,0,0]", "number of a message ANSWER is 0; expected 1.."},
+    {"[2,45,0,1,0,false,[[0,65537]]]", "fact[0].bytes of a message ANSWER is 65537; expected 0..65536"},
     {"[2,33,0,0,1,1,1]", "question of a message HUNGRY is 0; expected 1.."},
     {"[2,33,0,1,0,1,1]", "first of a message HUNGRY is 0; expected 1.."},
     {"[2,33,0,1,1,0,1]", "upto of a message HUNGRY is 0; expected 1.."},
@@ -714,8 +726,8 @@ Test(message, packing_refuses_what_receivers_would)
     path[sizeof path - 1] = '\0';
     operation[0] = (dcli_msg_operation){.kind = 7, .path = path};
     EXPECT_PACK(&message, DCL_ERR_INVALID, "operation[0].path of a message OPERATIONS has 4097 bytes; expected 4096");
-    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..39");
-    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 40");
+    EXPECT_PACK(&(dcli_message){.kind = 0}, DCL_ERR_INVALID, "kind of a message is 0; expected 1..46");
+    EXPECT_PACK(&(dcli_message){.kind = DCLI_MSG_KIND_COUNT}, DCL_ERR_INVALID, "kind of a message is 47");
 }
 
 Test(message, long_sentences_are_cut_not_refused)

@@ -6,6 +6,8 @@
 
 #include <dcl/forall.h>
 
+#include "net/random_opencl.h"
+
 uint64_t test_random_bits(test_random *random)
 {
     uint64_t z = random->state += UINT64_C(0x9E3779B97F4A7C15);
@@ -531,7 +533,8 @@ static dcli_msg_open random_open(test_random *random)
                           .nodes = 1 + test_random_below(random, DCLI_MOST_NODES),
                           .chunk_bytes = up_to(random, DCLI_MOST_CHUNK),
                           .host_count = few(random, DCLI_MOST_NODES),
-                          .host = pool.host};
+                          .host = pool.host,
+                          .opencl = flag(random)};
     for (int i = 0; i < open.host_count; i++)
         pool.host[i].key = string(random, DCLI_MOST_KEY);
     return open;
@@ -615,6 +618,7 @@ dcli_message test_random_message(test_random *random, int kind)
         fill_session_message(random, &message);
         fill_listener_message(random, &message);
         fill_loan_message(random, &message);
+        test_fill_opencl_message(random, &message);
         break;
     }
     return message;
@@ -718,7 +722,7 @@ static bool same_traced(const dcli_msg_traced *a, const dcli_msg_traced *b)
 static bool same_open(const dcli_msg_open *a, const dcli_msg_open *b)
 {
     if (!EQUAL(session) || !STRINGS(key) || !STRINGS(password) || !EQUAL(silence_ms) || !EQUAL(first) ||
-        !EQUAL(nodes) || !EQUAL(chunk_bytes) || !EQUAL(host_count))
+        !EQUAL(nodes) || !EQUAL(chunk_bytes) || !EQUAL(host_count) || !EQUAL(opencl))
         return false;
     for (int i = 0; i < a->host_count; i++)
         if (!STRINGS(host[i].key))
@@ -869,7 +873,7 @@ static bool same_session_contents(const dcli_message *a, const dcli_message *b)
                SAME(same_numbers(a->counts.work, b->counts.work, a->counts.work_count)) && EQUAL(counts.thief_count) &&
                SAME(same_numbers(a->counts.thief, b->counts.thief, a->counts.thief_count));
     default:
-        return same_loan_contents(a, b) && same_listener_contents(a, b);
+        return same_loan_contents(a, b) && same_listener_contents(a, b) && test_same_opencl_contents(a, b, &different);
     }
 }
 

@@ -1,0 +1,414 @@
+/* icd/event.c - events: what commands wait for, across servers, and what the program hears of their ends. */
+#include <limits.h>
+
+#include "icd/entries.h"
+
+/* ---- making ---- */
+
+cl_int icd_check_waits(const icd_context *context, cl_uint count, const cl_event waits[])
+{
+    if ((count == 0) != (waits == NULL))
+        return CL_INVALID_EVENT_WAIT_LIST;
+    for (cl_uint w = 0; w < count; w++) {
+        const icd_event *event = icd_find(waits[w], ICD_EVENT);
+        if (event == NULL)
+            return CL_INVALID_EVENT_WAIT_LIST;
+        if (event->context != context)
+            return CL_INVALID_CONTEXT;
+    }
+    return CL_SUCCESS;
+}
+
+cl_int icd_event_also(icd_event *event, icd_event *other)
+{
+    if (other == NULL || other->status == CL_COMPLETE)
+        return CL_SUCCESS;
+    icd_event **wait = dcli_realloc(event->wait, (size_t)event->wait_count + 1, sizeof(icd_event *));
+    if (wait == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    event->wait = wait;
+    event->wait[event->wait_count++] = icd_hold(other);
+    return CL_SUCCESS;
+}
+
+icd_event *icd_event_make(icd_context *context, icd_queue *queue, icd_device *device, cl_command_type type,
+                          cl_uint count, const cl_event waits[])
+{
+    icd_event *event = icd_make(ICD_EVENT, sizeof *event);
+    if (event == NULL)
+        return NULL;
+    event->context = icd_hold(context);
+    event->queue = icd_hold(queue);
+    event->device = device;
+    event->type = type;
+    event->number = icd_number();
+    event->status = CL_QUEUED;
+    if (count > 0 && (event->wait = dcli_calloc(count, sizeof(icd_event *))) == NULL) {
+        icd_drop(event);
+        return NULL;
+    }
+    for (cl_uint w = 0; w < count; w++) {
+        icd_event *other = icd_find(waits[w], ICD_EVENT);
+        if (other->status != CL_COMPLETE)
+            event->wait[event->wait_count++] = icd_hold(other);
+    }
+    return event;
+}
+
+static void drop_waits(icd_event *event)
+{
+    for (int w = 0; w < event->wait_count; w++)
+        icd_drop(event->wait[w]);
+    dcli_free(event->wait);
+    event->wait = NULL;
+    event->wait_count = 0;
+}
+
+static void forget_on(icd_device *device, int64_t number)
+{
+    icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_FORGET_EVENT, .number_count = 1, .number = &number});
+}
+
+void icd_event_free(icd_event *event)
+{
+    drop_waits(event);
+    if (event->was_sent)
+        forget_on(event->device, event->number);
+    for (int64_t p = 0; p < event->proxy_count; p++)
+        forget_on(event->proxy[p], event->number);
+    while (event->calls != NULL) {
+        icd_call *call = event->calls;
+        event->calls = call->next;
+        dcli_free(call);
+    }
+    dcli_free(event->proxy);
+    icd_drop(event->queue);
+    icd_drop(event->context);
+}
+
+/* ---- sending ---- */
+
+/* Let the server of another device know an event. It hears of its end. */
+static cl_int make_proxy(icd_device *device, icd_event *event)
+{
+    for (int64_t p = 0; p < event->proxy_count; p++)
+        if (event->proxy[p] == device)
+            return CL_SUCCESS;
+    if (dcli_grow(&event->proxy, event->proxy_count, &event->proxy_capacity, sizeof(icd_device *)) != 0)
+        return CL_OUT_OF_HOST_MEMORY;
+    cl_int status = icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_USER_EVENT, .event = event->number});
+    if (status != CL_SUCCESS)
+        return status;
+    event->proxy[event->proxy_count++] = device;
+    int64_t ended = event->status;
+    if (ended <= 0)
+        return icd_send(device,
+                        &(dcli_msg_command){
+                            .kind = DCLI_CL_SET_STATUS, .event = event->number, .number_count = 1, .number = &ended});
+    return CL_SUCCESS;
+}
+
+/* Let all but the last DCLI_MOST_COMMAND_WAITS events of a long list be waited for by markers. */
+static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[], int *count)
+{
+    int64_t markers[DCLI_MOST_COMMAND_WAITS];
+    int made = 0;
+    while (*count + made > DCLI_MOST_COMMAND_WAITS) {
+        int part = *count < DCLI_MOST_COMMAND_WAITS ? *count : DCLI_MOST_COMMAND_WAITS;
+        if (made == DCLI_MOST_COMMAND_WAITS)
+            return CL_OUT_OF_RESOURCES;
+        markers[made] = icd_number();
+        int64_t has_list = 1;
+        dcli_msg_command marker = {.kind = DCLI_CL_MARKER,
+                                   .number_count = 1,
+                                   .number = &has_list,
+                                   .queue = queue_number,
+                                   .event = markers[made],
+                                   .wait_count = part,
+                                   .wait = &number[*count - part]};
+        cl_int status = icd_send(device, &marker);
+        if (status != CL_SUCCESS)
+            return status;
+        made++;
+        *count -= part;
+    }
+    memcpy(&number[*count], markers, (size_t)made * sizeof number[0]);
+    *count += made;
+    return CL_SUCCESS;
+}
+
+static cl_int send_with(icd_device *device, int64_t queue_number, icd_event *event, dcli_msg_command *command,
+                        int64_t number[])
+{
+    int count = 0;
+    for (int w = 0; w < event->wait_count; w++) {
+        icd_event *other = event->wait[w];
+        if (other->device != device || other->is_user) {
+            cl_int status = make_proxy(device, other);
+            if (status != CL_SUCCESS)
+                return status;
+        }
+        number[count++] = other->number;
+    }
+    cl_int status = shorten(device, queue_number, number, &count);
+    if (status != CL_SUCCESS)
+        return status;
+    command->queue = queue_number;
+    command->event = event->number;
+    command->wait = number;
+    command->wait_count = count;
+    return icd_send(device, command);
+}
+
+cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *event, dcli_msg_command *command)
+{
+    enum { FEW = 16 };
+    int64_t few[FEW], *number = few;
+    if (event->wait_count > FEW &&
+        (number = dcli_calloc((size_t)event->wait_count + DCLI_MOST_COMMAND_WAITS, sizeof *number)) == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    cl_int status = send_with(device, queue_number, event, command, number);
+    if (number != few)
+        dcli_free(number);
+    if (status != CL_SUCCESS)
+        return status;
+    event->was_sent = true;
+    event->status = CL_SUBMITTED;
+    icd_hold(event);
+    event->next = NULL;
+    event->back = device->pending_last;
+    *device->pending_last = event;
+    device->pending_last = &event->next;
+    return CL_SUCCESS;
+}
+
+/* ---- ending ---- */
+
+static void call_event(icd_call *call) { call->function.event(call->handle, call->status, call->user); }
+
+/* Call the functions that wait for `status` or an earlier one. @param told  what they are told. */
+static void call_back(icd_event *event, cl_int status, cl_int told)
+{
+    for (icd_call **at = &event->calls; *at != NULL;) {
+        icd_call *call = *at;
+        if (call->status < status) {
+            at = &call->next;
+            continue;
+        }
+        *at = call->next;
+        call->status = told < 0 ? told : call->status;
+        call->drop = icd_hold(event);
+        icd_call_later(call);
+    }
+}
+
+void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended)
+{
+    if (event->status <= CL_COMPLETE)
+        return;
+    event->status = status;
+    if (ended != NULL) {
+        event->queued_ns = ended->queued_ns;
+        event->submit_ns = ended->submit_ns;
+        event->start_ns = ended->start_ns;
+        event->end_ns = ended->end_ns;
+    }
+    bool was_listed = event->back != NULL;
+    if (was_listed) {
+        *event->back = event->next;
+        if (event->next != NULL)
+            event->next->back = event->back;
+        else
+            event->device->pending_last = event->back;
+        event->back = NULL;
+    }
+    if (event->transfer != 0)
+        icd_transfer_end(event->device, event->transfer);
+    int64_t number = status;
+    for (int64_t p = 0; p < event->proxy_count; p++)
+        icd_send(event->proxy[p],
+                 &(dcli_msg_command){
+                     .kind = DCLI_CL_SET_STATUS, .event = event->number, .number_count = 1, .number = &number});
+    if (event->at_end != NULL)
+        event->at_end(event);
+    call_back(event, status < 0 ? INT_MIN : CL_COMPLETE, status);
+    drop_waits(event);
+    pthread_cond_broadcast(&icd.changed);
+    if (was_listed)
+        icd_drop(event);
+}
+
+cl_int icd_await(icd_event *event)
+{
+    while (event->status > CL_COMPLETE)
+        pthread_cond_wait(&icd.changed, &icd.lock);
+    return event->status;
+}
+
+cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *event_out)
+{
+    if (status == CL_SUCCESS && blocks) {
+        cl_int ended = icd_await(event);
+        status = ended < 0 ? ended : CL_SUCCESS;
+    }
+    if (status == CL_SUCCESS && event_out != NULL)
+        *event_out = ICD_HANDLE(cl_event, event);
+    else
+        icd_drop(event);
+    return status;
+}
+
+/* ---- entry points ---- */
+
+cl_event CL_API_CALL icd_clCreateUserEvent(cl_context context, cl_int *status_out)
+{
+    cl_int status = CL_INVALID_CONTEXT;
+    cl_event handle = NULL;
+    if (icd_enter()) {
+        icd_context *object = icd_find(context, ICD_CONTEXT);
+        icd_event *event = object != NULL ? icd_event_make(object, NULL, NULL, CL_COMMAND_USER, 0, NULL) : NULL;
+        if (event != NULL) {
+            event->is_user = true;
+            event->status = CL_SUBMITTED;
+            handle = ICD_HANDLE(cl_event, event);
+        }
+        status = object == NULL ? CL_INVALID_CONTEXT : event == NULL ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+        icd_leave();
+    }
+    if (status_out != NULL)
+        *status_out = status;
+    return handle;
+}
+
+cl_int CL_API_CALL icd_clSetUserEventStatus(cl_event handle, cl_int status)
+{
+    if (!icd_enter())
+        return CL_INVALID_EVENT;
+    icd_event *event = icd_find(handle, ICD_EVENT);
+    cl_int result = event == NULL || !event->is_user ? CL_INVALID_EVENT
+                    : status > CL_COMPLETE           ? CL_INVALID_VALUE
+                    : event->was_set                 ? CL_INVALID_OPERATION
+                                                     : CL_SUCCESS;
+    if (result == CL_SUCCESS) {
+        event->was_set = true;
+        icd_event_end(event, status, NULL);
+    }
+    icd_leave();
+    return result;
+}
+
+cl_int CL_API_CALL icd_clWaitForEvents(cl_uint count, const cl_event *events)
+{
+    if (count == 0 || events == NULL)
+        return CL_INVALID_VALUE;
+    if (!icd_enter())
+        return CL_INVALID_EVENT;
+    cl_int result = CL_SUCCESS;
+    icd_event **list = dcli_calloc(count, sizeof(icd_event *));
+    const icd_context *context = NULL;
+    if (list == NULL)
+        result = CL_OUT_OF_HOST_MEMORY;
+    for (cl_uint e = 0; e < count && result == CL_SUCCESS; e++) {
+        list[e] = icd_find(events[e], ICD_EVENT);
+        if (list[e] == NULL)
+            result = CL_INVALID_EVENT;
+        else if (context != NULL && list[e]->context != context)
+            result = CL_INVALID_CONTEXT;
+        else
+            context = list[e]->context;
+    }
+    for (cl_uint e = 0; e < count && result == CL_SUCCESS; e++)
+        icd_hold(list[e]);
+    bool held = result == CL_SUCCESS;
+    for (cl_uint e = 0; e < count && held; e++) {
+        if (icd_await(list[e]) < 0)
+            result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    }
+    for (cl_uint e = 0; e < count && held; e++)
+        icd_drop(list[e]);
+    dcli_free(list);
+    icd_leave();
+    return result;
+}
+
+cl_int CL_API_CALL icd_clGetEventInfo(cl_event handle, cl_event_info what, size_t size, void *value, size_t *size_out)
+{
+    if (!icd_enter())
+        return CL_INVALID_EVENT;
+    const icd_event *event = icd_find(handle, ICD_EVENT);
+    cl_int result = CL_INVALID_EVENT;
+    if (event != NULL)
+        switch (what) {
+        case CL_EVENT_COMMAND_QUEUE:
+            result =
+                ICD_ANSWER(cl_command_queue, event->queue != NULL ? ICD_HANDLE(cl_command_queue, event->queue) : NULL);
+            break;
+        case CL_EVENT_CONTEXT:
+            result = ICD_ANSWER(cl_context, ICD_HANDLE(cl_context, event->context));
+            break;
+        case CL_EVENT_COMMAND_TYPE:
+            result = ICD_ANSWER(cl_command_type, event->type);
+            break;
+        case CL_EVENT_COMMAND_EXECUTION_STATUS:
+            result = ICD_ANSWER(cl_int, event->status);
+            break;
+        case CL_EVENT_REFERENCE_COUNT:
+            result = ICD_ANSWER(cl_uint, (cl_uint)event->object.refs);
+            break;
+        default:
+            result = CL_INVALID_VALUE;
+        }
+    icd_leave();
+    return result;
+}
+
+cl_int CL_API_CALL icd_clGetEventProfilingInfo(cl_event handle, cl_profiling_info what, size_t size, void *value,
+                                               size_t *size_out)
+{
+    if (!icd_enter())
+        return CL_INVALID_EVENT;
+    const icd_event *event = icd_find(handle, ICD_EVENT);
+    cl_int result = CL_SUCCESS;
+    if (event == NULL)
+        result = CL_INVALID_EVENT;
+    else if (event->is_user || event->status != CL_COMPLETE || event->queue == NULL ||
+             (event->queue->properties & CL_QUEUE_PROFILING_ENABLE) == 0)
+        result = CL_PROFILING_INFO_NOT_AVAILABLE;
+    else if (what == CL_PROFILING_COMMAND_QUEUED)
+        result = ICD_ANSWER(cl_ulong, (cl_ulong)event->queued_ns);
+    else if (what == CL_PROFILING_COMMAND_SUBMIT)
+        result = ICD_ANSWER(cl_ulong, (cl_ulong)event->submit_ns);
+    else if (what == CL_PROFILING_COMMAND_START)
+        result = ICD_ANSWER(cl_ulong, (cl_ulong)event->start_ns);
+    else if (what == CL_PROFILING_COMMAND_END || what == CL_PROFILING_COMMAND_COMPLETE)
+        result = ICD_ANSWER(cl_ulong, (cl_ulong)event->end_ns);
+    else
+        result = CL_INVALID_VALUE;
+    icd_leave();
+    return result;
+}
+
+cl_int CL_API_CALL icd_clSetEventCallback(cl_event handle, cl_int status,
+                                          void(CL_CALLBACK *function)(cl_event, cl_int, void *), void *user)
+{
+    if (!icd_enter())
+        return CL_INVALID_EVENT;
+    icd_event *event = icd_find(handle, ICD_EVENT);
+    cl_int result = event == NULL ? CL_INVALID_EVENT
+                    : function == NULL || (status != CL_COMPLETE && status != CL_RUNNING && status != CL_SUBMITTED)
+                        ? CL_INVALID_VALUE
+                        : CL_SUCCESS;
+    icd_call *call = result == CL_SUCCESS ? dcli_calloc(1, sizeof *call) : NULL;
+    if (result == CL_SUCCESS && call == NULL)
+        result = CL_OUT_OF_HOST_MEMORY;
+    if (call != NULL) {
+        *call = (icd_call){
+            .call = call_event, .function.event = function, .handle = handle, .user = user, .status = status};
+        call->next = event->calls;
+        event->calls = call;
+        if (event->status <= status)
+            call_back(event, event->status < 0 ? INT_MIN : event->status, event->status);
+    }
+    icd_leave();
+    return result;
+}

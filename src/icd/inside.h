@@ -1,0 +1,438 @@
+/* icd/inside.h - shared by the files of the driver: an OpenCL platform whose devices are those of workers.
+ *
+ * One lock, icd.lock, guards all objects. A call takes it at its entry and never holds it while it waits, sends or calls the
+ * program. Each server (a worker, or the processes of `local:N`) has a thread that alone uses its connection: calls append
+ * commands to batches and wake this thread. */
+#ifndef DCLI_ICD_INSIDE_H
+#define DCLI_ICD_INSIDE_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <CL/cl_icd.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "net/buffers.h"
+#include "net/facts.h"
+#include "net/net.h"
+#include "net/span.h"
+
+enum {
+    ICD_MOST_SERVERS = 64,
+    ICD_MOST_DEVICES = 256, /* of one server */
+    ICD_MOST_PLATFORM_DEVICES = 1024,
+    ICD_CHUNK = 1 << 20
+};
+
+/* ---- handles: handles.c ---- */
+
+typedef enum icd_kind {
+    ICD_PLATFORM = 1,
+    ICD_DEVICE,
+    ICD_CONTEXT,
+    ICD_QUEUE,
+    ICD_MEM,
+    ICD_PROGRAM,
+    ICD_KERNEL,
+    ICD_EVENT
+} icd_kind;
+
+/** What a handle points to. Cells are never unmapped, and a freed cell rests before it is used again, so a handle that has
+ *  ended is recognised. The loader reads the first field of every handle that it is given. */
+typedef struct icd_cell {
+    const cl_icd_dispatch *dispatch;
+    icd_kind kind; /* 0: the cell is free */
+    uint32_t generation;
+    struct icd_object *object;
+    struct icd_cell *next_free;
+} icd_cell;
+
+/** The beginning of every object. */
+typedef struct icd_object {
+    icd_kind kind;
+    int refs;
+    icd_cell *cell;
+} icd_object;
+
+/** Make an object of `bytes` with one reference and a handle. @return NULL: no memory. */
+void *icd_make(icd_kind kind, size_t bytes);
+/** The object of a handle. @return NULL: it is none of this kind, or has ended. */
+void *icd_find(const void *handle, icd_kind kind);
+/** The handle of an object. */
+#define ICD_HANDLE(type, of) ((type)(void *)(of)->object.cell)
+void *icd_hold(void *object);
+/** Drop a reference; the last one frees the object, and what it holds. NULL is accepted. */
+void icd_drop(void *object);
+
+/* ---- objects ---- */
+
+typedef struct icd_device icd_device;
+typedef struct icd_server icd_server;
+typedef struct icd_context icd_context;
+typedef struct icd_queue icd_queue;
+typedef struct icd_mem icd_mem;
+typedef struct icd_program icd_program;
+typedef struct icd_kernel icd_kernel;
+typedef struct icd_event icd_event;
+typedef struct icd_transfer icd_transfer;
+typedef struct icd_question icd_question;
+
+/** Commands that have not been sent. Their arrays and texts lie in `pool`. */
+typedef struct icd_batch {
+    struct icd_batch *next;
+    int count;
+    size_t used;
+    dcli_msg_command command[DCLI_MOST_COMMANDS];
+    int64_t pool[8192];
+    char *text[DCLI_MOST_COMMANDS]; /* to free; NULL: none */
+} icd_batch;
+
+/** A property of a device, as its server has reported it. */
+typedef struct icd_fact {
+    int64_t key;
+    size_t bytes;
+    void *value;
+} icd_fact;
+
+enum { ICD_BUCKETS = 256 };
+
+struct icd_device {
+    icd_object object;
+    icd_server *server;
+    int node;
+    bool lost;
+    char why[512];  /* how it was lost */
+    icd_fact *fact; /* [fact_count] */
+    int64_t fact_count, fact_capacity;
+    icd_batch *first, **last; /* commands to send */
+    icd_batch *spare;
+    bool awaited;                       /* the thread that sends them has been woken */
+    icd_event *pending, **pending_last; /* events that its server has to end, in the order of their commands */
+    icd_transfer *transfers[ICD_BUCKETS];
+    icd_transfer *outgoing, **outgoing_last; /* writes that have bytes to send */
+    int64_t eager_bytes;                     /* bytes of writes that were sent before they were granted */
+    icd_question *questions;
+    icd_queue *queues;
+    int64_t work_queue; /* number of the queue for moves of buffers; 0: not made */
+};
+
+struct icd_server {
+    char name[300];
+    dcl_config config;
+    dcli_log log;
+    dcli_net *net;
+    dcli_buffers *buffers;
+    struct dcli_worker_pool *pool;
+    dcli_endpoint *endpoint;
+    uint64_t session;
+    int client; /* our number as a peer */
+    pthread_t thread;
+    int device_count;
+    icd_device *device[ICD_MOST_DEVICES];
+    bool has_losses;
+    bool reported[ICD_MOST_DEVICES]; /* losses that the process monitor has reported, not yet handled */
+    char seen[ICD_MOST_DEVICES][256];
+};
+
+/** A function of the program that is to be called. */
+typedef struct icd_call {
+    struct icd_call *next;
+    void (*call)(struct icd_call *call);
+    union {
+        void(CL_CALLBACK *event)(cl_event, cl_int, void *);
+        void(CL_CALLBACK *mem)(cl_mem, void *);
+        void(CL_CALLBACK *context)(cl_context, void *);
+        void(CL_CALLBACK *program)(cl_program, void *);
+    } function;
+    void *handle;
+    void *user;
+    cl_int status; /* of an event: that asks for, then that it has */
+    void *drop;    /* object to drop after the call; NULL: none */
+} icd_call;
+
+struct icd_context {
+    icd_object object;
+    int device_count;
+    icd_device *device[ICD_MOST_DEVICES];
+    cl_context_properties *properties; /* [property_count] with the final 0 */
+    size_t property_count;
+    icd_call *destructors;
+};
+
+struct icd_queue {
+    icd_object object;
+    icd_context *context;
+    icd_device *device;
+    int place; /* of the device in its context */
+    cl_command_queue_properties properties;
+    cl_queue_properties list[8]; /* as given */
+    cl_uint list_count;
+    icd_queue *next; /* list of all queues of the device */
+    int64_t number;
+    cl_int failure; /* of a command without event; reported once */
+};
+
+/** A buffer on one device. */
+typedef struct icd_copy {
+    int64_t number;   /* 0: not made */
+    bool valid;       /* it has the newest contents, when `ready` has ended */
+    icd_event *ready; /* reference: contents are being moved there; NULL: not */
+} icd_copy;
+
+/** A mapped region. */
+typedef struct icd_map {
+    struct icd_map *next;
+    void *pointer;
+    cl_map_flags flags;
+    dcli_span span; /* in the buffer */
+    size_t row_pitch, slice_pitch;
+    bool owned; /* `pointer` was allocated for it */
+} icd_map;
+
+struct icd_mem {
+    icd_object object;
+    icd_context *context;
+    cl_mem_flags flags;
+    cl_mem_properties list[8];
+    cl_uint list_count;
+    size_t bytes;
+    void *host;      /* as given with CL_MEM_USE_HOST_PTR */
+    icd_mem *parent; /* of a sub-buffer */
+    size_t origin;
+    icd_copy *copy;    /* [context->device_count] */
+    void *initial;     /* contents that no device has been given yet: a copy, or `host`; NULL: none */
+    icd_event *writer; /* of the last command that may have written it; NULL: none */
+    icd_map *maps;
+    int map_count;
+    icd_call *destructors; /* last registered first */
+};
+
+/** An argument of a kernel, as its program declares it. */
+typedef struct icd_parameter {
+    char *name, *type;
+    bool known;
+    cl_kernel_arg_address_qualifier address;
+    cl_kernel_arg_access_qualifier access;
+    cl_kernel_arg_type_qualifier qualifiers;
+    size_t bytes; /* of a value; 0: unknown */
+} icd_parameter;
+
+typedef struct icd_declaration {
+    char *name, *attributes;
+    int count;
+    icd_parameter *parameter; /* [count] */
+    size_t group, fixed[3], multiple;
+    cl_ulong local_bytes, private_bytes;
+} icd_declaration;
+
+/** A program on one device. */
+typedef struct icd_build {
+    int64_t number; /* 0: not made */
+    bool has_source;
+    bool wanted; /* the program was made for this device */
+    cl_build_status status;
+    cl_program_binary_type type;
+    char *options, *log;
+    int count;
+    icd_declaration *declaration; /* [count] */
+    size_t binary_bytes;          /* of a program from binaries */
+    unsigned char *binary;
+} icd_build;
+
+struct icd_program {
+    icd_object object;
+    icd_context *context;
+    char *source;     /* NULL: from binaries, or linked */
+    icd_build *build; /* [context->device_count] */
+    int kernels;      /* kernels that refer to it */
+    int building;
+};
+
+/** A value that an argument was set to. */
+typedef struct icd_value {
+    int kind; /* a dcli_argument_kind; -1: not set */
+    size_t bytes;
+    void *value;  /* [bytes] of DCLI_ARGUMENT_VALUE */
+    icd_mem *mem; /* borrowed: arguments do not hold buffers. `cell` and `generation` tell whether it still exists */
+    icd_cell *cell;
+    uint32_t generation;
+    uint64_t serial; /* grows with each change */
+} icd_value;
+
+struct icd_kernel {
+    icd_object object;
+    icd_program *program;
+    char *name;
+    const icd_declaration *declaration; /* of the first device for which the program was built */
+    icd_value *value;                   /* [declaration->count] */
+    struct {
+        int64_t number; /* 0: not made */
+        uint64_t *sent; /* [declaration->count] serial of the value that the server has */
+    } * on;             /* [context->device_count] */
+};
+
+struct icd_event {
+    icd_object object;
+    icd_context *context;
+    icd_queue *queue; /* NULL: a user event, or internal */
+    icd_device *device;
+    cl_command_type type;
+    int64_t number;
+    cl_int status;
+    bool is_user, was_set;
+    bool was_sent;    /* its server knows its number */
+    int64_t transfer; /* number of the transfer of its command; 0: none */
+    int64_t queued_ns, submit_ns, start_ns, end_ns;
+    icd_event **wait; /* [wait_count] references, until it has ended */
+    int wait_count;
+    icd_call *calls;
+    int64_t proxy_count, proxy_capacity;
+    icd_device **proxy;               /* devices whose servers have a user event of this number */
+    icd_event *next, **back;          /* in the list of its device; back NULL: in none */
+    void (*at_end)(icd_event *event); /* with the lock; NULL: none */
+    void *at_end_user;
+};
+
+/** Data under way between memory of the program and a buffer. */
+struct icd_transfer {
+    icd_transfer *next, *next_outgoing;
+    int64_t number;
+    icd_device *device;
+    icd_event *gate; /* reference: it must end before bytes can be sent; NULL: none */
+    bool in, listed;
+    dcli_span span; /* in the buffer */
+    char *host;     /* of the first byte */
+    int64_t host_row_pitch, host_slice_pitch;
+    int64_t total, moved, granted, eager, told;
+};
+
+/** A question that a call waits for. */
+struct icd_question {
+    icd_question *next;
+    int64_t number;
+    int kind;       /* of a QUERY to send: a dcli_question_kind; 0: a command asks it */
+    int64_t object; /* of the QUERY */
+    bool answered;
+    cl_int status;
+    icd_fact *fact; /* [fact_count] texts end with '\0', which `bytes` counts */
+    int64_t fact_count, fact_capacity;
+    unsigned char *data;
+    size_t data_bytes, data_capacity;
+    bool failed; /* no memory for the answer, or a malformed one */
+};
+
+struct icd_state {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* an event has ended, or a question was answered */
+    bool opened, forked;
+    icd_cell *platform;
+    int server_count, device_count;
+    icd_server *server[ICD_MOST_SERVERS];
+    icd_device *device[ICD_MOST_PLATFORM_DEVICES];
+    int64_t last_number;
+    icd_call *calls, **calls_last;
+    pthread_cond_t called;
+    bool has_caller;
+};
+extern struct icd_state icd;
+extern const cl_icd_dispatch icd_dispatch;
+
+/* ---- calls: calls.c ---- */
+
+/** Enter a call: take the lock. @return false: this is a forked process, in which nothing works. */
+bool icd_enter(void);
+void icd_leave(void);
+int64_t icd_number(void);
+/** Queue a call of the program's function, for the thread that makes these calls. */
+void icd_call_later(icd_call *call);
+/** Answer a query: copy `bytes` of `value`. */
+cl_int icd_answer(const void *value, size_t bytes, size_t size, void *value_out, size_t *size_out);
+cl_int icd_answer_text(const char *text, size_t size, void *value_out, size_t *size_out);
+#define ICD_ANSWER(type, ...) icd_answer(&(type){__VA_ARGS__}, sizeof(type), size, value, size_out)
+
+/* ---- servers: servers.c ---- */
+
+/** Reach the servers that DCL_WORKERS names, once. The lock is not held. */
+void icd_open_servers(void);
+/** Find a property of a device. @return NULL: unknown. */
+const icd_fact *icd_device_fact(const icd_device *device, int64_t key);
+cl_ulong icd_device_number(const icd_device *device, cl_device_info what);
+
+/* ---- connection: connection.c; with the lock ---- */
+
+void *icd_serve(void *server);
+/** Append a command to the device's batch, and wake the thread that sends it. Arrays and text are copied. @return
+ *  CL_SUCCESS, CL_OUT_OF_HOST_MEMORY, CL_DEVICE_NOT_AVAILABLE. */
+cl_int icd_send(icd_device *device, const dcli_msg_command *command);
+void icd_wake(icd_device *device);
+/** Handle the loss of a device. */
+void icd_lose(icd_device *device, const char *why);
+/** Begin a transfer; `transfer` is the connection's then. */
+void icd_transfer_begin(icd_transfer *transfer);
+/** Forget a transfer whose event has ended. */
+void icd_transfer_end(icd_device *device, int64_t number);
+/** Ask a question, and wait for the answer; the lock is given up meanwhile. `question` must not move. */
+cl_int icd_question_await(icd_device *device, icd_question *question);
+void icd_question_begin(icd_device *device, icd_question *question);
+void icd_question_free(icd_question *question);
+const icd_fact *icd_question_fact(const icd_question *question, int64_t key);
+
+/* ---- events: event.c; with the lock ---- */
+
+/** Make the event of a command. @param waits  [count] events to wait for; they are of the same context. */
+icd_event *icd_event_make(icd_context *context, icd_queue *queue, icd_device *device, cl_command_type type,
+                          cl_uint count, const cl_event waits[]);
+void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended);
+/** Check a wait list. */
+cl_int icd_check_waits(const icd_context *context, cl_uint count, const cl_event waits[]);
+/** Wait until an event has ended, without the lock. @return its status. */
+cl_int icd_await(icd_event *event);
+/** Add an event to those that `event` waits for. */
+cl_int icd_event_also(icd_event *event, icd_event *other);
+
+/* ---- buffers: memory.c; with the lock ---- */
+
+/** Make sure that a device has a buffer, with its contents if `reads`; note that it is written if `writes`.
+ *  @param event  of the command: it will wait for the contents. @param number_out  of the buffer on that server. */
+cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads, bool writes, int64_t *number_out);
+cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t mem_number, icd_event *event, bool in,
+                            const dcli_span *span, void *host, int64_t host_row_pitch, int64_t host_slice_pitch,
+                            icd_event *gate);
+/** Send a command, whose event its server will end. @return as icd_send(); the event has then not begun. */
+cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *event, dcli_msg_command *command);
+/** Finish an entry point that has enqueued: give the event to the program, wait if it blocks. Drops the reference.
+ *  @param event_out  NULL: the program wants none. */
+cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *event_out);
+
+/** Memory for a mapped region, aligned as the largest type of OpenCL C. */
+void *icd_aligned(size_t bytes);
+void icd_aligned_free(void *memory);
+/** End of the event of a mapping: drops the buffer in at_end_user. */
+void icd_map_filled(icd_event *event);
+/** End of the event of an unmapping: frees the icd_map in at_end_user. */
+void icd_map_ended(icd_event *event);
+
+void icd_mem_free(icd_mem *mem);
+void icd_context_free(icd_context *context);
+void icd_queue_free(icd_queue *queue);
+void icd_program_free(icd_program *program);
+void icd_kernel_free(icd_kernel *kernel);
+void icd_event_free(icd_event *event);
+/** The kernel's number on a device, made if needed, with its arguments as they are now set. @return CL_SUCCESS, or why it
+ *  cannot be launched. */
+cl_int icd_kernel_prepare(icd_kernel *kernel, icd_queue *queue, icd_event *event, int64_t *number_out);
+/** Whether all arguments are set, and their buffers exist. @return CL_SUCCESS or CL_INVALID_KERNEL_ARGS. */
+cl_int icd_kernel_complete(const icd_kernel *kernel);
+/** Whether a program is built for a device. @return CL_SUCCESS or CL_INVALID_PROGRAM_EXECUTABLE. */
+cl_int icd_program_ready(const icd_program *program, int place);
+
+#endif

@@ -1,0 +1,508 @@
+/* icd/memory.c - buffers: where their contents are, and how they get where they are needed.
+ *
+ * A buffer is made on a server when a command there first uses it. In a context with several devices, contents move through
+ * this process when a device that has not the newest ones reads them; the order in which the program enqueues decides
+ * which are newest. A sub-buffer shares the fate of its buffer. */
+#include <stdlib.h>
+
+#include "icd/entries.h"
+
+static icd_mem *root_of(icd_mem *mem) { return mem->parent != NULL ? mem->parent : mem; }
+
+/* ---- making buffers on servers ---- */
+
+static cl_int make_on(icd_mem *mem, icd_device *device, int place)
+{
+    icd_copy *copy = &mem->copy[place];
+    if (copy->number != 0)
+        return CL_SUCCESS;
+    int64_t made = icd_number();
+    cl_int status;
+    if (mem->parent != NULL) {
+        if ((status = make_on(mem->parent, device, place)) != CL_SUCCESS)
+            return status;
+        const int64_t number[] = {mem->parent->copy[place].number, (int64_t)mem->flags, (int64_t)mem->origin,
+                                  (int64_t)mem->bytes};
+        status = icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_SUB_BUFFER,
+                                                      .object = made,
+                                                      .number_count = 4,
+                                                      .number = (int64_t *)(uintptr_t)number});
+    } else {
+        const int64_t number[] = {(int64_t)mem->flags, (int64_t)mem->bytes};
+        status = icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_BUFFER,
+                                                      .object = made,
+                                                      .number_count = 2,
+                                                      .number = (int64_t *)(uintptr_t)number});
+    }
+    if (status == CL_SUCCESS)
+        copy->number = made;
+    return status;
+}
+
+/* The queue in which buffers are moved: without order, so that no move waits for another. */
+static cl_int work_queue(icd_device *device)
+{
+    if (device->work_queue != 0)
+        return CL_SUCCESS;
+    int64_t made = icd_number(), properties = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    properties &= (int64_t)icd_device_number(device, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
+    cl_int status = icd_send(
+        device, &(dcli_msg_command){.kind = DCLI_CL_QUEUE, .object = made, .number_count = 1, .number = &properties});
+    if (status == CL_SUCCESS)
+        device->work_queue = made;
+    return status;
+}
+
+/* ---- transfers ---- */
+
+cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t mem_number, icd_event *event, bool in,
+                            const dcli_span *span, void *host, int64_t host_row_pitch, int64_t host_slice_pitch,
+                            icd_event *gate)
+{
+    icd_transfer *transfer = dcli_calloc(1, sizeof *transfer);
+    if (transfer == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    *transfer = (icd_transfer){.number = icd_number(),
+                               .device = device,
+                               .gate = icd_hold(gate),
+                               .in = in,
+                               .span = *span,
+                               .host = host,
+                               .host_row_pitch = host_row_pitch,
+                               .host_slice_pitch = host_slice_pitch,
+                               .total = dcli_span_bytes(span)};
+    int64_t number[] = {transfer->number, span->offset,    span->row_bytes,  span->rows,
+                        span->slices,     span->row_pitch, span->slice_pitch};
+    dcli_msg_command command = {.kind = in ? DCLI_CL_WRITE : DCLI_CL_READ,
+                                .object = mem_number,
+                                .number_count = 1 + DCLI_SPAN_NUMBERS,
+                                .number = number};
+    cl_int status = icd_command_send(device, queue_number, event, &command);
+    if (status != CL_SUCCESS) {
+        icd_drop(transfer->gate);
+        dcli_free(transfer);
+        return status;
+    }
+    event->transfer = transfer->number;
+    icd_transfer_begin(transfer);
+    icd_wake(device);
+    return CL_SUCCESS;
+}
+
+static dcli_span whole(const icd_mem *mem)
+{
+    return (dcli_span){.row_bytes = (int64_t)mem->bytes, .rows = 1, .slices = 1};
+}
+
+/* ---- moving contents ---- */
+
+/* Memory through which contents move. Either side may be lost while the other still uses it. */
+typedef struct icd_relay {
+    int users;
+    void *memory;
+} icd_relay;
+
+static void free_when_both_ended(icd_event *event)
+{
+    icd_relay *relay = event->at_end_user;
+    if (--relay->users > 0)
+        return;
+    dcli_free(relay->memory);
+    dcli_free(relay);
+}
+
+/* Drop the buffer whose first contents a device now has. Without another device they are needed no more. */
+static void drop_mem(icd_event *event)
+{
+    icd_mem *mem = event->at_end_user;
+    if (mem->context->device_count == 1 && mem->initial != mem->host) {
+        dcli_free(mem->initial);
+        mem->initial = NULL;
+    }
+    icd_drop(mem);
+}
+
+/* An event of ours, which the program does not know. */
+static icd_event *internal(icd_mem *mem, icd_device *device)
+{
+    return icd_event_make(mem->context, NULL, device, 0, 0, NULL);
+}
+
+/* Give a device the first contents. */
+static cl_int move_initial(icd_mem *mem, icd_device *device, int place)
+{
+    icd_event *event = internal(mem, device);
+    if (event == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    dcli_span span = whole(mem);
+    cl_int status = icd_transfer_enqueue(device, device->work_queue, mem->copy[place].number, event, true, &span,
+                                         mem->initial, span.row_bytes, span.row_bytes, NULL);
+    if (status == CL_SUCCESS) {
+        event->at_end = drop_mem;
+        event->at_end_user = icd_hold(mem);
+        mem->copy[place].ready = icd_hold(event);
+    }
+    icd_drop(event);
+    return status;
+}
+
+/* Read the contents from one device into memory of ours, and write them to another when they are here. */
+static cl_int move_between(icd_mem *mem, icd_device *source, int from, icd_device *target, int to)
+{
+    icd_relay *relay = dcli_calloc(1, sizeof *relay);
+    void *memory = relay != NULL ? relay->memory = dcli_malloc(mem->bytes) : NULL;
+    icd_event *out = internal(mem, source), *in = internal(mem, target);
+    dcli_span span = whole(mem);
+    cl_int status = memory == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : work_queue(source);
+    if (status == CL_SUCCESS)
+        status = icd_event_also(out, mem->writer);
+    if (status == CL_SUCCESS)
+        status = icd_event_also(out, mem->copy[from].ready);
+    if (status == CL_SUCCESS)
+        status = icd_transfer_enqueue(source, source->work_queue, mem->copy[from].number, out, false, &span, memory,
+                                      span.row_bytes, span.row_bytes, NULL);
+    bool reads = status == CL_SUCCESS; /* into `memory`, which has to stay until then */
+    if (status == CL_SUCCESS)
+        status = icd_event_also(in, out);
+    if (status == CL_SUCCESS)
+        status = icd_transfer_enqueue(target, target->work_queue, mem->copy[to].number, in, true, &span, memory,
+                                      span.row_bytes, span.row_bytes, out);
+    if (status == CL_SUCCESS) {
+        in->at_end = out->at_end = free_when_both_ended;
+        in->at_end_user = out->at_end_user = relay;
+        icd_drop(mem->copy[to].ready);
+        mem->copy[to].ready = icd_hold(in);
+        relay->users = 2;
+    } else if (reads) {
+        out->at_end = free_when_both_ended;
+        out->at_end_user = relay;
+        relay->users = 1;
+    } else {
+        dcli_free(memory);
+        dcli_free(relay);
+    }
+    icd_drop(out);
+    icd_drop(in);
+    return status;
+}
+
+static cl_int get_contents(icd_mem *mem, icd_device *device, int place)
+{
+    cl_int status = work_queue(device);
+    if (status != CL_SUCCESS)
+        return status;
+    bool was_written = false;
+    for (int d = 0; d < mem->context->device_count; d++) {
+        was_written = was_written || mem->copy[d].valid;
+        if (d != place && mem->copy[d].valid && !mem->context->device[d]->lost)
+            return move_between(mem, mem->context->device[d], d, device, place);
+    }
+    if (was_written)
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE; /* they were on a device that is lost */
+    return mem->initial != NULL ? move_initial(mem, device, place) : CL_SUCCESS;
+}
+
+cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads, bool writes, int64_t *number_out)
+{
+    int place = queue->place;
+    icd_mem *root = root_of(mem);
+    cl_int status = make_on(mem, queue->device, place);
+    if (status == CL_SUCCESS)
+        status = make_on(root, queue->device, place);
+    if (status == CL_SUCCESS && reads && !root->copy[place].valid) {
+        status = get_contents(root, queue->device, place);
+        if (status == CL_SUCCESS)
+            root->copy[place].valid = true;
+    }
+    icd_copy *copy = &root->copy[place];
+    if (status == CL_SUCCESS && copy->ready != NULL) {
+        if (copy->ready->status == CL_COMPLETE) {
+            icd_drop(copy->ready);
+            copy->ready = NULL;
+        } else {
+            status = icd_event_also(event, copy->ready);
+        }
+    }
+    if (status != CL_SUCCESS)
+        return status;
+    if (writes) {
+        for (int d = 0; d < root->context->device_count; d++)
+            root->copy[d].valid = d == place;
+        icd_drop(root->writer);
+        root->writer = root->context->device_count > 1 ? icd_hold(event) : NULL;
+    }
+    *number_out = mem->copy[place].number;
+    return CL_SUCCESS;
+}
+
+/* ---- mapped regions ---- */
+
+void *icd_aligned(size_t bytes)
+{
+    enum { ALIGNMENT = 4096 };
+    void *memory = NULL;
+    return posix_memalign(&memory, ALIGNMENT, bytes) == 0 ? memory : NULL;
+}
+
+void icd_aligned_free(void *memory) { free(memory); }
+
+void icd_map_filled(icd_event *event) { icd_drop(event->at_end_user); }
+
+void icd_map_ended(icd_event *event)
+{
+    icd_map *map = event->at_end_user;
+    if (map->owned)
+        icd_aligned_free(map->pointer);
+    dcli_free(map);
+}
+
+/* ---- ending ---- */
+
+static void call_mem(icd_call *call) { call->function.mem(call->handle, call->user); }
+
+void icd_mem_free(icd_mem *mem)
+{
+    for (int d = 0; d < mem->context->device_count && mem->copy != NULL; d++) {
+        if (mem->copy[d].number != 0)
+            icd_send(mem->context->device[d],
+                     &(dcli_msg_command){.kind = DCLI_CL_RELEASE, .object = mem->copy[d].number});
+        icd_drop(mem->copy[d].ready);
+    }
+    while (mem->maps != NULL) {
+        icd_map *map = mem->maps;
+        mem->maps = map->next;
+        if (map->owned)
+            icd_aligned_free(map->pointer);
+        dcli_free(map);
+    }
+    while (mem->destructors != NULL) {
+        icd_call *call = mem->destructors;
+        mem->destructors = call->next;
+        icd_call_later(call);
+    }
+    if (mem->initial != mem->host)
+        dcli_free(mem->initial);
+    dcli_free(mem->copy);
+    icd_drop(mem->writer);
+    icd_drop(mem->parent);
+    icd_drop(mem->context);
+}
+
+/* ---- entry points ---- */
+
+static cl_int check_flags(cl_mem_flags flags, const void *host)
+{
+    const cl_mem_flags access = flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY);
+    const cl_mem_flags by_host = flags & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS);
+    const cl_mem_flags known = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR |
+                               CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR | CL_MEM_HOST_WRITE_ONLY |
+                               CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
+    if ((flags & ~known) != 0 || (access & (access - 1)) != 0 || (by_host & (by_host - 1)) != 0 ||
+        ((flags & CL_MEM_USE_HOST_PTR) != 0 && (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0))
+        return CL_INVALID_VALUE;
+    bool wants = (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;
+    return wants != (host != NULL) ? CL_INVALID_HOST_PTR : CL_SUCCESS;
+}
+
+static cl_int make_buffer(icd_context *context, cl_mem_flags flags, size_t bytes, void *host, icd_mem **mem_out)
+{
+    if (context == NULL)
+        return CL_INVALID_CONTEXT;
+    cl_int status = check_flags(flags, host);
+    if (status == CL_INVALID_VALUE)
+        return status;
+    cl_ulong most = 0;
+    for (int d = 0; d < context->device_count; d++) {
+        cl_ulong of_device = icd_device_number(context->device[d], CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+        most = of_device > most ? of_device : most;
+    }
+    if (bytes == 0 || bytes > most)
+        return CL_INVALID_BUFFER_SIZE;
+    if (status != CL_SUCCESS)
+        return status;
+    icd_mem *mem = icd_make(ICD_MEM, sizeof *mem);
+    if (mem == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    mem->context = icd_hold(context);
+    mem->flags =
+        (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY)) != 0 ? flags : flags | CL_MEM_READ_WRITE;
+    mem->bytes = bytes;
+    mem->copy = dcli_calloc((size_t)context->device_count, sizeof *mem->copy);
+    if ((flags & CL_MEM_USE_HOST_PTR) != 0)
+        mem->host = mem->initial = host;
+    if ((flags & CL_MEM_COPY_HOST_PTR) != 0 && (mem->initial = dcli_malloc(bytes)) != NULL)
+        memcpy(mem->initial, host, bytes);
+    if (mem->copy == NULL || ((flags & CL_MEM_COPY_HOST_PTR) != 0 && mem->initial == NULL)) {
+        icd_drop(mem);
+        return CL_OUT_OF_HOST_MEMORY;
+    }
+    *mem_out = mem;
+    return CL_SUCCESS;
+}
+
+/* Make a buffer at once where there is one device: large ones would otherwise delay the first command. */
+static void make_early(icd_mem *mem)
+{
+    if (mem->context->device_count == 1)
+        make_on(mem, mem->context->device[0], 0);
+}
+
+cl_mem CL_API_CALL icd_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host,
+                                      cl_int *status_out)
+{
+    cl_int status = CL_INVALID_CONTEXT;
+    icd_mem *mem = NULL;
+    if (icd_enter()) {
+        status = make_buffer(icd_find(context, ICD_CONTEXT), flags, bytes, host, &mem);
+        if (status == CL_SUCCESS)
+            make_early(mem);
+        icd_leave();
+    }
+    if (status_out != NULL)
+        *status_out = status;
+    return status == CL_SUCCESS ? ICD_HANDLE(cl_mem, mem) : NULL;
+}
+
+cl_mem CL_API_CALL icd_clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties,
+                                                    cl_mem_flags flags, size_t bytes, void *host, cl_int *status_out)
+{
+    if (properties != NULL && properties[0] != 0) {
+        if (status_out != NULL)
+            *status_out = CL_INVALID_PROPERTY;
+        return NULL;
+    }
+    cl_mem mem = icd_clCreateBuffer(context, flags, bytes, host, status_out);
+    if (mem != NULL && properties != NULL && icd_enter()) {
+        icd_mem *object = icd_find(mem, ICD_MEM);
+        object->list_count = 1; /* the final 0 */
+        icd_leave();
+    }
+    return mem;
+}
+
+static cl_int make_sub_buffer(icd_mem *parent, cl_mem_flags flags, cl_buffer_create_type type,
+                              const cl_buffer_region *region, icd_mem **mem_out)
+{
+    const cl_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
+    const cl_mem_flags by_host = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
+    if (parent == NULL || parent->parent != NULL)
+        return CL_INVALID_MEM_OBJECT;
+    cl_mem_flags own = flags & access, outer = parent->flags & access;
+    if ((flags & ~(access | by_host)) != 0 || (own & (own - 1)) != 0 ||
+        ((flags & by_host) & ((flags & by_host) - 1)) != 0 ||
+        (outer == CL_MEM_WRITE_ONLY && (own & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)) != 0) ||
+        (outer == CL_MEM_READ_ONLY && (own & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)) != 0) ||
+        type != CL_BUFFER_CREATE_TYPE_REGION || region == NULL)
+        return CL_INVALID_VALUE;
+    if (region->size == 0)
+        return CL_INVALID_BUFFER_SIZE;
+    if (region->origin > parent->bytes || region->size > parent->bytes - region->origin)
+        return CL_INVALID_VALUE;
+    bool aligned = false;
+    for (int d = 0; d < parent->context->device_count; d++) {
+        cl_ulong bits = icd_device_number(parent->context->device[d], CL_DEVICE_MEM_BASE_ADDR_ALIGN);
+        aligned = aligned || bits < 8 || region->origin % (bits / 8) == 0;
+    }
+    if (!aligned)
+        return CL_MISALIGNED_SUB_BUFFER_OFFSET;
+    icd_mem *mem = icd_make(ICD_MEM, sizeof *mem);
+    icd_copy *copy = mem != NULL ? dcli_calloc((size_t)parent->context->device_count, sizeof *copy) : NULL;
+    if (mem == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    mem->context = icd_hold(parent->context);
+    mem->parent = icd_hold(parent);
+    mem->flags = (own != 0 ? own : outer) | ((flags & by_host) != 0 ? flags & by_host : parent->flags & by_host) |
+                 (parent->flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR));
+    mem->origin = region->origin;
+    mem->bytes = region->size;
+    mem->host = parent->host != NULL ? (char *)parent->host + region->origin : NULL;
+    mem->initial = mem->host;
+    mem->copy = copy;
+    if (copy == NULL) {
+        icd_drop(mem);
+        return CL_OUT_OF_HOST_MEMORY;
+    }
+    *mem_out = mem;
+    return CL_SUCCESS;
+}
+
+cl_mem CL_API_CALL icd_clCreateSubBuffer(cl_mem handle, cl_mem_flags flags, cl_buffer_create_type type,
+                                         const void *region, cl_int *status_out)
+{
+    cl_int status = CL_INVALID_MEM_OBJECT;
+    icd_mem *mem = NULL;
+    if (icd_enter()) {
+        status = make_sub_buffer(icd_find(handle, ICD_MEM), flags, type, region, &mem);
+        icd_leave();
+    }
+    if (status_out != NULL)
+        *status_out = status;
+    return status == CL_SUCCESS ? ICD_HANDLE(cl_mem, mem) : NULL;
+}
+
+cl_int CL_API_CALL icd_clGetMemObjectInfo(cl_mem handle, cl_mem_info what, size_t size, void *value, size_t *size_out)
+{
+    if (!icd_enter())
+        return CL_INVALID_MEM_OBJECT;
+    const icd_mem *mem = icd_find(handle, ICD_MEM);
+    cl_int result = CL_INVALID_MEM_OBJECT;
+    if (mem != NULL)
+        switch (what) {
+        case CL_MEM_TYPE:
+            result = ICD_ANSWER(cl_mem_object_type, CL_MEM_OBJECT_BUFFER);
+            break;
+        case CL_MEM_FLAGS:
+            result = ICD_ANSWER(cl_mem_flags, mem->flags);
+            break;
+        case CL_MEM_SIZE:
+            result = ICD_ANSWER(size_t, mem->bytes);
+            break;
+        case CL_MEM_HOST_PTR:
+            result = ICD_ANSWER(void *, mem->host);
+            break;
+        case CL_MEM_MAP_COUNT:
+            result = ICD_ANSWER(cl_uint, (cl_uint)mem->map_count);
+            break;
+        case CL_MEM_REFERENCE_COUNT:
+            result = ICD_ANSWER(cl_uint, (cl_uint)mem->object.refs);
+            break;
+        case CL_MEM_CONTEXT:
+            result = ICD_ANSWER(cl_context, ICD_HANDLE(cl_context, mem->context));
+            break;
+        case CL_MEM_ASSOCIATED_MEMOBJECT:
+            result = ICD_ANSWER(cl_mem, mem->parent != NULL ? ICD_HANDLE(cl_mem, mem->parent) : NULL);
+            break;
+        case CL_MEM_OFFSET:
+            result = ICD_ANSWER(size_t, mem->origin);
+            break;
+        case CL_MEM_USES_SVM_POINTER:
+            result = ICD_ANSWER(cl_bool, CL_FALSE);
+            break;
+        case CL_MEM_PROPERTIES:
+            result = icd_answer(mem->list, mem->list_count * sizeof mem->list[0], size, value, size_out);
+            break;
+        default:
+            result = CL_INVALID_VALUE;
+        }
+    icd_leave();
+    return result;
+}
+
+cl_int CL_API_CALL icd_clSetMemObjectDestructorCallback(cl_mem handle, void(CL_CALLBACK *function)(cl_mem, void *),
+                                                        void *user)
+{
+    if (!icd_enter())
+        return CL_INVALID_MEM_OBJECT;
+    icd_mem *mem = icd_find(handle, ICD_MEM);
+    cl_int result = mem == NULL ? CL_INVALID_MEM_OBJECT : function == NULL ? CL_INVALID_VALUE : CL_SUCCESS;
+    icd_call *call = result == CL_SUCCESS ? dcli_calloc(1, sizeof *call) : NULL;
+    if (result == CL_SUCCESS && call == NULL)
+        result = CL_OUT_OF_HOST_MEMORY;
+    if (call != NULL) {
+        *call = (icd_call){.call = call_mem, .function.mem = function, .handle = handle, .user = user};
+        call->next = mem->destructors;
+        mem->destructors = call;
+    }
+    icd_leave();
+    return result;
+}

@@ -1,0 +1,227 @@
+/* icd/servers.c - reaching the servers, and what their devices are. */
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/signals.h"
+#include "fleet/addresses.h"
+#include "fleet/worker_pool.h"
+#include "icd/inside.h"
+
+/* ---- what the process monitor reports, with the pool's lock ---- */
+
+static void report_loss(void *user, int node, const char *seen)
+{
+    icd_server *server = user;
+    pthread_mutex_lock(&icd.lock);
+    snprintf(server->seen[node], sizeof server->seen[node], "%s", seen);
+    server->reported[node] = server->has_losses = true;
+    pthread_mutex_unlock(&icd.lock);
+    dcli_endpoint_wake(server->endpoint);
+}
+
+static bool is_alive(void *user)
+{
+    (void)user;
+    return true;
+}
+
+static const dcli_pool_user pool_user = {.report_loss = report_loss, .is_alive = is_alive};
+
+/* ---- devices ---- */
+
+const icd_fact *icd_device_fact(const icd_device *device, int64_t key)
+{
+    for (int64_t f = 0; f < device->fact_count; f++)
+        if (device->fact[f].key == key)
+            return &device->fact[f];
+    return NULL;
+}
+
+cl_ulong icd_device_number(const icd_device *device, cl_device_info what)
+{
+    const icd_fact *fact = icd_device_fact(device, what);
+    cl_ulong number = 0;
+    if (fact != NULL)
+        memcpy(&number, fact->value, fact->bytes < sizeof number ? fact->bytes : sizeof number);
+    return number;
+}
+
+static cl_int ask_device(icd_device *device)
+{
+    icd_question question = {.kind = DCLI_ASK_DEVICE};
+    pthread_mutex_lock(&icd.lock);
+    question.number = icd_number();
+    icd_question_begin(device, &question);
+    cl_int status = icd_question_await(device, &question);
+    device->fact = question.fact;
+    device->fact_count = question.fact_count;
+    pthread_mutex_unlock(&icd.lock);
+    dcli_free(question.data);
+    return status;
+}
+
+static dcl_status make_devices(icd_server *server)
+{
+    int count = dcli_worker_pool_nodes(server->pool);
+    if (count > ICD_MOST_DEVICES)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "%s has %d devices; expected at most %d; offer fewer", server->name,
+                         count, ICD_MOST_DEVICES);
+    for (int d = 0; d < count; d++) {
+        pthread_mutex_lock(&icd.lock);
+        icd_device *device = icd_make(ICD_DEVICE, sizeof *device);
+        pthread_mutex_unlock(&icd.lock);
+        if (device == NULL)
+            return DCLI_FAIL(DCL_ERR_NOMEM, "there is no memory for the devices of %s", server->name);
+        device->server = server;
+        device->node = d;
+        device->last = &device->first;
+        device->pending_last = &device->pending;
+        device->outgoing_last = &device->outgoing;
+        server->device[server->device_count++] = device;
+    }
+    return DCL_OK;
+}
+
+/* ---- one server ---- */
+
+static dcl_status start(icd_server *server)
+{
+    dcli_node_ways *ways = dcli_calloc(DCLI_MOST_NODES + 1, sizeof *ways);
+    if (ways == NULL)
+        return DCL_ERR_NOMEM;
+    server->endpoint = dcli_worker_pool_setup(server->pool, ways);
+    dcli_free(ways);
+    if (server->endpoint == NULL)
+        return dcli_error_status();
+    server->client = dcli_worker_pool_capacity(server->pool);
+    dcl_status status = make_devices(server);
+    if (status != DCL_OK)
+        return status;
+    dcli_worker_pool_report_with(server->pool, &pool_user, server);
+    if (pthread_create(&server->thread, NULL, icd_serve, server) != 0)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "a thread for %s cannot be started; close other programs", server->name);
+    pthread_detach(server->thread);
+    return DCL_OK;
+}
+
+typedef struct opening {
+    icd_server *server;
+    dcli_worker_address address;
+    bool has_address, has_thread;
+    pthread_t thread;
+    dcl_status status;
+    char problem[DCLI_ERROR_BYTES];
+} opening;
+
+static dcl_status open_server(opening *open)
+{
+    icd_server *server = open->server;
+    if (getrandom(&server->session, sizeof server->session, 0) != (ssize_t)sizeof server->session)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "getrandom() gives no random number; expected one for the session");
+    server->session |= 1;
+    dcli_worker_pool_terms terms = {.config = &server->config,
+                                    .log = &server->log,
+                                    .session = server->session,
+                                    .opencl = true,
+                                    .address = open->has_address ? &open->address : NULL,
+                                    .net = &server->net,
+                                    .buffers = &server->buffers};
+    dcl_status status = dcli_worker_pool_open(&terms, &server->pool);
+    if (status == DCL_OK)
+        status = start(server);
+    for (int d = 0; d < server->device_count && status == DCL_OK; d++)
+        if (ask_device(server->device[d]) != CL_SUCCESS)
+            status = DCLI_FAIL(DCL_ERR_DEVICE, "device %d of %s does not describe itself: %s", d, server->name,
+                               server->device[d]->why);
+    return status;
+}
+
+static void *open_one(void *argument)
+{
+    opening *open = argument;
+    open->status = open_server(open);
+    if (open->status != DCL_OK)
+        snprintf(open->problem, sizeof open->problem, "%s", dcli_error_sentence());
+    return NULL;
+}
+
+/* ---- all servers ---- */
+
+static bool prepare(opening *open, const dcl_config *config, const dcli_worker_address *address)
+{
+    icd_server *server = dcli_calloc(1, sizeof *server);
+    if (server == NULL)
+        return false;
+    server->config = *config;
+    server->config.spare = 0;
+    server->config.chunk_bytes = ICD_CHUNK;
+    server->config.trace = NULL;
+    server->log.level = dcli_config_log_level(config);
+    snprintf(server->name, sizeof server->name, "%.299s", address != NULL ? address->text : config->workers);
+    *open = (opening){.server = server, .has_address = address != NULL};
+    server->config.workers = server->name;
+    if (address != NULL)
+        open->address = *address;
+    return true;
+}
+
+static void say(const char *sentence) { fprintf(stderr, "dcl opencl: %s\n", sentence); }
+
+static void add_devices(icd_server *server)
+{
+    pthread_mutex_lock(&icd.lock);
+    icd.server[icd.server_count++] = server;
+    for (int d = 0; d < server->device_count && icd.device_count < ICD_MOST_PLATFORM_DEVICES; d++)
+        icd.device[icd.device_count++] = server->device[d];
+    pthread_mutex_unlock(&icd.lock);
+}
+
+/* Servers are reached at the same time: one that does not answer delays the program once. */
+static void open_all(const dcl_config *config)
+{
+    static dcli_worker_address list[DCLI_MOST_CALLS];
+    static opening open[DCLI_MOST_CALLS];
+    int count = 1;
+    bool local = dcli_worker_pool_starts(config->workers);
+    if (!local && (count = dcli_addresses_read(config->workers, list)) < 0) {
+        say(dcli_error_sentence());
+        return;
+    }
+    for (int s = 0; s < count; s++) {
+        if (!prepare(&open[s], config, local ? NULL : &list[s])) {
+            say(dcli_error_sentence());
+            return;
+        }
+        open[s].has_thread = count > 1 && pthread_create(&open[s].thread, NULL, open_one, &open[s]) == 0;
+        if (!open[s].has_thread)
+            open_one(&open[s]);
+    }
+    for (int s = 0; s < count; s++) {
+        if (open[s].has_thread)
+            pthread_join(open[s].thread, NULL);
+        if (open[s].status != DCL_OK)
+            say(open[s].problem);
+        else
+            add_devices(open[s].server);
+    }
+}
+
+static void open_once(void)
+{
+    sigset_t before;
+    dcl_config config;
+    dcli_signals_block(&before); /* also of threads that are started here */
+    if (dcl_config_read(&config) != DCL_OK)
+        say(dcli_error_sentence());
+    else if (config.workers != NULL)
+        open_all(&config);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void icd_open_servers(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_once);
+}

@@ -1,0 +1,230 @@
+/* remote/commands.c - commands that make and change objects; they are carried out when they arrive. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "remote/inside.h"
+
+static dcl_status broken(const char *what)
+{
+    return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                     "an OpenCL command has %s; expected what docs/protocol.md describes; use the same "
+                     "release on both sides",
+                     what);
+}
+
+/* ---- buffers ---- */
+
+enum { KEPT_FLAGS = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY };
+
+static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *command)
+{
+    if (command->number_count != 2 || command->number[1] < 1)
+        return broken("a wrong size of a buffer");
+    dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_BUFFER);
+    if (object == NULL)
+        return dcli_error_status();
+    object->bytes = command->number[1];
+    int64_t quota = remote->terms.quota_bytes;
+    if (quota > 0 && object->bytes > quota - remote->used_bytes) {
+        object->status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        return DCL_OK;
+    }
+    object->buffer.mem = clCreateBuffer(remote->context, (cl_mem_flags)command->number[0] & KEPT_FLAGS,
+                                        (size_t)object->bytes, NULL, &object->status);
+    if (object->status == CL_SUCCESS)
+        remote->used_bytes += object->bytes;
+    return DCL_OK;
+}
+
+static dcl_status make_sub_buffer(dcli_remote *remote, const dcli_msg_command *command)
+{
+    if (command->number_count != 4)
+        return broken("a wrong number of numbers");
+    dcli_object *parent = dcli_object_find(remote, command->number[0], DCLI_OBJECT_BUFFER);
+    int64_t offset = command->number[2], bytes = command->number[3];
+    if (parent == NULL || parent->buffer.parent != NULL || offset < 0 || bytes < 1 || bytes > parent->bytes ||
+        offset > parent->bytes - bytes)
+        return broken("a sub-buffer outside a buffer");
+    dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_BUFFER);
+    if (object == NULL)
+        return dcli_error_status();
+    object->bytes = bytes;
+    object->buffer.parent = dcli_object_hold(parent);
+    object->status = parent->status;
+    cl_buffer_region region = {.origin = (size_t)offset, .size = (size_t)bytes};
+    if (object->status == CL_SUCCESS)
+        object->buffer.mem = clCreateSubBuffer(parent->buffer.mem, (cl_mem_flags)command->number[1] & KEPT_FLAGS,
+                                               CL_BUFFER_CREATE_TYPE_REGION, &region, &object->status);
+    return DCL_OK;
+}
+
+/* ---- queues ---- */
+
+static dcl_status make_queue(dcli_remote *remote, const dcli_msg_command *command)
+{
+    if (command->number_count != 1)
+        return broken("a wrong number of numbers");
+    dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_QUEUE);
+    if (object == NULL)
+        return dcli_error_status();
+    cl_command_queue_properties wanted = (cl_command_queue_properties)command->number[0] &
+                                         (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE);
+    object->queue.queue = clCreateCommandQueue(remote->context, remote->device, wanted, &object->status);
+    object->queue.in_order = (wanted & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
+    object->queue.profiles = (wanted & CL_QUEUE_PROFILING_ENABLE) != 0;
+    object->queue.last = &object->queue.first;
+    object->queue.next = remote->queues;
+    remote->queues = object;
+    return DCL_OK;
+}
+
+/* ---- programs and kernels ---- */
+
+static dcl_status make_program(dcli_remote *remote, const dcli_msg_command *command)
+{
+    if (command->number_count != 1 || command->number[0] < 1 || command->number[0] > DCLI_MOST_REMOTE_SOURCE)
+        return broken("a wrong size of a program");
+    dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM);
+    if (object == NULL)
+        return dcli_error_status();
+    object->bytes = command->number[0];
+    object->program.is_binary = command->kind == DCLI_CL_BINARY;
+    object->program.text = dcli_malloc((size_t)object->bytes);
+    return object->program.text != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+static dcl_status make_kernel(dcli_remote *remote, const dcli_msg_command *command)
+{
+    dcli_object *program =
+        command->number_count == 1 ? dcli_object_find(remote, command->number[0], DCLI_OBJECT_PROGRAM) : NULL;
+    if (program == NULL)
+        return broken("an unknown program");
+    dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_KERNEL);
+    if (object == NULL)
+        return dcli_error_status();
+    cl_uint count = 0;
+    if (program->program.program == NULL)
+        object->status = CL_INVALID_PROGRAM_EXECUTABLE;
+    else
+        object->kernel.kernel = clCreateKernel(program->program.program, command->text, &object->status);
+    if (object->status == CL_SUCCESS)
+        object->status = clGetKernelInfo(object->kernel.kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
+    if (object->status == CL_SUCCESS && count > DCLI_MOST_REMOTE_ARGUMENTS)
+        object->status = CL_OUT_OF_RESOURCES;
+    if (object->status != CL_SUCCESS || count == 0)
+        return DCL_OK;
+    object->kernel.argument = dcli_calloc(count, sizeof(dcli_value *));
+    object->kernel.applied = dcli_calloc(count, sizeof(dcli_value *));
+    if (object->kernel.argument == NULL || object->kernel.applied == NULL)
+        return DCL_ERR_NOMEM;
+    object->kernel.count = (int)count;
+    return DCL_OK;
+}
+
+static dcl_status set_argument(dcli_remote *remote, const dcli_msg_command *command)
+{
+    dcli_object *kernel = dcli_object_find(remote, command->object, DCLI_OBJECT_KERNEL), *buffer = NULL;
+    if (kernel == NULL || command->number_count != 4)
+        return broken("an unknown kernel");
+    int64_t index = command->number[0], kind = command->number[1], bytes = command->number[2];
+    if (kernel->status != CL_SUCCESS)
+        return DCL_OK; /* launches fail with this status */
+    if (index < 0 || index >= kernel->kernel.count || kind < DCLI_ARGUMENT_VALUE || kind > DCLI_ARGUMENT_LOCAL ||
+        bytes < 0 || bytes > INT32_MAX)
+        return broken("a wrong argument of a kernel");
+    if (kind == DCLI_ARGUMENT_VALUE && command->word_count != (bytes + 7) / 8)
+        return broken("a value of another size than it says");
+    if (kind == DCLI_ARGUMENT_BUFFER && command->number[3] != 0 &&
+        (buffer = dcli_object_find(remote, command->number[3], DCLI_OBJECT_BUFFER)) == NULL)
+        return broken("an unknown buffer as an argument");
+    size_t stored = kind == DCLI_ARGUMENT_VALUE ? (size_t)bytes : 0;
+    dcli_value *argument = dcli_malloc(sizeof *argument + stored);
+    if (argument == NULL)
+        return DCL_ERR_NOMEM;
+    *argument = (dcli_value){.refs = 1, .kind = (int)kind, .bytes = (size_t)bytes, .buffer = dcli_object_hold(buffer)};
+    if (stored > 0)
+        memcpy(argument->value, command->word, stored);
+    dcli_value_drop(remote, kernel->kernel.argument[index]);
+    kernel->kernel.argument[index] = argument;
+    return DCL_OK;
+}
+
+/* ---- events ---- */
+
+static dcl_status make_user_event(dcli_remote *remote, const dcli_msg_command *command)
+{
+    dcli_object *object = dcli_object_make(remote, command->event, DCLI_OBJECT_EVENT);
+    if (object == NULL)
+        return dcli_error_status();
+    object->event.is_user = true;
+    return DCL_OK;
+}
+
+static dcl_status set_status(dcli_remote *remote, const dcli_msg_command *command)
+{
+    dcli_object *event = dcli_object_find(remote, command->event, DCLI_OBJECT_EVENT);
+    if (event == NULL || !event->event.is_user || command->number_count != 1 || command->number[0] > 0 ||
+        command->number[0] < INT32_MIN)
+        return broken("a status for an unknown event");
+    dcli_event_end(remote, event, (cl_int)command->number[0], NULL, NULL);
+    return DCL_OK;
+}
+
+static dcl_status forget_events(dcli_remote *remote, const dcli_msg_command *command)
+{
+    for (int n = 0; n < command->number_count; n++) {
+        dcli_object *event = dcli_object_find(remote, command->number[n], DCLI_OBJECT_EVENT);
+        if (event == NULL)
+            return broken("an unknown event to forget");
+        dcli_object_remove(remote, event);
+    }
+    return DCL_OK;
+}
+
+static dcl_status release(dcli_remote *remote, const dcli_msg_command *command)
+{
+    for (dcli_object_kind kind = DCLI_OBJECT_BUFFER; kind <= DCLI_OBJECT_KERNEL; kind++) {
+        dcli_object *object = dcli_object_find(remote, command->object, kind);
+        if (object != NULL) {
+            dcli_object_remove(remote, object);
+            return DCL_OK;
+        }
+    }
+    return broken("an unknown object to release");
+}
+
+dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *command)
+{
+    switch (command->kind) {
+    case DCLI_CL_RELEASE:
+        return release(remote, command);
+    case DCLI_CL_BUFFER:
+        return make_buffer(remote, command);
+    case DCLI_CL_SUB_BUFFER:
+        return make_sub_buffer(remote, command);
+    case DCLI_CL_QUEUE:
+        return make_queue(remote, command);
+    case DCLI_CL_SOURCE:
+    case DCLI_CL_BINARY:
+        return make_program(remote, command);
+    case DCLI_CL_BUILD:
+    case DCLI_CL_COMPILE:
+    case DCLI_CL_LINK:
+        return dcli_program_build_remote(remote, command);
+    case DCLI_CL_APPEND:
+        return dcli_program_append(remote, command);
+    case DCLI_CL_KERNEL:
+        return make_kernel(remote, command);
+    case DCLI_CL_ARGUMENT:
+        return set_argument(remote, command);
+    case DCLI_CL_USER_EVENT:
+        return make_user_event(remote, command);
+    case DCLI_CL_SET_STATUS:
+        return set_status(remote, command);
+    case DCLI_CL_FORGET_EVENT:
+        return forget_events(remote, command);
+    default:
+        return dcli_task_accept(remote, command);
+    }
+}

@@ -1,0 +1,247 @@
+/* remote/inside.h - shared by the files of the remote room. */
+#ifndef DCLI_REMOTE_INSIDE_H
+#define DCLI_REMOTE_INSIDE_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+
+#include <stdatomic.h>
+
+#include "net/span.h"
+#include "remote/remote.h"
+
+enum {
+    DCLI_MOST_REMOTE_OBJECTS = 1 << 20,  /* objects, events and transfers of a session at a time */
+    DCLI_MOST_REMOTE_TASKS = 1 << 18,    /* commands that wait for others */
+    DCLI_MOST_REMOTE_SOURCE = 256 << 20, /* bytes of a program's text or binary */
+    DCLI_MOST_REMOTE_ARGUMENTS = 512     /* of a kernel */
+};
+
+/* ---- objects ---- */
+
+typedef enum dcli_object_kind {
+    DCLI_OBJECT_BUFFER = 1,
+    DCLI_OBJECT_QUEUE,
+    DCLI_OBJECT_PROGRAM,
+    DCLI_OBJECT_KERNEL,
+    DCLI_OBJECT_EVENT,
+    DCLI_OBJECT_TRANSFER
+} dcli_object_kind;
+
+typedef struct dcli_task dcli_task;
+typedef struct dcli_chunk dcli_chunk;
+
+/** A value that an argument was set to; it does not change. */
+typedef struct dcli_value {
+    int refs;
+    int kind; /* a dcli_argument_kind */
+    size_t bytes;
+    struct dcli_object *buffer; /* NULL: none, or a null pointer */
+    unsigned char value[];      /* [bytes] of a DCLI_ARGUMENT_VALUE */
+} dcli_value;
+
+/** Something that the driver has named by a number. */
+typedef struct dcli_object {
+    int64_t number;
+    dcli_object_kind kind;
+    int refs;      /* one of the table, and one of each task and argument that uses it */
+    cl_int status; /* not CL_SUCCESS: it could not be made; commands that use it fail with this status */
+    int64_t bytes; /* of a buffer, or of a program's text */
+    union {
+        struct {
+            cl_mem mem;
+            struct dcli_object *parent; /* of a sub-buffer; NULL: none */
+        } buffer;
+        struct {
+            cl_command_queue queue;
+            bool in_order, profiles, dirty; /* dirty: commands were submitted since the last clFlush() */
+            dcli_task *first, **last;       /* commands that were not submitted, in order */
+            struct dcli_object *next;       /* list of all queues */
+        } queue;
+        struct {
+            cl_program program;
+            char *text; /* what has arrived of its text or binary; NULL: none, or no longer needed */
+            int64_t arrived;
+            bool is_binary;
+        } program;
+        struct {
+            cl_kernel kernel;
+            int count;
+            dcli_value **argument; /* [count] as last set; NULL: not set */
+            dcli_value **applied;  /* [count] as set in `kernel` */
+        } kernel;
+        struct {
+            cl_event real;                     /* NULL: not submitted, or not an event of the device's */
+            bool ended, is_user, was_reported; /* ended: `status` says how */
+        } event;
+        struct {
+            dcli_task *task; /* NULL: its command has ended */
+            dcli_span span;
+            int64_t total, granted, arrived, submitted;
+            int64_t held;                  /* bytes that have arrived before the write has begun */
+            int outstanding;               /* chunks that the device is copying */
+            dcli_chunk *first, **last;     /* chunks that have arrived and are not submitted */
+            dcli_chunk *sent, **sent_last; /* reads: chunks in order; they are sent in this order */
+        } transfer;
+    };
+} dcli_object;
+
+/** A command that has been accepted, until it has ended. */
+struct dcli_task {
+    dcli_task *next;
+    int kind;                                               /* a dcli_command_kind */
+    dcli_object *queue, *object, *other, *event, *transfer; /* references; NULL: none */
+    dcli_object **wait;                                     /* [wait_count] references */
+    int wait_count;
+    int number_count;
+    int64_t number[DCLI_MOST_COMMAND_NUMBERS];
+    int argument_count;
+    dcli_value **argument; /* [argument_count] of a launch */
+    size_t pattern_bytes;
+    unsigned char *pattern;
+    bool begun;                       /* a transfer: its first chunk was submitted */
+    bool listed;                      /* it is in the list of its queue */
+    cl_event first_event, last_event; /* a transfer: of its first and last chunk, for its times; NULL: none */
+    cl_int status;                    /* of its chunks: the first failure */
+};
+
+/** A chunk that the device copies, or that waits for its turn. */
+struct dcli_chunk {
+    dcli_chunk *next;
+    dcli_object *transfer; /* reference */
+    int64_t offset, length;
+    dcli_received received; /* of a write: the message with the bytes */
+    void *bytes;            /* of a read: buffer of the pool */
+    bool done;
+    cl_int status;
+};
+
+/** What a callback of the driver passes to the serving thread. */
+typedef struct dcli_completion {
+    struct dcli_completion *next;
+    dcli_remote *remote;
+    dcli_object *event; /* reference; NULL: a chunk */
+    dcli_chunk *chunk;
+    cl_event real; /* retained */
+    cl_int status;
+} dcli_completion;
+
+/** Facts of an ANSWER that is being written. */
+typedef struct dcli_facts {
+    dcli_remote *remote;
+    int64_t number;
+    cl_int status;
+    int count, items;
+    size_t bytes;
+    dcli_msg_fact fact[DCLI_MOST_FACTS];
+    void *memory[2 * DCLI_MOST_FACTS]; /* to free when it is sent */
+    int memory_count;
+} dcli_facts;
+
+struct dcli_remote {
+    const dcli_log *log;
+    dcli_watch *watch;
+    dcl_device_info info;
+    bool in_place;
+    cl_platform_id platform;
+    cl_device_id device;
+    cl_context context;
+    dcli_remote_terms terms;
+
+    dcli_object **table; /* [table_size] open addressing; table_size is a power of two, or 0 */
+    int64_t table_size, object_count, tomb_count;
+    int64_t task_count;  /* tasks that are not submitted */
+    int64_t outstanding; /* events and chunks that the device has not ended */
+    int64_t used_bytes;  /* of all buffers */
+    int64_t held_bytes;  /* of all writes that have not begun */
+    dcli_object *queues; /* all queues */
+    _Atomic(dcli_completion *) completions;
+    atomic_int callbacks; /* callbacks that the driver may still call */
+    int ended_count;
+    dcli_msg_ended ended[DCLI_MOST_ENDED]; /* events to report */
+    dcli_facts facts;
+    bool stuck_dirty; /* something has changed for which tasks may wait */
+};
+
+/* ---- table.c ---- */
+
+/** Find an object. @return NULL: there is none of this number and kind. */
+dcli_object *dcli_object_find(dcli_remote *remote, int64_t number, dcli_object_kind kind);
+/** Make an object with one reference, of the table. @return NULL: DCL_ERR_PROTOCOL (the number is in use, or there are
+ *  too many) or DCL_ERR_NOMEM, recorded. */
+dcli_object *dcli_object_make(dcli_remote *remote, int64_t number, dcli_object_kind kind);
+/** Take an object out of the table, and drop its reference. */
+void dcli_object_remove(dcli_remote *remote, dcli_object *object);
+dcli_object *dcli_object_hold(dcli_object *object);
+/** Drop a reference; the last one frees the object. NULL is accepted. */
+void dcli_object_drop(dcli_remote *remote, dcli_object *object);
+/** Free all objects at the end of the session. */
+void dcli_objects_close(dcli_remote *remote);
+void dcli_value_drop(dcli_remote *remote, dcli_value *argument);
+
+/* ---- commands.c ---- */
+
+/** Carry out a command. @return DCL_ERR_PROTOCOL: it breaks the protocol; DCL_ERR_NOMEM. */
+dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *command);
+
+/* ---- schedule.c ---- */
+
+/** Accept a command for a queue: it is submitted at once if nothing has to come before it. */
+dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command);
+/** Submit commands for which nothing has to be waited any more. */
+void dcli_tasks_look(dcli_remote *remote);
+/** Take what callbacks have passed on. */
+void dcli_completions_take(dcli_remote *remote);
+/** End an event, and report it. @param real  event of the device, for its times; NULL: none. */
+void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real);
+/** Have the serving thread learn when a real event ends. @param event  takes a reference of its own; NULL: none. */
+dcl_status dcli_completion_ask(dcli_remote *remote, cl_event real, dcli_object *event, dcli_chunk *chunk);
+/** End a command that is in no list. */
+void dcli_task_end(dcli_remote *remote, dcli_task *task, cl_int status);
+void dcli_task_free(dcli_remote *remote, dcli_task *task);
+/** Events of the device for which a command waits. @param real_out  [wait_count] */
+cl_uint dcli_task_waits(const dcli_task *task, cl_event real_out[]);
+/** Send the events that have ended. */
+dcl_status dcli_events_send(dcli_remote *remote);
+void dcli_queues_flush(dcli_remote *remote);
+/** Report that a command without event has failed. */
+void dcli_queue_failed(dcli_remote *remote, const dcli_object *queue, cl_int status);
+
+/* ---- transfer.c ---- */
+
+/** Take a DATA message; takes over `received` if it is kept. */
+dcl_status dcli_transfer_data(dcli_remote *remote, dcli_received *received);
+dcl_status dcli_transfer_taken(dcli_remote *remote, const dcli_msg_taken *taken);
+/** Submit what can be submitted of a transfer. @return true: all of it is submitted, or it has failed: later commands
+ *  may follow. */
+bool dcli_transfer_go(dcli_remote *remote, dcli_task *task);
+/** Handle the end of a copy. */
+void dcli_chunk_done(dcli_remote *remote, dcli_chunk *chunk, cl_int status);
+void dcli_chunk_free(dcli_remote *remote, dcli_chunk *chunk);
+/** Release function of a payload that is a buffer of a pool. */
+void dcli_payload_give(void *bytes, void *user);
+/** Fail a transfer that has not begun: what arrives of it is dropped. */
+void dcli_transfer_fail(dcli_remote *remote, dcli_task *task, cl_int status);
+
+/* ---- program.c ---- */
+
+dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command);
+dcl_status dcli_program_append(dcli_remote *remote, const dcli_msg_command *command);
+/** The program, made from its text if that has not been done. @return NULL: program->status says why. */
+cl_program dcli_program_of(dcli_remote *remote, dcli_object *program);
+
+/** Answer a question for a program's binary. */
+dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query);
+
+/* ---- facts.c ---- */
+
+void dcli_facts_begin(dcli_remote *remote, int64_t number);
+void dcli_fact_text(dcli_facts *facts, int64_t key, const char *text);
+void dcli_fact_bytes(dcli_facts *facts, int64_t key, const void *bytes, size_t length);
+void dcli_fact_number(dcli_facts *facts, int64_t key, int64_t number);
+/** Send the answer. */
+dcl_status dcli_facts_end(dcli_facts *facts, cl_int status);
+dcl_status dcli_remote_answer(dcli_remote *remote, const dcli_msg_query *query);
+
+#endif

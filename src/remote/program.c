@@ -1,0 +1,290 @@
+/* remote/program.c - programs: compiling them, and describing their kernels to the driver.
+ *
+ * Keys of the facts of an answer: the build's status, its log, the number of kernels, and then for kernel k, from 0, and its
+ * argument a the keys of net/facts.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/facts.h"
+#include "remote/inside.h"
+
+static dcl_status broken(const char *what)
+{
+    return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                     "a command to build has %s; expected what docs/protocol.md describes; use the same "
+                     "release on both sides",
+                     what);
+}
+
+dcl_status dcli_program_append(dcli_remote *remote, const dcli_msg_command *command)
+{
+    dcli_object *program = dcli_object_find(remote, command->object, DCLI_OBJECT_PROGRAM);
+    int64_t length = command->number_count == 1 ? command->number[0] : -1;
+    if (program == NULL || program->program.text == NULL || length < 0 || command->word_count != (length + 7) / 8 ||
+        length > program->bytes - program->program.arrived)
+        return broken("a text of another length than announced");
+    if (length > 0)
+        memcpy(program->program.text + program->program.arrived, command->word, (size_t)length);
+    program->program.arrived += length;
+    return DCL_OK;
+}
+
+cl_program dcli_program_of(dcli_remote *remote, dcli_object *program)
+{
+    if (program->program.program != NULL || program->program.text == NULL || program->program.arrived < program->bytes)
+        return program->program.program;
+    const char *text = program->program.text;
+    const unsigned char *binary = (const unsigned char *)text;
+    size_t length = (size_t)program->bytes;
+    cl_int status = CL_SUCCESS;
+    if (program->program.is_binary)
+        program->program.program =
+            clCreateProgramWithBinary(remote->context, 1, &remote->device, &length, &binary, &status, &program->status);
+    else
+        program->program.program = clCreateProgramWithSource(remote->context, 1, &text, &length, &program->status);
+    dcli_free(program->program.text);
+    program->program.text = NULL;
+    return program->program.program;
+}
+
+/* ---- describing kernels ---- */
+
+static bool argument_text(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, char *text_out, size_t capacity)
+{
+    text_out[0] = '\0';
+    bool known = clGetKernelArgInfo(kernel, index, what, capacity, text_out, NULL) == CL_SUCCESS;
+    text_out[capacity - 1] = '\0';
+    return known;
+}
+
+/* Find the size of an argument that is passed by value: the one that the device's driver accepts. PoCL accepts two sizes of
+ * vectors, of which the larger is right, and all sizes of structs. @return 0: unknown. */
+static int64_t probe_size(cl_kernel kernel, cl_uint index)
+{
+    enum { MOST = 1024, MOST_ACCEPTED = 2 };
+    static const char zeros[MOST];
+    int accepted = 0;
+    int64_t largest = 0;
+    for (size_t bytes = 1; bytes <= MOST && accepted <= MOST_ACCEPTED; bytes++)
+        if (clSetKernelArg(kernel, index, bytes, zeros) == CL_SUCCESS) {
+            accepted++;
+            largest = (int64_t)bytes;
+        }
+    return accepted <= MOST_ACCEPTED ? largest : 0;
+}
+
+static void describe_argument(dcli_facts *facts, cl_kernel kernel, int64_t key, cl_uint index)
+{
+    enum { MOST_NAME = 1024 };
+    char name[MOST_NAME], type[MOST_NAME];
+    cl_kernel_arg_address_qualifier address = 0;
+    cl_kernel_arg_access_qualifier access = CL_KERNEL_ARG_ACCESS_NONE;
+    cl_kernel_arg_type_qualifier qualifiers = 0;
+    bool known = clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address, &address, NULL) ==
+                 CL_SUCCESS;
+    clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, NULL);
+    clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifiers, &qualifiers, NULL);
+    argument_text(kernel, index, CL_KERNEL_ARG_NAME, name, sizeof name);
+    known = argument_text(kernel, index, CL_KERNEL_ARG_TYPE_NAME, type, sizeof type) && known;
+    int64_t number[DCLI_ARGUMENT_FACTS] = {known, known ? (int64_t)address : 0, (int64_t)access, (int64_t)qualifiers,
+                                           known && address == CL_KERNEL_ARG_ADDRESS_PRIVATE ? probe_size(kernel, index)
+                                                                                             : 0};
+    key += (int64_t)(index + 1) * DCLI_FACT_ARGUMENT;
+    dcli_fact_text(facts, key + DCLI_FACT_NAME, name);
+    dcli_fact_text(facts, key + DCLI_FACT_TYPE, type);
+    dcli_fact_bytes(facts, key + DCLI_FACT_NUMBERS, number, sizeof number);
+}
+
+static void describe_kernel(dcli_remote *remote, dcli_facts *facts, cl_kernel kernel, int64_t place)
+{
+    enum { MOST_TEXT = 4096 };
+    char text[MOST_TEXT] = "";
+    cl_uint arguments = 0;
+    size_t group = 0, fixed[3] = {0}, multiple = 0;
+    cl_ulong local = 0, private_bytes = 0;
+    int64_t key = (place + 1) * DCLI_FACT_KERNEL;
+    clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof text - 1, text, NULL);
+    dcli_fact_text(facts, key + DCLI_FACT_NAME, text);
+    text[0] = '\0';
+    clGetKernelInfo(kernel, CL_KERNEL_ATTRIBUTES, sizeof text - 1, text, NULL);
+    dcli_fact_text(facts, key + DCLI_FACT_TYPE, text);
+    clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL);
+    if (arguments > DCLI_MOST_REMOTE_ARGUMENTS)
+        arguments = DCLI_MOST_REMOTE_ARGUMENTS;
+    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group, NULL);
+    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof fixed, fixed, NULL);
+    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof multiple,
+                             &multiple, NULL);
+    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
+    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_bytes, &private_bytes,
+                             NULL);
+    int64_t number[DCLI_KERNEL_FACTS] = {(int64_t)arguments, (int64_t)group,        (int64_t)fixed[0],
+                                         (int64_t)fixed[1],  (int64_t)fixed[2],     (int64_t)multiple,
+                                         (int64_t)local,     (int64_t)private_bytes};
+    dcli_fact_bytes(facts, key + DCLI_FACT_NUMBERS, number, sizeof number);
+    for (cl_uint a = 0; a < arguments; a++)
+        describe_argument(facts, kernel, key, a);
+}
+
+static void describe_kernels(dcli_remote *remote, dcli_facts *facts, cl_program program)
+{
+    cl_uint count = 0;
+    if (clCreateKernelsInProgram(program, 0, NULL, &count) != CL_SUCCESS || count == 0)
+        return;
+    count = count > DCLI_MOST_FACT_KERNELS ? DCLI_MOST_FACT_KERNELS : count;
+    cl_kernel *kernels = dcli_calloc(count, sizeof(cl_kernel));
+    if (kernels == NULL || clCreateKernelsInProgram(program, count, kernels, NULL) != CL_SUCCESS) {
+        dcli_free(kernels);
+        return;
+    }
+    dcli_fact_number(facts, DCLI_FACT_KERNELS, count);
+    for (cl_uint k = 0; k < count; k++) {
+        describe_kernel(remote, facts, kernels[k], k);
+        clReleaseKernel(kernels[k]);
+    }
+    dcli_free(kernels);
+}
+
+static void describe_log(dcli_remote *remote, dcli_facts *facts, cl_program program)
+{
+    size_t length = 0;
+    if (clGetProgramBuildInfo(program, remote->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &length) != CL_SUCCESS ||
+        length == 0)
+        return;
+    char *text = dcli_calloc(length + 1, 1);
+    if (text != NULL &&
+        clGetProgramBuildInfo(program, remote->device, CL_PROGRAM_BUILD_LOG, length, text, NULL) == CL_SUCCESS)
+        dcli_fact_text(facts, DCLI_FACT_LOG, text);
+    dcli_free(text);
+}
+
+/* ---- building ---- */
+
+/* Split "options\nname\nname" in place. @return number of names. */
+static int split(char *text, const char *names_out[], int most)
+{
+    int count = 0;
+    for (char *at = strchr(text, '\n'); at != NULL && count < most; at = strchr(at, '\n')) {
+        *at++ = '\0';
+        names_out[count++] = at;
+    }
+    return count;
+}
+
+static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *command, cl_program program_out[],
+                                int *count_out)
+{
+    *count_out = 0;
+    for (int n = 1; n < command->number_count; n++) {
+        dcli_object *other = dcli_object_find(remote, command->number[n], DCLI_OBJECT_PROGRAM);
+        if (other == NULL)
+            return broken("an unknown program");
+        cl_program program = dcli_program_of(remote, other);
+        if (program == NULL)
+            return broken("a program that could not be made");
+        program_out[(*count_out)++] = program;
+    }
+    return DCL_OK;
+}
+
+static cl_int build(dcli_remote *remote, const dcli_msg_command *command, char *text, cl_program program, int count,
+                    const cl_program others[])
+{
+    const char *names[DCLI_MOST_COMMAND_NUMBERS];
+    char options[DCLI_MOST_TEXT + 32];
+    if (split(text, names, DCLI_MOST_COMMAND_NUMBERS) != count)
+        return CL_INVALID_VALUE;
+    /* The driver needs to know which arguments are buffers. */
+    snprintf(options, sizeof options, "%s%s-cl-kernel-arg-info", text, text[0] != '\0' ? " " : "");
+    if (command->kind == DCLI_CL_BUILD)
+        return clBuildProgram(program, 1, &remote->device, options, NULL, NULL);
+    return clCompileProgram(program, 1, &remote->device, options, (cl_uint)count, count > 0 ? others : NULL,
+                            count > 0 ? names : NULL, NULL, NULL);
+}
+
+dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command)
+{
+    cl_program others[DCLI_MOST_COMMAND_NUMBERS];
+    int count = 0;
+    bool links = command->kind == DCLI_CL_LINK;
+    if (command->number_count < 1 || command->number[0] < 1)
+        return broken("no number of its question");
+    dcl_status status = take_programs(remote, command, others, &count);
+    if (status != DCL_OK)
+        return status;
+    dcli_object *program = links ? dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM)
+                                 : dcli_object_find(remote, command->object, DCLI_OBJECT_PROGRAM);
+    if (program == NULL)
+        return links ? dcli_error_status() : broken("an unknown program");
+    char *text = dcli_strdup(command->text);
+    if (text == NULL)
+        return DCL_ERR_NOMEM;
+    dcli_watch_activity(remote->watch, DCLI_BUILDING, "an OpenCL program");
+    cl_int code;
+    if (links)
+        program->program.program =
+            clLinkProgram(remote->context, 1, &remote->device, text, (cl_uint)count, others, NULL, NULL, &code);
+    else if (dcli_program_of(remote, program) != NULL)
+        code = build(remote, command, text, program->program.program, count, others);
+    else
+        code = program->status != CL_SUCCESS ? program->status : CL_INVALID_PROGRAM;
+    dcli_free(text);
+    dcli_facts_begin(remote, command->number[0]);
+    if (program->program.program != NULL) {
+        describe_log(remote, &remote->facts, program->program.program);
+        if (code == CL_SUCCESS && command->kind != DCLI_CL_COMPILE)
+            describe_kernels(remote, &remote->facts, program->program.program);
+    }
+    dcli_watch_activity(remote->watch, DCLI_BUILDING, NULL);
+    return dcli_facts_end(&remote->facts, code);
+}
+
+/* ---- binaries ---- */
+
+static dcl_status send_binary(dcli_remote *remote, int64_t transfer, const unsigned char *binary, size_t length)
+{
+    size_t most = (size_t)remote->terms.chunk_bytes;
+    dcl_status status = DCL_OK;
+    for (size_t at = 0; at < length && status == DCL_OK; at += most) {
+        size_t part = length - at < most ? length - at : most;
+        void *bytes = dcli_buffers_take(remote->terms.buffers, part);
+        if (bytes == NULL)
+            return DCL_ERR_NOMEM;
+        memcpy(bytes, binary + at, part);
+        dcli_message message = {.kind = DCLI_MSG_DATA,
+                                .epoch = remote->terms.session,
+                                .data = {.transfer = transfer, .offset = (int64_t)at}};
+        dcli_payload payload = {.bytes = bytes, .length = part, .release = dcli_payload_give};
+        status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, &payload);
+    }
+    return status;
+}
+
+dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
+{
+    dcli_object *object = dcli_object_find(remote, query->object, DCLI_OBJECT_PROGRAM);
+    if (object == NULL)
+        return broken("an unknown program");
+    size_t length = 0;
+    cl_program program = dcli_program_of(remote, object);
+    cl_int code = program == NULL ? CL_INVALID_PROGRAM
+                                  : clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL);
+    if (code == CL_SUCCESS && length > DCLI_MOST_REMOTE_SOURCE)
+        code = CL_OUT_OF_RESOURCES;
+    unsigned char *binary = code == CL_SUCCESS && length > 0 ? dcli_malloc(length) : NULL;
+    if (binary != NULL)
+        code = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
+    else
+        length = 0;
+    dcl_status status = DCL_OK;
+    if (code == CL_SUCCESS && length > 0)
+        status = send_binary(remote, query->number, binary, length);
+    dcli_free(binary);
+    if (status != DCL_OK)
+        return status;
+    dcli_facts_begin(remote, query->number);
+    dcli_fact_number(&remote->facts, 1, (int64_t)length);
+    return dcli_facts_end(&remote->facts, code);
+}

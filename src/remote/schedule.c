@@ -1,0 +1,558 @@
+/* remote/schedule.c - the order of commands.
+ *
+ * A command is submitted to the device's own command queue as soon as everything that it waits for has been submitted, too,
+ * or has ended: the device's driver then orders it. Until then it waits here, in the list of its command queue: because an
+ * event of the program or of another server has not ended, because data have not arrived, or because a command before it
+ * waits. So no command waits in the device for something that only a message can bring. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "remote/inside.h"
+
+/* ---- what the device reports ---- */
+
+static void push(dcli_remote *remote, dcli_completion *completion)
+{
+    completion->next = atomic_load(&remote->completions);
+    while (!atomic_compare_exchange_weak(&remote->completions, &completion->next, completion))
+        ;
+}
+
+/* Called by a thread of the driver. */
+static void CL_CALLBACK note_end(cl_event real, cl_int status, void *user)
+{
+    dcli_completion *completion = user;
+    dcli_remote *remote = completion->remote;
+    (void)real;
+    completion->status = status;
+    push(remote, completion);
+    dcli_endpoint_wake(remote->terms.endpoint);
+    atomic_fetch_sub(&remote->callbacks, 1);
+}
+
+dcl_status dcli_completion_ask(dcli_remote *remote, cl_event real, dcli_object *event, dcli_chunk *chunk)
+{
+    dcli_completion *completion = dcli_calloc(1, sizeof *completion);
+    if (completion == NULL)
+        return DCL_ERR_NOMEM;
+    *completion = (dcli_completion){.remote = remote, .event = event, .chunk = chunk, .real = real};
+    clRetainEvent(real);
+    atomic_fetch_add(&remote->callbacks, 1);
+    cl_int code = clSetEventCallback(real, CL_COMPLETE, note_end, completion);
+    if (code != CL_SUCCESS) {
+        atomic_fetch_sub(&remote->callbacks, 1);
+        clReleaseEvent(real);
+        dcli_free(completion);
+        return DCLI_FAIL(DCL_ERR_DEVICE,
+                         "clSetEventCallback fails with OpenCL error %d; expected a driver that reports "
+                         "when commands end; see the worker's log",
+                         (int)code);
+    }
+    dcli_object_hold(event);
+    if (remote->outstanding++ == 0)
+        dcli_watch_activity(remote->watch, DCLI_COMPUTING, "OpenCL commands");
+    return DCL_OK;
+}
+
+void dcli_completions_take(dcli_remote *remote)
+{
+    dcli_completion *list = atomic_exchange(&remote->completions, NULL), *ordered = NULL;
+    while (list != NULL) { /* oldest first */
+        dcli_completion *next = list->next;
+        list->next = ordered;
+        ordered = list;
+        list = next;
+    }
+    while (ordered != NULL) {
+        dcli_completion *completion = ordered;
+        ordered = completion->next;
+        cl_int status = completion->status > 0 ? CL_SUCCESS : completion->status;
+        if (completion->chunk != NULL)
+            dcli_chunk_done(remote, completion->chunk, status);
+        if (completion->event != NULL)
+            dcli_event_end(remote, completion->event, status, completion->real, completion->real);
+        dcli_object_drop(remote, completion->event);
+        clReleaseEvent(completion->real);
+        dcli_free(completion);
+        if (--remote->outstanding == 0)
+            dcli_watch_activity(remote->watch, DCLI_COMPUTING, NULL);
+        else
+            dcli_watch_progress(remote->watch, DCLI_COMPUTING);
+    }
+}
+
+/* ---- events ---- */
+
+static void report(dcli_remote *remote, const dcli_msg_ended *ended)
+{
+    if (remote->ended_count == DCLI_MOST_ENDED)
+        dcli_events_send(remote);
+    remote->ended[remote->ended_count++] = *ended;
+}
+
+static int64_t time_of(cl_event real, cl_profiling_info what)
+{
+    cl_ulong time = 0;
+    if (real == NULL || clGetEventProfilingInfo(real, what, sizeof time, &time, NULL) != CL_SUCCESS ||
+        time > DCLI_MOST_NS)
+        return 0;
+    return (int64_t)time;
+}
+
+void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real)
+{
+    if (event->event.ended)
+        return;
+    event->event.ended = true;
+    event->status = status;
+    remote->stuck_dirty = true;
+    if (event->event.is_user)
+        return; /* the driver knows */
+    report(remote, &(dcli_msg_ended){.event = event->number,
+                                     .status = status,
+                                     .queued_ns = time_of(first, CL_PROFILING_COMMAND_QUEUED),
+                                     .submit_ns = time_of(first, CL_PROFILING_COMMAND_SUBMIT),
+                                     .start_ns = time_of(first, CL_PROFILING_COMMAND_START),
+                                     .end_ns = time_of(real, CL_PROFILING_COMMAND_END)});
+}
+
+void dcli_queue_failed(dcli_remote *remote, const dcli_object *queue, cl_int status)
+{
+    report(remote, &(dcli_msg_ended){.event = queue->number, .status = status});
+}
+
+dcl_status dcli_events_send(dcli_remote *remote)
+{
+    if (remote->ended_count == 0)
+        return DCL_OK;
+    dcli_message message = {.kind = DCLI_MSG_EVENTS,
+                            .epoch = remote->terms.session,
+                            .events = {.count = remote->ended_count, .ended = remote->ended}};
+    remote->ended_count = 0;
+    dcl_status status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, NULL);
+    return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
+}
+
+void dcli_queues_flush(dcli_remote *remote)
+{
+    for (dcli_object *queue = remote->queues; queue != NULL; queue = queue->queue.next)
+        if (queue->queue.dirty) {
+            clFlush(queue->queue.queue);
+            queue->queue.dirty = false;
+        }
+}
+
+/* ---- tasks ---- */
+
+void dcli_task_free(dcli_remote *remote, dcli_task *task)
+{
+    for (int w = 0; w < task->wait_count; w++)
+        dcli_object_drop(remote, task->wait[w]);
+    for (int a = 0; a < task->argument_count; a++)
+        dcli_value_drop(remote, task->argument[a]);
+    dcli_free(task->wait);
+    dcli_free(task->argument);
+    dcli_free(task->pattern);
+    if (task->first_event != NULL)
+        clReleaseEvent(task->first_event);
+    if (task->last_event != NULL)
+        clReleaseEvent(task->last_event);
+    if (task->transfer != NULL) {
+        task->transfer->transfer.task = NULL;
+        if (remote->table_size > 0 &&
+            dcli_object_find(remote, task->transfer->number, DCLI_OBJECT_TRANSFER) == task->transfer)
+            dcli_object_remove(remote, task->transfer);
+        dcli_object_drop(remote, task->transfer);
+    }
+    dcli_object_drop(remote, task->object);
+    dcli_object_drop(remote, task->other);
+    dcli_object_drop(remote, task->event);
+    dcli_object_drop(remote, task->queue);
+    dcli_free(task);
+}
+
+void dcli_task_end(dcli_remote *remote, dcli_task *task, cl_int status)
+{
+    if (task->event != NULL && !task->event->event.ended) {
+        if (status != CL_SUCCESS)
+            dcli_event_end(remote, task->event, status, NULL, NULL);
+    } else if (status != CL_SUCCESS && task->queue != NULL) {
+        dcli_queue_failed(remote, task->queue, status);
+    }
+    dcli_task_free(remote, task);
+}
+
+cl_uint dcli_task_waits(const dcli_task *task, cl_event real_out[])
+{
+    cl_uint count = 0;
+    for (int w = 0; w < task->wait_count; w++)
+        if (!task->wait[w]->event.ended && task->wait[w]->event.real != NULL)
+            real_out[count++] = task->wait[w]->event.real;
+    return count;
+}
+
+/* Whether all events that a task waits for have ended or are the device's. @param status_out  why it cannot run. */
+static bool may_go(const dcli_task *task, cl_int *status_out)
+{
+    *status_out = CL_SUCCESS;
+    bool all = true;
+    for (int w = 0; w < task->wait_count; w++) {
+        const dcli_object *event = task->wait[w];
+        if (event->event.ended && event->status < 0) {
+            *status_out = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+            return true;
+        }
+        all = all && (event->event.ended || event->event.real != NULL);
+    }
+    return all;
+}
+
+static cl_int status_of(const dcli_task *task)
+{
+    if (task->queue->status != CL_SUCCESS)
+        return task->queue->status;
+    if (task->object != NULL && task->object->status != CL_SUCCESS && task->object->kind != DCLI_OBJECT_PROGRAM)
+        return task->object->status;
+    return task->other != NULL ? task->other->status : CL_SUCCESS;
+}
+
+/* Set the arguments that differ from those that the kernel has. */
+static cl_int apply_arguments(dcli_remote *remote, dcli_task *task)
+{
+    dcli_object *kernel = task->object;
+    for (int a = 0; a < task->argument_count; a++) {
+        dcli_value *wanted = task->argument[a];
+        if (wanted == NULL)
+            return CL_INVALID_KERNEL_ARGS;
+        if (wanted == kernel->kernel.applied[a])
+            continue;
+        if (wanted->buffer != NULL && wanted->buffer->status != CL_SUCCESS)
+            return wanted->buffer->status;
+        const void *value = wanted->kind == DCLI_ARGUMENT_VALUE   ? (const void *)wanted->value
+                            : wanted->kind == DCLI_ARGUMENT_LOCAL ? NULL
+                            : wanted->buffer == NULL              ? NULL
+                                                                  : (const void *)&wanted->buffer->buffer.mem;
+        size_t bytes = wanted->kind == DCLI_ARGUMENT_BUFFER ? sizeof(cl_mem) : wanted->bytes;
+        cl_int code = clSetKernelArg(kernel->kernel.kernel, (cl_uint)a, bytes, value);
+        if (code != CL_SUCCESS)
+            return code;
+        dcli_value_drop(remote, kernel->kernel.applied[a]);
+        wanted->refs++;
+        kernel->kernel.applied[a] = wanted;
+    }
+    return CL_SUCCESS;
+}
+
+static cl_int launch(dcli_remote *remote, dcli_task *task, cl_uint waits, const cl_event *wait, cl_event *real)
+{
+    enum { AXES = 3 };
+    size_t offset[AXES], global[AXES], local[AXES];
+    int axes = (int)task->number[0];
+    for (int d = 0; d < axes; d++) {
+        offset[d] = (size_t)task->number[1 + 3 * d];
+        global[d] = (size_t)task->number[2 + 3 * d];
+        local[d] = (size_t)task->number[3 + 3 * d];
+    }
+    cl_int code = apply_arguments(remote, task);
+    if (code != CL_SUCCESS)
+        return code;
+    return clEnqueueNDRangeKernel(task->queue->queue.queue, task->object->kernel.kernel, (cl_uint)axes, offset, global,
+                                  local[0] > 0 ? local : NULL, waits, wait, real);
+}
+
+static cl_int copy_rect(const dcli_task *task, cl_uint waits, const cl_event *wait, cl_event *real)
+{
+    enum { SOURCE = 1, TARGET = 4, REGION = 7, PITCHES = 10, AXES = 3 };
+    size_t source[AXES], target[AXES], region[AXES];
+    for (int d = 0; d < AXES; d++) {
+        source[d] = (size_t)task->number[SOURCE + d];
+        target[d] = (size_t)task->number[TARGET + d];
+        region[d] = (size_t)task->number[REGION + d];
+    }
+    const int64_t *pitch = &task->number[PITCHES];
+    return clEnqueueCopyBufferRect(task->queue->queue.queue, task->object->buffer.mem, task->other->buffer.mem, source,
+                                   target, region, (size_t)pitch[0], (size_t)pitch[1], (size_t)pitch[2],
+                                   (size_t)pitch[3], waits, wait, real);
+}
+
+/* Submit a command that is no transfer. */
+static cl_int submit(dcli_remote *remote, dcli_task *task, cl_uint waits, const cl_event *wait, cl_event *real)
+{
+    cl_command_queue queue = task->queue->queue.queue;
+    const int64_t *number = task->number;
+    switch (task->kind) {
+    case DCLI_CL_LAUNCH:
+        return launch(remote, task, waits, wait, real);
+    case DCLI_CL_MARKER:
+        return clEnqueueMarkerWithWaitList(queue, waits, wait, real);
+    case DCLI_CL_BARRIER:
+        return clEnqueueBarrierWithWaitList(queue, waits, wait, real);
+    case DCLI_CL_COPY:
+        return clEnqueueCopyBuffer(queue, task->object->buffer.mem, task->other->buffer.mem, (size_t)number[1],
+                                   (size_t)number[2], (size_t)number[3], waits, wait, real);
+    case DCLI_CL_COPY_RECT:
+        return copy_rect(task, waits, wait, real);
+    default:
+        return clEnqueueFillBuffer(queue, task->object->buffer.mem, task->pattern, task->pattern_bytes,
+                                   (size_t)number[0], (size_t)number[1], waits, wait, real);
+    }
+}
+
+static void submit_and_end(dcli_remote *remote, dcli_task *task)
+{
+    cl_event wait[DCLI_MOST_COMMAND_WAITS], real = NULL;
+    cl_uint waits = dcli_task_waits(task, wait);
+    bool marks = task->kind == DCLI_CL_MARKER || task->kind == DCLI_CL_BARRIER;
+    if (marks && task->number[0] != 0 && waits == 0 && !task->queue->queue.in_order) {
+        /* All events of its list have ended. To the device it would be one without a list, which waits for all. */
+        if (task->event != NULL)
+            dcli_event_end(remote, task->event, CL_SUCCESS, NULL, NULL);
+        dcli_task_end(remote, task, CL_SUCCESS);
+        return;
+    }
+    cl_int code = submit(remote, task, waits, waits > 0 ? wait : NULL, task->event != NULL ? &real : NULL);
+    task->queue->queue.dirty = true;
+    if (code == CL_SUCCESS && task->event != NULL) {
+        task->event->event.real = real;
+        if (dcli_completion_ask(remote, real, task->event, NULL) != DCL_OK)
+            code = CL_OUT_OF_RESOURCES;
+    }
+    dcli_task_end(remote, task, code);
+}
+
+/* Let a task go. @return true: it was submitted as a whole, or has ended. */
+static bool go(dcli_remote *remote, dcli_task *task, cl_int failure)
+{
+    if (failure == CL_SUCCESS)
+        failure = status_of(task);
+    if (task->transfer != NULL) {
+        if (failure == CL_SUCCESS)
+            return dcli_transfer_go(remote, task);
+        dcli_transfer_fail(remote, task, failure);
+        return true;
+    }
+    if (failure != CL_SUCCESS)
+        dcli_task_end(remote, task, failure);
+    else
+        submit_and_end(remote, task);
+    return true;
+}
+
+/* Whether a command must find all commands before it submitted, and be submitted before all commands after it. */
+static bool orders_all(const dcli_task *task)
+{
+    return (task->kind == DCLI_CL_MARKER || task->kind == DCLI_CL_BARRIER) && task->number[0] == 0;
+}
+
+/* Submit what can be submitted of one queue. */
+static void look_at(dcli_remote *remote, dcli_object *queue)
+{
+    dcli_object_hold(queue);
+    for (dcli_task **at = &queue->queue.first; *at != NULL;) {
+        dcli_task *task = *at;
+        bool is_first = at == &queue->queue.first, bars = task->kind == DCLI_CL_BARRIER;
+        cl_int failure = CL_SUCCESS;
+        bool may = (is_first || (!queue->queue.in_order && !orders_all(task))) &&
+                   ((task->transfer != NULL && task->begun) || may_go(task, &failure));
+        if (may) {
+            dcli_task *next = task->next;
+            bool was_last = queue->queue.last == &task->next;
+            if (go(remote, task, failure)) {
+                *at = next;
+                if (was_last)
+                    queue->queue.last = at;
+                remote->task_count--;
+                continue;
+            }
+        }
+        if (queue->queue.in_order || bars)
+            break;
+        at = &task->next;
+    }
+    dcli_object_drop(remote, queue);
+}
+
+void dcli_tasks_look(dcli_remote *remote)
+{
+    while (remote->stuck_dirty && remote->task_count > 0) {
+        remote->stuck_dirty = false;
+        for (dcli_object *queue = remote->queues, *next; queue != NULL; queue = next) {
+            next = queue->queue.next;
+            look_at(remote, queue);
+        }
+    }
+    remote->stuck_dirty = false;
+}
+
+/* ---- accepting ---- */
+
+static dcl_status broken(const char *what)
+{
+    return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                     "an OpenCL command has %s; expected what docs/protocol.md describes; use the same "
+                     "release on both sides",
+                     what);
+}
+
+static dcl_status take_waits(dcli_remote *remote, const dcli_msg_command *command, dcli_task *task)
+{
+    if (command->wait_count == 0)
+        return DCL_OK;
+    if ((task->wait = dcli_calloc((size_t)command->wait_count, sizeof *task->wait)) == NULL)
+        return DCL_ERR_NOMEM;
+    for (int w = 0; w < command->wait_count; w++) {
+        dcli_object *event = dcli_object_find(remote, command->wait[w], DCLI_OBJECT_EVENT);
+        if (event == NULL)
+            return broken("an unknown event in its wait list");
+        task->wait[task->wait_count++] = dcli_object_hold(event);
+    }
+    return DCL_OK;
+}
+
+static dcl_status take_object(dcli_remote *remote, int64_t number, dcli_object_kind kind, dcli_object **object_out)
+{
+    dcli_object *object = dcli_object_find(remote, number, kind);
+    if (object == NULL)
+        return broken("an unknown object");
+    *object_out = dcli_object_hold(object);
+    return DCL_OK;
+}
+
+static dcl_status take_launch(dcli_remote *remote, const dcli_msg_command *command, dcli_task *task)
+{
+    dcl_status status = take_object(remote, command->object, DCLI_OBJECT_KERNEL, &task->object);
+    if (status != DCL_OK)
+        return status;
+    if (command->number_count < 1 || command->number[0] < 1 || command->number[0] > 3 ||
+        command->number_count != 1 + 3 * (int)command->number[0])
+        return broken("a wrong number of axes");
+    for (int n = 1; n < command->number_count; n++)
+        if (command->number[n] < 0)
+            return broken("a negative number of work-items");
+    int count = task->object->kernel.count;
+    if (count > 0 && (task->argument = dcli_calloc((size_t)count, sizeof(dcli_value *))) == NULL)
+        return DCL_ERR_NOMEM;
+    for (int a = 0; a < count; a++)
+        if ((task->argument[a] = task->object->kernel.argument[a]) != NULL)
+            task->argument[a]->refs++;
+    task->argument_count = count;
+    return DCL_OK;
+}
+
+static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *command, dcli_task *task)
+{
+    dcli_span span;
+    dcl_status status = take_object(remote, command->object, DCLI_OBJECT_BUFFER, &task->object);
+    if (status != DCL_OK)
+        return status;
+    if (command->number_count != 1 + DCLI_SPAN_NUMBERS ||
+        !dcli_span_read(&command->number[1], task->object->bytes, &span))
+        return broken("a transfer outside its buffer");
+    dcli_object *transfer = dcli_object_make(remote, command->number[0], DCLI_OBJECT_TRANSFER);
+    if (transfer == NULL)
+        return dcli_error_status();
+    transfer->transfer.task = task;
+    transfer->transfer.span = span;
+    transfer->transfer.total = dcli_span_bytes(&span);
+    transfer->transfer.last = &transfer->transfer.first;
+    transfer->transfer.sent_last = &transfer->transfer.sent;
+    task->transfer = dcli_object_hold(transfer);
+    return DCL_OK;
+}
+
+static bool is_within(int64_t offset, int64_t bytes, int64_t all)
+{
+    return offset >= 0 && bytes >= 0 && bytes <= all && offset <= all - bytes;
+}
+
+static dcl_status take_copy(dcli_remote *remote, const dcli_msg_command *command, dcli_task *task)
+{
+    bool rect = command->kind == DCLI_CL_COPY_RECT;
+    const int64_t *number = command->number;
+    if (command->number_count != (rect ? 14 : 4))
+        return broken("a wrong number of numbers");
+    dcl_status status = take_object(remote, command->object, DCLI_OBJECT_BUFFER, &task->object);
+    if (status == DCL_OK)
+        status = take_object(remote, number[0], DCLI_OBJECT_BUFFER, &task->other);
+    if (status != DCL_OK)
+        return status;
+    for (int n = 1; n < command->number_count; n++)
+        if (number[n] < 0)
+            return broken("a negative size");
+    if (!rect &&
+        (!is_within(number[1], number[3], task->object->bytes) || !is_within(number[2], number[3], task->other->bytes)))
+        return broken("a copy outside its buffers");
+    return DCL_OK; /* the device's driver checks rectangles */
+}
+
+static dcl_status take_fill(dcli_remote *remote, const dcli_msg_command *command, dcli_task *task)
+{
+    enum { MOST_PATTERN = 128 };
+    dcl_status status = take_object(remote, command->object, DCLI_OBJECT_BUFFER, &task->object);
+    if (status != DCL_OK)
+        return status;
+    if (command->number_count != 3 || command->number[2] < 1 || command->number[2] > MOST_PATTERN ||
+        command->word_count != (int)((command->number[2] + 7) / 8) ||
+        !is_within(command->number[0], command->number[1], task->object->bytes))
+        return broken("a fill outside its buffer");
+    task->pattern_bytes = (size_t)command->number[2];
+    if ((task->pattern = dcli_malloc(task->pattern_bytes)) == NULL)
+        return DCL_ERR_NOMEM;
+    memcpy(task->pattern, command->word, task->pattern_bytes);
+    return DCL_OK;
+}
+
+static dcl_status take_kind(dcli_remote *remote, const dcli_msg_command *command, dcli_task *task)
+{
+    switch (command->kind) {
+    case DCLI_CL_LAUNCH:
+        return take_launch(remote, command, task);
+    case DCLI_CL_WRITE:
+    case DCLI_CL_READ:
+        return take_transfer(remote, command, task);
+    case DCLI_CL_COPY:
+    case DCLI_CL_COPY_RECT:
+        return take_copy(remote, command, task);
+    case DCLI_CL_FILL:
+        return take_fill(remote, command, task);
+    default: /* markers and barriers */
+        return command->number_count == 1 ? DCL_OK : broken("a wrong number of numbers");
+    }
+}
+
+dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command)
+{
+    if (remote->task_count >= DCLI_MOST_REMOTE_TASKS)
+        return broken("too many others before it that wait");
+    dcli_task *task = dcli_calloc(1, sizeof *task);
+    if (task == NULL)
+        return DCL_ERR_NOMEM;
+    task->kind = command->kind;
+    task->number_count = command->number_count;
+    if (command->number_count > 0)
+        memcpy(task->number, command->number, (size_t)command->number_count * sizeof task->number[0]);
+    dcl_status status = take_object(remote, command->queue, DCLI_OBJECT_QUEUE, &task->queue);
+    if (status == DCL_OK)
+        status = take_waits(remote, command, task);
+    if (status == DCL_OK)
+        status = take_kind(remote, command, task);
+    dcli_object *event = NULL;
+    if (status == DCL_OK && command->event != 0) {
+        if ((event = dcli_object_make(remote, command->event, DCLI_OBJECT_EVENT)) == NULL)
+            status = dcli_error_status();
+        task->event = dcli_object_hold(event);
+    }
+    if (status != DCL_OK) {
+        dcli_task_free(remote, task);
+        return status;
+    }
+    dcli_object *queue = task->queue;
+    *queue->queue.last = task;
+    queue->queue.last = &task->next;
+    task->listed = true;
+    remote->task_count++;
+    look_at(remote, queue);
+    return DCL_OK;
+}

@@ -1,0 +1,103 @@
+/* remote/serve.c - the loop of a server: messages of the driver, and ends of commands. */
+#include <inttypes.h>
+#include <poll.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "remote/inside.h"
+
+static dcl_status hear_commands(dcli_remote *remote, const dcli_msg_commands *commands)
+{
+    dcl_status status = DCL_OK;
+    for (int c = 0; c < commands->count && status == DCL_OK; c++)
+        status = dcli_remote_command(remote, &commands->command[c]);
+    return status;
+}
+
+/* @return DCL_ERR_TIMEOUT: the driver ends the session. */
+static dcl_status hear(dcli_remote *remote, dcli_received *received)
+{
+    const dcli_message *message = &received->message;
+    if (message->epoch != remote->terms.session)
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "the driver speaks of another session; expected %016" PRIx64,
+                         remote->terms.session);
+    switch (message->kind) {
+    case DCLI_MSG_COMMANDS:
+        return hear_commands(remote, &message->commands);
+    case DCLI_MSG_DATA:
+        return dcli_transfer_data(remote, received);
+    case DCLI_MSG_TAKEN:
+        return dcli_transfer_taken(remote, &message->taken);
+    case DCLI_MSG_QUERY:
+        return dcli_remote_answer(remote, &message->query);
+    case DCLI_MSG_STOP:
+        return DCL_ERR_TIMEOUT;
+    default:
+        return DCLI_FAIL(DCL_ERR_PROTOCOL, "a message %s has come from a driver; expected one of an OpenCL session",
+                         dcli_message_name(message->kind));
+    }
+}
+
+/* Receive one message. @return DCL_ERR_TIMEOUT: the session ends. */
+static dcl_status serve_one(dcli_remote *remote, int milliseconds, bool *idle_out)
+{
+    dcli_received received = {0};
+    dcli_watch_sleep(remote->watch, true);
+    dcl_status status = dcli_endpoint_receive(remote->terms.endpoint, milliseconds, &received);
+    dcli_watch_sleep(remote->watch, false);
+    dcli_watch_tick(remote->watch);
+    *idle_out = status == DCL_ERR_TIMEOUT;
+    if (status == DCL_ERR_TIMEOUT)
+        return DCL_OK;
+    if (status == DCL_ERR_NODE_LOST && received.from != remote->terms.client)
+        return DCL_OK; /* processes of one session do not talk to each other */
+    if (status == DCL_OK && received.from == remote->terms.client)
+        status = hear(remote, &received);
+    dcli_received_free(&received);
+    return status;
+}
+
+static dcl_status serve(dcli_remote *remote)
+{
+    enum { MOST_IN_TURN = 64 };
+    for (;;) {
+        bool idle = false;
+        int in_turn = 0;
+        dcl_status status;
+        do
+            status = serve_one(remote, in_turn > 0 ? 0 : -1, &idle);
+        while (status == DCL_OK && !idle && ++in_turn < MOST_IN_TURN);
+        if (status != DCL_OK)
+            return status;
+        dcli_completions_take(remote);
+        dcli_tasks_look(remote);
+        dcli_queues_flush(remote);
+        status = dcli_events_send(remote);
+        if (status != DCL_OK)
+            return status;
+        dcli_watch_rest(remote->watch, remote->outstanding == 0 && remote->task_count == 0);
+    }
+}
+
+/* Wait until the driver calls back no more: the objects are freed then. A kernel may run for long, so the wait is
+ * limited; afterwards nothing is freed, because the process ends. */
+static bool await_callbacks(dcli_remote *remote)
+{
+    enum { MOST_MS = 1000, STEP_MS = 1 };
+    int64_t until = dcli_monotonic_ms() + MOST_MS;
+    while (atomic_load(&remote->callbacks) > 0 && dcli_monotonic_ms() < until)
+        poll(NULL, 0, STEP_MS);
+    return atomic_load(&remote->callbacks) == 0;
+}
+
+dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms)
+{
+    remote->terms = *terms;
+    dcl_status status = serve(remote);
+    if (await_callbacks(remote)) {
+        dcli_completions_take(remote);
+        remote->ended_count = 0;
+        dcli_objects_close(remote);
+    }
+    return status == DCL_ERR_TIMEOUT ? DCL_OK : status;
+}

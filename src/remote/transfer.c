@@ -1,0 +1,309 @@
+/* remote/transfer.c - data between the driver and buffers, in chunks that are received, copied and sent at the same time.
+ *
+ * The driver may send the first bytes of a write before the write's turn has come, as many as its limit for all transfers
+ * allows; the rest it sends when it is granted, which happens when the write has begun. So memory is bounded, and no write
+ * waits for one that waits itself. A read has so many chunks under way as the driver has granted. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "remote/inside.h"
+
+enum { WINDOW = 16 << 20 }; /* bytes of a transfer that are under way */
+
+/* ---- chunks ---- */
+
+void dcli_chunk_free(dcli_remote *remote, dcli_chunk *chunk)
+{
+    dcli_received_free(&chunk->received);
+    if (chunk->bytes != NULL)
+        dcli_buffers_give(chunk->bytes);
+    dcli_object_drop(remote, chunk->transfer);
+    dcli_free(chunk);
+}
+
+static dcli_chunk *make_chunk(dcli_object *transfer, int64_t offset, int64_t length)
+{
+    dcli_chunk *chunk = dcli_calloc(1, sizeof *chunk);
+    if (chunk == NULL)
+        return NULL;
+    *chunk = (dcli_chunk){.transfer = dcli_object_hold(transfer), .offset = offset, .length = length};
+    return chunk;
+}
+
+static dcl_status say_taken(dcli_remote *remote, int64_t transfer, int64_t granted)
+{
+    dcli_message message = {
+        .kind = DCLI_MSG_TAKEN, .epoch = remote->terms.session, .taken = {.transfer = transfer, .granted = granted}};
+    dcl_status status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, NULL);
+    return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
+}
+
+/* ---- the device's part ---- */
+
+static cl_int copy_box(const dcli_task *task, bool in, const dcli_span *span, dcli_chunk *chunk, const void *bytes,
+                       cl_uint waits, const cl_event *wait, cl_event *real)
+{
+    dcli_span_box box = dcli_span_box_of(span, chunk->offset, chunk->length);
+    cl_command_queue queue = task->queue->queue.queue;
+    cl_mem mem = task->object->buffer.mem;
+    void *target = (void *)(uintptr_t)bytes;
+    if (box.rows == 1 && box.slices == 1)
+        return in ? clEnqueueWriteBuffer(queue, mem, CL_FALSE, (size_t)box.offset, (size_t)chunk->length, bytes, waits,
+                                         wait, real)
+                  : clEnqueueReadBuffer(queue, mem, CL_FALSE, (size_t)box.offset, (size_t)chunk->length, target, waits,
+                                        wait, real);
+    size_t pitch = (size_t)dcli_max(span->row_pitch, span->row_bytes);
+    size_t slice = (size_t)dcli_max(span->slice_pitch, span->rows * (int64_t)pitch);
+    const size_t offset = (size_t)box.offset, none[3] = {0, 0, 0};
+    const size_t region[3] = {(size_t)box.row_bytes, (size_t)box.rows, (size_t)box.slices};
+    size_t own_slice = region[0] * region[1];
+    /* The origin as slice, row and column; where the box crosses the end of a row, as a column alone. */
+    size_t place[3] = {offset % slice % pitch, offset % slice / pitch, offset / slice};
+    if (place[0] + region[0] > pitch || (place[1] + region[1]) * pitch > slice) {
+        place[0] = offset;
+        place[1] = place[2] = 0;
+    }
+    return in ? clEnqueueWriteBufferRect(queue, mem, CL_FALSE, place, none, region, pitch, slice, region[0], own_slice,
+                                         bytes, waits, wait, real)
+              : clEnqueueReadBufferRect(queue, mem, CL_FALSE, place, none, region, pitch, slice, region[0], own_slice,
+                                        target, waits, wait, real);
+}
+
+/* Submit the copy of one chunk. @return its status; on failure the chunk is not under way. */
+static cl_int submit_chunk(dcli_remote *remote, dcli_task *task, dcli_chunk *chunk, bool in)
+{
+    cl_event wait[DCLI_MOST_COMMAND_WAITS], real = NULL;
+    cl_uint waits = dcli_task_waits(task, wait);
+    dcli_object *transfer = task->transfer;
+    cl_int code = copy_box(task, in, &transfer->transfer.span, chunk, in ? chunk->received.payload : chunk->bytes,
+                           waits, waits > 0 ? wait : NULL, &real);
+    if (code != CL_SUCCESS)
+        return code;
+    task->queue->queue.dirty = true;
+    bool last = chunk->offset + chunk->length == transfer->transfer.total;
+    if (task->first_event == NULL && task->queue->queue.profiles) {
+        clRetainEvent(real);
+        task->first_event = real;
+    }
+    if (last && task->queue->queue.profiles) {
+        clRetainEvent(real);
+        task->last_event = real;
+    }
+    if (last && task->event != NULL && task->queue->queue.in_order) {
+        clRetainEvent(real);
+        task->event->event.real = real; /* later commands of the device may wait for it */
+    }
+    transfer->transfer.outstanding++;
+    if (dcli_completion_ask(remote, real, NULL, chunk) != DCL_OK) {
+        clReleaseEvent(real); /* the copy is under way, and its end will not be known: keep its memory */
+        transfer->transfer.outstanding--;
+        return CL_OUT_OF_RESOURCES;
+    }
+    clReleaseEvent(real);
+    return CL_SUCCESS;
+}
+
+/* ---- ending ---- */
+
+/* End the command of a transfer when all of it was submitted and the device has ended it. */
+static void end_if_done(dcli_remote *remote, dcli_object *transfer)
+{
+    dcli_task *task = transfer->transfer.task;
+    bool all = task != NULL && (transfer->transfer.submitted == transfer->transfer.total || task->status != CL_SUCCESS);
+    if (!all || transfer->transfer.outstanding > 0 || transfer->transfer.sent != NULL || task->listed)
+        return;
+    if (task->status == CL_SUCCESS && task->event != NULL)
+        dcli_event_end(remote, task->event, CL_SUCCESS, task->first_event, task->last_event);
+    dcli_task_end(remote, task, task->status);
+}
+
+void dcli_payload_give(void *bytes, void *user)
+{
+    (void)user;
+    dcli_buffers_give(bytes);
+}
+
+static void send_chunk(dcli_remote *remote, dcli_chunk *chunk)
+{
+    dcli_message message = {.kind = DCLI_MSG_DATA,
+                            .epoch = remote->terms.session,
+                            .data = {.transfer = chunk->transfer->number, .offset = chunk->offset}};
+    dcli_payload payload = {.bytes = chunk->bytes, .length = (size_t)chunk->length, .release = dcli_payload_give};
+    chunk->bytes = NULL;
+    dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, &payload); /* receiving reports errors */
+}
+
+void dcli_chunk_done(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
+{
+    dcli_object *transfer = dcli_object_hold(chunk->transfer);
+    dcli_task *task = transfer->transfer.task;
+    transfer->transfer.outstanding--;
+    chunk->done = true;
+    chunk->status = status;
+    if (status != CL_SUCCESS && task != NULL && task->status == CL_SUCCESS)
+        task->status = status;
+    if (chunk->bytes == NULL) { /* of a write */
+        dcli_chunk_free(remote, chunk);
+    }
+    if (task != NULL && task->listed)
+        remote->stuck_dirty = true;
+    while (transfer->transfer.sent != NULL && transfer->transfer.sent->done) {
+        dcli_chunk *next = transfer->transfer.sent;
+        if ((transfer->transfer.sent = next->next) == NULL)
+            transfer->transfer.sent_last = &transfer->transfer.sent;
+        if (next->status == CL_SUCCESS)
+            send_chunk(remote, next);
+        dcli_chunk_free(remote, next);
+    }
+    end_if_done(remote, transfer);
+    dcli_object_drop(remote, transfer);
+}
+
+void dcli_transfer_fail(dcli_remote *remote, dcli_task *task, cl_int status)
+{
+    dcli_object *transfer = dcli_object_hold(task->transfer);
+    if (task->status == CL_SUCCESS)
+        task->status = status;
+    task->listed = false;
+    end_if_done(remote, transfer);
+    dcli_object_drop(remote, transfer);
+}
+
+/* ---- writes ---- */
+
+/* Grant more, as the device takes what has arrived. */
+static void grant(dcli_remote *remote, dcli_object *transfer)
+{
+    int64_t upto = dcli_min(transfer->transfer.total, transfer->transfer.submitted + WINDOW);
+    bool much = upto - transfer->transfer.granted >= WINDOW / 4 || upto == transfer->transfer.total;
+    if (transfer->transfer.arrived == transfer->transfer.total || upto <= transfer->transfer.granted || !much)
+        return;
+    transfer->transfer.granted = upto;
+    say_taken(remote, transfer->number, upto);
+}
+
+static void write_more(dcli_remote *remote, dcli_task *task)
+{
+    dcli_object *transfer = task->transfer;
+    remote->held_bytes -= transfer->transfer.held;
+    transfer->transfer.held = 0;
+    while (transfer->transfer.first != NULL && task->status == CL_SUCCESS) {
+        dcli_chunk *chunk = transfer->transfer.first;
+        if ((transfer->transfer.first = chunk->next) == NULL)
+            transfer->transfer.last = &transfer->transfer.first;
+        chunk->next = NULL;
+        cl_int code = submit_chunk(remote, task, chunk, true);
+        if (code != CL_SUCCESS) {
+            task->status = code;
+            dcli_chunk_free(remote, chunk);
+            break;
+        }
+        transfer->transfer.submitted += chunk->length;
+    }
+    grant(remote, transfer);
+}
+
+/* ---- reads ---- */
+
+static void read_more(dcli_remote *remote, dcli_task *task)
+{
+    dcli_object *transfer = task->transfer;
+    int64_t total = transfer->transfer.total;
+    while (transfer->transfer.submitted < total && task->status == CL_SUCCESS &&
+           transfer->transfer.submitted < transfer->transfer.granted + WINDOW) {
+        int64_t offset = transfer->transfer.submitted,
+                length = dcli_span_chunk(&transfer->transfer.span, offset, remote->terms.chunk_bytes);
+        dcli_chunk *chunk = make_chunk(transfer, offset, length);
+        if (chunk != NULL)
+            chunk->bytes = dcli_buffers_take(remote->terms.buffers, (size_t)length);
+        if (chunk == NULL || chunk->bytes == NULL) {
+            task->status = CL_OUT_OF_HOST_MEMORY;
+            if (chunk != NULL)
+                dcli_chunk_free(remote, chunk);
+            return;
+        }
+        cl_int code = submit_chunk(remote, task, chunk, false);
+        if (code != CL_SUCCESS) {
+            task->status = code;
+            dcli_chunk_free(remote, chunk);
+            return;
+        }
+        *transfer->transfer.sent_last = chunk;
+        transfer->transfer.sent_last = &chunk->next;
+        transfer->transfer.submitted += length;
+    }
+}
+
+bool dcli_transfer_go(dcli_remote *remote, dcli_task *task)
+{
+    dcli_object *transfer = task->transfer;
+    task->begun = true;
+    if (task->kind == DCLI_CL_WRITE)
+        write_more(remote, task);
+    else
+        read_more(remote, task);
+    if (transfer->transfer.submitted < transfer->transfer.total && task->status == CL_SUCCESS)
+        return false;
+    task->listed = false;
+    if (task->status != CL_SUCCESS)
+        dcli_transfer_fail(remote, task, task->status);
+    return true;
+}
+
+/* ---- messages ---- */
+
+static dcl_status broken(const char *what)
+{
+    return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                     "the data of a transfer %s; expected them as granted, in order and in chunks of the "
+                     "session's size; use the same release on both sides",
+                     what);
+}
+
+dcl_status dcli_transfer_data(dcli_remote *remote, dcli_received *received)
+{
+    const dcli_msg_data *data = &received->message.data;
+    int64_t length = (int64_t)received->payload_bytes;
+    if (received->payload_missing)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "there is no memory for the data of a transfer; free memory");
+    dcli_object *transfer = dcli_object_find(remote, data->transfer, DCLI_OBJECT_TRANSFER);
+    if (transfer == NULL)
+        return DCL_OK; /* its command has failed */
+    dcli_task *task = transfer->transfer.task;
+    if (task == NULL || task->kind != DCLI_CL_WRITE || data->offset != transfer->transfer.arrived ||
+        data->offset >= transfer->transfer.total ||
+        length != dcli_span_chunk(&transfer->transfer.span, data->offset, remote->terms.chunk_bytes))
+        return broken("are out of place");
+    if (data->offset + length > dcli_max(transfer->transfer.granted, DCLI_EAGER_TRANSFER))
+        return broken("exceed what was granted");
+    if (!task->begun) {
+        transfer->transfer.held += length;
+        remote->held_bytes += length;
+        if (remote->held_bytes > 2 * DCLI_EAGER_SESSION)
+            return broken("exceed what may be sent before it is granted");
+    }
+    dcli_chunk *chunk = make_chunk(transfer, data->offset, length);
+    if (chunk == NULL)
+        return DCL_ERR_NOMEM;
+    chunk->received = *received;
+    *received = (dcli_received){0};
+    transfer->transfer.arrived += length;
+    *transfer->transfer.last = chunk;
+    transfer->transfer.last = &chunk->next;
+    remote->stuck_dirty = true;
+    return DCL_OK;
+}
+
+dcl_status dcli_transfer_taken(dcli_remote *remote, const dcli_msg_taken *taken)
+{
+    dcli_object *transfer = dcli_object_find(remote, taken->transfer, DCLI_OBJECT_TRANSFER);
+    if (transfer == NULL)
+        return DCL_OK; /* it has ended meanwhile */
+    dcli_task *task = transfer->transfer.task;
+    if (task == NULL || task->kind != DCLI_CL_READ || taken->granted > transfer->transfer.submitted)
+        return broken("were taken before they were sent");
+    transfer->transfer.granted = dcli_max(transfer->transfer.granted, taken->granted);
+    remote->stuck_dirty = true;
+    return DCL_OK;
+}

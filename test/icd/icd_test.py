@@ -1,0 +1,106 @@
+"""icd_test.py COMMAND FOLDER: the OpenCL driver, build/dcl.icd, under programs that have never heard of DCL.
+
+test/icd/program.c prints the same natively and over processes of this host, workers and workers with keys. When the process of a
+device is killed during a kernel, the program hears of it within a second, and its other device goes on. test/icd/wrong.c
+gives every entry point handles that are none."""
+import os
+import signal
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(os.path.dirname(HERE), "processes"))
+from session import Failed, Program, SLOW, test_in_folder, workers_of
+import processes
+from workers import open_place
+
+SECONDS = 60
+PLACES = ["local:2", "tcp:1", "tcp-keys:1"]
+
+
+def lines_of(program, seconds):
+    lines = []
+    while (line := program.next(seconds)) is not None:
+        lines.append(line)
+    return lines
+
+
+def run(argv, variables, folder):
+    """@return what it prints. Failed when it does not end well, or leaves anything."""
+    before = processes.snapshot(folders=[folder])
+    program = Program(argv, variables, f"{folder}/errors")
+    try:
+        lines = lines_of(program, SECONDS * SLOW)
+        if program.end(20 * SLOW) != 0:
+            raise Failed(program.said())
+    finally:
+        program.kill()
+    os.remove(f"{folder}/errors")
+    processes.nothing_left(before, 3 * SLOW, folders=[folder])
+    return lines
+
+
+def compare(native, lines, place):
+    without_count = lines[1:]
+    if without_count != native[1:] or not lines[-1].startswith("all right"):
+        raise Failed(f"over {place} it prints {lines}; natively {native}")
+
+
+def kill_one(program_path, variables, place, folder):
+    """Kill the process that runs a kernel. The kernel's event fails, and so does what waits for it."""
+    program = Program([program_path, "spin", "100000"], variables, f"{folder}/errors")
+    try:
+        while program.next(SECONDS * SLOW) != "running":
+            pass
+        time.sleep(0.2)
+        victim = workers_of(program, place)[0]
+        begin = time.monotonic()
+        os.kill(victim, signal.SIGKILL)
+        line = program.next(20 * SLOW)
+        seconds = time.monotonic() - begin
+        rest = lines_of(program, SECONDS * SLOW)
+        if program.end(20 * SLOW) != 0:
+            raise Failed(program.said())
+    finally:
+        program.kill()
+    if line is None or not line.startswith("wait -14, finish -") or "kernel -2, dependent -14, available 0" not in line:
+        raise Failed(f"after the loss: {program.said()}")
+    if "was killed by signal 9" not in program.errors():
+        raise Failed(f"the loss is not explained: {program.errors()}")
+    if place.nodes > 1 and not any(text.endswith("right") and "many launches" in text for text in rest):
+        raise Failed(f"the other device does not go on: {program.said()}")
+    return seconds
+
+
+def check(dcl, programs, base):
+    driver = os.path.join(os.path.dirname(dcl), "dcl.icd")
+    work = f"{base}/work"
+    native = run([f"{programs}/program"], {}, work)
+    if native[-1] != "all right":
+        raise Failed(f"natively: {native}")
+    took = []
+    for number, text in enumerate(PLACES):
+        folder = f"{base}/workers{number}"
+        os.mkdir(folder)
+        with open_place(text, dcl, folder) as place:
+            variables = {**place.variables, "OCL_ICD_VENDORS": driver}
+            compare(native, run([f"{programs}/program"], variables, work), text)
+            if text == "local:2":
+                print(run([f"{programs}/wrong"], variables, work)[-1])
+            if "keys" not in text:
+                took.append(kill_one(f"{programs}/program", variables, place, work))
+    print("killed during a kernel: known after " + ", ".join(f"{1000 * seconds:.0f} ms" for seconds in took))
+    if max(took) > 5 * SLOW:
+        raise Failed(f"a loss is known after {max(took):.2f} s; expected less than 5 s, even on a busy host")
+    alone = Program([f"{programs}/program"], {"OCL_ICD_VENDORS": driver, "DCL_WORKERS": "tcp://127.0.0.1:1"}, f"{work}/errors")
+    try:
+        line = alone.next(SECONDS)
+        if line != "clGetDeviceIDs: -1" or "there is no token for tcp://127.0.0.1:1" not in alone.errors():
+            raise Failed(f"without a worker: {alone.said()}")
+        alone.end(20)
+    finally:
+        alone.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(test_in_folder("icd", check))

@@ -1,0 +1,437 @@
+/* icd/program.c - an OpenCL program that has never heard of DCL: it uses what the driver supports, compares every result with a plain
+ * loop, and prints what it found, for comparison with other platforms.
+ *
+ *   program            everything once
+ *   program spin MS    launches a kernel that runs long, prints "running", and then how it ended */
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { N = 5000, LARGE = 6 << 20 };
+
+static const char source[] = "typedef struct { int a; float b; } pair;\n"
+                             "kernel void add(global const int *a, global const int *b, global int *c, int k)\n"
+                             "{ int i = get_global_id(0); c[i] = a[i] + k * b[i]; }\n"
+                             "kernel void turn(global int *a, local int *t, pair p)\n"
+                             "{ int l = get_local_id(0), n = get_local_size(0); t[l] = a[get_global_id(0)];\n"
+                             "  barrier(CLK_LOCAL_MEM_FENCE); a[get_global_id(0)] = t[n - 1 - l] + p.a + (int)p.b; }\n"
+                             "kernel void spin(global int *a, long n)\n"
+                             "{ int v = a[0]; for (long i = 0; i < n; i++) v = v * 1664525 + 1013904223; a[0] = v; }\n";
+
+static int failures;
+
+static void say(const char *what, bool right)
+{
+    printf("%-40s %s\n", what, right ? "right" : "WRONG");
+    failures += !right;
+}
+
+static void check(cl_int status, const char *call)
+{
+    if (status == CL_SUCCESS)
+        return;
+    printf("%s: %d\n", call, status);
+    fflush(stdout);
+    exit(1);
+}
+
+typedef struct setting {
+    cl_device_id device;
+    cl_context context;
+    cl_command_queue queue, free_queue; /* free_queue: out of order */
+    cl_program program;
+    cl_kernel add, turn, spin;
+} setting;
+
+static setting s;
+
+static void open_setting(cl_device_id device)
+{
+    cl_int status;
+    s.device = device;
+    s.context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
+    check(status, "clCreateContext");
+    const cl_queue_properties profiling[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+    const cl_queue_properties free_order[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
+    s.queue = clCreateCommandQueueWithProperties(s.context, device, profiling, &status);
+    check(status, "clCreateCommandQueueWithProperties");
+    s.free_queue = clCreateCommandQueueWithProperties(s.context, device, free_order, &status);
+    check(status, "clCreateCommandQueueWithProperties");
+    const char *text = source;
+    s.program = clCreateProgramWithSource(s.context, 1, &text, NULL, &status);
+    check(status, "clCreateProgramWithSource");
+    check(clBuildProgram(s.program, 1, &device, "-cl-std=CL1.2 -cl-kernel-arg-info", NULL, NULL), "clBuildProgram");
+    s.add = clCreateKernel(s.program, "add", &status);
+    check(status, "clCreateKernel");
+    s.turn = clCreateKernel(s.program, "turn", &status);
+    check(status, "clCreateKernel");
+    s.spin = clCreateKernel(s.program, "spin", &status);
+    check(status, "clCreateKernel");
+}
+
+static void close_setting(void)
+{
+    clReleaseKernel(s.add);
+    clReleaseKernel(s.turn);
+    clReleaseKernel(s.spin);
+    clReleaseProgram(s.program);
+    clReleaseCommandQueue(s.queue);
+    clReleaseCommandQueue(s.free_queue);
+    clReleaseContext(s.context);
+}
+
+static cl_mem make(size_t bytes, cl_mem_flags flags, void *host)
+{
+    cl_int status;
+    cl_mem mem = clCreateBuffer(s.context, flags, bytes, host, &status);
+    check(status, "clCreateBuffer");
+    return mem;
+}
+
+static void set_add(cl_mem a, cl_mem b, cl_mem c, int k)
+{
+    check(clSetKernelArg(s.add, 0, sizeof a, &a), "clSetKernelArg");
+    check(clSetKernelArg(s.add, 1, sizeof b, &b), "clSetKernelArg");
+    check(clSetKernelArg(s.add, 2, sizeof c, &c), "clSetKernelArg");
+    check(clSetKernelArg(s.add, 3, sizeof k, &k), "clSetKernelArg");
+}
+
+/* ---- what is tried ---- */
+
+static int a[N], b[N], c[N];
+
+static void try_launch(void)
+{
+    for (int i = 0; i < N; i++) {
+        a[i] = i;
+        b[i] = 7 * i - 3;
+    }
+    cl_mem x = make(sizeof a, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, a), y = make(sizeof b, CL_MEM_READ_ONLY, NULL);
+    cl_mem z = make(sizeof c, CL_MEM_WRITE_ONLY, NULL);
+    cl_event written, launched;
+    const size_t items = N;
+    check(clEnqueueWriteBuffer(s.queue, y, CL_FALSE, 0, sizeof b, b, 0, NULL, &written), "clEnqueueWriteBuffer");
+    set_add(x, y, z, 5);
+    check(clEnqueueNDRangeKernel(s.queue, s.add, 1, NULL, &items, NULL, 1, &written, &launched), "launch");
+    set_add(x, y, z, 6); /* after the launch: it must not change it */
+    check(clEnqueueReadBuffer(s.queue, z, CL_TRUE, 0, sizeof c, c, 1, &launched, NULL), "clEnqueueReadBuffer");
+    bool right = true;
+    for (int i = 0; i < N; i++)
+        right = right && c[i] == a[i] + 5 * b[i];
+    say("launch after write", right);
+    cl_ulong begin = 0, end = 0;
+    check(clGetEventProfilingInfo(launched, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL), "profiling");
+    check(clGetEventProfilingInfo(launched, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL), "profiling");
+    say("profiling", end >= begin && begin > 0);
+    clReleaseEvent(written);
+    clReleaseEvent(launched);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+    clReleaseMemObject(z);
+}
+
+static void try_groups(void)
+{
+    struct {
+        int a;
+        float b;
+    } pair = {2, 3.5f};
+    enum { GROUP = 50 };
+    for (int i = 0; i < N; i++)
+        a[i] = 3 * i;
+    cl_mem x = make(sizeof a, CL_MEM_COPY_HOST_PTR, a);
+    const size_t items = N, group = GROUP;
+    check(clSetKernelArg(s.turn, 0, sizeof x, &x), "clSetKernelArg");
+    check(clSetKernelArg(s.turn, 1, GROUP * sizeof(int), NULL), "clSetKernelArg");
+    check(clSetKernelArg(s.turn, 2, sizeof pair, &pair), "clSetKernelArg");
+    check(clEnqueueNDRangeKernel(s.queue, s.turn, 1, NULL, &items, &group, 0, NULL, NULL), "launch");
+    check(clEnqueueReadBuffer(s.queue, x, CL_TRUE, 0, sizeof c, c, 0, NULL, NULL), "clEnqueueReadBuffer");
+    bool right = true;
+    for (int i = 0; i < N; i++)
+        right = right && c[i] == 3 * (i / GROUP * GROUP + GROUP - 1 - i % GROUP) + 5;
+    say("local memory, struct argument", right);
+    clReleaseMemObject(x);
+}
+
+static void try_large(void)
+{
+    unsigned char *sent = malloc(LARGE), *got = malloc(LARGE);
+    for (size_t i = 0; i < LARGE; i++)
+        sent[i] = (unsigned char)(i * 2654435761u >> 13);
+    cl_mem x = make(LARGE, 0, NULL), y = make(LARGE, 0, NULL);
+    cl_event read;
+    check(clEnqueueWriteBuffer(s.queue, x, CL_FALSE, 0, LARGE, sent, 0, NULL, NULL), "clEnqueueWriteBuffer");
+    check(clEnqueueCopyBuffer(s.queue, x, y, 1000, 0, LARGE - 1000, 0, NULL, NULL), "clEnqueueCopyBuffer");
+    check(clEnqueueCopyBuffer(s.queue, x, y, 0, LARGE - 1000, 1000, 0, NULL, NULL), "clEnqueueCopyBuffer");
+    check(clEnqueueReadBuffer(s.queue, y, CL_FALSE, 0, LARGE, got, 0, NULL, &read), "clEnqueueReadBuffer");
+    check(clWaitForEvents(1, &read), "clWaitForEvents");
+    say("large copy", memcmp(got, sent + 1000, LARGE - 1000) == 0 && memcmp(got + LARGE - 1000, sent, 1000) == 0);
+    clReleaseEvent(read);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+    free(sent);
+    free(got);
+}
+
+static void try_rects(void)
+{
+    enum { ROW = 64, ROWS = 32, SLICES = 8, SIZE = ROW * ROWS * SLICES };
+    static unsigned char host[SIZE], got[SIZE], expected[SIZE];
+    for (int i = 0; i < SIZE; i++)
+        host[i] = (unsigned char)(i * 31 + i / 97);
+    cl_mem x = make(SIZE, 0, NULL), y = make(SIZE, 0, NULL);
+    const size_t from[3] = {5, 3, 1}, to[3] = {9, 6, 2}, region[3] = {40, 20, 5};
+    int zero = 0;
+    check(clEnqueueFillBuffer(s.queue, x, &zero, sizeof zero, 0, SIZE, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clEnqueueFillBuffer(s.queue, y, &zero, sizeof zero, 0, SIZE, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clEnqueueWriteBufferRect(s.queue, x, CL_FALSE, to, from, region, ROW, ROW * ROWS, ROW, ROW * ROWS, host, 0,
+                                   NULL, NULL),
+          "clEnqueueWriteBufferRect");
+    check(clEnqueueCopyBufferRect(s.queue, x, y, to, from, region, ROW, ROW * ROWS, ROW, ROW * ROWS, 0, NULL, NULL),
+          "clEnqueueCopyBufferRect");
+    check(clEnqueueReadBufferRect(s.queue, y, CL_TRUE, from, to, region, ROW, ROW * ROWS, ROW, ROW * ROWS, got, 0, NULL,
+                                  NULL),
+          "clEnqueueReadBufferRect");
+    for (size_t k = 0; k < region[2]; k++)
+        for (size_t j = 0; j < region[1]; j++)
+            memcpy(expected + ((to[2] + k) * ROWS + to[1] + j) * ROW + to[0],
+                   host + ((from[2] + k) * ROWS + from[1] + j) * ROW + from[0], region[0]);
+    say("rectangles", memcmp(got, expected, SIZE) == 0);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+}
+
+static void try_fill_and_map(void)
+{
+    const short pattern[2] = {17, -4};
+    cl_int status;
+    cl_mem x = make(sizeof a, CL_MEM_ALLOC_HOST_PTR, NULL);
+    check(clEnqueueFillBuffer(s.queue, x, pattern, sizeof pattern, 0, sizeof a, 0, NULL, NULL), "clEnqueueFillBuffer");
+    short *mapped =
+        clEnqueueMapBuffer(s.queue, x, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 400, 4000, 0, NULL, NULL, &status);
+    check(status, "clEnqueueMapBuffer");
+    bool right = true;
+    for (int i = 0; i < 2000; i++) {
+        right = right && mapped[i] == pattern[i % 2];
+        mapped[i] = (short)i;
+    }
+    check(clEnqueueUnmapMemObject(s.queue, x, mapped, 0, NULL, NULL), "clEnqueueUnmapMemObject");
+    short *got = (short *)c;
+    check(clEnqueueReadBuffer(s.queue, x, CL_TRUE, 0, sizeof c, got, 0, NULL, NULL), "clEnqueueReadBuffer");
+    for (int i = 0; i < 2 * N; i++)
+        right = right && got[i] == (i >= 200 && i < 2200 ? i - 200 : pattern[i % 2]);
+    say("fill and map", right);
+    clReleaseMemObject(x);
+}
+
+static void try_parts(void)
+{
+    cl_int status;
+    cl_uint bits = 0;
+    check(clGetDeviceInfo(s.device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL), "clGetDeviceInfo");
+    size_t step = bits / 8;
+    cl_buffer_region region = {step, 2 * step};
+    unsigned char *host = malloc(4 * step), *got = malloc(4 * step);
+    memset(host, 1, 4 * step);
+    cl_mem x = make(4 * step, CL_MEM_COPY_HOST_PTR, host);
+    cl_mem part = clCreateSubBuffer(x, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+    check(status, "clCreateSubBuffer");
+    unsigned char nine = 9;
+    check(clEnqueueFillBuffer(s.queue, part, &nine, 1, 0, 2 * step, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clEnqueueReadBuffer(s.queue, x, CL_TRUE, 0, 4 * step, got, 0, NULL, NULL), "clEnqueueReadBuffer");
+    bool right = true;
+    for (size_t i = 0; i < 4 * step; i++)
+        right = right && got[i] == (i >= step && i < 3 * step ? 9 : 1);
+    say("sub-buffer", right);
+    clReleaseMemObject(part);
+    clReleaseMemObject(x);
+    free(host);
+    free(got);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
+static int calls;
+
+static void CL_CALLBACK note(cl_event event, cl_int status, void *user)
+{
+    (void)event;
+    pthread_mutex_lock(&lock);
+    calls += status == CL_COMPLETE ? *(int *)user : 100;
+    pthread_cond_signal(&called);
+    pthread_mutex_unlock(&lock);
+}
+
+static void try_events(void)
+{
+    cl_int status, state = 0, one = 1;
+    cl_mem x = make(sizeof a, 0, NULL), y = make(sizeof a, 0, NULL);
+    cl_event gate = clCreateUserEvent(s.context, &status), first, second, third;
+    check(status, "clCreateUserEvent");
+    for (int i = 0; i < N; i++)
+        a[i] = i + 11;
+    /* Without order: the second write must not wait for the first, which waits for the program. */
+    check(clEnqueueWriteBuffer(s.free_queue, x, CL_FALSE, 0, sizeof a, a, 1, &gate, &first), "clEnqueueWriteBuffer");
+    check(clEnqueueWriteBuffer(s.free_queue, y, CL_FALSE, 0, sizeof a, a, 0, NULL, &second), "clEnqueueWriteBuffer");
+    check(clWaitForEvents(1, &second), "clWaitForEvents");
+    check(clGetEventInfo(first, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL), "clGetEventInfo");
+    say("an event waits for the program", state > CL_COMPLETE);
+    check(clEnqueueReadBuffer(s.queue, x, CL_FALSE, 0, sizeof c, c, 1, &first, &third), "clEnqueueReadBuffer");
+    check(clSetEventCallback(third, CL_COMPLETE, note, &one), "clSetEventCallback");
+    check(clSetUserEventStatus(gate, CL_COMPLETE), "clSetUserEventStatus");
+    check(clFinish(s.queue), "clFinish");
+    say("events", memcmp(a, c, sizeof a) == 0);
+    pthread_mutex_lock(&lock);
+    while (calls == 0)
+        pthread_cond_wait(&called, &lock);
+    pthread_mutex_unlock(&lock);
+    say("callback", calls == 1);
+    clReleaseEvent(gate);
+    clReleaseEvent(first);
+    clReleaseEvent(second);
+    clReleaseEvent(third);
+    gate = clCreateUserEvent(s.context, &status);
+    check(clEnqueueReadBuffer(s.queue, x, CL_FALSE, 0, sizeof c, c, 1, &gate, &first), "clEnqueueReadBuffer");
+    check(clSetUserEventStatus(gate, -7), "clSetUserEventStatus");
+    status = clWaitForEvents(1, &first);
+    check(clGetEventInfo(first, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL), "clGetEventInfo");
+    say("failure of what is waited for", status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && state < 0);
+    clReleaseEvent(gate);
+    clReleaseEvent(first);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+}
+
+static void try_many(void)
+{
+    enum { TIMES = 500 };
+    memset(a, 0, sizeof a);
+    for (int i = 0; i < N; i++)
+        b[i] = i % 10;
+    cl_mem x = make(sizeof a, CL_MEM_COPY_HOST_PTR, a), y = make(sizeof b, CL_MEM_COPY_HOST_PTR, b);
+    const size_t items = N;
+    set_add(x, y, x, 1);
+    for (int n = 0; n < TIMES; n++)
+        check(clEnqueueNDRangeKernel(s.queue, s.add, 1, NULL, &items, NULL, 0, NULL, NULL), "launch");
+    check(clFinish(s.queue), "clFinish");
+    check(clEnqueueReadBuffer(s.queue, x, CL_TRUE, 0, sizeof c, c, 0, NULL, NULL), "clEnqueueReadBuffer");
+    bool right = true;
+    for (int i = 0; i < N; i++)
+        right = right && c[i] == TIMES * b[i];
+    say("many launches", right);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+}
+
+static void try_programs(void)
+{
+    cl_int status;
+    const char *bad = "kernel void f(global int *a) { a[0] = undeclared; }";
+    char log[2000] = "", name[64] = "";
+    cl_program program = clCreateProgramWithSource(s.context, 1, &bad, NULL, &status);
+    check(status, "clCreateProgramWithSource");
+    status = clBuildProgram(program, 1, &s.device, NULL, NULL, NULL);
+    clGetProgramBuildInfo(program, s.device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
+    say("a program with an error", status == CL_BUILD_PROGRAM_FAILURE && strstr(log, "undeclared") != NULL);
+    clReleaseProgram(program);
+    check(clGetKernelArgInfo(s.add, 3, CL_KERNEL_ARG_NAME, sizeof name, name, NULL), "clGetKernelArgInfo");
+    say("information about arguments", strcmp(name, "k") == 0);
+    long long wrong = 1;
+    say("an argument of a wrong size", clSetKernelArg(s.add, 3, sizeof wrong, &wrong) == CL_INVALID_ARG_SIZE);
+    size_t bytes = 0;
+    check(clGetProgramInfo(s.program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL), "clGetProgramInfo");
+    unsigned char *binary = malloc(bytes);
+    check(clGetProgramInfo(s.program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL), "clGetProgramInfo");
+    const unsigned char *given = binary;
+    program = clCreateProgramWithBinary(s.context, 1, &s.device, &bytes, &given, NULL, &status);
+    check(status, "clCreateProgramWithBinary");
+    check(clBuildProgram(program, 1, &s.device, NULL, NULL, NULL), "clBuildProgram");
+    cl_kernel kernel = clCreateKernel(program, "add", &status);
+    check(status, "clCreateKernel");
+    cl_kernel old = s.add;
+    s.add = kernel;
+    try_many();
+    s.add = old;
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+    free(binary);
+}
+
+static int try_all(void)
+{
+    try_launch();
+    try_groups();
+    try_large();
+    try_rects();
+    try_fill_and_map();
+    try_parts();
+    try_events();
+    try_many();
+    try_programs();
+    return failures;
+}
+
+/* ---- a kernel that runs long ---- */
+
+static int try_spin(long milliseconds)
+{
+    int zero = 0;
+    cl_long turns = (cl_long)milliseconds * 200000;
+    cl_mem x = make(sizeof zero, CL_MEM_COPY_HOST_PTR, &zero), y = make(sizeof a, 0, NULL);
+    const size_t one = 1;
+    cl_event running, after;
+    cl_int state = 0, later = 0, available = 1;
+    check(clSetKernelArg(s.spin, 0, sizeof x, &x), "clSetKernelArg");
+    check(clSetKernelArg(s.spin, 1, sizeof turns, &turns), "clSetKernelArg");
+    check(clEnqueueNDRangeKernel(s.queue, s.spin, 1, NULL, &one, &one, 0, NULL, &running), "launch");
+    check(clEnqueueReadBuffer(s.free_queue, x, CL_FALSE, 0, sizeof zero, &zero, 1, &running, &after), "read");
+    check(clFlush(s.queue), "clFlush");
+    printf("running\n");
+    fflush(stdout);
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    cl_int waited = clWaitForEvents(1, &after), finished = clFinish(s.queue);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    clGetEventInfo(running, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    clGetEventInfo(after, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof later, &later, NULL);
+    clGetDeviceInfo(s.device, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+    printf("wait %d, finish %d, kernel %d, dependent %d, available %d\n", waited, finished, state, later, available);
+    clReleaseEvent(running);
+    clReleaseEvent(after);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+    return 0;
+}
+
+int main(int count, char **list)
+{
+    cl_platform_id platform;
+    cl_device_id devices[16];
+    cl_uint found = 0;
+    check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
+    check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, devices, &found), "clGetDeviceIDs");
+    printf("devices %u\n", found);
+    if (count == 3 && strcmp(list[1], "spin") == 0) {
+        open_setting(devices[0]);
+        int result = try_spin(atol(list[2]));
+        close_setting();
+        if (found > 1) { /* the others go on */
+            open_setting(devices[1]);
+            try_many();
+            close_setting();
+        }
+        return result + failures;
+    }
+    open_setting(devices[found - 1]);
+    int result = try_all();
+    close_setting();
+    printf("%s\n", result == 0 ? "all right" : "something is wrong");
+    return result != 0;
+}
