@@ -24,6 +24,7 @@ typedef struct writer {
     const char *target; /* the first output: the totals, or P */
     const char *input;  /* an input; all have the same box */
     const char *neutral;
+    bool copied; /* the value is the input's element, of P's type */
 } writer;
 
 #define PUT(w, ...) dcli_text_put(&(w)->out, __VA_ARGS__)
@@ -143,6 +144,37 @@ static void put_opening(writer *w, int left)
 
 /* ---- the contiguous axis ------------------------------------------------------------------------------------------- */
 
+/* Whether the value is an element of the input, and nothing else. */
+static bool is_copied(const dcli_scan *scan, const dcli_param *input)
+{
+    char element[DCL_MAX_RANK * 2 + 4] = "(", *to = element + 1;
+    const char *value = scan->value;
+    size_t length = strlen(input->name);
+    for (int d = 0; d < scan->rank; d++) {
+        *to++ = *dcli_index_name(scan->index[d]);
+        *to++ = d < scan->rank - 1 ? ',' : ')';
+    }
+    *to = '\0';
+    value += strspn(value, " ");
+    if (input->type != scan->type || strncmp(value, input->name, length) != 0)
+        return false;
+    value += length;
+    for (to = element; *to != '\0'; to++) {
+        value += strspn(value, " ");
+        if (*value++ != *to)
+            return false;
+    }
+    return value[strspn(value, " ")] == '\0';
+}
+
+/* Put the address of element scan_g of the leaf in the input. */
+static void put_source(writer *w)
+{
+    PUT(w, "%s_data", w->input);
+    for (int d = 0; d < w->scan->rank; d++)
+        PUT(w, " + (scan_b%d%s) * %s_stride(%d)", d, d == w->scan->axis ? " + scan_g" : "", w->input, d);
+}
+
 static void put_contiguous_totals(writer *w)
 {
     int a = w->scan->axis;
@@ -153,9 +185,14 @@ static void put_contiguous_totals(writer *w)
         "    const long scan_l = scan_at %% scan_m;\n"
         "    const long scan_b%d = %s_at(%d, scan_l) * scan_leaf + scan_origin - %s_first(%d);\n"
         "    scan_T scan_s = scan_none;\n"
-        "    for (long scan_g = 0; scan_g < scan_leaf; scan_g += %d) {\n"
-        "    for (int scan_h = 0; scan_h < %d; scan_h++) {\n    const long scan_k = scan_g + scan_h; ",
-        a, w->target, a, w->input, a, CHUNK, CHUNK);
+        "    for (long scan_g = 0; scan_g < scan_leaf; scan_g += %d) {\n",
+        a, w->target, a, w->input, a, CHUNK);
+    if (w->copied) {
+        PUT(w, "    if (%s_stride(%d) == 1) {\n        scan_s = scan_total_there(", w->input, a);
+        put_source(w);
+        PUT(w, ", scan_s);\n        continue;\n    }\n");
+    }
+    PUT(w, "    for (int scan_h = 0; scan_h < %d; scan_h++) {\n    const long scan_k = scan_g + scan_h; ", CHUNK);
     put_value(w, "scan_v[scan_h]", "");
     PUT(w, "    }\n    scan_s = scan_total(scan_v, scan_s);\n    }\n    ");
     put_target(w, "scan_l", "");
@@ -167,14 +204,25 @@ static void put_leaf(writer *w)
 {
     PUT(w,
         "    for (long scan_g = 0; scan_g < scan_w; scan_g += %d) {\n"
-        "    const int scan_c = (int)min((long)%d, scan_w - scan_g);\n"
-        "    for (int scan_h = 0; scan_h < scan_c; scan_h++) {\n    const long scan_k = scan_g + scan_h; ",
+        "    const int scan_c = (int)min((long)%d, scan_w - scan_g);\n    const long scan_y = scan_f + scan_g;\n",
         CHUNK, CHUNK);
+    if (w->copied) {
+        PUT(w,
+            "    if (scan_c == %d && scan_ps == 1 && scan_y >= 0 && %s_stride(%d) == 1 && %s_stride(%d) == 1 && "
+            "SCAN_FITS(&",
+            CHUNK, w->input, w->scan->axis, w->target, w->scan->axis);
+        put_target(w, "scan_y", "");
+        PUT(w, ")) {\n        scan_through(");
+        put_source(w);
+        PUT(w, ", &");
+        put_target(w, "scan_y", "");
+        PUT(w, ", scan_o, &scan_s, &scan_e);\n        continue;\n    }\n");
+    }
+    PUT(w, "    for (int scan_h = 0; scan_h < scan_c; scan_h++) {\n    const long scan_k = scan_g + scan_h; ");
     put_value(w, "scan_v[scan_h]", "");
     PUT(w,
         "    }\n    for (int scan_h = scan_c; scan_h %% %d != 0; scan_h++) scan_v[scan_h] = scan_none;\n"
         "    scan_blocks(scan_v, scan_c, scan_o, &scan_s, &scan_e);\n"
-        "    const long scan_y = scan_f + scan_g;\n"
         "    if (scan_ps == 1 && scan_y >= 0)\n        scan_store(&",
         BLOCK);
     put_target(w, "scan_y", "");
@@ -330,7 +378,8 @@ char *dcli_scan_source(const dcli_scan *scan, const dcli_param params[], const d
                 .form = form,
                 .target = form->totals ? DCLI_SCAN_TOTALS : params[scan->output].name,
                 .input = params[scan->input].name,
-                .neutral = neutral_of(scan)};
+                .neutral = neutral_of(scan),
+                .copied = is_copied(scan, &params[scan->input])};
     if (form->totals)
         (contiguous ? put_contiguous_totals : put_strip_totals)(&w);
     else
