@@ -36,7 +36,8 @@ static const struct mistake {
     {"no input has all indices", VALUE, "s += A(i,j) * B(j,k);", NULL, DCL_ERR_BODY,
      "no DCL_IN is read at (i,j,k), in any order; expected one, as its elements say over which indices the body is "
      "reduced, and where"},
-    {"an index twice in one input", VALUE, "s += A(i,i);", NULL, DCL_ERR_BODY, "no DCL_IN is read at (i), in any order"},
+    {"an index twice in one input", VALUE, "s += A(i,i);", NULL, DCL_ERR_BODY,
+     "no DCL_IN is read at (i), in any order"},
     {"an index that is a sum only", VALUE, "s += x(i+j);", NULL, DCL_ERR_BODY, "no DCL_IN is read at (i,j)"},
     {"an unknown variable as a subscript", VALUE, "s += A(i,t);", NULL, DCL_ERR_BODY,
      "'t' in subscript 2 of A is not affine: it is a variable of the body or unknown"},
@@ -44,11 +45,13 @@ static const struct mistake {
     {"a subscript of an array that is missing", VALUE, "s += A + x(i);", NULL, DCL_ERR_BODY,
      "A is an array and stands without subscripts"},
     {"an output with keys that is read", ALONG, "y(i+1) += A(i,j) * y(0);", NULL, DCL_ERR_BODY,
-     "y is reduced; expected a statement y(...) += ..., with += -= *= &= |= ^= min= or max=; its elements are known only "
+     "y is reduced; expected a statement y(...) += ..., with += -= *= &= |= ^= min= or max=; its elements are known "
+     "only "
      "after the call"},
     /* operators and statements */
     {"an unknown operator", ALONG, "y(i) mean= A(i,j);", NULL, DCL_ERR_BODY,
-     "y is reduced; expected a statement y(i, ...) += ..., with += -= *= &= |= ^= min= max= any= all= or a DCL_OPERATOR"},
+     "y is reduced; expected a statement y(i, ...) += ..., with += -= *= &= |= ^= min= max= any= all= or a "
+     "DCL_OPERATOR"},
     {"an unknown operator of a value", VALUE, "s /= x(i);", NULL, DCL_ERR_BODY,
      "s is DCL_RESULT; expected a statement s += ..., with += -= *= &= |= ^= min= max= any= all= or a DCL_OPERATOR"},
     {"a plain assignment", VALUE, "s = x(i);", NULL, DCL_ERR_BODY, "s is DCL_RESULT; expected a statement s += ..."},
@@ -86,7 +89,8 @@ static const struct mistake {
      "a key of h is of type float; expected an integer; convert it, as in (int)y2(...)"},
     {"keys that are missing", KEYED, "h(label(i), i) += 1;", NULL, DCL_ERR_BODY, "h has 2 subscripts here; expected 1"},
     {"any by keys", KEYED, "h(label(i)) any= label(i);", NULL, DCL_ERR_BODY,
-     "h has keys and is reduced by an operator that keyed reductions do not have; expected += -= min= max=, or for integers also"},
+     "h has keys and is reduced by an operator that keyed reductions do not have; expected += -= min= max=, or for "
+     "integers also"},
     /* elements */
     {"an element that does not exist", ALONG, "y(4) += A(i,j);", NULL, DCL_ERR_INVALID,
      "y is reduced into an element with index 4 along axis 0; expected 0..3"},
@@ -94,7 +98,8 @@ static const struct mistake {
     {"a scan of two statements", SCAN, "y(i) += y2(i); y(i) += 1;", NULL, DCL_ERR_BODY,
      "a scan has one statement, and here begins another one"},
     {"a scan by an unknown operator", SCAN, "y(i) -= y2(i);", NULL, DCL_ERR_BODY,
-     "there is no operator of a scan here; expected y(...) followed by one of += *= min= max= &= |= ^= or a DCL_OPERATOR"},
+     "there is no operator of a scan here; expected y(...) followed by one of += *= min= max= &= |= ^= or a "
+     "DCL_OPERATOR"},
     {"a scan along an index that the output does not have", SCAN, "y(j) += y2(j);", NULL, DCL_ERR_BODY,
      "no subscript of y is \"i\", the index of DCL_ALONG; expected one of them"},
     {"a scan at other subscripts", SCAN, "y(i+1) += y2(i);", NULL, DCL_ERR_BODY,
