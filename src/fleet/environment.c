@@ -95,4 +95,5 @@ void dcli_environment_use_drivers(void)
     if (length >= tail && strcmp(vendors + length - tail, name) == 0 &&
         (length == tail || vendors[length - tail - 1] == '/'))
         unsetenv("OCL_ICD_VENDORS");
+    unsetenv("DCL_WORKERS"); /* loaders ask every driver for its devices: DCL's must not call workers from here */
 }

@@ -15,7 +15,8 @@ char **dcli_environment_of_session(const char *cache);
 void dcli_environment_free(char **list);
 
 /** Let the OpenCL loader of this process find the host's own drivers: if OCL_ICD_VENDORS names dcl.icd, DCL's driver for
- *  programs, it is unset. For processes that serve devices; before their first call of OpenCL and their first thread. */
+ *  programs, it is unset. Where that driver is one of several, it has no devices. For processes that serve devices; before
+ *  their first call of OpenCL and their first thread. */
 void dcli_environment_use_drivers(void);
 
 #endif

@@ -3,7 +3,9 @@
 test/icd/program.c prints the same natively and over processes of this host, workers and workers with keys. When the process of a
 device is killed during a kernel, the program hears of it within a second, and its other device goes on. test/icd/wrong.c
 gives every entry point handles that are none."""
+import glob
 import os
+import shutil
 import signal
 import sys
 import time
@@ -72,6 +74,17 @@ def kill_one(program_path, variables, place, folder):
     return seconds
 
 
+def beside_others(dcl, driver, base, work):
+    """A loader that finds the driver beside the host's own asks it for devices also in the processes that serve it."""
+    os.mkdir(f"{base}/vendors")
+    for path in [driver, *glob.glob("/etc/OpenCL/vendors/*.icd")]:
+        shutil.copy(path, f"{base}/vendors")
+    variables = {"OCL_ICD_VENDORS": f"{base}/vendors", "DCL_WORKERS": "local:1", "DCL_PROGRAM": dcl}
+    lines = run([dcl, "devices"], variables, work)
+    if any("DCL" in line for line in lines) or len(lines) < 1:
+        raise Failed(f"dcl devices, with the driver beside others: {lines}")
+
+
 def check(dcl, programs, base):
     driver = os.path.join(os.path.dirname(dcl), "dcl.icd")
     work = f"{base}/work"
@@ -92,6 +105,7 @@ def check(dcl, programs, base):
     print("killed during a kernel: known after " + ", ".join(f"{1000 * seconds:.0f} ms" for seconds in took))
     if max(took) > 5 * SLOW:
         raise Failed(f"a loss is known after {max(took):.2f} s; expected less than 5 s, even on a busy host")
+    beside_others(dcl, driver, base, work)
     alone = Program([f"{programs}/program"], {"OCL_ICD_VENDORS": driver, "DCL_WORKERS": "tcp://127.0.0.1:1"}, f"{work}/errors")
     try:
         line = alone.next(SECONDS)

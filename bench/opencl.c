@@ -1,0 +1,165 @@
+/* bench/opencl.c - what the OpenCL driver costs: the same commands on a native device and on one of the platform DCL, in turns.
+ *
+ *   OCL_ICD_VENDORS=FOLDER DCL_WORKERS=... build/bench/opencl     FOLDER holds pocl.icd and dcl.icd
+ *
+ * Launch + finish, queued launches (100 and one finish, time of the enqueueing alone and of all), 64 MiB written and read. Minima of
+ * many rounds: other programs on the host only add to them. */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROUNDS = 30, QUEUED = 100, LARGE = 64 << 20, LARGE_ROUNDS = 6 };
+
+typedef struct side {
+    const char *name;
+    cl_device_id device;
+    cl_context context;
+    cl_command_queue queue;
+    cl_kernel kernel;
+    cl_mem small, large;
+    double launch_us, enqueue_us, queued_us, write_s, read_s; /* minima */
+} side;
+
+static void check(cl_int status, const char *call)
+{
+    if (status == CL_SUCCESS)
+        return;
+    fprintf(stderr, "%s fails with %d\n", call, status);
+    exit(1);
+}
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
+}
+
+static void note(double *least, double value)
+{
+    if (*least == 0 || value < *least)
+        *least = value;
+}
+
+static void open_side(side *s)
+{
+    const char *text = "kernel void one(global int *a) { a[0] += 1; }";
+    cl_int status;
+    s->context = clCreateContext(NULL, 1, &s->device, NULL, NULL, &status);
+    check(status, "clCreateContext");
+    s->queue = clCreateCommandQueue(s->context, s->device, 0, &status);
+    check(status, "clCreateCommandQueue");
+    cl_program program = clCreateProgramWithSource(s->context, 1, &text, NULL, &status);
+    check(status, "clCreateProgramWithSource");
+    check(clBuildProgram(program, 1, &s->device, "", NULL, NULL), "clBuildProgram");
+    s->kernel = clCreateKernel(program, "one", &status);
+    check(status, "clCreateKernel");
+    s->small = clCreateBuffer(s->context, 0, sizeof(cl_int), NULL, &status);
+    check(status, "clCreateBuffer");
+    s->large = clCreateBuffer(s->context, 0, LARGE, NULL, &status);
+    check(status, "clCreateBuffer");
+    cl_int zero = 0;
+    check(clEnqueueWriteBuffer(s->queue, s->small, CL_TRUE, 0, sizeof zero, &zero, 0, NULL, NULL),
+          "clEnqueueWriteBuffer");
+    check(clSetKernelArg(s->kernel, 0, sizeof s->small, &s->small), "clSetKernelArg");
+}
+
+static void launch(const side *s)
+{
+    const size_t one = 1;
+    check(clEnqueueNDRangeKernel(s->queue, s->kernel, 1, NULL, &one, &one, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+}
+
+static void measure_launches(side *s)
+{
+    double begin = now_us();
+    launch(s);
+    check(clFinish(s->queue), "clFinish");
+    note(&s->launch_us, now_us() - begin);
+    begin = now_us();
+    for (int n = 0; n < QUEUED; n++)
+        launch(s);
+    note(&s->enqueue_us, (now_us() - begin) / QUEUED);
+    check(clFinish(s->queue), "clFinish");
+    note(&s->queued_us, (now_us() - begin) / QUEUED);
+}
+
+static void measure_transfers(side *s, unsigned char *sent, unsigned char *got)
+{
+    double begin = now_us();
+    check(clEnqueueWriteBuffer(s->queue, s->large, CL_TRUE, 0, LARGE, sent, 0, NULL, NULL), "clEnqueueWriteBuffer");
+    note(&s->write_s, 1e-6 * (now_us() - begin));
+    begin = now_us();
+    check(clEnqueueReadBuffer(s->queue, s->large, CL_TRUE, 0, LARGE, got, 0, NULL, NULL), "clEnqueueReadBuffer");
+    note(&s->read_s, 1e-6 * (now_us() - begin));
+    if (memcmp(sent, got, LARGE) != 0) {
+        fprintf(stderr, "%s: what is read is not what was written\n", s->name);
+        exit(1);
+    }
+}
+
+/* The counter of the launches: all of them have run. */
+static void verify(const side *s)
+{
+    cl_int count = 0;
+    check(clEnqueueReadBuffer(s->queue, s->small, CL_TRUE, 0, sizeof count, &count, 0, NULL, NULL),
+          "clEnqueueReadBuffer");
+    if (count != ROUNDS * (QUEUED + 1)) {
+        fprintf(stderr, "%s: %d launches have run; expected %d\n", s->name, count, ROUNDS * (QUEUED + 1));
+        exit(1);
+    }
+}
+
+static bool find_sides(side sides[2])
+{
+    cl_platform_id platforms[16];
+    cl_uint count = 0;
+    check(clGetPlatformIDs(16, platforms, &count), "clGetPlatformIDs");
+    for (cl_uint p = 0; p < count; p++) {
+        char name[64] = "";
+        clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL);
+        side *s = &sides[strcmp(name, "DCL") == 0];
+        if (s->device == NULL)
+            clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 1, &s->device, NULL);
+    }
+    return sides[0].device != NULL && sides[1].device != NULL;
+}
+
+int main(void)
+{
+    side sides[2] = {{.name = "native"}, {.name = "DCL"}};
+    if (!find_sides(sides)) {
+        fprintf(stderr,
+                "expected a native platform and the platform DCL with a device; set OCL_ICD_VENDORS to a folder "
+                "with the files of both, and DCL_WORKERS\n");
+        return 1;
+    }
+    unsigned char *sent = malloc(LARGE), *got = malloc(LARGE);
+    if (sent == NULL || got == NULL)
+        return 1;
+    for (size_t i = 0; i < LARGE; i++)
+        sent[i] = (unsigned char)(i * 2654435761U >> 11);
+    for (int s = 0; s < 2; s++)
+        open_side(&sides[s]);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int s = 0; s < 2; s++)
+            measure_launches(&sides[s]);
+    for (int round = 0; round < LARGE_ROUNDS; round++)
+        for (int s = 0; s < 2; s++)
+            measure_transfers(&sides[s], sent, got);
+    for (int s = 0; s < 2; s++) {
+        verify(&sides[s]);
+        printf("%-6s launch + finish %.1f us; queued launch %.2f us, enqueueing alone %.2f us; 64 MiB write %.2f GB/s, "
+               "read %.2f GB/s\n",
+               sides[s].name, sides[s].launch_us, sides[s].queued_us, sides[s].enqueue_us,
+               1e-9 * LARGE / sides[s].write_s, 1e-9 * LARGE / sides[s].read_s);
+    }
+    free(sent);
+    free(got);
+    return 0;
+}
