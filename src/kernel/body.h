@@ -221,6 +221,9 @@ dcl_status dcli_along_parse(const char *text, const char *prelude, int count, co
                             dcli_body **body_out);
 /** Whether a reduction along axes is a chain of fused multiply-adds (a contraction). */
 bool dcli_body_is_chain(const dcli_body *body);
+/** Whether batches may compute a chain in parts, one after the other: DCLI_ROW_INNER_BEFORE. The chain has one inner axis.
+ *  @param factors_out  [2] accesses of the factors. */
+bool dcli_body_has_panels(const dcli_body *body, int factors_out[2]);
 /** As dcli_body_parse() or, if `along`, dcli_along_parse(). @param over  the text of DCL_OVER; "" for none. @param fast  the
  *  call has DCL_FAST. */
 dcl_status dcli_over_parse(bool along, bool fast, const char *text, const char *prelude, const char *over, int count,
@@ -344,6 +347,7 @@ typedef enum dcli_row_field {
     DCLI_ROW_STRIDE,
     DCLI_ROW_COUNT,
     DCLI_ROW_INNER_START, /* per inner axis */
+    DCLI_ROW_INNER_BEFORE, /* contractions: inner indices whose products earlier batches have added, so that the chain goes on */
     DCLI_ROW_INNER_COUNT,
     /* fields of each access: */
     DCLI_ROW_OFFSET, /* one number: offset in elements of the element from which `step` counts; tile kernels: that at

@@ -23,6 +23,7 @@
 #include "kernel/keyed.h"
 #include "kernel/names.h"
 #include "kernel/place.h"
+#include "kernel/source_chain.h"
 #include "kernel/sum.h"
 
 enum {
@@ -618,7 +619,10 @@ void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
     if (dcli_fold_runs(body))
         dcli_text_put(out, "    int dcl_fill = %d, dcl_pause = 0, dcl_wide = 0;\n", added);
     if (dcli_inside_is_chain(body))
-        dcli_text_put(out, dcli_fold_is_added_to(body, 0) ? "    %s dcl_f0 = dcl_a%d;\n" : "    %s dcl_f0 = 0;\n",
+        dcli_text_put(out,
+                      dcli_fold_is_added_to(body, 0) ? "    %s dcl_f0 = dcl_a%d;\n"
+                      : dcli_chain_is_blocked(body)  ? "    %s dcl_f0 = dcl_before > 0 ? dcl_a%d : 0;\n"
+                                                     : "    %s dcl_f0 = 0;\n",
                       dcli_kernel_type(type_of(body, 0)), body->result[0].access);
     for (int r = 0; r < body->result_count && !dcli_inside_is_chain(body); r++) {
         if (!dcli_fold_is_summed(body, r)) {

@@ -6,6 +6,7 @@
 #include "kernel/gather.h"
 #include "kernel/inner.h"
 #include "kernel/names.h"
+#include "kernel/source_chain.h"
 
 /* Most inputs that are transposed in blocks: their blocks share a first-level cache, or local memory. */
 enum { MOST_TRANSPOSED = 4 };
@@ -58,6 +59,10 @@ static void put_inner(dcli_nest *nest, int q)
     dcli_text_put(nest->out, ", dcl_d%d = 1;\n", m);
     snprintf(name, sizeof name, "dcl_n%d", m);
     put_number(nest, name, DCLI_ROW_INNER_COUNT, 0, q);
+    dcli_text_put(nest->out, ";\n");
+    if (q > 0 || !dcli_chain_is_blocked(nest->body))
+        return;
+    put_number(nest, "dcl_before", DCLI_ROW_INNER_BEFORE, 0, q);
     dcli_text_put(nest->out, ";\n");
 }
 

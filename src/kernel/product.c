@@ -71,7 +71,8 @@ bool dcli_row_product(const dcli_body *body, const int64_t row[], dcli_matrix_pr
                                  .rows = count[down],
                                  .columns = count[across],
                                  .depth = depth,
-                                 .added = body->params[body->owner].access == DCL_ACCESS_INOUT};
+                                 .added = body->params[body->owner].access == DCL_ACCESS_INOUT ||
+                                          row[dcli_row_at(body, DCLI_ROW_INNER_BEFORE, 0)] > 0};
     int64_t work;
     if (!dcli_mul(out->rows, out->columns, &work) || !dcli_mul(work, depth, &work) || work < LEAST_WORK ||
         out->rows > INT32_MAX || out->columns > INT32_MAX || depth > INT32_MAX)

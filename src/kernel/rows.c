@@ -32,6 +32,7 @@ static const struct {
     [DCLI_ROW_STRIDE]   = {BOX, LOOP_AXES},
     [DCLI_ROW_COUNT]    = {BOX, LOOP_AXES},
     [DCLI_ROW_INNER_START] = {BOX, INNER_AXES},
+    [DCLI_ROW_INNER_BEFORE] = {BOX, INNER_AXES},
     [DCLI_ROW_INNER_COUNT] = {BOX, INNER_AXES},
     [DCLI_ROW_OFFSET]   = {BODIES | TILES, ONE, .own = true},
     [DCLI_ROW_STEP]     = {BODIES | TILES, ARRAY_AXES}, /* AFFINE accesses: per loop and inner axis instead */

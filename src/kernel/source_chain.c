@@ -44,6 +44,16 @@ bool dcli_chain_is_blocked(const dcli_body *body)
     return dcli_chain_plan_of(body, &plan);
 }
 
+bool dcli_body_has_panels(const dcli_body *body, int factors_out[2])
+{
+    dcli_chain_plan plan;
+    if (!dcli_chain_plan_of(body, &plan))
+        return false;
+    factors_out[0] = plan.low;
+    factors_out[1] = plan.wide;
+    return true;
+}
+
 void dcli_emit_chain_functions(dcli_text *out, const dcli_body *body)
 {
     dcl_type type = body->params[body->owner].type;
@@ -139,7 +149,7 @@ void dcli_emit_chain_blocks(dcli_nest *nest)
         "    const int dcl_d = (int)min(dcl_n%d - dcl_kb, (long)DCL_CHAIN_DEPTH);\n"
         "    const bool dcl_fresh = %s;\n",
         plan.down, plan.down, plan.down, plan.inner, plan.down, plan.inner,
-        body->params[body->owner].access == DCL_ACCESS_OUT ? "dcl_kb == 0" : "false");
+        body->params[body->owner].access == DCL_ACCESS_OUT ? "dcl_kb == 0 && dcl_before == 0" : "false");
     emit_pack_low(nest, &plan);
     dcli_text_put(nest->out,
                   "    for (long dcl_jb = 0; dcl_jb < dcl_n%d; dcl_jb += DCL_CHAIN_WIDE) {\n"

@@ -165,8 +165,11 @@ void dcli_emit_chain_kernel(dcli_text *out, const dcli_body *body, dcli_variant 
     dcli_emit_reducing_row(&nest);
     open_tile(&nest, &plan);
     dcli_text_put(out, "    dcl_T dcl_c[DCL_SIDE * DCL_SIDE] = {0};\n");
-    if (dcli_fold_is_added_to(body, 0))
-        emit_elements(&nest, &plan, body->home, false);
+    if (!dcli_fold_is_added_to(body, 0))
+        dcli_text_put(out, "    if (dcl_before > 0)\n");
+    dcli_text_put(out, "    {\n");
+    emit_elements(&nest, &plan, body->home, false);
+    dcli_text_put(out, "    }\n");
     emit_blocks(&nest, &plan);
     emit_elements(&nest, &plan, body->home, true);
     dcli_text_put(out, "    }\n}\n");

@@ -62,6 +62,8 @@ static void put_work(const dcli_operation *operation, const dcli_plan *plan, con
     const dcli_body *body = operation->body;
     dcli_text_put(text, "  work ");
     put_box(text, &work->box);
+    if (work->panel_count > 0)
+        dcli_text_put(text, " panel %" PRId64 "+%" PRId64, work->panel_first, work->panel_count);
     dcli_text_put(text, work->checked ? " checked:" : ":");
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = &plan->binding[work->first_binding + a];

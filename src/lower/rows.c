@@ -42,8 +42,12 @@ void dcli_fill_row(const dcli_operation *operation, bool planned_only, const dcl
     const dcli_body *body = operation->body;
     dcli_fill_row_box(body, &work->box, row);
     if (body->inner_rank > 0) {
-        int64_t start[DCL_MAX_RANK], count[DCL_MAX_RANK];
+        int64_t start[DCL_MAX_RANK], count[DCL_MAX_RANK], before[DCL_MAX_RANK] = {work->panel_first};
         dcli_operation_inner(operation, start, count); /* it was checked before planning */
+        start[0] += work->panel_first;
+        if (work->panel_count > 0)
+            count[0] = work->panel_count;
+        put(body, DCLI_ROW_INNER_BEFORE, 0, before, row);
         put(body, DCLI_ROW_INNER_START, 0, start, row);
         put(body, DCLI_ROW_INNER_COUNT, 0, count, row);
     }

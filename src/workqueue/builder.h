@@ -88,9 +88,10 @@ typedef struct dcli_builder {
     int64_t want_count, want_capacity;
     int64_t *item_stage; /* per item of the plan: its stage, or -1 */
     int64_t item_stage_capacity;
-    int64_t items_noted;             /* number of items already entered into the `arrived` set of their operand */
-    bool local;                      /* FORALL: dcli_operation_is_local() */
-    dcli_region_list regions, tiles; /* lists that functions reuse */
+    int64_t items_noted;              /* number of items already entered into the `arrived` set of their operand */
+    bool local;                       /* FORALL: dcli_operation_is_local() */
+    int64_t panel_first, panel_count; /* as in the works that are being planned */
+    dcli_region_list regions, tiles;  /* lists that functions reuse */
     dcli_box_list fresh, missing;
     dcli_source *source; /* replicas: existing ones, and those that this plan makes */
     int64_t source_count, source_capacity;

@@ -74,6 +74,9 @@ typedef struct dcli_binding {
 /** A work: a box of the index space run by one kind of kernel. */
 typedef struct dcli_work {
     dcl_box box;
+    int64_t panel_first,
+        panel_count;       /* contractions in panels: the part of the inner indices, counted from the first of
+                                         them, whose products are added; count 0: all */
     bool checked;          /* some read may be outside its grid */
     int64_t first_binding; /* position in plan->binding, where it has one per access of the body */
 } dcli_work;

@@ -14,6 +14,7 @@
 #include "workqueue/narrow.h"
 #include "workqueue/plan_fine.h"
 #include "workqueue/plan_local.h"
+#include "workqueue/plan_panels.h"
 #include "workqueue/plan_view.h"
 
 /* ---- bindings ---------------------------------------------------------------------------------------------------- */
@@ -170,7 +171,11 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
     dcli_work *work = dcli_builder_work(builder);
     if (work == NULL)
         return DCL_ERR_NOMEM;
-    *work = (dcli_work){.box = *box, .checked = checked, .first_binding = builder->plan->binding_count};
+    *work = (dcli_work){.box = *box,
+                        .panel_first = builder->panel_first,
+                        .panel_count = builder->panel_count,
+                        .checked = checked,
+                        .first_binding = builder->plan->binding_count};
     dcli_binding *bindings = dcli_builder_bindings(builder, accesses);
     if (bindings == NULL)
         return DCL_ERR_NOMEM;
@@ -280,7 +285,7 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     const dcli_layout *layout = dcli_layout_of(builder, a);
     bool covers;
     memset(view, 0, offsetof(struct dcli_view, foot)); /* the boxes behind it are large, and set below */
-    view->content = dcli_needs_content(access);
+    view->content = dcli_needs_content(access) || (access->written && builder->panel_first > 0);
     view->written = access->written;
     view->kind = DCLI_SPACE_STAGE;
     view->node = -1;
@@ -310,6 +315,8 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     if (status != DCL_OK || !dcli_reads_parts(builder) || dcli_makes_replica(view) || view->leaves ||
         dcli_meets_copy(builder, k, &view->foot))
         return status;
+    if (builder->panel_count > 0 && (builder->terms->ways[builder->self].can & DCLI_CAN_READ_GPUS) != 0)
+        return status; /* the kernel of a product reads an element many times: not over the link between GPUs */
     int owner;
     dcli_region ignored;
     status = only_owner(builder, a, &view->foot, &owner);
@@ -781,14 +788,19 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     int64_t few = tiles_per_batch(layout, tiles, owned, builder->terms);
     bool alone = is_alone(builder), at_once = alone || builder->local;
     int64_t most = most_elements(builder);
-    status = plan_batches(builder, tiles, at_once ? tiles : few, at_once ? INT64_MAX : most);
+    dcli_panels panels;
+    status = dcli_panels_begin(builder, at_once, &panels);
+    if (panels.most > 0) /* a panel is small, and is to be copied to the device once: it is one batch */
+        few = tiles;
+    while (status == DCL_OK && dcli_panels_next(builder, &panels))
+        status = plan_batches(builder, tiles, at_once ? tiles : few, at_once || panels.most > 0 ? INT64_MAX : most);
     if (status == DCL_OK && alone && staged_bytes(builder) > builder->terms->batch_bytes) {
         start_over(builder);
         status = plan_batches(builder, tiles, few, most);
     }
     if (status == DCL_OK && at_once)
         status = dcli_plan_cut_fine(builder, owned, tiles);
-    if (status == DCL_OK)
+    if (status == DCL_OK && panels.most == 0)
         status = dcli_plan_local_first(builder);
     if (status != DCL_OK || builder->terms->streams)
         return status;

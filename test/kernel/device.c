@@ -225,6 +225,7 @@ static void fill_row(const dcli_body *body, const test_arg args[], const int64_t
         find_inner(body, args, inner_start, inner_count);
     for (int q = 0; q < body->inner_rank; q++) {
         row[dcli_row_at(body, DCLI_ROW_INNER_START, 0) + q] = inner_start[q];
+        row[dcli_row_at(body, DCLI_ROW_INNER_BEFORE, 0) + q] = 0;
         row[dcli_row_at(body, DCLI_ROW_INNER_COUNT, 0) + q] = inner_count[q];
     }
     for (int a = 0; a < body->access_count; a++) {
