@@ -364,6 +364,61 @@ static void try_programs(void)
     free(binary);
 }
 
+/* A buffer that two devices of one context use in turn. Where there is one device, both queues are its. */
+static void try_devices(cl_device_id first, cl_device_id second)
+{
+    cl_int status;
+    const cl_device_id both[2] = {first, second};
+    const size_t items = N;
+    bool right = true;
+    cl_context old = s.context;
+    cl_kernel old_add = s.add;
+    s.context = clCreateContext(NULL, first == second ? 1 : 2, both, NULL, NULL, &status);
+    check(status, "clCreateContext");
+    const char *text = source;
+    cl_program program = clCreateProgramWithSource(s.context, 1, &text, NULL, &status);
+    check(clBuildProgram(program, 0, NULL, "-cl-std=CL1.2", NULL, NULL), "clBuildProgram");
+    s.add = clCreateKernel(program, "add", &status);
+    check(status, "clCreateKernel");
+    cl_command_queue queue[2];
+    for (int d = 0; d < 2; d++) {
+        queue[d] = clCreateCommandQueueWithProperties(s.context, both[d], NULL, &status);
+        check(status, "clCreateCommandQueueWithProperties");
+    }
+    memset(a, 0, sizeof a);
+    for (int i = 0; i < N; i++)
+        b[i] = i + 1;
+    cl_mem x = make(sizeof a, CL_MEM_COPY_HOST_PTR, a), y = make(sizeof b, CL_MEM_COPY_HOST_PTR, b);
+    cl_event gate = clCreateUserEvent(s.context, &status), before = gate;
+    enum { TURNS = 6 };
+    for (int n = 0; n < TURNS; n++) { /* x = x + n * y, here and there in turn; none begins before the gate opens */
+        cl_event event;
+        set_add(x, y, x, n);
+        check(clEnqueueNDRangeKernel(queue[n % 2], s.add, 1, NULL, &items, NULL, 1, &before, &event), "launch");
+        if (before != gate)
+            clReleaseEvent(before);
+        before = event;
+        if (n == TURNS / 2)
+            check(clSetUserEventStatus(gate, CL_COMPLETE), "clSetUserEventStatus");
+        check(clFlush(queue[n % 2]), "clFlush");
+    }
+    check(clEnqueueReadBuffer(queue[0], x, CL_TRUE, 0, sizeof c, c, 1, &before, NULL), "clEnqueueReadBuffer");
+    for (int i = 0; i < N; i++)
+        right = right && c[i] == TURNS * (TURNS - 1) / 2 * b[i];
+    say("two devices of one context", right);
+    clReleaseEvent(before);
+    clReleaseEvent(gate);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+    clReleaseKernel(s.add);
+    clReleaseProgram(program);
+    clReleaseCommandQueue(queue[0]);
+    clReleaseCommandQueue(queue[1]);
+    clReleaseContext(s.context);
+    s.context = old;
+    s.add = old_add;
+}
+
 static int try_all(void)
 {
     try_launch();
@@ -430,6 +485,7 @@ int main(int count, char **list)
         return result + failures;
     }
     open_setting(devices[found - 1]);
+    try_devices(devices[0], devices[found - 1]);
     int result = try_all();
     close_setting();
     printf("%s\n", result == 0 ? "all right" : "something is wrong");
