@@ -111,7 +111,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *
  *  A letter i..p in a subscript is an index, unless an argument or a function has this name. The subscripts of one
  *  input must be all indices of the body, each once, in any order, as in A(j,i). The body runs at every index of this
- *  input's grid, on the nodes that own the elements. The input must store all of its elements. If several inputs have
+ *  input's grid, on the nodes that own the elements. If its map does not store all elements, the others have the map's fill value, and
+ *  the input is first copied into an array of the library, by blocks. If several inputs have
  *  such subscripts, the first one in the text is meant.
  *
  *  While the body runs at one index, a result is a variable of its type that starts at the neutral element, and the

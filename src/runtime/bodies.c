@@ -208,6 +208,26 @@ dcl_status dcli_body_leaves(const char *text, int count, const dcl_arg args[], d
     return status;
 }
 
+dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int *home_out)
+{
+    dcli_param params[DCLI_MAX_PARAMS];
+    int param_count = 0;
+    dcli_text prelude = {0};
+    dcli_body *body = NULL;
+    dcl_status status = make_params(count, args, params, &param_count, &prelude);
+    char *prelude_text = dcli_text_take(&prelude);
+    if (status == DCL_OK)
+        status = prelude_text != NULL
+                     ? dcli_outline_parse(text, prelude_text, over_of(count, args), param_count, params, &body)
+                     : DCL_ERR_NOMEM;
+    dcli_free(prelude_text);
+    if (status != DCL_OK)
+        return status;
+    *home_out = body->owner;
+    dcli_body_free(body);
+    return DCL_OK;
+}
+
 /* ---- forgetting --------------------------------------------------------------------------------------------------- */
 
 static void free_known(dcli_known_body *known)

@@ -28,10 +28,13 @@ static dcli_text_kind text_of(const dcl_call *call)
 }
 
 /* Run a reduction: with results in one order; into elements, maybe beside variables and outputs; to variables, maybe beside outputs; by keys; along axes. */
-static dcl_status run_reduction(const dcl_call *call)
+dcl_status dcli_reduction_call(const dcl_call *call)
 {
     bool elements = false, to_values, outputs = has_outputs(call, &to_values);
-    dcl_status status = dcli_leaves_run(call, NULL, &elements);
+    dcl_status status = dcli_filled_run(call, NULL, &elements);
+    if (elements)
+        return status;
+    status = dcli_leaves_run(call, NULL, &elements);
     if (elements)
         return status;
     status = outputs && !to_values ? dcli_along_places_run(call, NULL, &elements) : DCL_OK;
@@ -54,7 +57,7 @@ dcl_status dcl_call_run(const dcl_call *call)
     case DCL_CALL_IS_TILES:
         return dcli_forall_run(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args);
     case DCL_CALL_IS_REDUCTION:
-        return run_reduction(call);
+        return dcli_reduction_call(call);
     case DCL_CALL_IS_SCAN:
         return dcli_scan_run(call->cluster, call->text, call->arg_count, call->args);
     case DCL_CALL_IS_COPY:
@@ -68,10 +71,13 @@ dcl_status dcl_call_run(const dcl_call *call)
 }
 
 /* Pass the plans of a reduction to `look`. */
-static dcl_status look_at_reduction(const dcl_call *call, const dcli_look *look)
+dcl_status dcli_reduction_look_at(const dcl_call *call, const dcli_look *look)
 {
     bool elements = false, to_values, outputs = has_outputs(call, &to_values);
-    dcl_status status = dcli_leaves_run(call, look, &elements);
+    dcl_status status = dcli_filled_run(call, look, &elements);
+    if (elements)
+        return status;
+    status = dcli_leaves_run(call, look, &elements);
     if (elements)
         return status;
     status = outputs && !to_values ? dcli_along_places_run(call, look, &elements) : DCL_OK;
@@ -95,7 +101,7 @@ static dcl_status look_at(const dcl_call *call, const dcli_look *look)
     case DCL_CALL_IS_TILES:
         return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args, look);
     case DCL_CALL_IS_REDUCTION:
-        return look_at_reduction(call, look);
+        return dcli_reduction_look_at(call, look);
     case DCL_CALL_IS_SCAN:
         return dcli_scan_look(call->cluster, call->text, call->arg_count, call->args, look);
     case DCL_CALL_IS_COPY:

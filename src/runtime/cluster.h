@@ -540,6 +540,8 @@ dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, dcli_text_k
 /** Parse a reduction whose results may be combined in one order (kernel/leaves.h). @param out  end it with dcli_leaves_free() in any
  *  case. @return as dcli_body_of_call(). */
 dcl_status dcli_body_leaves(const char *text, int count, const dcl_arg args[], dcli_leaves *out);
+/** Find the parameter that gives the indices of a reduction to values, into elements or by keys. @return as dcli_body_of_call(). */
+dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int *home_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
 /** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait

@@ -158,7 +158,7 @@ Test(panels, end_with_owners)
 {
     dcl_config config = test_config(2);
     dcl_cluster *cluster = test_open(&config);
-    static const struct maps own = {"block,*@2x1", "block,*@2x1", "block,*@2x1", DEEP *WIDE * 4};
+    static const struct maps own = {"block,*@2x1", "block,*@2x1", "block,*@2x1", DEEP * WIDE * 4};
     expect();
     multiply(cluster, &own, "two nodes");
     dcl_counters earlier = test_counters(cluster, DCL_ALL_NODES), later;

@@ -359,18 +359,37 @@ Test(reduce, memory_does_not_grow)
     TEST_OK(dcl_close(cluster));
 }
 
-/* What a node would compute on elements that are stored nowhere is not defined. */
-Test(reduce, all_elements_are_stored)
+/* Elements that the input does not store count as the map's fill value. */
+Test(reduce, elements_that_are_not_stored)
 {
     dcl_config config = test_config(2);
     dcl_cluster *cluster = test_open(&config);
-    dcl_array *a = test_array(cluster, "block;every=2", dcl_grid_1d(DCL_FLOAT, 100));
+    dcl_array *a = test_array(cluster, "block;every=3;rest=-5", dcl_grid_1d(DCL_FLOAT, 100));
+    dcl_array *s = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 2));
     double sum = 7;
-    TEST_REFUSED(dcl_reduce(cluster, "sum += a(i);", DCL_RESULT(sum), DCL_IN(a)), DCL_ERR_UNSUPPORTED,
-                 "stores only some");
-    cr_expect_eq(sum, 7);
+    float low = 7, element[2];
+    int64_t where[1];
+    dcl_counters planned, before, after;
+    TEST_OK(dcl_forall(cluster, "a(i) = i;", DCL_OUT(a)));
+    const dcl_call call = *DCL_CALL_REDUCTION(cluster, NULL, "sum += a(i); low min= a(i);", DCL_RESULT(sum),
+                                              DCL_RESULT(low), DCL_RESULT_AT(where), DCL_IN(a));
+    TEST_OK(dcl_call_explain(&call, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &before));
+    TEST_OK(dcl_call_run(&call));
+    TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &after));
+    cr_expect_eq(sum, 33 * 34 / 2 * 3 - 66 * 5, "%g", sum); /* 0, 3, ..., 99 are stored */
+    cr_expect(low == -5 && where[0] == 1, "%g at %d", (double)low, (int)where[0]);
+    cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved);
+    cr_expect_eq(after.tasks - before.tasks, planned.tasks);
+    TEST_OK(dcl_reduce(cluster, "s(1) += a(i);", DCL_OUT(s), DCL_IN(a)));
+    TEST_OK(dcl_read(s, NULL, element, NULL));
+    cr_expect_eq(element[1], (float)sum);
+    TEST_OK(dcl_reduce(cluster, "s(a(i) < 0 ? 0 : 1) += 1;", DCL_OUT(s), DCL_IN(a)));
+    TEST_OK(dcl_read(s, NULL, element, NULL));
+    cr_expect(element[0] == 66 && element[1] == 34);
+    dcl_release(s);
     dcl_release(a);
-    dcl_close(cluster);
+    TEST_OK(dcl_close(cluster));
 }
 
 /* Threads of a program that reduce at the same time have partial results of their own. */

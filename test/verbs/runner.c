@@ -679,15 +679,6 @@ static bool compare_places(struct run *run)
     return good;
 }
 
-static bool refused(struct run *run, dcl_status status)
-{
-    if (status == DCL_OK)
-        return failed("this has to be refused");
-    dcl_clear_error(run->cluster);
-    return status == DCL_ERR_INVALID || status == DCL_ERR_UNSUPPORTED || status == DCL_ERR_BODY ||
-           failed("refused by %s: %s", dcl_status_name(status), dcl_error());
-}
-
 /* The input that gives the indices, the first one whose subscripts are all of them; NULL: the output does. */
 static const struct held *input_of(const struct run *run)
 {
@@ -727,8 +718,6 @@ static bool run_call(struct run *run)
                          : call->verb == TEST_SCAN
                              ? dcl_call_scan(run->cluster, run->text, args_count, args)
                              : dcl_call_reduction(run->cluster, where, run->text, args_count, args);
-    if (input != NULL && input->partial)
-        return refused(run, dcl_call_run(&described));
     if (!explain(run, &described, plan) || !count(run, before))
         return false;
     if (!test_compute_call(call))
