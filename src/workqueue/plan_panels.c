@@ -11,10 +11,11 @@
 #include "workqueue/plan_view.h"
 
 enum {
-    DEPTH = 1024,     /* most indices of a panel: C is read and written once per panel */
-    LEAST_DEPTH = 256, /* shorter panels are made only if memory for received elements is short; kernels take so many at a time */
-    POOL_SHARE = 4,    /* a panel takes at most this part of the pool, so that the next ones can arrive */
-    MOST_OWNERS = 16   /* along the reduced index; with more, panels do not end where an owner's part ends */
+    DEPTH = 1024, /* most indices of a panel: C is read and written once per panel */
+    LEAST_DEPTH =
+        256, /* shorter panels are made only if memory for received elements is short; kernels take so many at a time */
+    POOL_SHARE = 4,  /* a panel takes at most this part of the pool, so that the next ones can arrive */
+    MOST_OWNERS = 16 /* along the reduced index; with more, panels do not end where an owner's part ends */
 };
 
 /* Narrow the subscripts of an access to inner indices first .. first + count - 1. */
@@ -45,9 +46,8 @@ static dcl_status find_own_box(dcli_builder *builder, dcl_box *box_out)
     const dcli_region *own = NULL;
     dcl_box common;
     *box_out = operation->box;
-    dcl_status status = owner->view == NULL
-                            ? dcli_builder_one(builder, operation->body->owner, builder->self, &own)
-                            : DCL_OK;
+    dcl_status status =
+        owner->view == NULL ? dcli_builder_one(builder, operation->body->owner, builder->self, &own) : DCL_OK;
     if (status == DCL_OK && own != NULL && dcli_box_intersect(&own->box, &operation->box, &common))
         *box_out = common;
     return status;

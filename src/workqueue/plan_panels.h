@@ -6,10 +6,10 @@
 
 /** The panels of a plan. */
 typedef struct dcli_panels {
-    int64_t most;              /* most indices of a panel; 0: the plan has no panels */
-    int64_t depth, next;       /* number of reduced indices, and of those that are in panels */
-    bool begun;                /* the first panel was begun */
-    int factor[2];             /* the accesses of the factors */
+    int64_t most;                            /* most indices of a panel; 0: the plan has no panels */
+    int64_t depth, next;                     /* number of reduced indices, and of those that are in panels */
+    bool begun;                              /* the first panel was begun */
+    int factor[2];                           /* the accesses of the factors */
     dcli_subscripts whole[2], whole_base[2]; /* their subscripts for all indices */
 } dcli_panels;
 

@@ -233,7 +233,7 @@ ParameterizedTest(struct wrong_case *c, beside, refused)
     TEST_OK(dcl_close(cluster));
 }
 
-/* Arrays that do not fit, and a failure that does not reach the next reduction, which uses the same partial results. */
+/* Arrays that do not fit, and reads outside, which do not reach the next reduction although it uses the same partial results. */
 Test(beside, other_arrays)
 {
     dcl_config config = test_config(2);
@@ -260,6 +260,30 @@ Test(beside, other_arrays)
     dcl_release(B);
     dcl_release(A);
     dcl_clear_error(cluster);
+    dcl_close(cluster);
+}
+
+/* A reduction that fails makes its results fail, but not those of the next one, which uses the same partial results. */
+Test(beside, a_failure_stays_alone)
+{
+    dcl_config config = test_config(2);
+    test_fault("alloc node=1 count=2");
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 100));
+    dcl_array *B = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 100)); /* node 1 has no memory for it */
+    dcl_array *s = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 1)),
+              *t = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 1));
+    int32_t sum = 0;
+    TEST_OK(dcl_forall(cluster, "A(i) = i;", DCL_OUT(A)));
+    dcl_reduce(cluster, "s(0) += B(i);", DCL_OUT(s),
+               DCL_IN(B)); /* the program may have heard of the failure before, or not */
+    TEST_OK(dcl_reduce(cluster, "A(i) += 1; t(0) += A(i);", DCL_INOUT(A), DCL_OUT(t)));
+    TEST_OK(dcl_read(t, NULL, &sum, NULL));
+    cr_expect_eq(sum, 5050, "%d", (int)sum);
+    cr_expect_eq(dcl_wait(cluster), DCL_ERR_NOMEM);
+    dcl_array *all[] = {A, B, s, t};
+    for (int k = 0; k < 4; k++)
+        dcl_release(all[k]);
     dcl_close(cluster);
 }
 
