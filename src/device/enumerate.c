@@ -185,19 +185,19 @@ bool dcli_found_same(const dcli_found *a, const dcli_found *b)
     return strcmp(a->info.name, b->info.name) == 0 && a->same_name_before == b->same_name_before;
 }
 
-/* Whether a platform is DCL's own OpenCL driver, whose devices are other workers' (docs/remote-opencl.md). */
-static bool is_own(cl_platform_id platform)
-{
-    char name[128];
-    return platform_text(platform, CL_PLATFORM_NAME, name) == CL_SUCCESS && strcmp(name, "DCL") == 0;
-}
-
-/* Append the devices of a platform that no earlier platform has. */
+/* Append the devices of a platform that no earlier platform has. The platform of DCL's own OpenCL driver is passed over: its
+ * devices are those of other workers (docs/remote-opencl.md). */
 static dcl_status add_platform(cl_platform_id platform, dcli_found found[], int *count_in_out)
 {
     cl_device_id ids[DCLI_MOST_DEVICES];
     cl_uint id_count = 0;
-    cl_int code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DCLI_MOST_DEVICES, ids, &id_count);
+    char name[128];
+    cl_int code = platform_text(platform, CL_PLATFORM_NAME, name);
+    if (code != CL_SUCCESS)
+        return dcli_cl_fail(NULL, "clGetPlatformInfo", code);
+    if (strcmp(name, "DCL") == 0)
+        return DCL_OK;
+    code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DCLI_MOST_DEVICES, ids, &id_count);
     if (code == CL_DEVICE_NOT_FOUND)
         return DCL_OK;
     if (code != CL_SUCCESS)
@@ -249,8 +249,7 @@ dcl_status dcli_find_devices(dcli_found found_out[], int *count_out)
     else if (code != CL_SUCCESS)
         status = dcli_cl_fail(NULL, "clGetPlatformIDs", code);
     for (cl_uint n = 0; n < platform_count && n < MOST_PLATFORMS && status == DCL_OK; n++)
-        if (!is_own(platforms[n]))
-            status = add_platform(platforms[n], found_out, &count);
+        status = add_platform(platforms[n], found_out, &count);
     pthread_mutex_unlock(&lock);
     if (status != DCL_OK)
         return status;

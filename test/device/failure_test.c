@@ -197,6 +197,7 @@ static const struct {
     {"clFlush", "of waiting, the same; the others are played"},
     {"clCreateSubBuffer", "of peer memory; see peer_test.c"},
     {"clGetExtensionFunctionAddressForPlatform", "the same"},
+    {"clEnqueueNativeKernel", "of products that a library computes; see runtime/product_test.c"},
     {"clFinish", "called only when other calls failed; see a_device_that_cannot_be_waited_for"},
 };
 

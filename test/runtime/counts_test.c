@@ -343,7 +343,7 @@ Test(counts_on_device, of_messages_do_not_grow_with_tiles)
 /* Nodes without elements of the range send no partial results, and the program sends each node a few messages. */
 Test(counts_on_device, of_a_small_reduction)
 {
-    enum { NODES = 4, CALLS = 20, RESULT_BYTES = 64 * 48 };
+    enum { NODES = 4, CALLS = 20, RESULT_BYTES = 64 * 56 };
     dcl_config config = test_config(NODES);
     config.transfer = "send";
     dcl_cluster *cluster = test_open(&config);
