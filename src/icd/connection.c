@@ -503,7 +503,7 @@ static bool hear(icd_device *device, const dcli_received *received)
 
 /* ---- losses ---- */
 
-/* An event that can no longer come about: because of what it waited for, or of its device. */
+/* End an event that can no longer complete, because an event it waited for or its device has failed. */
 static cl_int status_of_lost(const icd_event *event)
 {
     for (int w = 0; w < event->wait_count; w++)

@@ -186,7 +186,7 @@ cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *eve
 
 static void call_event(icd_call *call) { call->function.event(call->handle, call->status, call->user); }
 
-/* Call the functions that wait for `status` or an earlier one. @param told  what they are told. */
+/* Call the functions registered for `status` or an earlier one. @param told  the status passed to them. */
 static void call_back(icd_event *event, cl_int status, cl_int told)
 {
     for (icd_call **at = &event->calls; *at != NULL;) {

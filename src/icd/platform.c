@@ -178,7 +178,7 @@ static cl_int answer_features(const icd_device *device, size_t size, void *value
     return result;
 }
 
-/* Properties that are the driver's to say: what it does not support, whatever the device does. */
+/* Answer properties of the driver itself: features it does not support are absent, even if the device has them. */
 static bool answer_own(const icd_device *device, cl_device_info what, size_t size, void *value, size_t *size_out,
                        cl_int *result)
 {

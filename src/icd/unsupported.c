@@ -74,7 +74,7 @@ static cl_int CL_API_CALL icd_clRetainEvent(cl_event handle) { return retain(han
 
 static cl_int CL_API_CALL icd_clReleaseEvent(cl_event handle) { return release(handle, ICD_EVENT, CL_INVALID_EVENT); }
 
-/* ---- what is not there ---- */
+/* ---- unsupported ---- */
 
 static bool is_valid(const void *handle, icd_kind kind)
 {

@@ -198,7 +198,7 @@ static void put_letters(dcli_text *out, const dcli_leaves *leaves, const char *n
     dcli_text_put(out, ")");
 }
 
-/* Whether there are so many letters for indices. */
+/* Whether the letters i to p suffice for this number of indices. */
 static bool has_letters(const dcli_leaves *leaves, int count)
 {
     if ((int)strlen(leaves->letters) >= count)
