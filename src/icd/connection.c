@@ -546,15 +546,32 @@ static void lose(icd_device *device, const char *seen)
     pthread_mutex_unlock(&icd.lock);
 }
 
-static void handle_losses(icd_server *server)
+/* Take a loss that the process monitor has reported. @return the number of the device; -1: there is none. */
+static int take_loss(icd_server *server, char seen_out[ICD_SEEN_BYTES])
 {
+    int taken = -1;
     pthread_mutex_lock(&icd.lock);
-    bool has = server->has_losses;
-    server->has_losses = false;
+    for (int d = 0; server->has_losses && d < server->device_count && taken < 0; d++)
+        if (server->reported[d]) {
+            server->reported[d] = false;
+            memcpy(seen_out, server->seen[d], ICD_SEEN_BYTES);
+            taken = d;
+        }
+    server->has_losses = taken >= 0;
     pthread_mutex_unlock(&icd.lock);
-    for (int d = 0; has && d < server->device_count; d++)
-        if (server->reported[d])
-            lose(server->device[d], server->seen[d]);
+    return taken;
+}
+
+/* @return whether some device is left. */
+static bool handle_losses(icd_server *server)
+{
+    char seen[ICD_SEEN_BYTES];
+    for (int d; (d = take_loss(server, seen)) >= 0;)
+        lose(server->device[d], seen);
+    for (int d = 0; d < server->device_count; d++)
+        if (!server->device[d]->lost)
+            return true;
+    return false;
 }
 
 /* ---- the thread ---- */
@@ -590,12 +607,11 @@ void *icd_serve(void *argument)
 {
     enum { MOST_IN_TURN = 64 };
     icd_server *server = argument;
-    for (;;) {
+    do {
+        flush(server);
         bool any = receive_one(server, -1);
         for (int n = 0; any && n < MOST_IN_TURN; n++)
             any = receive_one(server, 0);
-        handle_losses(server);
-        flush(server);
-    }
+    } while (handle_losses(server));
     return NULL;
 }

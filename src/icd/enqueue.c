@@ -603,6 +603,7 @@ static cl_int unmap(icd_queue *queue, icd_mem *mem, icd_map **at, icd_event *eve
         return status;
     *at = ended->next;
     mem->map_count--;
+    ended->mem = icd_hold(mem);
     event->at_end = icd_map_ended;
     event->at_end_user = ended;
     return CL_SUCCESS;

@@ -108,8 +108,9 @@ static cl_int make_proxy(icd_device *device, icd_event *event)
     return CL_SUCCESS;
 }
 
-/* Let all but the last DCLI_MOST_COMMAND_WAITS events of a long list be waited for by markers. */
-static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[], int *count)
+/* Shorten a list of more than DCLI_MOST_COMMAND_WAITS events: markers wait for parts of it, and their events take the place of
+ * these parts. @param made_out  how many markers; their events are the last ones of the list. */
+static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[], int *count, int *made_out)
 {
     int64_t markers[DCLI_MOST_COMMAND_WAITS];
     int made = 0;
@@ -134,13 +135,14 @@ static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[]
     }
     memcpy(&number[*count], markers, (size_t)made * sizeof number[0]);
     *count += made;
+    *made_out = made;
     return CL_SUCCESS;
 }
 
 static cl_int send_with(icd_device *device, int64_t queue_number, icd_event *event, dcli_msg_command *command,
                         int64_t number[])
 {
-    int count = 0;
+    int count = 0, made = 0;
     for (int w = 0; w < event->wait_count; w++) {
         icd_event *other = event->wait[w];
         if (other->device != device || other->is_user) {
@@ -150,14 +152,17 @@ static cl_int send_with(icd_device *device, int64_t queue_number, icd_event *eve
         }
         number[count++] = other->number;
     }
-    cl_int status = shorten(device, queue_number, number, &count);
+    cl_int status = shorten(device, queue_number, number, &count, &made);
     if (status != CL_SUCCESS)
         return status;
     command->queue = queue_number;
     command->event = event->number;
     command->wait = number;
     command->wait_count = count;
-    return icd_send(device, command);
+    status = icd_send(device, command);
+    for (int m = count - made; m < count; m++)
+        forget_on(device, number[m]);
+    return status;
 }
 
 cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *event, dcli_msg_command *command)
@@ -251,6 +256,8 @@ cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *even
         cl_int ended = icd_await(event);
         status = ended < 0 ? ended : CL_SUCCESS;
     }
+    if (event != NULL && status != CL_SUCCESS && !event->was_sent)
+        icd_event_end(event, status, NULL); /* a buffer may already name it as the last command that writes it */
     if (status == CL_SUCCESS && event_out != NULL)
         *event_out = ICD_HANDLE(cl_event, event);
     else

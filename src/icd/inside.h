@@ -30,7 +30,8 @@ enum {
     ICD_MOST_SERVERS = 64,
     ICD_MOST_DEVICES = 256, /* of one server */
     ICD_MOST_PLATFORM_DEVICES = 1024,
-    ICD_CHUNK = 1 << 20
+    ICD_CHUNK = 1 << 20,
+    ICD_SEEN_BYTES = 256 /* of what the process monitor has seen of a loss */
 };
 
 /* ---- handles: handles.c ---- */
@@ -140,7 +141,7 @@ struct icd_server {
     icd_device *device[ICD_MOST_DEVICES];
     bool has_losses;
     bool reported[ICD_MOST_DEVICES]; /* losses that the process monitor has reported, not yet handled */
-    char seen[ICD_MOST_DEVICES][256];
+    char seen[ICD_MOST_DEVICES][ICD_SEEN_BYTES];
 };
 
 /** A function of the program that is to be called. */
@@ -196,6 +197,8 @@ typedef struct icd_map {
     dcli_span span; /* in the buffer */
     size_t row_pitch, slice_pitch;
     bool owned; /* `pointer` was allocated for it */
+    icd_mem *
+        mem; /* reference, while it is unmapped: the region may be memory of the program, which it frees after the buffer */
 } icd_map;
 
 struct icd_mem {

@@ -57,6 +57,8 @@ void icd_kernel_free(icd_kernel *kernel)
 static cl_int make_kernel(icd_program *program, const char *name, icd_kernel **kernel_out)
 {
     const icd_declaration *declaration;
+    if (program->building > 0) /* a build replaces the declarations, to which kernels refer */
+        return CL_INVALID_PROGRAM_EXECUTABLE;
     cl_int status = find_declaration(program, name, &declaration);
     if (status != CL_SUCCESS)
         return status;
@@ -321,7 +323,8 @@ cl_int icd_kernel_prepare(icd_kernel *kernel, icd_queue *queue, icd_event *event
         if (status != CL_SUCCESS || kernel->on[place].sent[a] == value->serial)
             continue;
         status = send_argument(queue->device, kernel->on[place].number, a, value, buffer);
-        kernel->on[place].sent[a] = value->serial;
+        if (status == CL_SUCCESS)
+            kernel->on[place].sent[a] = value->serial;
     }
     *number_out = kernel->on[place].number;
     return status;

@@ -253,6 +253,7 @@ void icd_map_ended(icd_event *event)
     icd_map *map = event->at_end_user;
     if (map->owned)
         icd_aligned_free(map->pointer);
+    icd_drop(map->mem);
     dcli_free(map);
 }
 

@@ -174,16 +174,17 @@ static int split(char *text, const char *names_out[], int most)
 }
 
 static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *command, cl_program program_out[],
-                                int *count_out)
+                                int *count_out, cl_int *code_out)
 {
     *count_out = 0;
+    *code_out = CL_SUCCESS;
     for (int n = 1; n < command->number_count; n++) {
         dcli_object *other = dcli_object_find(remote, command->number[n], DCLI_OBJECT_PROGRAM);
         if (other == NULL)
             return broken("an unknown program");
         cl_program program = dcli_program_of(remote, other);
         if (program == NULL)
-            return broken("a program that could not be made");
+            *code_out = CL_INVALID_PROGRAM; /* the device's driver has refused its binary */
         program_out[(*count_out)++] = program;
     }
     return DCL_OK;
@@ -208,10 +209,11 @@ dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command
 {
     cl_program others[DCLI_MOST_COMMAND_NUMBERS];
     int count = 0;
+    cl_int code;
     bool links = command->kind == DCLI_CL_LINK;
     if (command->number_count < 1 || command->number[0] < 1)
         return broken("no number of its question");
-    dcl_status status = take_programs(remote, command, others, &count);
+    dcl_status status = take_programs(remote, command, others, &count, &code);
     if (status != DCL_OK)
         return status;
     dcli_object *program = links ? dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM)
@@ -222,13 +224,12 @@ dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command
     if (text == NULL)
         return DCL_ERR_NOMEM;
     dcli_watch_activity(remote->watch, DCLI_BUILDING, "an OpenCL program");
-    cl_int code;
-    if (links)
+    if (code == CL_SUCCESS && links)
         program->program.program =
             clLinkProgram(remote->context, 1, &remote->device, text, (cl_uint)count, others, NULL, NULL, &code);
-    else if (dcli_program_of(remote, program) != NULL)
+    else if (code == CL_SUCCESS && dcli_program_of(remote, program) != NULL)
         code = build(remote, command, text, program->program.program, count, others);
-    else
+    else if (code == CL_SUCCESS)
         code = program->status != CL_SUCCESS ? program->status : CL_INVALID_PROGRAM;
     dcli_free(text);
     dcli_facts_begin(remote, command->number[0]);

@@ -96,7 +96,8 @@ static cl_int submit_chunk(dcli_remote *remote, dcli_task *task, dcli_chunk *chu
     }
     transfer->transfer.outstanding++;
     if (dcli_completion_ask(remote, real, NULL, chunk) != DCL_OK) {
-        clReleaseEvent(real); /* the copy is under way, and its end will not be known: keep its memory */
+        clWaitForEvents(1, &real); /* nobody reports the end of the copy, and the caller frees its memory */
+        clReleaseEvent(real);
         transfer->transfer.outstanding--;
         return CL_OUT_OF_RESOURCES;
     }

@@ -231,6 +231,45 @@ static void try_fill_and_map(void)
     clReleaseMemObject(x);
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
+static int ended;
+
+static void CL_CALLBACK note_end(cl_mem mem, void *user)
+{
+    (void)mem;
+    (void)user;
+    pthread_mutex_lock(&lock);
+    ended++;
+    pthread_cond_signal(&called);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Memory of the program that a buffer uses is the program's again when the buffer has ended: not before a command writes from it. */
+static void try_own_memory(void)
+{
+    cl_int status;
+    cl_mem x = make(sizeof a, CL_MEM_USE_HOST_PTR, a);
+    check(clSetMemObjectDestructorCallback(x, note_end, NULL), "clSetMemObjectDestructorCallback");
+    int *mapped = clEnqueueMapBuffer(s.queue, x, CL_TRUE, CL_MAP_WRITE, 0, sizeof a, 0, NULL, NULL, &status);
+    check(status, "clEnqueueMapBuffer");
+    cl_event gate = clCreateUserEvent(s.context, &status);
+    check(clEnqueueUnmapMemObject(s.queue, x, mapped, 1, &gate, NULL), "clEnqueueUnmapMemObject");
+    check(clReleaseMemObject(x), "clReleaseMemObject");
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    pthread_mutex_lock(&lock);
+    bool right = mapped == a && ended == 0;
+    pthread_mutex_unlock(&lock);
+    check(clSetUserEventStatus(gate, CL_COMPLETE), "clSetUserEventStatus");
+    check(clFinish(s.queue), "clFinish");
+    pthread_mutex_lock(&lock);
+    while (ended == 0)
+        pthread_cond_wait(&called, &lock);
+    pthread_mutex_unlock(&lock);
+    say("memory of the program", right);
+    clReleaseEvent(gate);
+}
+
 static void try_parts(void)
 {
     cl_int status;
@@ -256,8 +295,6 @@ static void try_parts(void)
     free(got);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
 static int calls;
 
 static void CL_CALLBACK note(cl_event event, cl_int status, void *user)
@@ -309,6 +346,36 @@ static void try_events(void)
     clReleaseMemObject(y);
 }
 
+/* A list of more events than a message to a server may have. */
+static void try_long_list(void)
+{
+    enum { EVENTS = 600 };
+    static cl_event list[EVENTS];
+    cl_int status, state = 0;
+    cl_event after;
+    for (int e = 0; e < EVENTS; e++) {
+        list[e] = clCreateUserEvent(s.context, &status);
+        check(status, "clCreateUserEvent");
+    }
+    check(clEnqueueMarkerWithWaitList(s.free_queue, EVENTS, list, &after), "clEnqueueMarkerWithWaitList");
+    bool right = true;
+    for (int e = 0; e < EVENTS; e++) { /* the last one in the middle of the list */
+        int at = (e + EVENTS / 2) % EVENTS;
+        if (e == EVENTS - 1) {
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+            check(clGetEventInfo(after, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
+                  "clGetEventInfo");
+            right = state > CL_COMPLETE;
+        }
+        check(clSetUserEventStatus(list[at], CL_COMPLETE), "clSetUserEventStatus");
+    }
+    check(clWaitForEvents(1, &after), "clWaitForEvents");
+    say("a long wait list", right);
+    for (int e = 0; e < EVENTS; e++)
+        clReleaseEvent(list[e]);
+    clReleaseEvent(after);
+}
+
 static void try_many(void)
 {
     enum { TIMES = 500 };
@@ -328,6 +395,24 @@ static void try_many(void)
     say("many launches", right);
     clReleaseMemObject(x);
     clReleaseMemObject(y);
+}
+
+/* A binary that is none is refused when it is used, at the latest, and later commands go on. */
+static void try_bad_binary(void)
+{
+    const unsigned char text[] = "not a binary", *given = text;
+    const size_t bytes = sizeof text;
+    cl_int made = CL_SUCCESS, built = CL_SUCCESS, linked = CL_SUCCESS;
+    cl_program program = clCreateProgramWithBinary(s.context, 1, &s.device, &bytes, &given, NULL, &made);
+    if (made == CL_SUCCESS) {
+        built = clBuildProgram(program, 1, &s.device, NULL, NULL, NULL);
+        cl_program whole = clLinkProgram(s.context, 1, &s.device, NULL, 1, &program, NULL, NULL, &linked);
+        if (whole != NULL)
+            clReleaseProgram(whole);
+        clReleaseProgram(program);
+    }
+    say("a binary that is none",
+        made != CL_SUCCESS || (built != CL_SUCCESS && linked != CL_SUCCESS && linked != CL_DEVICE_NOT_AVAILABLE));
 }
 
 static void try_programs(void)
@@ -362,6 +447,7 @@ static void try_programs(void)
     clReleaseKernel(kernel);
     clReleaseProgram(program);
     free(binary);
+    try_bad_binary();
 }
 
 /* A buffer that two devices of one context use in turn. Where there is one device, both queues are its. */
@@ -426,8 +512,10 @@ static int try_all(void)
     try_large();
     try_rects();
     try_fill_and_map();
+    try_own_memory();
     try_parts();
     try_events();
+    try_long_list();
     try_many();
     try_programs();
     return failures;
