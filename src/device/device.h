@@ -32,7 +32,8 @@ typedef enum dcli_open_flags {
     DCLI_OPEN_SEPARATE = 1, /* use memory of the device and copies, even if it could work in host memory */
     DCLI_OPEN_AS_GPU = 2,   /* use kernels in the form for GPUs */
     DCLI_OPEN_SHARED = 4,   /* allocate memory that other processes can map: see dcli_memory_place_of() */
-    DCLI_OPEN_PEERS = 8     /* if possible, allocate memory that other GPUs can import: see dcli_device_reads_peers() */
+    DCLI_OPEN_PEERS = 8,    /* if possible, allocate memory that other GPUs can import: see dcli_device_reads_peers() */
+    DCLI_OPEN_LENDS = 16    /* make room for many slots, as other nodes of this process read what it sends in them */
 } dcli_open_flags;
 dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_device **device_out);
 /** Close a device; its memory and programs must be released. Waits for launches. NULL is accepted. */

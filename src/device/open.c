@@ -84,14 +84,14 @@ static dcl_status open_context(dcli_device *device, cl_platform_id platform)
 }
 
 /* Make the queues and slots for transfers. */
-static dcl_status open_crossing(dcli_device *device)
+static dcl_status open_crossing(dcli_device *device, bool lends)
 {
     if (device->sight.in_place)
         return DCL_OK;
     dcl_status status = DCL_OK;
     for (int n = DCLI_COMPUTE + 1; n < DCLI_QUEUES && status == DCL_OK; n++)
         status = open_queue(device, (dcli_direction)n);
-    return status == DCL_OK ? dcli_ring_open(device) : status;
+    return status == DCL_OK ? dcli_ring_open(device, lends) : status;
 }
 
 /* Make the dummy buffer for memory of 0 bytes. */
@@ -133,7 +133,7 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
     if (status == DCL_OK)
         status = make_nothing(device);
     if (status == DCL_OK)
-        status = open_crossing(device);
+        status = open_crossing(device, (flags & DCLI_OPEN_LENDS) != 0);
     if (status != DCL_OK) {
         dcli_device_close(device);
         return status;

@@ -397,7 +397,8 @@ struct dcli_slot {
     dcli_memory *own;        /* NULL: its scratch memory is in the ring; else its own memory */
 };
 
-dcl_status dcli_ring_open(dcli_device *device);
+/** Make the slots of a device. @param lends  see DCLI_OPEN_LENDS. */
+dcl_status dcli_ring_open(dcli_device *device, bool lends);
 /** Free the ring; all commands are complete. Lent slots retain their host memory until they are returned. */
 void dcli_ring_free(dcli_device *device);
 

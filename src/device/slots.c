@@ -12,7 +12,8 @@
  * device, or crosses to and from registered memory, needs scratch memory alone.
  *
  * Slots are lent to other threads of the process, at most three quarters of the pinned memory. These threads fill or
- * read them in place, and return them at any time, even after the device was closed. */
+ * read them in place, and return them at any time, even after the device was closed. A device that is one of several
+ * nodes of a process lends most of what it sends, until the receiver has all that it waits for; its ring is larger. */
 #include "device/opencl.h"
 
 #include <assert.h>
@@ -22,9 +23,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { UNIT_BYTES = 16 << 10, RING_BYTES = 64 << 20, UNITS = RING_BYTES / UNIT_BYTES };
-enum { SCRATCH_BYTES = 128 << 20, SCRATCH_UNITS = SCRATCH_BYTES / UNIT_BYTES };
-enum { SPARE_UNITS = (8 << 20) / UNIT_BYTES, MOST_LENT_UNITS = UNITS / 4 * 3 };
+enum {
+    UNIT_BYTES = 16 << 10,
+    RING_BYTES = 64 << 20,
+    MOST_RING_BYTES = 256 << 20, /* with DCLI_OPEN_LENDS, if the device has MEMORY_SHARE times as much memory */
+    MEMORY_SHARE = 64,
+    MORE_SCRATCH_BYTES = 64 << 20, /* so much more scratch memory than pinned memory */
+    SPARE_UNITS = (8 << 20) / UNIT_BYTES
+};
 
 struct dcli_ring {
     cl_mem pinned, scratch;
@@ -36,8 +42,8 @@ struct dcli_ring {
     dcli_slot *given;       /* slots returned by any thread since the serving thread last looked */
     uint64_t serial;        /* serial number of the last slot */
     size_t taken_units, lent_units, taken_scratch_units;
-    dcli_slot *slot[UNITS]; /* the slot that each unit of `pinned` belongs to; NULL: it is free */
-    dcli_slot *scratch_slot[SCRATCH_UNITS];
+    size_t units, scratch_units;      /* of `pinned` and `scratch`; not changed later */
+    dcli_slot **slot, **scratch_slot; /* the slot that each unit belongs to; NULL: it is free */
 };
 
 /* Slots have a range of serial numbers of their own, because any thread makes them. */
@@ -52,24 +58,37 @@ static dcl_status open_buffers(dcli_device *device)
     if (code != CL_SUCCESS)
         return dcli_cl_fail(device, "clRetainCommandQueue", code);
     ring->queue = device->queue[DCLI_IN].handle;
-    ring->pinned = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, RING_BYTES, NULL, &code);
+    ring->pinned = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, ring->units * UNIT_BYTES,
+                                  NULL, &code);
     if (ring->pinned == NULL)
         return dcli_cl_fail(device, "clCreateBuffer", code);
-    ring->host = clEnqueueMapBuffer(ring->queue, ring->pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, RING_BYTES, 0,
-                                    NULL, NULL, &code);
+    ring->host = clEnqueueMapBuffer(ring->queue, ring->pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                    ring->units * UNIT_BYTES, 0, NULL, NULL, &code);
     if (ring->host == NULL)
         return dcli_cl_fail(device, "clEnqueueMapBuffer", code);
-    ring->scratch = clCreateBuffer(device->context, CL_MEM_READ_WRITE, SCRATCH_BYTES, NULL, &code);
+    ring->scratch = clCreateBuffer(device->context, CL_MEM_READ_WRITE, ring->scratch_units * UNIT_BYTES, NULL, &code);
     return ring->scratch == NULL ? dcli_cl_fail(device, "clCreateBuffer", code) : DCL_OK;
 }
 
-dcl_status dcli_ring_open(dcli_device *device)
+static size_t ring_bytes(const dcli_device *device, bool lends)
 {
-    device->ring = dcli_calloc(1, sizeof *device->ring);
-    if (device->ring == NULL)
+    size_t bytes = lends ? MOST_RING_BYTES : RING_BYTES;
+    while (bytes > RING_BYTES && (size_t)device->info.memory_bytes / MEMORY_SHARE < bytes)
+        bytes /= 2;
+    return bytes;
+}
+
+dcl_status dcli_ring_open(dcli_device *device, bool lends)
+{
+    dcli_ring *ring = device->ring = dcli_calloc(1, sizeof *ring);
+    if (ring == NULL)
         return DCL_ERR_NOMEM;
-    pthread_mutex_init(&device->ring->lock, NULL);
-    return open_buffers(device);
+    pthread_mutex_init(&ring->lock, NULL);
+    ring->units = ring_bytes(device, lends) / UNIT_BYTES;
+    ring->scratch_units = ring->units + MORE_SCRATCH_BYTES / UNIT_BYTES;
+    ring->slot = dcli_calloc(ring->units, sizeof *ring->slot);
+    ring->scratch_slot = dcli_calloc(ring->scratch_units, sizeof *ring->scratch_slot);
+    return ring->slot != NULL && ring->scratch_slot != NULL ? open_buffers(device) : DCL_ERR_NOMEM;
 }
 
 static void free_ring(dcli_ring *ring)
@@ -83,6 +102,8 @@ static void free_ring(dcli_ring *ring)
     if (ring->queue != NULL)
         clReleaseCommandQueue(ring->queue);
     pthread_mutex_destroy(&ring->lock);
+    dcli_free(ring->slot);
+    dcli_free(ring->scratch_slot);
     dcli_free(ring);
 }
 
@@ -194,8 +215,8 @@ static bool find_place(dcli_slot *slot, bool pinned)
 {
     dcli_ring *ring = slot->ring;
     size_t units = units_of(slot);
-    int64_t scratch = find_units(ring->scratch_slot, SCRATCH_UNITS, ring->taken_scratch_units, units);
-    int64_t unit = pinned && scratch >= 0 ? find_units(ring->slot, UNITS, ring->taken_units, units) : -1;
+    int64_t scratch = find_units(ring->scratch_slot, ring->scratch_units, ring->taken_scratch_units, units);
+    int64_t unit = pinned && scratch >= 0 ? find_units(ring->slot, ring->units, ring->taken_units, units) : -1;
     if (scratch < 0 || (pinned && unit < 0))
         return false;
     take_units(ring->scratch_slot, scratch, slot);
@@ -211,6 +232,13 @@ static bool find_place(dcli_slot *slot, bool pinned)
     return true;
 }
 
+/* Whether so many units more may be lent. The lock is held. */
+static bool may_lend(const dcli_ring *ring, size_t units)
+{
+    size_t most = ring->units / 4 * 3;
+    return units <= most && ring->lent_units <= most - units;
+}
+
 /* Place a slot in the ring, if there is room and not too much is lent. @param pinned  whether it needs host memory.
  * @param lent  for a thread other than the serving one. @return false: it is not in the ring. */
 static bool enter_ring(dcli_slot *slot, bool pinned, bool lent)
@@ -219,8 +247,7 @@ static bool enter_ring(dcli_slot *slot, bool pinned, bool lent)
     size_t units = units_of(slot);
     pthread_mutex_lock(&ring->lock);
     slot->memory.serial = slot_serials + ++ring->serial;
-    bool may = !lent || (units <= MOST_LENT_UNITS && ring->lent_units <= MOST_LENT_UNITS - units);
-    bool entered = may && find_place(slot, pinned);
+    bool entered = (!lent || may_lend(ring, units)) && find_place(slot, pinned);
     slot->lent = entered && lent;
     ring->lent_units += slot->lent ? units : 0;
     pthread_mutex_unlock(&ring->lock);
@@ -337,7 +364,7 @@ void dcli_slot_give(dcli_slot *slot)
 
 dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes)
 {
-    dcli_slot *slot = bytes <= RING_BYTES ? new_slot(device, bytes) : NULL;
+    dcli_slot *slot = bytes <= device->ring->units * UNIT_BYTES ? new_slot(device, bytes) : NULL;
     if (slot != NULL && enter_ring(slot, true, true))
         return slot;
     dcli_free(slot);
@@ -351,7 +378,7 @@ bool dcli_slot_lend(dcli_slot *slot)
     if (!slot->pinned)
         return false;
     pthread_mutex_lock(&ring->lock);
-    slot->lent = units <= MOST_LENT_UNITS && ring->lent_units <= MOST_LENT_UNITS - units;
+    slot->lent = may_lend(ring, units);
     ring->lent_units += slot->lent ? units : 0;
     pthread_mutex_unlock(&ring->lock);
     return slot->lent;
@@ -361,7 +388,7 @@ dcli_slot *dcli_slot_at(dcli_device *device, const void *host)
 {
     dcli_ring *ring = device->ring;
     uintptr_t at = (uintptr_t)host, start = ring != NULL ? (uintptr_t)ring->host : 0;
-    if (ring == NULL || at < start || at - start >= RING_BYTES)
+    if (ring == NULL || at < start || at - start >= ring->units * UNIT_BYTES)
         return NULL;
     pthread_mutex_lock(&ring->lock);
     dcli_slot *slot = ring->slot[(at - start) / UNIT_BYTES];
@@ -378,9 +405,9 @@ bool dcli_slots_are_short(dcli_device *device)
     dcli_ring *ring = device->ring;
     collect(device, false);
     pthread_mutex_lock(&ring->lock);
-    bool is_pinned_short = UNITS - ring->taken_units < SPARE_UNITS && ring->taken_units > ring->lent_units;
+    bool is_pinned_short = ring->units - ring->taken_units < SPARE_UNITS && ring->taken_units > ring->lent_units;
     bool is_scratch_short =
-        SCRATCH_UNITS - ring->taken_scratch_units < SPARE_UNITS && ring->taken_scratch_units > ring->lent_units;
+        ring->scratch_units - ring->taken_scratch_units < SPARE_UNITS && ring->taken_scratch_units > ring->lent_units;
     bool are_short = !device->lost && (is_pinned_short || is_scratch_short);
     pthread_mutex_unlock(&ring->lock);
     return are_short;

@@ -577,14 +577,19 @@ static bool may_read_gpus(const dcli_worker_terms *terms)
     return terms->node_count > 1 && (dcli_ways_allowed(terms->config->transfer, false) & DCLI_CAN_READ_GPUS) != 0;
 }
 
+static int open_flags(const dcli_worker_terms *terms)
+{
+    bool lends = terms->node_count > 1 && !terms->is_process;
+    return (may_read_gpus(terms) ? DCLI_OPEN_PEERS : 0) | (lends ? DCLI_OPEN_LENDS : 0);
+}
+
 static dcl_status open_as_node(dcli_worker *worker)
 {
     const dcli_worker_terms *terms = &worker->terms;
     dcli_as_node *own = worker->as_node;
     dcl_status status = DCL_OK;
     if (own->device == NULL)
-        status =
-            dcli_device_open_as(terms->device, terms->log, may_read_gpus(terms) ? DCLI_OPEN_PEERS : 0, &own->device);
+        status = dcli_device_open_as(terms->device, terms->log, open_flags(terms), &own->device);
     if (status == DCL_OK)
         status = dcli_memory_create_private(own->device, 256, &own->nothing);
     if (status == DCL_OK)
