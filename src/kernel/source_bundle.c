@@ -54,28 +54,80 @@ static dcli_nest open_elements(const dcli_nest *nest, const char *count)
     return element;
 }
 
-/* Emit the runs of a strip, dcl_m elements from dcl_v on. Bit q of dcl_redo: element q was not added. */
+/* Emit dcl_top<r>, the top that the runs of all elements assume, and dcl_alike: whether no element has another one. */
+static void emit_common_tops(const dcli_nest *nest, const char *height)
+{
+    dcli_text *out = nest->out;
+    dcli_text_put(out, "    bool dcl_alike = true;\n");
+    for (int r = 0; r < nest->body->result_count; r++)
+        dcli_text_put(
+            out,
+            "    long dcl_top%d = 0;\n    for (int dcl_q = 0; dcl_q < %s; dcl_q++)\n"
+            "        dcl_top%d = max(dcl_top%d, dcl_kept%d[dcl_q].dcl_top);\n"
+            "    dcl_top%d = dcl_top%d == 0 ? dcl_guess%d : dcl_top%d;\n"
+            "    for (int dcl_q = 0; dcl_q < %s; dcl_q++)\n"
+            "        dcl_alike &= dcl_kept%d[dcl_q].dcl_top == 0 || dcl_kept%d[dcl_q].dcl_top == dcl_top%d;\n",
+            r, height, r, r, r, r, r, r, r, height, r, r, r);
+}
+
+/* Emit what adds the runs to the sums of their elements. An element whose sum was empty has the assumed top if a slice of the top
+ * bin is not 0. If these cancel, the element is computed by blocks. */
+static void emit_runs_end(const dcli_nest *nest, const char *height)
+{
+    const dcli_body *body = nest->body;
+    dcli_text *out = nest->out;
+    dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED;\n    bool dcl_zero = true;\n");
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(out,
+                      "    dcl_zero &= dcl_most%d == 0;\n    if (dcl_most%d != 0)\n"
+                      "        dcl_outcome = max(dcl_outcome, dcl_run_judge_%s(dcl_top%d, dcl_most%d, dcl_least%d));\n",
+                      r, r, type_of(body, r), r, r, r);
+    dcli_text_put(out,
+                  "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
+                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? min(2 * dcl_wide + 1, %d) : 0;\n"
+                  "    if (dcl_outcome == DCL_RUN_ADDED)\n        dcl_redo = 0;\n"
+                  "    for (int dcl_q = 0; dcl_q < %s && !dcl_zero && dcl_outcome == DCL_RUN_ADDED; dcl_q++) {\n",
+                  DCLI_FOLD_LONGEST_PAUSE, height);
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(out,
+                      "    const struct dcl_sum dcl_was%d = dcl_kept%d[dcl_q];\n"
+                      "    dcl_kept%d[dcl_q].dcl_top = dcl_top%d;\n    if (dcl_most%d != 0)\n"
+                      "        dcl_run_put_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q], dcl_m);\n"
+                      "    const bool dcl_unsure%d = dcl_was%d.dcl_top == 0 &&\n"
+                      "        (dcl_kept%d[dcl_q].dcl_high[0] | dcl_kept%d[dcl_q].dcl_low[0]) == 0;\n",
+                      r, r, r, r, r, type_of(body, r), r, r, r, r, r, r);
+    dcli_text_put(out, "    if (");
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(out, "%sdcl_unsure%d", r > 0 ? " || " : "", r);
+    dcli_text_put(out, ") {\n        dcl_redo |= 1 << dcl_q;\n");
+    for (int r = 0; r < body->result_count; r++)
+        dcli_text_put(out, "        dcl_kept%d[dcl_q] = dcl_was%d;\n", r, r);
+    dcli_text_put(out, "    }\n    }\n");
+}
+
+/* Emit the runs of a strip, dcl_m elements from dcl_v on. Bit q of dcl_redo: element q was not added. The runs share their constants and
+ * the bounds of their magnitudes, so that the sums of all elements fit into the registers. */
 static void emit_runs(const dcli_nest *nest, const char *height)
 {
     const dcli_body *body = nest->body;
     dcli_text *out = nest->out;
     int v = nest->innermost;
     dcli_text_put(out, "    {\n");
-    for (int r = 0; r < body->result_count; r++)
-        dcli_text_put(out, "    struct dcl_run_%s dcl_v%d[%s], dcl_w%d[%s];\n    bool dcl_empty%d[%s];\n",
-                      type_of(body, r), r, height, r, height, r, height);
-    dcli_text_put(out, "#pragma unroll\n    for (int dcl_q = 0; dcl_q < %s; dcl_q++) {\n", height);
-    for (int r = 0; r < body->result_count; r++)
-        dcli_text_put(out,
-                      "    if ((dcl_empty%d[dcl_q] = dcl_kept%d[dcl_q].dcl_top == 0))\n"
-                      "        dcl_kept%d[dcl_q].dcl_top = dcl_guess%d;\n"
-                      "    dcl_v%d[dcl_q] = dcl_run_begin_%s(&dcl_kept%d[dcl_q]);\n",
-                      r, r, r, r, r, type_of(body, r), r);
-    dcli_text_put(out, "    }\n");
-    for (int r = 0; r < body->result_count; r++) /* one for all elements: each has a vector register less */
-        dcli_text_put(out, "    u%s dcl_least%d = -1;\n", strcmp(type_of(body, r), "float") == 0 ? "int" : "long", r);
+    emit_common_tops(nest, height);
+    dcli_text_put(out, "    if (dcl_alike) {\n");
+    for (int r = 0; r < body->result_count; r++) {
+        const char *integer = strcmp(type_of(body, r), "float") == 0 ? "uint" : "ulong";
+        dcli_text_put(
+            out,
+            "    struct dcl_run_%s dcl_v%d[%s], dcl_w%d[%s];\n    %s dcl_most%d = 0, dcl_least%d = -1;\n"
+            "    const struct dcl_sum dcl_bare%d = {dcl_top%d, 0, {0, 0}, {0, 0}};\n"
+            "    const struct dcl_run_%s dcl_run%d = dcl_run_begin_%s(&dcl_bare%d);\n"
+            "#pragma unroll\n    for (int dcl_q = 0; dcl_q < %s; dcl_q++)\n        dcl_v%d[dcl_q] = dcl_run%d;\n",
+            type_of(body, r), r, height, r, height, integer, r, r, r, r, type_of(body, r), r, type_of(body, r), r,
+            height, r, r);
+    }
     dcli_text_put(out,
-                  "#pragma clang loop vectorize_width(8) interleave_count(1)\n"
+                  "    dcl_sum_widen(0);\n#pragma clang loop vectorize_width(8) interleave_count(1)\n"
                   "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n    const long dcl_t%d = dcl_v + dcl_k;\n",
                   v);
     dcli_nest strip = *nest;
@@ -88,36 +140,19 @@ static void emit_runs(const dcli_nest *nest, const char *height)
     dcli_emit_statements(out, body);
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(out,
-                      "    dcl_v%d[dcl_q].dcl_least = dcl_least%d;\n    dcl_run_add_%s(&dcl_v%d[dcl_q], dcl_r%d);\n"
-                      "    dcl_least%d = dcl_v%d[dcl_q].dcl_least;\n",
-                      r, r, type_of(body, r), r, r, r, r);
+                      "    dcl_v%d[dcl_q].dcl_most = dcl_most%d;\n    dcl_v%d[dcl_q].dcl_least = dcl_least%d;\n"
+                      "    dcl_run_add_%s(&dcl_v%d[dcl_q], dcl_r%d);\n"
+                      "    dcl_most%d = dcl_v%d[dcl_q].dcl_most;\n    dcl_least%d = dcl_v%d[dcl_q].dcl_least;\n",
+                      r, r, r, r, type_of(body, r), r, r, r, r, r, r);
     dcli_text_put(out, "    }\n    }\n#pragma unroll\n    for (int dcl_q = 0; dcl_q < %s; dcl_q++) {\n", height);
     for (int r = 0; r < body->result_count; r++) /* dcl_v<r> is never in memory, because its indices are constants */
-        dcli_text_put(out, "    dcl_w%d[dcl_q] = dcl_v%d[dcl_q];\n    dcl_w%d[dcl_q].dcl_least = dcl_least%d;\n", r, r,
-                      r, r);
-    dcli_text_put(out,
-                  "    }\n    dcl_redo = 0;\n    int dcl_worst = DCL_RUN_ADDED;\n"
-                  "    for (int dcl_q = 0; dcl_q < %s; dcl_q++) {\n    int dcl_outcome = DCL_RUN_ADDED;\n",
-                  height);
-    for (int r = 0; r < body->result_count; r++)
-        dcli_text_put(
-            out,
-            "    const struct dcl_sum dcl_was%d = dcl_kept%d[dcl_q];\n"
-            "    dcl_outcome = max(dcl_outcome, dcl_run_end_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q], dcl_m));\n"
-            "    if (dcl_empty%d[dcl_q] && !dcl_run_fits_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q]))\n"
-            "        dcl_outcome = max(dcl_outcome, (int)DCL_RUN_AGAIN);\n",
-            r, r, type_of(body, r), r, r, r, type_of(body, r), r, r);
-    dcli_text_put(out, "    dcl_worst = max(dcl_worst, dcl_outcome);\n"
-                       "    if (dcl_outcome == DCL_RUN_ADDED)\n        continue;\n    dcl_redo |= 1 << dcl_q;\n");
-    for (int r = 0; r < body->result_count; r++)
         dcli_text_put(out,
-                      "    dcl_kept%d[dcl_q] = dcl_was%d;\n"
-                      "    if (dcl_empty%d[dcl_q])\n        dcl_kept%d[dcl_q].dcl_top = 0;\n",
-                      r, r, r, r);
-    dcli_text_put(out,
-                  "    }\n    dcl_pause = dcl_worst == DCL_RUN_WIDE ? dcl_wide : 0;\n"
-                  "    dcl_wide = dcl_worst == DCL_RUN_WIDE ? min(2 * dcl_wide + 1, %d) : 0;\n    }\n",
-                  DCLI_FOLD_LONGEST_PAUSE);
+                      "    dcl_w%d[dcl_q] = dcl_v%d[dcl_q];\n    dcl_w%d[dcl_q].dcl_most = dcl_most%d;\n"
+                      "    dcl_w%d[dcl_q].dcl_least = dcl_least%d;\n",
+                      r, r, r, r, r, r);
+    dcli_text_put(out, "    }\n");
+    emit_runs_end(nest, height);
+    dcli_text_put(out, "    }\n    }\n");
 }
 
 /* Emit the summation of a strip by blocks, for the elements of dcl_redo. */

@@ -20,6 +20,9 @@
 #define DCL_INLINE static inline
 #endif
 
+/* LLVM prefers vectors of 32 bytes to those of 64, except in functions that have wide vectors as parameters, or call such functions. */
+DCL_INLINE void dcl_sum_widen(const double8 dcl_x) { (void)dcl_x; }
+
 /* What became of a run. */
 enum { DCL_RUN_ADDED, DCL_RUN_AGAIN /* nothing was added */, DCL_RUN_WIDE /* nor will be its neighbours, probably */ };
 
@@ -82,33 +85,49 @@ DCL_INLINE void DCL_OF(dcl_run_add_)(struct DCL_OF(dcl_run_) *const dcl_run, con
     }
 }
 
-/* Add a run of dcl_n values. */
-static int DCL_OF(dcl_run_end_)(struct dcl_sum *dcl_s, const struct DCL_OF(dcl_run_) *const dcl_run, const long dcl_n)
+/* Whether values can be added as runs to sums with the top dcl_top. The bounds of their magnitudes are those of a run; not all of them
+ * are 0. */
+DCL_INLINE int DCL_OF(dcl_run_judge_)(const long dcl_top, const dcl_I dcl_most, const dcl_I dcl_least)
 {
-    const long dcl_top = dcl_s->dcl_top;
-    const dcl_T dcl_largest = DCL_PASTE(as_, dcl_T)((dcl_I)(dcl_run->dcl_most >> 1));
-    if (dcl_largest == 0)
-        return DCL_RUN_ADDED;
+    const dcl_T dcl_largest = DCL_PASTE(as_, dcl_T)((dcl_I)(dcl_most >> 1));
     if (!isfinite(dcl_largest) || dcl_sum_top((double)dcl_largest) > dcl_top)
         return DCL_RUN_AGAIN;
-    if (sizeof(dcl_T) == 8) {
-        dcl_sum_units(dcl_s, 0, (long)(dcl_run->dcl_b0 - dcl_n * as_ulong(dcl_run->dcl_r0)));
-        dcl_sum_units(dcl_s, 1, (long)(dcl_run->dcl_b1 - dcl_n * as_ulong(dcl_run->dcl_r1)));
+    if (sizeof(dcl_T) == 8)
         return DCL_RUN_ADDED;
-    }
-    const long dcl_high = max((long)(dcl_run->dcl_most >> 24), 1L);
-    const long dcl_low = max((long)((dcl_I)(dcl_run->dcl_least + 1) >> 24), 1L);
+    const long dcl_high = max((long)(dcl_most >> 24), 1L), dcl_low = max((long)((dcl_I)(dcl_least + 1) >> 24), 1L);
     /* All values are multiples of 2^(dcl_low - 150); shifted, of the next bin's unit. There are at most 2^19 units of the top bin in
      * each, and the constant that rounds is a normal number. */
     const long dcl_unit = DCL_SUM_WIDTH * (dcl_top - DCL_SUM_UNIT), dcl_shift = dcl_low - 150 - (dcl_unit - DCL_SUM_WIDTH);
-    if (dcl_high - dcl_low > 18 || dcl_shift < 0 || dcl_high - 127 >= dcl_unit + 19 || dcl_unit < -140)
-        return DCL_RUN_WIDE;
+    const bool dcl_wide = dcl_high - dcl_low > 18 || dcl_shift < 0 || dcl_high - 127 >= dcl_unit + 19 || dcl_unit < -140;
+    return dcl_wide ? DCL_RUN_WIDE : DCL_RUN_ADDED;
+}
+
+/* Add a run of dcl_n values, which can be added. */
+DCL_INLINE void DCL_OF(dcl_run_put_)(struct dcl_sum *dcl_s, const struct DCL_OF(dcl_run_) *const dcl_run, const long dcl_n)
+{
+    if (sizeof(dcl_T) == 8) {
+        dcl_sum_units(dcl_s, 0, (long)(dcl_run->dcl_b0 - dcl_n * as_ulong(dcl_run->dcl_r0)));
+        dcl_sum_units(dcl_s, 1, (long)(dcl_run->dcl_b1 - dcl_n * as_ulong(dcl_run->dcl_r1)));
+        return;
+    }
+    const long dcl_low = max((long)((dcl_I)(dcl_run->dcl_least + 1) >> 24), 1L);
+    const long dcl_shift = dcl_low - 150 - DCL_SUM_WIDTH * (dcl_s->dcl_top - DCL_SUM_UNIT - 1);
     const long dcl_units = (int)(dcl_run->dcl_b0 - (uint)dcl_n * as_uint((float)dcl_run->dcl_r0));
     const ulong dcl_multiples = (ulong)(long)(dcl_run->dcl_a * as_double((1023 + 150 - dcl_low) << 52));
     dcl_sum_units(dcl_s, 0, dcl_units);
     if (dcl_shift < DCL_SUM_WIDTH)
         dcl_sum_units(dcl_s, 1, (long)((dcl_multiples << dcl_shift) - ((ulong)dcl_units << DCL_SUM_WIDTH)));
-    return DCL_RUN_ADDED;
+}
+
+/* Add a run of dcl_n values, if that is possible. */
+static int DCL_OF(dcl_run_end_)(struct dcl_sum *dcl_s, const struct DCL_OF(dcl_run_) *const dcl_run, const long dcl_n)
+{
+    if (dcl_run->dcl_most == 0)
+        return DCL_RUN_ADDED;
+    const int dcl_outcome = DCL_OF(dcl_run_judge_)(dcl_s->dcl_top, dcl_run->dcl_most, dcl_run->dcl_least);
+    if (dcl_outcome == DCL_RUN_ADDED)
+        DCL_OF(dcl_run_put_)(dcl_s, dcl_run, dcl_n);
+    return dcl_outcome;
 }
 
 /* Whether the values of a run have the top that was assumed for an empty sum: with a lower one, slices would be others. */

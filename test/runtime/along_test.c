@@ -180,6 +180,86 @@ Test(along, same_bits_of_processes)
 }
 #endif
 
+/* Rows that kernels sum side by side, some of them with magnitudes or sums unlike those of their neighbours. */
+enum { KINDS = 19, LONG = 2 * 2048 + 131 };
+
+static float row_value(int kind, int k, uint32_t *state)
+{
+    float value = next(state) / 512;
+    bool later = k >= 2048; /* kernels add 2048 values at once */
+    switch (kind) {
+    case 1: /* no value but zeros */
+        return k % 3 == 0 ? -0.0F : 0;
+    case 2: /* zeros first, then small numbers */
+        return later ? ldexpf(value, -70) : 0;
+    case 4: /* numbers that cancel, then small ones */
+        return later ? ldexpf(value, -70) : k % 2 == 0 ? 3 : -3;
+    case 5: /* all much larger than in other rows */
+        return ldexpf(value, 80);
+    case 6:
+        return ldexpf(value, -120);
+    case 9: /* larger later */
+        return later ? ldexpf(value, 90) : value;
+    case 11:
+        return k == 77 ? NAN : value;
+    case 12:
+        return k == LONG - 1 ? INFINITY : value;
+    case 13:
+        return k == 2048 ? -INFINITY : k == 5 ? INFINITY : value;
+    case 14: /* magnitudes that are far apart */
+        return ldexpf(value, k % 50 - 25);
+    case 16: /* one number */
+        return k == 3000 ? 1.5F : 0;
+    case 17: /* denormal numbers */
+        return ldexpf(value, -140);
+    default:
+        return value;
+    }
+}
+
+Test(along, unlike_rows_side_by_side)
+{
+    static float a[KINDS][LONG], y[KINDS];
+    static double d[KINDS][LONG], w[KINDS];
+    uint32_t state = 77;
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, KINDS, LONG));
+    dcl_array *D = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, KINDS, LONG));
+    dcl_array *Y = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, KINDS));
+    dcl_array *W = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, KINDS));
+    for (int turn = 0; turn < 2; turn++) { /* from the beginning, and with the rows upside down */
+        for (int i = 0; i < KINDS; i++)
+            for (int k = 0; k < LONG; k++) {
+                a[i][k] = row_value(turn == 0 ? i : KINDS - 1 - i, k, &state);
+                d[i][k] = (double)a[i][k] * (1 + (double)k * 0x1p-40);
+            }
+        TEST_OK(dcl_write(A, NULL, a, NULL));
+        TEST_OK(dcl_write(D, NULL, d, NULL));
+        TEST_OK(dcl_reduce(cluster, "Y(i) += A(i,j);", DCL_OUT(Y), DCL_IN(A)));
+        TEST_OK(dcl_reduce(cluster, "W(i) += D(i,j);", DCL_OUT(W), DCL_IN(D)));
+        TEST_OK(dcl_read(Y, NULL, y, NULL));
+        TEST_OK(dcl_read(W, NULL, w, NULL));
+        for (int i = 0; i < KINDS; i++) {
+            dcli_sum single = {0}, wide = {0};
+            for (int k = 0; k < LONG; k++) {
+                dcli_sum_add(&single, (double)a[i][k]);
+                dcli_sum_add(&wide, d[i][k]);
+            }
+            float right = (float)dcli_sum_round(&single, DCL_FLOAT);
+            double exact = dcli_sum_round(&wide, DCL_DOUBLE);
+            cr_expect(isnan(right) ? isnan(y[i]) : memcmp(&y[i], &right, sizeof right) == 0,
+                      "turn %d, float row %d: %a, expected %a", turn, i, (double)y[i], (double)right);
+            cr_expect(isnan(exact) ? isnan(w[i]) : memcmp(&w[i], &exact, sizeof exact) == 0,
+                      "turn %d, double row %d: %a, expected %a", turn, i, w[i], exact);
+        }
+    }
+    dcl_array *made[] = {W, Y, D, A};
+    for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
+        dcl_release(made[k]);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* A batch of products, of several blocks of the reduced index and with remainders in all directions, in doubles. */
 Test(along, products)
 {
