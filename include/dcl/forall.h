@@ -285,12 +285,20 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *      min(e, limit), max(e, limit) (arguments in any order), clamp(e, low, high): e is affine, and the limits are sums and
  *                        products of integer literals and integer scalars; up to four may be nested. clamp is
  *                        min(max(e, low), high). `A(i, clamp(j+d, 0, n-1))` repeats the elements at the edge.
+ *      reflect(e, low, high)     e is mirrored at low and high, again and again until it lies between them, without repeating the
+ *                        elements there: reflect(-1, 0, n-1) is 1. NumPy pads like this with mode 'reflect'.
+ *      symmetric(e, low, high)   the same, but elements at the edges are repeated: symmetric(-1, 0, n-1) is 0, symmetric(-2, 0, n-1)
+ *                        is 1. NumPy: 'symmetric'.
+ *      constant(e, low, high, value)   if e is not in low .. high, the access has this value, and nothing is read. It is a number or
+ *                        the name of a scalar, with or without a sign, and is converted to the type of the elements. All subscripts of an
+ *                        access have the same value.
  *      e % n             the axis continues at its other end: `A((i+d+n) % n)`. n is the extent of the axis, whose first
  *                        index is 0. e must not be negative for any index, because % of a negative number is negative
  *                        in C, and must wrap around once at most. A view must show all of the axis of its array.
  *  Only the elements that these subscripts name are moved. Indices for which a limit has an effect run a kernel that checks
- *  each read; for the others, and for %, reads are as fast as without a boundary. Functions or macros called min, max or clamp
- *  in the prelude are not boundaries.
+ *  each read; for the others, and for %, reads are as fast as without a boundary. If the prelude has a function or macro with one of
+ *  these names, the name is no boundary. The low limit of the last three must not be above the high one, and these are less than 2^60
+ *  apart.
  *
  *  A read outside the array's grid (along a periodic axis: outside the halo, see dcl_map_halo()) gives 0 and is
  *  reported as DCL_ERR_RANGE at the next wait. A condition in the body prevents this: `i > 0 ? A(i-1) : 0`.

@@ -120,6 +120,12 @@ static dcl_status add_access(dcli_parser *parser, int param, int name, const dcl
             return DCL_ERR_NOMEM;
         inside->subscript[inside->subscript_count++] = subscript[d];
     }
+    if (subscript != NULL && !dcli_boundary_constants_agree(body, a))
+        return dcli_token_fail(
+            parser->tokens, name,
+            "subscripts of %s have different values beyond their limits; where several subscripts are beyond, "
+            "only one value can be read; write the same value in each constant(...)",
+            body->params[param].name);
     *access_out = a;
     return DCL_OK;
 }

@@ -1,5 +1,5 @@
 /* kernel/affine.c - parse subscripts into sums of factor * scalars * index.
- * A recursive-descent parser for + - * and parentheses, and for min, max, clamp and % around them, over polynomials that are linear in the indices; token.c has
+ * A recursive-descent parser for + - * and parentheses, and for boundaries (kernel/boundary.h) around them, over polynomials that are linear in the indices; token.c has
  * limited the nesting depth. */
 #include "kernel/affine.h"
 
@@ -182,14 +182,14 @@ static bool is_integer(const dcli_param *param) { return param->access == DCL_AC
 /* Refuse arithmetic on what a boundary returns: it is no sum. @param t  the token of the operator. */
 static dcl_status refuse_bounded(const struct reader *r, int t)
 {
-    return refuse(r, t, "min, max, clamp and % are the last operations of a subscript");
+    return refuse(r, t, "min, max, clamp, reflect, symmetric, constant and % are the last operations of a subscript");
 }
 
-/* Whether token t begins a call of min, max or clamp of OpenCL C, not of the prelude. */
+/* Whether token t begins a boundary, and not a call of a function of the prelude. */
 static bool is_limiting(const struct reader *r, int t)
 {
-    return dcli_token_in(r->about->tokens, t, "min max clamp") && dcli_token_is(r->about->tokens, t + 1, "(") &&
-           !dcli_prelude_names(r->about->body, r->about->tokens, t);
+    return dcli_token_in(r->about->tokens, t, "min max clamp reflect symmetric constant") &&
+           dcli_token_is(r->about->tokens, t + 1, "(") && !dcli_prelude_names(r->about->body, r->about->tokens, t);
 }
 
 /* Parse min(e, limit), max(e, limit), with the arguments in any order, or clamp(e, low, high). */
@@ -216,6 +216,52 @@ static dcl_status read_limits(struct reader *r, dcli_affine *out)
     return why != NULL ? refuse(r, start, why) : out->boundary < 0 ? DCL_ERR_NOMEM : DCL_OK;
 }
 
+/* Whether the tokens [first, end) are a constant for elements: a number, or a scalar, with or without a sign. */
+static bool is_element(const struct reader *r, int first, int end)
+{
+    const dcli_tokens *tokens = r->about->tokens;
+    first += first < end && dcli_token_in(tokens, first, "+ -");
+    bool scalar = false;
+    for (int p = 0; p < r->about->body->param_count; p++)
+        scalar |= r->about->body->params[p].access == DCL_ACCESS_VALUE &&
+                  dcli_token_is(tokens, first, r->about->body->params[p].name);
+    return end - first == 1 && (scalar || dcli_token_kind_of(tokens, first) == DCLI_TOKEN_NUMBER ||
+                                dcli_token_in(tokens, first, "INFINITY NAN"));
+}
+
+/* Parse reflect(e, low, high), symmetric(e, low, high) or constant(e, low, high, value). */
+static dcl_status read_between(struct reader *r, dcli_affine *out)
+{
+    const dcli_tokens *tokens = r->about->tokens;
+    dcli_boundary_kind kind = dcli_token_is(tokens, r->at, "reflect")     ? DCLI_BOUNDARY_REFLECT
+                              : dcli_token_is(tokens, r->at, "symmetric") ? DCLI_BOUNDARY_SYMMETRIC
+                                                                          : DCLI_BOUNDARY_CONSTANT;
+    int first[4], end[4], start = r->at, value[2] = {0, 0}, wanted = kind == DCLI_BOUNDARY_CONSTANT ? 4 : 3;
+    dcli_affine argument[3];
+    if (dcli_token_split(tokens, r->at + 1, 4, first, end) != wanted)
+        return refuse(r, start,
+                      wanted == 3
+                          ? "reflect and symmetric have three arguments: a sum, the lowest and the highest index"
+                          : "constant has four arguments: a sum, the lowest and the highest index, and the value "
+                            "beyond them");
+    for (int n = 0; n < 3; n++) {
+        struct reader inner = {.about = r->about, .at = first[n], .end = end[n]};
+        dcl_status status = read_sum(&inner, &argument[n]);
+        if (status != DCL_OK)
+            return status;
+    }
+    if (wanted == 4 && !is_element(r, first[3], end[3]))
+        return refuse(r, first[3], "the value of constant is a number or a DCL_VALUE, with or without a sign");
+    if (wanted == 4) {
+        value[0] = first[3];
+        value[1] = end[3];
+    }
+    *out = argument[0];
+    const char *why = dcli_boundary_between(r->about->body, out, kind, argument + 1, value);
+    r->at = tokens->token[start + 1].partner + 1;
+    return why != NULL ? refuse(r, start, why) : out->boundary < 0 ? DCL_ERR_NOMEM : DCL_OK;
+}
+
 static dcl_status read_name(struct reader *r, dcli_affine *out)
 {
     const dcli_tokens *tokens = r->about->tokens;
@@ -231,7 +277,7 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
         while (p < body->param_count && !dcli_token_is(tokens, r->at, body->params[p].name))
             p++;
         if (p == body->param_count && is_limiting(r, r->at))
-            return read_limits(r, out);
+            return dcli_token_in(tokens, r->at, "min max clamp") ? read_limits(r, out) : read_between(r, out);
         if (p == body->param_count)
             return refuse(r, r->at,
                           dcli_token_is(tokens, r->at + 1, "(")
@@ -275,7 +321,9 @@ static dcl_status read_operand(struct reader *r, dcli_affine *out)
     case DCLI_TOKEN_NAME:
         return read_name(r, out);
     default:
-        return refuse(r, r->at, "only + - * and parentheses, and min, max, clamp and % around them, are");
+        return refuse(
+            r, r->at,
+            "only + - * and parentheses, and min, max, clamp, reflect, symmetric, constant and % around them, are");
     }
 }
 
@@ -331,7 +379,9 @@ static dcl_status read_sum(struct reader *r, dcli_affine *out)
             status = refuse(r, sign, why);
     }
     if (status == DCL_OK && r->at < r->end)
-        status = refuse(r, r->at, "only + - * and parentheses, and min, max, clamp and % around them, are");
+        status = refuse(
+            r, r->at,
+            "only + - * and parentheses, and min, max, clamp, reflect, symmetric, constant and % around them, are");
     return status;
 }
 

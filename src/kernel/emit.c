@@ -355,7 +355,11 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
         dcli_text_put(out, "]\n");
         return;
     }
-    bool written = body->access[a].written;
+    bool written = body->access[a].written, constant = dcli_boundary_clamps_any(body, a);
+    if (constant) {
+        dcli_text_put(out, " (");
+        constant = dcli_emit_inside(out, body, a);
+    }
     dcli_text_put(out, written ? " (*dcl_put%d(dcl_p%d, " : " dcl_get%d(dcl_p%d, ", a, a);
     emit_limits(out, body, form, variant, a, element);
     dcli_text_put(out, ", dcl_report");
@@ -366,7 +370,10 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
         else
             dcli_text_put(out, "dcl_e%d", d);
     }
-    dcli_text_put(out, written ? "))\n" : ")\n");
+    dcli_text_put(out, written ? "))" : ")");
+    if (constant)
+        dcli_emit_constant(out, body, a);
+    dcli_text_put(out, dcli_boundary_clamps_any(body, a) ? ")\n" : "\n");
 }
 
 void dcli_emit_text(dcli_text *out, const dcli_body *body)

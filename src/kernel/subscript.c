@@ -1,5 +1,6 @@
 /* kernel/subscript.c - compute the subscripts of a body for one call, whose scalars have values. */
 #include <assert.h>
+#include <inttypes.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -15,6 +16,17 @@ static dcl_status fail_overflow(const dcli_body *body, int a, int d)
         "subscript %d of %s (line %d, column %d) overflows 64 bits with the scalars of this call; pass "
         "smaller ones",
         d + 1, body->params[access->param].name, access->line, access->column);
+}
+
+static dcl_status fail_limits(const dcli_body *body, int a, int d, const dcli_subscript *subscript)
+{
+    const dcli_body_access *access = &body->access[a];
+    return dcli_token_fail(&body->inside->tokens, dcli_inside_first_token(body, a),
+                           "subscript %d of %s (line %d, column %d): the limits of %s are %" PRId64 " and %" PRId64
+                           "; expected the lowest and the highest index of a range that is not empty",
+                           d + 1, body->params[access->param].name, access->line, access->column,
+                           dcli_boundary_name(dcli_boundary_of(body, dcli_inside_subscript(body, a, d))->kind),
+                           subscript->low, subscript->high);
 }
 
 /* Add the loops of the body that an access uses to its subscripts, as inner axes. @param coef  [rank][DCLI_INDEX_NAMES] coefficients of the loops'
@@ -51,6 +63,8 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
                                   coef[d]) ||
             !dcli_boundary_evaluate(body, dcli_inside_subscript(body, a, d), values, &subscripts.axis[d]))
             return fail_overflow(body, a, d);
+        if (subscripts.axis[d].clamped && subscripts.axis[d].low > subscripts.axis[d].high)
+            return fail_limits(body, a, d, &subscripts.axis[d]);
         for (int m = 0; m < body->space_rank + body->inner_rank; m++)
             subscripts.axis[d].coef[m] = coef[d][body->index_of_axis[m]];
     }
@@ -82,7 +96,7 @@ bool dcli_body_wraps(const dcli_body *body, int a, int d)
     const dcli_boundary *boundary = body->access[a].reach == DCLI_REACH_AFFINE && !body->tile_kernel
                                         ? dcli_boundary_of(body, dcli_inside_subscript(body, a, d))
                                         : NULL;
-    return boundary != NULL && boundary->wraps;
+    return boundary != NULL && boundary->kind == DCLI_BOUNDARY_WRAP;
 }
 
 bool dcli_body_clamps(const dcli_body *body, int a) { return !body->tile_kernel && dcli_boundary_clamps_any(body, a); }

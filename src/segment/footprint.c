@@ -84,12 +84,11 @@ static bool has_no_gaps(const dcli_subscripts *subscripts, int d)
     return true;
 }
 
-/* Whether subscript d is clamped and takes numbers farther apart than 1: their distances to a bound differ from those
- * between them. */
+/* Whether subscript d moves numbers farther apart than 1 into its limits: their distances to a bound differ from those between them. */
 static bool has_clamped_gaps(const dcli_subscripts *subscripts, int d)
 {
     bool some = false;
-    if (!subscripts->axis[d].clamped)
+    if (!dcli_subscript_moves(&subscripts->axis[d]))
         return false;
     for (int m = 0; m < subscripts->space_rank + subscripts->inner_rank; m++) {
         dcli_wide coef = dcli_wide_abs(subscripts->axis[d].coef[m]);
@@ -150,7 +149,8 @@ bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b)
     for (int d = 0; d < a->rank; d++) {
         if (a->axis[d].constant != b->axis[d].constant || a->axis[d].clamped != b->axis[d].clamped)
             return false;
-        if (a->axis[d].clamped && (a->axis[d].low != b->axis[d].low || a->axis[d].high != b->axis[d].high))
+        if (a->axis[d].clamped && (a->axis[d].low != b->axis[d].low || a->axis[d].high != b->axis[d].high ||
+                                   a->axis[d].beyond != b->axis[d].beyond || a->axis[d].repeat != b->axis[d].repeat))
             return false;
         for (int m = 0; m < a->space_rank + a->inner_rank; m++)
             if (a->axis[d].coef[m] != b->axis[d].coef[m])
@@ -231,11 +231,44 @@ static bool cut_span(span *span, dcli_wide first, dcli_wide last)
     return first <= span->low && span->low <= span->high && span->high <= last;
 }
 
-/* Move the numbers of a span into those that a clamp allows. @return whether some number moves. */
+static bool contain(dcli_wide low, dcli_wide high, dcli_wide first, dcli_wide last)
+{
+    return low <= last && first <= high;
+}
+
+/* Move the numbers of a span into the limits of a mirroring subscript. The images of all numbers between two have no gaps,
+ * because neighbours have images that are equal or neighbours. In one period, the distance from the low limit rises from 0
+ * to `reach`, stays for `repeat`, falls to 0, and stays for `repeat`. */
+static void mirror_span(span *span, const dcli_subscript *subscript)
+{
+    dcli_wide reach = (dcli_wide)subscript->high - subscript->low, repeat = subscript->repeat,
+              period = 2 * (reach + repeat), first = 0, last = reach;
+    if (reach > 0 && span->high - span->low < period) {
+        dcli_wide low = wide_mod(span->low - subscript->low, period), high = low + (span->high - span->low);
+        dcli_wide one = dcli_wide_max(dcli_wide_min(dcli_wide_min(low, 2 * reach + repeat - low), reach), 0),
+                  at = high % period;
+        dcli_wide other = dcli_wide_max(dcli_wide_min(dcli_wide_min(at, 2 * reach + repeat - at), reach), 0);
+        if (!contain(low, high, reach, reach + repeat) && !contain(low, high, period + reach, period + reach + repeat))
+            last = dcli_wide_max(one, other);
+        if (!contain(low, high, period - repeat, period))
+            first = dcli_wide_min(one, other);
+    }
+    span->low = subscript->low + first;
+    span->high = subscript->low + last;
+}
+
+/* Move the numbers of a span into the limits of a subscript. @return whether some number is beyond them. */
 static bool clamp_span(span *span, const dcli_subscript *subscript)
 {
     if (!subscript->clamped || (span->low >= subscript->low && span->high <= subscript->high))
         return false;
+    if (subscript->beyond == DCLI_BEYOND_NOTHING)
+        return true; /* the span is cut to the limits with the grid */
+    if (subscript->beyond == DCLI_BEYOND_MIRROR) {
+        mirror_span(span, subscript);
+        span->stride = span->low < span->high;
+        return true;
+    }
     span->low = dcli_wide_max(dcli_wide_min(span->low, subscript->high), subscript->low);
     span->high = dcli_wide_max(dcli_wide_min(span->high, subscript->high), subscript->low);
     span->stride = span->low < span->high;
@@ -283,6 +316,10 @@ static bool axis_footprint(const dcli_subscripts *subscripts, int d, const dcl_b
         else
             *cut_in_out = true; /* some index reads far outside; others may read anything */
         *cut_in_out |= clamp_span(out, &subscripts->axis[d]);
+        if (subscripts->axis[d].clamped && subscripts->axis[d].beyond == DCLI_BEYOND_NOTHING) {
+            first = dcli_wide_max(first, subscripts->axis[d].low);
+            last = dcli_wide_min(last, subscripts->axis[d].high);
+        }
     } else {
         int m = followed_axis(subscripts, d, space);
         if (m >= 0)

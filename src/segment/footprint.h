@@ -4,11 +4,18 @@
 
 #include "segment/box.h"
 
+/** What a clamped subscript reads for numbers beyond low .. high. */
+typedef enum dcli_beyond {
+    DCLI_BEYOND_EDGE,   /**< low or high: the nearest */
+    DCLI_BEYOND_MIRROR, /**< the number on the other side of the edge, again and again until it is within low .. high */
+    DCLI_BEYOND_NOTHING /**< nothing: the body gets a value of its own */
+} dcli_beyond;
+
 /** One subscript: constant + sum over loop axes m of coef[m] * x[m] + sum over inner axes q of
  *  coef[space_rank + q] * t[q], where x[m] is the index of loop axis m, and t[q] counts inner axis q from 0.
  *
- *  A *clamped* subscript is this number moved into low .. high. The functions below treat the indices for which it moves
- *  as if they read outside the grid: they are cut off, so that elsewhere the subscript is the sum alone.
+ *  A *clamped* subscript is this number moved into low .. high, as `beyond` says. The functions below treat the indices
+ *  for which it moves as if they read outside the grid: they are cut off, so that elsewhere the subscript is the sum alone.
  *
  *  A subscript with a *period* is this number modulo the period. dcli_operation_subscripts() moves the constant by `shift`, a
  *  multiple of the period, and from then on the subscript is the sum alone, whose indices may extend beyond the grid
@@ -17,10 +24,18 @@ typedef struct dcli_subscript {
     int64_t constant;
     int64_t coef[DCL_MAX_RANK];
     bool clamped;
+    dcli_beyond beyond;
     int64_t low, high; /* low <= high */
+    int64_t repeat;    /* MIRROR: from an edge to its image; 0: the edge is not repeated */
     int64_t period;    /* 0: none */
     int64_t shift;     /* the constant as in the body, less that in `constant` */
 } dcli_subscript;
+
+/** Whether indices beyond the limits of a subscript read elements that other indices read, too. */
+static inline bool dcli_subscript_moves(const dcli_subscript *subscript)
+{
+    return subscript->clamped && subscript->beyond != DCLI_BEYOND_NOTHING;
+}
 
 /** What an access may read. */
 typedef enum dcli_reach {
@@ -74,7 +89,7 @@ bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b);
  *  dcli_subscripts_exact(), else the smallest strided box that contains them; clipped at the grid's edge. Coefficients
  *  may be negative or 0. Checked 128-bit arithmetic: what does not fit int64_t is outside the grid. HALO, CROSS: the
  *  box of stride 1 around what is read; dcli_declared_parts() excludes gaps and corners.
- *  @param cut_out  true if for some index in `space` a subscript lies outside the grid, or is clamped.
+ *  @param cut_out  true if for some index in `space` a subscript lies outside the grid, or beyond its limits.
  *  @return false if nothing inside the grid is read (footprint_out is then empty). */
 bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
                     dcl_box *footprint_out, bool *cut_out);

@@ -25,17 +25,83 @@ static bool limit(dcl_box *box, int m, int64_t start, int64_t count, int64_t str
 /* Numbers beyond this are not looked for on a clamped axis. */
 #define FAR (INT64_C(1) << 61)
 
-/* Extend axis d of a box by the numbers that a clamp moves into it; then the axis has stride 1. @return false: the clamp
- * allows none of the box's numbers. */
-static bool unclamp(const dcli_subscript *subscript, int d, dcl_box *box)
+/* Find the numbers that subscript d takes, from the least to the greatest; -FAR .. FAR if some are farther. */
+static void find_numbers(const dcli_subscripts *subscripts, int d, const dcl_box *space, dcli_wide *low_out,
+                         dcli_wide *high_out)
 {
-    dcli_wide first = box->start[d], last = dcli_run_last(box->start[d], box->count[d], box->stride[d]);
-    if (!subscript->clamped || (first > subscript->low && last < subscript->high))
+    const dcli_subscript *subscript = &subscripts->axis[d];
+    dcli_wide low = subscript->constant, high = low;
+    *low_out = -FAR;
+    *high_out = FAR;
+    for (int m = 0; m < subscripts->space_rank + subscripts->inner_rank; m++) {
+        int q = m - subscripts->space_rank;
+        dcli_wide first = q < 0 ? space->start[m] : 0, one, other;
+        dcli_wide last = q < 0 ? dcli_run_last(space->start[m], space->count[m], space->stride[m])
+                               : (dcli_wide)subscripts->inner_count[q] - 1;
+        if (__builtin_mul_overflow((dcli_wide)subscript->coef[m], first, &one) ||
+            __builtin_mul_overflow((dcli_wide)subscript->coef[m], last, &other) ||
+            __builtin_add_overflow(low, dcli_wide_min(one, other), &low) ||
+            __builtin_add_overflow(high, dcli_wide_max(one, other), &high))
+            return;
+    }
+    if (low >= -FAR && high <= FAR) {
+        *low_out = low;
+        *high_out = high;
+    }
+}
+
+/* The first number from `from` on that is first .. last, or these plus a multiple of the period. */
+static dcli_wide next_image(dcli_wide from, dcli_wide first, dcli_wide last, dcli_wide period)
+{
+    dcli_wide beyond = from - first - dcli_wide_floor_div(from - first, period) * period;
+    return beyond <= last - first ? from : from + period - beyond;
+}
+
+/* The first and the last of the numbers low .. high whose images in a mirroring subscript are first .. last. @return false: there are none. */
+static bool unmirror(const dcli_subscript *subscript, dcli_wide low, dcli_wide high, dcli_wide *first_in_out,
+                     dcli_wide *last_in_out)
+{
+    dcli_wide first = *first_in_out, last = *last_in_out, reach = (dcli_wide)subscript->high - subscript->low;
+    dcli_wide period = 2 * (reach + subscript->repeat), turned = 2 * (dcli_wide)subscript->low - subscript->repeat;
+    if (reach == 0 || (first <= subscript->low && last >= subscript->high)) { /* all numbers */
+        *first_in_out = low;
+        *last_in_out = high;
+        return true;
+    }
+    *first_in_out =
+        dcli_wide_min(next_image(low, first, last, period), next_image(low, turned - last, turned - first, period));
+    *last_in_out = -dcli_wide_min(next_image(-high, -last, -first, period),
+                                  next_image(-high, first - turned, last - turned, period));
+    return *first_in_out <= high && *last_in_out >= low;
+}
+
+/* Extend axis d of a box by the numbers beyond the limits of subscript d that read its elements; then the axis has stride
+ * 1. @return false: the limits allow none of the box's numbers. */
+static bool unclamp(const dcli_subscripts *subscripts, int d, const dcl_box *space, dcl_box *box)
+{
+    const dcli_subscript *subscript = &subscripts->axis[d];
+    dcli_wide first = box->start[d], last = dcli_run_last(box->start[d], box->count[d], box->stride[d]), low, high;
+    if (!subscript->clamped)
         return true;
     if (last < subscript->low || first > subscript->high)
         return false;
-    first = first <= subscript->low ? -FAR : first;
-    last = last >= subscript->high ? FAR : last;
+    switch (subscript->beyond) {
+    case DCLI_BEYOND_NOTHING:
+        return true; /* a box that is wider than the limits does no harm */
+    case DCLI_BEYOND_MIRROR:
+        find_numbers(subscripts, d, space, &low, &high);
+        first = dcli_wide_max(first, subscript->low);
+        last = dcli_wide_min(last, subscript->high);
+        if (!unmirror(subscript, low, high, &first, &last))
+            return false;
+        break;
+    case DCLI_BEYOND_EDGE:
+        if (first > subscript->low && last < subscript->high)
+            return true;
+        first = first <= subscript->low ? -FAR : first;
+        last = last >= subscript->high ? FAR : last;
+        break;
+    }
     box->start[d] = (int64_t)first;
     box->count[d] = (int64_t)(last - first + 1);
     box->stride[d] = 1;
@@ -69,7 +135,7 @@ static bool limit_affine(dcl_box *box, int m, const dcli_subscript *subscript, c
 /* Extend axis d of a box by what the inner axes add to subscript d: the subscript, for counters 0 of the inner axes,
  * lies in the extended axis whenever it lies in the given one for any counters. The footprint of consecutive indices
  * includes the elements that are skipped between the reads of one index and those of the next; the extended axis takes
- * these into account, too. It has stride 1. The footprint of a clamped subscript has stride 1, too. @param step  by how much the subscript grows from one index to the next; 0:
+ * these into account, too. It has stride 1. The footprint of a subscript that moves has stride 1, too. @param step  by how much the subscript grows from one index to the next; 0:
  * it has no index. @return false: more than 64 bits are needed. */
 static bool extend(const dcli_subscripts *subscripts, int d, dcli_wide step, dcl_box *box)
 {
@@ -82,7 +148,7 @@ static bool extend(const dcli_subscripts *subscripts, int d, dcli_wide step, dcl
             return false;
     }
     dcli_wide skipped = dcli_wide_max(dcli_wide_abs(step) - 1 - (high - low), 0);
-    if (low == high && !subscripts->axis[d].clamped)
+    if (low == high && !dcli_subscript_moves(&subscripts->axis[d]))
         return true;
     if (__builtin_sub_overflow(first, high + skipped, &first) || __builtin_sub_overflow(last, low - skipped, &last) ||
         first < INT64_MIN || last > INT64_MAX || last - first >= INT64_MAX)
@@ -104,6 +170,7 @@ static bool uses_inner(const dcli_subscripts *subscripts, int d)
 static bool limit_by_subscripts(const dcli_subscripts *subscripts, const dcl_box *read, const bool gaps[], dcl_box *box)
 {
     bool used[DCL_MAX_RANK] = {false}, some = true;
+    const dcl_box space = *box;
     dcl_box part = *read;
     for (int q = 0; q < subscripts->inner_rank; q++)
         some &= subscripts->inner_count[q] > 0;
@@ -111,10 +178,10 @@ static bool limit_by_subscripts(const dcli_subscripts *subscripts, const dcl_box
         const dcli_subscript *subscript = &subscripts->axis[d];
         int m = only_index(subscript, subscripts->space_rank);
         int64_t start, count, stride;
-        some = unclamp(subscript, d, &part);
+        some = unclamp(subscripts, d, &space, &part);
         if (!some)
             break;
-        if ((subscript->clamped || uses_inner(subscripts, d)) &&
+        if ((dcli_subscript_moves(subscript) || uses_inner(subscripts, d)) &&
             (m == -2 || (m >= 0 && gaps[m]) ||
              !extend(subscripts, d, m < 0 ? 0 : (dcli_wide)subscript->coef[m] * box->stride[m], &part)))
             continue; /* the box is not narrowed */

@@ -210,6 +210,8 @@ bool dcli_transform_subscripts(const dcli_transform *view, const dcli_subscripts
                 return false;
         bool turned = view->step[d] < 0;
         to->clamped = from->clamped;
+        to->beyond = from->beyond;
+        to->repeat = turned ? -view->step[d] * from->repeat : view->step[d] * from->repeat;
         to->low = dcli_wide_clip(view->constant[d] + (dcli_wide)view->step[d] * (turned ? from->high : from->low));
         to->high = dcli_wide_clip(view->constant[d] + (dcli_wide)view->step[d] * (turned ? from->low : from->high));
     }

@@ -70,7 +70,11 @@ static void put_subscript(char *out, size_t capacity, const dcli_subscript *s, i
     if (s->clamped && s->low > INT64_MIN)
         length += (size_t)snprintf(out + length, capacity - length, " >= %" PRId64, s->low);
     if (s->clamped && s->high < INT64_MAX)
-        snprintf(out + length, capacity - length, " <= %" PRId64, s->high);
+        length += (size_t)snprintf(out + length, capacity - length, " <= %" PRId64, s->high);
+    if (s->beyond == DCLI_BEYOND_MIRROR)
+        snprintf(out + length, capacity - length, " mirrored, %" PRId64, s->repeat);
+    if (s->beyond == DCLI_BEYOND_NOTHING)
+        snprintf(out + length, capacity - length, " or nothing");
     if (s->period != 0)
         snprintf(out + length, capacity - length, " mod %" PRId64, s->period);
 }

@@ -1,4 +1,4 @@
-/* test/runtime/boundary_test.c - subscripts with min, max, clamp and %, against plain loops of the program. */
+/* test/runtime/boundary_test.c - subscripts with boundaries, against plain loops of the program. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 TestSuite(boundary_on_device, .timeout = TEST_SECONDS);
 
-enum { ROWS = 23, COLUMNS = 31, CASES = 35 };
+enum { ROWS = 23, COLUMNS = 31, CASES = 45 };
 
 /* One set of scalars that a body is called with. */
 struct numbers {
@@ -24,6 +24,16 @@ static int64_t clamped(int64_t x, int64_t low, int64_t high)
     x = x < low ? low : x;
     return x > high ? high : x;
 }
+
+/* As reflect (repeat 0) and symmetric (repeat 1): mirrored step by step. */
+static int64_t mirrored(int64_t x, int64_t low, int64_t high, int64_t repeat)
+{
+    while (low < high && (x < low || x > high))
+        x = x < low ? 2 * low - repeat - x : 2 * high + repeat - x;
+    return low < high ? x : low;
+}
+
+static bool is_between(int64_t x, int64_t low, int64_t high) { return low <= x && x <= high; }
 
 /* The bodies, and what each computes for an element. */
 static int64_t blur_rows(matrix a, const struct numbers *n, int64_t i, int64_t j)
@@ -77,6 +87,22 @@ static int64_t mixed(matrix a, const struct numbers *n, int64_t i, int64_t j)
            3 * a[i % ROWS][(j + 2 * COLUMNS) % COLUMNS];
 }
 
+static int64_t mirrors(matrix a, const struct numbers *n, int64_t i, int64_t j)
+{
+    int64_t s = 0;
+    for (int64_t d = n->low; d < n->high; d++)
+        s = 3 * s + a[mirrored(i + d, 0, ROWS - 1, 0)][mirrored(j - 2 * d, n->first, n->last, 1)];
+    return s;
+}
+
+static int64_t constants(matrix a, const struct numbers *n, int64_t i, int64_t j)
+{
+    bool inside = is_between(i - 1, 0, ROWS - 1) && is_between(j + n->shift, n->first, n->last);
+    return (inside ? a[i - 1][j + n->shift] : 7) +
+           3 * (is_between(2 * j - 5, 0, COLUMNS - 1) ? a[i][2 * j - 5] : -n->shift) +
+           5 * a[mirrored(i + n->shift, 0, ROWS - 1, 1)][mirrored(30 - j, 3, 3, 0)];
+}
+
 static const struct {
     const char *text;
     int64_t (*expected)(matrix a, const struct numbers *n, int64_t i, int64_t j);
@@ -92,6 +118,12 @@ static const struct {
     {"int s = 0; for (int d = low; d < high; d++) s = 3 * s + A((i+d+n)%n,(j+1)%m) + A(i,(j-d+m) % m); C(i,j) = s;",
      torus},
     {"C(i,j) = A((i+n-1)%n,clamp(j-shift,0,m-1)) + 3*A(i % n,(j+2*m)%m);", mixed},
+    {"int s = 0; for (int d = low; d < high; d++) s = 3 * s + A(reflect(i+d,0,n-1),symmetric(j-2*d,first,last));\n"
+     "C(i,j) = s;",
+     mirrors},
+    {"C(i,j) = A(constant(i-1,0,n-1,7),constant(j+shift,first,last,7)) + 3*A(i,constant(2*j-5,0,m-1,-shift))\n"
+     " + 5*A(symmetric(i+shift,0,n-1),reflect(m-1-j,3,3));",
+     constants},
 };
 
 /* A random box of indices; often it has one row or one column. */
@@ -158,7 +190,7 @@ Test(boundary_on_device, gives_what_plain_loops_give)
             uint64_t seed = random;
             size_t body = (size_t)t % (sizeof bodies / sizeof bodies[0]);
             const char *map = maps[test_between(&random, 0, 4)], *other = maps[test_between(&random, 0, 4)];
-            bool view = bodies[body].expected != torus && bodies[body].expected != mixed && t % 3 == 0;
+            bool view = bodies[body].expected != torus && bodies[body].expected != mixed && t / 9 % 3 == 0;
             dcl_array *A = make_input(cluster, map, in, view);
             dcl_array *C = test_array(cluster, other, dcl_grid_2d(DCL_INT32, ROWS, COLUMNS));
             struct numbers s = {.low = (int32_t)test_between(&random, -3, 1),
@@ -213,6 +245,11 @@ Test(boundary_on_device, moves_what_it_reads)
     cr_expect_eq(rows_moved("C(i,j) = A(min(i+3,n-1),j);", 40), 3);
     cr_expect_eq(rows_moved("C(i,j) = A(min(i,19),j);", 40), 1); /* row 19, for all of the second node */
     cr_expect_eq(rows_moved("C(i,j) = A(min(i,25),j);", 40), 0);
+    cr_expect_eq(rows_moved("C(i,j) = A(reflect(i-2,0,n-1),j);", 40), 2);
+    cr_expect_eq(rows_moved("C(i,j) = A(symmetric(i-20,0,n-1),j);", 40), 20); /* row 0 of the second node is row 0 */
+    cr_expect_eq(rows_moved("C(i,j) = A(constant(i+3,0,n-1,0.5f),j);", 40), 3);
+    cr_expect_eq(rows_moved("C(i,j) = A(constant(i-15,0,n-1,0.5f),j);", 40), 15);
+    cr_expect_eq(rows_moved("C(i,j) = A(constant(i-15,0,9,0.5f),j);", 40), 5); /* rows 5 .. 9 */
     cr_expect_eq(rows_moved("C(i,j) = A((i+2)%n,j);", 40), 4); /* two at the middle, and two at the end */
     cr_expect_eq(rows_moved("float s = 0; for (int d = -2; d <= 2; d++) s += A((i+d+n)%n,j); C(i,j) = s;", 40), 8);
 }
@@ -228,6 +265,10 @@ Test(boundary_on_device, refusals)
         {"C(i) = A((i+1)%n);", "the right side of % is 0; expected the extent of the axis, 12", 0},
         {"C(i) = A((9*i)%n);", "the left side of % runs from 0 to 99; expected it to wrap around once", 12},
         {"C(i) = A(min(i,n*n));", "overflows 64 bits", INT64_MAX},
+        {"C(i) = A(reflect(i,1,n));", "the limits of reflect are 1 and 0; expected the lowest and the highest index",
+         0},
+        {"C(i) = A(constant(i,0,n,1));", "the limits of constant are 0 and -1; expected", -1},
+        {"C(i) = A(symmetric(i,n,9));", "overflows 64 bits", INT64_MIN},
     };
     dcl_cluster *cluster = open_nodes(2);
     dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 12));

@@ -509,23 +509,38 @@ struct clamp_case {
     int64_t start, count, stride;      /* of the indices */
     char footprint[16];
     bool cut, exact;
+    dcli_beyond beyond;
+    int64_t repeat;
 };
 
 ParameterizedTestParameters(footprint, of_clamped_subscripts)
 {
     static struct clamp_case cases[] = {
         /* what                       constant coef low high  indices   footprint     cut    exact */
-        {"none moves", -2, 1, 0, 19, 2, 5, 1, "[0:5]", false, true},
-        {"one moves up", -2, 1, 0, 19, 1, 5, 1, "[0:4]", true, true},
-        {"some move down", 2, 1, 0, 19, 15, 5, 1, "[17:20]", true, true},
-        {"all move", 50, 1, 0, 19, 0, 5, 1, "[19:20]", true, true},
-        {"mirrored", 19, -1, 5, 19, 0, 20, 1, "[5:20]", true, true},
-        {"two apart, and none moves", 0, 2, 0, 19, 0, 5, 1, "[0:10:2]", false, false},
-        {"two apart", -3, 2, 0, 19, 0, 5, 1, "[0:6]", true, false},
-        {"every second index", -2, 1, 0, 19, 0, 5, 2, "[0:7]", true, true},
-        {"limits outside the grid", 0, 1, -10, 30, -15, 9, 1, "", true, true},
-        {"a constant", -4, 0, 3, 19, 0, 9, 1, "[3:4]", true, true},
-        {"beyond 64 bits", INT64_MAX, INT64_MAX, 0, 4, 1, 9, 1, "[4:5]", true, false},
+        {"none moves", -2, 1, 0, 19, 2, 5, 1, "[0:5]", false, true, DCLI_BEYOND_EDGE, 0},
+        {"one moves up", -2, 1, 0, 19, 1, 5, 1, "[0:4]", true, true, DCLI_BEYOND_EDGE, 0},
+        {"some move down", 2, 1, 0, 19, 15, 5, 1, "[17:20]", true, true, DCLI_BEYOND_EDGE, 0},
+        {"all move", 50, 1, 0, 19, 0, 5, 1, "[19:20]", true, true, DCLI_BEYOND_EDGE, 0},
+        {"mirrored", 19, -1, 5, 19, 0, 20, 1, "[5:20]", true, true, DCLI_BEYOND_EDGE, 0},
+        {"two apart, and none moves", 0, 2, 0, 19, 0, 5, 1, "[0:10:2]", false, false, DCLI_BEYOND_EDGE, 0},
+        {"two apart", -3, 2, 0, 19, 0, 5, 1, "[0:6]", true, false, DCLI_BEYOND_EDGE, 0},
+        {"every second index", -2, 1, 0, 19, 0, 5, 2, "[0:7]", true, true, DCLI_BEYOND_EDGE, 0},
+        {"limits outside the grid", 0, 1, -10, 30, -15, 9, 1, "", true, true, DCLI_BEYOND_EDGE, 0},
+        {"a constant", -4, 0, 3, 19, 0, 9, 1, "[3:4]", true, true, DCLI_BEYOND_EDGE, 0},
+        {"beyond 64 bits", INT64_MAX, INT64_MAX, 0, 4, 1, 9, 1, "[4:5]", true, false, DCLI_BEYOND_EDGE, 0},
+        {"reflected: -2, -1, 0", -2, 1, 0, 19, 0, 3, 1, "[0:3]", true, true, DCLI_BEYOND_MIRROR, 0},
+        {"reflected: -2, -1", -2, 1, 0, 19, 0, 2, 1, "[1:3]", true, true, DCLI_BEYOND_MIRROR, 0},
+        {"repeating the edge: -2, -1", -2, 1, 0, 19, 0, 2, 1, "[0:2]", true, true, DCLI_BEYOND_MIRROR, 1},
+        {"reflected at the end: 18 .. 22", 18, 1, 0, 19, 0, 5, 1, "[16:20]", true, true, DCLI_BEYOND_MIRROR, 0},
+        {"at the end, repeating: 21 .. 22", 21, 1, 0, 19, 0, 2, 1, "[17:19]", true, true, DCLI_BEYOND_MIRROR, 1},
+        {"mirrored two times: 40 .. 42", 40, 1, 0, 19, 0, 3, 1, "[2:5]", true, true, DCLI_BEYOND_MIRROR, 0},
+        {"more than a period", -50, 1, 2, 9, 0, 99, 1, "[2:10]", true, true, DCLI_BEYOND_MIRROR, 1},
+        {"one element is all", -50, 1, 5, 5, 0, 99, 1, "[5:6]", true, true, DCLI_BEYOND_MIRROR, 0},
+        {"far, reflected", INT64_MAX, INT64_MAX, 0, 4, 1, 9, 1, "[0:5]", true, false, DCLI_BEYOND_MIRROR, 0},
+        {"nothing beyond: -2 .. 2", -2, 1, 0, 19, 0, 5, 1, "[0:3]", true, true, DCLI_BEYOND_NOTHING, 0},
+        {"nothing beyond, all there", -9, 1, 0, 19, 0, 5, 1, "", true, true, DCLI_BEYOND_NOTHING, 0},
+        {"nothing beyond, two apart", -3, 2, 0, 19, 0, 5, 1, "[1:7:2]", true, true, DCLI_BEYOND_NOTHING, 0},
+        {"nothing beyond narrow limits", 0, 1, 5, 7, 0, 20, 1, "[5:8]", true, true, DCLI_BEYOND_NOTHING, 0},
     };
     return cr_make_param_array(struct clamp_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -536,7 +551,13 @@ ParameterizedTest(struct clamp_case *c, footprint, of_clamped_subscripts)
     dcl_box space = {.rank = 1, .start = {c->start}, .count = {c->count}, .stride = {c->stride}}, footprint;
     dcli_subscripts subscripts = {.space_rank = 1,
                                   .rank = 1,
-                                  .axis = {{c->constant, {c->coef}, .clamped = true, .low = c->low, .high = c->high}}};
+                                  .axis = {{c->constant,
+                                            {c->coef},
+                                            .clamped = true,
+                                            .beyond = c->beyond,
+                                            .low = c->low,
+                                            .high = c->high,
+                                            .repeat = c->repeat}}};
     bool cut;
     char found[32] = "";
     if (dcli_footprint(&subscripts, &space, &grid, &footprint, &cut))
@@ -553,11 +574,8 @@ static random_case make_clamped(uint64_t seed)
     random_case c = make_case(seed);
     test_random random = seed + 1000000;
     for (int d = 0; d < c.subscripts.rank; d++)
-        if (d == 0 || test_between(&random, 0, 1) == 0) {
-            c.subscripts.axis[d].clamped = true;
-            c.subscripts.axis[d].low = test_between(&random, -SIDE - 2, SIDE);
-            c.subscripts.axis[d].high = test_between(&random, c.subscripts.axis[d].low, SIDE + 2);
-        }
+        if (d == 0 || test_between(&random, 0, 1) == 0)
+            test_add_limits(&random, &c.subscripts.axis[d], SIDE + 2);
     return c;
 }
 
@@ -569,8 +587,7 @@ static bool clamped_at(const random_case *c, const int64_t t[], int64_t index_ou
     for (int d = 0; d < c->subscripts.rank; d++) {
         const dcli_subscript *subscript = &c->subscripts.axis[d];
         int64_t sum = index_out[d];
-        if (subscript->clamped)
-            index_out[d] = dcli_max(dcli_min(sum, subscript->high), subscript->low);
+        index_out[d] = test_limited(subscript, sum);
         moves |= index_out[d] != sum;
     }
     return moves;

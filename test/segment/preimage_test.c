@@ -66,6 +66,18 @@ Test(preimage, of_subscripts)
     expect("A(clamp(i,4,8),j): rows 4 .. 6", &low, &space, &part, dense, "[0:7, 6:8]");
     expect("A(clamp(i,0,5),j)", &high, &space, &part, dense, "[4:10, 6:8]");
     expect("A(clamp(i,7,8),j)", &past, &space, &part, dense, "");
+    dcli_subscripts beyond = low;
+    beyond.axis[0] = (dcli_subscript){
+        .constant = -2, .coef = {1}, .clamped = true, .beyond = DCLI_BEYOND_MIRROR, .low = 0, .high = 6};
+    expect("A(reflect(i-2,0,6),j): rows 4 .. 6", &beyond, &space, &part, dense, "[6:10, 6:8]");
+    beyond.axis[0].high = 4;
+    expect("A(reflect(i-2,0,4),j)", &beyond, &space, &part, dense, "[6:7, 6:8]");
+    beyond.axis[0].repeat = 1;
+    expect("A(symmetric(i-2,0,4),j)", &beyond, &space, &part, dense, "[6:8, 6:8]");
+    beyond.axis[0].beyond = DCLI_BEYOND_NOTHING;
+    expect("A(constant(i-2,0,4,0),j)", &beyond, &space, &part, dense, "[6:9, 6:8]");
+    beyond.axis[0].high = 3;
+    expect("A(constant(i-2,0,3,0),j)", &beyond, &space, &part, dense, "");
 }
 
 Test(preimage, of_declared_reaches)
@@ -123,9 +135,7 @@ static dcli_subscripts random_subscripts(test_random *random, int loops, int ran
         subscripts.axis[test_between(random, 0, rank - 1)].coef[loops + q] = test_between(random, -2, 2);
     }
     for (int d = 0; d < rank && test_between(random, 0, 2) == 0; d++) {
-        subscripts.axis[d].clamped = true;
-        subscripts.axis[d].low = test_between(random, -SIDE, SIDE);
-        subscripts.axis[d].high = test_between(random, subscripts.axis[d].low, SIDE);
+        test_add_limits(random, &subscripts.axis[d], SIDE);
     }
     return subscripts;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include <dcl/grid.h>
+#include "segment/footprint.h"
 
 /** A generator's state; start with the seed, print the seed in failures. Source: splitmix64, Steele, Lea, Flood,
  *  "Fast splittable pseudorandom number generators", OOPSLA 2014. */
@@ -47,6 +47,33 @@ static inline bool test_next_index(int64_t index[], int rank, int64_t side)
         index[d] = -side;
     }
     return false;
+}
+
+/** What test_limited() gives where nothing is read: outside of all grids of these tests. */
+#define TEST_NOTHING (-1000000)
+
+/** Give a subscript limits within -side .. side, and something beyond them. */
+static inline void test_add_limits(test_random *random, dcli_subscript *subscript, int64_t side)
+{
+    subscript->clamped = true;
+    subscript->low = test_between(random, -side, side);
+    subscript->high = test_between(random, subscript->low, side);
+    subscript->beyond = (dcli_beyond)test_between(random, DCLI_BEYOND_EDGE, DCLI_BEYOND_NOTHING);
+    subscript->repeat = subscript->beyond == DCLI_BEYOND_MIRROR ? test_between(random, 0, 1) : 0;
+}
+
+/** The element that a subscript reads for a number of its sum; it is mirrored step by step. */
+static inline int64_t test_limited(const dcli_subscript *subscript, int64_t number)
+{
+    int64_t low = subscript->low, high = subscript->high;
+    while (subscript->clamped && (number < low || number > high))
+        if (subscript->beyond == DCLI_BEYOND_NOTHING)
+            return TEST_NOTHING;
+        else if (subscript->beyond == DCLI_BEYOND_EDGE || low == high)
+            number = number < low ? low : high;
+        else
+            number = number < low ? 2 * low - subscript->repeat - number : 2 * high + subscript->repeat - number;
+    return number;
 }
 
 #endif

@@ -5,14 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* As reflect (repeat 0) and symmetric (repeat 1) read an axis of n elements. */
+static int64_t mirrored(int64_t x, int64_t n, int64_t repeat)
+{
+    while (n > 1 && (x < 0 || x >= n))
+        x = x < 0 ? -repeat - x : 2 * (n - 1) + repeat - x;
+    return n > 1 ? x : 0;
+}
+
 int64_t test_at(const test_operand *operand, const int64_t index[])
 {
     int64_t e = 0;
     for (int d = 0; d < operand->rank; d++) {
         int64_t x = index[operand->index[d]] + operand->shift[d] - operand->grid.origin[d], n = operand->grid.extent[d];
-        if (operand->bound[d] == 'w')
+        char bound = operand->bound[d];
+        if (bound == 'z' && (x < 0 || x >= n))
+            return dcl_grid_count(&operand->grid);
+        if (bound == 'w')
             x = (x % n + n) % n;
-        else if (operand->bound[d] != 0)
+        else if (bound == 'r' || bound == 's')
+            x = mirrored(x, n, bound == 's');
+        else if (bound != 0)
             x = x < 0 ? 0 : x >= n ? n - 1 : x;
         if (x < 0 || x >= operand->grid.extent[d])
             return -1;

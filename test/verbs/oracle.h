@@ -12,9 +12,11 @@ typedef struct test_operand {
     int rank;                /* 0 with values == NULL: there is none */
     int index[DCL_MAX_RANK]; /* the number of the index along each axis: 0 = i, ... */
     int shift[DCL_MAX_RANK];
-    char bound[DCL_MAX_RANK]; /* of the subscript: c clamp, n min, x max, w wrapped by %; 0: none */
+    char bound
+        [DCL_MAX_RANK]; /* of the subscript: c clamp, n min, x max, w wrapped by %, r reflect, s symmetric, z constant;
+                                 0: none */
     dcl_grid grid;
-    test_value *values; /* elements by rows */
+    test_value *values; /* elements by rows, then the constant of z */
 } test_operand;
 
 typedef enum test_verb {
@@ -57,7 +59,8 @@ typedef struct test_call {
     bool chain;                  /* ALONG: a contraction */
 } test_call;
 
-/** The element of an operand at values of all indices; -1: outside of its grid, for which a subscript with a bound never is. */
+/** The element of an operand at values of all indices, or the number of elements: the constant; -1: outside of its grid, for which a
+ *  subscript with a bound never is. */
 int64_t test_at(const test_operand *operand, const int64_t index[]);
 
 /** Compute the results into call->out.values. @return whether there was memory */

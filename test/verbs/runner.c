@@ -12,7 +12,8 @@
  *   space=0:5,-3:8   first value and extent of each index
  *   out=TYPE|AXES|SHIFTS|MAP    AXES: the number of the index along each axis, SHIFTS: what is added to it, between commas;
  *                               MAP ending in ;rest=N: what reads as N has no owner
- *   a=, b=           likewise; b may be followed by |BOUNDS, a letter per axis: - none, c clamp, n min, x max, w wrapped by %;
+ *   a=, b=           likewise; b may be followed by |BOUNDS, a letter per axis: - none, c clamp, n min, x max, w wrapped by %, r reflect, s symmetric,
+ *                   z constant;
  *                    a - for b: there is none
  *   keys=            keyed: likewise, integers; the last index of space= is then the key's range
  *   element=5        element: the constant; the last index of space= is then the output's
@@ -210,8 +211,8 @@ static const char low_names[DCL_MAX_RANK][4] = {"l_0", "l_1", "l_2", "l_3"},
 
 static void add_operand(struct run *run, const struct held *held)
 {
-    static const char before[] = "cnxw";
-    static const char *const begin[] = {"clamp(", "min(", "max(", "("};
+    static const char before[] = "cnxwrsz";
+    static const char *const begin[] = {"clamp(", "min(", "max(", "(", "reflect(", "symmetric(", "constant("};
     add(run, "%s", held->name);
     for (int d = 0; d < held->operand->rank; d++) {
         char bound = held->operand->bound[d];
@@ -225,8 +226,8 @@ static void add_operand(struct run *run, const struct held *held)
         add(run, "%c", 'i' + held->operand->index[d]);
         if (held->operand->shift[d] != 0)
             add(run, "%+d", held->operand->shift[d]);
-        if (bound == 'c')
-            add(run, ",%s,%s)", low_names[d], high_names[d]);
+        if (bound != '\0' && strchr("crsz", bound) != NULL)
+            add(run, bound == 'z' ? ",%s,%s,3)" : ",%s,%s)", low_names[d], high_names[d]);
         else if (bound == 'n')
             add(run, ",%s)", high_names[d]);
         else if (bound == 'x')
@@ -378,6 +379,7 @@ static bool draw(struct run *run, struct held *held, dcl_map *map, test_spread s
     int64_t total = dcl_grid_count(&operand->grid);
     operand->values = calloc((size_t)total + 1, sizeof *operand->values);
     held->owner = calloc((size_t)total + 1, sizeof *held->owner);
+    operand->values[total] = test_convert((test_value){.i = 3}, DCL_INT64, operand->type);
     for (int64_t e = 0; e < total; e++) {
         int64_t index[DCL_MAX_RANK], offset, left = e;
         for (int d = operand->rank - 1; d >= 0; d--) {
@@ -574,9 +576,9 @@ static int list_bounds(const test_operand *b, dcl_arg args[])
     int n = 0;
     for (int d = 0; d < b->rank; d++) {
         int64_t first = b->grid.origin[d], last = first + b->grid.extent[d] - 1;
-        if (b->bound[d] == 'c' || b->bound[d] == 'x')
+        if (b->bound[d] != '\0' && strchr("cxrsz", b->bound[d]) != NULL)
             args[n++] = dcl_arg_signed(low_names[d], DCL_INT64, first);
-        if (b->bound[d] == 'c' || b->bound[d] == 'n')
+        if (b->bound[d] != '\0' && strchr("cnrsz", b->bound[d]) != NULL)
             args[n++] = dcl_arg_signed(high_names[d], DCL_INT64, last);
         if (b->bound[d] == 'w')
             args[n++] = dcl_arg_signed(high_names[d], DCL_INT64, b->grid.extent[d]);

@@ -178,11 +178,12 @@ class Text:
 
     def draw_bounds(self, rng):
         """Boundaries of B's subscripts, where A gives the range of the index."""
-        self.bounds = "".join(rng.choice("-cnxw") if x in self.a[0] else "-" for x in self.b[0])
+        self.bounds = "".join(rng.choice("-cnxwrsz") if x in self.a[0] else "-" for x in self.b[0])
         if set(self.bounds) == {"-"}:
             self.bounds = ""
             return
-        allowed = {"-": [0], "c": [-2, 0, 1], "n": [0, 1], "x": [0, -2], "w": [-2, 0, 1]}
+        allowed = {"-": [0], "c": [-2, 0, 1], "n": [0, 1], "x": [0, -2], "w": [-2, 0, 1], "r": [-2, 0, 3],
+                   "s": [-2, 0, 3], "z": [-2, 0, 1]}
         self.b = self.b[0], [rng.choice(allowed[bound]) if bound != "-" else shift
                              for bound, shift in zip(self.bounds, self.b[1])]
 
