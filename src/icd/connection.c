@@ -142,6 +142,18 @@ static void send_batches(icd_device *device)
     }
 }
 
+/* Take the lock when all commands have been sent, so that data and questions do not overtake the commands to which they
+ * belong: the program may enqueue at any time. */
+static void lock_after_commands(icd_device *device)
+{
+    pthread_mutex_lock(&icd.lock);
+    while (device->first != NULL) {
+        pthread_mutex_unlock(&icd.lock);
+        send_batches(device);
+        pthread_mutex_lock(&icd.lock);
+    }
+}
+
 /* ---- transfers ---- */
 
 static icd_transfer **bucket_of(icd_device *device, int64_t number)
@@ -248,7 +260,7 @@ static bool send_chunk(icd_device *device, icd_transfer *transfer, int64_t lengt
 /* @return false: nothing can be sent now. */
 static bool send_some(icd_device *device)
 {
-    pthread_mutex_lock(&icd.lock);
+    lock_after_commands(device);
     icd_transfer *transfer = device->outgoing;
     int64_t length = 0;
     while (transfer != NULL && (length = may_send(device, transfer)) == 0)
@@ -268,12 +280,12 @@ static bool send_some(icd_device *device)
     return true;
 }
 
-/* Send the questions that no command asks, after the commands before them. */
+/* Send the questions that no command asks. */
 static void send_questions(icd_device *device)
 {
     for (;;) {
         dcli_message message = {.kind = DCLI_MSG_QUERY, .epoch = device->server->session};
-        pthread_mutex_lock(&icd.lock);
+        lock_after_commands(device);
         icd_question *question = device->questions;
         while (question != NULL && question->kind == 0)
             question = question->next;
