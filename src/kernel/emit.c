@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "kernel/cl.h"
 #include "kernel/gather.h"
+#include "kernel/guard.h"
 #include "kernel/inner.h"
 #include "kernel/names.h"
 #include "kernel/nest.h"
@@ -376,13 +377,19 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
     dcli_text_put(out, dcli_boundary_clamps_any(body, a) ? ")\n" : "\n");
 }
 
-void dcli_emit_text(dcli_text *out, const dcli_body *body)
+static void emit_block(dcli_text *out, const dcli_body *body, bool usual)
 {
+    dcli_emit_guards(out, body, usual);
     dcli_emit_inner_bounds(out, body);
     dcli_text_put(out, "{\n#line 1 \"body\"\n");
     dcli_rewrite(body, out, NULL);
     dcli_text_put(out, "\n#line 1 \"generated\"\n}\n");
+    dcli_emit_guards_end(out, body);
 }
+
+void dcli_emit_text(dcli_text *out, const dcli_body *body) { emit_block(out, body, false); }
+
+void dcli_emit_usual_text(dcli_text *out, const dcli_body *body) { emit_block(out, body, true); }
 
 void dcli_emit_elements_end(dcli_text *out, const dcli_body *body)
 {

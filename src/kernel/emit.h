@@ -37,6 +37,8 @@ void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcl
 
 /** Emit the user's statements as a block. */
 void dcli_emit_text(dcli_text *out, const dcli_body *body);
+/** The same where all guards have their usual values (kernel/guard.h). */
+void dcli_emit_usual_text(dcli_text *out, const dcli_body *body);
 /** Emit the end of all definitions of dcl_a<a>. */
 void dcli_emit_elements_end(dcli_text *out, const dcli_body *body);
 /** Emit the user's statements as a block, and after it the end of all definitions of dcl_a<a>. */

@@ -19,6 +19,14 @@ typedef struct dcli_edit {
     char text[128];
 } dcli_edit;
 
+enum { DCLI_MOST_GUARDS = 4 };
+
+/** A guard: tokens [first, end) of the text (kernel/guard.h). */
+typedef struct dcli_guard {
+    int first, end;
+    bool usual; /* its value at most indices */
+} dcli_guard;
+
 /** A body that is a contraction: one statement, `C(i,j) += scalars * A(i,k) * B(k,j);`, with indices of C in both A and B, all of
  *  one floating-point type. */
 typedef struct dcli_contraction {
@@ -73,6 +81,8 @@ struct dcli_body_inside {
     int access_inner_count[DCLI_MAX_ACCESSES];
     int axis_of_index[DCL_MAX_RANK]; /* by number of the index name (i = 0): its loop axis; -1: the body's
                                                loops have no such index */
+    dcli_guard guard[DCLI_MOST_GUARDS];
+    int guard_count;
     bool has_loop;
     bool has_condition;                                 /* the text contains if, switch, ?:, && or || */
     int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* index of each field in a row; -1: the access does not have

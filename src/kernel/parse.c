@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernel/filter.h"
+#include "kernel/guard.h"
 #include "kernel/inner.h"
 #include "kernel/macro.h"
 #include "kernel/names.h"
@@ -170,7 +171,9 @@ static dcl_status check_body(dcli_parser *parser)
     body->inside->has_condition = has_condition(&body->inside->tokens);
     if (body->outline)
         return DCL_OK;
-    status = dcli_inner_edit(body);
+    status = dcli_guards_find(body);
+    if (status == DCL_OK)
+        status = dcli_inner_edit(body);
     if (status != DCL_OK)
         return status;
     return dcli_body_is_reduced(body) ? dcli_add_partials(body) : DCL_OK;

@@ -18,10 +18,13 @@
  * On an H200 (16384 x 16384 float, GB/s): C = A + B^T runs at 3940 in this way; at 2950 if squares may lie beyond
  * dimension 1, because the offsets then take registers, so that fewer work-groups run at a time; at 2330 with loops
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
- * loop, at 3450 with one index. A five-point stencil runs at 3250, 2600 and 2300 in these three ways. */
+ * loop, at 3450 with one index. A five-point stencil with a guard runs at 2000 with 4 indices in a loop in which a read waits for
+ * the guard. If the guard is tested for all indices first (kernel/guard.h), it runs at 2750 in groups of 256 x 1 work-items, at 3230
+ * in groups of 32 x 8, and at 3510 there with 8 indices per work-item (32768 x 32768 float). */
 #include "base/check.h"
 #include "kernel/cl.h"
 #include "kernel/gpu_reduce.h"
+#include "kernel/guard.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
 #include "kernel/source_chain.h"
@@ -31,13 +34,15 @@ enum {
     SQUARE_ROWS = 8,                 /* rows of a square that a work-group processes at a time: its size along
                                         dimension 1 */
     GROUP = 256,                     /* number of work-items of a work-group */
+    NEAR_WIDE = 32,                  /* those along dimension 0, if neighbouring rows share elements */
     WARP = 32,                       /* work-items that the hardware executes together */
     EACH = 4,                        /* indices of a long row that one work-item computes */
+    NEAR_EACH = 8,                   /* those if neighbouring rows share elements */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* most groups along dimensions 1 and 2 */
     MOST_GROUPS_0 = 1 << 27,         /* most groups along dimension 0: with 256 work-items each more than memory has
                                         elements */
-    MANY = 1 << 20,                  /* in launches with at least this many indices a work-item computes EACH of them */
-    MOST_DEEP = 64                   /* most work-items of a group along dimension 2 */
+    MANY = 1 << 20, /* in launches with at least this many indices a work-item computes several of them */
+    MOST_DEEP = 64  /* most work-items of a group along dimension 2 */
 };
 
 /* Emit what dimension 1 needs of axis u: if the launch has fewer work-items than the axis has indices, the axis is
@@ -108,31 +113,92 @@ static void emit_elements(dcli_nest *nest, bool squares)
 /* Whether each work-item gets one index: bodies with loops take long, so more indices per work-item gain nothing. */
 static bool is_single(const dcli_body *body) { return body->inside->has_loop; }
 
-/* Emit the code for EACH indices per work-item, or for one if the launch has enough work-items. Work-items with EACH
- * indices in groups of GROUP take a loop of constant length without conditions: the compiler issues the reads of all
- * steps at once, and the indices are a constant distance apart. Work-items at the end of a row, which have fewer indices,
- * take a shorter loop of this kind; an H200 is 0.5 % faster with these loops, even where no work-item takes them. Those
- * with one index, and other groups, take the last loop, which is not unrolled: unrolled, its registers are those of the
- * whole kernel. */
-static void emit_indices(dcli_nest *nest)
+/* Whether two reads are of neighbouring rows of one array: subscripts that depend on axis u differ. */
+static bool are_rows(const dcli_body *body, int a, int b, int u)
+{
+    const dcli_body_access *x = &body->access[a], *y = &body->access[b];
+    if (x->param != y->param || x->written || y->written || x->reach != DCLI_REACH_AFFINE || y->reach != x->reach)
+        return false;
+    for (int d = 0; d < body->params[x->param].rank; d++) {
+        const dcli_affine *first = dcli_inside_subscript(body, a, d), *second = dcli_inside_subscript(body, b, d);
+        int index = body->index_of_axis[u];
+        if (dcli_affine_uses(first, index) && dcli_affine_uses(second, index) && !dcli_affine_equal(first, second))
+            return true;
+    }
+    return false;
+}
+
+/* Whether an array is read in several rows that are next to each other along dimension 1. */
+static bool shares_rows(const dcli_body *body)
+{
+    bool shared = false;
+    for (int a = 0; a < body->access_count && body->space_rank > 1; a++)
+        for (int b = 0; b < a; b++)
+            shared |= are_rows(body, a, b, body->space_rank - 2);
+    return shared;
+}
+
+/* The size of a group along dimension 0. Groups of bodies whose rows share elements are flat squares, so that fewer
+ * elements are read by several groups. */
+static int wide_of(const dcli_body *body) { return shares_rows(body) ? NEAR_WIDE : GROUP; }
+
+/* How many indices of a long row a work-item computes. */
+static int each_of(const dcli_body *body) { return shares_rows(body) ? NEAR_EACH : EACH; }
+
+/* Emit the body for `steps` indices at a distance of `wide`, in a loop of constant length: the compiler issues the reads of
+ * all steps at once. */
+static void emit_steps(dcli_nest *nest, int steps, int wide, bool usual)
 {
     int v = nest->innermost;
+    dcli_text_put(nest->out,
+                  "#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
+                  "    const long dcl_t%d = dcl_q + dcl_k * %d;\n",
+                  steps, v, wide);
+    dcli_nest_index(nest, v);
+    (usual ? dcli_emit_usual_text : dcli_emit_text)(nest->out, nest->body);
+    dcli_text_put(nest->out, "    }\n");
+}
+
+/* Emit, for a body with guards, whether a work-item has each_of() indices at which all guards have their usual values: dcl_usual. */
+static void emit_usual_test(dcli_nest *nest, int wide)
+{
+    int v = nest->innermost, each = each_of(nest->body);
+    dcli_text_put(nest->out,
+                  "    bool dcl_usual = dcl_g == %d && dcl_q + %d < dcl_n%d;\n#pragma unroll\n"
+                  "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n    const long dcl_t%d = dcl_q + dcl_k * %d;\n",
+                  each * wide, (each - 1) * wide, v, each, v, wide);
+    dcli_nest_index(nest, v);
+    dcli_text_put(nest->out, "    dcl_usual = dcl_usual && ");
+    dcli_emit_guards_test(nest->out, nest->body);
+    dcli_text_put(nest->out, ";\n    }\n    if (dcl_usual) {\n");
+}
+
+/* Emit the code for each_of() indices per work-item, or for one if the launch has enough work-items. Work-items with so many
+ * indices in groups of the usual width take a loop of constant length without conditions; if the body has guards, those at
+ * whose indices the guards have their usual values, because a read behind a condition is not issued before the condition is
+ * known. Work-items at the end of a row, which have fewer indices, take a shorter loop of this kind if there are no guards; an
+ * H200 is 0.5 % faster with these loops, even where no work-item takes them. Those with one index, and other groups, take
+ * the last loop, which is not unrolled: unrolled, its registers are those of the whole kernel. */
+static void emit_indices(dcli_nest *nest)
+{
+    int v = nest->innermost, wide = wide_of(nest->body), each = each_of(nest->body);
     dcli_text_put(
         nest->out,
         "    const long dcl_w = get_local_size(0), dcl_g = dcl_n%d <= get_global_size(0) ? dcl_w : dcl_w * %d;\n"
         "    const long dcl_o = get_group_id(0) * dcl_g, dcl_q = dcl_o + get_local_id(0);\n"
         "    const long dcl_end = min(dcl_n%d, dcl_o + dcl_g);\n",
-        v, EACH, v);
-    bool unrolled = nest->variant == DCLI_VARIANT_UNIT;
-    for (int steps = EACH; unrolled && steps > 1; steps--) {
-        dcli_text_put(nest->out,
-                      "    if (dcl_g == %d && dcl_q + %d < dcl_n%d) {\n#pragma unroll\n"
-                      "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
-                      "    const long dcl_t%d = dcl_q + dcl_k * %d;\n",
-                      EACH * GROUP, (steps - 1) * GROUP, v, steps, v, GROUP);
-        dcli_nest_index(nest, v);
-        dcli_emit_text(nest->out, nest->body);
-        dcli_text_put(nest->out, "    }\n    } else ");
+        v, each, v);
+    bool unrolled = nest->variant == DCLI_VARIANT_UNIT, guarded = nest->body->inside->guard_count > 0;
+    if (unrolled && guarded) {
+        emit_usual_test(nest, wide);
+        emit_steps(nest, each, wide, true);
+        dcli_text_put(nest->out, "    } else ");
+    }
+    for (int steps = each; unrolled && !guarded && steps > 1; steps = steps > EACH ? EACH : steps - 1) {
+        dcli_text_put(nest->out, "    if (dcl_g == %d && dcl_q + %d < dcl_n%d) {\n", each * wide, (steps - 1) * wide,
+                      v);
+        emit_steps(nest, steps, wide, false);
+        dcli_text_put(nest->out, "    } else ");
     }
     if (unrolled)
         dcli_text_put(nest->out, "{\n#pragma unroll 1\n");
@@ -142,9 +208,8 @@ static void emit_indices(dcli_nest *nest)
     dcli_text_put(nest->out, unrolled ? "    }\n    }\n" : "    }\n");
 }
 
-/* Emit the code for several indices per work-item of a body with conditions. A read behind a condition is not issued
- * before the condition is known, so a loop of constant length would only take registers: on an H200 it makes a guarded
- * five-point stencil 50 % slower. */
+/* Emit the code for several indices per work-item of a body with conditions other than guards: a loop of constant length would
+ * only take registers. */
 static void emit_conditional(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -157,7 +222,7 @@ static void emit_conditional(dcli_nest *nest)
 }
 
 /* Emit a kernel without squares. A work-group covers as many indices of the innermost axis as it is wide, one per
- * work-item; or EACH times as many, and each work-item computes indices at the distance of that width. */
+ * work-item; or each_of() times as many, and each work-item computes indices at the distance of that width. */
 static void emit_plain(dcli_nest *nest)
 {
     int v = nest->innermost, u = v - 1;
@@ -175,7 +240,7 @@ static void emit_plain(dcli_nest *nest)
         dcli_nest_index(nest, v);
         dcli_emit_statements(nest->out, nest->body);
         dcli_text_put(nest->out, "    }\n");
-    } else if (nest->body->inside->has_condition || narrowed) {
+    } else if (narrowed || (nest->body->inside->has_condition && nest->body->inside->guard_count == 0)) {
         emit_conditional(nest);
     } else {
         emit_indices(nest);
@@ -348,14 +413,14 @@ static int64_t outer_groups(const dcli_body *body, const int64_t count[], int se
     return outer;
 }
 
-/* How many indices a work-item computes: EACH; but one if the body has a loop, or if the launch is small, so that it uses
+/* How many indices a work-item computes: each_of(); but one if the body has a loop, or if the launch is small, so that it uses
  * as many work-items as possible. */
 static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_t rows)
 {
     int64_t indices = rows;
     for (int m = 0; m < body->space_rank && indices < MANY; m++)
         indices = dcli_min(indices, MANY) * dcli_min(dcli_max(count[m], 1), MANY);
-    return is_single(body) || indices < MANY ? 1 : EACH;
+    return is_single(body) || indices < MANY ? 1 : each_of(body);
 }
 
 /* The size of a launch of one row. @param rows  rows of this shape in all: if there are few indices in them, each
@@ -367,7 +432,7 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
                                                                                   dimensions 0 and 1 */
     if (square < 0) {
         int64_t each = indices_each(body, count, rows);
-        for (wide = GROUP; v > 0 && wide > 1 && wide / 2 * (wide > WARP ? each : 1) >= count[v];)
+        for (wide = wide_of(body); v > 0 && wide > 1 && wide / 2 * (wide > WARP ? each : 1) >= count[v];)
             wide /= 2; /* as wide as the rows are long, but whole warps if possible */
         high = v > 0 ? GROUP / wide : 1;
         across = wide * each;

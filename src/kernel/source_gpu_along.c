@@ -1,15 +1,15 @@
 /* kernel/source_gpu_along.c - generates the kernels that reduce along axes on a GPU.
  *
- * If an input is contiguous along the last inner axis, a work-group computes one element of each output. Otherwise it
- * computes 32 neighbouring elements, with eight work-items for each. Work-items of one element take turns at the summands,
- * so that neighbouring work-items read neighbouring elements of the inputs. At the end they merge their values in local
- * memory (group.cl).
+ * If an input is contiguous along the last inner axis, a work-group computes four elements of each output, with 32
+ * neighbouring work-items for each. Otherwise it computes 32 neighbouring elements, with eight work-items for each.
+ * Work-items of one element take turns at the summands, so that neighbouring work-items read neighbouring elements of the
+ * inputs. At the end they merge their values in local memory (group.cl).
  *
  * The summands of contractions are added in order, so a work-item computes an element, where source_chain_gpu.c does not compute
  * tiles.
  *
- * On an H200, of the rate of a copy: sums of the columns of 16384 x 16384 floats read at 0.88, y = A x at 0.60 (of 40960 x 40960 floats 0.89
- * and 0.75); with 32 work-items for an element of y 0.54 and 0.64. */
+ * On an H200, of the rate of a copy: sums of the columns of 16384 x 16384 floats read at 0.88, y = A x at 0.76 (of 40960 x 40960 floats 0.89
+ * and 0.90); with a group of 128 work-items for an element of y 0.64 and 0.82. */
 #include <stdio.h>
 
 #include "base/check.h"
@@ -21,7 +21,8 @@
 
 enum {
     CHAIN = 128,           /* work-items of a group of contractions */
-    LINE = 128,            /* work-items of a group that computes one element: a power of two, as group.cl requires */
+    LINES = 4,             /* elements that a group computes whose inputs are contiguous along the last inner axis */
+    LINE = 32,             /* work-items for each of them: a power of two, as group.cl requires */
     COLUMNS = 32,          /* elements that a group computes otherwise */
     LANES = 8,             /* work-items for each of them: a power of two */
     MOST_GROUPS = 1 << 20, /* groups take turns if there are more elements */
@@ -30,7 +31,7 @@ enum {
 /* Whether a work-item computes an element. */
 static bool is_in_order(const dcli_body *body) { return dcli_inside_is_chain(body) || dcli_body_is_ordered(body); }
 
-/* Whether a work-group computes one element. */
+/* Whether an input is contiguous along the last inner axis. */
 static bool has_lines(const dcli_body *body)
 {
     for (int a = 0; a < body->access_count && !is_in_order(body); a++)
@@ -41,12 +42,12 @@ static bool has_lines(const dcli_body *body)
 }
 
 /* How many elements a group computes at a time. */
-static int columns_of(const dcli_body *body) { return is_in_order(body) ? CHAIN : has_lines(body) ? 1 : COLUMNS; }
+static int columns_of(const dcli_body *body) { return is_in_order(body) ? CHAIN : has_lines(body) ? LINES : COLUMNS; }
 
 /* The size of a group. */
 static int size_of(const dcli_body *body)
 {
-    return is_in_order(body) ? CHAIN : has_lines(body) ? LINE : COLUMNS * LANES;
+    return is_in_order(body) ? CHAIN : has_lines(body) ? LINES * LINE : COLUMNS * LANES;
 }
 
 /* Emit the number of elements of a row, dcl_row_tiles, and of all rows, dcl_tiles, for dcli_emit_reducing_row(); and of the work-items
@@ -61,8 +62,8 @@ static void count_elements(dcli_nest *nest)
     int columns = columns_of(nest->body);
     dcli_text_put(nest->out,
                   ";\n    const long dcl_tiles = dcl_each > 0 ? dcl_row_tiles * dcl_rows : dcl_row_tiles;\n"
-                  "    const long dcl_wide = get_local_size(0) / %d, dcl_me = get_local_id(0) / %d;\n",
-                  columns, columns);
+                  "    const long dcl_wide = get_local_size(0) / %d, dcl_me = get_local_id(0) %c %d;\n",
+                  columns, has_lines(nest->body) ? '%' : '/', has_lines(nest->body) ? LINE : columns);
 }
 
 /* Emit the loop over a group's elements. Work-items beyond the last one reduce that, too, because all have to reach the barriers. */
@@ -72,8 +73,8 @@ static void open_elements(dcli_nest *nest)
     dcli_text_put(
         nest->out,
         "    for (long dcl_base = get_group_id(0) * %d; dcl_base < dcl_tiles; dcl_base += get_num_groups(0) * %d) {\n"
-        "    const long dcl_here = dcl_base + get_local_id(0) %% %d, dcl_tile = min(dcl_here, dcl_tiles - 1);\n",
-        columns, columns, columns);
+        "    const long dcl_here = dcl_base + get_local_id(0) %c %d, dcl_tile = min(dcl_here, dcl_tiles - 1);\n",
+        columns, columns, has_lines(nest->body) ? '/' : '%', has_lines(nest->body) ? LINE : columns);
 }
 
 /* Emit the indices of the loop axes. */
@@ -151,8 +152,8 @@ static void close_element(dcli_nest *nest)
                           name, r, body->result[r].access, name, r, r, r);
         dcli_emit_own_partial(nest->out, body, r);
         dcli_text_put(nest->out,
-                      "    dcl_group_%d(dcl_own%d, dcl_room, %d);\n    if (dcl_me == 0 && dcl_here == dcl_tile", r, r,
-                      columns_of(body));
+                      "    dcl_group_%d(dcl_own%d, dcl_room, %d, %d);\n    if (dcl_me == 0 && dcl_here == dcl_tile", r,
+                      r, has_lines(body) ? LINE : size_of(body), has_lines(body) ? 1 : columns_of(body));
         dcli_emit_over_test(nest->out, body, body->space_rank - 1);
         dcli_text_put(nest->out, ") {\n");
         if (summed)

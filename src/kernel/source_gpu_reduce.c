@@ -177,7 +177,7 @@ static void close_partials(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count; r++) {
         dcli_emit_own_partial(out, body, r);
         dcli_text_put(out,
-                      "    dcl_group_%d(dcl_own%d, dcl_room, 1);\n"
+                      "    dcl_group_%d(dcl_own%d, dcl_room, get_local_size(0) * get_local_size(1), 1);\n"
                       "    if (get_local_id(0) == 0 && get_local_id(1) == 0)\n"
                       "        dcl_join_%d(dcl_own%d, dcl_slot + 1 + %d * DCL_LONGS);\n",
                       r, r, r, r, r);

@@ -1,0 +1,151 @@
+/* kernel/guard.c - finds the guards of a body, and emits their macros. */
+#include "kernel/guard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/inside.h"
+#include "kernel/names.h"
+
+/* ---- finding ------------------------------------------------------------------------------------------------------ */
+
+/* Whether a token is the name of an index of the loops, or of a scalar parameter. */
+static bool is_known(const dcli_body *body, int t)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    for (int p = 0; p < body->param_count; p++)
+        if (dcli_token_is(tokens, t, body->params[p].name))
+            return body->params[p].access == DCL_ACCESS_VALUE;
+    const dcli_token *token = &tokens->token[t];
+    int index = dcli_name_index(tokens->text + token->start, (size_t)token->length);
+    return index >= 0 && body->inside->axis_of_index[index] >= 0;
+}
+
+/* Whether tokens [first, end) can be a guard: a body cannot change indices or scalars. */
+static bool is_guard(const dcli_body *body, int first, int end)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    for (int t = first; t < end; t++) {
+        bool is_name = dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NAME;
+        if (is_name ? !is_known(body, t) || dcli_token_is(tokens, t + 1, "(")
+                    : dcli_token_kind_of(tokens, t) != DCLI_TOKEN_NUMBER &&
+                          !dcli_token_in(tokens, t, "( ) < > <= >= == != && || ! + - * / %"))
+            return false;
+    }
+    return end > first;
+}
+
+/* Whether a guard is usually true: those of the inside of a grid are, `i == 0` and `i == 0 || i == n - 1` are not. */
+static bool is_usually_true(const dcli_tokens *tokens, int first, int end)
+{
+    if (dcli_token_is(tokens, first, "(") && tokens->token[first].partner == end - 1)
+        return is_usually_true(tokens, first + 1, end - 1);
+    if (dcli_token_is(tokens, first, "!") && dcli_token_is(tokens, first + 1, "(") &&
+        tokens->token[first + 1].partner == end - 1)
+        return !is_usually_true(tokens, first + 2, end - 1);
+    bool either = false, both = false, equal = false;
+    for (int t = first; t < end; t++) {
+        either |= dcli_token_is(tokens, t, "||");
+        both |= dcli_token_is(tokens, t, "&&");
+        equal |= dcli_token_is(tokens, t, "==");
+        if (dcli_token_is(tokens, t, "("))
+            t = tokens->token[t].partner;
+    }
+    return !either && (both || !equal);
+}
+
+/* Where the condition of the `?` at token t begins: conditions bind stronger than the tokens that end the loop. */
+static int condition_begin(const dcli_tokens *tokens, int t)
+{
+    int first = t;
+    while (first > 0 && !dcli_token_in(tokens, first - 1, "= += -= *= /= %= &= |= ^= <<= >>= ( [ { , ; ? :"))
+        first = dcli_token_in(tokens, first - 1, ") ]") ? tokens->token[first - 1].partner : first - 1;
+    return first;
+}
+
+static bool is_in_place(const struct dcli_body_inside *inside, int t)
+{
+    for (int64_t p = 0; p < inside->place_count; p++)
+        if (t >= inside->place[p].name && t <= inside->place[p].close)
+            return true;
+    return false;
+}
+
+static dcl_status add_guard(dcli_body *body, int first, int end)
+{
+    struct dcli_body_inside *inside = body->inside;
+    if (inside->guard_count == DCLI_MOST_GUARDS || is_in_place(inside, first) || !is_guard(body, first, end))
+        return DCL_OK;
+    if (dcli_grow(&inside->edit, inside->edit_count, &inside->edit_capacity, sizeof *inside->edit) != 0)
+        return DCL_ERR_NOMEM;
+    dcli_edit *edit = &inside->edit[inside->edit_count++];
+    *edit = (dcli_edit){.first = first, .last = end - 1};
+    snprintf(edit->text, sizeof edit->text, "dcl_g%d", inside->guard_count);
+    inside->guard[inside->guard_count++] =
+        (dcli_guard){.first = first, .end = end, .usual = is_usually_true(&inside->tokens, first, end)};
+    return DCL_OK;
+}
+
+static bool is_one_statement(const dcli_tokens *tokens)
+{
+    for (int t = 0; t < tokens->count; t++)
+        if (dcli_token_in(tokens, t, "{ ; if") && !(t == tokens->count - 1 && dcli_token_is(tokens, t, ";")))
+            return false;
+    return tokens->count > 0;
+}
+
+dcl_status dcli_guards_find(dcli_body *body)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    if (body->result_count > 0 || body->tile_kernel || body->inside->has_loop)
+        return DCL_OK;
+    if (dcli_token_is(tokens, 0, "if") && dcli_token_is(tokens, 1, "("))
+        return add_guard(body, 2, tokens->token[1].partner);
+    dcl_status status = DCL_OK;
+    for (int t = 0; t < tokens->count && status == DCL_OK && is_one_statement(tokens); t++)
+        if (dcli_token_is(tokens, t, "?"))
+            status = add_guard(body, condition_begin(tokens, t), t);
+    return status;
+}
+
+/* ---- emitting ----------------------------------------------------------------------------------------------------- */
+
+/* Emit the tokens of a guard, in one line. */
+static void emit_condition(dcli_text *out, const dcli_tokens *tokens, const dcli_guard *guard)
+{
+    dcli_text_put(out, "(");
+    for (int t = guard->first; t < guard->end; t++) {
+        dcli_text_append(out, tokens->text + tokens->token[t].start, (size_t)tokens->token[t].length);
+        dcli_text_put(out, t < guard->end - 1 ? " " : "");
+    }
+    dcli_text_put(out, ")");
+}
+
+void dcli_emit_guards(dcli_text *out, const dcli_body *body, bool usual)
+{
+    const struct dcli_body_inside *inside = body->inside;
+    for (int g = 0; g < inside->guard_count; g++) {
+        dcli_text_put(out, "#define dcl_g%d ", g);
+        if (usual)
+            dcli_text_put(out, "%d", (int)inside->guard[g].usual);
+        else
+            emit_condition(out, &inside->tokens, &inside->guard[g]);
+        dcli_text_put(out, "\n");
+    }
+}
+
+void dcli_emit_guards_end(dcli_text *out, const dcli_body *body)
+{
+    for (int g = 0; g < body->inside->guard_count; g++)
+        dcli_text_put(out, "#undef dcl_g%d\n", g);
+}
+
+void dcli_emit_guards_test(dcli_text *out, const dcli_body *body)
+{
+    const struct dcli_body_inside *inside = body->inside;
+    for (int g = 0; g < inside->guard_count; g++) {
+        dcli_text_put(out, g > 0 ? " && %s" : "%s", inside->guard[g].usual ? "" : "!");
+        emit_condition(out, &inside->tokens, &inside->guard[g]);
+    }
+}

@@ -1,0 +1,124 @@
+/* test/kernel/guard_test.c - conditions that kernels for GPUs test for several indices at once (kernel/guard.h). */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/device.h"
+#include "kernel/spec.h"
+
+/* Whether the program of a body for GPUs contains words. */
+static bool has(const char *text, const char *words)
+{
+    dcli_body *body = NULL;
+    cr_assert_eq(test_parse("out C 2, in A 2, all T 1, value n int64, value x float", text, &body), DCL_OK, "%s",
+                 dcl_error());
+    char *source = dcli_body_source(body, DCLI_FORM_GPU, false);
+    bool found = strstr(source, words) != NULL;
+    dcli_free(source);
+    dcli_body_free(body);
+    return found;
+}
+
+Test(kernel_guard, finds_conditions_of_indices_and_scalars)
+{
+    cr_expect(has("C(i,j) = i > 0 && j < n - 1 ? A(i-1,j) : 0;", "#define dcl_g0 (i > 0 && j < n - 1)\n"));
+    cr_expect(has("C(i,j) = i > 0 && j < n - 1 ? A(i-1,j) : 0;", "#define dcl_g0 1\n"), "usually true");
+    cr_expect(has("C(i,j) = i == 0 || j == n - 1 ? 0 : A(i-1,j);", "#define dcl_g0 0\n"), "usually false");
+    cr_expect(has("C(i,j) = !(i == 0 || j == 0) ? A(i-1,j) : 0;", "#define dcl_g0 1\n"));
+    cr_expect(has("C(i,j) = (i == n) ? 0 : A(i,j);", "#define dcl_g0 0\n"));
+    cr_expect(has("C(i,j) = A(i,j) + 2 * (j > 0 ? A(i,j-1) : 0) + (j < n ? A(i,j) : x);", "dcl_g1 (j < n)\n"));
+    cr_expect(has("C(i,j) = i == 0 ? 1 : j == 0 ? 2 : A(i,j);", "#define dcl_g1 (j == 0)\n"));
+    cr_expect(has("if (i < n && j < n) { float y = A(i,j); C(i,j) = y; }", "#define dcl_g0 (i < n && j < n)\n"));
+}
+
+Test(kernel_guard, leaves_other_conditions)
+{
+    cr_expect_not(has("C(i,j) = A(i,j) > 0 ? A(i,j) : 0;", "dcl_g0"), "of elements");
+    cr_expect_not(has("int m = i + 1; C(i,j) = m > 0 ? A(i,j) : 0;", "dcl_g0"), "of a variable");
+    cr_expect_not(has("C(i,j) = abs((int)i) > 2 ? A(i,j) : 0;", "dcl_g0"), "a call");
+    cr_expect_not(has("C(i,j) = T(j > 0 ? j - 1 : 0);", "dcl_g0"), "in a subscript");
+    cr_expect_not(has("for (int k = 0; k < 2; k++) C(i,j) = i > 0 ? A(i,j) : 0;", "dcl_g0"), "in a loop");
+}
+
+/* The right value of an element. */
+typedef float right_fn(const float *a, int64_t i, int64_t j);
+
+enum { ROWS = 1031, COLUMNS = 1037, PAD = 3, PITCH = COLUMNS + PAD }; /* so many that work-items have several indices */
+
+static void compare(const char *text, right_fn *right)
+{
+    test_device *device = test_device_open();
+    if (device == NULL)
+        cr_skip_test("no OpenCL device");
+    float *a = malloc(sizeof(float) * ROWS * PITCH), *c = calloc((size_t)ROWS * PITCH, sizeof *c);
+    for (int64_t t = 0; t < (int64_t)ROWS * PITCH; t++)
+        a[t] = (float)(t * 37 % 1000) / 8;
+    test_arg args[] = {
+        {.name = "C",
+         .access = DCL_ACCESS_OUT,
+         .type = DCL_FLOAT,
+         .rank = 2,
+         .extent = {ROWS, COLUMNS},
+         .pad = PAD,
+         .data = c},
+        {.name = "A",
+         .access = DCL_ACCESS_IN,
+         .type = DCL_FLOAT,
+         .rank = 2,
+         .extent = {ROWS, COLUMNS},
+         .pad = PAD,
+         .data = a},
+        {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT64, .value = {.i = COLUMNS}},
+    };
+    enum { COUNT = sizeof args / sizeof args[0] };
+    dcli_param params[COUNT];
+    dcli_body *body;
+    test_params(COUNT, args, params);
+    cr_assert_eq(dcli_body_parse(text, "", COUNT, params, &body), DCL_OK, "%s", dcl_error());
+    test_program *program = test_program_build(device, body, DCLI_FORM_GPU, NULL);
+    test_program_run(program, body, DCLI_VARIANT_UNIT, COUNT, args, (int64_t[]){0, 0}, (int64_t[]){1, 1},
+                     (int64_t[]){ROWS, COLUMNS});
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t j = 0; j < PITCH; j++)
+            cr_assert_eq(c[i * PITCH + j], j < COLUMNS ? right(a, i, j) : 0, "%" PRId64 ",%" PRId64, i, j);
+    test_program_free(program);
+    dcli_body_free(body);
+    test_device_close(device);
+    free(a);
+    free(c);
+}
+
+static float right_stencil(const float *a, int64_t i, int64_t j)
+{
+    const float *at = a + i * PITCH + j;
+    return i > 0 && j > 0 && i < 1030 && j < COLUMNS - 1 ? at[-PITCH] + at[PITCH] - at[-1] - 2 * at[1] : at[0];
+}
+
+Test(kernel_device_guard, stencil_inside_a_frame)
+{
+    compare(
+        "C(i,j) = i > 0 && j > 0 && i < 1030 && j < n - 1 ? A(i-1,j) + A(i+1,j) - A(i,j-1) - 2 * A(i,j+1) : A(i,j);",
+        right_stencil);
+}
+
+static float right_frame(const float *a, int64_t i, int64_t j)
+{
+    return i % 7 == 0 || j == 0 ? -1 : a[i * PITCH + j] + (j < COLUMNS - 4 ? a[i * PITCH + j + 4] : 5);
+}
+
+Test(kernel_device_guard, several_guards_of_both_kinds)
+{
+    compare("C(i,j) = i % 7 == 0 || j == 0 ? -1 : A(i,j) + (j < n - 4 ? A(i,j+4) : 5);", right_frame);
+}
+
+static float right_part(const float *a, int64_t i, int64_t j)
+{
+    return i + j < 1500 && j != 40 ? 2 * a[i * PITCH + j] : 0;
+}
+
+Test(kernel_device_guard, statement_behind_a_guard)
+{
+    compare("if (i + j < 1500 && j != 40) C(i,j) = 2 * A(i,j);", right_part);
+}
