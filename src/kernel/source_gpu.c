@@ -20,7 +20,7 @@
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
  * loop, at 3450 with one index. A five-point stencil with a guard runs at 2000 with 4 indices in a loop in which a read waits for
  * the guard. If the guard is tested for all indices first (kernel/guard.h), it runs at 2750 in groups of 256 x 1 work-items, at 3230
- * in groups of 32 x 8, and at 3510 there with 8 indices per work-item (32768 x 32768 float). */
+ * in groups of 32 x 8, and at 3600 there with 8 indices per work-item (32768 x 32768 float). */
 #include "base/check.h"
 #include "kernel/cl.h"
 #include "kernel/gpu_reduce.h"
@@ -45,21 +45,10 @@ enum {
     MOST_DEEP = 64  /* most work-items of a group along dimension 2 */
 };
 
-/* Emit what dimension 1 needs of axis u: if the launch has fewer work-items than the axis has indices, the axis is
- * divided into parts of dcl_span indices; emit offsets, first index and count of part dcl_part. */
-static void open_part(dcli_nest *nest, int u)
-{
-    dcli_text_put(nest->out,
-                  "    const long dcl_t%d = dcl_part * dcl_span;\n"
-                  "    const long dcl_first = dcl_i%d + dcl_t%d * dcl_d%d, dcl_left = dcl_n%d - dcl_t%d;\n",
-                  u, u, u, u, u, u);
-    dcli_nest_advance(nest, u);
-    dcli_text_put(nest->out, "    {\n    const long dcl_i%d = dcl_first, dcl_n%d = dcl_left;\n", u, u);
-}
-
-/* Open what dimension 2 runs over: all axes but the innermost and u, and if `in_parts` the parts of u. A launch has
- * work-items for all parts, so parts alone need no loop. Other axes need one, and squares have one, too: a loop makes a
- * stencil 10 % slower but squares 25 % faster. Two blocks are open afterwards. */
+/* Open what dimension 2 runs over: all axes but the innermost and u, and if `in_parts` the parts of u: if dimension 1 has
+ * fewer work-items than axis u has indices, the axis is divided into parts of dcl_span indices, and the work-item is in
+ * part dcl_part. A launch has work-items for all parts, so parts alone need no loop. Other axes need one, and squares have
+ * one, too: a loop makes a stencil 10 % slower but squares 25 % faster. A block is open afterwards. */
 static void open_outer(dcli_nest *nest, int u, bool in_parts)
 {
     if (in_parts)
@@ -93,7 +82,6 @@ static void open_outer(dcli_nest *nest, int u, bool in_parts)
             dcli_nest_index(nest, m);
             dcli_nest_advance(nest, m);
         }
-    open_part(nest, u);
 }
 
 static void emit_elements(dcli_nest *nest, bool squares)
@@ -228,7 +216,7 @@ static void emit_plain(dcli_nest *nest)
     int v = nest->innermost, u = v - 1;
     if (v > 0) {
         open_outer(nest, u, true);
-        dcli_text_put(nest->out, "    const long dcl_t%d = get_global_id(1);\n", u);
+        dcli_text_put(nest->out, "    const long dcl_t%d = dcl_part * dcl_span + get_global_id(1);\n", u);
         dcli_text_put(nest->out, "    if (dcl_t%d < dcl_n%d) {\n", u, u);
         dcli_nest_index(nest, u);
         dcli_nest_advance(nest, u);
@@ -246,7 +234,7 @@ static void emit_plain(dcli_nest *nest)
         emit_indices(nest);
     }
     dcli_text_put(nest->out, narrowed ? "    }\n" : "");
-    dcli_text_put(nest->out, v > 0 ? "    }\n    }\n    }\n" : "");
+    dcli_text_put(nest->out, v > 0 ? "    }\n    }\n" : "");
 }
 
 /* Open the loop over the rows of a square that a work-item handles; it has a constant number of steps. */
@@ -303,7 +291,7 @@ static void emit_squares(dcli_nest *nest, int u)
                   SQUARE, SQUARE);
     load_squares(nest, u);
     use_squares(nest, u);
-    dcli_text_put(nest->out, "    }\n    }\n");
+    dcli_text_put(nest->out, "    }\n");
 }
 
 static int square_axis(const dcli_body *body, dcli_variant variant)
