@@ -2,7 +2,7 @@
 
 test/icd/program.c prints the same natively and over processes of this host, workers and workers with keys. When the process of a
 device is killed during a kernel, the program hears of it within a second, and its other device goes on. test/icd/wrong.c
-gives every entry point handles that are none."""
+gives every entry point handles that are none; test/icd/random.c compares random programs with plain loops."""
 import glob
 import os
 import shutil
@@ -100,6 +100,7 @@ def check(dcl, programs, base):
             compare(native, run([f"{programs}/program"], variables, work), text)
             if text == "local:2":
                 print(run([f"{programs}/wrong"], variables, work)[-1])
+                print(run([f"{programs}/random", "12"], variables, work)[-1])
             if "keys" not in text:
                 took.append(kill_one(f"{programs}/program", variables, place, work))
     print("killed during a kernel: known after " + ", ".join(f"{1000 * seconds:.0f} ms" for seconds in took))
