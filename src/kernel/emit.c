@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernel/bounded.h"
 #include "kernel/cl.h"
 #include "kernel/gather.h"
 #include "kernel/guard.h"
@@ -71,8 +72,7 @@ bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant)
 
 static int rank_of(const dcli_body *body, int a) { return body->params[body->access[a].param].rank; }
 
-/* The loop axis whose index determines axis d of a declared reach; -1: none. */
-static int same_axis(const dcli_body *body, int a, int d)
+int dcli_declared_axis(const dcli_body *body, int a, int d)
 {
     switch (body->access[a].reach) {
     case DCLI_REACH_ROWS:
@@ -116,7 +116,7 @@ static void emit_checker_arguments(dcli_text *out, const dcli_body *body, int a)
         emit_each(out, rank, "const long dcl_w");
     }
     for (int d = 0; d < rank; d++)
-        if (same_axis(body, a, d) >= 0)
+        if (dcli_declared_axis(body, a, d) >= 0)
             dcli_text_put(out, ", const long dcl_x%d", d);
     dcli_text_put(out, ", __global long *dcl_report, ");
     emit_each(out, rank, "const long dcl_e");
@@ -149,7 +149,7 @@ static void emit_condition(dcli_text *out, const dcli_body *body, int a)
         if (has_widths(reach))
             dcli_text_put(out, " && (ulong)dcl_e%d - (ulong)dcl_x%d + (ulong)dcl_w%d <= 2 * (ulong)dcl_w%d", d, d, d,
                           d);
-        else if (same_axis(body, a, d) >= 0)
+        else if (dcli_declared_axis(body, a, d) >= 0)
             dcli_text_put(out, " && dcl_e%d == dcl_x%d", d, d);
     }
     if (reach == DCLI_REACH_CROSS) {
@@ -187,6 +187,54 @@ static void emit_getter(dcli_text *out, const dcli_body *body, int a)
     dcli_text_put(out, "];\n");
     emit_report(out, body, a);
     dcli_text_put(out, "    return 0;\n}\n");
+}
+
+/* The axis of an access' array along which elements are contiguous; -1: none. */
+static int contiguous_axis(const dcli_body *body, int a)
+{
+    int turned = body->params[body->access[a].param].turned;
+    return turned < 0 ? -1 : rank_of(body, a) - 1 - turned;
+}
+
+/* The loop axis whose index determines axis d of a declared reach, if that is the innermost one: then the subscript's distance from it is
+ * checked at each index. For other axes, dcli_emit_look_limits() limits the subscript itself. */
+static bool is_near_innermost(const dcli_body *body, int a, int d)
+{
+    return dcli_declared_axis(body, a, d) == body->space_rank - 1;
+}
+
+/* Emit dcl_look<a>: as dcl_get<a>, but only makes *dcl_bad negative if an element may not be read. Subscripts that are bounded
+ * (kernel/bounded.h) need no check. Violations are computed as signs of sums, since compilers recognize a sum of bits over a loop, and
+ * vectorize it, but not one of conditions. All differences are modulo 2^64: dcl_o is in 0..n-1 if neither it nor n - 1 - dcl_o is
+ * negative. */
+static void emit_looker(dcli_text *out, const dcli_body *body, int a, const bool bounded[])
+{
+    int rank = rank_of(body, a);
+    const char *type = dcli_kernel_type(body->params[body->access[a].param].type);
+    dcli_text_put(out, "DCL_LOOK %s dcl_look%d(__global const %s *dcl_p, const long dcl_at", type, a, type);
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, ", const long dcl_l%d, const long dcl_c%d, const long dcl_s%d", d, d, d);
+    for (int d = 0; d < rank; d++)
+        if (is_near_innermost(body, a, d))
+            dcli_text_put(out, ", const long dcl_w%d, const long dcl_x%d", d, d);
+    dcli_text_put(out, ", long *const dcl_bad, ");
+    emit_each(out, rank, "const long dcl_e");
+    dcli_text_put(out, ")\n{\n    ulong dcl_wrong = 0;\n");
+    for (int d = 0; d < rank; d++) {
+        dcli_text_put(out, "    const ulong dcl_o%d = (ulong)dcl_e%d - (ulong)dcl_l%d;\n", d, d, d);
+        if (bounded[d])
+            continue;
+        dcli_text_put(out, "    dcl_wrong |= dcl_o%d | ((ulong)dcl_c%d - 1 - dcl_o%d);\n", d, d, d);
+        if (is_near_innermost(body, a, d))
+            dcli_text_put(out,
+                          "    const ulong dcl_d%d = (ulong)dcl_e%d - (ulong)dcl_x%d;\n"
+                          "    dcl_wrong |= (dcl_d%d + (ulong)dcl_w%d) | ((ulong)dcl_w%d - dcl_d%d);\n",
+                          d, d, d, d, d, d, d);
+    }
+    dcli_text_put(out, "    *dcl_bad |= (long)dcl_wrong;\n    return (long)dcl_wrong >= 0 ? dcl_p[dcl_at");
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, d == contiguous_axis(body, a) ? " + (long)dcl_o%d" : " + (long)dcl_o%d * dcl_s%d", d, d);
+    dcli_text_put(out, "] : 0;\n}\n");
 }
 
 /* Emit dcl_put<a>: returns the address of an output's element if it may be written, else a spare address after the
@@ -239,7 +287,7 @@ void dcli_emit_opening(dcli_text *out, const dcli_body *body)
 
 /* Emit the pragmas, the prelude, and the functions dcl_get<a> and dcl_put<a>.
  * @param checked  the checking kernel that the program has: DCLI_VARIANT_CHECKED or DCLI_VARIANT_WATCHED. */
-static void emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked)
+static void emit_head(dcli_text *out, const dcli_body *body, dcli_variant checked, bool looks)
 {
     dcli_emit_opening(out, body);
     emit_names(out, body);
@@ -250,6 +298,16 @@ static void emit_head(dcli_text *out, const dcli_body *body, dcli_variant checke
     for (int a = 0; a < body->access_count; a++)
         if (dcli_emit_is_checked(body, a, checked))
             (body->access[a].written ? emit_putter : emit_getter)(out, body, a);
+    if (!looks)
+        return;
+    dcli_text_put(out, "#ifdef __clang__\n#define DCL_LOOK static inline __attribute__((always_inline))\n#else\n"
+                       "#define DCL_LOOK static inline\n#endif\n");
+    dcli_bounded bounded;
+    dcli_bounded_find(body, &bounded);
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].reach != DCLI_REACH_AFFINE)
+            emit_looker(out, body, a, bounded.bounded[a]);
+    dcli_bounded_free(&bounded);
 }
 
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant)
@@ -307,11 +365,23 @@ static void emit_moves(dcli_text *out, const dcli_body *body, dcli_form form, in
         }
 }
 
+/* The fields that dcl_get<a> and dcl_look<a> get of an access with a declared reach, in this order. */
+static const dcli_row_field declared_limits[] = {DCLI_ROW_OFFSET, DCLI_ROW_LOW, DCLI_ROW_EXTENT, DCLI_ROW_STEP,
+                                                 DCLI_ROW_WIDTH};
+enum { LIMIT_FIELDS = sizeof declared_limits / sizeof declared_limits[0] };
+
+/* Append the arguments of dcl_x: the indices of the loop that determine axes of a declared reach. */
+static void emit_same_axes(dcli_text *out, const dcli_body *body, int a)
+{
+    for (int d = 0; d < rank_of(body, a); d++)
+        if (dcli_declared_axis(body, a, d) >= 0)
+            dcli_text_put(out, ", %s", dcli_index_name(body->index_of_axis[dcli_declared_axis(body, a, d)]));
+}
+
 /* Emit the arguments that dcl_get<a> or dcl_put<a> gets between the pointer and the report. */
 static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                         const char *element)
 {
-    static const dcli_row_field given[] = {DCLI_ROW_LOW, DCLI_ROW_EXTENT, DCLI_ROW_STEP, DCLI_ROW_WIDTH};
     int rank = rank_of(body, a);
     if (body->access[a].reach == DCLI_REACH_AFFINE) {
         emit_offset(out, body, variant, a, element);
@@ -327,16 +397,13 @@ static void emit_limits(dcli_text *out, const dcli_body *body, dcli_form form, d
             dcli_emit_number(out, body, form, DCLI_ROW_GRID_LOW, a, d);
         }
     } else {
-        dcli_emit_number(out, body, form, DCLI_ROW_OFFSET, a, 0);
-        for (size_t f = 0; f < sizeof given / sizeof given[0]; f++)
-            for (int n = 0; n < dcli_row_field_length(body, given[f], a); n++) {
-                dcli_text_put(out, ", ");
-                dcli_emit_number(out, body, form, given[f], a, n);
+        for (int f = 0; f < LIMIT_FIELDS; f++)
+            for (int n = 0; n < dcli_row_field_length(body, declared_limits[f], a); n++) {
+                dcli_text_put(out, "%s", f > 0 || n > 0 ? ", " : "");
+                dcli_emit_number(out, body, form, declared_limits[f], a, n);
             }
     }
-    for (int d = 0; d < rank; d++)
-        if (same_axis(body, a, d) >= 0)
-            dcli_text_put(out, ", %s", dcli_index_name(body->index_of_axis[same_axis(body, a, d)]));
+    emit_same_axes(out, body, a);
 }
 
 void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
@@ -375,6 +442,105 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
     if (constant)
         dcli_emit_constant(out, body, a);
     dcli_text_put(out, dcli_boundary_clamps_any(body, a) ? ")\n" : "\n");
+}
+
+bool dcli_body_looks(const dcli_body *body)
+{
+    bool looks = false;
+    if (body->result_count > 0 || strstr(body->text, "printf") != NULL || strstr(body->prelude, "printf") != NULL)
+        return false;
+    for (int a = 0; a < body->access_count; a++) {
+        if (body->access[a].written && body->access[a].read)
+            return false;
+        if (body->access[a].reach == DCLI_REACH_CROSS)
+            return false;
+        looks |= body->access[a].reach != DCLI_REACH_AFFINE;
+    }
+    return looks;
+}
+
+void dcli_emit_look_limits(dcli_text *out, const dcli_body *body, dcli_form form)
+{
+    for (int a = 0; a < body->access_count; a++)
+        for (int f = 0, k = 0; f < LIMIT_FIELDS && body->access[a].reach != DCLI_REACH_AFFINE; f++)
+            for (int n = 0; n < dcli_row_field_length(body, declared_limits[f], a); n++, k++) {
+                dcli_text_put(out, "    const long dcl_k%d_%d = ", a, k);
+                dcli_emit_number(out, body, form, declared_limits[f], a, n);
+                dcli_text_put(out, ";\n");
+            }
+}
+
+/* Append the width of axis d of a declared reach, as an expression. */
+static void emit_width(dcli_text *out, const dcli_body *body, int a, int d)
+{
+    if (has_widths(body->access[a].reach))
+        dcli_text_put(out, "dcl_k%d_%d", a, 1 + 3 * rank_of(body, a) + d);
+    else
+        dcli_text_put(out, "0");
+}
+
+void dcli_emit_look_lows(dcli_text *out, const dcli_body *body)
+{
+    for (int a = 0; a < body->access_count; a++) {
+        int rank = rank_of(body, a);
+        if (body->access[a].reach == DCLI_REACH_AFFINE)
+            continue;
+        for (int d = 0; d < rank; d++) {
+            int axis = dcli_declared_axis(body, a, d), low = 1 + d, extent = 1 + rank + d;
+            bool near = axis >= 0 && !is_near_innermost(body, a, d);
+            const char *name = near ? dcli_index_name(body->index_of_axis[axis]) : "";
+            dcli_text_put(out, "    const long dcl_kl%d_%d = ", a, d);
+            dcli_text_put(out, near ? "max(dcl_k%d_%d, %s - " : "dcl_k%d_%d", a, low, name);
+            if (near)
+                emit_width(out, body, a, d);
+            dcli_text_put(out,
+                          near ? "), dcl_kc%d_%d = min(dcl_k%d_%d + dcl_k%d_%d, %s + 1 + "
+                               : ", dcl_kc%d_%d = dcl_k%d_%d + dcl_k%d_%d",
+                          a, d, a, low, a, extent, name);
+            if (near)
+                emit_width(out, body, a, d);
+            dcli_text_put(out, "%s - dcl_kl%d_%d;\n", near ? ")" : "", a, d);
+        }
+        dcli_text_put(out, "    const long dcl_ko%d = dcl_k%d_0", a, a);
+        for (int d = 0; d < rank; d++)
+            dcli_text_put(out, " + (dcl_kl%d_%d - dcl_k%d_%d) * dcl_k%d_%d", a, d, a, 1 + d, a, 1 + 2 * rank + d);
+        dcli_text_put(out, ";\n");
+    }
+}
+
+void dcli_emit_look(dcli_text *out, const dcli_body *body, int a)
+{
+    int rank = rank_of(body, a);
+    dcli_text_put(out, "#define dcl_a%d(", a);
+    emit_each(out, rank, "dcl_e");
+    dcli_text_put(out, ") dcl_look%d(dcl_p%d, dcl_ko%d", a, a, a);
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, ", dcl_kl%d_%d, dcl_kc%d_%d, dcl_k%d_%d", a, d, a, d, a, 1 + 2 * rank + d);
+    for (int d = 0; d < rank; d++)
+        if (is_near_innermost(body, a, d)) {
+            dcli_text_put(out, ", ");
+            emit_width(out, body, a, d);
+            dcli_text_put(out, ", %s", dcli_index_name(body->index_of_axis[body->space_rank - 1]));
+        }
+    dcli_text_put(out, ", &dcl_bad");
+    for (int d = 0; d < rank; d++)
+        dcli_text_put(out, ", dcl_e%d", d);
+    dcli_text_put(out, ")\n");
+}
+
+void dcli_emit_look_steps(dcli_text *out, const dcli_body *body)
+{
+    for (int a = 0; a < body->access_count; a++) {
+        int rank = rank_of(body, a);
+        if (body->access[a].reach == DCLI_REACH_AFFINE)
+            continue;
+        if (contiguous_axis(body, a) >= 0)
+            dcli_text_put(out, " && dcl_k%d_%d == 1", a, 1 + 2 * rank + contiguous_axis(body, a));
+        for (int d = 0; d < rank && has_strides(body->access[a].reach); d++)
+            dcli_text_put(out, " && dcl_k%d_%d == 1", a, 1 + 3 * rank + d);
+        for (int d = 0; d < rank && has_widths(body->access[a].reach); d++)
+            dcli_text_put(out, " && dcl_k%d_%d < 1L << 40", a, 1 + 3 * rank + d);
+    }
 }
 
 static void emit_block(dcli_text *out, const dcli_body *body, bool usual)
@@ -422,7 +588,7 @@ char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched)
         return dcli_text_take(&out);
     }
     dcli_variant checked = watched ? DCLI_VARIANT_WATCHED : DCLI_VARIANT_CHECKED;
-    emit_head(&out, body, checked);
+    emit_head(&out, body, checked, form == DCLI_FORM_CPU && dcli_body_looks(body));
     if (form == DCLI_FORM_CPU)
         dcli_emit_cpu(&out, body, checked);
     else

@@ -32,6 +32,21 @@ bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                        const char *element);
 
+/** Whether kernels for CPUs run a line of the innermost axis in a loop that only notes whether a declared read violates its declaration,
+ *  and run it again with reports if there was one. Then the body has no effect but to write elements that it does not read. */
+bool dcli_body_looks(const dcli_body *body);
+/** Emit the variables that such a loop needs: the limits of declared reads. Compilers would load them from the row
+ *  in each iteration. */
+void dcli_emit_look_limits(dcli_text *out, const dcli_body *body, dcli_form form);
+/** Emit, after these, the lows and counts of the indices that may be read at all indices of the line. */
+void dcli_emit_look_lows(dcli_text *out, const dcli_body *body);
+/** As dcli_emit_element(), for an access with a declared reach in such a loop; `dcl_bad` is the note. */
+void dcli_emit_look(dcli_text *out, const dcli_body *body, int a);
+/** Emit the conditions ` && ...` for steps and strides under which such a loop can be run. */
+void dcli_emit_look_steps(dcli_text *out, const dcli_body *body);
+/** The loop axis whose index determines axis d of access a's declared reach; -1: none. */
+int dcli_declared_axis(const dcli_body *body, int a, int d);
+
 /** Emit number n of a field of the current row, in the way in which kernels of this form get rows (table, argument). */
 void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcli_row_field field, int a, int n);
 

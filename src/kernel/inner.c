@@ -121,8 +121,7 @@ static bool may_expand(const dcli_body *body, int name, int begin, int end)
     return false;
 }
 
-/* Whether the variable at token `name` may change, or another of its name be declared, in the tokens [begin, end). */
-static bool may_change(const dcli_body *body, int name, int begin, int end)
+bool dcli_may_change(const dcli_body *body, int name, int begin, int end)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
     for (int t = begin; t < end; t++) {
@@ -192,7 +191,7 @@ dcl_status dcli_inner_find(const dcli_parser *parser, int keyword, const int sem
     if (inner.step == 0 || (inner.step > 0) != rises ||
         !read_bound(parser->body, name + 2, semicolon[0], &inner.first) ||
         !read_bound(parser->body, test + 2, semicolon[1], &inner.limit) ||
-        may_change(parser->body, name, close + 1, end))
+        dcli_may_change(parser->body, name, close + 1, end))
         return DCL_OK;
     if (dcli_grow(&inside->inner, inside->inner_count, &inside->inner_capacity, sizeof inner) != 0)
         return DCL_ERR_NOMEM;

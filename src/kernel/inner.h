@@ -22,6 +22,9 @@ dcl_status dcli_inner_edit(dcli_body *body);
 /** The inner axis whose variable the name at token t is; -1: none. */
 int dcli_inner_at(const dcli_body *body, int t);
 
+/** Whether the variable at token `name` may change, or another of its name be declared, in the tokens [begin, end). */
+bool dcli_may_change(const dcli_body *body, int name, int begin, int end);
+
 /** Whether the prelude contains the name at token t as a word. @param tokens  those of the body or of DCL_OVER */
 bool dcli_prelude_names(const dcli_body *body, const dcli_tokens *tokens, int t);
 

@@ -101,8 +101,11 @@ void dcli_nest_row(dcli_nest *nest)
 
 void dcli_nest_index(dcli_nest *nest, int m)
 {
-    dcli_text_put(nest->out, "    const long %s = dcl_i%d + dcl_t%d * dcl_d%d;\n",
-                  dcli_index_name(nest->body->index_of_axis[m]), m, m, m);
+    const char *name = dcli_index_name(nest->body->index_of_axis[m]);
+    if (nest->looks && m == nest->innermost) /* compilers vectorize products of longs badly */
+        dcli_text_put(nest->out, "    const long %s = dcl_i%d + dcl_t%d;\n", name, m, m);
+    else
+        dcli_text_put(nest->out, "    const long %s = dcl_i%d + dcl_t%d * dcl_d%d;\n", name, m, m, m);
 }
 
 void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t capacity)
@@ -136,6 +139,10 @@ void dcli_emit_nest_elements(dcli_nest *nest)
         if (nest->pointed && is_affine(nest, a) && nest->body->inside->access_inner_count[a] == 0 &&
             dcli_inside_depends(nest->body, a, v) && is_unit(nest, a, v)) {
             dcli_text_put(nest->out, "#define dcl_a%d (dcl_p%d + dcl_x%d_%d)[dcl_t%d]\n", a, a, a, nest->level[a], v);
+            continue;
+        }
+        if (nest->looks && !is_affine(nest, a)) {
+            dcli_emit_look(nest->out, nest->body, a);
             continue;
         }
         if (is_affine(nest, a))

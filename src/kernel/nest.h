@@ -26,6 +26,7 @@ typedef struct dcli_nest {
     bool
         pointed; /* elements of unchecked kernels are addressed from pointers to the innermost axis' first ones, which compilers keep
                       in registers; otherwise, they add offsets of several rows as a vector, and take addresses from that */
+    bool looks;    /* declared reads are noted by dcl_look<a> rather than reported */
     int innermost; /* number of the innermost loop axis */
     int levels;    /* how many offsets (n of dcl_x<a>_<n>) have been emitted */
     int level[DCLI_MAX_ACCESSES];

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "kernel/block.h"
+#include "kernel/bounded.h"
 #include "kernel/cl.h"
 #include "kernel/fold.h"
 #include "kernel/gather.h"
@@ -125,14 +126,37 @@ static void emit_reduced_line(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
+/* Emit a line of a body with declared reads, `count` indices from counter `first` on, by `emit`: in a loop that only notes violations. If
+ * there are some, or the line cannot be run so, it is run in a loop that reports violations. */
+static void emit_looked_line(dcli_nest *nest, const char *first, const char *count, int number,
+                             void (*emit)(dcli_nest *, int))
+{
+    const dcli_body *body = nest->body;
+    int v = nest->innermost;
+    dcli_nest looking = *nest;
+    dcli_bounded bounded;
+    looking.looks = true;
+    dcli_bounded_find(body, &bounded);
+    dcli_text_put(nest->out, "    {\n");
+    dcli_emit_look_limits(nest->out, body, nest->form);
+    dcli_text_put(nest->out, "    bool dcl_safe = dcl_d%d == 1", v);
+    dcli_emit_look_steps(nest->out, body);
+    dcli_text_put(nest->out,
+                  ";\n    {\n    const long dcl_jl = dcl_i%d + %s, dcl_jh = dcl_jl + %s - 1;\n%s    }\n"
+                  "    long dcl_bad = dcl_safe ? 0 : -1;\n    if (dcl_safe) {\n",
+                  v, first, count, bounded.code != NULL ? bounded.code : "");
+    dcli_emit_look_lows(nest->out, body);
+    emit(&looking, number);
+    dcli_text_put(nest->out, "    }\n    if (dcl_bad < 0) {\n");
+    emit(nest, number);
+    dcli_text_put(nest->out, "    }\n    }\n");
+    dcli_bounded_free(&bounded);
+}
+
 /* Emit the innermost axis, number v, as one loop that runs the body. */
-static void emit_plain_line(dcli_nest *nest, int v)
+static void emit_whole_line(dcli_nest *nest, int v)
 {
     bool chain = dcli_inside_is_chain(nest->body);
-    if (nest->body->result_count > 0 && !chain) {
-        emit_reduced_line(nest);
-        return;
-    }
     dcli_emit_nest_elements(nest);
     if (nest->variant == DCLI_VARIANT_UNIT && !chain)
         dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n");
@@ -144,6 +168,18 @@ static void emit_plain_line(dcli_nest *nest, int v)
         dcli_emit_text(nest->out, nest->body);
     dcli_text_put(nest->out, "    }\n");
     dcli_emit_elements_end(nest->out, nest->body);
+}
+
+static void emit_plain_line(dcli_nest *nest, int v)
+{
+    if (nest->body->result_count > 0 && !dcli_inside_is_chain(nest->body))
+        emit_reduced_line(nest);
+    else if (nest->variant == DCLI_VARIANT_UNIT && dcli_body_looks(nest->body)) {
+        char count[16];
+        snprintf(count, sizeof count, "dcl_n%d", v);
+        emit_looked_line(nest, "0", count, v, emit_whole_line);
+    } else
+        emit_whole_line(nest, v);
 }
 
 void dcli_emit_along_elements(dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *))
@@ -241,6 +277,20 @@ static void open_lines(dcli_nest *nest, int across, int width)
                       streamed, streamed, nest->level[streamed], type_of(nest->body, streamed));
 }
 
+/* Emit the loop over one line. */
+static void emit_line_loop(dcli_nest *nest, int across)
+{
+    const dcli_body *body = nest->body;
+    dcli_emit_nest_elements(nest);
+    for (int a = 0; a < body->access_count; a++) {
+        if (dcli_is_streamed(body, a))
+            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_w%d[dcl_k]\n", a, a, a);
+        else if (across >= 0 && dcli_is_transposed(body, a))
+            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * dcl_width + dcl_k]\n", a, a, a);
+    }
+    emit_strip(nest);
+}
+
 /* Emit the code for one line: run the body over it, then store the collected output. */
 static void emit_line(dcli_nest *nest, int across)
 {
@@ -251,14 +301,10 @@ static void emit_line(dcli_nest *nest, int across)
                           "    __global %s *const dcl_w%d = dcl_stream ? (__global %s *)(ulong)dcl_o%d : dcl_p%d + "
                           "dcl_x%d_%d + dcl_v;\n",
                           type_of(body, a), a, type_of(body, a), a, a, a, nest->level[a]);
-    dcli_emit_nest_elements(nest);
-    for (int a = 0; a < body->access_count; a++) {
-        if (dcli_is_streamed(body, a))
-            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_w%d[dcl_k]\n", a, a, a);
-        else if (across >= 0 && dcli_is_transposed(body, a))
-            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * dcl_width + dcl_k]\n", a, a, a);
-    }
-    emit_strip(nest);
+    if (nest->variant == DCLI_VARIANT_UNIT && dcli_body_looks(body))
+        emit_looked_line(nest, "dcl_v", "dcl_m", across, emit_line_loop);
+    else
+        emit_line_loop(nest, across);
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_streamed(body, a))
             dcli_text_put(nest->out,
