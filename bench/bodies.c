@@ -276,6 +276,15 @@ static void dcl_near(struct state *s)
          "dcl_forall");
 }
 
+/* Both sides write B: the first one's result is kept in `found`. */
+static void keep_first(struct state *s) { check(dcl_read(s->B, NULL, s->found, NULL) == DCL_OK, "dcl_read"); }
+
+static bool same_as_first(struct state *s)
+{
+    check(dcl_read(s->B, NULL, s->b, NULL) == DCL_OK, "dcl_read");
+    return memcmp(s->found, s->b, (size_t)elements * sizeof *s->b) == 0;
+}
+
 static void tile_near(struct state *s)
 {
     dcl_array *A = s->A, *B = s->B, *C = s->C;
@@ -334,13 +343,15 @@ static void compare(struct state *s, const struct item *item, const char *where)
         double began = now_ms();
         item->ours(s);
         dcl[r < 0 ? 0 : r] = now_ms() - began;
+        if (r < 0 && item->same == same_as_first)
+            keep_first(s);
         rest();
         if (item->warm)
             item->theirs(s);
         began = now_ms();
         item->theirs(s);
         other[r < 0 ? 0 : r] = now_ms() - began;
-        check(r >= 0 || item->same == NULL || item->same(s), "the results differ");
+        check(r >= 0 || item->same(s), "the results differ");
         rest();
     }
     double ours = median(ROUNDS, dcl), theirs = median(ROUNDS, other);
@@ -421,8 +432,8 @@ int main(int argc, char **argv)
                                         {"permute jik", "OpenMP", 2 * cube, dcl_jik, plain_jik, same_cube, true}};
     const struct item planes[] = {
         /* the convolution in two passes overwrites C, which the checked row reads */
-        {"checked row", "tile kernel", 3 * plane, dcl_near, tile_near, NULL, true},
-        {"checked window", "tile kernel", 2 * plane, dcl_window, tile_window, NULL, true},
+        {"checked row", "tile kernel", 3 * plane, dcl_near, tile_near, same_as_first, true},
+        {"checked window", "tile kernel", 2 * plane, dcl_window, tile_window, same_as_first, true},
         {"convolution", "separable", 2 * plane, dcl_convolution, plain_separable, same_edge, true},
         {"convolution against the same loops", "OpenMP", 2 * plane, dcl_convolution, plain_direct, same_edge, true},
         {"convolution in two passes", "separable", 2 * plane, dcl_passes, plain_separable, same_edge, true}};

@@ -737,7 +737,7 @@ void dcli_emit_along_end(dcli_text *out, const dcli_body *body)
     if (dcli_inside_is_chain(body))
         dcli_text_put(out, "    dcl_a%d = dcl_f0;\n", body->result[0].access);
     for (int r = 0; r < body->result_count && !dcli_inside_is_chain(body); r++) {
-        char value[16];
+        char value[24];
         emit_along_value(out, body, r);
         snprintf(value, sizeof value, "dcl_e%d", r);
         dcli_emit_along_store(out, body, r, value);

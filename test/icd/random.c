@@ -13,19 +13,18 @@
 
 enum { BUFFERS = 5, PARTS = 3, MOST_DEVICES = 3, QUEUES = 2 * MOST_DEVICES, MOST_COMMANDS = 80, MOST_BYTES = 60000 };
 
-static const char source[] =
-    "kernel void add(global uchar *a, global const uchar *b, ulong n, uchar k)\n"
-    "{ ulong i = get_global_id(0); if (i < n) a[i] = a[i] * 3 + b[i] + k; }\n"
-    "kernel void count(global uchar *a, ulong n, local uchar *t)\n"
-    "{ ulong i = get_global_id(0); if (i < n) a[i] += (uchar)i; }\n";
+static const char source[] = "kernel void add(global uchar *a, global const uchar *b, ulong n, uchar k)\n"
+                             "{ ulong i = get_global_id(0); if (i < n) a[i] = a[i] * 3 + b[i] + k; }\n"
+                             "kernel void count(global uchar *a, ulong n, local uchar *t)\n"
+                             "{ ulong i = get_global_id(0); if (i < n) a[i] += (uchar)i; }\n";
 
 /** A buffer, or a part of one. */
 typedef struct buffer {
     cl_mem mem;
-    int whole;       /* the buffer to which it belongs */
+    int whole; /* the buffer to which it belongs */
     size_t bytes;
     unsigned char *expected;
-    void *host;      /* memory of the program that it uses; NULL: none */
+    void *host; /* memory of the program that it uses; NULL: none */
 } buffer;
 
 /** What was read. */
@@ -219,8 +218,8 @@ static bool map_run(command *c)
     size_t bytes, offset = run_of(c->x, &bytes), kind = below(3);
     if (!s.open)
         return false;
-    unsigned char *mapped = clEnqueueMapBuffer(c->queue, c->x->mem, CL_TRUE, flags[kind], offset, bytes, WAITS(c), NULL,
-                                               &status);
+    unsigned char *mapped =
+        clEnqueueMapBuffer(c->queue, c->x->mem, CL_TRUE, flags[kind], offset, bytes, WAITS(c), NULL, &status);
     check(status, "map");
     if (kind < 2)
         compare(mapped, c->x->expected + offset, bytes, "a mapped region");
@@ -319,8 +318,8 @@ static void open_round(void)
     s.context = clCreateContext(NULL, (cl_uint)devices, s.device, NULL, NULL, &status);
     check(status, "clCreateContext");
     for (int q = 0; q < 2 * devices; q++) {
-        const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, q % 2 == 0 ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
-                                            0};
+        const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES,
+                                            q % 2 == 0 ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
         s.queue[s.queues++] = clCreateCommandQueueWithProperties(s.context, s.device[q / 2], list, &status);
         check(status, "clCreateCommandQueueWithProperties");
     }
