@@ -20,9 +20,9 @@
 #include "kernel/names.h"
 
 enum {
-    MOST_NODES = 64,     /* most subexpressions of a subscript */
-    MOST_FACTOR = 1024,  /* of a literal factor, or a step */
-    NONE = -1            /* instead of a node's number: the interval is unknown */
+    MOST_NODES = 64,    /* most subexpressions of a subscript */
+    MOST_FACTOR = 1024, /* of a literal factor, or a step */
+    NONE = -1           /* instead of a node's number: the interval is unknown */
 };
 
 /* The evaluation of a subscript. Node n has the interval dcl_gl<n> to dcl_gh<n> in the code. */
@@ -137,8 +137,7 @@ static int find_declaration(const struct reader *r, int t, int *keyword_out)
     } else if (!dcli_token_in(tokens, first - 1, "; { }") && first > 0) {
         return NONE;
     }
-    if (found >= t || dcli_may_change(r->body, t, 0, first) ||
-        dcli_may_change(r->body, t, after, (int)tokens->count))
+    if (found >= t || dcli_may_change(r->body, t, 0, first) || dcli_may_change(r->body, t, after, (int)tokens->count))
         return NONE;
     return found + 1;
 }
@@ -186,9 +185,10 @@ static int read_loop(struct reader *r, int keyword, int at, bool less)
         !dcli_tokens_equal(tokens, test, name, 1) || !dcli_token_in(tokens, test + 1, "< <= > >=") ||
         dcli_may_change(r->body, name, at, second))
         return NONE;
-    bool short_step = close - step == 2 &&
-                      ((dcli_tokens_equal(tokens, step, name, 1) && dcli_token_is(tokens, step + 1, rises ? "++" : "--")) ||
-                       (dcli_tokens_equal(tokens, step + 1, name, 1) && dcli_token_is(tokens, step, rises ? "++" : "--")));
+    bool short_step =
+        close - step == 2 &&
+        ((dcli_tokens_equal(tokens, step, name, 1) && dcli_token_is(tokens, step + 1, rises ? "++" : "--")) ||
+         (dcli_tokens_equal(tokens, step + 1, name, 1) && dcli_token_is(tokens, step, rises ? "++" : "--")));
     bool long_step = close - step == 3 && dcli_tokens_equal(tokens, step, name, 1) &&
                      dcli_token_is(tokens, step + 1, rises ? "+=" : "-=") &&
                      read_literal(tokens, step + 2, MOST_FACTOR) > 0;
@@ -250,9 +250,9 @@ static int last_operator(const dcli_tokens *tokens, int first, int end, const ch
 {
     int found = NONE;
     for (int t = first; t < end; t++) {
-        bool operand = t > first && (dcli_token_kind_of(tokens, t - 1) == DCLI_TOKEN_NAME ||
-                                     dcli_token_kind_of(tokens, t - 1) == DCLI_TOKEN_NUMBER ||
-                                     dcli_token_is(tokens, t - 1, ")"));
+        bool operand =
+            t > first && (dcli_token_kind_of(tokens, t - 1) == DCLI_TOKEN_NAME ||
+                          dcli_token_kind_of(tokens, t - 1) == DCLI_TOKEN_NUMBER || dcli_token_is(tokens, t - 1, ")"));
         if (operand && dcli_token_in(tokens, t, signs))
             found = t;
         if (dcli_token_in(tokens, t, "( ["))
@@ -412,8 +412,8 @@ static bool check_subscript(struct reader *r, int a, int d, int first, int end)
     int n = read_part(r, (struct part){first, end, false});
     if (n == NONE || (r->wide && axis >= 0) || reach == DCLI_REACH_CROSS)
         return false;
-    dcli_text_put(&r->code, "    dcl_safe &= dcl_gl%d >= dcl_k%d_%d && dcl_gh%d - dcl_k%d_%d < dcl_k%d_%d;\n", n, a, 1 + d,
-                  n, a, 1 + d, a, 1 + rank + d);
+    dcli_text_put(&r->code, "    dcl_safe &= dcl_gl%d >= dcl_k%d_%d && dcl_gh%d - dcl_k%d_%d < dcl_k%d_%d;\n", n, a,
+                  1 + d, n, a, 1 + d, a, 1 + rank + d);
     if (axis < 0)
         return true;
     char width[32] = "0";
@@ -421,8 +421,8 @@ static bool check_subscript(struct reader *r, int a, int d, int first, int end)
         snprintf(width, sizeof width, "dcl_k%d_%d", a, 1 + 3 * rank + d);
     if (axis < r->body->space_rank - 1) {
         const char *name = dcli_index_name(r->body->index_of_axis[axis]);
-        dcli_text_put(&r->code, "    dcl_safe &= dcl_gl%d - %s >= -%s && dcl_gh%d - %s <= %s;\n", n, name, width, n, name,
-                      width);
+        dcli_text_put(&r->code, "    dcl_safe &= dcl_gl%d - %s >= -%s && dcl_gh%d - %s <= %s;\n", n, name, width, n,
+                      name, width);
         return true;
     }
     r->nodes = 0;

@@ -7,8 +7,10 @@
 
 /** What is known of a body's declared reads. */
 typedef struct dcli_bounded {
-    bool bounded[DCLI_MAX_ACCESSES][DCL_MAX_RANK]; /* whether `code` checks this subscript of the access, wherever it occurs */
-    char *code; /* statements of OpenCL C that set dcl_safe to false if such a subscript may violate its declaration at some index
+    bool bounded[DCLI_MAX_ACCESSES]
+                [DCL_MAX_RANK]; /* whether `code` checks this subscript of the access, wherever it occurs */
+    char *
+        code; /* statements of OpenCL C that set dcl_safe to false if such a subscript may violate its declaration at some index
                    of the line; freed with dcli_bounded_free() */
 } dcli_bounded;
 

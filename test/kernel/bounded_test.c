@@ -37,7 +37,8 @@ ParameterizedTestParameters(kernel_bounded, subscripts)
         {"a variable that changes", "long r = i; r += 1; C(i,j) =", "r", false},
         {"one that changes later", "long r = i; for (int q = 0; q < 3; r++) q++; C(i,j) =", "r", false},
         {"one whose address is taken", "long r = i; long *q = &r; *q = 5; C(i,j) =", "r", false},
-        {"one of two of that name", "long r = i; if (r > 3) { long r = (long)K(i,j); C(i,j) = r; } C(i,j) =", "r", false},
+        {"one of two of that name", "long r = i; if (r > 3) { long r = (long)K(i,j); C(i,j) = r; } C(i,j) =", "r",
+         false},
         {"without a value at first", "long r; r = i; C(i,j) =", "r", false},
         {"the first of a declaration", "long r = i, q = (long)K(i,j); C(i,j) =", "r", true},
         {"the second of a declaration", "long q = 3, r = i; C(i,j) =", "r", false},
@@ -52,7 +53,8 @@ ParameterizedTestParameters(kernel_bounded, subscripts)
         {"a loop of two steps", "float s = 0; for (int r = 1; r < n; r++, s++) s +=", "r", false},
         {"a variable changed in its loop", "float s = 0; for (int r = 0; r < n; r++) s += r++ +", "r", false},
         {"from an element on", "float s = 0; for (long r = (long)K(i,j); r < n; r++) s +=", "r", false},
-        {"of another loop's variable", "float s = 0; for (int r = 0; r < 2; r++) for (int q = r; q < 4; q++) s +=", "q - r", true},
+        {"of another loop's variable",
+         "float s = 0; for (int r = 0; r < 2; r++) for (int q = r; q < 4; q++) s +=", "q - r", true},
     };
     return cr_make_param_array(struct bounded_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -63,8 +65,8 @@ ParameterizedTest(struct bounded_case *c, kernel_bounded, subscripts)
     dcli_body *body;
     dcli_bounded found;
     snprintf(text, sizeof text, "%s A(%s); C(i,j) = 1;", c->before, c->subscript);
-    cr_assert_eq(test_parse("out C 2, all A 1, in K 2, value n int64, value u uint32, value b int8", text, &body), DCL_OK,
-                 "%s: %s", c->what, dcl_error());
+    cr_assert_eq(test_parse("out C 2, all A 1, in K 2, value n int64, value u uint32, value b int8", text, &body),
+                 DCL_OK, "%s: %s", c->what, dcl_error());
     dcli_bounded_find(body, &found);
     int a = 0;
     while (body->access[a].param != 1)
