@@ -239,9 +239,9 @@ typedef struct icd_declaration {
 
 /** A program on one device. */
 typedef struct icd_build {
-    int64_t number; /* 0: not made */
-    bool has_source;
-    bool wanted; /* the program was made for this device */
+    int64_t number;   /* 0: not made */
+    bool has_headers; /* it was last built with files that it includes */
+    bool wanted;      /* the program was made for this device */
     cl_build_status status;
     cl_program_binary_type type;
     char *options, *log;

@@ -2,8 +2,15 @@
 #include <stdio.h>
 
 #include "icd/entries.h"
+#include "icd/include.h"
 
 /* ---- on servers ---- */
+
+static void release_on(icd_device *device, int64_t number)
+{
+    if (number != 0)
+        icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_RELEASE, .object = number});
+}
 
 static void free_declarations(icd_build *build)
 {
@@ -26,9 +33,7 @@ void icd_program_free(icd_program *program)
 {
     for (int d = 0; program->build != NULL && d < program->context->device_count; d++) {
         icd_build *build = &program->build[d];
-        if (build->number != 0)
-            icd_send(program->context->device[d],
-                     &(dcli_msg_command){.kind = DCLI_CL_RELEASE, .object = build->number});
+        release_on(program->context->device[d], build->number);
         free_declarations(build);
         dcli_free(build->options);
         dcli_free(build->log);
@@ -56,27 +61,40 @@ static cl_int append(icd_device *device, int64_t program, const void *bytes, siz
     return status;
 }
 
-/* Make the program on a server. */
-static cl_int make_on(icd_program *program, int place)
+/* Make a program of some bytes on a server. */
+static cl_int make_of(icd_device *device, bool is_binary, const void *bytes, size_t length, int64_t *number_out)
 {
-    icd_build *build = &program->build[place];
-    icd_device *device = program->context->device[place];
-    if (build->number != 0)
-        return CL_SUCCESS;
-    bool is_binary = program->source == NULL;
-    const void *bytes = is_binary ? (const void *)build->binary : (const void *)program->source;
-    int64_t length = (int64_t)(is_binary ? build->binary_bytes : strlen(program->source)), number = icd_number();
-    if (bytes == NULL || length == 0)
-        return CL_INVALID_PROGRAM;
+    int64_t number = icd_number(), count = (int64_t)length;
     cl_int status = icd_send(device, &(dcli_msg_command){.kind = is_binary ? DCLI_CL_BINARY : DCLI_CL_SOURCE,
                                                          .object = number,
                                                          .number_count = 1,
-                                                         .number = &length});
-    if (status == CL_SUCCESS) {
-        build->number = number;
-        status = append(device, number, bytes, (size_t)length);
+                                                         .number = &count});
+    if (status != CL_SUCCESS)
+        return status;
+    *number_out = number;
+    return append(device, number, bytes, length);
+}
+
+/* Make the program on a server, to be built with what it includes. @param number_out  [bundle->count] programs of headers. */
+static cl_int make_on(icd_program *program, int place, const icd_bundle *bundle, int64_t number_out[])
+{
+    icd_build *build = &program->build[place];
+    icd_device *device = program->context->device[place];
+    cl_int status = CL_SUCCESS;
+    if (build->number != 0 && (bundle->count > 0 || build->has_headers)) { /* its text may differ now */
+        release_on(device, build->number);
+        build->number = 0;
     }
-    return status;
+    build->has_headers = bundle->count > 0;
+    for (int h = 0; h < bundle->count && status == CL_SUCCESS; h++)
+        status = make_of(device, false, bundle->header[h].text, strlen(bundle->header[h].text), &number_out[h]);
+    if (build->number != 0 || status != CL_SUCCESS)
+        return status;
+    bool is_binary = program->source == NULL;
+    const void *bytes = is_binary ? (const void *)build->binary : (const void *)bundle->text;
+    size_t length = is_binary ? build->binary_bytes : strlen(bundle->text);
+    return bytes == NULL || length == 0 ? CL_INVALID_PROGRAM
+                                        : make_of(device, is_binary, bytes, length, &build->number);
 }
 
 /* ---- what a server says of a program ---- */
@@ -333,6 +351,22 @@ static cl_int find_places(const icd_program *program, cl_uint count, const cl_de
     return CL_SUCCESS;
 }
 
+/* Say in the build logs that a program includes too much. */
+static cl_int too_many(icd_program *program, const bool place[])
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "DCL: the program includes more than %d files, or names more than %d folders; join some of them\n",
+             ICD_MOST_HEADERS, ICD_MOST_FOLDERS - 1);
+    for (int d = 0; d < program->context->device_count; d++)
+        if (place[d]) {
+            dcli_free(program->build[d].log);
+            program->build[d].log = dcli_strdup(text);
+            program->build[d].status = CL_BUILD_ERROR;
+        }
+    return CL_BUILD_PROGRAM_FAILURE;
+}
+
 typedef struct icd_job {
     icd_program *program;
     bool place[ICD_MOST_DEVICES];
@@ -341,24 +375,39 @@ typedef struct icd_job {
     void *user;
 } icd_job;
 
+/* Build or compile on one device. */
+static cl_int build_one(icd_program *program, int place, int kind, const icd_bundle *bundle, const char *options)
+{
+    int64_t number[1 + ICD_MOST_HEADERS] = {icd_number()};
+    icd_device *device = program->context->device[place];
+    cl_int status = make_on(program, place, bundle, &number[1]);
+    dcli_msg_command command = {.kind = kind,
+                                .object = program->build[place].number,
+                                .number_count = 1 + bundle->count,
+                                .number = number,
+                                .text = bundle->options};
+    if (status == CL_SUCCESS)
+        status = build_on(program, place, &command, options,
+                          kind == DCLI_CL_BUILD ? CL_PROGRAM_BINARY_TYPE_EXECUTABLE
+                                                : CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT);
+    for (int h = 0; h < bundle->count; h++)
+        release_on(device, number[1 + h]);
+    return status;
+}
+
 static cl_int build_all(icd_program *program, const bool place[], const char *options)
 {
-    cl_int result = CL_SUCCESS;
-    for (int d = 0; d < program->context->device_count; d++) {
-        if (!place[d])
-            continue;
-        cl_int status = make_on(program, d);
-        int64_t number = icd_number();
-        dcli_msg_command command = {.kind = DCLI_CL_BUILD,
-                                    .object = program->build[d].number,
-                                    .number_count = 1,
-                                    .number = &number,
-                                    .text = options};
-        if (status == CL_SUCCESS)
-            status = build_on(program, d, &command, options, CL_PROGRAM_BINARY_TYPE_EXECUTABLE);
+    icd_bundle bundle;
+    cl_int result = icd_bundle_open(program->source, options, 0, NULL, NULL, &bundle);
+    if (bundle.too_many)
+        result = too_many(program, place);
+    bool opened = result == CL_SUCCESS;
+    for (int d = 0; d < program->context->device_count && opened; d++) {
+        cl_int status = place[d] ? build_one(program, d, DCLI_CL_BUILD, &bundle, options) : CL_SUCCESS;
         if (status != CL_SUCCESS && result == CL_SUCCESS)
             result = status;
     }
+    icd_bundle_close(&bundle);
     program->building--;
     return result;
 }
@@ -428,42 +477,12 @@ cl_int CL_API_CALL icd_clBuildProgram(cl_program handle, cl_uint count, const cl
     return status;
 }
 
-static cl_int compile_on(icd_program *program, int place, const char *options, cl_uint count, icd_program *headers[],
-                         const char *names[])
-{
-    enum { MOST = DCLI_MOST_COMMAND_NUMBERS - 1 };
-    int64_t number[1 + MOST] = {icd_number()};
-    cl_int status = make_on(program, place);
-    size_t length = strlen(options) + 1;
-    for (cl_uint h = 0; h < count && status == CL_SUCCESS; h++) {
-        status = make_on(headers[h], place);
-        number[1 + h] = headers[h]->build[place].number;
-        length += strlen(names[h]) + 1;
-    }
-    if (status != CL_SUCCESS)
-        return status;
-    char *text = length <= DCLI_MOST_TEXT ? dcli_malloc(length) : NULL;
-    if (text == NULL)
-        return CL_OUT_OF_HOST_MEMORY;
-    strcpy(text, options);
-    for (cl_uint h = 0; h < count; h++)
-        strcat(strcat(text, "\n"), names[h]);
-    dcli_msg_command command = {.kind = DCLI_CL_COMPILE,
-                                .object = program->build[place].number,
-                                .number_count = 1 + (int)count,
-                                .number = number,
-                                .text = text};
-    status = build_on(program, place, &command, options, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT);
-    dcli_free(text);
-    return status == CL_BUILD_PROGRAM_FAILURE ? CL_COMPILE_PROGRAM_FAILURE : status;
-}
-
 static cl_int compile(icd_program *program, cl_uint count, const cl_device_id devices[], const char *options,
                       cl_uint header_count, const cl_program handles[], const char *names[])
 {
-    enum { MOST = DCLI_MOST_COMMAND_NUMBERS - 1 };
     bool place[ICD_MOST_DEVICES];
-    icd_program *headers[MOST];
+    icd_program *headers[ICD_MOST_HEADERS];
+    icd_bundle bundle;
     if (program == NULL)
         return CL_INVALID_PROGRAM;
     if ((header_count == 0) != (handles == NULL) || (header_count == 0) != (names == NULL))
@@ -473,20 +492,24 @@ static cl_int compile(icd_program *program, cl_uint count, const cl_device_id de
         return status;
     if (program->source == NULL || program->kernels > 0 || program->building > 0)
         return CL_INVALID_OPERATION;
-    if (header_count > MOST || strchr(options, '\n') != NULL)
+    if (header_count > ICD_MOST_HEADERS || strlen(options) >= DCLI_MOST_TEXT)
         return CL_INVALID_COMPILER_OPTIONS;
     for (cl_uint h = 0; h < header_count; h++)
         if ((headers[h] = icd_find(handles[h], ICD_PROGRAM)) == NULL || headers[h]->source == NULL)
             return CL_INVALID_PROGRAM;
-        else if (names[h] == NULL || strchr(names[h], '\n') != NULL)
+        else if (names[h] == NULL)
             return CL_INVALID_VALUE;
+    cl_int result = icd_bundle_open(program->source, options, header_count, headers, names, &bundle);
+    if (bundle.too_many)
+        result = too_many(program, place);
+    bool opened = result == CL_SUCCESS;
     program->building++;
-    cl_int result = CL_SUCCESS;
-    for (int d = 0; d < program->context->device_count; d++)
-        if (place[d] && (status = compile_on(program, d, options, header_count, headers, names)) != CL_SUCCESS)
+    for (int d = 0; d < program->context->device_count && opened; d++)
+        if (place[d] && (status = build_one(program, d, DCLI_CL_COMPILE, &bundle, options)) != CL_SUCCESS)
             result = status;
     program->building--;
-    return result;
+    icd_bundle_close(&bundle);
+    return result == CL_BUILD_PROGRAM_FAILURE ? CL_COMPILE_PROGRAM_FAILURE : result;
 }
 
 cl_int CL_API_CALL icd_clCompileProgram(cl_program handle, cl_uint count, const cl_device_id *devices,

@@ -449,9 +449,9 @@ typedef enum dcli_command_kind {
     DCLI_CL_QUEUE,        /* object: new command queue; number: properties */
     DCLI_CL_SOURCE,       /* object: new program; number: bytes of its text, which DCLI_CL_APPEND brings */
     DCLI_CL_BINARY,       /* the same of a program from a binary */
-    DCLI_CL_BUILD,        /* object: program; number: question that the ANSWER names; text: options */
-    DCLI_CL_COMPILE,      /* object: program; number: question, programs of headers; text: options, then their names,
-                              each after a line feed */
+    DCLI_CL_BUILD,        /* object: program; number: question that the ANSWER names, programs of headers, which are
+                              included by the names of net/include.h; text: options */
+    DCLI_CL_COMPILE,      /* the same, for linking */
     DCLI_CL_LINK,         /* object: new program; number: question, programs to link; text: options */
     DCLI_CL_KERNEL,       /* object: new kernel; number: program; text: name */
     DCLI_CL_ARGUMENT,     /* object: kernel; number: index, a dcli_argument_kind, bytes, buffer; word: the value */

@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "net/facts.h"
+#include "net/include.h"
 #include "remote/inside.h"
+#include "remote/source.h"
 
 static dcl_status broken(const char *what)
 {
@@ -31,6 +33,17 @@ dcl_status dcli_program_append(dcli_remote *remote, const dcli_msg_command *comm
     return DCL_OK;
 }
 
+static cl_program make_from_text(dcli_remote *remote, const char *text, size_t length, cl_int *status_out)
+{
+    char *confined = dcli_source_confine(text, length, &length);
+    const char *strings[] = {confined};
+    *status_out = CL_OUT_OF_HOST_MEMORY;
+    cl_program program =
+        confined != NULL ? clCreateProgramWithSource(remote->context, 1, strings, &length, status_out) : NULL;
+    dcli_free(confined);
+    return program;
+}
+
 cl_program dcli_program_of(dcli_remote *remote, dcli_object *program)
 {
     if (program->program.program != NULL || program->program.text == NULL || program->program.arrived < program->bytes)
@@ -43,7 +56,7 @@ cl_program dcli_program_of(dcli_remote *remote, dcli_object *program)
         program->program.program =
             clCreateProgramWithBinary(remote->context, 1, &remote->device, &length, &binary, &status, &program->status);
     else
-        program->program.program = clCreateProgramWithSource(remote->context, 1, &text, &length, &program->status);
+        program->program.program = make_from_text(remote, text, length, &program->status);
     dcli_free(program->program.text);
     program->program.text = NULL;
     return program->program.program;
@@ -162,17 +175,6 @@ static void describe_log(dcli_remote *remote, dcli_facts *facts, cl_program prog
 
 /* ---- building ---- */
 
-/* Split "options\nname\nname" in place. @return number of names. */
-static int split(char *text, const char *names_out[], int most)
-{
-    int count = 0;
-    for (char *at = strchr(text, '\n'); at != NULL && count < most; at = strchr(at, '\n')) {
-        *at++ = '\0';
-        names_out[count++] = at;
-    }
-    return count;
-}
-
 static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *command, cl_program program_out[],
                                 int *count_out, cl_int *code_out)
 {
@@ -190,49 +192,90 @@ static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *com
     return DCL_OK;
 }
 
-static cl_int build(dcli_remote *remote, const dcli_msg_command *command, char *text, cl_program program, int count,
+/* Compile a program with headers: the names by which the text includes them are fixed. */
+static cl_int compile(dcli_remote *remote, cl_program program, const char *options, int count,
+                      const cl_program headers[])
+{
+    enum { MOST_NAME = 32 };
+    char name[DCLI_MOST_COMMAND_NUMBERS][MOST_NAME];
+    const char *names[DCLI_MOST_COMMAND_NUMBERS];
+    for (int h = 0; h < count; h++) {
+        snprintf(name[h], sizeof name[h], DCLI_INCLUDE_NAME, h);
+        names[h] = name[h];
+    }
+    return clCompileProgram(program, 1, &remote->device, options, (cl_uint)count, count > 0 ? headers : NULL,
+                            count > 0 ? names : NULL, NULL, NULL);
+}
+
+/* Build a program that includes headers: it is compiled, and linked to a program that takes its place. */
+static cl_int build_with(dcli_remote *remote, dcli_object *program, const char *options, int count,
+                         const cl_program headers[])
+{
+    cl_program compiled = program->program.program;
+    cl_int code = compile(remote, compiled, options, count, headers);
+    cl_program linked = code == CL_SUCCESS
+                            ? clLinkProgram(remote->context, 1, &remote->device, "", 1, &compiled, NULL, NULL, &code)
+                            : NULL;
+    if (linked != NULL) {
+        clReleaseProgram(compiled);
+        program->program.program = linked;
+    }
+    return code == CL_COMPILE_PROGRAM_FAILURE || code == CL_LINK_PROGRAM_FAILURE ? CL_BUILD_PROGRAM_FAILURE : code;
+}
+
+static cl_int build(dcli_remote *remote, const dcli_msg_command *command, dcli_object *program, int count,
                     const cl_program others[])
 {
-    const char *names[DCLI_MOST_COMMAND_NUMBERS];
     char options[DCLI_MOST_TEXT + 32];
-    if (split(text, names, DCLI_MOST_COMMAND_NUMBERS) != count)
-        return CL_INVALID_VALUE;
+    if (command->kind == DCLI_CL_LINK) {
+        cl_int code;
+        program->program.program = clLinkProgram(remote->context, 1, &remote->device, command->text, (cl_uint)count,
+                                                 others, NULL, NULL, &code);
+        return code;
+    }
+    if (dcli_program_of(remote, program) == NULL)
+        return program->status != CL_SUCCESS ? program->status : CL_INVALID_PROGRAM;
     /* The driver needs to know which arguments are buffers. */
-    snprintf(options, sizeof options, "%s%s-cl-kernel-arg-info", text, text[0] != '\0' ? " " : "");
-    if (command->kind == DCLI_CL_BUILD)
-        return clBuildProgram(program, 1, &remote->device, options, NULL, NULL);
-    return clCompileProgram(program, 1, &remote->device, options, (cl_uint)count, count > 0 ? others : NULL,
-                            count > 0 ? names : NULL, NULL, NULL);
+    snprintf(options, sizeof options, "%s%s-cl-kernel-arg-info", command->text, command->text[0] != '\0' ? " " : "");
+    if (command->kind == DCLI_CL_COMPILE)
+        return compile(remote, program->program.program, options, count, others);
+    return count > 0 ? build_with(remote, program, options, count, others)
+                     : clBuildProgram(program->program.program, 1, &remote->device, options, NULL, NULL);
+}
+
+/* The error for options that are refused. */
+static cl_int refusal_of(int kind)
+{
+    return kind == DCLI_CL_LINK      ? CL_INVALID_LINKER_OPTIONS
+           : kind == DCLI_CL_COMPILE ? CL_INVALID_COMPILER_OPTIONS
+                                     : CL_INVALID_BUILD_OPTIONS;
 }
 
 dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command)
 {
+    enum { MOST_WHY = 400 };
+    char why[MOST_WHY];
     cl_program others[DCLI_MOST_COMMAND_NUMBERS];
     int count = 0;
     cl_int code;
-    bool links = command->kind == DCLI_CL_LINK;
     if (command->number_count < 1 || command->number[0] < 1)
         return broken("no number of its question");
     dcl_status status = take_programs(remote, command, others, &count, &code);
     if (status != DCL_OK)
         return status;
+    bool links = command->kind == DCLI_CL_LINK;
     dcli_object *program = links ? dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM)
                                  : dcli_object_find(remote, command->object, DCLI_OBJECT_PROGRAM);
     if (program == NULL)
         return links ? dcli_error_status() : broken("an unknown program");
-    char *text = dcli_strdup(command->text);
-    if (text == NULL)
-        return DCL_ERR_NOMEM;
-    dcli_watch_activity(remote->watch, DCLI_BUILDING, "an OpenCL program");
-    if (code == CL_SUCCESS && links)
-        program->program.program =
-            clLinkProgram(remote->context, 1, &remote->device, text, (cl_uint)count, others, NULL, NULL, &code);
-    else if (code == CL_SUCCESS && dcli_program_of(remote, program) != NULL)
-        code = build(remote, command, text, program->program.program, count, others);
-    else if (code == CL_SUCCESS)
-        code = program->status != CL_SUCCESS ? program->status : CL_INVALID_PROGRAM;
-    dcli_free(text);
     dcli_facts_begin(remote, command->number[0]);
+    if (!dcli_options_check(command->text, why, sizeof why)) {
+        dcli_fact_text(&remote->facts, DCLI_FACT_LOG, why);
+        return dcli_facts_end(&remote->facts, refusal_of(command->kind));
+    }
+    dcli_watch_activity(remote->watch, DCLI_BUILDING, "an OpenCL program");
+    if (code == CL_SUCCESS)
+        code = build(remote, command, program, count, others);
     if (program->program.program != NULL) {
         describe_log(remote, &remote->facts, program->program.program);
         if (code == CL_SUCCESS && command->kind != DCLI_CL_COMPILE)

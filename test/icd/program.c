@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { N = 5000, LARGE = 6 << 20 };
@@ -415,6 +416,71 @@ static void try_bad_binary(void)
         made != CL_SUCCESS || (built != CL_SUCCESS && linked != CL_SUCCESS && linked != CL_DEVICE_NOT_AVAILABLE));
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    check(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0 ? CL_SUCCESS : -1, path);
+}
+
+static cl_int build(cl_program *program_out, const char *text, const char *options)
+{
+    cl_int status;
+    *program_out = clCreateProgramWithSource(s.context, 1, &text, NULL, &status);
+    check(status, "clCreateProgramWithSource");
+    return clBuildProgram(*program_out, 1, &s.device, options, NULL, NULL);
+}
+
+/* Files that a program includes, from folders of this host, and headers that are programs. */
+static void try_headers(void)
+{
+    char folder[] = "/tmp/icd-program-XXXXXX", options[300], path[400], log[4000] = "", names[64] = "";
+    const char *text = "#ifdef NOTHING\n#include <nowhere.h>\n#endif\n#include \"outer.h\"\n"
+                       "kernel void headed(global int *a) { a[0] = INNER + OUTER; }\n";
+    cl_program program, header, linked;
+    cl_int status;
+    check(mkdtemp(folder) != NULL ? CL_SUCCESS : -1, "mkdtemp");
+    snprintf(path, sizeof path, "%s/sub", folder);
+    check(mkdir(path, 0700), "mkdir");
+    write_file(folder, "outer.h", "#include \"sub/inner.h\"\n#include \"sub/inner.h\"\n#define OUTER 1\n");
+    write_file(folder, "sub/inner.h",
+               "#ifndef INNER\n#define INNER 2\ntypedef struct { int a; } once;\n#include \"../outer.h\"\n#endif\n");
+    snprintf(options, sizeof options, "-w -I %s -DX=1", folder);
+    status = build(&program, text, options);
+    clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, sizeof names, names, NULL);
+    clGetProgramBuildInfo(program, s.device, CL_PROGRAM_BUILD_OPTIONS, sizeof log, log, NULL);
+    say("files that a program includes",
+        status == CL_SUCCESS && strcmp(names, "headed") == 0 && strcmp(log, options) == 0);
+    status = clBuildProgram(program, 1, &s.device, options, NULL, NULL);
+    say("they are read again", status == CL_SUCCESS);
+    clReleaseProgram(program);
+    snprintf(options, sizeof options, "-DNOTHING -I%s", folder);
+    status = build(&program, text, options);
+    clGetProgramBuildInfo(program, s.device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
+    say("a file that is not there", status == CL_BUILD_PROGRAM_FAILURE && strstr(log, "nowhere.h") != NULL);
+    clReleaseProgram(program);
+    status = build(&program, "kernel void f(global int *a) { a[0] = 1; }", "-fno-such-option");
+    say("an option that is none", status == CL_INVALID_BUILD_OPTIONS);
+    clReleaseProgram(program);
+    write_file(folder, "outer.h", "not C");
+    const char *outer = "#define INNER 3\n#define OUTER 4\n", *name = "outer.h";
+    header = clCreateProgramWithSource(s.context, 1, &outer, NULL, &status);
+    program = clCreateProgramWithSource(s.context, 1, &text, NULL, &status);
+    status = clCompileProgram(program, 1, &s.device, "", 1, &header, &name, NULL, NULL);
+    linked = status == CL_SUCCESS ? clLinkProgram(s.context, 1, &s.device, "", 1, &program, NULL, NULL, &status) : NULL;
+    say("a header that is a program", status == CL_SUCCESS && linked != NULL);
+    clReleaseProgram(header);
+    clReleaseProgram(program);
+    if (linked != NULL)
+        clReleaseProgram(linked);
+    for (const char *const *file = (const char *const[]){"sub/inner.h", "sub", "outer.h", "", NULL}; *file != NULL;
+         file++) {
+        snprintf(path, sizeof path, "%s/%s", folder, *file);
+        remove(path);
+    }
+}
+
 static void try_programs(void)
 {
     cl_int status;
@@ -448,6 +514,7 @@ static void try_programs(void)
     clReleaseProgram(program);
     free(binary);
     try_bad_binary();
+    try_headers();
 }
 
 /* A buffer that two devices of one context use in turn. Where there is one device, both queues are its. */
