@@ -7,8 +7,8 @@
 #include "icd/inside.h"
 
 enum {
-    READ_NOTE = 4 << 20, /* after so many bytes of a read its sender is told */
-    FAREWELL_MS = 50     /* between the end of a connection and the report of how the process at its end ended */
+    READ_NOTE = 4 << 20, /* bytes of a read, after which the server is told that they have arrived */
+    FAREWELL_MS = 50     /* wait after a connection has ended, until it is known how the process ended */
 };
 
 /* ---- commands to send ---- */

@@ -4,7 +4,7 @@
 #include "icd/inside.h"
 
 /* Cells lie in one reserved part of the address space, so that whether an address is that of a cell is two comparisons.
- * A freed cell is used again when so many others have been freed after it. */
+ * A freed cell is used again after REST others have been freed. */
 enum { MOST_CELLS = 1 << 24, GROWTH = 1 << 12, REST = 1 << 12 };
 
 static icd_cell *cells;

@@ -122,7 +122,7 @@ static void drop_mem(icd_event *event)
     icd_drop(mem);
 }
 
-/* An event of ours, which the program does not know. */
+/* Make an event of the driver's own, which the program does not see. */
 static icd_event *internal(icd_mem *mem, icd_device *device)
 {
     return icd_event_make(mem->context, NULL, device, 0, 0, NULL);
@@ -146,7 +146,7 @@ static cl_int move_initial(icd_mem *mem, icd_device *device, int place)
     return status;
 }
 
-/* Read the contents from one device into memory of ours, and write them to another when they are here. */
+/* Move the contents from one device to another through memory of the driver. */
 static cl_int move_between(icd_mem *mem, icd_device *source, int from, icd_device *target, int to)
 {
     icd_relay *relay = dcli_calloc(1, sizeof *relay);

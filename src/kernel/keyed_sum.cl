@@ -6,7 +6,7 @@
 #ifndef DCL_SLOT
 #define DCL_SLOT
 #define DCL_SLOT_ADDITIONS 4096   /* of at most 2^49 units each */
-#define DCL_SLOT_FULL (1UL << 61) /* units from which on a slot does not take so many more */
+#define DCL_SLOT_FULL (1UL << 61) /* from this many units on, a slot might overflow before its next check */
 struct dcl_slot {
     double dcl_r0;        /* the constant that rounds to the unit of the top bin; 0: there is no top yet */
     ulong dcl_b0, dcl_b1; /* units of the top bin and of the next lower one, modulo 2^64 */

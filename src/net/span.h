@@ -19,7 +19,7 @@ typedef struct dcli_span {
 } dcli_span;
 enum { DCLI_SPAN_NUMBERS = 6 };
 
-/* What a driver may send of writes before they are granted: of one, and of all of a session that have not begun. */
+/* Most bytes that a driver sends before they are granted: of one write, and of all writes of a session that have not begun. */
 enum { DCLI_EAGER_TRANSFER = 4 << 20, DCLI_EAGER_SESSION = 32 << 20 };
 
 /** Read a span from the numbers of a message. @return false: it is empty, or not within `bytes` of a buffer. */

@@ -2,7 +2,7 @@
  *
  * The driver may send the first bytes of a write before the write's turn has come, as many as its limit for all transfers
  * allows; the rest it sends when it is granted, which happens when the write has begun. So memory is bounded, and no write
- * waits for one that waits itself. A read has so many chunks under way as the driver has granted. */
+ * waits for one that waits itself. A read is at most WINDOW bytes ahead of what the driver has taken. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -135,7 +135,7 @@ ParameterizedTest(struct loop_case *c, kernel_subscript, loops)
     dcli_body_free(body);
 }
 
-/* What moves depends on bounds of loops whose variables are in subscripts, not on others. */
+/* Footprints depend on the bounds of loops whose variables are in subscripts, not on other bounds. */
 Test(kernel_subscript, scalars_of_loops)
 {
     dcli_body *body;
@@ -149,7 +149,7 @@ Test(kernel_subscript, scalars_of_loops)
     dcli_body_free(body);
 }
 
-/* What moves depends on the limits and periods of subscripts; equal ones make one access. */
+/* Footprints depend on the limits and periods of subscripts; equal ones make one access. */
 Test(kernel_subscript, boundaries)
 {
     dcli_body *body;
