@@ -18,9 +18,18 @@ typedef struct rule {
 
 /* Names of compilers' own options differ; those of the form -cl-... are OpenCL's or a vendor's, and name no file. Versions of
  * the C++ for OpenCL are no part of it: their literals would hide directives from net/include.h. */
-static const rule rules[] = {{"-cl-", "-_=+.,"}, {"-w", NULL}, {"-Werror", NULL},  {"-W", "-"},        {"-g", NULL},       {"-O", NULL},
-                             {"-O0", NULL},      {"-O1", NULL},      {"-O2", NULL},      {"-O3", NULL},
-                             {"-create-library", NULL}, {"-enable-link-options", NULL}};
+static const rule rules[] = {{"-cl-", "-_=+.,"},
+                             {"-w", NULL},
+                             {"-Werror", NULL},
+                             {"-W", "-"},
+                             {"-g", NULL},
+                             {"-O", NULL},
+                             {"-O0", NULL},
+                             {"-O1", NULL},
+                             {"-O2", NULL},
+                             {"-O3", NULL},
+                             {"-create-library", NULL},
+                             {"-enable-link-options", NULL}};
 
 /* Whether an option is one of the table. */
 static bool in_table(const char *at, size_t length)
@@ -162,7 +171,8 @@ char *dcli_source_confine(const char *text, size_t length, size_t *length_out)
     size_t done = 0;
     add(&out, "", 0);
     if (dcli_has_trigraph(text, length)) { /* compilers differ in what a directive is then */
-        add_text(&out, "#error DCL: the text has a trigraph with = or a slash; write the character that it stands for\n");
+        add_text(&out,
+                 "#error DCL: the text has a trigraph with = or a slash; write the character that it stands for\n");
         length = 0;
     }
     while (dcli_include_next(text, length, done, &include)) {

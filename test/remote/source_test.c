@@ -13,10 +13,18 @@
 
 Test(source, allows_the_options_of_opencl)
 {
-    static const char *const rows[] = {
-        "", "  ", "-cl-std=CL1.2", "-cl-std=CL3.0 -cl-fast-relaxed-math -cl-mad-enable", "-D N=4 -DM", "-D N",
-        "-U X -DX=3", "-w -Werror -g -O2", "-Wno-unused -cl-nv-maxrregcount=32 -cl-ext=+cl_khr_fp64,-cl_khr_fp16",
-        "-create-library -enable-link-options", "-DT=\"unsigned int\" -w", "-D PATH=/usr/x -cl-opt-disable\t\n-w"};
+    static const char *const rows[] = {"",
+                                       "  ",
+                                       "-cl-std=CL1.2",
+                                       "-cl-std=CL3.0 -cl-fast-relaxed-math -cl-mad-enable",
+                                       "-D N=4 -DM",
+                                       "-D N",
+                                       "-U X -DX=3",
+                                       "-w -Werror -g -O2",
+                                       "-Wno-unused -cl-nv-maxrregcount=32 -cl-ext=+cl_khr_fp64,-cl_khr_fp16",
+                                       "-create-library -enable-link-options",
+                                       "-DT=\"unsigned int\" -w",
+                                       "-D PATH=/usr/x -cl-opt-disable\t\n-w"};
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         char why[400] = "";
         cr_expect(dcli_options_check(rows[r], why, sizeof why), "%s: %s", rows[r], why);
@@ -130,7 +138,8 @@ Test(source, refuses_names_made_by_macros_and_other_names_of_headers)
         size_t length;
         char *text = dcli_source_confine(rows[r].text, strlen(rows[r].text), &length);
         cr_assert_not_null(text);
-        cr_expect(strstr(text, rows[r].expected) != NULL && strstr(text, "#include") == NULL, "row %zu becomes %s", r, text);
+        cr_expect(strstr(text, rows[r].expected) != NULL && strstr(text, "#include") == NULL, "row %zu becomes %s", r,
+                  text);
         dcli_free(text);
     }
 }
@@ -158,8 +167,9 @@ Test(source, changes_nothing_else)
 /* Random texts of the pieces that matter: the result is the same when it is confined again, and has as many lines. */
 Test(source, is_stable)
 {
-    static const char *const pieces[] = {"#",  "include ", "\"a\"", "<b>", "\n", "\\\n", "/*", "*/",    "//",  "'",
-                                         "\"", "error",    " ",     "x",   "%:", "\\",   "\r", "\r\n", "dcl-include-1.h"};
+    static const char *const pieces[] = {
+        "#", "include ", "\"a\"", "<b>", "\n",   "\\\n",           "/*", "*/", "//", "'", "\"", "error", " ",
+        "x", "%:",       "\\",    "\r",  "\r\n", "dcl-include-1.h"};
     const char *given = getenv("TEST_SEED");
     unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)clock();
     for (int n = 0; n < 2000; n++) {
@@ -175,7 +185,8 @@ Test(source, is_stable)
         dcli_include include;
         cr_expect(strcmp(once, twice) == 0, "TEST_SEED=%u: %s", seed + (unsigned)n, text);
         for (size_t at = 0; dcli_include_next(once, length, at, &include); at = include.end)
-            cr_expect(include.is_message || strcmp(include.name, "dcl-include-1.h") == 0, "TEST_SEED=%u: %s", seed, text);
+            cr_expect(include.is_message || strcmp(include.name, "dcl-include-1.h") == 0, "TEST_SEED=%u: %s", seed,
+                      text);
         dcli_free(once);
         dcli_free(twice);
     }
