@@ -97,9 +97,12 @@ static void free_batch(icd_device *device, icd_batch *batch)
         dcli_free(batch);
 }
 
+/* Send a message. If there is no memory for it, the device is lost: nothing that was to come of the message would end. */
 static void send_message(icd_device *device, const dcli_message *message, dcli_payload *payload)
 {
-    dcli_endpoint_send(device->server->endpoint, device->node, message, payload); /* receiving reports why it fails */
+    dcl_status status = dcli_endpoint_send(device->server->endpoint, device->node, message, payload);
+    if (status != DCL_OK && status != DCL_ERR_NETWORK) /* receiving reports the latter */
+        icd_report_loss(device->server, device->node, dcli_error_sentence());
 }
 
 /* A command that is larger than a message of 64 together may be: texts are sent alone. @return how many to send. */

@@ -71,8 +71,20 @@ static cl_int check_groups(const icd_queue *queue, const icd_declaration *declar
     return declaration->group > 0 && items > declaration->group ? CL_INVALID_WORK_GROUP_SIZE : CL_SUCCESS;
 }
 
-static cl_int check_launch(const icd_queue *queue, const icd_kernel *kernel, cl_uint axes, const size_t *global,
-                           const size_t *local)
+/* Sizes are sent as numbers with a sign. */
+static cl_int check_range(cl_uint axes, const size_t *offset, const size_t *global)
+{
+    for (cl_uint d = 0; d < axes; d++) {
+        if (global[d] > INT64_MAX)
+            return CL_INVALID_GLOBAL_WORK_SIZE;
+        if (offset != NULL && offset[d] > INT64_MAX - global[d])
+            return CL_INVALID_GLOBAL_OFFSET;
+    }
+    return CL_SUCCESS;
+}
+
+static cl_int check_launch(const icd_queue *queue, const icd_kernel *kernel, cl_uint axes, const size_t *offset,
+                           const size_t *global, const size_t *local)
 {
     const icd_build *build = &kernel->program->build[queue->place];
     if (icd_program_ready(kernel->program, queue->place) != CL_SUCCESS)
@@ -84,6 +96,8 @@ static cl_int check_launch(const icd_queue *queue, const icd_kernel *kernel, cl_
         return CL_INVALID_WORK_DIMENSION;
     if (global == NULL)
         return CL_INVALID_GLOBAL_WORK_SIZE;
+    if ((status = check_range(axes, offset, global)) != CL_SUCCESS)
+        return status;
     for (int k = 0; k < build->count; k++)
         if (strcmp(build->declaration[k].name, kernel->name) == 0)
             return check_groups(queue, &build->declaration[k], axes, global, local);
@@ -118,7 +132,7 @@ cl_int CL_API_CALL icd_clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel
     if (status == CL_SUCCESS && kernel->program->context != queue->context)
         status = CL_INVALID_CONTEXT;
     if (status == CL_SUCCESS)
-        status = check_launch(queue, kernel, axes, global, local);
+        status = check_launch(queue, kernel, axes, offset, global, local);
     if (status != CL_SUCCESS)
         return leave(status);
     icd_event *event = make_event(queue, CL_COMMAND_NDRANGE_KERNEL, count, waits);

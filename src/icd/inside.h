@@ -366,6 +366,9 @@ cl_int icd_answer_text(const char *text, size_t size, void *value_out, size_t *s
 
 /** Reach the servers that DCL_WORKERS names, once. The lock is not held. */
 void icd_open_servers(void);
+/** Have the thread of a server handle the loss of a device, from any thread. The lock is not held. @param server  an icd_server.
+ *  @param seen  how it was noticed. */
+void icd_report_loss(void *server, int node, const char *seen);
 /** Find a property of a device. @return NULL: unknown. */
 const icd_fact *icd_device_fact(const icd_device *device, int64_t key);
 cl_ulong icd_device_number(const icd_device *device, cl_device_info what);

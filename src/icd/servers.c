@@ -9,9 +9,9 @@
 #include "fleet/worker_pool.h"
 #include "icd/inside.h"
 
-/* ---- what the process monitor reports, with the pool's lock ---- */
+/* ---- losses; the process monitor reports them with the pool's lock ---- */
 
-static void report_loss(void *user, int node, const char *seen)
+void icd_report_loss(void *user, int node, const char *seen)
 {
     icd_server *server = user;
     pthread_mutex_lock(&icd.lock);
@@ -27,7 +27,7 @@ static bool is_alive(void *user)
     return true;
 }
 
-static const dcli_pool_user pool_user = {.report_loss = report_loss, .is_alive = is_alive};
+static const dcli_pool_user pool_user = {.report_loss = icd_report_loss, .is_alive = is_alive};
 
 /* ---- devices ---- */
 

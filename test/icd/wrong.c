@@ -156,6 +156,29 @@ static void try_one(const row *row, any *function, const char *what, void *handl
     printf("%s with %s returns %d; expected %d\n", row->name, what, status, row->error);
 }
 
+/* Sizes that no message can carry are errors of the call. The device goes on. */
+static void try_sizes(cl_command_queue queue, cl_kernel kernel, cl_mem mem)
+{
+    const size_t one = 1, most = SIZE_MAX;
+    clSetKernelArg(kernel, 0, sizeof mem, &mem);
+    const struct {
+        const char *what;
+        const size_t *offset, *global;
+        cl_int error;
+    } sizes[] = {{"a size", NULL, &most, CL_INVALID_GLOBAL_WORK_SIZE},
+                 {"an offset", &most, &one, CL_INVALID_GLOBAL_OFFSET},
+                 {"one work-item", NULL, &one, CL_SUCCESS}};
+    for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+        cl_int status = clEnqueueNDRangeKernel(queue, kernel, 1, sizes[n].offset, sizes[n].global, NULL, 0, NULL, NULL);
+        cl_int finished = clFinish(queue);
+        if (status == sizes[n].error && finished == CL_SUCCESS)
+            continue;
+        wrong++;
+        printf("a launch with %s of %zu returns %d, clFinish %d; expected %d\n", sizes[n].what, most, status, finished,
+               sizes[n].error);
+    }
+}
+
 int main(void)
 {
     static uint64_t nothing[16];
@@ -202,6 +225,7 @@ int main(void)
         try_one(&rows[r], function, "an address that is no handle", nothing);
         try_one(&rows[r], function, "an address within a handle", (char *)good[rows[r].kind] + 8);
     }
+    try_sizes(good[QUEUE], good[KERNEL], good[MEM]);
     void **slot = (void **)(uintptr_t)table;
     for (size_t s = 0; s < sizeof *table / sizeof *slot; s++)
         if (slot[s] == NULL) {
