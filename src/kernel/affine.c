@@ -185,11 +185,13 @@ static dcl_status refuse_bounded(const struct reader *r, int t)
     return refuse(r, t, "min, max, clamp, reflect, symmetric, constant and % are the last operations of a subscript");
 }
 
-/* Whether token t begins a boundary, and not a call of a function of the prelude. */
+/* Whether token t begins a boundary, and not a call of a function of the prelude. `constant` is a keyword of OpenCL C, so no
+ * function's name, but a prelude with tables contains it. */
 static bool is_limiting(const struct reader *r, int t)
 {
     return dcli_token_in(r->about->tokens, t, "min max clamp reflect symmetric constant") &&
-           dcli_token_is(r->about->tokens, t + 1, "(") && !dcli_prelude_names(r->about->body, r->about->tokens, t);
+           dcli_token_is(r->about->tokens, t + 1, "(") &&
+           (dcli_token_is(r->about->tokens, t, "constant") || !dcli_prelude_names(r->about->body, r->about->tokens, t));
 }
 
 /* Parse min(e, limit), max(e, limit), with the arguments in any order, or clamp(e, low, high). */

@@ -2,6 +2,7 @@
 #include "kernel/element.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,7 +186,42 @@ static void put_element(dcli_text *out, int rank)
     dcli_text_put(out, ")");
 }
 
-static void put_sum(dcli_text *out, dcl_type type, int rank, bool added)
+/* Put word k of a partial result; -1: its stamp. */
+static const char *word(char text[40], bool tree, int k)
+{
+    if (tree)
+        snprintf(text, 40, DCLI_ELEMENT_WORDS "(0, %d)", k + 1);
+    else if (k < 0)
+        snprintf(text, 40, DCLI_ELEMENT_WORDS "(reduce_n * reduce_step)");
+    else
+        snprintf(text, 40, DCLI_ELEMENT_WORDS "(reduce_a + %d)", k);
+    return text;
+}
+
+/* Put the loop over slots, whose words are reduce_x from 1 on. */
+static void put_loop(dcli_text *out, bool tree)
+{
+    char text[40];
+    dcli_text_put(out, tree ? "for (long reduce_n = 0; reduce_n < 1; reduce_n++) {\n"
+                            : "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
+                              "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n");
+    dcli_text_put(out, "    if (%s != reduce_stamp)\n        continue;\n", word(text, tree, -1));
+    dcli_text_put(out, "    const long reduce_x[] = {reduce_stamp");
+    for (int k = 0; k < DCLI_PARTIAL_LONGS; k++)
+        dcli_text_put(out, ", %s", word(text, tree, k));
+    dcli_text_put(out, "};\n");
+}
+
+/* Put what merges the words reduce_x into the sum reduce_s. */
+static void put_sum_merge(dcli_text *out)
+{
+    dcli_text_put(out, "    struct reduce_sum reduce_o = {reduce_x[1], reduce_x[2], {reduce_x[3], reduce_x[4]},\n"
+                       "        {reduce_x[5], reduce_x[6]}};\n"
+                       "    if (reduce_o.reduce_top != 0 || reduce_o.reduce_seen != 0)\n"
+                       "        reduce_sum_merge(&reduce_s, &reduce_o);\n");
+}
+
+static void put_sum(dcli_text *out, dcl_type type, int rank, bool added, bool tree)
 {
     dcli_text_put(out, "struct reduce_sum reduce_s = {0, 0, {0, 0}, {0, 0}};\n");
     if (added) {
@@ -193,14 +229,9 @@ static void put_sum(dcli_text *out, dcl_type type, int rank, bool added)
         put_element(out, rank);
         dcli_text_put(out, ");\n");
     }
-    dcli_text_put(out, "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
-                       "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
-                       "    if (reduce_words(reduce_n * reduce_step) != reduce_stamp)\n        continue;\n"
-                       "    struct reduce_sum reduce_o = {reduce_words(reduce_a), reduce_words(reduce_a + 1),\n"
-                       "        {reduce_words(reduce_a + 2), reduce_words(reduce_a + 3)},\n"
-                       "        {reduce_words(reduce_a + 4), reduce_words(reduce_a + 5)}};\n"
-                       "    if (reduce_o.reduce_top != 0 || reduce_o.reduce_seen != 0)\n"
-                       "        reduce_sum_merge(&reduce_s, &reduce_o);\n}\n");
+    put_loop(out, tree);
+    put_sum_merge(out);
+    dcli_text_put(out, "}\n");
     put_element(out, rank);
     dcli_text_put(out, " = (%s)reduce_sum_value(&reduce_s, %s);\n", dcli_kernel_type(type),
                   type == DCL_FLOAT ? "true" : "false");
@@ -216,7 +247,6 @@ static void put_combination(dcli_text *out, dcli_fold fold, dcl_type type)
     else
         dcli_text_put(out, "reduce_v = reduce_any ? (long)(%s)((ulong)reduce_v %s (ulong)reduce_y) : reduce_y;\n",
                       dcli_kernel_type(type), dcli_fold_sign(fold));
-    dcli_text_put(out, "reduce_any = true;\n");
 }
 
 /* Put the statements that make what the element contains the first value. */
@@ -236,20 +266,18 @@ static void put_present(dcli_text *out, dcli_fold fold, dcl_type type, int rank)
                        "    reduce_any = true;\n}\n");
 }
 
-static void put_fold(dcli_text *out, dcli_fold fold, dcl_type type, int rank, bool added)
+static void put_fold(dcli_text *out, dcli_fold fold, dcl_type type, int rank, bool added, bool tree)
 {
     const char *name = dcli_kernel_type(type), *neutral = dcli_fold_neutral(fold, type);
     dcli_text_put(out, "bool reduce_any = false, reduce_nan = false;\nlong reduce_v = 0;\n");
     if (added)
         put_present(out, fold, type, rank);
-    dcli_text_put(out,
-                  "for (long reduce_n = 0; reduce_n < reduce_count; reduce_n++) {\n"
-                  "    const long reduce_a = reduce_first + reduce_n * reduce_step;\n"
-                  "    if (reduce_words(reduce_n * reduce_step) == reduce_stamp && reduce_words(reduce_a) != 0) {\n"
-                  "        const long reduce_y = reduce_words(reduce_a + 1);\n"
-                  "        reduce_nan = reduce_nan || reduce_words(reduce_a + 2) != 0;\n");
+    put_loop(out, tree);
+    dcli_text_put(out, "    if (reduce_x[1] != 0) {\n"
+                       "        const long reduce_y = reduce_x[2];\n"
+                       "        reduce_nan = reduce_nan || reduce_x[3] != 0;\n");
     put_combination(out, fold, type);
-    dcli_text_put(out, "    }\n}\n");
+    dcli_text_put(out, "reduce_any = true;\n    }\n}\n");
     put_element(out, rank);
     if (type < DCL_HALF)
         dcli_text_put(out, " = reduce_any ? (%s)reduce_v : (%s)%s;\n", name, name, neutral);
@@ -259,23 +287,85 @@ static void put_fold(dcli_text *out, dcli_fold fold, dcl_type type, int rank, bo
             name, name, neutral);
 }
 
-dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool added, char **text_out, char **prelude_out)
+static dcl_status take(dcli_text *text, dcli_text *prelude, char **text_out, char **prelude_out)
 {
-    dcli_text text = {0}, prelude = {0};
-    if (fold == DCLI_FOLD_SUM && type >= DCL_HALF) {
-        const char *const parts[] = {dcli_cl_sum, dcli_cl_sum_merge, dcli_cl_sum_round, dcli_cl_element};
-        for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++)
-            put_renamed(&prelude, parts[n]);
-        put_sum(&text, type, rank, added);
-    } else {
-        put_fold(&text, fold, type, rank, added);
-    }
-    *text_out = dcli_text_take(&text);
-    *prelude_out = dcli_text_take(&prelude);
+    *text_out = dcli_text_take(text);
+    *prelude_out = dcli_text_take(prelude);
     if (*text_out != NULL && *prelude_out != NULL)
         return DCL_OK;
     dcli_free(*text_out);
     dcli_free(*prelude_out);
     *text_out = *prelude_out = NULL;
     return DCL_ERR_NOMEM;
+}
+
+static bool is_float_sum(dcli_fold fold, dcl_type type) { return fold == DCLI_FOLD_SUM && type >= DCL_HALF; }
+
+dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool added, bool tree, char **text_out,
+                               char **prelude_out)
+{
+    dcli_text text = {0}, prelude = {0};
+    if (is_float_sum(fold, type)) {
+        const char *const parts[] = {dcli_cl_sum, dcli_cl_sum_merge, dcli_cl_sum_round, dcli_cl_element};
+        for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++)
+            put_renamed(&prelude, parts[n]);
+        put_sum(&text, type, rank, added, tree);
+    } else {
+        put_fold(&text, fold, type, rank, added, tree);
+    }
+    return take(&text, &prelude, text_out, prelude_out);
+}
+
+/* Put what merges the words reduce_x, of no sum, into those of reduce_q: as dcli_partial_merge(). */
+static void put_fold_merge(dcli_text *out, dcli_fold fold, dcl_type type)
+{
+    bool extreme = fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX;
+    dcli_text_put(out, "    if (reduce_x[1] == 0)\n        continue;\n"
+                       "    if (reduce_q[1] == 0) {\n"
+                       "        for (int reduce_k = 1; reduce_k < 7; reduce_k++)\n"
+                       "            reduce_q[reduce_k] = reduce_x[reduce_k];\n        continue;\n    }\n"
+                       "    const bool reduce_any = true;\n    const long reduce_y = reduce_x[2];\n"
+                       "    long reduce_v = reduce_q[2];\n");
+    put_combination(out, fold, type);
+    if (extreme)
+        dcli_text_put(out, "    if (reduce_q[3] != reduce_x[3])\n"
+                           "        reduce_q[4] = reduce_q[3] != 0 ? reduce_q[4] : reduce_x[4];\n"
+                           "    else if (reduce_q[3] == 0 && reduce_q[2] != reduce_x[2])\n"
+                           "        reduce_q[4] = reduce_v == reduce_q[2] ? reduce_q[4] : reduce_x[4];\n"
+                           "    else\n        reduce_q[4] = min(reduce_q[4], reduce_x[4]);\n");
+    dcli_text_put(out, "    reduce_q[2] = reduce_v;\n    reduce_q[3] |= reduce_x[3];\n");
+}
+
+dcl_status dcli_tree_source(dcli_fold fold, dcl_type type, bool rows, char **text_out, char **prelude_out)
+{
+    dcli_text text = {0}, prelude = {0};
+    bool sum = is_float_sum(fold, type);
+    dcli_text_put(&text, "long reduce_q[7] = {reduce_stamp, 0, 0, 0, 0, 0, 0};\n%s",
+                  sum ? "struct reduce_sum reduce_s = {0, 0, {0, 0}, {0, 0}};\n" : "");
+    dcli_text_put(
+        &text,
+        "for (long reduce_slot = 0; reduce_slot < reduce_count; reduce_slot++) {\n"
+        "    long reduce_x[8];\n" /* the last one is for words that are not needed */
+        "    for (long reduce_column = 0; reduce_column < reduce_step; reduce_column++) {\n"
+        "        const long reduce_y = %s;\n"
+        "        const long reduce_k = reduce_column - reduce_first + 1;\n"
+        "        reduce_x[reduce_column == 0 ? 0 : reduce_k > 0 && reduce_k < 7 ? reduce_k : 7] = reduce_y;\n    }\n"
+        "    if (reduce_x[0] != reduce_stamp)\n        continue;\n",
+        rows ? "reduce_words(constant(i + reduce_slot*reduce_part, 0, reduce_last, 0), reduce_column)"
+             : "reduce_words(constant(i*reduce_part + reduce_slot*reduce_step + reduce_column, 0, reduce_last, 0))");
+    if (sum) {
+        put_renamed(&prelude, dcli_cl_sum);
+        put_renamed(&prelude, dcli_cl_sum_merge);
+        put_sum_merge(&text);
+    } else {
+        put_fold_merge(&text, fold, type);
+    }
+    dcli_text_put(&text, "}\n");
+    if (sum)
+        dcli_text_put(&text, "reduce_q[1] = reduce_s.reduce_top;\nreduce_q[2] = reduce_s.reduce_seen;\n"
+                             "for (int reduce_k = 0; reduce_k < 2; reduce_k++) {\n"
+                             "    reduce_q[3 + reduce_k] = reduce_s.reduce_high[reduce_k];\n"
+                             "    reduce_q[5 + reduce_k] = reduce_s.reduce_low[reduce_k];\n}\n");
+    dcli_text_put(&text, DCLI_TREE "(i,j) = reduce_q[j];\n");
+    return take(&text, &prelude, text_out, prelude_out);
 }

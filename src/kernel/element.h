@@ -36,8 +36,22 @@ int dcli_elements_find(const char *text, int count, const dcl_arg args[], const 
 #define DCLI_ELEMENT_STAMP "reduce_stamp" /* and the stamp of the slots that count */
 
 /** Generate the body that combines partial results, to be run at one index, and its prelude.
+ *  @param tree  the partial results are combined already (dcli_tree_source()): row 0 of an array of slots with one result, DCL_IN;
+ *               only DCLI_ELEMENT_STAMP is used then.
  *  @param text_out, prelude_out  freed with dcli_free(). @return DCL_OK or DCL_ERR_NOMEM. */
-dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool added, char **text_out,
+dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool added, bool tree, char **text_out,
                                char **prelude_out);
+
+/** The names of the other arguments of a body that combines the partial results of several nodes in one slot: it has those of the
+ *  words, the first word, the length of a slot, the number of slots and the stamp, too. */
+#define DCLI_TREE "reduce_tree" /* DCL_OUT: a row per node, of 1 + DCLI_PARTIAL_LONGS longs */
+#define DCLI_TREE_APART \
+    "reduce_part" /* how far the words of a node are from those of the next, or how many rows are between two slots */
+#define DCLI_TREE_LAST "reduce_last" /* the last of the words, or of the rows */
+
+/** Generate the body that combines the slots of node i and of those after it in row i, and its prelude. Run at the columns of a slot.
+ *  @param rows  the words are rows of another such array; otherwise partial results of reductions, one node after the other.
+ *  @return as dcli_element_source(). */
+dcl_status dcli_tree_source(dcli_fold fold, dcl_type type, bool rows, char **text_out, char **prelude_out);
 
 #endif

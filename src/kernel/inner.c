@@ -98,20 +98,30 @@ bool dcli_prelude_names(const dcli_body *body, const dcli_tokens *tokens, int t)
     return has_word(body->prelude, tokens->text + tokens->token[t].start, tokens->token[t].length);
 }
 
+/* Whether a prelude may have # in another spelling: %: or a trigraph, maybe with a line break inside. */
+static bool may_have_digraphs(const char *prelude)
+{
+    return strstr(prelude, "%:") != NULL || strstr(prelude, "??") != NULL ||
+           (strchr(prelude, '\\') != NULL && strpbrk(prelude, "%?") != NULL);
+}
+
 /* Whether macros of the prelude may change a variable in the tokens [begin, end): one contains its name, or gets it as an
  * argument, or may form the name. */
 static bool may_expand(const dcli_body *body, int name, int begin, int end)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
     const dcli_token *variable = &tokens->token[name];
-    if (strpbrk(body->prelude, "#%?") == NULL) /* no directives in any spelling */
+    if (may_have_digraphs(body->prelude))
+        return true;
+    if (strchr(body->prelude, '#') == NULL)
         return false;
-    if (strstr(body->prelude, "##") != NULL || strpbrk(body->prelude, "%?") != NULL ||
+    if (strstr(body->prelude, "##") != NULL ||
         has_word(body->prelude, tokens->text + variable->start, variable->length))
         return true;
     for (int t = begin; t < end; t++) {
         const dcli_token *token = &tokens->token[t];
         if (token->kind != DCLI_TOKEN_NAME || !dcli_token_is(tokens, t + 1, "(") ||
+            dcli_token_is(tokens, t, "constant") || /* a boundary: the word is a keyword in the prelude */
             !has_word(body->prelude, tokens->text + token->start, token->length))
             continue;
         for (int inside = t + 2; inside < tokens->token[t + 1].partner; inside++)

@@ -370,6 +370,8 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
 /** dcl_map_block() for calls of the library: messages name the function that the program has called. */
 dcl_map *dcli_map_new_block(dcl_cluster *cluster);
+/** A map for matrices whose rows are divided in blocks: with as many rows as nodes, each has one. */
+dcl_map *dcli_map_new_rows(dcl_cluster *cluster);
 /** Bind a map to a grid, both given by the program, after checking the grid. @return as dcli_layout_bind(). */
 dcl_status dcli_map_bind(const dcl_map *map, const dcl_grid *grid, dcli_layout *layout_out);
 /** As dcli_map_bind(), for a query about a node: also checks the node's number, and that the caller gave an output.

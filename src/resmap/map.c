@@ -325,6 +325,19 @@ dcl_map *dcl_map_block(dcl_cluster *cluster)
 
 dcl_map *dcli_map_new_block(dcl_cluster *cluster) { return make_block(cluster, 0); }
 
+dcl_map *dcli_map_new_rows(dcl_cluster *cluster)
+{
+    dcli_map_rule rule;
+    if (dcli_map_rule_for(cluster, &rule) != DCL_OK)
+        return NULL;
+    rule.kind = DCLI_MAP_AXES;
+    rule.rank = 2;
+    rule.axes[0].kind = DCL_AXIS_BLOCK;
+    rule.nodes[0] = rule.node_count;
+    rule.nodes[1] = 1;
+    return dcli_map_new(cluster, &rule);
+}
+
 static dcl_map *make_replicated(dcl_cluster *cluster, int copies)
 {
     dcli_map_rule rule;

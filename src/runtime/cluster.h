@@ -192,7 +192,7 @@ struct dcl_cluster {
                                       completed it; until the host's side has */
     dcl_array *arrays, *views;
     struct dcli_partials *partials;        /* kept for later reductions: runtime/reduce.c */
-    struct dcli_combination *combinations; /* kept for later reductions into elements: runtime/element.c */
+    struct dcli_combination *combinations; /* bodies that combine, kept for later reductions: runtime/combine.c */
     struct dcli_keyed *keyed;              /* keyed reductions that may be incomplete: runtime/keyed.c */
     dcli_bodies bodies;
     dcli_replica_notes replicas;
@@ -421,7 +421,7 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
  *                dcli_partials_name. There are no more than DCLI_MAX_PARAMS arguments in all.
  *  @param results_out  [DCLI_MAX_RESULTS] how each result is reduced, in the order of the arguments.
  *  @param computing_out  the nodes that own elements at which the body runs: no other has partial results; NULL: not
- *                        wanted. */
+ *                        wanted. It begins empty. */
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                 const dcl_arg args[], int added_count, const dcl_arg added[], dcli_result results_out[],
                                 dcl_grid *grid_out, dcli_node_list *computing_out);

@@ -11,50 +11,6 @@
 #include "runtime/partials.h"
 #include "runtime/report.h"
 
-/* The body that combines partial results of one kind, kept for later calls. */
-struct dcli_combination {
-    dcli_fold fold;
-    dcl_type type;
-    int rank;
-    bool added;
-    char *text, *prelude;
-    struct dcli_combination *next;
-};
-
-void dcli_combinations_free(dcl_cluster *cluster)
-{
-    while (cluster->combinations != NULL) {
-        struct dcli_combination *next = cluster->combinations->next;
-        dcli_free(cluster->combinations->text);
-        dcli_free(cluster->combinations->prelude);
-        dcli_free(cluster->combinations);
-        cluster->combinations = next;
-    }
-}
-
-static dcl_status get_combination(dcl_cluster *cluster, dcli_fold fold, const dcl_grid *grid, bool added,
-                                  const struct dcli_combination **out)
-{
-    struct dcli_combination *one = cluster->combinations;
-    while (one != NULL &&
-           !(one->fold == fold && one->type == grid->type && one->rank == grid->rank && one->added == added))
-        one = one->next;
-    *out = one;
-    if (one != NULL)
-        return DCL_OK;
-    one = dcli_malloc(sizeof *one);
-    if (one == NULL)
-        return DCL_ERR_NOMEM;
-    *one = (struct dcli_combination){fold, grid->type, grid->rank, added, NULL, NULL, cluster->combinations};
-    dcl_status status = dcli_element_source(fold, grid->type, grid->rank, added, &one->text, &one->prelude);
-    if (status != DCL_OK) {
-        dcli_free(one);
-        return status;
-    }
-    *out = cluster->combinations = one;
-    return DCL_OK;
-}
-
 /* ---- arguments ------------------------------------------------------------------------------------------------------- */
 
 static dcl_status check_kind(const dcl_arg *arg)
@@ -168,11 +124,14 @@ static dcl_status check(const struct reduction *r)
 
 /* ---- operations ------------------------------------------------------------------------------------------------------ */
 
-/* What the reduction into partial results has found out. */
+/* What the reduction into partial results has found out, and what combines them. */
 struct started {
     dcli_result reduced[DCLI_MAX_RESULTS];
     dcl_grid grid;
-    dcli_node_list computing; /* if there are variables */
+    dcli_node_list computing;
+    dcl_array *(*level)[2]; /* [results] of a tree, if there is one */
+    dcl_array *top[DCLI_MAX_RESULTS];
+    bool tree;
 };
 
 /* Start the reduction into partial results. */
@@ -182,9 +141,9 @@ static dcl_status start_partials(const struct reduction *r, dcl_array *partials,
     dcli_partials_args(partials, stamp, added);
     if (r->look != NULL)
         return dcli_reduction_planned(r->cluster, r->box, r->text, r->count, r->reduced, DCLI_PARTIALS_ADDED, added,
-                                      started->reduced, r->look->on, r->look->user);
+                                      started->reduced, &started->computing, r->look->on, r->look->user);
     return dcli_reduction_start(r->cluster, r->box, r->text, r->count, r->reduced, DCLI_PARTIALS_ADDED, added,
-                                started->reduced, &started->grid, r->variables > 0 ? &started->computing : NULL);
+                                started->reduced, &started->grid, &started->computing);
 }
 
 /* Start the body that combines the partial results of element e. */
@@ -193,9 +152,11 @@ static dcl_status start_combination(const struct reduction *r, int e, const stru
 {
     const dcl_arg *arg = &r->args[r->element[e].arg];
     const dcl_grid *grid = dcli_array_grid(arg->array);
-    const struct dcli_combination *body;
-    bool added = arg->access == DCL_ACCESS_INOUT;
-    dcl_status status = get_combination(r->cluster, started->reduced[r->result[e]].fold, grid, added, &body);
+    const char *text, *prelude;
+    int how = DCLI_COMBINE_ELEMENT | (arg->access == DCL_ACCESS_INOUT ? DCLI_COMBINE_INTO : 0) |
+              (started->tree ? DCLI_COMBINE_TOP : 0);
+    dcl_status status = dcli_combination_get(r->cluster, started->reduced[r->result[e]].fold, grid->type, grid->rank,
+                                             how, &text, &prelude);
     if (status != DCL_OK)
         return status;
     dcl_box box = {.rank = grid->rank};
@@ -204,18 +165,35 @@ static dcl_status start_combination(const struct reduction *r, int e, const stru
         box.count[d] = box.stride[d] = 1;
     }
     int64_t step = dcli_slot_longs(r->results), first = 1 + (int64_t)r->result[e] * DCLI_PARTIAL_LONGS;
+    dcl_arg words = started->tree ? dcl_arg_array(DCL_ACCESS_IN, DCLI_ELEMENT_WORDS, started->top[r->result[e]])
+                                  : dcl_arg_array(DCL_ACCESS_IN_ALL, DCLI_ELEMENT_WORDS, partials);
     dcl_arg args[] = {dcl_arg_array(arg->access, DCLI_ELEMENT, arg->array),
-                      dcl_arg_array(DCL_ACCESS_IN_ALL, DCLI_ELEMENT_WORDS, partials),
+                      words,
                       dcl_arg_signed(DCLI_ELEMENT_FIRST, DCL_INT64, first),
                       dcl_arg_signed(DCLI_ELEMENT_STEP, DCL_INT64, step),
                       dcl_arg_signed(DCLI_ELEMENT_COUNT, DCL_INT64, dcl_grid_count(dcli_array_grid(partials)) / step),
                       dcl_arg_signed(DCLI_ELEMENT_STAMP, DCL_INT64, stamp),
-                      dcl_arg_prelude(body->prelude)};
+                      dcl_arg_prelude(prelude)};
     int count = sizeof args / sizeof args[0];
     if (r->look != NULL)
-        return dcli_forall_planned(r->cluster, &box, body->text, DCLI_TEXT_BODY, count, args, r->look->on,
-                                   r->look->user);
-    return dcli_forall_start(r->cluster, &box, body->text, DCLI_TEXT_BODY, count, args);
+        return dcli_forall_planned(r->cluster, &box, text, DCLI_TEXT_BODY, count, args, r->look->on, r->look->user);
+    return dcli_forall_start(r->cluster, &box, text, DCLI_TEXT_BODY, count, args);
+}
+
+/* Combine the partial results of all results up a tree, if many nodes have some. */
+static dcl_status start_tree(const struct reduction *r, dcl_array *partials, int64_t stamp, struct started *started)
+{
+    const dcli_tree tree = {r->cluster, partials, r->results, stamp, r->look};
+    dcl_status status = DCL_OK;
+    int n = 0;
+    started->tree = dcli_tree_steps(r->cluster, started->computing.count) > 0;
+    for (int k = 0; k < r->count && started->tree && status == DCL_OK; k++)
+        if (dcli_arg_is_result(&r->reduced[k])) {
+            status = dcli_tree_combine(&tree, n, &started->reduced[n], r->reduced[k].type, started->level[n],
+                                       &started->top[n]);
+            n++;
+        }
+    return status;
 }
 
 /* Start the reduction, and the combinations. */
@@ -223,6 +201,8 @@ static dcl_status start_operations(const struct reduction *r, dcl_array *partial
                                    struct started *started)
 {
     dcl_status status = start_partials(r, partials, stamp, started);
+    if (status == DCL_OK)
+        status = start_tree(r, partials, stamp, started);
     for (int e = 0; e < r->elements && status == DCL_OK; e++)
         status = start_combination(r, e, started, partials, stamp);
     return status;
@@ -243,10 +223,13 @@ static dcl_status start(const struct reduction *r)
         status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
     if (status == DCL_OK)
         status = dcli_partials_get(r->cluster, r->results, &partials);
-    if (status == DCL_OK)
+    if (status == DCL_OK) {
+        started.level = partials->level;
         status = start_operations(r, partials->array, partials->stamp, &started);
+    }
     if (status == DCL_OK && r->variables > 0)
-        status = dcli_partials_read(partials, &started.computing, &started.grid, started.reduced, r->count, r->reduced);
+        status = dcli_partials_read(partials, &started.computing, &started.grid, started.reduced, r->count, r->reduced,
+                                    started.tree ? started.top : NULL);
     dcli_node_list_free(&started.computing);
     dcli_partials_put(r->cluster, partials, status);
     return status;
@@ -255,14 +238,18 @@ static dcl_status start(const struct reduction *r)
 /* Pass the operations on. */
 static dcl_status look_at(const struct reduction *r)
 {
-    dcl_array *partials = NULL;
-    struct started started;
+    dcl_array *partials = NULL, *level[DCLI_MAX_RESULTS][2] = {{NULL}};
+    struct started started = {.computing = {0}, .level = level};
     dcl_status status = r->look->check(r->cluster, r->look->user);
     pthread_mutex_lock(&r->cluster->lock);
     if (status == DCL_OK)
         status = dcli_partials_imagine(r->cluster, r->results, &partials);
     if (status == DCL_OK)
         status = start_operations(r, partials, 1, &started);
+    for (int n = 0; n < 2 * DCLI_MAX_RESULTS; n++)
+        if (level[n / 2][n % 2] != NULL)
+            dcli_array_free(level[n / 2][n % 2]);
+    dcli_node_list_free(&started.computing);
     if (partials != NULL)
         dcli_array_free(partials);
     pthread_mutex_unlock(&r->cluster->lock);

@@ -639,7 +639,8 @@ dcl_status dcli_forall_planned(dcl_cluster *cluster, const dcl_box *box, const c
 
 dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                   const dcl_arg args[], int added_count, const dcl_arg added[],
-                                  dcli_result results_out[], dcli_planned_fn *look, void *user)
+                                  dcli_result results_out[], dcli_node_list *computing_out, dcli_planned_fn *look,
+                                  void *user)
 {
     dcl_arg all[DCLI_MAX_PARAMS];
     struct call call;
@@ -648,6 +649,8 @@ dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, cons
     dcl_status status = plan_call(&call, body, count, all, look, user);
     if (status == DCL_OK && results_out != NULL) /* it is in the cache of bodies while the lock is held */
         memcpy(results_out, call.known->body->result, sizeof call.known->body->result);
+    if (status == DCL_OK && computing_out != NULL)
+        status = find_computing(&call, computing_out);
     return status;
 }
 

@@ -226,7 +226,7 @@ static dcl_status start_partials(struct keyed *k, const dcl_box *box, const char
         }
     }
     if (k->look != NULL)
-        return dcli_reduction_planned(k->cluster, box, text, k->count, k->args, count, added, NULL, k->look->on,
+        return dcli_reduction_planned(k->cluster, box, text, k->count, k->args, count, added, NULL, NULL, k->look->on,
                                       k->look->user);
     dcl_grid grid;
     return dcli_reduction_start(k->cluster, box, text, k->count, k->args, count, added, k->reduced, &grid, NULL);

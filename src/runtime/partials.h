@@ -3,12 +3,14 @@
 #define DCLI_RUNTIME_PARTIALS_H
 
 #include "runtime/cluster.h"
+#include "runtime/report.h"
 
 /** An array of partial results that is kept for later reductions. Each call has one of its own. */
 struct dcli_partials {
     dcl_array *array; /* each node's part has the partial results of its work-items, those of all results in turn */
     int results;      /* the number of results it is made for */
     int64_t stamp;    /* of the reduction that uses it, or used it last: 1, 2, ... (dcli_body.partials) */
+    dcl_array *level[DCLI_MAX_RESULTS][2]; /* of a tree, those of each result; NULL: not made yet */
     struct dcli_partials *next;
 };
 
@@ -21,10 +23,45 @@ enum { DCLI_PARTIALS_ADDED = 2 };
 void dcli_partials_args(dcl_array *array, int64_t stamp, dcl_arg args_out[DCLI_PARTIALS_ADDED]);
 /** Read what a reduction has left in an array, and store its results in the program's variables. Waits.
  *  @param computing  the nodes that may have partial results. @param grid  of the array that gives the indices.
- *  @param args       [count] of the reduction; a result without a variable is left out. */
+ *  @param args       [count] of the reduction; a result without a variable is left out.
+ *  @param top        [results] from dcli_tree_combine(), which are read instead; NULL: there is no tree. */
 dcl_status dcli_partials_read(const struct dcli_partials *partials, const dcli_node_list *computing,
-                              const dcl_grid *grid, const dcli_result reduced[], int count, const dcl_arg args[]);
+                              const dcl_grid *grid, const dcli_result reduced[], int count, const dcl_arg args[],
+                              dcl_array *const top[]);
 /** Keep an array for later reductions, or end it if `status` is an error. @param partials  NULL is accepted. */
 void dcli_partials_put(dcl_cluster *cluster, struct dcli_partials *partials, dcl_status status);
+
+/* ---- bodies that combine: combine.c ---- */
+
+/** How partial results are combined. */
+typedef enum dcli_combining {
+    DCLI_COMBINE_SLOTS,    /* slots of several nodes in a row (dcli_tree_source()) */
+    DCLI_COMBINE_ROWS,     /* rows in a row */
+    DCLI_COMBINE_ELEMENT,  /* slots of all nodes in an element (dcli_element_source()) */
+    DCLI_COMBINE_INTO = 4, /* or: the element contains a value */
+    DCLI_COMBINE_TOP = 8   /* or: a row in an element */
+} dcli_combining;
+
+/** The text and the prelude of a body, kept for later calls. @param rank  of the element's array; 0 for rows. */
+dcl_status dcli_combination_get(dcl_cluster *cluster, dcli_fold fold, dcl_type type, int rank, int how,
+                                const char **text_out, const char **prelude_out);
+
+/** How many steps a tree has that combines the partial results of nodes; 0: they are few, and combined at once. */
+int dcli_tree_steps(const dcl_cluster *cluster, int computing);
+
+/** Partial results that are combined up a tree. */
+typedef struct dcli_tree {
+    dcl_cluster *cluster;
+    dcl_array *partials; /* of all nodes */
+    int results;
+    int64_t stamp;
+    const dcli_look *look; /* the operations are passed to this; NULL: they are run */
+} dcli_tree;
+
+/** Combine the partial results of result r in row 0 of an array of slots.
+ *  @param level_in_out  [2] arrays; those that are NULL are made. With `look`, end them with dcli_array_free().
+ *  @param top_out  the array: one of these. */
+dcl_status dcli_tree_combine(const dcli_tree *tree, int r, const dcli_result *result, dcl_type type,
+                             dcl_array *level_in_out[2], dcl_array **top_out);
 
 #endif

@@ -31,9 +31,22 @@ static dcl_grid partials_grid(const dcl_cluster *cluster, const dcl_map *map, in
 
 static void drop(struct dcli_partials *partials)
 {
+    for (int n = 0; n < 2 * DCLI_MAX_RESULTS; n++)
+        if (partials->level[n / 2][n % 2] != NULL)
+            dcli_array_end(partials->level[n / 2][n % 2]);
     if (partials->array != NULL)
         dcli_array_end(partials->array);
     dcli_free(partials);
+}
+
+/* Whether an operation on the arrays of a tree has failed: later ones would not overwrite all of them. */
+static bool has_failed(const struct dcli_partials *partials)
+{
+    bool failed = false;
+    for (int n = 0; n < 2 * DCLI_MAX_RESULTS; n++)
+        failed |= partials->level[n / 2][n % 2] != NULL &&
+                  dcli_storage_state_failed(dcli_array_state(partials->level[n / 2][n % 2]));
+    return failed;
 }
 
 /* Take an array for this many results out of the list. Those with another map are of no use any more: nodes were lost, or have
@@ -42,7 +55,7 @@ static struct dcli_partials *take_kept(dcl_cluster *cluster, const dcl_map *map,
 {
     struct dcli_partials *found = NULL;
     for (struct dcli_partials **at = &cluster->partials, *next; *at != NULL;) {
-        bool current = dcl_map_equal((*at)->array->map, map);
+        bool current = dcl_map_equal((*at)->array->map, map) && !has_failed(*at);
         if (current && (found != NULL || (*at)->results != results)) {
             at = &(*at)->next;
             continue;
@@ -218,39 +231,87 @@ static dcl_box box_of_parts(const struct dcli_partials *partials, const dcli_nod
     return box;
 }
 
-dcl_status dcli_partials_read(const struct dcli_partials *partials, const dcli_node_list *computing,
-                              const dcl_grid *grid, const dcli_result reduced[], int count, const dcl_arg args[])
+/* Read the slots of all nodes that have some. */
+static dcl_status read_parts(const struct dcli_partials *partials, const dcli_node_list *computing, int64_t **words_out,
+                             int64_t *slots_out)
 {
-    dcl_array *array = partials->array;
     const int64_t one = 1;
     dcl_box parts = box_of_parts(partials, computing);
-    int64_t *words = dcli_malloc((size_t)parts.count[0] * sizeof *words);
-    dcl_status status = words != NULL ? dcli_array_read(array, &parts, words, &one) : DCL_ERR_NOMEM;
+    int64_t *words = *words_out = dcli_malloc((size_t)parts.count[0] * sizeof *words);
+    *slots_out = parts.count[0] / dcli_slot_longs(partials->results);
+    return words != NULL ? dcli_array_read(partials->array, &parts, words, &one) : DCL_ERR_NOMEM;
+}
+
+/* Read the results of trees as one slot. */
+static dcl_status read_top(const struct dcli_partials *partials, dcl_array *const top[], int64_t **words_out,
+                           int64_t *slots_out)
+{
+    int64_t length = dcli_slot_longs(1), row[1 + DCLI_PARTIAL_LONGS];
+    const int64_t strides[] = {length, 1};
+    dcl_box box = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){1, length});
+    int64_t *words = *words_out = dcli_calloc((size_t)dcli_slot_longs(partials->results), sizeof *words);
+    dcl_status status = words != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    *slots_out = 1;
+    for (int r = 0; r < partials->results && status == DCL_OK; r++) {
+        status = dcli_array_read(top[r], &box, row, strides);
+        if (status == DCL_OK) {
+            words[0] = row[0];
+            memcpy(words + 1 + (int64_t)r * DCLI_PARTIAL_LONGS, row + 1, sizeof row - sizeof row[0]);
+        }
+    }
+    return status;
+}
+
+dcl_status dcli_partials_read(const struct dcli_partials *partials, const dcli_node_list *computing,
+                              const dcl_grid *grid, const dcli_result reduced[], int count, const dcl_arg args[],
+                              dcl_array *const top[])
+{
+    dcl_array *array = partials->array;
+    int64_t *words = NULL, slots = 0;
+    dcl_status status =
+        top != NULL ? read_top(partials, top, &words, &slots) : read_parts(partials, computing, &words, &slots);
     if (dcli_storage_state_failed(dcli_array_state(array)))
         status = dcli_array_usable(array, "reduce into");
     dcl_status strayed = DCL_OK;
     if (status == DCL_OK)
         strayed = dcli_storage_state_strayed(dcli_array_state(array), "the values were computed");
     if (status == DCL_OK)
-        status = store_results(reduced, grid, partials, count, args, words,
-                               parts.count[0] / dcli_slot_longs(partials->results));
+        status = store_results(reduced, grid, partials, count, args, words, slots);
     dcli_free(words);
     return status == DCL_OK ? strayed : status;
 }
 
+/* Combine all results up a tree. */
+static dcl_status combine(const dcli_tree *tree, const dcli_result reduced[], int count, const dcl_arg args[],
+                          dcl_array *level[][2], dcl_array *top_out[])
+{
+    dcl_status status = DCL_OK;
+    for (int k = 0, r = 0; k < count && status == DCL_OK; k++)
+        if (dcli_arg_is_result(&args[k])) {
+            status = dcli_tree_combine(tree, r, &reduced[r], args[k].type, level[r], &top_out[r]);
+            r++;
+        }
+    return status;
+}
+
 /* Run a checked reduction and wait. The lock is held. A read outside an array is reported, but gives values. */
 static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
-                         const struct dcli_partials *partials)
+                         struct dcli_partials *partials)
 {
     dcli_result reduced[DCLI_MAX_RESULTS];
+    dcl_array *top[DCLI_MAX_RESULTS];
     dcl_grid grid;
     dcli_node_list computing = {0};
     dcl_arg added[DCLI_PARTIALS_ADDED];
     dcli_partials_args(partials->array, partials->stamp, added);
     dcl_status status =
         dcli_reduction_start(cluster, box, text, count, args, DCLI_PARTIALS_ADDED, added, reduced, &grid, &computing);
+    bool tree = status == DCL_OK && dcli_tree_steps(cluster, computing.count) > 0;
+    if (tree)
+        status = combine(&(dcli_tree){cluster, partials->array, partials->results, partials->stamp, NULL}, reduced,
+                         count, args, partials->level, top);
     if (status == DCL_OK)
-        status = dcli_partials_read(partials, &computing, &grid, reduced, count, args);
+        status = dcli_partials_read(partials, &computing, &grid, reduced, count, args, tree ? top : NULL);
     dcli_node_list_free(&computing);
     return status;
 }
@@ -301,14 +362,23 @@ dcl_status dcli_reduction_look(dcl_cluster *cluster, const dcl_box *box, const c
         status = dcli_reduction_check(cluster, text, count, args);
     if (status != DCL_OK)
         return status;
-    dcl_array *partials;
+    dcl_array *partials, *level[DCLI_MAX_RESULTS][2] = {{NULL}}, *top[DCLI_MAX_RESULTS];
+    dcli_result reduced[DCLI_MAX_RESULTS];
+    dcli_node_list computing = {0};
+    int results = count_results(count, args);
     pthread_mutex_lock(&cluster->lock);
-    status = dcli_partials_imagine(cluster, count_results(count, args), &partials);
+    status = dcli_partials_imagine(cluster, results, &partials);
     dcl_arg added[DCLI_PARTIALS_ADDED];
     dcli_partials_args(partials, 1, added);
     if (status == DCL_OK)
-        status = dcli_reduction_planned(cluster, box, text, count, args, DCLI_PARTIALS_ADDED, added, NULL, look->on,
-                                        look->user);
+        status = dcli_reduction_planned(cluster, box, text, count, args, DCLI_PARTIALS_ADDED, added, reduced,
+                                        &computing, look->on, look->user);
+    if (status == DCL_OK && dcli_tree_steps(cluster, computing.count) > 0)
+        status = combine(&(dcli_tree){cluster, partials, results, 1, look}, reduced, count, args, level, top);
+    for (int n = 0; n < 2 * DCLI_MAX_RESULTS; n++)
+        if (level[n / 2][n % 2] != NULL)
+            dcli_array_free(level[n / 2][n % 2]);
+    dcli_node_list_free(&computing);
     if (partials != NULL)
         dcli_array_free(partials);
     pthread_mutex_unlock(&cluster->lock);

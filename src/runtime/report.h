@@ -75,7 +75,8 @@ dcl_status dcli_leaves_run(const dcl_call *call, const dcli_look *look, bool *fo
  *  dcli_reduction_start(); arrays may be without storage. */
 dcl_status dcli_reduction_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
                                   const dcl_arg args[], int added_count, const dcl_arg added[],
-                                  dcli_result results_out[], dcli_planned_fn *look, void *user);
+                                  dcli_result results_out[], dcli_node_list *computing_out, dcli_planned_fn *look,
+                                  void *user);
 
 /** Planned counters of a node, or of DCL_ALL_NODES; DCL_HOST: zeros. */
 typedef struct dcli_counted {

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "kernel/names.h"
 #include "kernel/product.h"
-#include "runtime/report.h"
+#include "runtime/partials.h"
 
 static void add_index(dcli_report *report, int index, const char *use, int64_t first, int64_t count)
 {
@@ -69,34 +69,54 @@ static int64_t partial_bytes(const dcli_operation *operation)
     return longs * (int64_t)sizeof(int64_t);
 }
 
-static void put_method(dcli_text *text, const dcli_operation *operation)
+/* Put how many nodes combine partial results, and how. @param elements  the number of results that are elements */
+static dcl_status put_combining(dcli_text *text, const dcli_planned *planned, int elements)
 {
+    const dcli_operation *operation = planned->operation;
+    const dcli_body *body = operation->body;
+    const dcli_operand *owner = &operation->operand[body->owner];
+    dcl_box box = operation->box;
+    dcli_node_list computing = {0};
+    if (owner->view != NULL)
+        dcli_transform_box(owner->view, &operation->box, &box);
+    dcl_status status = dcli_layout_owners(owner->layout, &box, &computing);
+    int steps = dcli_tree_steps(planned->cluster, computing.count), others = elements < body->result_count;
+    int64_t bytes = partial_bytes(operation);
+    dcli_node_list_free(&computing);
+    if (status != DCL_OK)
+        return status;
+    dcli_text_put(text, "; %d operations; each node sends %" PRId64 " bytes of partial results to ",
+                  1 + steps * body->result_count + elements + others, bytes);
+    if (steps > 0)
+        dcli_text_put(text, "another one, up a tree of %d steps, ", steps);
+    if (elements > 0)
+        dcli_text_put(text, "%sthe nodes that store the elements; the program %s",
+                      steps > 0 ? "and the first one to " : "",
+                      others ? "gets those of the values, and waits" : "does not wait");
+    else
+        dcli_text_put(text, "%sthe program, which waits", steps > 0 ? "and the first one to " : "");
+    return DCL_OK;
+}
+
+static dcl_status put_method(dcli_text *text, const dcli_planned *planned)
+{
+    const dcli_operation *operation = planned->operation;
     const dcli_body *body = operation->body;
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(text, "%s%s: %s", r > 0 ? "; " : "", body->params[body->result[r].param].name,
                       way_of(body, &body->result[r]));
     if (body->along)
-        return;
+        return DCL_OK;
     int elements = 0;
     for (int r = 0; r < body->result_count; r++)
         elements += body->params[body->result[r].param].rank > 0;
-    int64_t bytes = partial_bytes(operation);
-    if (body->keyed)
-        dcli_text_put(text,
-                      "; each node reduces into %" PRId64 " bytes of partial results, which further operations combine "
-                      "where the outputs are stored; the program does not wait",
-                      bytes);
-    else if (elements > 0)
-        dcli_text_put(text,
-                      "; %d operations; each node sends %" PRId64
-                      " bytes of partial results to the nodes that store the "
-                      "elements; the program %s",
-                      1 + elements + (elements < body->result_count), bytes,
-                      elements < body->result_count ? "gets those of the values, and waits" : "does not wait");
-    else
-        dcli_text_put(
-            text, "; 2 operations; each node sends %" PRId64 " bytes of partial results to the program, which waits",
-            bytes);
+    if (!body->keyed)
+        return put_combining(text, planned, elements);
+    dcli_text_put(text,
+                  "; each node reduces into %" PRId64 " bytes of partial results, which further operations combine "
+                  "where the outputs are stored; the program does not wait",
+                  partial_bytes(operation));
+    return DCL_OK;
 }
 
 dcl_status dcli_report_describe(dcli_report *report, const dcli_planned *planned)
@@ -111,7 +131,7 @@ dcl_status dcli_report_describe(dcli_report *report, const dcli_planned *planned
     } else if (operation->body == NULL || operation->body->result_count == 0) {
         return DCL_OK;
     } else if ((status = add_indices(report, operation)) == DCL_OK) {
-        put_method(&text, operation);
+        status = put_method(&text, planned);
     }
     report->seen.index = report->index;
     char *method = dcli_text_take(&text);

@@ -174,6 +174,9 @@ Test(kernel_subscript, functions_of_the_prelude)
                                  params, &body),
                  DCL_ERR_BODY);
     cr_expect(strstr(dcl_error(), "it is a function call") != NULL, "%s", dcl_error());
+    cr_expect_eq(dcli_body_parse("C(i) = A(constant(i,0,9,1));", "constant float table[] = {1};", 2, params, &body),
+                 DCL_OK, "%s", dcl_error()); /* a keyword */
+    dcli_body_free(body);
 }
 
 /* Of arrays that lie otherwise in memory than their axes stand: what runs along it. */
