@@ -21,6 +21,8 @@
 
 enum {
     MOST_NODES = 64,    /* most subexpressions of a subscript */
+    MOST_DEPTH = 48,    /* of nested subexpressions */
+    MOST_LOOKS = 1024,  /* most searches for declarations in a body, each of which reads all of its text */
     MOST_FACTOR = 1024, /* of a literal factor, or a step */
     NONE = -1           /* instead of a node's number: the interval is unknown */
 };
@@ -30,7 +32,8 @@ struct reader {
     const dcli_body *body;
     const dcli_tokens *tokens;
     dcli_text code;
-    int node, nodes; /* number of the next node; how many this subscript has */
+    int node, nodes;  /* number of the next node; how many this subscript has */
+    int depth, looks; /* how deep read_part() is nested; how often declarations were looked for */
     bool in_product;
     bool wide; /* the subscript has a clamp of something unknown: any distance from the loop's index is possible */
 };
@@ -111,11 +114,13 @@ static int read_constant(struct reader *r, int t, bool less)
 
 /* The token after the name in the declaration of the variable at token t, if it is declared once, before t, as int or long with a
  * value, and is not changed by anything but the header of its loop. 0: it is not declared. NONE: it is, but not so. */
-static int find_declaration(const struct reader *r, int t, int *keyword_out)
+static int find_declaration(struct reader *r, int t, int *keyword_out)
 {
     const dcli_tokens *tokens = r->tokens;
     int found = 0;
     *keyword_out = NONE;
+    if (++r->looks > MOST_LOOKS)
+        return NONE;
     for (int d = 1; d < tokens->count && found == 0; d++)
         if (dcli_tokens_equal(tokens, d, t, 1) && dcli_token_in(tokens, d - 1, "int long") &&
             dcli_token_is(tokens, d + 1, "="))
@@ -230,7 +235,7 @@ static int read_name(struct reader *r, int t, bool less)
 /* ---- expressions -------------------------------------------------------------------------------------------------------- */
 
 /* Whether some name in the tokens depends on the innermost index. */
-static bool depends(const struct reader *r, int first, int end, int depth)
+static bool depends(struct reader *r, int first, int end, int depth)
 {
     for (int t = first; t < end && depth > 0; t++) {
         int keyword, at = 0;
@@ -262,7 +267,7 @@ static int last_operator(const dcli_tokens *tokens, int first, int end, const ch
 }
 
 /* Whether an expression is known to be computed in 64 bits: it contains an operand of type long, and no conversion to another type. */
-static bool is_long(const struct reader *r, int first, int end)
+static bool is_long(struct reader *r, int first, int end)
 {
     bool found = false;
     for (int t = first; t < end; t++) {
@@ -358,8 +363,8 @@ static int read_call(struct reader *r, int open, bool less)
     return put_node(r, low, high);
 }
 
-/* Evaluate a part. @return its node, NONE: it is unknown. */
-static int read_part(struct reader *r, struct part part)
+/* As read_part(), at any depth. */
+static int read_nested(struct reader *r, struct part part)
 {
     const dcli_tokens *tokens = r->tokens;
     int first = part.first, end = part.end;
@@ -398,6 +403,15 @@ static int read_part(struct reader *r, struct part part)
         return value < 0 ? NONE : relate(r, put_node(r, number, number), part.less);
     }
     return dcli_token_kind_of(tokens, first) == DCLI_TOKEN_NAME ? read_name(r, first, part.less) : NONE;
+}
+
+/* Evaluate a part. @return its node, NONE: it is unknown. */
+static int read_part(struct reader *r, struct part part)
+{
+    r->depth++; /* a variable may be declared by its own name */
+    int n = r->depth <= MOST_DEPTH ? read_nested(r, part) : NONE;
+    r->depth--;
+    return n;
 }
 
 /* ---- subscripts ------------------------------------------------------------------------------------------------------- */

@@ -44,6 +44,8 @@ ParameterizedTestParameters(kernel_bounded, subscripts)
         {"the second of a declaration", "long q = 3, r = i; C(i,j) =", "r", false},
         {"an unsigned variable", "unsigned long r = i; C(i,j) =", "r", false},
         {"of another type", "short r = i; C(i,j) =", "r", false},
+        {"a variable of itself", "long r = r + r; C(i,j) =", "r", false},
+        {"a loop up to its own variable", "float s = 0; for (long r = 0; r < r + j; r++) s +=", "r", false},
         {"in a loop", "float s = 0; for (int r = -b; r <= b; r++) s +=", "i + r", true},
         {"down, in steps", "float s = 0; for (long r = j + 3; r > j; r -= 3) s +=", "r", true},
         {"a loop that is left by a sum", "float s = 0; for (int r = 0; s < 9; r++) s +=", "r", false},
