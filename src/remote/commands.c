@@ -83,15 +83,35 @@ static dcl_status make_queue(dcli_remote *remote, const dcli_msg_command *comman
 
 static dcl_status make_program(dcli_remote *remote, const dcli_msg_command *command)
 {
-    if (command->number_count != 1 || command->number[0] < 1 || command->number[0] > DCLI_MOST_REMOTE_SOURCE)
-        return broken("a wrong size of a program");
+    if (command->number_count != 1 || command->number[0] < 1 ||
+        command->number[0] > DCLI_MOST_REMOTE_SOURCE - remote->text_bytes)
+        return broken("a wrong size of a program, or too many programs whose text has not been used");
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM);
     if (object == NULL)
         return dcli_error_status();
     object->bytes = command->number[0];
     object->program.is_binary = command->kind == DCLI_CL_BINARY;
+    remote->text_bytes += object->bytes;
     object->program.text = dcli_malloc((size_t)object->bytes);
     return object->program.text != NULL ? DCL_OK : DCL_ERR_NOMEM;
+}
+
+/* Whether an argument is a handle to the device's driver. Bytes that a client sends must never be taken for one: drivers
+ * follow them as addresses. A driver that does not say what an argument is leaves this to the process's confinement. */
+static bool takes_object(cl_kernel kernel, cl_uint index)
+{
+    enum { MOST_NAME = 1024 };
+    static const char *const types[] = {"image", "sampler_t", "pipe", "queue_t", "clk_event_t", "reserve_id_t"};
+    cl_kernel_arg_address_qualifier address = CL_KERNEL_ARG_ADDRESS_PRIVATE;
+    char type[MOST_NAME] = "";
+    if (clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address, &address, NULL) !=
+        CL_SUCCESS)
+        return false;
+    clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type, NULL);
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        if (strncmp(type, types[t], strlen(types[t])) == 0)
+            return true;
+    return address != CL_KERNEL_ARG_ADDRESS_PRIVATE;
 }
 
 static dcl_status make_kernel(dcli_remote *remote, const dcli_msg_command *command)
@@ -116,9 +136,12 @@ static dcl_status make_kernel(dcli_remote *remote, const dcli_msg_command *comma
         return DCL_OK;
     object->kernel.argument = dcli_calloc(count, sizeof(dcli_value *));
     object->kernel.applied = dcli_calloc(count, sizeof(dcli_value *));
-    if (object->kernel.argument == NULL || object->kernel.applied == NULL)
+    object->kernel.takes_object = dcli_calloc(count, sizeof(bool));
+    if (object->kernel.argument == NULL || object->kernel.applied == NULL || object->kernel.takes_object == NULL)
         return DCL_ERR_NOMEM;
     object->kernel.count = (int)count;
+    for (cl_uint a = 0; a < count; a++)
+        object->kernel.takes_object[a] = takes_object(object->kernel.kernel, a);
     return DCL_OK;
 }
 
@@ -135,6 +158,8 @@ static dcl_status set_argument(dcli_remote *remote, const dcli_msg_command *comm
         return broken("a wrong argument of a kernel");
     if (kind == DCLI_ARGUMENT_VALUE && command->word_count != (bytes + 7) / 8)
         return broken("a value of another size than it says");
+    if (kind == DCLI_ARGUMENT_VALUE && kernel->kernel.takes_object[index])
+        return broken("bytes for an argument that is an object");
     if (kind == DCLI_ARGUMENT_BUFFER && command->number[3] != 0 &&
         (buffer = dcli_object_find(remote, command->number[3], DCLI_OBJECT_BUFFER)) == NULL)
         return broken("an unknown buffer as an argument");

@@ -14,7 +14,7 @@
 enum {
     DCLI_MOST_REMOTE_OBJECTS = 1 << 20,  /* objects, events and transfers of a session at a time */
     DCLI_MOST_REMOTE_TASKS = 1 << 18,    /* commands that wait for others */
-    DCLI_MOST_REMOTE_SOURCE = 256 << 20, /* bytes of a program's text or binary */
+    DCLI_MOST_REMOTE_SOURCE = 256 << 20, /* bytes of all texts and binaries that no program was made of */
     DCLI_MOST_REMOTE_ARGUMENTS = 512     /* of a kernel */
 };
 
@@ -68,6 +68,7 @@ typedef struct dcli_object {
         struct {
             cl_kernel kernel;
             int count;
+            bool *takes_object;    /* [count] the argument is a handle to the device's driver: a buffer, a sampler */
             dcli_value **argument; /* [count] as last set; NULL: not set */
             dcli_value **applied;  /* [count] as set in `kernel` */
         } kernel;
@@ -154,6 +155,7 @@ struct dcli_remote {
     int64_t task_count;  /* tasks that are not submitted */
     int64_t outstanding; /* events and chunks that the device has not ended */
     int64_t used_bytes;  /* of all buffers */
+    int64_t text_bytes;  /* of all programs that were not made */
     int64_t held_bytes;  /* of all writes that have not begun */
     dcli_object *queues; /* all queues */
     _Atomic(dcli_completion *) completions;
@@ -228,6 +230,8 @@ void dcli_transfer_fail(dcli_remote *remote, dcli_task *task, cl_int status);
 
 dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command);
 dcl_status dcli_program_append(dcli_remote *remote, const dcli_msg_command *command);
+/** Free the text of a program, after it was made or when it ends. */
+void dcli_program_free_text(dcli_remote *remote, dcli_object *program);
 /** The program, made from its text if that has not been done. @return NULL: program->status says why. */
 cl_program dcli_program_of(dcli_remote *remote, dcli_object *program);
 

@@ -33,6 +33,14 @@ dcl_status dcli_program_append(dcli_remote *remote, const dcli_msg_command *comm
     return DCL_OK;
 }
 
+void dcli_program_free_text(dcli_remote *remote, dcli_object *program)
+{
+    if (program->program.text != NULL)
+        remote->text_bytes -= program->bytes;
+    dcli_free(program->program.text);
+    program->program.text = NULL;
+}
+
 static cl_program make_from_text(dcli_remote *remote, const char *text, size_t length, cl_int *status_out)
 {
     char *confined = dcli_source_confine(text, length, &length);
@@ -57,8 +65,7 @@ cl_program dcli_program_of(dcli_remote *remote, dcli_object *program)
             clCreateProgramWithBinary(remote->context, 1, &remote->device, &length, &binary, &status, &program->status);
     else
         program->program.program = make_from_text(remote, text, length, &program->status);
-    dcli_free(program->program.text);
-    program->program.text = NULL;
+    dcli_program_free_text(remote, program);
     return program->program.program;
 }
 

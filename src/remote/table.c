@@ -138,6 +138,7 @@ static void free_kernel(dcli_remote *remote, dcli_object *object)
         dcli_value_drop(remote, object->kernel.argument[a]);
         dcli_value_drop(remote, object->kernel.applied[a]);
     }
+    dcli_free(object->kernel.takes_object);
     dcli_free(object->kernel.argument);
     dcli_free(object->kernel.applied);
     if (object->kernel.kernel != NULL)
@@ -177,7 +178,7 @@ void dcli_object_drop(dcli_remote *remote, dcli_object *object)
     case DCLI_OBJECT_PROGRAM:
         if (object->program.program != NULL)
             clReleaseProgram(object->program.program);
-        dcli_free(object->program.text);
+        dcli_program_free_text(remote, object);
         break;
     case DCLI_OBJECT_KERNEL:
         free_kernel(remote, object);
