@@ -440,7 +440,8 @@ static dcl_status serve_driver(dcli_serving *serving, const dcli_msg_setup *setu
                                .session = serving->session,
                                .buffers = serving->buffers,
                                .chunk_bytes = dcli_min(setup->chunk_bytes, DCLI_REMOTE_CHUNK),
-                               .quota_bytes = serving->quota_bytes};
+                               .quota_bytes = serving->quota_bytes,
+                               .prints = true};
     return dcli_remote_serve(serving->remote, &terms);
 }
 

@@ -1,6 +1,8 @@
 /* icd/connection.c - the thread that serves the connection to a server, and what it does for the calls of the program. */
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "fleet/worker_pool.h"
@@ -422,12 +424,46 @@ static bool hear_data_of(icd_question *question, const dcli_received *received)
 
 /* ---- messages ---- */
 
+static void say_taken(icd_device *device, int64_t transfer, int64_t bytes)
+{
+    dcli_message message = {
+        .kind = DCLI_MSG_TAKEN, .epoch = device->server->session, .taken = {.transfer = transfer, .granted = bytes}};
+    send_message(device, &message, NULL);
+}
+
+/* Write what kernels have printed to the standard output of the program. It is not written through stdio, whose lock the
+ * program may hold while it waits for this thread. */
+static bool hear_printed(icd_device *device, const dcli_received *received)
+{
+    const char *at = received->payload;
+    size_t left = received->payload_bytes;
+    if (received->message.data.offset != device->printed)
+        return false;
+    device->printed += (int64_t)left;
+    while (left > 0) {
+        ssize_t written = write(STDOUT_FILENO, at, left);
+        if (written < 0 && errno == EAGAIN)
+            poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
+        else if (written < 0 && errno != EINTR)
+            break; /* nobody reads it */
+        at += written > 0 ? written : 0;
+        left -= written > 0 ? (size_t)written : 0;
+    }
+    if (device->printed - device->printed_told >= DCLI_OUTPUT_AHEAD / 4) {
+        device->printed_told = device->printed;
+        say_taken(device, DCLI_OUTPUT_TRANSFER, device->printed);
+    }
+    return true;
+}
+
 static bool hear_data(icd_device *device, const dcli_received *received)
 {
     const dcli_msg_data *data = &received->message.data;
     int64_t length = (int64_t)received->payload_bytes;
     if (received->payload_missing)
         return false;
+    if (data->transfer == DCLI_OUTPUT_TRANSFER)
+        return hear_printed(device, received);
     pthread_mutex_lock(&icd.lock);
     icd_question *question = find_question(device, data->transfer);
     bool fits = question != NULL && hear_data_of(question, received);
@@ -442,10 +478,7 @@ static bool hear_data(icd_device *device, const dcli_received *received)
     transfer->moved += length;
     if (transfer->moved < transfer->total && transfer->moved - transfer->told >= READ_NOTE) {
         transfer->told = transfer->moved;
-        dcli_message message = {.kind = DCLI_MSG_TAKEN,
-                                .epoch = device->server->session,
-                                .taken = {.transfer = transfer->number, .granted = transfer->moved}};
-        send_message(device, &message, NULL);
+        say_taken(device, transfer->number, transfer->moved);
     }
     return true;
 }

@@ -123,7 +123,8 @@ struct icd_device {
     int64_t eager_bytes;                     /* bytes of writes that were sent before they were granted */
     icd_question *questions;
     icd_queue *queues;
-    int64_t work_queue; /* number of the queue for moves of buffers; 0: not made */
+    int64_t printed, printed_told; /* bytes that its kernels have printed; of which its server knows */
+    int64_t work_queue;            /* number of the queue for moves of buffers; 0: not made */
 };
 
 struct icd_server {

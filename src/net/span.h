@@ -22,6 +22,11 @@ enum { DCLI_SPAN_NUMBERS = 6 };
 /* Most bytes that a driver sends before they are granted: of one write, and of all writes of a session that have not begun. */
 enum { DCLI_EAGER_TRANSFER = 4 << 20, DCLI_EAGER_SESSION = 32 << 20 };
 
+/* The number of the transfer of what kernels print, to the standard output of the program, and how many bytes of it a
+ * server may send before the driver says that it has taken some. */
+#define DCLI_OUTPUT_TRANSFER INT64_MAX
+enum { DCLI_OUTPUT_AHEAD = 1 << 20 };
+
 /** Read a span from the numbers of a message. @return false: it is empty, or not within `bytes` of a buffer. */
 static inline bool dcli_span_read(const int64_t number[DCLI_SPAN_NUMBERS], int64_t bytes, dcli_span *span_out)
 {

@@ -30,6 +30,7 @@ typedef enum dcli_object_kind {
 } dcli_object_kind;
 
 typedef struct dcli_task dcli_task;
+typedef struct dcli_kernel_output dcli_kernel_output;
 typedef struct dcli_chunk dcli_chunk;
 
 /** A value that an argument was set to; it does not change. */
@@ -163,7 +164,8 @@ struct dcli_remote {
     int ended_count;
     dcli_msg_ended ended[DCLI_MOST_ENDED]; /* events to report */
     dcli_facts facts;
-    bool stuck_dirty; /* something has changed for which tasks may wait */
+    dcli_kernel_output *printer; /* NULL: what kernels print is not sent */
+    bool stuck_dirty;            /* something has changed for which tasks may wait */
 };
 
 /* ---- table.c ---- */
@@ -237,6 +239,16 @@ cl_program dcli_program_of(dcli_remote *remote, dcli_object *program);
 
 /** Answer a question for a program's binary. */
 dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query);
+
+/* ---- output.c ---- */
+
+/** Take over the standard output of this process. */
+dcl_status dcli_kernel_output_open(dcli_remote *remote);
+/** Send what kernels have printed, as far as the driver has room. */
+void dcli_kernel_output_send(dcli_remote *remote);
+/** Note how many bytes the driver has taken. @return false: more than were sent. */
+bool dcli_kernel_output_taken(dcli_remote *remote, int64_t taken);
+void dcli_kernel_output_close(dcli_remote *remote);
 
 /* ---- facts.c ---- */
 

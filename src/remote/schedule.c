@@ -131,6 +131,7 @@ dcl_status dcli_events_send(dcli_remote *remote)
                             .epoch = remote->terms.session,
                             .events = {.count = remote->ended_count, .ended = remote->ended}};
     remote->ended_count = 0;
+    dcli_kernel_output_send(remote); /* before the program hears of the end */
     dcl_status status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, NULL);
     return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
 }

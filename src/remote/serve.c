@@ -72,6 +72,7 @@ static dcl_status serve(dcli_remote *remote)
         dcli_completions_take(remote);
         dcli_tasks_look(remote);
         dcli_queues_flush(remote);
+        dcli_kernel_output_send(remote);
         status = dcli_events_send(remote);
         if (status != DCL_OK)
             return status;
@@ -93,11 +94,14 @@ static bool await_callbacks(dcli_remote *remote)
 dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms)
 {
     remote->terms = *terms;
-    dcl_status status = serve(remote);
+    dcl_status status = terms->prints ? dcli_kernel_output_open(remote) : DCL_OK;
+    if (status == DCL_OK)
+        status = serve(remote);
     if (await_callbacks(remote)) {
         dcli_completions_take(remote);
         remote->ended_count = 0;
         dcli_objects_close(remote);
     }
+    dcli_kernel_output_close(remote);
     return status == DCL_ERR_TIMEOUT ? DCL_OK : status;
 }

@@ -71,7 +71,7 @@ dcli_object *dcli_object_make(dcli_remote *remote, int64_t number, dcli_object_k
 {
     if (make_room(remote) != DCL_OK)
         return NULL;
-    if (number < 1 || is_used(remote, number)) {
+    if (number < 1 || number == DCLI_OUTPUT_TRANSFER || is_used(remote, number)) {
         DCLI_FAIL(DCL_ERR_PROTOCOL, "a new object has the number %lld, which is %s; expected a new one",
                   (long long)number, number < 1 ? "none" : "in use");
         return NULL;

@@ -298,6 +298,9 @@ dcl_status dcli_transfer_data(dcli_remote *remote, dcli_received *received)
 
 dcl_status dcli_transfer_taken(dcli_remote *remote, const dcli_msg_taken *taken)
 {
+    if (taken->transfer == DCLI_OUTPUT_TRANSFER)
+        return dcli_kernel_output_taken(remote, taken->granted) ? DCL_OK
+                                                                : broken("were taken before they were printed");
     dcli_object *transfer = dcli_object_find(remote, taken->transfer, DCLI_OBJECT_TRANSFER);
     if (transfer == NULL)
         return DCL_OK; /* it has ended meanwhile */

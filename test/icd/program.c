@@ -416,6 +416,24 @@ static void try_bad_binary(void)
         made != CL_SUCCESS || (built != CL_SUCCESS && linked != CL_SUCCESS && linked != CL_DEVICE_NOT_AVAILABLE));
 }
 
+/* The output of kernels is there when the queue has finished. Another program reads this line. */
+static void try_printf(void)
+{
+    cl_int status;
+    const size_t items = 1;
+    const char *text = "kernel void tell(int n) { for (int i = 0; i < n; i++) printf(\"a kernel prints %d\\n\", i); }";
+    cl_program program = clCreateProgramWithSource(s.context, 1, &text, NULL, &status);
+    check(clBuildProgram(program, 1, &s.device, NULL, NULL, NULL), "clBuildProgram");
+    cl_kernel kernel = clCreateKernel(program, "tell", &status);
+    check(clSetKernelArg(kernel, 0, sizeof(int), &(int){3}), "clSetKernelArg");
+    fflush(stdout);
+    check(clEnqueueNDRangeKernel(s.queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+    check(clFinish(s.queue), "clFinish");
+    say("after what a kernel prints", true);
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+}
+
 static void write_file(const char *folder, const char *name, const char *text)
 {
     char path[300];
@@ -514,6 +532,7 @@ static void try_programs(void)
     clReleaseProgram(program);
     free(binary);
     try_bad_binary();
+    try_printf();
     try_headers();
 }
 

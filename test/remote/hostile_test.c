@@ -33,6 +33,7 @@ static const row rows[] = {
      "has the number 1, which is in use",
      0},
     {"no number of an object", {{DCLI_CL_BUFFER, 0, NUMBERS(1, 64)}}, "has the number 0, which is none", 0},
+    {"the number of the output", {{DCLI_CL_BUFFER, INT64_MAX, NUMBERS(1, 64)}}, "expected a new one", 0},
     {"a number of another kind of object", {{DCLI_CL_QUEUE, 1, NUMBERS(0)}}, "has the number 1, which is in use", 0},
     {"a buffer without a size", {{DCLI_CL_BUFFER, 9, NUMBERS(1)}}, "a wrong size of a buffer", 0},
     {"a buffer of no bytes", {{DCLI_CL_BUFFER, 9, NUMBERS(1, 0)}}, "a wrong size of a buffer", 0},
@@ -238,7 +239,7 @@ typedef struct session {
 static void *serve(void *argument)
 {
     session *s = argument;
-    dcli_remote_terms terms = {s->end[SERVER], DRIVER, SESSION, buffers, DCLI_REMOTE_CHUNK, QUOTA};
+    dcli_remote_terms terms = {s->end[SERVER], DRIVER, SESSION, buffers, DCLI_REMOTE_CHUNK, QUOTA, false};
     s->status = dcli_remote_serve(s->remote, &terms);
     if (s->status != DCL_OK)
         snprintf(s->sentence, sizeof s->sentence, "%s", dcli_error_sentence());
@@ -411,6 +412,12 @@ Test(hostile, data_that_were_not_asked_for_end_the_session)
          0,
          0,
          "were taken before they were sent"},
+        {"more output taken than printed",
+         {.kind = DCLI_MSG_TAKEN, .taken = {DCLI_OUTPUT_TRANSFER, 1}},
+         0,
+         0,
+         0,
+         "were taken before they were printed"},
         {"taken of no transfer", {.kind = DCLI_MSG_TAKEN, .taken = {70, 65}}, 0, 0, 0, NULL},
         {"a question for no program",
          {.kind = DCLI_MSG_QUERY, .query = {41, DCLI_ASK_BINARY, 9}},
