@@ -77,8 +77,9 @@ typedef struct dcl_config {
     bool pin; /**< DCL_PIN: pin each process of "local:N" to one of the processors on which this program may run, taken
                            in turn; for measuring, and for nodes that must not disturb each other */
     const char *steal; /**< DCL_STEAL: whether a node that has nothing to do runs batches of a loop body for another
-                          node: "never", "pays" (if that is expected to save time) or "always" (for tests); followed by
-                          ",kinds": also for devices of another kind, whose results may differ in the last bits */
+                          node: "never", "pays" (the default: if that is expected to save time) or "always" (for tests);
+                          followed by ",kinds": also for devices of another kind, whose results may differ in the last
+                          bits */
 } dcl_config;
 
 /** @param config_bytes  sizeof(dcl_config) in the program; becomes struct_size. */

@@ -79,7 +79,7 @@ static const struct row rows[] = {
     {"TRACE_BYTES", SIZE, FIELD(trace_bytes), "16M", NULL, 4096, (size_t)1 << 30,
      "memory per node for that record; when it is full, the oldest events are dropped"},
     {"PIN", SWITCH, FIELD(pin), "0", NULL, 0, 0, "1: each process of local:N runs on one processor, taken in turn"},
-    {"STEAL", CHOICE, FIELD(steal), "never", "never|pays|always|pays,kinds|always,kinds", 0, 0,
+    {"STEAL", CHOICE, FIELD(steal), "pays", "never|pays|always|pays,kinds|always,kinds", 0, 0,
      "whether idle nodes run batches of other nodes; pays: so far between processors only; kinds: also on other kinds"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
@@ -354,7 +354,7 @@ void dcli_config_pocl_cache(char *folder_out, size_t capacity)
 
 dcli_steal dcli_config_steal(const dcl_config *config)
 {
-    const char *value = config->steal != NULL ? config->steal : "never";
+    const char *value = config->steal != NULL ? config->steal : "pays";
     dcli_steal steal = {.policy = strncmp(value, "pays", 4) == 0     ? DCL_STEAL_PAYS
                                   : strncmp(value, "always", 6) == 0 ? DCL_STEAL_ALWAYS
                                                                      : DCL_STEAL_NEVER,

@@ -258,6 +258,7 @@ static void act(dcli_sim *sim, int n, const dcli_action *action)
         break;
     case DCLI_DO_SKIP:
     case DCLI_DO_DROP:
+    case DCLI_DO_FINISH:
     case DCLI_DO_RETIRE:
     case DCLI_DO_DISCARD: /* memory is freed */
         break;

@@ -397,6 +397,11 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
         return publish_failure(worker, action);
     case DCLI_DO_MARKS:
         return send_marks(worker, action);
+    case DCLI_DO_FINISH:
+        dcli_catalog_finish(&worker->catalog, entry);
+        if (entry->operation.kind == DCLI_OP_RELEASE)
+            dcli_drop_freed_parts(worker);
+        return DCL_OK;
     case DCLI_DO_RETIRE:
         retire(worker, entry);
         return DCL_OK;

@@ -282,12 +282,21 @@ bool dcli_address_table_get(dcli_address_table *addresses, int64_t storage, int 
     return found;
 }
 
-void dcli_address_table_drop(dcli_address_table *addresses, int64_t storage, int node)
+static bool has_ended(const struct entry *entry)
+{
+    for (int n = 0; n < count_memories(entry); n++)
+        if (memory_of(entry, n)->ended)
+            return true;
+    return false;
+}
+
+/* Remove the part of a node (-1: of all nodes) of a storage; `ended`: only if its memory has ended. */
+static void drop(dcli_address_table *addresses, int64_t storage, int node, bool ended)
 {
     pthread_mutex_lock(&addresses->lock);
     for (struct entry **at = bucket_of(addresses, storage); *at != NULL;) {
         struct entry *entry = *at;
-        if (entry->storage == storage && (node < 0 || entry->node == node)) {
+        if (entry->storage == storage && (node < 0 || entry->node == node) && (!ended || has_ended(entry))) {
             *at = entry->next;
             free_entry(addresses, entry);
         } else {
@@ -295,4 +304,14 @@ void dcli_address_table_drop(dcli_address_table *addresses, int64_t storage, int
         }
     }
     pthread_mutex_unlock(&addresses->lock);
+}
+
+void dcli_address_table_drop(dcli_address_table *addresses, int64_t storage, int node)
+{
+    drop(addresses, storage, node, false);
+}
+
+void dcli_address_table_drop_ended(dcli_address_table *addresses, int64_t storage)
+{
+    drop(addresses, storage, -1, true);
 }

@@ -39,5 +39,7 @@ bool dcli_address_table_get(dcli_address_table *addresses, int64_t storage, int 
                             dcli_memory_place *place_out);
 /** Remove the part of a storage on a node. @param node  -1: the parts on all nodes. */
 void dcli_address_table_drop(dcli_address_table *addresses, int64_t storage, int node);
+/** Remove the parts of a storage whose memory has ended (dcli_address_table_end_memory()). */
+void dcli_address_table_drop_ended(dcli_address_table *addresses, int64_t storage);
 
 #endif

@@ -39,6 +39,8 @@ void dcli_catalog_release_device(dcli_catalog *catalog)
 
 void dcli_catalog_free(dcli_catalog *catalog)
 {
+    while (catalog->entries.kept_first != NULL)
+        dcli_catalog_retire(catalog, catalog->entries.kept_first);
     while (catalog->entries.first != NULL)
         dcli_catalog_retire(catalog, catalog->entries.first);
     dcli_entries_free(&catalog->entries);
@@ -362,16 +364,36 @@ dcl_status dcli_catalog_repeat(dcli_catalog *catalog, const dcli_entry *like, in
     return DCL_OK;
 }
 
-void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
+static void let_go_of_plans(dcli_entry *entry)
 {
-    dcli_entries_remove(&catalog->entries, entry);
     for (int64_t n = 0; n < entry->plans.count; n++)
         dcli_plans_let_go(entry->plans.of[n].plan);
+    entry->plans.count = 0;
+}
+
+static void end_replicas(dcli_catalog *catalog)
+{
+    if (catalog->replicas.ending != NULL)
+        dcli_replicas_end(&catalog->replicas, dcli_entries_first_open(&catalog->entries));
+}
+
+void dcli_catalog_finish(dcli_catalog *catalog, dcli_entry *entry)
+{
+    let_go_of_plans(entry);
+    dcli_entries_keep(&catalog->entries, entry);
+    end_replicas(catalog);
+}
+
+void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry)
+{
+    bool kept = entry->kept;
+    dcli_entries_remove(&catalog->entries, entry);
+    let_go_of_plans(entry);
     if (entry->kernel != NULL)
         dcli_kernels_end_use(&catalog->kernels, entry->kernel);
     give_entry(catalog, entry);
-    if (catalog->replicas.ending != NULL)
-        dcli_replicas_end(&catalog->replicas, dcli_entries_first_open(&catalog->entries));
+    if (!kept)
+        end_replicas(catalog);
 }
 
 dcli_cached_plan *dcli_catalog_plan(dcli_catalog *catalog, dcli_entry *entry, int node)

@@ -40,7 +40,10 @@ dcl_status dcli_catalog_know(dcli_catalog *catalog, const dcli_msg_operation *de
 /** Record the replicas that nodes retain from this operation on, and drop those that contain elements which it writes.
  *  Call it after the operation is planned for all nodes that may make replicas. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_catalog_record_replicas(dcli_catalog *catalog, dcli_entry *entry);
-/** Remove an operation that is complete everywhere. */
+/** Give back what an operation holds that is complete here, but is kept for borrowed batches: its plans, and replicas
+ *  that were dropped for later operations. */
+void dcli_catalog_finish(dcli_catalog *catalog, dcli_entry *entry);
+/** Remove an operation, open or kept. */
 void dcli_catalog_retire(dcli_catalog *catalog, dcli_entry *entry);
 
 /** Get the plan of an operation for a node, from the cache or made now; held until the operation is removed. @return

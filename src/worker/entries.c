@@ -132,14 +132,37 @@ void dcli_entries_append(dcli_entries *entries, dcli_entry *entry)
     entries->last = entry;
 }
 
+void dcli_entries_keep(dcli_entries *entries, dcli_entry *entry)
+{
+    dcli_entries_remove(entries, entry);
+    entry->kept = true;
+    entry->next = NULL;
+    *(entries->kept_last != NULL ? &entries->kept_last->next : &entries->kept_first) = entry;
+    entries->kept_last = entry;
+}
+
 void dcli_entries_remove(dcli_entries *entries, dcli_entry *entry)
 {
-    dcli_entry *before = NULL;
-    for (dcli_entry *at = entries->first; at != entry; at = at->next)
+    dcli_entry **first = entry->kept ? &entries->kept_first : &entries->first;
+    dcli_entry **last = entry->kept ? &entries->kept_last : &entries->last, *before = NULL;
+    for (dcli_entry *at = *first; at != entry; at = at->next)
         before = at;
-    *(before != NULL ? &before->next : &entries->first) = entry->next;
-    if (entries->last == entry)
-        entries->last = before;
+    *(before != NULL ? &before->next : first) = entry->next;
+    if (*last == entry)
+        *last = before;
+    entry->kept = false;
+}
+
+dcli_entry *dcli_entries_find(const dcli_entries *entries, int64_t operation)
+{
+    dcli_entry *entry = entries->kept_first;
+    while (entry != NULL && entry->operation.number != operation)
+        entry = entry->next;
+    if (entry == NULL)
+        entry = entries->first;
+    while (entry != NULL && entry->operation.number != operation)
+        entry = entry->next;
+    return entry;
 }
 
 int64_t dcli_entries_first_open(const dcli_entries *entries)
@@ -149,7 +172,7 @@ int64_t dcli_entries_first_open(const dcli_entries *entries)
 
 void dcli_entries_free(dcli_entries *entries)
 {
-    assert(entries->first == NULL);
+    assert(entries->first == NULL && entries->kept_first == NULL);
     for (int small = 0; small < 2; small++)
         while (entries->spare[small] != NULL) {
             dcli_entry *entry = entries->spare[small];

@@ -1,4 +1,4 @@
-/* worker/entries.h - the open operations of a peer, in their order. Used by the thread of its peer. */
+/* worker/entries.h - the open and kept operations of a peer, in their order. Used by the thread of its peer. */
 #ifndef DCLI_WORKER_ENTRIES_H
 #define DCLI_WORKER_ENTRIES_H
 
@@ -30,6 +30,7 @@ typedef struct dcli_entry_more {
  *  ahead, so an entry of a loop body takes little memory: most have room for DCLI_FEW_OPERANDS only, so the end of
  *  `operation` is not there. Unless noted otherwise, what an operation does not use is zero. */
 typedef struct dcli_entry {
+    bool kept;                 /* it is in the list of kept ones */
     bool is_small;             /* it has room for DCLI_FEW_OPERANDS, and no `more` */
     dcli_known_storage **held; /* [operand_count] the storage; NULL: a scalar. The list is part of the entry's memory */
     dcli_entry_more *more;     /* part of the entry's memory; not NULL: the operation may be other than FORALL */
@@ -55,9 +56,10 @@ static inline dcli_entry *dcli_entry_of(const dcli_operation *operation)
 }
 
 typedef struct dcli_entries {
-    dcli_entry *first, *last;
-    dcli_entry *spare[2];   /* ended entries for reuse; [1]: small ones */
-    int64_t last_operation; /* number of the last operation added */
+    dcli_entry *first, *last;           /* open */
+    dcli_entry *kept_first, *kept_last; /* complete here, but batches of them may be borrowed (DCLI_DO_FINISH) */
+    dcli_entry *spare[2];               /* ended entries for reuse; [1]: small ones */
+    int64_t last_operation;             /* number of the last operation added */
 } dcli_entries;
 
 /** Free the list; all entries must have been removed before. */
@@ -76,10 +78,14 @@ void dcli_entry_add_plan(dcli_entry *entry, int peer, dcli_cached_plan *plan);
 /** Hold the plans of another entry, whose operation is the same but for its number. The entry has none. @return DCL_OK
  *  or DCL_ERR_NOMEM. */
 dcl_status dcli_entry_copy_plans(dcli_entry *entry, const dcli_entry *from);
-/** Append an entry to the list. */
+/** Append an entry to the list of open ones. */
 void dcli_entries_append(dcli_entries *entries, dcli_entry *entry);
-/** Remove an entry from the list. */
+/** Move an entry from the list of open ones to the end of the list of kept ones. */
+void dcli_entries_keep(dcli_entries *entries, dcli_entry *entry);
+/** Remove an entry from its list. */
 void dcli_entries_remove(dcli_entries *entries, dcli_entry *entry);
+/** Find an open or kept operation by its number. @return NULL: there is none. */
+dcli_entry *dcli_entries_find(const dcli_entries *entries, int64_t operation);
 /** Number of the first open operation, or of the next one if none is open. */
 int64_t dcli_entries_first_open(const dcli_entries *entries);
 

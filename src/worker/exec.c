@@ -298,6 +298,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         dcl_status ended = dcli_exec_end_forall(worker, running);
         int64_t ns = note_cost(worker, running);
         dcli_series_give(own, running->steps);
+        own->window_parts -= dcli_window_is_part(running);
         own->running_first++;
         if (running->job.borrowed != NULL)
             status = dcli_borrowed_ended(worker, running->job.borrowed, ns, ended);

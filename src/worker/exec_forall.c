@@ -701,6 +701,7 @@ static void add_running(dcli_worker *worker, const dcli_running *running)
 {
     dcli_as_node *own = worker->as_node;
     own->running[own->running_count++] = *running;
+    own->window_parts += dcli_window_is_part(running);
     dcli_window_moved(worker, own->running_count - own->running_first == 1);
 }
 

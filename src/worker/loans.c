@@ -395,19 +395,11 @@ static dcl_status hear_hungry(dcli_worker *worker, int from, const dcli_msg_hung
     return status;
 }
 
-static dcli_entry *find_entry(const dcli_worker *worker, int64_t operation)
-{
-    dcli_entry *entry = worker->catalog.entries.first;
-    while (entry != NULL && entry->operation.number != operation)
-        entry = entry->next;
-    return entry;
-}
-
 /* Make the record of a borrowed batch. If there is no memory for it, the batch is returned when its turn comes. */
 static void borrow(dcli_worker *worker, int from, const dcli_msg_lent *message, int64_t batch)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
-    dcli_entry *entry = find_entry(worker, message->operation);
+    dcli_entry *entry = dcli_entries_find(&worker->catalog.entries, message->operation);
     dcli_borrowed *borrowed = dcli_calloc(1, sizeof *borrowed);
     if (borrowed == NULL)
         return;

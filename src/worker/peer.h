@@ -223,6 +223,7 @@ typedef struct dcli_as_node {
     dcli_memory *report[DCLI_MOST_REPORTS]; /* [report_count] memory for reports that contains zeros */
     int report_count;
     bool window_full;        /* enough batches that could be lent are in the device's queue: window.h */
+    int64_t window_parts;    /* number of running batches of which others could be lent, or that are borrowed */
     int64_t window_launches; /* number of launches in the device's queue that leave batches which could be lent */
     int64_t front_since_ns;  /* when the first of the running batches became the first, if the session lends; else 0 */
     int64_t passing;         /* number of running batches that still have to copy to own parts */

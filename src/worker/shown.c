@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/search.h"
+#include "worker/stealing.h"
 #include "worker/tree.h"
 
 /* ---- showing ------------------------------------------------------------------------------------------------------ */
@@ -322,9 +323,22 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
     return dcli_address_table_put_part(worker->terms.addresses, received->from, part);
 }
 
+/* A released array is kept here while batches may be borrowed that read it. Nobody lends these any more once its owner has
+ * freed its part: then unmap the part, so that the system gets its pages back. */
+void dcli_drop_freed_parts(dcli_worker *worker)
+{
+    const dcli_stealing *stealing = worker->as_node->stealing;
+    if (stealing == NULL || stealing->borrowed != NULL || !worker->terms.is_process)
+        return; /* what is borrowed may be of a lost node, whose memory is mapped until then */
+    for (const dcli_entry *entry = worker->catalog.entries.kept_first; entry != NULL; entry = entry->next)
+        if (entry->operation.kind == DCLI_OP_RELEASE)
+            dcli_address_table_drop_ended(worker->terms.addresses, entry->held[0]->id);
+}
+
 dcl_status dcli_take_forget(dcli_worker *worker, int from, const dcli_msg_forget *forget)
 {
     dcli_address_table_end_memory(worker->terms.addresses, from, forget->memfd);
     dcli_device_end_imports(worker->as_node->device, from, forget->memfd);
+    dcli_drop_freed_parts(worker);
     return DCL_OK;
 }

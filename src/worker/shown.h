@@ -25,5 +25,8 @@ dcl_status dcli_show_parts(dcli_worker *worker, int node);
 dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received);
 /** Handle the message that a peer has freed memory. */
 dcl_status dcli_take_forget(dcli_worker *worker, int from, const dcli_msg_forget *forget);
+/** Unmap parts of arrays that are released here and whose owners have freed them (DCLI_DO_FINISH of a RELEASE). Nodes
+ *  only. */
+void dcli_drop_freed_parts(dcli_worker *worker);
 
 #endif

@@ -66,6 +66,15 @@ static bool is_ready(const dcli_worker *worker, const dcli_entry *entry)
            (stealing->failed && stealing->compiled == kernel->number) || !may_be_borrowed(worker, entry);
 }
 
+/* The first of the entries that is not ready, from one on. @return NULL: all are. */
+static const dcli_entry *first_unready(const dcli_worker *worker, const dcli_entry *entry)
+{
+    int64_t ready_upto = worker->as_node->stealing->ready_upto;
+    while (entry != NULL && (entry->operation.number <= ready_upto || is_ready(worker, entry)))
+        entry = entry->next;
+    return entry;
+}
+
 /* The last operation of which batches could start here at once, and those of all before it. Begin to compile the body of
  * the next one, because the victim counts on the thief's computing as soon as it has the inputs. */
 static int64_t find_ready(dcli_worker *worker)
@@ -73,10 +82,11 @@ static int64_t find_ready(dcli_worker *worker)
     dcli_stealing *stealing = worker->as_node->stealing;
     if (stealing->compiling != NULL && dcli_program_is_compiled(stealing->compiling))
         take_compiled(worker);
-    const dcli_entry *entry = worker->catalog.entries.first;
-    while (entry != NULL && (entry->operation.number <= stealing->ready_upto || is_ready(worker, entry)))
-        entry = entry->next;
-    stealing->ready_upto = entry != NULL ? entry->operation.number - 1 : worker->catalog.entries.last_operation;
+    const dcli_entries *entries = &worker->catalog.entries;
+    const dcli_entry *entry = first_unready(worker, entries->kept_first);
+    if (entry == NULL)
+        entry = first_unready(worker, entries->first);
+    stealing->ready_upto = entry != NULL ? entry->operation.number - 1 : entries->last_operation;
     if (entry == NULL || stealing->compiling != NULL)
         return stealing->ready_upto;
     stealing->compiled = entry->kernel->number;
@@ -377,9 +387,11 @@ int dcli_stealing_ask(dcli_worker *worker, bool *asked_out)
     dcli_stealing *stealing = worker->as_node->stealing;
     bool later = stealing->lent != NULL; /* they may have to be taken back */
     dcli_lend_load load;
-    dcli_window_load(worker, &load);
     *asked_out = false;
-    if (!worker->stopping && dcli_lend_asks(&load)) {
+    if (worker->stopping || !dcli_node_may_borrow(worker->node))
+        return later ? DCLI_LEND_AGAIN_MS : -1;
+    dcli_window_load(worker, &load);
+    if (dcli_lend_asks(&load)) {
         int64_t upto = find_ready(worker);
         *asked_out = dcli_asking_ask(&stealing->asking, worker->node, upto, dcli_monotonic_ns(), &later) > 0;
         later |= stealing->compiling != NULL;

@@ -91,12 +91,15 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
     return dcli_lend_launch(possible, possible == plan->batch_count, dcli_exec_batch_ns(worker, entry, batch));
 }
 
-/* Whether a launch counts: not if it has all batches of its operation, which then are too short to be lent. Such
- * operations often come in large numbers, and it would cost much to wake up for each few of them. */
+bool dcli_window_is_part(const dcli_running *running)
+{
+    return running->job.borrowed != NULL || running->more + 1 < running->job.plan->batch_count;
+}
+
+/* Whether a launch counts. */
 static bool counts(const dcli_running *running)
 {
-    return running->ticket != DCLI_NOT_LAUNCHED &&
-           (running->job.borrowed != NULL || running->more + 1 < running->job.plan->batch_count);
+    return running->ticket != DCLI_NOT_LAUNCHED && dcli_window_is_part(running);
 }
 
 /* Whether the batches that wait are the last ones that can be lent. */
@@ -136,7 +139,9 @@ void dcli_window_moved(dcli_worker *worker, bool front)
         return;
     if (front)
         own->front_since_ns = dcli_monotonic_ns();
-    own->window_full = is_full(worker);
+    if (own->window_parts == 0)
+        own->window_launches = 0;
+    own->window_full = own->window_parts > 0 && is_full(worker);
     dcli_node_pause(worker->node, own->window_full);
 }
 

@@ -24,6 +24,10 @@ static inline bool dcli_window_lends(const dcli_worker *worker) { return worker-
  *  that most of those that follow can still be lent; but many, if they are short, so that launches cost little beside
  *  them. @param possible_out  how many could start now */
 int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t *possible_out);
+/** Whether a running batch counts in dcli_as_node.window_parts: not if all batches of its operation are launched with it,
+ *  which then are too short to be lent. Such operations often come in large numbers, and it would cost much to wake up for
+ *  each few of them. */
+bool dcli_window_is_part(const dcli_running *running);
 /** Batches were started, or have ended: start no more that could be lent while the device has enough to do
  *  (dcli_lend_is_enough()). @param front  another one is now the first of the running batches */
 void dcli_window_moved(dcli_worker *worker, bool front);

@@ -24,6 +24,7 @@ void dcli_lending_close(dcli_node *node)
     if (node->lending == NULL)
         return;
     dcli_node_list_free(&node->lending->hungry);
+    dcli_free(node->lending->kept);
     dcli_free(node->lending->peer);
     dcli_free(node->lending->out);
     dcli_free(node->lending->in);
@@ -62,6 +63,29 @@ struct dcli_loan_peer *dcli_loan_meet(struct dcli_lending *lending, int q)
     return &lending->peer[n];
 }
 
+int64_t dcli_loan_oldest(const dcli_node *node)
+{
+    const struct dcli_lending *lending = node->lending;
+    return lending->kept_first < lending->kept_count ? lending->kept[lending->kept_first]->number : node->first;
+}
+
+static bool is_older(const void *kept, int64_t n, int64_t number)
+{
+    return ((const dcli_operation *const *)kept)[n]->number < number;
+}
+
+const dcli_operation *dcli_loan_operation(const dcli_node *node, int64_t number)
+{
+    const struct dcli_lending *lending = node->lending;
+    const struct dcli_open_op *op = dcli_op_find(node, number);
+    if (op != NULL)
+        return op->operation;
+    int64_t count = lending->kept_count - lending->kept_first;
+    const dcli_operation **kept = lending->kept + lending->kept_first;
+    int64_t at = count > 0 ? dcli_lower_bound(kept, count, number, is_older) : 0;
+    return at < count && kept[at]->number == number ? kept[at] : NULL;
+}
+
 dcl_status dcli_loan_refuse(int from, const char *what, int64_t question)
 {
     return DCLI_FAIL(DCL_ERR_PROTOCOL, "peer %d sent %s for question %" PRId64 ", which was not expected", from, what,
@@ -77,7 +101,7 @@ void dcli_loan_check(const dcli_node *node)
         const struct dcli_loan_in *in = &lending->in[n];
         loan_bytes += in->bytes;
         assert(in->state == DCLI_IN_DROPPED || in->state == DCLI_IN_FORGET || dcli_is_there(node, in->victim));
-        assert(dcli_op_find(node, in->operation) != NULL); /* it is not retired */
+        assert(dcli_loan_operation(node, in->operation) != NULL); /* it is not retired */
     }
     for (int64_t q = 0; lending->asking > 0 && q < lending->peer_count; q++)
         loan_bytes += lending->peer[q].asking ? lending->peer[q].ask_bytes : 0;
@@ -134,16 +158,61 @@ bool dcli_lending_next(dcli_node *node, dcli_action *action)
            dcli_victim_next_result(node, action);
 }
 
-bool dcli_lending_releases(const dcli_node *node, const struct dcli_open_op *op)
+void dcli_lending_opened(dcli_node *node, struct dcli_open_op *op)
+{
+    op->lendable = dcli_may_be_lent_by_any(op->operation, &node->terms.plan);
+    node->lending->lendable += op->lendable;
+}
+
+bool dcli_node_may_borrow(const dcli_node *node) { return node->lending != NULL && node->lending->lendable > 0; }
+
+/* Whether batches of a finished operation may still be borrowed, or are. */
+static bool is_needed(const dcli_node *node, const dcli_operation *operation)
 {
     const struct dcli_lending *lending = node->lending;
-    if (op->operation->kind == DCLI_OP_FORALL && !lending->stopped &&
-        op->number + node->terms.kept_operations > node->seen)
-        return false;
+    if (operation->kind != DCLI_OP_RELEASE && !lending->stopped &&
+        operation->number + node->terms.kept_operations > node->seen)
+        return true;
     for (int64_t n = 0; n < lending->in_count; n++)
-        if (lending->in[n].operation <= op->number)
-            return false;
-    return lending->asking == 0; /* an open question names all operations from the oldest open one on */
+        if (lending->in[n].operation <= operation->number)
+            return true;
+    return lending->asking > 0; /* an open question names all operations from the oldest one on */
+}
+
+/* What is kept is on a list of its own, so that later operations retire, and memory that they give back is not held
+ * back by it. */
+dcl_status dcli_lending_finished(dcli_node *node, const struct dcli_open_op *op, bool *kept_out)
+{
+    struct dcli_lending *lending = node->lending;
+    bool any = lending->kept_first < lending->kept_count;
+    /* a RELEASE ends the storage, which kept operations name: it retires after them */
+    *kept_out = op->lendable ? is_needed(node, op->operation) : any && op->operation->kind == DCLI_OP_RELEASE;
+    if (!*kept_out) {
+        lending->lendable -= op->lendable;
+        return DCL_OK;
+    }
+    if (lending->kept_count == lending->kept_capacity && lending->kept_first > lending->kept_count / 2) {
+        lending->kept_count -= lending->kept_first;
+        memmove(lending->kept, lending->kept + lending->kept_first,
+                (size_t)lending->kept_count * sizeof *lending->kept);
+        lending->kept_first = 0;
+    }
+    if (dcli_grow(&lending->kept, lending->kept_count, &lending->kept_capacity, sizeof *lending->kept) != 0)
+        return DCL_ERR_NOMEM;
+    lending->kept[lending->kept_count++] = op->operation;
+    return DCL_OK;
+}
+
+bool dcli_lending_next_retired(dcli_node *node, dcli_action *action)
+{
+    struct dcli_lending *lending = node->lending;
+    if (lending->kept_first == lending->kept_count || is_needed(node, lending->kept[lending->kept_first]))
+        return false;
+    *action = (dcli_action){.kind = DCLI_DO_RETIRE, .operation = lending->kept[lending->kept_first++]};
+    lending->lendable -= action->operation->kind != DCLI_OP_RELEASE;
+    if (lending->kept_first == lending->kept_count)
+        lending->kept_first = lending->kept_count = 0;
+    return true;
 }
 
 void dcli_lending_lost(dcli_node *node, int peer)

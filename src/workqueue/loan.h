@@ -19,6 +19,8 @@
 
 /* ---- the thief ---- */
 
+/** Whether any node may have batches to lend of some operation that this node has seen and not retired. Cost: constant. */
+bool dcli_node_may_borrow(const dcli_node *node);
 /** Whether another node may have batches to lend of some operation, up to this one, that this node has seen and not
  *  retired: see dcli_may_be_lent(). A node without any need not be asked. */
 bool dcli_node_may_get(const dcli_node *node, int victim, int64_t upto);

@@ -63,6 +63,9 @@ struct dcli_lending {
     int64_t in_running; /* number of those that run */
     dcli_action *due;   /* [due_count] ASK, NOTHING, LEND, RECALL: to be returned in this order */
     int64_t due_count, due_capacity;
+    int64_t lendable;            /* number of open and kept operations that may be lent (dcli_may_be_lent_by_any()) */
+    const dcli_operation **kept; /* [kept_first .. kept_count) finished operations that are not retired, ascending */
+    int64_t kept_first, kept_count, kept_capacity;
     int64_t loan_used, result_used; /* bytes reserved of terms.loan_bytes and terms.result_bytes */
     bool stopped;                   /* dcli_node_stop_lending() */
 };
@@ -90,6 +93,11 @@ static inline bool dcli_loan_is_out(const struct dcli_loan_out *out)
 struct dcli_loan_peer *dcli_loan_peer_of(const struct dcli_lending *lending, int peer);
 /** The same, with an entry made if there is none. NULL: DCL_ERR_NOMEM. */
 struct dcli_loan_peer *dcli_loan_meet(struct dcli_lending *lending, int peer);
+/** Number of the oldest operation that is open or kept; all operations from it on that this node has seen and
+ *  that may be lent (dcli_may_be_lent_by_any()) are either. */
+int64_t dcli_loan_oldest(const dcli_node *node);
+/** An open or kept operation; NULL: it is neither. */
+const dcli_operation *dcli_loan_operation(const dcli_node *node, int64_t number);
 /** Record that a peer sent what no correct peer sends. @return DCL_ERR_PROTOCOL */
 dcl_status dcli_loan_refuse(int from, const char *what, int64_t question);
 /** Make room for one more queued message; queue it. */

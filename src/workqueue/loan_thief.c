@@ -34,10 +34,13 @@ bool dcli_node_is_asking(const dcli_node *node, int victim)
 
 bool dcli_node_may_get(const dcli_node *node, int victim, int64_t upto)
 {
+    const struct dcli_lending *lending = node->lending;
     bool may = false;
+    for (int64_t n = lending->kept_first; n < lending->kept_count && lending->kept[n]->number <= upto && !may; n++)
+        may = dcli_may_be_lent(lending->kept[n], victim, &node->terms.plan);
     for (int64_t n = node->first; n <= dcli_min(node->seen, upto) && !may; n++) {
         const struct dcli_open_op *op = dcli_op_find(node, n);
-        may = op != NULL && dcli_may_be_lent(op->operation, victim, &node->terms.plan);
+        may = op->lendable && dcli_may_be_lent(op->operation, victim, &node->terms.plan);
     }
     return may;
 }
@@ -47,7 +50,7 @@ bool dcli_node_ask(dcli_node *node, int victim, int64_t upto, int64_t bytes)
     struct dcli_lending *lending = node->lending;
     upto = dcli_min(upto, node->seen);
     if (!dcli_loan_allows(node, victim) || !dcli_is_there(node, victim) || is_asking(lending, victim) ||
-        lending->stopped || node->first > upto || bytes < 1 || bytes > dcli_node_loan_room(node) ||
+        lending->stopped || dcli_loan_oldest(node) > upto || bytes < 1 || bytes > dcli_node_loan_room(node) ||
         dcli_loan_make_due(lending) != DCL_OK)
         return false;
     struct dcli_loan_peer *peer = dcli_loan_meet(lending, victim);
@@ -55,7 +58,7 @@ bool dcli_node_ask(dcli_node *node, int victim, int64_t upto, int64_t bytes)
         return false;
     peer->asking = true;
     peer->asked++;
-    peer->ask_first = node->first;
+    peer->ask_first = dcli_loan_oldest(node);
     peer->ask_upto = upto;
     peer->ask_bytes = bytes;
     lending->asking++;
@@ -98,17 +101,16 @@ static void remove_in(struct dcli_lending *lending, int64_t n)
 
 /* Append the batches of a LENT to the list of borrowed ones. Some are returned: those for whose plans there is no memory, and
  * those of an operation that needs a lost node, because it fails and the memory of that node may not be read any more. */
-static dcl_status add_lent(dcli_node *node, int from, int64_t question, const struct dcli_open_op *op, int64_t first,
+static dcl_status add_lent(dcli_node *node, int from, int64_t question, const dcli_operation *operation, int64_t first,
                            int64_t count)
 {
     struct dcli_lending *lending = node->lending;
     int64_t before = lending->in_count, bytes = 0;
-    bool misses = dcli_op_misses_part(node, op->operation);
+    bool misses = dcli_op_misses_part(node, operation);
     dcl_status status = DCL_OK;
     for (int64_t n = 0; n < count && status == DCL_OK; n++) {
         dcli_loan_size size = {0};
-        dcl_status planned =
-            node->terms.loan_of(node->terms.user, op->operation, first + n, from, node->terms.self, &size);
+        dcl_status planned = node->terms.loan_of(node->terms.user, operation, first + n, from, node->terms.self, &size);
         if (planned == DCL_ERR_INVALID || size.bytes > dcli_loan_peer_of(lending, from)->ask_bytes - bytes)
             status = dcli_loan_refuse(from, "LENT of a batch that cannot be lent", question);
         else if (dcli_grow(&lending->in, lending->in_count, &lending->in_capacity, sizeof *lending->in) != 0)
@@ -118,7 +120,7 @@ static dcl_status add_lent(dcli_node *node, int from, int64_t question, const st
                 (struct dcli_loan_in){.state = planned == DCL_OK && !misses ? DCLI_IN_HELD : DCLI_IN_RETURN,
                                       .victim = from,
                                       .question = question,
-                                      .operation = op->number,
+                                      .operation = operation->number,
                                       .batch = first + n,
                                       .bytes = size.bytes,
                                       .chunks = size.chunks};
@@ -141,9 +143,11 @@ dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t o
     if (peer == NULL || !peer->asking || question != peer->asked || operation < peer->ask_first ||
         operation > peer->ask_upto || first < 0 || count < 1 || count > INT64_MAX - first)
         return dcli_loan_refuse(from, "LENT", question);
-    const struct dcli_open_op *op = dcli_op_find(node, operation);
-    assert(op != NULL); /* an open question keeps operations */
-    dcl_status status = add_lent(node, from, question, op, first, count);
+    const dcli_operation *lent = dcli_loan_operation(node, operation);
+    /* an open question keeps all that may be lent of what it names, and nobody lends anything else */
+    if (lent == NULL || !dcli_may_be_lent_by_any(lent, &node->terms.plan))
+        return dcli_loan_refuse(from, "LENT", question);
+    dcl_status status = add_lent(node, from, question, lent, first, count);
     if (status == DCL_OK)
         close_own(node->lending, peer);
     dcli_loan_check(node);
@@ -218,7 +222,7 @@ bool dcli_thief_next(dcli_node *node, dcli_action *action)
         if (in->state < DCLI_IN_RESULT)
             continue;
         *action = (dcli_action){.kind = kinds[in->state],
-                                .operation = dcli_op_find(node, in->operation)->operation,
+                                .operation = dcli_loan_operation(node, in->operation),
                                 .peer = in->victim,
                                 .index = in->batch,
                                 .question = in->question};
@@ -241,7 +245,7 @@ bool dcli_lending_run(dcli_node *node, dcli_action *action)
         in->state = DCLI_IN_RUNS;
         lending->in_running++;
         *action = (dcli_action){.kind = DCLI_DO_RUN_LOAN,
-                                .operation = dcli_op_find(node, in->operation)->operation,
+                                .operation = dcli_loan_operation(node, in->operation),
                                 .peer = in->victim,
                                 .index = in->batch,
                                 .question = in->question};
@@ -257,7 +261,7 @@ void dcli_thief_loses(dcli_node *node, int peer)
         struct dcli_loan_in *in = &lending->in[n];
         if (in->victim == peer)
             in->state = in->state == DCLI_IN_RUNS ? DCLI_IN_DROPPED : DCLI_IN_FORGET;
-        else if (in->state == DCLI_IN_HELD && dcli_op_misses_part(node, dcli_op_find(node, in->operation)->operation))
+        else if (in->state == DCLI_IN_HELD && dcli_op_misses_part(node, dcli_loan_operation(node, in->operation)))
             in->state = DCLI_IN_RETURN; /* it would read memory of the lost node; its operation fails anyway */
     }
     if (is_asking(lending, peer))

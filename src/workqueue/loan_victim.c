@@ -85,9 +85,9 @@ bool dcli_victim_next_nothing(dcli_node *node, dcli_action *action)
  * not wait for this node's command queue. */
 static bool may_lend_of(const dcli_node *node, struct dcli_open_op *op)
 {
-    return op->operation->kind == DCLI_OP_FORALL && op->waiting > 0 && node->ready >= op->number - 1 &&
-           op->own->status == DCL_OK && op->skip == DCL_OK && dcli_op_inputs(node, op) == DCL_OK &&
-           dcli_writes_allowed(node, op) && dcli_reads_allowed(node, op);
+    return op->lendable && op->waiting > 0 && node->ready >= op->number - 1 && op->own->status == DCL_OK &&
+           op->skip == DCL_OK && dcli_op_inputs(node, op) == DCL_OK && dcli_writes_allowed(node, op) &&
+           dcli_reads_allowed(node, op);
 }
 
 /* Whether all T chunks that a batch reads have arrived: also those that an earlier batch reads first, which may wait. */

@@ -371,12 +371,15 @@ static bool is_finished(const dcli_node *node, const struct dcli_open_op *op)
 
 static bool next_retired(dcli_node *node, dcli_action *action)
 {
+    bool kept = false;
+    if (node->lending != NULL && !node->held && dcli_lending_next_retired(node, action))
+        return true;
     struct dcli_open_op *op = node->held ? NULL : dcli_op_find(node, node->first);
     if (op == NULL || !is_finished(node, op) || node->notice_count > 0 ||
-        (node->lending != NULL && !dcli_lending_releases(node, op)))
+        (node->lending != NULL && dcli_lending_finished(node, op, &kept) != DCL_OK))
         return false;
     assert(op->lent == 0);
-    *action = (dcli_action){.kind = DCLI_DO_RETIRE, .operation = op->operation};
+    *action = (dcli_action){.kind = kept ? DCLI_DO_FINISH : DCLI_DO_RETIRE, .operation = op->operation};
     node->writers -= op->writers;
     if (op->operation->kind == DCLI_OP_RELEASE)
         dcli_storages_drop(&node->storages, op->operation->operand[0].storage);
@@ -546,13 +549,7 @@ void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *rea
 
 int64_t dcli_node_granted_bytes(const dcli_node *node) { return node->pool_used; }
 
-bool dcli_node_idle(const dcli_node *node)
-{
-    bool idle = node->first > node->seen || node->lending != NULL; /* then finished operations may be kept */
-    for (int64_t n = node->seen; n >= node->first && idle; n--)
-        idle = node->notice_count == 0 && is_finished(node, dcli_op_find(node, n));
-    return idle;
-}
+bool dcli_node_idle(const dcli_node *node) { return node->first > node->seen; }
 
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation)
 {

@@ -98,7 +98,9 @@ typedef enum dcli_action_kind {
     DCLI_DO_FAILED,  /* a node: tell the host that `operation` failed here with `status`; the contents of its outputs
                        are undefined. The host: tell all present nodes */
     DCLI_DO_MARKS,   /* tell `peer` the watermarks of this peer and, before it acts on them, `failure_count` failures */
-    DCLI_DO_RETIRE,  /* `operation` is complete; nothing more will be asked about it */
+    DCLI_DO_FINISH,  /* `operation` is complete; only borrowed batches of it may still run here. RETIRE follows. Other
+                       operations are complete with RETIRE */
+    DCLI_DO_RETIRE,  /* nothing more will be asked about `operation` */
     DCLI_DO_DISCARD, /* free U chunk `chunk` of the own plan, for `peer`, which is lost, if it was made */
 
     /* Lending. An attempt is named by the thief, `question` and the batch `index`. Thief: */

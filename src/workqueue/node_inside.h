@@ -95,6 +95,7 @@ struct dcli_open_op {
     bool lost;               /* an absent node has a part of an operand, so it fails even if all its data
                                  arrives */
     bool told_failed;
+    bool lendable;                    /* dcli_may_be_lent_by_any(); false without lending */
     bool is_small;                    /* when it is freed, its memory is kept for another one */
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node, `moving` or `spare` */
 };
@@ -339,8 +340,12 @@ bool dcli_lending_run(dcli_node *node, dcli_action *action);
 /** Whether COMMIT_LOAN was returned for a batch, which has not ended since. If so, the batch ends now: forget the loan. */
 bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t b);
 void dcli_lending_lost(dcli_node *node, int peer);
-/** Whether lending does not need a finished operation any more. */
-bool dcli_lending_releases(const dcli_node *node, const struct dcli_open_op *op);
+/** An operation is opened. */
+void dcli_lending_opened(dcli_node *node, struct dcli_open_op *op);
+/** The oldest open operation is finished: keep it, if lending may still need it. @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_lending_finished(dcli_node *node, const struct dcli_open_op *op, bool *kept_out);
+/** The next kept operation to retire. */
+bool dcli_lending_next_retired(dcli_node *node, dcli_action *action);
 /** The node that has a lent batch of an operation; -1: none is lent. */
 int dcli_lending_awaited(const dcli_node *node, const struct dcli_open_op *op);
 void dcli_lending_explain(const dcli_node *node, dcli_text *text);

@@ -415,6 +415,8 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
         dcli_op_free(node, op);
         return status;
     }
+    if (node->lending != NULL)
+        dcli_lending_opened(node, op);
     bool misses = dcli_op_misses_part(node, operation); /* no absent peer has a part of an operand: then absent peers
                                                            do not matter */
     for (int64_t n = 0; misses && n < node->absent.count; n++)

@@ -219,6 +219,8 @@ bool dcli_operation_is_local(const dcli_operation *operation);
 /** Whether a node's plan of an operation may have several batches, so that some could be lent, found without planning it.
  *  A "yes" may be wrong, a "no" never is, except for prefetches and transfers, which are not lent. */
 bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan_terms *terms);
+/** Whether that may be so for any node; every node of a session finds the same. Cost: constant. */
+bool dcli_may_be_lent_by_any(const dcli_operation *operation, const dcli_plan_terms *terms);
 /** Whether an access of a FORALL has the layout and the subscripts of the first output, so that each node accesses only
  *  its own elements. @param base  [accesses] as of dcli_operation_subscripts() */
 bool dcli_access_is_home(const dcli_operation *operation, const dcli_subscripts base[], int a);

@@ -747,9 +747,25 @@ static int64_t tiles_per_batch(const dcli_layout *layout, int64_t tiles, int64_t
     return dcli_min(tiles, dcli_max(1, terms->batch_bytes / dcli_max(1, tile_bytes)));
 }
 
+static bool is_lendable(const dcli_operation *operation)
+{
+    return operation->kind == DCLI_OP_FORALL && !operation->body->tile_kernel && operation->body->result_count == 0;
+}
+
+bool dcli_may_be_lent_by_any(const dcli_operation *operation, const dcli_plan_terms *terms)
+{
+    if (!is_lendable(operation))
+        return false;
+    const dcl_grid *grid = &operation->operand[operation->body->owner].layout->grid;
+    int64_t least = terms->batch_bytes / (int64_t)dcl_type_bytes(grid->type);
+    if (terms->fine_elements > 0)
+        least = dcli_min(least, terms->fine_elements);
+    return dcl_grid_count(grid) > (dcli_body_may_be_costly(operation->body) ? 1 : least);
+}
+
 bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan_terms *terms)
 {
-    if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel || operation->body->result_count > 0)
+    if (!is_lendable(operation))
         return false;
     const dcli_layout *layout = operation->operand[operation->body->owner].layout;
     int64_t owned = dcli_layout_place(layout, node) >= 0 ? dcli_layout_owned(layout, node) : 0;

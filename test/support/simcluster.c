@@ -119,7 +119,7 @@ static void open_nodes(struct sim *sim)
     }
     for (int p = 0; p < sim->peers; p++) {
         sim->node[p].granted = need((int64_t)sim->program->step_count * sim->peers, sizeof(int64_t));
-        sim->node[p].retired = need(sim->program->step_count, sizeof(bool));
+        sim->node[p].stage = need(sim->program->step_count, sizeof(sim_stage));
         sim->node[p].missed = need(sim->peers, sizeof(bool));
         sim->node[p].ready_before = need(sim->peers, sizeof(int64_t));
     }
@@ -167,7 +167,7 @@ static void close_sim(struct sim *sim)
         dcli_free(sim->node[p].task);
         free(sim->node[p].granted);
         free(sim->node[p].missed);
-        free(sim->node[p].retired);
+        free(sim->node[p].stage);
         free(sim->node[p].ready_before);
     }
     sim_lend_close(sim);

@@ -305,10 +305,10 @@ static void do_tasks(struct sim *sim, int p)
 
 static void trace_action(const struct sim *sim, int p, const dcli_action *action)
 {
-    static const char *names[] = {"run",   "skip",     "pack",        "send",     "commit", "drop",
-                                  "grant", "credit",   "failed",      "marks",    "retire", "discard",
-                                  "ask",   "run loan", "result",      "returned", "forget", "nothing",
-                                  "lend",  "recall",   "commit loan", "drop loan"};
+    static const char *names[] = {"run",     "skip",   "pack",     "send",        "commit",   "drop",
+                                  "grant",   "credit", "failed",   "marks",       "finish",   "retire",
+                                  "discard", "ask",    "run loan", "result",      "returned", "forget",
+                                  "nothing", "lend",   "recall",   "commit loan", "drop loan"};
     if (sim->settings->trace)
         fprintf(stderr,
                 "%8" PRId64 " node %d: %s operation %" PRId64 " peer %d index %" PRId64 " chunk %" PRId64
@@ -393,17 +393,39 @@ static void check_peer(struct sim *sim, int p, const dcli_action *action)
         sim_wrong(&sim->data, "node %d gives up what it made for %d, which is there", p, action->peer);
 }
 
-/* Check the eviction of a body: a node evicts it when the last operation that runs it has retired, the host when that
- * is complete. */
-static void check_body(struct sim *sim, int p, const dcli_action *action)
+/* Whether a node may still use a storage for an operation before this one. */
+static bool is_in_use(const struct sim *sim, int p, const dcli_operation *release)
+{
+    bool used = false;
+    for (int64_t n = 1; n < release->number && !used; n++) {
+        const dcli_operation *operation = &sim_step_of(sim->program, n)->operation;
+        for (int k = 0; k < operation->operand_count; k++)
+            used |= operation->operand[k].storage == release->operand[0].storage &&
+                    (sim->node[p].stage[n - 1] == SIM_OPEN || sim->node[p].stage[n - 1] == SIM_FINISHED);
+    }
+    return used;
+}
+
+/* Check the ends of operations: nothing but borrowed batches comes after FINISH, nothing after RETIRE. A node evicts a body
+ * when the last operation that runs it has retired, the host when that is complete; a node forgets a storage when its
+ * RELEASE retires. */
+static void check_ends(struct sim *sim, int p, const dcli_action *action)
 {
     if (action->operation == NULL)
         return;
     int64_t number = action->operation->number;
-    bool *retired = &sim->node[p].retired[number - 1];
-    if (*retired)
-        sim_wrong(&sim->data, "node %d does something for operation %" PRId64 ", which it has retired", p, number);
-    *retired = action->kind == DCLI_DO_RETIRE;
+    sim_stage *stage = &sim->node[p].stage[number - 1];
+    bool borrowed = action->kind == DCLI_DO_RETIRE || (action->kind > DCLI_DO_ASK && action->kind < DCLI_DO_NOTHING);
+    if (*stage == SIM_RETIRED || (*stage == SIM_FINISHED && !borrowed))
+        sim_wrong(&sim->data, "node %d does something for operation %" PRId64 ", which it has %s", p, number,
+                  *stage == SIM_RETIRED ? "retired" : "finished");
+    if (*stage == SIM_NOTHING_DONE)
+        *stage = SIM_OPEN;
+    if (action->kind == DCLI_DO_FINISH || action->kind == DCLI_DO_RETIRE)
+        *stage = action->kind == DCLI_DO_FINISH ? SIM_FINISHED : SIM_RETIRED;
+    if (action->kind == DCLI_DO_RETIRE && action->operation->kind == DCLI_OP_RELEASE &&
+        is_in_use(sim, p, action->operation))
+        sim_wrong(&sim->data, "node %d retires operation %" PRId64 ", whose storage earlier ones name", p, number);
     if (action->kind == DCLI_DO_RUN && p != sim->host && dcli_node_is_there(sim->node[sim->host].node, p) &&
         number <= sim_complete(sim))
         sim_wrong(&sim->data, "node %d runs operation %" PRId64 ", which the host takes for complete", p, number);
@@ -414,7 +436,7 @@ static void act(struct sim *sim, int p, const dcli_action *action)
     const dcli_operation *operation = action->operation;
     trace_action(sim, p, action);
     check_peer(sim, p, action);
-    check_body(sim, p, action);
+    check_ends(sim, p, action);
     if (action->kind == DCLI_DO_RUN_LOAN)
         sim_lend_check_run(sim, p, action);
     if (sim_lend_is(action->kind))

@@ -25,6 +25,14 @@ struct sim_task {
     bool reported;
 };
 
+/* How far an operation is on a node. */
+typedef enum sim_stage {
+    SIM_NOTHING_DONE, /* or it was before the node joined */
+    SIM_OPEN,
+    SIM_FINISHED, /* batches of it may be borrowed */
+    SIM_RETIRED   /* its body may be evicted */
+} sim_stage;
+
 struct sim_node {
     dcli_node *node; /* NULL: not there yet */
     bool dead;
@@ -39,7 +47,7 @@ struct sim_node {
     int64_t pool;        /* bytes granted and not dropped */
     int64_t made;        /* bytes made for others and not sent */
     int64_t *granted;    /* [steps * peers] chunks */
-    bool *retired;       /* [steps] the operation has retired: its body may be evicted */
+    sim_stage *stage;    /* [steps] of the operation */
     int asks_left;       /* questions until it sees the next operation, or is lent something */
 };
 

@@ -59,6 +59,31 @@ Test(address_table, memory_is_unmapped_once_it_has_ended_and_is_empty)
     dcli_address_table_close(addresses);
 }
 
+/* The parts that are asked about, and no others, are dropped once their memory has ended. */
+Test(address_table, parts_in_ended_memory_are_dropped)
+{
+    dcli_address_table *addresses = dcli_address_table_open();
+    char *address[2];
+    for (int n = 0; n < 2; n++) {
+        address[n] = map();
+        cr_assert_eq(dcli_address_table_add_memory(addresses, n, 7, address[n], BYTES, -1), DCL_OK);
+        put(addresses, n, 7, 10, 0);
+        put(addresses, n, 7, 11, 4096);
+    }
+    dcli_address_table_drop_ended(addresses, 10);
+    cr_expect_eq(address_of(addresses, 10, 1, 4), address[1], "no memory has ended");
+    dcli_address_table_end_memory(addresses, 1, 7);
+    dcli_address_table_drop_ended(addresses, 10);
+    cr_expect_eq(address_of(addresses, 10, 0, 4), address[0]);
+    cr_expect_null(address_of(addresses, 10, 1, 4));
+    cr_expect_eq(address_of(addresses, 11, 1, 4), address[1] + 4096, "another storage");
+    dcli_address_table_drop_ended(addresses, 11);
+    void *found;
+    size_t bytes;
+    cr_expect_not(dcli_address_table_find_memory(addresses, 1, 7, &found, &bytes), "it is empty: unmapped");
+    dcli_address_table_close(addresses);
+}
+
 Test(address_table, memories_are_each_nodes_own)
 {
     dcli_address_table *addresses = dcli_address_table_open();

@@ -97,8 +97,8 @@ static void put_action(const struct bench *bench, dcli_text *text, const dcli_ac
         put_lending(text, action);
         return;
     }
-    static const char *names[] = {"run",   "skip",   "pack",   "send",  "commit", "drop",
-                                  "grant", "credit", "failed", "marks", "retire", "discard"};
+    static const char *names[] = {"run",    "skip",   "pack",  "send",   "commit", "drop",   "grant",
+                                  "credit", "failed", "marks", "finish", "retire", "discard"};
     int64_t number = action->operation != NULL ? action->operation->number : 0;
     dcli_text_put(text, "%s%s", text->length > 0 ? "; " : "", names[action->kind]);
     if (bench->terms.loan_of != NULL && (action->kind == DCLI_DO_RUN || action->kind == DCLI_DO_SKIP))

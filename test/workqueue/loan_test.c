@@ -584,7 +584,10 @@ Test(loan, finished_operations_are_kept_for_slower_nodes)
         bench_sees(bench, bench_reads(bench, n, "C(i) = A(i);", 1, 2));
         bench_expect(bench, "it runs", n == 5 ? "run 5; retire 3" : n == 4 ? "run 4" : "run 3");
         bench_ends(bench, n, DCL_OK);
-        bench_expect(bench, "it has ended", n == 5 ? "marks to 2 5/5" : n == 4 ? "marks to 2 4/4" : "marks to 2 3/3");
+        bench_expect(bench, "it has ended",
+                     n == 5   ? "finish 5; marks to 2 5/5"
+                     : n == 4 ? "finish 4; marks to 2 4/4"
+                              : "finish 3; marks to 2 3/3");
         cr_expect(dcli_node_idle(bench->node));
     }
     cr_expect(dcli_node_ask(bench->node, THIEF, INT64_MAX, 8));
@@ -593,6 +596,34 @@ Test(loan, finished_operations_are_kept_for_slower_nodes)
     bench_expect(bench, "while the question is open they stay", "");
     cr_expect_eq(dcli_node_nothing(bench->node, THIEF, 1), DCL_OK);
     bench_expect(bench, "nothing comes any more", "retire 4; retire 5");
+    bench_close(bench);
+}
+
+/* Only loop bodies are kept. What comes after them retires, so that memory is given back; but the storage of a released
+ * array stays known until the loop bodies that name it retire. */
+Test(loan, what_is_kept_does_not_hold_back_later_operations)
+{
+    struct bench *bench = lending_bench(VICTIM, false);
+    bench->terms.kept_operations = 3;
+    bench_reopen(bench);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    bench_sees(bench, bench_reads(bench, 3, "C(i) = A(i);", 1, 2));
+    bench_expect(bench, "it runs", "run 3");
+    bench_ends(bench, 3, DCL_OK);
+    bench_expect(bench, "it is kept", "finish 3; marks to 2 3/3");
+    bench_sees(bench, test_operation(4, DCLI_OP_DROP, 1, bench->halves));
+    bench_expect(bench, "memory of replicas is not held back", "retire 4; marks to 2 4/4");
+    bench_sees(bench, test_operation(5, DCLI_OP_RELEASE, 2, bench->halves));
+    bench_expect(bench, "C is given back", "run 5");
+    bench_ends(bench, 5, DCL_OK);
+    bench_expect(bench, "3 names it", "finish 5; marks to 2 5/5");
+    cr_expect(dcli_node_idle(bench->node) && dcli_node_may_borrow(bench->node));
+    bench_sees(bench, test_operation(6, DCLI_OP_FILL, 1, bench->halves));
+    bench_expect(bench, "3 is too old", "run 6; retire 3; retire 5");
+    bench_ends(bench, 6, DCL_OK);
+    bench_expect(bench, "nothing is kept", "retire 6; marks to 2 6/6");
+    cr_expect_not(dcli_node_may_borrow(bench->node));
     bench_close(bench);
 }
 
