@@ -182,13 +182,14 @@ static void step(dcl_cluster *cluster, const struct gradient *g)
                        DCL_IN(rho), DCL_IN(old)));
 }
 
-static void run_gradient(dcl_cluster *cluster, int nodes, float found[EDGE][EDGE])
+/* @param map  of the elements. @return bytes that the nodes have sent in the steps */
+static int64_t run_gradient(dcl_cluster *cluster, int nodes, const char *map, float found[EDGE][EDGE])
 {
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, EDGE, EDGE), one = dcl_grid_1d(DCL_DOUBLE, 1);
     struct gradient g;
     dcl_array **arrays[] = {&g.X, &g.R, &g.P, &g.Q, &g.rho, &g.old, &g.pq};
     for (int k = 0; k < 7; k++)
-        *arrays[k] = test_array(cluster, "block", k < 4 ? grid : one);
+        *arrays[k] = test_array(cluster, k < 4 ? "block" : map, k < 4 ? grid : one);
     dcl_array *R = g.R, *P = g.P, *rho = g.rho;
     TEST_OK(dcl_forall(cluster, "R(i,j) = P(i,j) = (float)((i * 7 + j * 13) % 101);", DCL_OUT(R), DCL_OUT(P)));
     TEST_OK(dcl_reduce(cluster, "rho(0) += R(i,j) * R(i,j);", DCL_OUT(rho), DCL_IN(R)));
@@ -212,31 +213,44 @@ static void run_gradient(dcl_cluster *cluster, int nodes, float found[EDGE][EDGE
     cr_expect_eq(after.tasks - before.tasks, planned.tasks);
     cr_expect_eq(planned.bytes_moved, PARTIAL_BYTES * (nodes - 1), "%d nodes: %d bytes", nodes,
                  (int)planned.bytes_moved);
+    TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &planned));
     TEST_OK(dcl_stats(cluster, DCL_HOST, &before));
     for (int n = 0; n < STEPS; n++)
         step(cluster, &g);
     TEST_OK(dcl_stats(cluster, DCL_HOST, &after));
     int64_t sent = after.messages_sent - before.messages_sent;
+    TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &after));
+    int64_t bytes = after.bytes_moved - planned.bytes_moved;
     cr_expect(sent <= STEPS * OPERATIONS, "%d nodes: %" PRId64 " messages for %d operations", nodes, sent,
               STEPS * OPERATIONS);
     TEST_OK(dcl_read(g.X, NULL, found, NULL));
     for (int k = 0; k < 7; k++)
         dcl_release(*arrays[k]);
     TEST_OK(dcl_close(cluster));
+    return bytes;
 }
 
 Test(element, conjugate_gradient)
 {
-    static float found[4][EDGE][EDGE];
+    static float found[4][EDGE][EDGE], replicated[EDGE][EDGE];
+    int64_t bytes = 0;
     for (int nodes = MOST; nodes >= 1; nodes--) { /* the first call asks for the devices of all */
         dcl_config config = test_config(nodes);
-        run_gradient(test_open(&config), nodes, found[nodes]);
+        int64_t moved = run_gradient(test_open(&config), nodes, "block", found[nodes]);
+        bytes = nodes == MOST ? moved : bytes;
     }
+    dcl_config all = test_config(MOST);
+    int64_t moved = run_gradient(test_open(&all), MOST, "replicated", replicated);
+    cr_expect_eq(memcmp(replicated, found[1], sizeof replicated), 0, "replicated elements: other bits");
+    /* of each step, the two other nodes get rho as `rho` and as `old` of the next step: once instead of twice; the first step
+     * gets `old` for the first time */
+    cr_expect_eq(bytes - moved, (STEPS - 1) * (MOST - 1) * (int64_t)sizeof(double), "%" PRId64 " bytes, %" PRId64,
+                 moved, bytes);
 #ifdef TEST_DCL
     dcl_config config = test_config(MOST);
     config.workers = "local:2";
     config.program = TEST_DCL;
-    run_gradient(test_open(&config), 2, found[0]);
+    run_gradient(test_open(&config), 2, "block", found[0]);
 #else
     memcpy(found[0], found[1], sizeof found[0]);
 #endif
