@@ -38,7 +38,7 @@ static int32_t window(const struct sheet *s, long i, long j)
     int32_t sum = 0;
     for (long d = most(i - 2, 0); d <= least(i + 2, s->rows - 1); d++)
         for (long e = least(j + 3, s->columns - 1); e > most(j - 4, -1); e -= 2)
-            sum = 3 * sum + at(s, d, e);
+            sum = (3 * sum + at(s, d, e)) & 65535;
     return sum;
 }
 
@@ -47,7 +47,7 @@ static int32_t conditional(const struct sheet *s, long i, long j)
     int32_t sum = 0;
     for (int d = -2; d < 3; d++)
         if (j + d >= 0 && j + d < s->columns)
-            sum = 3 * sum + at(s, i, j + d);
+            sum = (3 * sum + at(s, i, j + d)) & 65535;
     return sum;
 }
 
@@ -65,10 +65,11 @@ static const struct {
     {"a row by a number", "long r = clamp(i + (long)K(i,j), 0L, (long)rows - 1); B(i,j) = A(r,j);", 0, row_of_key},
     {"a window cut at the edges",
      "int s = 0; for (long d = max(i - reach, 0L); d <= min(i + reach, (long)rows - 1); d++)\n"
-     "for (long e = min(j + 3, (long)columns - 1); e > max(j - 4, -1L); e -= 2) s = 3 * s + A(d,e); B(i,j) = s;",
+     "for (long e = min(j + 3, (long)columns - 1); e > max(j - 4, -1L); e -= 2) s = (3 * s + A(d,e)) & 65535; B(i,j) = "
+     "s;",
      1, window},
     {"a condition",
-     "int s = 0; for (int d = -reach; d < 3; ++d) if (j + d >= 0 && j + d < columns) s = 3 * s + A(i,j+d); "
+     "int s = 0; for (int d = -reach; d < 3; ++d) if (j + d >= 0 && j + d < columns) s = (3 * s + A(i,j+d)) & 65535; "
      "if (s == s) B(i,j) = s;",
      1, conditional},
     {"anything, clamped",
@@ -83,7 +84,7 @@ static void make(struct sheet *s, long rows, long columns)
     s->columns = columns;
     for (long n = 0; n < rows * columns; n++) {
         state = state * 1664525 + 1013904223;
-        s->a[n] = (int32_t)state >> 8;
+        s->a[n] = (int32_t)(state >> 12);
         s->k[n] = (int32_t)(state >> 28) % 5 - 2;
     }
 }
