@@ -1,13 +1,14 @@
 /* What a kernel tries that is native code of a hostile client's: one attempt per number, the system's answer as its result.
  * @NAME@ is replaced by the test. */
 #ifdef __x86_64__
+/* The fifth and sixth arguments are 0: process_vm_readv() refuses other flags. */
 static long call(long number, long a, long b, long c, long d)
 {
     long result;
-    __asm__ volatile("movq %5, %%r10\n\tsyscall"
+    __asm__ volatile("movq %5, %%r10\n\txorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\tsyscall"
                      : "=a"(result)
                      : "a"(number), "D"(a), "S"(b), "d"(c), "r"(d)
-                     : "rcx", "r10", "r11", "memory");
+                     : "rcx", "r8", "r9", "r10", "r11", "memory");
     return result;
 }
 enum { OPENAT = 257, CLOSE = 3, UNLINKAT = 263, SOCKET = 41, CONNECT = 42, KILL = 62, PTRACE = 101, READV_OF = 310,
