@@ -12,8 +12,9 @@
  * device, or crosses to and from registered memory, needs scratch memory alone.
  *
  * Slots are lent to other threads of the process, at most three quarters of the pinned memory. These threads fill or
- * read them in place, and return them at any time, even after the device was closed. A device that is one of several
- * nodes of a process lends most of what it sends, until the receiver has all that it waits for; its ring is larger. */
+ * read them in place, and return them at any time, even after the device was closed. If a process has several nodes,
+ * their devices have larger rings: a device lends most of what it sends, and the receiver keeps the slots until all elements
+ * that its batch needs have arrived. */
 #include "device/opencl.h"
 
 #include <assert.h>
@@ -364,7 +365,7 @@ void dcli_slot_give(dcli_slot *slot)
 
 dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes)
 {
-    dcli_slot *slot = bytes <= device->ring->units * UNIT_BYTES ? new_slot(device, bytes) : NULL;
+    dcli_slot *slot = new_slot(device, bytes);
     if (slot != NULL && enter_ring(slot, true, true))
         return slot;
     dcli_free(slot);

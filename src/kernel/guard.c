@@ -103,7 +103,8 @@ dcl_status dcli_guards_find(dcli_body *body)
     if (dcli_token_is(tokens, 0, "if") && dcli_token_is(tokens, 1, "("))
         return add_guard(body, 2, tokens->token[1].partner);
     dcl_status status = DCL_OK;
-    for (int t = 0; t < tokens->count && status == DCL_OK && is_one_statement(tokens); t++)
+    int count = is_one_statement(tokens) ? (int)tokens->count : 0;
+    for (int t = 0; t < count && status == DCL_OK; t++)
         if (dcli_token_is(tokens, t, "?"))
             status = add_guard(body, condition_begin(tokens, t), t);
     return status;

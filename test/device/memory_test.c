@@ -225,6 +225,31 @@ Test(device_memory, most_of_the_slots_are_lent)
     dcli_device_close(device);
 }
 
+/* How many slots of 4 MB a device lends. */
+static int count_lent(int flags, int64_t *memory_out)
+{
+    enum { MOST = 64, SLOT_BYTES = 4 << 20 };
+    dcli_device *device = test_open(flags);
+    dcli_slot *slot[MOST];
+    int lent = 0;
+    *memory_out = dcli_device_about(device)->memory_bytes;
+    while (lent < MOST && (slot[lent] = dcli_slot_borrow(device, SLOT_BYTES)) != NULL)
+        lent++;
+    for (int n = 0; n < lent; n++)
+        dcli_slot_give(slot[n]);
+    dcli_device_close(device);
+    return lent;
+}
+
+/* A device beside other nodes of its process has a ring of up to 256 MB, at most a 64th of its memory; others have 64 MB. */
+Test(device_memory, devices_beside_others_lend_more)
+{
+    int64_t memory;
+    cr_expect_eq(count_lent(DCLI_OPEN_SEPARATE, &memory), 12);
+    int lent = count_lent(DCLI_OPEN_SEPARATE | DCLI_OPEN_LENDS, &memory);
+    cr_expect_eq(lent, memory >= (int64_t)16 << 30 ? 48 : memory >= (int64_t)8 << 30 ? 24 : 12, "%d", lent);
+}
+
 /* What is lent can be read, and is given back by another thread, when its device has been closed. */
 static void *give_slot(void *slot)
 {
