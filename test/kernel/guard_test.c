@@ -45,9 +45,10 @@ Test(kernel_guard, leaves_other_conditions)
 /* The right value of an element. */
 typedef float right_fn(const float *a, int64_t i, int64_t j);
 
-enum { ROWS = 1031, COLUMNS = 1037, PAD = 3, PITCH = COLUMNS + PAD }; /* so many that work-items have several indices */
+enum { ROWS = 1031, COLUMNS = 1280, PAD = 3, PITCH = COLUMNS + PAD }; /* so many that work-items have several indices */
 
-static void compare(const char *text, right_fn *right)
+/* Run a body at the first `columns` columns of all rows but the last. */
+static void compare(const char *text, int64_t columns, right_fn *right)
 {
     test_device *device = test_device_open();
     if (device == NULL)
@@ -70,7 +71,7 @@ static void compare(const char *text, right_fn *right)
          .extent = {ROWS, COLUMNS},
          .pad = PAD,
          .data = a},
-        {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT64, .value = {.i = COLUMNS}},
+        {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT64, .value = {.i = columns}},
     };
     enum { COUNT = sizeof args / sizeof args[0] };
     dcli_param params[COUNT];
@@ -79,10 +80,11 @@ static void compare(const char *text, right_fn *right)
     cr_assert_eq(dcli_body_parse(text, "", COUNT, params, &body), DCL_OK, "%s", dcl_error());
     test_program *program = test_program_build(device, body, DCLI_FORM_GPU, NULL);
     test_program_run(program, body, DCLI_VARIANT_UNIT, COUNT, args, (int64_t[]){0, 0}, (int64_t[]){1, 1},
-                     (int64_t[]){ROWS, COLUMNS});
+                     (int64_t[]){ROWS - 1, columns});
     for (int64_t i = 0; i < ROWS; i++)
         for (int64_t j = 0; j < PITCH; j++)
-            cr_assert_eq(c[i * PITCH + j], j < COLUMNS ? right(a, i, j) : 0, "%" PRId64 ",%" PRId64, i, j);
+            cr_assert_eq(c[i * PITCH + j], i < ROWS - 1 && j < columns ? right(a, i, j) : 0,
+                         "%" PRId64 ",%" PRId64 " of %" PRId64 " columns", i, j, columns);
     test_program_free(program);
     dcli_body_free(body);
     test_device_close(device);
@@ -93,24 +95,24 @@ static void compare(const char *text, right_fn *right)
 static float right_stencil(const float *a, int64_t i, int64_t j)
 {
     const float *at = a + i * PITCH + j;
-    return i > 0 && j > 0 && i < 1030 && j < COLUMNS - 1 ? at[-PITCH] + at[PITCH] - at[-1] - 2 * at[1] : at[0];
+    return i > 0 && j > 0 && i < 1029 && j < 1036 ? at[-PITCH] + at[PITCH] - at[-1] - 2 * at[1] : at[0];
 }
 
 Test(kernel_device_guard, stencil_inside_a_frame)
 {
     compare(
-        "C(i,j) = i > 0 && j > 0 && i < 1030 && j < n - 1 ? A(i-1,j) + A(i+1,j) - A(i,j-1) - 2 * A(i,j+1) : A(i,j);",
-        right_stencil);
+        "C(i,j) = i > 0 && j > 0 && i < 1029 && j < n - 1 ? A(i-1,j) + A(i+1,j) - A(i,j-1) - 2 * A(i,j+1) : A(i,j);",
+        1037, right_stencil);
 }
 
 static float right_frame(const float *a, int64_t i, int64_t j)
 {
-    return i % 7 == 0 || j == 0 ? -1 : a[i * PITCH + j] + (j < COLUMNS - 4 ? a[i * PITCH + j + 4] : 5);
+    return i % 7 == 0 || j == 0 ? -1 : a[i * PITCH + j] + (j < 1033 ? a[i * PITCH + j + 4] : 5);
 }
 
 Test(kernel_device_guard, several_guards_of_both_kinds)
 {
-    compare("C(i,j) = i % 7 == 0 || j == 0 ? -1 : A(i,j) + (j < n - 4 ? A(i,j+4) : 5);", right_frame);
+    compare("C(i,j) = i % 7 == 0 || j == 0 ? -1 : A(i,j) + (j < n - 4 ? A(i,j+4) : 5);", 1037, right_frame);
 }
 
 static float right_part(const float *a, int64_t i, int64_t j)
@@ -120,5 +122,15 @@ static float right_part(const float *a, int64_t i, int64_t j)
 
 Test(kernel_device_guard, statement_behind_a_guard)
 {
-    compare("if (i + j < 1500 && j != 40) C(i,j) = 2 * A(i,j);", right_part);
+    compare("if (i + j < 1500 && j != 40) C(i,j) = 2 * A(i,j);", 1037, right_part);
+}
+
+static float right_rows(const float *a, int64_t i, int64_t j) { return a[i * PITCH + j] - 2 * a[(i + 1) * PITCH + j]; }
+
+/* Work-items of the last group along the rows have 5 to 8, 1 to 4, or no indices. */
+Test(kernel_device_guard, rows_that_share_elements_have_any_length)
+{
+    static const int64_t columns[] = {1037, 1120, 1150, 1185, 1220, 1254, 1279, 1280};
+    for (size_t n = 0; n < sizeof columns / sizeof columns[0]; n++)
+        compare("C(i,j) = A(i,j) - 2 * A(i+1,j);", columns[n], right_rows);
 }
