@@ -170,7 +170,7 @@ static client *add_client(dcli_listener *listener, dcli_envelope *envelope)
     bool own_id = envelope->id_bytes != ID_BYTES || envelope->id[0] != 0; /* an id that the client chose itself could
                                                                              be that of another client */
     if (own_id || dcli_grow(&listener->client, listener->count, &listener->capacity, sizeof *listener->client) != 0) {
-        dcli_acceptor_cut_stranger(&listener->acceptor, fd);
+        dcli_acceptor_cut_stranger(&listener->acceptor, fd, envelope->id, envelope->id_bytes);
         return NULL;
     }
     client *one = &listener->client[listener->count];
@@ -303,7 +303,7 @@ static dcl_status take(dcli_listener *listener, dcli_received *received_out, uin
         if (one == NULL)
             one = add_client(listener, &envelope);
         else
-            dcli_acceptor_note_message(&listener->acceptor, zmq_msg_get(&envelope.incoming.frames->header, ZMQ_SRCFD));
+            dcli_acceptor_note_message(&listener->acceptor, one->number);
         if (is_to_be_dropped(listener, one, &envelope)) {
             dcli_envelope_drop(&envelope);
             continue;

@@ -2,14 +2,18 @@
  *
  * libzmq reports connections by descriptor (events) and messages by routing id and descriptor (ZMQ_SRCFD). A descriptor
  * is reused after its connection has ended. The following makes that harmless:
- * - The event of an end is sent before the descriptor is closed. So if the events have been drained after a message was
- *   taken, every older connection with the same descriptor is known to have ended.
- * - The first message of a connection may arrive before the event that it was accepted, because different threads of
- *   libzmq accept and read. As long as the descriptor is a connection of this listener, that event will come, and is
- *   waited for.
+ * - A connection is recorded with its cookie, a number that the system gives each socket and never reuses. Before
+ *   anything is done to a descriptor, its cookie is compared. A record whose descriptor has another cookie is one of a
+ *   connection that has ended.
+ * - The event of an end is sent before the descriptor is closed. So if the events have been drained, the records made by
+ *   earlier events have the cookies of their own connections.
+ * - Different threads of libzmq accept and read. So the event that a connection has ended may come before the event that
+ *   it was accepted: then its descriptor has been closed, and nothing is recorded, or it belongs to a later connection,
+ *   which is recorded early. And the first message of a connection may arrive before the event that it was accepted. As
+ *   long as the descriptor is a connection of this listener, that event will come, and is waited for.
  * - The pipe of a connection is told to end before its descriptor is closed. So if a message to its routing id is
- *   accepted, after all commands were processed, the descriptor still belonged to the connection before. This gives the
- *   connection's cookie, a number that the system never reuses.
+ *   accepted, after all commands were processed, the descriptor belonged to the connection before. So the connection
+ *   that was recorded with this descriptor is the one with this routing id.
  * - To end a connection, the descriptor is duplicated, the duplicate's cookie compared, and the duplicate shut down.
  *   libzmq sees the end and closes its own descriptor.
  *
@@ -204,21 +208,43 @@ static bool is_of_acceptor(const dcli_acceptor *acceptor, int fd)
            ntohs(((const struct sockaddr_in6 *)(const void *)&name)->sin6_port) == acceptor->port;
 }
 
-/** Shut down a socket. @param cookie  0: whichever connection of this listener has the descriptor now. */
-static void cut_socket(const dcli_acceptor *acceptor, int fd, uint64_t cookie)
+/** Cookie of the connection of this listener that has the descriptor. @return 0: there is none. */
+static uint64_t cookie_in_acceptor(const dcli_acceptor *acceptor, int fd)
+{
+    uint64_t cookie = cookie_of(fd);
+    return cookie != 0 && is_of_acceptor(acceptor, fd) && cookie_of(fd) == cookie ? cookie : 0;
+}
+
+static void cut_socket(int fd, uint64_t cookie)
 {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
         return;
-    if (cookie != 0 ? cookie_of(copy) == cookie : is_of_acceptor(acceptor, copy))
+    if (cookie_of(copy) == cookie)
         shutdown(copy, SHUT_RDWR);
     close(copy);
 }
 
-static dcli_connection *connection_of_fd(dcli_acceptor *acceptor, int fd)
+/** The connection that was recorded last with this descriptor. It may have ended without an event so far. */
+static dcli_connection *recorded_with(dcli_acceptor *acceptor, int fd)
 {
     for (int64_t i = acceptor->count - 1; i >= 0; i--)
         if (acceptor->connection[i].fd == fd && !acceptor->connection[i].ended)
+            return &acceptor->connection[i];
+    return NULL;
+}
+
+/** The connection that has this descriptor now. @return NULL: it is not recorded. */
+static dcli_connection *connection_of_fd(dcli_acceptor *acceptor, int fd)
+{
+    dcli_connection *connection = recorded_with(acceptor, fd);
+    return connection != NULL && cookie_of(fd) == connection->cookie ? connection : NULL;
+}
+
+static dcli_connection *connection_of_holder(dcli_acceptor *acceptor, int64_t holder)
+{
+    for (int64_t i = 0; i < acceptor->count; i++)
+        if (acceptor->connection[i].holder == holder)
             return &acceptor->connection[i];
     return NULL;
 }
@@ -230,25 +256,29 @@ static void forget(dcli_acceptor *acceptor, dcli_connection *connection)
     acceptor->count--;
 }
 
-static void cut(dcli_acceptor *acceptor, dcli_connection *connection)
+static void cut(dcli_connection *connection)
 {
-    cut_socket(acceptor, connection->fd, connection->cookie);
+    cut_socket(connection->fd, connection->cookie);
     connection->holder = -1;
     connection->cut = true;
 }
 
 void dcli_acceptor_cut(dcli_acceptor *acceptor, int64_t holder)
 {
-    for (int64_t i = 0; i < acceptor->count; i++) {
-        dcli_connection *connection = &acceptor->connection[i];
-        if (connection->holder != holder)
-            continue;
-        if (connection->ended)
-            forget(acceptor, connection);
-        else
-            cut(acceptor, connection);
-        return;
-    }
+    dcli_connection *connection = connection_of_holder(acceptor, holder);
+    if (connection != NULL && connection->ended)
+        forget(acceptor, connection);
+    else if (connection != NULL)
+        cut(connection);
+}
+
+/** Note that a connection has ended. dcli_acceptor_next_end() reports it if it has a holder. */
+static void end(dcli_acceptor *acceptor, dcli_connection *connection)
+{
+    if (connection->holder < 0)
+        forget(acceptor, connection);
+    else
+        connection->ended = true;
 }
 
 /* ---- floods ------------------------------------------------------------------------------------------------------- */
@@ -267,7 +297,7 @@ static uint64_t most_told(const dcli_acceptor *acceptor)
 static void look_at_bytes(const dcli_acceptor *acceptor, dcli_connection *connection)
 {
     uint64_t received, acknowledged;
-    if (!dcli_wire_brought(connection->fd, &received, &acknowledged))
+    if (!dcli_wire_brought(connection->fd, &received, &acknowledged) || cookie_of(connection->fd) != connection->cookie)
         return;
     connection->brought = received;
     connection->let_in = connection->let_in || acknowledged > most_told(acceptor);
@@ -280,7 +310,7 @@ static void look_at_bytes(const dcli_acceptor *acceptor, dcli_connection *connec
 static void watch(dcli_acceptor *acceptor, dcli_connection *connection)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = connection->fd};
-    if (acceptor->arrivals < 0 || !is_of_acceptor(acceptor, connection->fd))
+    if (acceptor->arrivals < 0)
         return;
     (void)epoll_ctl(acceptor->arrivals, EPOLL_CTL_ADD, connection->fd, &event);
     look_at_bytes(acceptor, connection);
@@ -341,34 +371,37 @@ static void cut_oldest_silent(dcli_acceptor *acceptor)
     if (open <= acceptor->most)
         return;
     if (oldest[false] != NULL)
-        cut(acceptor, oldest[false]);
+        cut(oldest[false]);
     else if (oldest[true] != NULL)
-        cut(acceptor, oldest[true]);
+        cut(oldest[true]);
+}
+
+static void note_accepted(dcli_acceptor *acceptor, int fd)
+{
+    uint64_t cookie = cookie_in_acceptor(acceptor, fd);
+    dcli_connection *former = recorded_with(acceptor, fd);
+    if (cookie == 0 || (former != NULL && former->cookie == cookie))
+        return; /* it has ended; or it is recorded already */
+    if (former != NULL)
+        end(acceptor, former);
+    if (dcli_grow(&acceptor->connection, acceptor->count, &acceptor->capacity, sizeof *acceptor->connection) != 0) {
+        cut_socket(fd, cookie); /* there is no memory to record the connection */
+        return;
+    }
+    dcli_connection *connection = &acceptor->connection[acceptor->count++];
+    *connection = (dcli_connection){.fd = fd, .cookie = cookie, .holder = -1, .since_ns = dcli_monotonic_ns()};
+    watch(acceptor, connection);
+    cut_oldest_silent(acceptor);
 }
 
 static void note_event(dcli_acceptor *acceptor, const dcli_event *event)
 {
-    dcli_connection *connection;
-    switch (event->kind) {
-    case ZMQ_EVENT_ACCEPTED:
-        if (dcli_grow(&acceptor->connection, acceptor->count, &acceptor->capacity, sizeof *acceptor->connection) != 0) {
-            cut_socket(acceptor, event->value, 0); /* there is no memory to record the connection */
-            return;
-        }
-        connection = &acceptor->connection[acceptor->count++];
-        *connection = (dcli_connection){.fd = event->value, .holder = -1, .since_ns = dcli_monotonic_ns()};
-        watch(acceptor, connection);
-        cut_oldest_silent(acceptor);
-        return;
-    case ZMQ_EVENT_DISCONNECTED:
-        connection = connection_of_fd(acceptor, event->value);
-        if (connection != NULL && connection->holder < 0)
-            forget(acceptor, connection);
-        else if (connection != NULL)
-            connection->ended = true;
-        return;
-    default:
-        return;
+    if (event->kind == ZMQ_EVENT_ACCEPTED) {
+        note_accepted(acceptor, event->value);
+    } else if (event->kind == ZMQ_EVENT_DISCONNECTED) {
+        dcli_connection *connection = recorded_with(acceptor, event->value);
+        if (connection != NULL)
+            end(acceptor, connection);
     }
 }
 
@@ -391,17 +424,9 @@ bool dcli_acceptor_next_end(dcli_acceptor *acceptor, int64_t *holder_out)
     return false;
 }
 
-void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd)
+void dcli_acceptor_note_message(dcli_acceptor *acceptor, int64_t holder)
 {
-    drain(acceptor);
-    dcli_connection *connection = connection_of_fd(acceptor, fd);
-    if (connection != NULL && connection->holder < 0 && !connection->cut)
-        cut(acceptor, connection);
-}
-
-void dcli_acceptor_note_message(dcli_acceptor *acceptor, int fd)
-{
-    dcli_connection *connection = acceptor->arrivals >= 0 ? connection_of_fd(acceptor, fd) : NULL;
+    dcli_connection *connection = acceptor->arrivals >= 0 ? connection_of_holder(acceptor, holder) : NULL;
     if (connection == NULL)
         return;
     look_at_bytes(acceptor, connection);
@@ -434,7 +459,7 @@ bool dcli_acceptor_next_flood(dcli_acceptor *acceptor, int64_t *holder_out)
         if (connection == NULL)
             continue;
         *holder_out = connection->holder;
-        cut(acceptor, connection);
+        cut(connection);
         acceptor->unseen = true; /* there may be more connections over a limit */
         return true;
     }
@@ -448,7 +473,7 @@ int dcli_acceptor_cut_silent(dcli_acceptor *acceptor, int64_t before_ns)
         dcli_connection *connection = &acceptor->connection[i];
         if (connection->holder >= 0 || connection->cut)
             continue;
-        cut(acceptor, connection);
+        cut(connection);
         count++;
     }
     return count;
@@ -467,6 +492,23 @@ static bool send_greeting(void *router, const void *id, size_t id_bytes)
 {
     return zmq_send(router, id, id_bytes, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
            zmq_send(router, "", 0, ZMQ_DONTWAIT) >= 0;
+}
+
+/** Whether a routing id belongs to a connection that has not ended. */
+static bool has_connection(const dcli_acceptor *acceptor, const void *id, size_t id_bytes)
+{
+    (void)dcli_socket_has_input(acceptor->router); /* processes all commands, which zmq_send() may postpone */
+    return send_greeting(acceptor->router, id, id_bytes);
+}
+
+void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd, const void *id, size_t id_bytes)
+{
+    drain(acceptor);
+    dcli_connection *connection = connection_of_fd(acceptor, fd);
+    if (connection == NULL || connection->holder >= 0 || connection->cut)
+        return;
+    if (id == NULL || has_connection(acceptor, id, id_bytes))
+        cut(connection);
 }
 
 static dcli_connection *find_accepted(dcli_acceptor *acceptor, int fd)
@@ -488,12 +530,9 @@ bool dcli_acceptor_claim(dcli_acceptor *acceptor, int fd, const void *id, size_t
     dcli_connection *connection = find_accepted(acceptor, fd);
     if (connection == NULL || connection->holder >= 0 || connection->cut)
         return false;
-    uint64_t cookie = cookie_of(fd);
-    (void)dcli_socket_has_input(acceptor->router); /* processes all commands, which zmq_send() may postpone */
-    if (cookie == 0 || !send_greeting(acceptor->router, id, id_bytes))
+    if (!has_connection(acceptor, id, id_bytes))
         return false;
     connection->holder = holder;
-    connection->cookie = cookie;
     connection->let_in = true;
     unwatch_if_free(acceptor, connection);
     return true;

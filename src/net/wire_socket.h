@@ -101,7 +101,7 @@ typedef struct dcli_connection {
     bool cut;         /* this side has shut it down, but its end was not seen yet */
     int64_t holder;   /* number by which the caller knows its client or peer; -1: no message has been received over
                          it */
-    uint64_t cookie;  /* the system's unique number of the socket, because descriptors are reused; only with a holder */
+    uint64_t cookie;  /* the system's unique number of the socket, because descriptors are reused */
     bool let_in;      /* it is authenticated */
     uint64_t brought; /* bytes received at the last check */
     uint64_t taken;   /* bytes received when its last message was taken */
@@ -137,8 +137,8 @@ bool dcli_acceptor_claim(dcli_acceptor *acceptor, int fd, const void *id, size_t
 bool dcli_acceptor_next_end(dcli_acceptor *acceptor, int64_t *holder_out);
 /** End a holder's connection; dcli_acceptor_next_end() does not report it. */
 void dcli_acceptor_cut(dcli_acceptor *acceptor, int64_t holder);
-/** Note that a message received by this descriptor was taken. */
-void dcli_acceptor_note_message(dcli_acceptor *acceptor, int fd);
+/** Note that a message of a holder was taken. */
+void dcli_acceptor_note_message(dcli_acceptor *acceptor, int64_t holder);
 /** End a connection that has received more bytes than its limit without a complete message. dcli_acceptor_next_end()
  *  does not report it. @param holder_out  -1: no message was received over it. @return false: there is none now. */
 bool dcli_acceptor_next_flood(dcli_acceptor *acceptor, int64_t *holder_out);
@@ -146,7 +146,9 @@ bool dcli_acceptor_next_flood(dcli_acceptor *acceptor, int64_t *holder_out);
 int dcli_acceptor_cut_silent(dcli_acceptor *acceptor, int64_t before_ns);
 /** When the oldest connection was made over which no message was received; INT64_MAX: there is none. */
 int64_t dcli_acceptor_oldest_silent_ns(const dcli_acceptor *acceptor);
-/** End the connection of this descriptor, which must have no holder. */
-void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd);
+/** End the connection without a holder over which a message has arrived by descriptor `fd` (ZMQ_SRCFD).
+ *  @param id  its routing id: if that connection has ended, a later one that has the descriptor now is spared; NULL:
+ *             whichever connection has the descriptor is ended. */
+void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd, const void *id, size_t id_bytes);
 
 #endif

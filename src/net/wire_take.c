@@ -249,7 +249,9 @@ static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, in
                  "someone who %s claims to be peer %d%s: cut off (%" PRId64 " refused in all)",
                  claims_host ? "has not shown the host's key" : "is not expected", incoming->from,
                  claims_host ? ", the host" : "", endpoint->refused);
-    dcli_acceptor_cut_stranger(&wire->acceptor, fd);
+    unsigned char id[DCLI_ROUTING_BYTES];
+    dcli_routing_id(incoming->from >= 0 ? incoming->from : 0, id);
+    dcli_acceptor_cut_stranger(&wire->acceptor, fd, incoming->from >= 0 ? id : NULL, sizeof id);
     dcli_wire_stir_acceptor(wire);
     drop(incoming);
 }

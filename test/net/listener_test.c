@@ -275,14 +275,19 @@ Test(listener, who_says_nothing_is_hung_up_on_unless_it_has_a_session)
 
 /* ---- what is not as it should be ---- */
 
-static void *raw_dealer(const office *o, const void *id, size_t id_bytes)
+static void call_raw(const office *o, void *dealer, const void *id, size_t id_bytes)
 {
-    void *dealer = dcli_net_socket(o->net, ZMQ_DEALER);
-    cr_assert_not_null(dealer);
     cr_assert_eq(dcli_present_password(dealer, "sesame"), DCL_OK, "%s", dcl_error());
     if (id_bytes > 0)
         cr_assert_eq(zmq_setsockopt(dealer, ZMQ_ROUTING_ID, id, id_bytes), 0);
     cr_assert_eq(zmq_connect(dealer, dcli_listener_address(o->listener)), 0);
+}
+
+static void *raw_dealer(const office *o)
+{
+    void *dealer = dcli_net_socket(o->net, ZMQ_DEALER);
+    cr_assert_not_null(dealer);
+    call_raw(o, dealer, NULL, 0);
     return dealer;
 }
 
@@ -329,7 +334,7 @@ Test(listener, another_version_is_refused_with_both_numbers)
     office o = open_office(false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[2048];
-        void *dealer = raw_dealer(&o, NULL, 0);
+        void *dealer = raw_dealer(&o);
         raw_send(dealer, cases[i].bytes, cases[i].length, 0);
         serve(&o, (int64_t)i + 1);
         words_of_refusal(dealer, text);
@@ -355,7 +360,7 @@ Test(listener, malformed_messages_end_the_call)
     };
     office o = open_office(false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        void *dealer = raw_dealer(&o, NULL, 0);
+        void *dealer = raw_dealer(&o);
         raw_send(dealer, cases[i].bytes, cases[i].length, cases[i].more_frames > 0 ? ZMQ_SNDMORE : 0);
         for (int f = cases[i].more_frames; f > 0; f--)
             raw_send(dealer, "frame", 5, f > 1 ? ZMQ_SNDMORE : 0);
@@ -375,7 +380,7 @@ Test(listener, frames_that_are_too_large_end_the_call)
     dcli_control *call = call_office(&o);
     say_hello(call);
     uint32_t client = expect_kind(&o, DCLI_MSG_HELLO);
-    void *dealer = raw_dealer(&o, NULL, 0);
+    void *dealer = raw_dealer(&o);
     size_t length = DCLI_LISTENER_FRAME + 1;
     char *bytes = calloc(1, length);
     dcli_monitor monitor;
@@ -423,9 +428,19 @@ Test(listener, who_sends_too_much_is_hung_up_on)
 Test(listener, ids_of_a_clients_own_choice_are_not_let_in)
 {
     office o = open_office(false, 0);
-    void *dealer = raw_dealer(&o, "chosen", 6);
+    void *dealer = dcli_net_socket(o.net, ZMQ_DEALER);
+    dcli_monitor monitor;
+    dcli_event event = {0};
+    cr_assert_eq(dcli_monitor_open(o.net, dealer, &monitor), DCL_OK, "%s", dcl_error());
+    call_raw(&o, dealer, "chosen", 6);
     raw_send(dealer, "\x94\2\x19\0\5", 5, 0);
-    expect_quiet(&o, 100);
+    for (int i = 0; i < LONG / 10 && event.kind != ZMQ_EVENT_DISCONNECTED; i++) {
+        expect_quiet(&o, 10);
+        while (event.kind != ZMQ_EVENT_DISCONNECTED && dcli_monitor_next(&monitor, &event))
+            continue;
+    }
+    cr_expect_eq(event.kind, ZMQ_EVENT_DISCONNECTED);
+    dcli_monitor_close(&monitor, dealer);
     zmq_close(dealer);
     close_office(&o);
 }

@@ -11,13 +11,19 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/** @param address  tcp://127.0.0.1:PORT */
-static inline int test_stranger_connect(const char *address)
+/** Connect a socket. @param address  tcp://127.0.0.1:PORT */
+static inline void test_stranger_call(int fd, const char *address)
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     name.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert(fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0);
+}
+
+/** @param address  tcp://127.0.0.1:PORT */
+static inline int test_stranger_connect(const char *address)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    test_stranger_call(fd, address);
     return fd;
 }
 
