@@ -31,7 +31,12 @@ bool icd_enter(void)
     return true;
 }
 
-void icd_leave(void) { pthread_mutex_unlock(&icd.lock); }
+void icd_leave(void)
+{
+    if (icd.has_posted)
+        icd_post(false);
+    pthread_mutex_unlock(&icd.lock);
+}
 
 int64_t icd_number(void) { return ++icd.last_number; }
 

@@ -1,4 +1,5 @@
-/* icd/connection.c - the thread that serves the connection to a server, and what it does for the calls of the program. */
+/* icd/connection.c - what the thread that serves the connection to a server does: sending, receiving, losses. turn.c decides which
+ * thread this is. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -59,8 +60,6 @@ static bool join_forgotten(icd_device *device, const dcli_msg_command *command)
     return true;
 }
 
-void icd_wake(icd_device *device) { dcli_endpoint_wake(device->server->endpoint); }
-
 cl_int icd_send(icd_device *device, const dcli_msg_command *command)
 {
     if (device->lost)
@@ -82,10 +81,8 @@ cl_int icd_send(icd_device *device, const dcli_msg_command *command)
     copy->number = copy_numbers(batch, command->number, command->number_count);
     copy->text = batch->text[batch->count] = text;
     batch->count++;
-    if (!device->awaited && command->kind != DCLI_CL_FORGET_EVENT) {
-        device->awaited = true;
-        icd_wake(device);
-    }
+    if (command->kind != DCLI_CL_FORGET_EVENT)
+        icd.has_posted = true;
     return CL_SUCCESS;
 }
 
@@ -123,12 +120,13 @@ static int portion(const icd_batch *batch, int first)
     return count;
 }
 
-static void send_batches(icd_device *device)
+void icd_send_batches(icd_device *device)
 {
     for (;;) {
         pthread_mutex_lock(&icd.lock);
         icd_batch *batch = device->first;
         device->awaited = false;
+        device->unsent_count = 0;
         if (batch != NULL && (device->first = batch->next) == NULL)
             device->last = &device->first;
         pthread_mutex_unlock(&icd.lock);
@@ -154,7 +152,7 @@ static void lock_after_commands(icd_device *device)
     pthread_mutex_lock(&icd.lock);
     while (device->first != NULL) {
         pthread_mutex_unlock(&icd.lock);
-        send_batches(device);
+        icd_send_batches(device);
         pthread_mutex_lock(&icd.lock);
     }
 }
@@ -313,7 +311,7 @@ static void flush(icd_server *server)
         icd_device *device = server->device[d];
         if (device->lost)
             continue;
-        send_batches(device);
+        icd_send_batches(device);
         send_questions(device);
         for (int n = 0; n < MOST_CHUNKS; n++)
             if (!send_some(device))
@@ -341,11 +339,21 @@ static icd_question *find_question(icd_device *device, int64_t number)
     return question;
 }
 
+typedef struct icd_awaited_question {
+    const icd_device *device;
+    const icd_question *question;
+} icd_awaited_question;
+
+static bool is_answered(const void *what)
+{
+    const icd_awaited_question *awaited = what;
+    return awaited->question->answered || awaited->device->lost;
+}
+
 cl_int icd_question_await(icd_device *device, icd_question *question)
 {
-    icd_wake(device);
-    while (!question->answered && !device->lost)
-        pthread_cond_wait(&icd.changed, &icd.lock);
+    const icd_awaited_question awaited = {device, question};
+    icd_wait(device, is_answered, &awaited);
     for (icd_question **at = &device->questions; *at != NULL; at = &(*at)->next)
         if (*at == question) {
             *at = question->next;
@@ -622,7 +630,7 @@ static bool handle_losses(icd_server *server)
     return false;
 }
 
-/* ---- the thread ---- */
+/* ---- serving ---- */
 
 /* Receive one message. @return false: there is none. */
 static bool receive_one(icd_server *server, int milliseconds)
@@ -651,15 +659,12 @@ static bool receive_one(icd_server *server, int milliseconds)
     return true;
 }
 
-void *icd_serve(void *argument)
+bool icd_serve_once(icd_server *server)
 {
     enum { MOST_IN_TURN = 64 };
-    icd_server *server = argument;
-    do {
-        flush(server);
-        bool any = receive_one(server, -1);
-        for (int n = 0; any && n < MOST_IN_TURN; n++)
-            any = receive_one(server, 0);
-    } while (handle_losses(server));
-    return NULL;
+    flush(server);
+    bool any = receive_one(server, -1);
+    for (int n = 0; any && n < MOST_IN_TURN; n++)
+        any = receive_one(server, 0);
+    return handle_losses(server);
 }

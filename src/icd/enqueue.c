@@ -181,7 +181,8 @@ cl_int CL_API_CALL icd_clFlush(cl_command_queue handle)
 {
     if (!icd_enter())
         return CL_INVALID_COMMAND_QUEUE;
-    const icd_queue *queue = icd_find(handle, ICD_QUEUE); /* commands are on their way as soon as they are enqueued */
+    const icd_queue *queue = icd_find(handle, ICD_QUEUE);
+    icd_post(true);
     cl_int status = queue == NULL         ? CL_INVALID_COMMAND_QUEUE
                     : queue->device->lost ? CL_DEVICE_NOT_AVAILABLE
                                           : CL_SUCCESS;

@@ -184,6 +184,8 @@ cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *eve
     event->back = device->pending_last;
     *device->pending_last = event;
     device->pending_last = &event->next;
+    device->pending_count++;
+    device->unsent_count++;
     return CL_SUCCESS;
 }
 
@@ -226,14 +228,17 @@ void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended)
         else
             event->device->pending_last = event->back;
         event->back = NULL;
+        event->device->pending_count--;
     }
     if (event->transfer != 0)
         icd_transfer_end(event->device, event->transfer);
     int64_t number = status;
-    for (int64_t p = 0; p < event->proxy_count; p++)
+    for (int64_t p = 0; p < event->proxy_count; p++) {
         icd_send(event->proxy[p],
                  &(dcli_msg_command){
                      .kind = DCLI_CL_SET_STATUS, .event = event->number, .number_count = 1, .number = &number});
+        icd_wake(event->proxy[p]);
+    }
     if (event->at_end != NULL)
         event->at_end(event);
     call_back(event, status < 0 ? INT_MIN : CL_COMPLETE, status);
@@ -243,10 +248,11 @@ void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended)
         icd_drop(event);
 }
 
+static bool has_ended(const void *event) { return ((const icd_event *)event)->status <= CL_COMPLETE; }
+
 cl_int icd_await(icd_event *event)
 {
-    while (event->status > CL_COMPLETE)
-        pthread_cond_wait(&icd.changed, &icd.lock);
+    icd_wait(event->device, has_ended, event);
     return event->status;
 }
 
@@ -357,6 +363,8 @@ cl_int CL_API_CALL icd_clGetEventInfo(cl_event handle, cl_event_info what, size_
             result = ICD_ANSWER(cl_command_type, event->type);
             break;
         case CL_EVENT_COMMAND_EXECUTION_STATUS:
+            if (event->status > CL_COMPLETE)
+                icd_expect(event->device); /* the program may ask until it has ended */
             result = ICD_ANSWER(cl_int, event->status);
             break;
         case CL_EVENT_REFERENCE_COUNT:
@@ -413,6 +421,7 @@ cl_int CL_API_CALL icd_clSetEventCallback(cl_event handle, cl_int status,
             .call = call_event, .function.event = function, .handle = handle, .user = user, .status = status};
         call->next = event->calls;
         event->calls = call;
+        icd_expect(event->device);
         if (event->status <= status)
             call_back(event, event->status < 0 ? INT_MIN : event->status, event->status);
     }

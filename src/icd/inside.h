@@ -1,8 +1,8 @@
 /* icd/inside.h - shared by the files of the driver: an OpenCL platform whose devices are those of workers.
  *
  * One lock, icd.lock, guards all objects. A call takes it at its entry and never holds it while it waits, sends or calls the
- * program. Each server (a worker, or the processes of `local:N`) has a thread that alone uses its connection: calls append
- * commands to batches and wake this thread. */
+ * program. The connection to a server (a worker, or the processes of `local:N`) has a lock of its own, `serving`: a thread of the
+ * server holds it, or one of the program that waits (turn.c). "This thread alone" in comments on transfers means its holder. */
 #ifndef DCLI_ICD_INSIDE_H
 #define DCLI_ICD_INSIDE_H
 
@@ -116,8 +116,9 @@ struct icd_device {
     int64_t fact_count, fact_capacity;
     icd_batch *first, **last; /* commands to send */
     icd_batch *spare;
-    bool awaited;                       /* the thread that sends them has been woken */
-    icd_event *pending, **pending_last; /* events that its server has to end, in the order of their commands */
+    bool awaited;                        /* the thread that sends them has been woken */
+    icd_event *pending, **pending_last;  /* events that its server has to end, in the order of their commands */
+    int64_t pending_count, unsent_count; /* their number; of which it has not been sent */
     icd_transfer *transfers[ICD_BUCKETS];
     icd_transfer *outgoing, **outgoing_last; /* writes that have bytes to send */
     int64_t eager_bytes;                     /* bytes of writes that were sent before they were granted */
@@ -138,6 +139,14 @@ struct icd_server {
     uint64_t session;
     int client; /* our number as a peer */
     pthread_t thread;
+    pthread_mutex_t serving; /* held by the thread that uses the connection: locked before icd.lock, or tried */
+    pthread_cond_t rested;   /* the own thread is to serve */
+    bool taken;              /* `taker`, a thread of the program, serves, or is about to */
+    pthread_t taker;
+    int64_t taken_ns, left_ns; /* when it began and ceased to serve */
+    bool lingers, summoned;    /* the own thread waits after that; it is to cease waiting */
+    bool resting, parked;      /* it waits for `rested`; without a time limit */
+    int waiters;               /* threads of the program that wait while another one serves */
     int device_count;
     icd_device *device[ICD_MOST_DEVICES];
     bool has_losses;
@@ -337,7 +346,8 @@ struct icd_question {
 struct icd_state {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an event has ended, or a question was answered */
-    bool opened, forked;
+    bool forked;
+    bool has_posted; /* commands were appended since icd_post() */
     icd_cell *platform;
     int server_count, device_count;
     icd_server *server[ICD_MOST_SERVERS];
@@ -376,11 +386,14 @@ cl_ulong icd_device_number(const icd_device *device, cl_device_info what);
 
 /* ---- connection: connection.c; with the lock ---- */
 
-void *icd_serve(void *server);
-/** Append a command to the device's batch, and wake the thread that sends it. Arrays and text are copied. @return
+/** Send what waits, receive at least one message or wake-up, and handle losses. The caller has the connection. @return false: no
+ *  device is left. */
+bool icd_serve_once(icd_server *server);
+/** Send the commands of a device. The caller has the connection, and not the lock. */
+void icd_send_batches(icd_device *device);
+/** Append a command to the device's batch; icd_leave() sees to it that it is sent. Arrays and text are copied. @return
  *  CL_SUCCESS, CL_OUT_OF_HOST_MEMORY, CL_DEVICE_NOT_AVAILABLE. */
 cl_int icd_send(icd_device *device, const dcli_msg_command *command);
-void icd_wake(icd_device *device);
 /** Handle the loss of a device. */
 void icd_lose(icd_device *device, const char *why);
 /** Begin a transfer; `transfer` is the connection's then. */
@@ -392,6 +405,23 @@ cl_int icd_question_await(icd_device *device, icd_question *question);
 void icd_question_begin(icd_device *device, icd_question *question);
 void icd_question_free(icd_question *question);
 const icd_fact *icd_question_fact(const icd_question *question, int64_t key);
+
+/* ---- who serves a connection: turn.c; with the lock ---- */
+
+dcl_status icd_turn_open(icd_server *server);
+/** The own thread of a server. */
+void *icd_serve(void *server);
+/** Have the thread that serves the connection look for what is to be sent. */
+void icd_wake(icd_device *device);
+/** See to it that commands that were appended are sent: now, or by a thread that serves. The lock is given up meanwhile.
+ *  @param at_once  also if devices have enough to do. */
+void icd_post(bool at_once);
+/** Send what was enqueued, and have what comes from a device received soon, although no thread waits for it here.
+ *  @param device  NULL: nothing is expected. */
+void icd_expect(icd_device *device);
+/** Wait until `has_come(what)`, which is asked with the lock. This thread serves the connection meanwhile if no other one of
+ *  the program does. @param device  from which it comes; NULL: from the program. */
+void icd_wait(icd_device *device, bool (*has_come)(const void *what), const void *what);
 
 /* ---- events: event.c; with the lock ---- */
 

@@ -85,7 +85,6 @@ cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t me
     }
     event->transfer = transfer->number;
     icd_transfer_begin(transfer);
-    icd_wake(device);
     return CL_SUCCESS;
 }
 

@@ -96,7 +96,9 @@ static dcl_status start(icd_server *server)
     if (server->endpoint == NULL)
         return dcli_error_status();
     server->client = dcli_worker_pool_capacity(server->pool);
-    dcl_status status = make_devices(server);
+    dcl_status status = icd_turn_open(server);
+    if (status == DCL_OK)
+        status = make_devices(server);
     if (status != DCL_OK)
         return status;
     dcli_worker_pool_report_with(server->pool, &pool_user, server);

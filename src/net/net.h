@@ -160,6 +160,9 @@ void dcli_endpoint_pause(const dcli_endpoint *endpoint);
  *  serving.
  *  @param polls  that thread may be in poll(). */
 void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls);
+/** Make a thread that sleeps in a receive look for messages if there may be any: sending by another thread, whose turn it is, may
+ *  have consumed what would have woken it. */
+void dcli_endpoint_look_again(dcli_endpoint *endpoint);
 /** Bytes of memory that a received message occupies. */
 size_t dcli_received_bytes(const dcli_received *received);
 /** Get the memory in which the payload of a message lies, with payloads of other messages, if it is mapped for writing.

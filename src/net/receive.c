@@ -216,6 +216,12 @@ void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls)
         (void)eventfd_write(endpoint->wake_fd, 1);
 }
 
+void dcli_endpoint_look_again(dcli_endpoint *endpoint)
+{
+    if (atomic_load(&endpoint->sleeping) && endpoint->transport->seems_ready(endpoint))
+        dcli_endpoint_wake(endpoint);
+}
+
 size_t dcli_received_bytes(const dcli_received *received)
 {
     size_t bytes = sizeof *received + received->payload_bytes;

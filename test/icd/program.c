@@ -591,6 +591,83 @@ static void try_devices(cl_device_id first, cl_device_id second)
     s.add = old_add;
 }
 
+/* ---- threads ---- */
+
+enum { THREADS = 4, TURNS = 60 };
+
+static void CL_CALLBACK note_flag(cl_event event, cl_int status, void *user)
+{
+    (void)event;
+    pthread_mutex_lock(&lock);
+    *(int *)user = status;
+    pthread_cond_broadcast(&called);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Hear of the end of an event in one of four ways. */
+static bool hear_end(cl_command_queue queue, cl_event event, int way)
+{
+    cl_int state = CL_QUEUED;
+    switch (way) {
+    case 0:
+        return clWaitForEvents(1, &event) == CL_SUCCESS;
+    case 1:
+        return clFinish(queue) == CL_SUCCESS;
+    case 2: /* without a call that waits or flushes */
+        for (int n = 0; n < 1000000 && state > CL_COMPLETE; n++)
+            if (clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) != CL_SUCCESS)
+                return false;
+        return state == CL_COMPLETE || clFinish(queue) == CL_SUCCESS; /* others had the processor */
+    default:
+        if (clSetEventCallback(event, CL_COMPLETE, note_flag, &state) != CL_SUCCESS || clFlush(queue) != CL_SUCCESS)
+            return false;
+        pthread_mutex_lock(&lock);
+        while (state > CL_COMPLETE)
+            pthread_cond_wait(&called, &lock);
+        pthread_mutex_unlock(&lock);
+        return state == CL_COMPLETE;
+    }
+}
+
+/* Write, copy and read small values, all of which threads do at the same time on one device. @return the number of wrong results. */
+static void *take_turns(void *argument)
+{
+    intptr_t number = (intptr_t)argument, wrong = 0;
+    cl_int status, value = 0, got = 0;
+    cl_command_queue queue = clCreateCommandQueueWithProperties(s.context, s.device, NULL, &status);
+    cl_mem x = clCreateBuffer(s.context, 0, sizeof value, NULL, &status);
+    cl_mem y = clCreateBuffer(s.context, 0, sizeof value, NULL, &status);
+    for (int n = 0; n < TURNS; n++) {
+        cl_event read;
+        value = 1000 * (int)number + n;
+        status = clEnqueueWriteBuffer(queue, x, CL_FALSE, 0, sizeof value, &value, 0, NULL, NULL);
+        status |= clEnqueueCopyBuffer(queue, x, y, 0, 0, sizeof value, 0, NULL, NULL);
+        status |= clEnqueueReadBuffer(queue, y, CL_FALSE, 0, sizeof got, &got, 0, NULL, &read);
+        if (status != CL_SUCCESS)
+            return (void *)(intptr_t)TURNS;
+        wrong += !hear_end(queue, read, (int)(number + n) % 4) || got != value;
+        clReleaseEvent(read);
+    }
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+    clReleaseCommandQueue(queue);
+    return (void *)wrong;
+}
+
+static void try_threads(void)
+{
+    pthread_t thread[THREADS];
+    intptr_t wrong = 0;
+    for (intptr_t t = 0; t < THREADS; t++)
+        check(pthread_create(&thread[t], NULL, take_turns, (void *)t), "pthread_create");
+    for (int t = 0; t < THREADS; t++) {
+        void *result;
+        pthread_join(thread[t], &result);
+        wrong += (intptr_t)result;
+    }
+    say("threads that wait in different ways", wrong == 0);
+}
+
 static int try_all(void)
 {
     try_launch();
@@ -604,6 +681,7 @@ static int try_all(void)
     try_long_list();
     try_many();
     try_programs();
+    try_threads();
     return failures;
 }
 
