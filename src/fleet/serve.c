@@ -441,6 +441,7 @@ static dcl_status serve_driver(dcli_serving *serving, const dcli_msg_setup *setu
                                .buffers = serving->buffers,
                                .chunk_bytes = dcli_min(setup->chunk_bytes, DCLI_REMOTE_CHUNK),
                                .quota_bytes = serving->quota_bytes,
+                               .shares = !serving->is_wire,
                                .prints = true};
     return dcli_remote_serve(serving->remote, &terms);
 }

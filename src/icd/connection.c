@@ -236,7 +236,9 @@ static int64_t may_send(const icd_device *device, const icd_transfer *transfer)
     int64_t length = dcli_span_chunk(&transfer->span, transfer->moved, ICD_CHUNK), end = transfer->moved + length;
     if (end <= transfer->granted)
         return length;
-    return end <= DCLI_EAGER_TRANSFER && device->eager_bytes + length <= DCLI_EAGER_SESSION ? length : 0;
+    return !transfer->in_place && end <= DCLI_EAGER_TRANSFER && device->eager_bytes + length <= DCLI_EAGER_SESSION
+               ? length
+               : 0;
 }
 
 static void give(void *bytes, void *user)
@@ -464,6 +466,23 @@ static bool hear_printed(icd_device *device, const dcli_received *received)
     return true;
 }
 
+/* The payload is the memory of the buffer: copy, and say so. @return false: it cannot be written. */
+static bool copy_in_place(icd_device *device, icd_transfer *transfer, const dcli_received *received)
+{
+    void *region;
+    size_t bytes;
+    if (transfer->in && !dcli_received_region(received, &region, &bytes))
+        return false;
+    copy_chunk(transfer, 0, transfer->total, (char *)(uintptr_t)received->payload);
+    pthread_mutex_lock(&icd.lock);
+    transfer->moved = transfer->total;
+    if (transfer->listed)
+        unlist(device, transfer);
+    pthread_mutex_unlock(&icd.lock);
+    say_taken(device, transfer->number, transfer->total);
+    return true;
+}
+
 static bool hear_data(icd_device *device, const dcli_received *received)
 {
     const dcli_msg_data *data = &received->message.data;
@@ -479,6 +498,9 @@ static bool hear_data(icd_device *device, const dcli_received *received)
     pthread_mutex_unlock(&icd.lock);
     if (question != NULL)
         return fits;
+    if (transfer != NULL && transfer->in_place && data->offset == 0 && transfer->moved == 0 &&
+        length == transfer->total)
+        return copy_in_place(device, transfer, received);
     if (transfer == NULL || transfer->in || data->offset != transfer->moved || data->offset >= transfer->total ||
         length != dcli_span_chunk(&transfer->span, data->offset, ICD_CHUNK))
         return false;

@@ -137,7 +137,8 @@ struct icd_server {
     struct dcli_worker_pool *pool;
     dcli_endpoint *endpoint;
     uint64_t session;
-    int client; /* our number as a peer */
+    int client;  /* our number as a peer */
+    bool shares; /* its processes are on this host, and can share memory */
     pthread_t thread;
     pthread_mutex_t serving; /* held by the thread that uses the connection: locked before icd.lock, or tried */
     pthread_cond_t rested;   /* the own thread is to serve */
@@ -322,6 +323,7 @@ struct icd_transfer {
     icd_device *device;
     icd_event *gate; /* reference: it must end before bytes can be sent; NULL: none */
     bool in, listed;
+    bool in_place;  /* the server may let this side copy in the memory of the buffer */
     dcli_span span; /* in the buffer */
     char *host;     /* of the first byte */
     int64_t host_row_pitch, host_slice_pitch;

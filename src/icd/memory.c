@@ -71,11 +71,14 @@ cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t me
                                .host_row_pitch = host_row_pitch,
                                .host_slice_pitch = host_slice_pitch,
                                .total = dcli_span_bytes(span)};
-    int64_t number[] = {transfer->number, span->offset,    span->row_bytes,  span->rows,
-                        span->slices,     span->row_pitch, span->slice_pitch};
+    /* A write that waits for a gate may be granted before its bytes are there: they are sent. */
+    transfer->in_place = device->server->shares && gate == NULL && span->rows == 1 && span->slices == 1 &&
+                         transfer->total > DCLI_PLACED_BYTES;
+    int64_t number[] = {transfer->number, span->offset,    span->row_bytes,   span->rows,
+                        span->slices,     span->row_pitch, span->slice_pitch, transfer->in_place};
     dcli_msg_command command = {.kind = in ? DCLI_CL_WRITE : DCLI_CL_READ,
                                 .object = mem_number,
-                                .number_count = 1 + DCLI_SPAN_NUMBERS,
+                                .number_count = 2 + DCLI_SPAN_NUMBERS,
                                 .number = number};
     cl_int status = icd_command_send(device, queue_number, event, &command);
     if (status != CL_SUCCESS) {

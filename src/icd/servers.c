@@ -21,6 +21,13 @@ void icd_report_loss(void *user, int node, const char *seen)
     dcli_endpoint_wake(server->endpoint);
 }
 
+static bool may_unmap(void *user, const void *bytes)
+{
+    (void)user;
+    (void)bytes;
+    return true;
+}
+
 static bool is_alive(void *user)
 {
     (void)user;
@@ -96,6 +103,8 @@ static dcl_status start(icd_server *server)
     if (server->endpoint == NULL)
         return dcli_error_status();
     server->client = dcli_worker_pool_capacity(server->pool);
+    if (server->shares)
+        dcli_endpoint_map_writable(server->endpoint, may_unmap, NULL);
     dcl_status status = icd_turn_open(server);
     if (status == DCL_OK)
         status = make_devices(server);
@@ -164,6 +173,7 @@ static bool prepare(opening *open, const dcl_config *config, const dcli_worker_a
     snprintf(server->name, sizeof server->name, "%.299s", address != NULL ? address->text : config->workers);
     *open = (opening){.server = server, .has_address = address != NULL};
     server->config.workers = server->name;
+    server->shares = address == NULL;
     if (address != NULL)
         open->address = *address;
     return true;

@@ -16,6 +16,7 @@ enum {
     CLASSES = 40,
     HEADER_BYTES = 64,
     SLAB_BYTES = 2 << 20,
+    ALONE = CLASSES, /* class of a buffer whose region is unmapped when it is returned */
     SLAB_CLASSES = 7 /* buffers of up to 256 KB share a region; for larger ones an extra page for the header costs
                         little */
 };
@@ -109,16 +110,15 @@ void dcli_buffers_close(dcli_buffers *buffers)
 
 /* ---- regions: all with the lock held ------------------------------------------------------------------------------ */
 
-static struct region *add_region(dcli_buffers *buffers, int class)
+static struct region *add_region(dcli_buffers *buffers, int class, size_t bytes)
 {
-    bool slab = class < SLAB_CLASSES;
+    bool slab = class < SLAB_CLASSES, writable = class == ALONE || (buffers->others_write && !slab);
     if (dcli_grow(&buffers->region, buffers->region_count, &buffers->region_capacity, sizeof buffers->region[0]) != 0)
         return NULL;
     struct region *region = dcli_calloc(1, sizeof *region);
     if (region == NULL)
         return NULL;
-    dcli_sealed_for use = buffers->others_write && !slab ? DCLI_SEALED_WRITABLE : DCLI_SEALED_READABLE;
-    if (dcli_sealed_make(slab ? (size_t)SLAB_BYTES : bytes_of(class), use, &region->memory) != DCL_OK) {
+    if (dcli_sealed_make(bytes, writable ? DCLI_SEALED_WRITABLE : DCLI_SEALED_READABLE, &region->memory) != DCL_OK) {
         dcli_free(region);
         return NULL;
     }
@@ -130,10 +130,12 @@ static struct region *add_region(dcli_buffers *buffers, int class)
     return region;
 }
 
-static struct header *carve(dcli_buffers *buffers, int class)
+static struct header *carve(dcli_buffers *buffers, int class, size_t bytes)
 {
     struct region *region = class < SLAB_CLASSES ? buffers->slab[class] : NULL;
-    if (region == NULL && (region = add_region(buffers, class)) == NULL)
+    if (class < SLAB_CLASSES)
+        bytes = SLAB_BYTES;
+    if (region == NULL && (region = add_region(buffers, class, bytes)) == NULL)
         return NULL;
     unsigned char *at = class < SLAB_CLASSES
                             ? region->memory.bytes + (size_t)region->carved * (HEADER_BYTES + bytes_of(class))
@@ -158,8 +160,8 @@ static struct region *find_idle(const dcli_buffers *buffers)
 /* Remove a region from the pool. The caller unmaps it. */
 static void remove_region(dcli_buffers *buffers, struct region *region)
 {
-    struct header **at = &buffers->kept[region->class];
-    while (*at != NULL)
+    struct header **at = region->class != ALONE ? &buffers->kept[region->class] : NULL;
+    while (at != NULL && *at != NULL)
         if ((*at)->region == region) {
             *at = (*at)->next;
             buffers->kept_bytes -= bytes_of(region->class);
@@ -195,7 +197,7 @@ static struct header *take_header(dcli_buffers *buffers, int class)
         buffers->kept[class] = header->next;
         buffers->kept_bytes -= bytes_of(class);
     } else if (buffers->shared)
-        header = carve(buffers, class);
+        header = carve(buffers, class, bytes_of(class));
     if (header != NULL && header->region != NULL)
         header->region->used++;
     pthread_mutex_unlock(&buffers->lock);
@@ -229,6 +231,25 @@ void *dcli_buffers_take(dcli_buffers *buffers, size_t bytes)
     return (char *)header + HEADER_BYTES;
 }
 
+void *dcli_buffers_take_alone(dcli_buffers *buffers, size_t bytes)
+{
+    if (!buffers->shared) {
+        DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the pool of buffers is private; expected a shared one; report this");
+        return NULL;
+    }
+    pthread_mutex_lock(&buffers->lock);
+    struct header *header = carve(buffers, ALONE, bytes);
+    if (header != NULL)
+        header->region->used++;
+    pthread_mutex_unlock(&buffers->lock);
+    if (header == NULL)
+        return NULL;
+    header->owner = buffers;
+    header->next = NULL;
+    header->class = ALONE;
+    return (char *)header + HEADER_BYTES;
+}
+
 static void free_private(dcli_buffers *buffers, struct header *header)
 {
     atomic_fetch_sub_explicit(&buffers->bytes, HEADER_BYTES + bytes_of(header->class), memory_order_relaxed);
@@ -239,10 +260,16 @@ static void give_shared(dcli_buffers *buffers, struct header *header)
 {
     struct region *idle, *dropped = NULL;
     pthread_mutex_lock(&buffers->lock);
-    header->next = buffers->kept[header->class];
-    buffers->kept[header->class] = header;
-    buffers->kept_bytes += bytes_of(header->class);
     header->region->used--;
+    if (header->class == ALONE) {
+        dropped = header->region;
+        remove_region(buffers, dropped);
+        dropped->next = NULL;
+    } else {
+        header->next = buffers->kept[header->class];
+        buffers->kept[header->class] = header;
+        buffers->kept_bytes += bytes_of(header->class);
+    }
     size_t most_bytes = buffers->others_write ? most_kept_registered_bytes : most_kept_bytes;
     while (buffers->kept_bytes > most_bytes && (idle = find_idle(buffers)) != NULL) {
         remove_region(buffers, idle);

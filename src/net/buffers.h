@@ -26,6 +26,9 @@ void dcli_buffers_close(dcli_buffers *buffers);
 
 /** Take a buffer of at least `bytes`, with undefined contents, aligned to a cache line. @return NULL: DCL_ERR_NOMEM. */
 void *dcli_buffers_take(dcli_buffers *buffers, size_t bytes);
+/** Take a buffer that has a region of just its size, begins on a page (2 MB if it has as much) and may be written by others. Its
+ *  region is unmapped when it is returned. Only of shared pools. @return NULL (recorded). */
+void *dcli_buffers_take_alone(dcli_buffers *buffers, size_t bytes);
 /** Return a buffer to its pool. NULL is accepted. */
 void dcli_buffers_give(void *buffer);
 

@@ -443,24 +443,25 @@ typedef struct dcli_msg_returned {
 /** Kinds of OpenCL commands, with the meaning of `object`, `number`, `text` and `word`. Numbers of objects and of events
  *  are chosen by the driver and never used twice in a session. */
 typedef enum dcli_command_kind {
-    DCLI_CL_RELEASE = 1,  /* object: any; nothing refers to it in later commands */
-    DCLI_CL_BUFFER,       /* object: new buffer; number: flags, bytes */
-    DCLI_CL_SUB_BUFFER,   /* object: new buffer; number: parent, flags, offset, bytes */
-    DCLI_CL_QUEUE,        /* object: new command queue; number: properties */
-    DCLI_CL_SOURCE,       /* object: new program; number: bytes of its text, which DCLI_CL_APPEND brings */
-    DCLI_CL_BINARY,       /* the same of a program from a binary */
-    DCLI_CL_BUILD,        /* object: program; number: question that the ANSWER names, programs of headers, which are
+    DCLI_CL_RELEASE = 1, /* object: any; nothing refers to it in later commands */
+    DCLI_CL_BUFFER,      /* object: new buffer; number: flags, bytes */
+    DCLI_CL_SUB_BUFFER,  /* object: new buffer; number: parent, flags, offset, bytes */
+    DCLI_CL_QUEUE,       /* object: new command queue; number: properties */
+    DCLI_CL_SOURCE,      /* object: new program; number: bytes of its text, which DCLI_CL_APPEND brings */
+    DCLI_CL_BINARY,      /* the same of a program from a binary */
+    DCLI_CL_BUILD,       /* object: program; number: question that the ANSWER names, programs of headers, which are
                               included by the names of net/include.h; text: options */
-    DCLI_CL_COMPILE,      /* the same, for linking */
-    DCLI_CL_LINK,         /* object: new program; number: question, programs to link; text: options */
-    DCLI_CL_KERNEL,       /* object: new kernel; number: program; text: name */
-    DCLI_CL_ARGUMENT,     /* object: kernel; number: index, a dcli_argument_kind, bytes, buffer; word: the value */
-    DCLI_CL_LAUNCH,       /* object: kernel; number: axes, then per axis: offset, items, items of a group (0: any) */
-    DCLI_CL_MARKER,       /* number: 1: it waits for the events of its list; 0: for all commands before it */
-    DCLI_CL_BARRIER,      /* the same; commands after it wait for it */
-    DCLI_CL_WRITE,        /* object: buffer; number: transfer, then a dcli_span */
-    DCLI_CL_READ,         /* the same */
-    DCLI_CL_COPY,         /* object: source; number: target, offset in the source, in the target, bytes */
+    DCLI_CL_COMPILE,     /* the same, for linking */
+    DCLI_CL_LINK,        /* object: new program; number: question, programs to link; text: options */
+    DCLI_CL_KERNEL,      /* object: new kernel; number: program; text: name */
+    DCLI_CL_ARGUMENT,    /* object: kernel; number: index, a dcli_argument_kind, bytes, buffer; word: the value */
+    DCLI_CL_LAUNCH,      /* object: kernel; number: axes, then per axis: offset, items, items of a group (0: any) */
+    DCLI_CL_MARKER,      /* number: 1: it waits for the events of its list; 0: for all commands before it */
+    DCLI_CL_BARRIER,     /* the same; commands after it wait for it */
+    DCLI_CL_WRITE, /* object: buffer; number: transfer, a dcli_span; 1: the driver can copy in place, and sends nothing
+                             before it is granted */
+    DCLI_CL_READ,  /* the same */
+    DCLI_CL_COPY,  /* object: source; number: target, offset in the source, in the target, bytes */
     DCLI_CL_COPY_RECT,    /* object: source; number: target, then source origin, target origin, region (3 each), row and
                               slice pitch of the source, of the target */
     DCLI_CL_FILL,         /* object: buffer; number: offset, bytes, bytes of the pattern; word: the pattern */

@@ -22,6 +22,10 @@ enum { DCLI_SPAN_NUMBERS = 6 };
 /* Most bytes that a driver sends before they are granted: of one write, and of all writes of a session that have not begun. */
 enum { DCLI_EAGER_TRANSFER = 4 << 20, DCLI_EAGER_SESSION = 32 << 20 };
 
+/* Transfers of more bytes, which is more than a chunk, may be copied by a driver of the same host: the server sends the memory of the buffer as the payload of one
+ * DATA, for writes, too, and the driver answers with TAKEN when it has copied. */
+enum { DCLI_PLACED_BYTES = 1 << 20 };
+
 /* The number of the transfer of what kernels print, to the standard output of the program, and how many bytes of it a
  * server may send before the driver says that it has taken some. */
 #define DCLI_OUTPUT_TRANSFER INT64_MAX

@@ -53,6 +53,7 @@ typedef struct dcli_object {
         struct {
             cl_mem mem;
             struct dcli_object *parent; /* of a sub-buffer; NULL: none */
+            char *place;                /* its memory, which the driver can map; NULL: it cannot */
         } buffer;
         struct {
             cl_command_queue queue;
@@ -82,6 +83,8 @@ typedef struct dcli_object {
             dcli_span span;
             int64_t total, granted, arrived, submitted;
             int64_t held;                  /* bytes that have arrived before the write has begun */
+            bool in_place, copied;         /* the driver copies between its own memory and the buffer's; has copied */
+            void *mapped;                  /* the buffer's memory, while it is mapped for this */
             int outstanding;               /* chunks that the device is copying */
             dcli_chunk *first, **last;     /* chunks that have arrived and are not submitted */
             dcli_chunk *sent, **sent_last; /* reads: chunks in order; they are sent in this order */
@@ -115,6 +118,7 @@ struct dcli_chunk {
     int64_t offset, length;
     dcli_received received; /* of a write: the message with the bytes */
     void *bytes;            /* of a read: buffer of the pool */
+    void *place;            /* the memory of the buffer, in place; NULL: the bytes are sent */
     bool done;
     cl_int status;
 };
@@ -128,6 +132,12 @@ typedef struct dcli_completion {
     cl_event real; /* retained */
     cl_int status;
 } dcli_completion;
+
+/** Memory of a buffer that the driver can map. */
+typedef struct dcli_place {
+    dcli_remote *remote;
+    void *bytes;
+} dcli_place;
 
 /** Facts of an ANSWER that is being written. */
 typedef struct dcli_facts {
@@ -161,6 +171,7 @@ struct dcli_remote {
     dcli_object *queues; /* all queues */
     _Atomic(dcli_completion *) completions;
     atomic_int callbacks; /* callbacks that the driver may still call */
+    atomic_int places;    /* memory that buffers of the device still use */
     int ended_count;
     dcli_msg_ended ended[DCLI_MOST_ENDED]; /* events to report */
     dcli_facts facts;

@@ -28,6 +28,7 @@ typedef struct dcli_remote_terms {
     dcli_buffers *buffers; /* for data to the driver; borrowed */
     int64_t chunk_bytes;   /* largest chunk of a transfer */
     int64_t quota_bytes;   /* limit on the bytes of all buffers; 0: none */
+    bool shares;           /* the driver is on this host, and can map memory of `buffers` */
     bool prints;           /* the standard output of this process is sent to the driver: what kernels print */
 } dcli_remote_terms;
 

@@ -448,7 +448,7 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
     dcl_status status = take_object(remote, command->object, DCLI_OBJECT_BUFFER, &task->object);
     if (status != DCL_OK)
         return status;
-    if (command->number_count != 1 + DCLI_SPAN_NUMBERS ||
+    if (command->number_count != 2 + DCLI_SPAN_NUMBERS ||
         !dcli_span_read(&command->number[1], task->object->bytes, &span))
         return broken("a transfer outside its buffer");
     dcli_object *transfer = dcli_object_make(remote, command->number[0], DCLI_OBJECT_TRANSFER);
@@ -457,6 +457,8 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
     transfer->transfer.task = task;
     transfer->transfer.span = span;
     transfer->transfer.total = dcli_span_bytes(&span);
+    transfer->transfer.in_place = command->number[1 + DCLI_SPAN_NUMBERS] != 0 && task->object->buffer.place != NULL &&
+                                  span.rows == 1 && span.slices == 1;
     transfer->transfer.last = &transfer->transfer.first;
     transfer->transfer.sent_last = &transfer->transfer.sent;
     task->transfer = dcli_object_hold(transfer);

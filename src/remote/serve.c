@@ -82,13 +82,13 @@ static dcl_status serve(dcli_remote *remote)
 
 /* Wait until the driver calls back no more: the objects are freed then. A kernel may run for long, so the wait is
  * limited; afterwards nothing is freed, because the process ends. */
-static bool await_callbacks(dcli_remote *remote)
+static bool await_none(atomic_int *count)
 {
     enum { MOST_MS = 1000, STEP_MS = 1 };
     int64_t until = dcli_monotonic_ms() + MOST_MS;
-    while (atomic_load(&remote->callbacks) > 0 && dcli_monotonic_ms() < until)
+    while (atomic_load(count) > 0 && dcli_monotonic_ms() < until)
         poll(NULL, 0, STEP_MS);
-    return atomic_load(&remote->callbacks) == 0;
+    return atomic_load(count) == 0;
 }
 
 dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms)
@@ -97,10 +97,11 @@ dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms
     dcl_status status = terms->prints ? dcli_kernel_output_open(remote) : DCL_OK;
     if (status == DCL_OK)
         status = serve(remote);
-    if (await_callbacks(remote)) {
+    if (await_none(&remote->callbacks)) {
         dcli_completions_take(remote);
         remote->ended_count = 0;
         dcli_objects_close(remote);
+        await_none(&remote->places);
     }
     dcli_kernel_output_close(remote);
     return status == DCL_ERR_TIMEOUT ? DCL_OK : status;

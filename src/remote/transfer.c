@@ -1,5 +1,8 @@
 /* remote/transfer.c - data between the driver and buffers, in chunks that are received, copied and sent at the same time.
  *
+ * If the driver can map the memory of the buffer, a transfer has no chunks: the buffer is mapped, its memory is sent as the payload of
+ * one message, the driver copies and says so, and the buffer is unmapped.
+ *
  * The driver may send the first bytes of a write before the write's turn has come, as many as its limit for all transfers
  * allows; the rest it sends when it is granted, which happens when the write has begun. So memory is bounded, and no write
  * waits for one that waits itself. A read is at most WINDOW bytes ahead of what the driver has taken. */
@@ -135,11 +138,119 @@ static void send_chunk(dcli_remote *remote, dcli_chunk *chunk)
     dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, &payload); /* receiving reports errors */
 }
 
+/* ---- in place ---- */
+
+/* Have the end of mapping or unmapping reported as that of a chunk, and drop `real`. */
+static cl_int follow(dcli_remote *remote, dcli_task *task, dcli_chunk *chunk, cl_event real)
+{
+    task->queue->queue.dirty = true;
+    task->transfer->transfer.outstanding++;
+    bool asked = dcli_completion_ask(remote, real, NULL, chunk) == DCL_OK;
+    clReleaseEvent(real);
+    if (asked)
+        return CL_SUCCESS;
+    task->transfer->transfer.outstanding--;
+    return CL_OUT_OF_RESOURCES;
+}
+
+/* Map the buffer, after what the transfer waits for. */
+static cl_int map_place(dcli_remote *remote, dcli_task *task)
+{
+    cl_event wait[DCLI_MOST_COMMAND_WAITS], real = NULL;
+    cl_uint waits = dcli_task_waits(task, wait);
+    dcli_object *transfer = task->transfer;
+    cl_map_flags flags = task->kind == DCLI_CL_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ;
+    dcli_chunk *chunk = make_chunk(transfer, 0, transfer->transfer.total);
+    if (chunk == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    cl_int code;
+    chunk->place = clEnqueueMapBuffer(task->queue->queue.queue, task->object->buffer.mem, CL_FALSE, flags,
+                                      (size_t)transfer->transfer.span.offset, (size_t)transfer->transfer.total, waits,
+                                      waits > 0 ? wait : NULL, &real, &code);
+    if (code == CL_SUCCESS && task->queue->queue.profiles) {
+        clRetainEvent(real);
+        task->first_event = real;
+    }
+    if (code == CL_SUCCESS)
+        code = follow(remote, task, chunk, real);
+    if (code != CL_SUCCESS)
+        dcli_chunk_free(remote, chunk);
+    return code;
+}
+
+/* The buffer is mapped: let the driver copy. */
+static void place_ready(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
+{
+    dcli_object *transfer = chunk->transfer;
+    dcli_task *task = transfer->transfer.task;
+    if (task != NULL && status != CL_SUCCESS && task->status == CL_SUCCESS)
+        task->status = status;
+    if (task != NULL && status == CL_SUCCESS) {
+        dcli_message message = {
+            .kind = DCLI_MSG_DATA, .epoch = remote->terms.session, .data = {.transfer = transfer->number}};
+        dcli_payload payload = {.bytes = task->object->buffer.place + transfer->transfer.span.offset,
+                                .length = (size_t)chunk->length};
+        transfer->transfer.mapped = chunk->place;
+        dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, &payload);
+    }
+    remote->stuck_dirty = true;
+    dcli_chunk_free(remote, chunk);
+}
+
+/* Unmap the buffer, in which the driver has read or written. The end of that is the end of the transfer. */
+static cl_int unmap_place(dcli_remote *remote, dcli_task *task)
+{
+    dcli_object *transfer = task->transfer;
+    cl_event real = NULL;
+    dcli_chunk *chunk = make_chunk(transfer, 0, transfer->transfer.total);
+    if (chunk == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    cl_int code = clEnqueueUnmapMemObject(task->queue->queue.queue, task->object->buffer.mem, transfer->transfer.mapped,
+                                          0, NULL, &real);
+    if (code == CL_SUCCESS && task->queue->queue.profiles) {
+        clRetainEvent(real);
+        task->last_event = real;
+    }
+    if (code == CL_SUCCESS && task->event != NULL && task->queue->queue.in_order) {
+        clRetainEvent(real);
+        task->event->event.real = real; /* later commands of the device may wait for it */
+    }
+    if (code == CL_SUCCESS)
+        code = follow(remote, task, chunk, real);
+    if (code != CL_SUCCESS)
+        dcli_chunk_free(remote, chunk);
+    transfer->transfer.submitted = transfer->transfer.total;
+    return code;
+}
+
+/* As dcli_transfer_go() for a transfer in place. */
+static bool go_in_place(dcli_remote *remote, dcli_task *task)
+{
+    dcli_object *transfer = task->transfer;
+    if (!task->begun) {
+        task->begun = true;
+        task->status = map_place(remote, task);
+    } else if (task->status == CL_SUCCESS && transfer->transfer.copied) {
+        task->status = unmap_place(remote, task);
+    }
+    if (transfer->transfer.submitted < transfer->transfer.total && task->status == CL_SUCCESS)
+        return false;
+    task->listed = false;
+    if (task->status != CL_SUCCESS)
+        dcli_transfer_fail(remote, task, task->status);
+    return true;
+}
+
 void dcli_chunk_done(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
 {
     dcli_object *transfer = dcli_object_hold(chunk->transfer);
     dcli_task *task = transfer->transfer.task;
     transfer->transfer.outstanding--;
+    if (chunk->place != NULL) {
+        place_ready(remote, chunk, status);
+        dcli_object_drop(remote, transfer);
+        return;
+    }
     chunk->done = true;
     chunk->status = status;
     if (status != CL_SUCCESS && task != NULL && task->status == CL_SUCCESS)
@@ -239,6 +350,8 @@ static void read_more(dcli_remote *remote, dcli_task *task)
 bool dcli_transfer_go(dcli_remote *remote, dcli_task *task)
 {
     dcli_object *transfer = task->transfer;
+    if (transfer->transfer.in_place)
+        return go_in_place(remote, task);
     task->begun = true;
     if (task->kind == DCLI_CL_WRITE)
         write_more(remote, task);
@@ -272,8 +385,8 @@ dcl_status dcli_transfer_data(dcli_remote *remote, dcli_received *received)
     if (transfer == NULL)
         return DCL_OK; /* its command has failed */
     dcli_task *task = transfer->transfer.task;
-    if (task == NULL || task->kind != DCLI_CL_WRITE || data->offset != transfer->transfer.arrived ||
-        data->offset >= transfer->transfer.total ||
+    if (task == NULL || task->kind != DCLI_CL_WRITE || transfer->transfer.in_place ||
+        data->offset != transfer->transfer.arrived || data->offset >= transfer->transfer.total ||
         length != dcli_span_chunk(&transfer->transfer.span, data->offset, remote->terms.chunk_bytes))
         return broken("are out of place");
     if (data->offset + length > dcli_max(transfer->transfer.granted, DCLI_EAGER_TRANSFER))
@@ -305,6 +418,13 @@ dcl_status dcli_transfer_taken(dcli_remote *remote, const dcli_msg_taken *taken)
     if (transfer == NULL)
         return DCL_OK; /* it has ended meanwhile */
     dcli_task *task = transfer->transfer.task;
+    if (transfer->transfer.in_place) {
+        if (transfer->transfer.mapped == NULL || transfer->transfer.copied ||
+            taken->granted != transfer->transfer.total)
+            return broken("were copied before they could be");
+        transfer->transfer.copied = remote->stuck_dirty = true;
+        return DCL_OK;
+    }
     if (task == NULL || task->kind != DCLI_CL_READ || taken->granted > transfer->transfer.submitted)
         return broken("were taken before they were sent");
     transfer->transfer.granted = dcli_max(transfer->transfer.granted, taken->granted);

@@ -282,6 +282,45 @@ Test(shared, payloads_of_the_stock_are_read_in_place)
     cr_expect_eq(released, 24);
 }
 
+static bool may_unmap(void *user, const void *bytes)
+{
+    (void)user;
+    return bytes != NULL;
+}
+
+/* A buffer with a region of its own: others write to it, and its memory is gone when it is returned. */
+Test(shared, a_buffer_alone_is_written_by_others)
+{
+    enum { BYTES = (3 << 20) + 100 };
+    group g = open_group();
+    dcli_buffers *buffers = dcli_buffers_open_shared();
+    dcli_endpoint_use_buffers(g.peer[0], buffers);
+    dcli_endpoint_map_writable(g.peer[1], may_unmap, NULL);
+    unsigned char *bytes = dcli_buffers_take_alone(buffers, BYTES);
+    cr_assert_not_null(bytes, "%s", dcl_error());
+    cr_expect_eq(dcli_buffers_bytes(buffers), BYTES);
+    for (size_t at = 0; at < BYTES; at += BYTES - 17) {
+        send_payload(g.peer[0], 1, 1, (dcli_payload){bytes + at, 17, NULL, NULL});
+        dcli_received received = receive(g.peer[1], DCLI_MSG_CHUNK);
+        void *region;
+        size_t length;
+        cr_assert(dcli_received_region(&received, &region, &length), "it is mapped for writing");
+        cr_expect_eq(length, BYTES);
+        memset((unsigned char *)region + ((const unsigned char *)received.payload - (unsigned char *)region), 99, 17);
+        dcli_received_free(&received);
+        cr_expect(bytes[at] == 99 && bytes[at + 16] == 99);
+    }
+    dcli_buffers_give(bytes);
+    cr_expect_eq(dcli_buffers_bytes(buffers), 0);
+    cr_expect_eq(dcli_buffers_dropped(buffers), 1);
+    close_group(&g);
+    dcli_buffers_close(buffers);
+    dcli_buffers *private_pool = dcli_buffers_open();
+    cr_expect_null(dcli_buffers_take_alone(private_pool, BYTES));
+    cr_expect(strstr(dcl_error(), "expected a shared one") != NULL, "%s", dcl_error());
+    dcli_buffers_close(private_pool);
+}
+
 Test(shared, payloads_are_freed_in_any_order)
 {
     enum { COUNT = 200 };

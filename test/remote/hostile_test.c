@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "remote/inside.h"
 
-enum { SERVER, DRIVER, PEERS, SESSION = 5, LONG = 20000, MOST = 4, QUOTA = 1 << 20 };
+enum { SERVER, DRIVER, PEERS, SESSION = 5, LONG = 20000, MOST = 4, QUOTA = 4 << 20 };
 enum { BUFFER = 1, QUEUE, PROGRAM, KERNEL }; /* objects that each session has at first */
 
 #define NUMBERS(...) \
@@ -129,13 +129,13 @@ static const row rows[] = {
      {{DCLI_CL_LAUNCH, 4, 2, 100, NUMBERS(1, 0, -1, 0)}},
      "a negative number of work-items",
      0},
-    {"a write to no buffer", {{DCLI_CL_WRITE, 9, 2, 100, NUMBERS(60, 0, 8, 1, 1, 0, 0)}}, "an unknown object", 0},
+    {"a write to no buffer", {{DCLI_CL_WRITE, 9, 2, 100, NUMBERS(60, 0, 8, 1, 1, 0, 0, 0)}}, "an unknown object", 0},
     {"a write outside its buffer",
-     {{DCLI_CL_WRITE, 1, 2, 100, NUMBERS(60, 60, 8, 1, 1, 0, 0)}},
+     {{DCLI_CL_WRITE, 1, 2, 100, NUMBERS(60, 60, 8, 1, 1, 0, 0, 0)}},
      "a transfer outside its buffer",
      0},
     {"a read of rows whose product overflows",
-     {{DCLI_CL_READ, 1, 2, 100, NUMBERS(60, 0, 8, INT64_MAX, 8, INT64_MAX, INT64_MAX)}},
+     {{DCLI_CL_READ, 1, 2, 100, NUMBERS(60, 0, 8, INT64_MAX, 8, INT64_MAX, INT64_MAX, 0)}},
      "a transfer outside its buffer",
      0},
     {"a write with too few numbers",
@@ -143,7 +143,7 @@ static const row rows[] = {
      "a transfer outside its buffer",
      0},
     {"a transfer with the number of a buffer",
-     {{DCLI_CL_WRITE, 1, 2, 100, NUMBERS(1, 0, 8, 1, 1, 0, 0)}},
+     {{DCLI_CL_WRITE, 1, 2, 100, NUMBERS(1, 0, 8, 1, 1, 0, 0, 0)}},
      "which is in use",
      0},
     {"a copy outside its buffer", {{DCLI_CL_COPY, 1, 2, 100, NUMBERS(1, 0, 60, 8)}}, "a copy outside its buffers", 0},
@@ -215,7 +215,7 @@ static const row rows[] = {
      CL_INVALID_KERNEL_ARGS},
     {"commands that never go, at the end",
      {{DCLI_CL_USER_EVENT, .event = 98},
-      {DCLI_CL_WRITE, 1, 2, 100, NUMBERS(60, 0, 8, 1, 1, 0, 0), WAITS(98)},
+      {DCLI_CL_WRITE, 1, 2, 100, NUMBERS(60, 0, 8, 1, 1, 0, 0, 0), WAITS(98)},
       {DCLI_CL_RELEASE, .object = 1},
       {DCLI_CL_RELEASE, .object = 2}},
      NULL,
@@ -239,7 +239,7 @@ typedef struct session {
 static void *serve(void *argument)
 {
     session *s = argument;
-    dcli_remote_terms terms = {s->end[SERVER], DRIVER, SESSION, buffers, DCLI_REMOTE_CHUNK, QUOTA, false};
+    dcli_remote_terms terms = {s->end[SERVER], DRIVER, SESSION, buffers, DCLI_REMOTE_CHUNK, QUOTA, true, false};
     s->status = dcli_remote_serve(s->remote, &terms);
     if (s->status != DCL_OK)
         snprintf(s->sentence, sizeof s->sentence, "%s", dcli_error_sentence());
@@ -312,7 +312,7 @@ static void end(session *s)
 static void open_all(void)
 {
     cr_assert_eq(dcli_net_open(&net), DCL_OK, "%s", dcl_error());
-    cr_assert_not_null(buffers = dcli_buffers_open(), "%s", dcl_error());
+    cr_assert_not_null(buffers = dcli_buffers_open_shared(), "%s", dcl_error());
 }
 
 static void close_all(void)
@@ -390,7 +390,7 @@ static void data(session *s, int64_t transfer, int64_t offset, size_t length)
     cr_assert_eq(dcli_endpoint_send(s->end[DRIVER], SERVER, &message, &payload), DCL_OK, "%s", dcl_error());
 }
 
-/* Data and other messages. A write of 64 bytes is transfer 60, and a read of them transfer 61; both wait. */
+/* Data and other messages. A write of 64 bytes is transfer 60, a read of them transfer 61, a write in place transfer 62; all wait. */
 Test(hostile, data_that_were_not_asked_for_end_the_session)
 {
     static const struct {
@@ -412,6 +412,13 @@ Test(hostile, data_that_were_not_asked_for_end_the_session)
          0,
          0,
          "were taken before they were sent"},
+        {"data of a write in place", {0}, 62, 0, 1 << 20, "are out of place"},
+        {"copied before it is mapped",
+         {.kind = DCLI_MSG_TAKEN, .taken = {62, 2 << 20}},
+         0,
+         0,
+         0,
+         "were copied before they could be"},
         {"more output taken than printed",
          {.kind = DCLI_MSG_TAKEN, .taken = {DCLI_OUTPUT_TRANSFER, 1}},
          0,
@@ -443,12 +450,54 @@ Test(hostile, data_that_were_not_asked_for_end_the_session)
         session s;
         begin(&s, false);
         command(&s, (dcli_msg_command){DCLI_CL_USER_EVENT, .event = 98});
-        command(&s, (dcli_msg_command){DCLI_CL_WRITE, BUFFER, QUEUE, 100, NUMBERS(60, 0, 64, 1, 1, 0, 0), WAITS(98)});
-        command(&s, (dcli_msg_command){DCLI_CL_READ, BUFFER, QUEUE, 101, NUMBERS(61, 0, 64, 1, 1, 0, 0), WAITS(98)});
+        command(&s,
+                (dcli_msg_command){DCLI_CL_WRITE, BUFFER, QUEUE, 100, NUMBERS(60, 0, 64, 1, 1, 0, 0, 0), WAITS(98)});
+        command(&s, (dcli_msg_command){DCLI_CL_READ, BUFFER, QUEUE, 101, NUMBERS(61, 0, 64, 1, 1, 0, 0, 0), WAITS(98)});
+        command(&s, (dcli_msg_command){DCLI_CL_BUFFER, 9, NUMBERS(1, 2 << 20)});
+        command(&s,
+                (dcli_msg_command){DCLI_CL_WRITE, 9, QUEUE, 102, NUMBERS(62, 0, 2 << 20, 1, 1, 0, 0, 1), WAITS(98)});
         if (list[r].message.kind != 0)
             send(&s, list[r].message);
         else
             data(&s, list[r].transfer, list[r].offset, list[r].length);
+        expect(&s, list[r].what, list[r].words);
+    }
+    works();
+    close_all();
+}
+
+/* The driver copies where the buffer is. */
+Test(hostile, a_copy_in_place_is_of_all_bytes)
+{
+    static const struct {
+        const char *what;
+        int64_t granted;
+        const char *words;
+    } list[] = {
+        {"all is copied", 2 << 20, NULL},
+        {"a part is copied", 1 << 20, "were copied before they could be"},
+    };
+    open_all();
+    for (size_t r = 0; r < sizeof list / sizeof list[0]; r++) {
+        session s;
+        dcli_received received = {0};
+        begin(&s, false);
+        command(&s, (dcli_msg_command){DCLI_CL_BUFFER, 9, NUMBERS(1, 2 << 20)});
+        command(&s, (dcli_msg_command){DCLI_CL_WRITE, 9, QUEUE, 102, NUMBERS(62, 0, 2 << 20, 1, 1, 0, 0, 1)});
+        cr_assert_eq(dcli_endpoint_receive(s.end[DRIVER], LONG, &received), DCL_OK, "%s", dcl_error());
+        cr_assert(received.message.kind == DCLI_MSG_DATA && received.payload_bytes == 2 << 20, "%s", list[r].what);
+        memset((char *)(uintptr_t)received.payload, 7, received.payload_bytes);
+        dcli_received_free(&received);
+        send(&s, (dcli_message){.kind = DCLI_MSG_TAKEN, .taken = {62, list[r].granted}});
+        if (r == 0) {
+            cr_expect_eq(end_of(&s, 102), CL_SUCCESS, "%s", list[r].what);
+            command(&s, (dcli_msg_command){DCLI_CL_READ, 9, QUEUE, 103, NUMBERS(63, 5000, 16, 1, 1, 0, 0, 0)});
+            cr_assert_eq(dcli_endpoint_receive(s.end[DRIVER], LONG, &received), DCL_OK, "%s", dcl_error());
+            cr_expect(received.message.kind == DCLI_MSG_DATA && received.payload_bytes == 16 &&
+                          ((const char *)received.payload)[9] == 7,
+                      "what was copied is in the buffer");
+            dcli_received_free(&received);
+        }
         expect(&s, list[r].what, list[r].words);
     }
     works();
