@@ -444,6 +444,22 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
     dcli_text_put(out, dcli_boundary_clamps_any(body, a) ? ")\n" : "\n");
 }
 
+void dcli_emit_plain_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
+                             const char *element)
+{
+    bool moves = !body->access[a].written && dcli_boundary_clamps_any(body, a);
+    dcli_text_put(out, "#define dcl_a%d %s", a, moves ? "(" : "");
+    bool constant = moves && dcli_emit_inside(out, body, a);
+    dcli_text_put(out, "dcl_p%d[", a);
+    emit_offset(out, body, variant, a, element);
+    if (moves)
+        emit_moves(out, body, form, a);
+    dcli_text_put(out, "]");
+    if (constant)
+        dcli_emit_constant(out, body, a);
+    dcli_text_put(out, moves ? ")\n" : "\n");
+}
+
 bool dcli_body_looks(const dcli_body *body)
 {
     bool looks = false;

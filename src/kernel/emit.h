@@ -32,6 +32,10 @@ bool dcli_emit_is_checked(const dcli_body *body, int a, dcli_variant variant);
 void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                        const char *element);
 
+/** As dcli_emit_element(), for an affine access that is not checked because it stays inside the array; its limits do take effect. */
+void dcli_emit_plain_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
+                             const char *element);
+
 /** Whether kernels for CPUs run a line of the innermost axis in a loop that only notes whether a declared read violates its declaration,
  *  and run it again with reports if there was one. Then the body has no effect but to write elements that it does not read. */
 bool dcli_body_looks(const dcli_body *body);

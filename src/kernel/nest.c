@@ -66,6 +66,21 @@ static void put_inner(dcli_nest *nest, int q)
     dcli_text_put(nest->out, ";\n");
 }
 
+/* Emit the step of an access along axis m. If the step along the innermost axis is a variable, LLVM vectorizes a loop for the value 1
+ * only, and runs a scalar one for all others. In dcl_unit it is hardly ever 1, so it is hidden by a maximum that has no effect. */
+static void put_step(dcli_nest *nest, const char *name, int a, int m)
+{
+    bool hidden = nest->form == DCLI_FORM_CPU && nest->variant == DCLI_VARIANT_UNIT && m == nest->innermost;
+    int at = dcli_row_at(nest->body, DCLI_ROW_STEP, a) + m;
+    if (hidden)
+        dcli_text_put(nest->out, "    const long %s = dcl_r[%d] > 1 - LONG_MAX ? dcl_r[%d] : 1 - LONG_MAX;\n", name, at,
+                      at);
+    else {
+        put_number(nest, name, DCLI_ROW_STEP, a, m);
+        dcli_text_put(nest->out, ";\n");
+    }
+}
+
 void dcli_nest_row(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
@@ -88,8 +103,7 @@ void dcli_nest_row(dcli_nest *nest)
         for (int m = 0; m < body->space_rank + body->inner_rank; m++)
             if (dcli_inside_depends(body, a, m) && !is_unit(nest, a, m)) {
                 snprintf(name, sizeof name, "dcl_s%d_%d", a, m);
-                put_number(nest, name, DCLI_ROW_STEP, a, m);
-                dcli_text_put(nest->out, ";\n");
+                put_step(nest, name, a, m);
             }
         for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
             snprintf(name, sizeof name, "dcl_s%d_%d", a, body->space_rank + k);
@@ -147,7 +161,10 @@ void dcli_emit_nest_elements(dcli_nest *nest)
         }
         if (is_affine(nest, a))
             dcli_nest_offset(nest, a, v, offset, sizeof offset);
-        dcli_emit_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
+        if (nest->plain)
+            dcli_emit_plain_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
+        else
+            dcli_emit_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
     }
 }
 

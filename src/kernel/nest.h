@@ -26,6 +26,7 @@ typedef struct dcli_nest {
     bool
         pointed; /* elements of unchecked kernels are addressed from pointers to the innermost axis' first ones, which compilers keep
                       in registers; otherwise, they add offsets of several rows as a vector, and take addresses from that */
+    bool plain;    /* the row's reads stay inside the arrays: dcl_checked does not check them (kernel/source_edges.c) */
     bool looks;    /* declared reads are noted by dcl_look<a> rather than reported */
     int innermost; /* number of the innermost loop axis */
     int levels;    /* how many offsets (n of dcl_x<a>_<n>) have been emitted */
@@ -41,6 +42,11 @@ void dcli_emit_plain_nest(dcli_nest *nest);
 /** Emit, around the loops over the inner axes of a reduction along axes, what begins (`emit`: dcli_emit_along_begin()) or ends the
  *  values of one element of each output. */
 void dcli_emit_along_elements(dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *));
+/** Whether dcl_checked tests if a row's reads stay inside the arrays, and then does without checks: some subscript has limits, all
+ *  accesses are affine and not periodic, and the body is no reduction along axes. */
+bool dcli_edges_may_be_plain(const dcli_body *body);
+/** Emit `const bool dcl_plain`: whether that is so; after dcli_nest_row(). */
+void dcli_emit_edges_test(dcli_nest *nest);
 /** Open a loop over axis m. */
 void dcli_emit_loop(dcli_nest *nest, int m);
 /** Emit the variable of axis m's index, computed from its counter dcl_t<m>. */

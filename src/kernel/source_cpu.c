@@ -427,6 +427,19 @@ static void emit_unit_kernel(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
+/* Emit the nest twice: for rows whose reads stay inside, and with checks. */
+static void emit_edges(dcli_nest *nest)
+{
+    dcli_nest plain = *nest;
+    plain.plain = true;
+    dcli_emit_edges_test(nest);
+    dcli_text_put(nest->out, "    if (dcl_plain) {\n");
+    dcli_emit_plain_nest(&plain);
+    dcli_text_put(nest->out, "    } else {\n");
+    dcli_emit_plain_nest(nest);
+    dcli_text_put(nest->out, "    }\n");
+}
+
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
     bool blocked = dcli_chain_is_blocked(body) && (variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_ANY);
@@ -448,6 +461,8 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
         dcli_emit_chain_blocks(&nest);
     else if (variant == DCLI_VARIANT_UNIT)
         emit_unit_kernel(&nest);
+    else if (variant == DCLI_VARIANT_CHECKED && dcli_edges_may_be_plain(body))
+        emit_edges(&nest);
     else
         dcli_emit_plain_nest(&nest);
     dcli_text_put(out, "    }\n");
