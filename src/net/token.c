@@ -1,12 +1,11 @@
 /* net/token.c - random tokens in files that only their user can read. */
 #include "net/token.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <libgen.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 
 #include "base/error.h"
 #include "net/guarded.h"
+#include "net/socket_owner.h"
 
 dcl_status dcli_token_make(char token_out[DCLI_TOKEN]) { return dcli_random_hex((DCLI_TOKEN - 1) / 2, token_out); }
 
@@ -186,182 +186,67 @@ dcl_status dcli_token_find(const char *address, char token_out[DCLI_TOKEN])
                      address, path[0], places > 1 ? " nor \"" : "", places > 1 ? path[1] : "", places > 1 ? "\"" : "");
 }
 
-/* ---- the owner of a listening socket ---- */
+/* ---- the owner of a socket ---- */
 
-/* Source: proc(5), /proc/net/tcp and tcp6: addresses as machine words in hexadecimal digits, state 0A: listening. */
-
-/** The listener that gets a connection: among those at the port, the one with the most specific address. */
-typedef struct listener {
-    int rank; /* how specific its address is: 0: no address yet; 1: ::, 2: 0.0.0.0, 3: the address itself */
-    unsigned user;
-} listener;
-
-static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff}; /* prefix of IPv4 addresses mapped to IPv6 */
-
-static bool parse_number(const char *host, struct in6_addr *address_out)
+/** Find the listener at an address, by the quick way first. @return as dcli_owner_of_listener(). */
+static int find_listener(const struct in6_addr *called, int port, unsigned *user_out)
 {
-    char text[INET6_ADDRSTRLEN];
-    size_t length = strlen(host), bracket = host[0] == '[';
-    if (length - 2 * bracket >= sizeof text)
-        return false;
-    snprintf(text, sizeof text, "%.*s", (int)(length - 2 * bracket), host + bracket);
-    memcpy(address_out, mapped, sizeof mapped);
-    return inet_pton(AF_INET, text, &address_out->s6_addr[sizeof mapped]) == 1 ||
-           inet_pton(AF_INET6, text, address_out) == 1;
+    int found = dcli_owner_of_listener(DCLI_OWNER_DIAG, called, port, user_out);
+    return found > 0 ? found : dcli_owner_of_listener(DCLI_OWNER_TABLE, called, port, user_out);
 }
 
-static struct in6_addr address_of_words(const char *digits)
+static dcl_status refuse_foreign(const char *host, int port, unsigned user)
 {
-    struct in6_addr address;
-    size_t words = strlen(digits) / 8, at = words == 1 ? sizeof mapped : 0;
-    memcpy(&address, mapped, sizeof mapped);
-    for (size_t w = 0; w < words && at < sizeof address; w++, at += 4) {
-        uint32_t word = 0;
-        sscanf(digits + 8 * w, "%8" SCNx32, &word);
-        memcpy(&address.s6_addr[at], &word, sizeof word);
-    }
-    return address;
-}
-
-static int rank_of(const struct in6_addr *listens, const struct in6_addr *called)
-{
-    static const struct in6_addr any;
-    struct in6_addr any_mapped = any;
-    memcpy(&any_mapped, mapped, sizeof mapped);
-    if (memcmp(listens, called, sizeof *listens) == 0)
-        return 3;
-    if (memcmp(listens, &any_mapped, sizeof *listens) == 0 && memcmp(called, mapped, sizeof mapped) == 0)
-        return 2;
-    return memcmp(listens, &any, sizeof *listens) == 0;
-}
-
-/** Consider a line of the table. If several listeners have the same rank, prefer one that is neither this user's nor
- *  root's. */
-static void look_at(const char *line, const struct in6_addr *called, int port, listener *found)
-{
-    enum { LISTENING = 0x0a };
-    char digits[33];
-    unsigned own_port, state, user;
-    if (sscanf(line, " %*d: %32[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %u", digits, &own_port, &state,
-               &user) != 4 ||
-        state != LISTENING || own_port != (unsigned)port)
-        return;
-    struct in6_addr listens = address_of_words(digits);
-    int rank = rank_of(&listens, called);
-    if (rank > found->rank || (rank > 0 && rank == found->rank && user != 0 && user != geteuid()))
-        *found = (listener){rank, user};
-}
-
-/** Read one table. @return whether it could be read. */
-static bool read_table(const char *path, const struct in6_addr *called, int port, listener *found)
-{
-    char line[512];
-    FILE *table = fopen(path, "re");
-    if (table == NULL)
-        return false;
-    while (fgets(line, sizeof line, table) != NULL)
-        look_at(line, called, port, found);
-    fclose(table);
-    return true;
-}
-
-static dcl_status refuse_foreign(const char *host, int port, const listener *found)
-{
-    if (found->user == 0 || found->user == geteuid())
+    if (user == 0 || user == geteuid())
         return DCL_OK;
     return DCLI_FAIL(
         DCL_ERR_NETWORK,
         "the listener at tcp://%s:%d is user %u's; expected a worker of this user, %u, or of root: to others no "
         "token is shown; start the worker as this user, or use keys",
-        host, port, found->user, geteuid());
+        host, port, user, geteuid());
 }
 
 dcl_status dcli_token_listener_is_ours(const char *host, int port)
 {
     struct in6_addr called;
-    listener found = {0};
-    if (!parse_number(host, &called))
+    unsigned user;
+    if (!dcli_owner_parse(host, &called))
         return DCLI_FAIL(DCL_ERR_NETWORK, "host \"%s\" is no number; expected an address of loopback", host);
-    bool has_table = read_table("/proc/net/tcp", &called, port, &found);
-    has_table = read_table("/proc/net/tcp6", &called, port, &found) || has_table; /* does not exist without IPv6 */
-    if (!has_table)
+    int found = find_listener(&called, port, &user);
+    if (found < 0)
         return DCLI_FAIL(
             DCL_ERR_NETWORK,
             "whose listener is at tcp://%s:%d cannot be told: /proc/net/tcp: %s; expected it to be readable; "
             "mount /proc, or use keys",
             host, port, strerror(errno));
-    if (found.rank == 0)
+    if (found == 0)
         return DCLI_FAIL(
             DCL_ERR_NETWORK,
             "the worker at tcp://%s:%d: connection refused (ECONNREFUSED): nobody listens there; start it, or "
             "correct the address",
             host, port);
-    return refuse_foreign(host, port, &found);
+    return refuse_foreign(host, port, user);
 }
 
 dcl_status dcli_token_listener_is_not_foreign(const char *host, int port)
 {
     struct in6_addr called;
-    listener found = {0};
-    if (!parse_number(host, &called))
-        return DCL_OK;
-    read_table("/proc/net/tcp", &called, port, &found);
-    read_table("/proc/net/tcp6", &called, port, &found);
-    return found.rank > 0 ? refuse_foreign(host, port, &found) : DCL_OK;
-}
-
-/** Find the other end of a connection of this host. @return false: it is not there. */
-static bool find_other_end(const char *path, const struct sockaddr_in6 *own, const struct sockaddr_in6 *other,
-                           unsigned *user_out)
-{
-    char line[512], digits[2][33];
-    bool found = false;
-    FILE *table = fopen(path, "re");
-    while (table != NULL && !found && fgets(line, sizeof line, table) != NULL) {
-        unsigned port[2], user;
-        unsigned long inode; /* 0: not accepted yet, or ended; then it has no user either */
-        if (sscanf(line, " %*d: %32[0-9A-Fa-f]:%x %32[0-9A-Fa-f]:%x %*x %*x:%*x %*x:%*x %*x %u %*d %lu", digits[0],
-                   &port[0], digits[1], &port[1], &user, &inode) != 6 ||
-            inode == 0 || port[0] != ntohs(other->sin6_port) || port[1] != ntohs(own->sin6_port))
-            continue;
-        struct in6_addr at = address_of_words(digits[0]), from = address_of_words(digits[1]);
-        found = memcmp(&at, &other->sin6_addr, sizeof at) == 0 && memcmp(&from, &own->sin6_addr, sizeof from) == 0;
-        *user_out = user;
-    }
-    if (table != NULL)
-        fclose(table);
-    return found;
-}
-
-/** Get the address of a socket, or of its peer, as an IPv6 address. @return false: there is none. */
-static bool name_of_socket(int fd, bool of_peer, struct sockaddr_in6 *name_out)
-{
-    struct sockaddr_storage name;
-    socklen_t length = sizeof name;
-    struct sockaddr *at = (struct sockaddr *)&name;
-    if ((of_peer ? getpeername(fd, at, &length) : getsockname(fd, at, &length)) != 0)
-        return false;
-    if (name.ss_family == AF_INET6) {
-        memcpy(name_out, &name, sizeof *name_out);
-        return true;
-    }
-    const struct sockaddr_in *old = (const struct sockaddr_in *)(const void *)&name;
-    *name_out = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = old->sin_port};
-    memcpy(name_out->sin6_addr.s6_addr, mapped, sizeof mapped);
-    memcpy(&name_out->sin6_addr.s6_addr[sizeof mapped], &old->sin_addr, sizeof old->sin_addr);
-    return name.ss_family == AF_INET;
+    unsigned user;
+    bool found = dcli_owner_parse(host, &called) && find_listener(&called, port, &user) > 0;
+    return found ? refuse_foreign(host, port, user) : DCL_OK;
 }
 
 dcl_status dcli_token_connection_is_ours(int fd)
 {
-    struct sockaddr_in6 own, other;
     unsigned user = 0;
-    if (!name_of_socket(fd, false, &own) || !name_of_socket(fd, true, &other))
-        return DCL_OK; /* the connection has ended, so nothing can be sent over it */
-    bool found =
-        find_other_end("/proc/net/tcp", &own, &other, &user) || find_other_end("/proc/net/tcp6", &own, &other, &user);
-    if (!found || user == 0 || user == geteuid())
-        return DCL_OK;
+    int found = dcli_owner_of_other_end(DCLI_OWNER_DIAG, fd, &user);
+    if (found <= 0)
+        found = dcli_owner_of_other_end(DCLI_OWNER_TABLE, fd, &user);
+    if (found <= 0 || user == 0 || user == geteuid())
+        return DCL_OK; /* if there is no other end, the connection has ended, so nothing can be sent over it */
+    struct sockaddr_in6 other = {0};
+    socklen_t length = sizeof other;
+    (void)getpeername(fd, (struct sockaddr *)&other, &length); /* the port is at the same place in both families */
     return DCLI_FAIL(
         DCL_ERR_NETWORK,
         "the other end of the connection to port %d is user %u's; expected a process of this user, %u, or of "
