@@ -1,4 +1,5 @@
 /* runtime/array.c - making, querying, filling, exchanging and releasing arrays. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -152,6 +153,13 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
     }
     *array_out = array;
     return DCL_OK;
+}
+
+void dcli_array_note_name(dcl_array *array, const char *name)
+{
+    dcl_array *base = dcli_array_base(array);
+    if (name != NULL && (array == base || base->name[0] == '\0') && strcmp(base->name, name) != 0)
+        snprintf(base->name, sizeof base->name, "%s", name);
 }
 
 dcl_array *dcl_agile(dcl_grid grid, dcl_map *map)

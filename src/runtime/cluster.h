@@ -48,6 +48,7 @@ struct dcl_array {
     dcl_steal_policy steal;           /* of calls whose first output it is */
     char name[DCLI_MOST_NAME + 1];    /* its name in the last body that used it; "": none yet */
     int view_count;                   /* number of its views */
+    bool hidden;                      /* kept by the library for its own use: the program is not told of it */
     bool released;                    /* released by the program, but still used by its views */
     struct dcl_array *base;           /* base of a view, which is not a view itself; NULL: this is an array */
     dcli_transform view;              /* how it shows the base; if `reshaped`, the base in another shape */
@@ -348,6 +349,9 @@ void dcli_array_spoil(dcl_array *array, dcl_status status);
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 /** Make an array, as dcl_agile() does. Waits while the window of open operations is full. */
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);
+/** Note the name by which a body of the program calls an array; that of a view counts only if the array has none. NULL is
+ *  accepted. */
+void dcli_array_note_name(dcl_array *array, const char *name);
 /** Make the handle of an array that is planned with, and has no storage: end it with dcli_array_free(). The lock is held.
  *  @param number  1, 2, ...: another one for each array of a call. */
 dcl_status dcli_array_imagine(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, int number,

@@ -82,6 +82,8 @@ static dcl_status make_level(const dcli_tree *tree, int number, dcl_array **leve
     dcl_status status = tree->look != NULL ? dcli_array_imagine(tree->cluster, &grid, map, number, level_in_out)
                                            : dcli_array_make(tree->cluster, &grid, map, false, level_in_out);
     dcl_map_release(map);
+    if (status == DCL_OK)
+        (*level_in_out)->hidden = true;
     return status;
 }
 

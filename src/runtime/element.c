@@ -216,6 +216,7 @@ static dcl_status start(const struct reduction *r)
     dcl_status status = DCL_OK;
     for (int e = 0; e < r->elements && status == DCL_OK; e++) {
         const dcl_arg *arg = &r->args[r->element[e].arg];
+        dcli_array_note_name(arg->array, arg->name);
         status = arg->access == DCL_ACCESS_INOUT ? dcli_array_usable(arg->array, "read")
                                                  : dcli_array_whole(arg->array, "write");
     }

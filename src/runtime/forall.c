@@ -13,7 +13,8 @@ struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
     dcli_text_kind kind;
-    bool own; /* a body of the library: the names of its arrays are not the program's */
+    bool own;   /* a body of the library, or with arguments of the library: no replicas are made or read */
+    bool names; /* the names of its arrays are the program's */
     dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
@@ -258,6 +259,7 @@ static void begin_call(struct call *call, dcl_cluster *cluster, const dcl_box *b
     call->known = NULL;
     call->kind = kind;
     call->own = own;
+    call->names = !own;
     call->count = 0;
     dcli_declarations_begin(&call->declarations, count);
 }
@@ -282,9 +284,8 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
                      (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
     if (operand->keeps || (usable && (base->state->had_replicas || base->layout.rule.halo_rank > 0)))
         operand->generation = call->cluster->replicas.generation + 1;
-    if (arg->name != NULL && !call->own && (array == base || base->name[0] == '\0') &&
-        strcmp(base->name, arg->name) != 0)
-        snprintf(base->name, sizeof base->name, "%s", arg->name);
+    if (call->names)
+        dcli_array_note_name(array, arg->name);
     return dcli_array_layout(array, &operand->layout);
 }
 
@@ -601,6 +602,7 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
     struct call call;
     count = list_reduced(count, args, added_count, added, all);
     begin_call(&call, cluster, box, DCLI_TEXT_BODY, true, count);
+    call.names = true;
     dcl_status status = start_call(&call, body, count, all);
     if (status == DCL_OK) {
         memcpy(results_out, call.known->body->result, sizeof call.known->body->result);

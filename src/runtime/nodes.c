@@ -73,7 +73,7 @@ static void name_arrays(const dcl_cluster *cluster, int node, dcli_text *text)
 {
     int named = 0, nameless = 0;
     for (const dcl_array *array = cluster->arrays; array != NULL; array = array->after) {
-        if (!has_part(array, node))
+        if (array->hidden || !has_part(array, node))
             continue;
         if (array->name[0] == '\0')
             nameless++;

@@ -39,10 +39,10 @@ static void drop(struct dcli_partials *partials)
     dcli_free(partials);
 }
 
-/* Whether an operation on the arrays of a tree has failed: later ones would not overwrite all of them. */
+/* Whether an operation on these arrays has failed: later ones would not overwrite all of them. */
 static bool has_failed(const struct dcli_partials *partials)
 {
-    bool failed = false;
+    bool failed = dcli_storage_state_failed(dcli_array_state(partials->array));
     for (int n = 0; n < 2 * DCLI_MAX_RESULTS; n++)
         failed |= partials->level[n / 2][n % 2] != NULL &&
                   dcli_storage_state_failed(dcli_array_state(partials->level[n / 2][n % 2]));
@@ -92,7 +92,10 @@ static dcl_status get(dcl_cluster *cluster, dcl_map *map, int results, struct dc
         return DCL_OK;
     dcl_grid grid = partials_grid(cluster, map, results);
     partials->results = results;
-    return dcli_array_make(cluster, &grid, map, false, &partials->array);
+    dcl_status status = dcli_array_make(cluster, &grid, map, false, &partials->array);
+    if (status == DCL_OK)
+        partials->array->hidden = true;
+    return status;
 }
 
 dcl_status dcli_partials_get(dcl_cluster *cluster, int results, struct dcli_partials **partials_out)

@@ -2,7 +2,6 @@
  * monitor, and for tcp the listener and its authenticator. The driver is the one of support/fake_opencl; no body is
  * compiled. */
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -43,33 +42,6 @@ static dcl_config config_of(const char *workers)
 }
 
 static void sleep_ms(int milliseconds) { usleep((useconds_t)milliseconds * 1000); }
-
-/* One of this process's children, the one that was started last or first. Children belong to the thread that started
- * them. */
-static int child(bool last)
-{
-    char path[300], text[4096];
-    int found = 0;
-    DIR *folder = opendir("/proc/self/task");
-    cr_assert_not_null(folder);
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        snprintf(path, sizeof path, "/proc/self/task/%s/children", entry->d_name);
-        FILE *file = entry->d_name[0] != '.' ? fopen(path, "r") : NULL;
-        if (file == NULL)
-            continue;
-        text[fread(text, 1, sizeof text - 1, file)] = '\0';
-        fclose(file);
-        for (char *at = text, *end;; at = end) {
-            int pid = (int)strtol(at, &end, 10);
-            if (end == at)
-                break;
-            if (found == 0 || (last ? pid > found : pid < found))
-                found = pid;
-        }
-    }
-    closedir(folder);
-    return found;
-}
 
 /* What is made now is over the nodes that are there. @return false: one of them has gone meanwhile. */
 static bool use(dcl_cluster *cluster)
@@ -138,7 +110,7 @@ Test(session_on_device, nodes_come_and_go_while_threads_call)
         int newcomer = dcl_node_count(caller.cluster);
         TEST_OK(dcl_add_workers(caller.cluster, "local:1"));
         cr_expect(dcl_node_is_alive(caller.cluster, newcomer));
-        int pid = child(round == 0);
+        int pid = test_child(round == 0);
         cr_assert(pid > 0 && kill(pid, SIGKILL) == 0);
         await_loss(caller.cluster, round == 0 ? newcomer : 0);
     }

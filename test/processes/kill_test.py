@@ -38,7 +38,8 @@ class Killing:
             argv.append(f"{self.folder}/saved.npy")
         if saves and not self.place.offers and rng.random() < 0.5:
             argv.append("local:1")
-        return Program(argv, {**self.place.variables, **variables}, f"{self.folder}/errors", self.place.prefix)
+        fanout = {"DCL_FANOUT": rng.choice(["2", "16"])}  # of trees: those of messages, and of partial results
+        return Program(argv, {**fanout, **self.place.variables, **variables}, f"{self.folder}/errors", self.place.prefix)
 
     def watched(self, one):
         """A round that ends with nothing left, whatever happens in it."""

@@ -208,6 +208,23 @@ static void read_all(work *work, int x)
         check_all_alive(work, X);
 }
 
+/* With DCL_FANOUT=2, partial results of three nodes are combined up a tree. */
+static void sum(work *work, int x)
+{
+    shadow *X = shadow_of(work, x);
+    int64_t total = 0, expected = 0;
+    char body[96];
+    for (int64_t e = 0; e < X->extent * X->extent; e++)
+        expected += X->value[e];
+    snprintf(body, sizeof body, "total += (long)%s(i,j);", X->name);
+    X->is_named = true;
+    work->compiled = is_new(work, body);
+    if (!succeeded(dcl_reduce(work->cluster, body, DCL_RESULT(total), DCL_IN_AS(X->name, X->array)), NULL))
+        check_all_alive(work, X);
+    else if (total != expected)
+        wrong("the sum of %s is %" PRId64 "; expected %" PRId64, X->name, total, expected);
+}
+
 static void write_box(work *work, int x)
 {
     static int32_t source[MOST_EXTENT * MOST_EXTENT];
@@ -324,7 +341,7 @@ static void step(work *work)
     if (other < work->groups && other != group &&
         shadow_of(work, other * PER_GROUP)->extent == shadow_of(work, x)->extent)
         y = other * PER_GROUP;
-    int choice = (int)draw(work, 20);
+    int choice = (int)draw(work, 22);
     if (work->more != NULL && draw(work, 30) == 0)
         let_join(work);
     else if (choice < 9)
@@ -341,6 +358,8 @@ static void step(work *work)
         save(work, x);
     else if (choice < 19)
         move(work, x);
+    else if (choice < 21)
+        sum(work, x);
     else if (wait_all(work) && draw(work, 2) == 0)
         renew(work, group);
 }

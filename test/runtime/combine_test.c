@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,3 +153,99 @@ Test(combine, takes_one_message_per_node)
         TEST_OK(dcl_close(cluster));
     }
 }
+
+/* ---- failures ----------------------------------------------------------------------------------------------------- */
+
+enum { LENGTH = 300 };
+
+/* Fill an array with ones, reduce it into an element and a value, and wait for both. @return what failed first. */
+static dcl_status reduce_ones(dcl_cluster *cluster, dcl_array *a, float *element_out, float *value_out)
+{
+    const float one = 1;
+    const dcl_box middle = dcl_box_nd(1, (int64_t[]){1}, (int64_t[]){1});
+    dcl_array *s = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 3));
+    dcl_status status = dcl_fill(a, &one);
+    if (status == DCL_OK)
+        status = dcl_reduce(cluster, "s(1) += a(i);", DCL_OUT(s), DCL_IN(a));
+    if (status == DCL_OK)
+        status = dcl_read(s, &middle, element_out, NULL);
+    if (status == DCL_OK)
+        status = dcl_reduce(cluster, "sum += a(i);", DCL_RESULT_AS("sum", value_out), DCL_IN(a));
+    dcl_release(s);
+    return status;
+}
+
+/* One allocation of an array on the way up fails: so does the call, with the cause. Later calls are right. */
+Test(combine, a_node_without_memory_fails_the_call_only)
+{
+    enum {
+        FIRST = 4,
+        STEPS = 2,
+        CALLS = 2
+    }; /* allocations for `a`, the first `s` and the partial results come before */
+    for (int node = 0; node < 3; node += 2)
+        for (int count = FIRST; count < FIRST + STEPS; count++) {
+            int failed = 0;
+            char fault[40];
+            snprintf(fault, sizeof fault, "alloc node=%d count=%d", node, count);
+            test_fault(fault);
+            dcl_config config = test_config(3);
+            config.fanout = 2;
+            dcl_cluster *cluster = test_open(&config);
+            test_fault(NULL);
+            dcl_array *a = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, LENGTH));
+            for (int n = 0; n < CALLS; n++) {
+                float element = 0, value = 0;
+                dcl_status status = reduce_ones(cluster, a, &element, &value);
+                if (status == DCL_OK) {
+                    cr_expect(element == LENGTH && value == LENGTH, "%s: %g %g", fault, (double)element, (double)value);
+                    continue;
+                }
+                cr_expect(strstr(dcl_error(), "DCL_FAULT") != NULL, "%s: the cause is not named: %s", fault,
+                          dcl_error());
+                cr_expect_lt(n, CALLS - 1, "%s: %s", fault, dcl_error());
+                failed++;
+                dcl_wait(cluster);
+                dcl_clear_error(cluster);
+            }
+            cr_expect_eq(failed, 1, "%s: %d calls failed", fault, failed);
+            dcl_release(a);
+            dcl_close(cluster);
+        }
+}
+
+#ifdef TEST_DCL
+/* A process is killed while partial results go up: then calls fail as their arrays have a part on it, and those on the others are
+ * right, in a smaller tree. */
+Test(combine, a_lost_node_is_left_out)
+{
+    dcl_config config = test_config(1);
+    config.workers = "local:4";
+    config.program = TEST_DCL;
+    config.fanout = 2;
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, LENGTH)),
+              *s = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 3));
+    const float one = 1;
+    float element, value;
+    TEST_OK(reduce_ones(cluster, a, &element, &value));
+    TEST_OK(dcl_fill(s, &one));
+    dcl_status status = DCL_OK;
+    for (int n = 0; n < 100000 && status == DCL_OK; n++) {
+        if (n == 20)
+            cr_assert_eq(kill(test_child(true), SIGKILL), 0);
+        status = dcl_reduce(cluster, "s(1) += a(i);", DCL_INOUT(s), DCL_IN(a));
+    }
+    cr_expect_eq(status, DCL_ERR_NODE_LOST, "%s", dcl_error());
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_NODE_LOST, "have failed: a"); /* s has no part on it */
+    cr_expect(strstr(dcl_error(), "no body has named") == NULL, "the library's own are counted: %s", dcl_error());
+    dcl_clear_error(cluster);
+    dcl_release(s);
+    dcl_release(a);
+    a = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, LENGTH));
+    TEST_OK(reduce_ones(cluster, a, &element, &value));
+    cr_expect(element == LENGTH && value == LENGTH, "%g %g", (double)element, (double)value);
+    dcl_release(a);
+    dcl_close(cluster);
+}
+#endif

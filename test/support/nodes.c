@@ -2,6 +2,7 @@
 #include "support/nodes.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,4 +116,29 @@ void test_fail(dcl_array *array)
     DCLI_FAIL(DCL_ERR_DEVICE, "failed by the test");
     dcli_array_spoil(TEST_INSIDE(array), DCL_ERR_DEVICE);
     pthread_mutex_unlock(&cluster->lock);
+}
+
+int test_child(bool last)
+{
+    char path[300], text[4096];
+    int found = 0;
+    DIR *folder = opendir("/proc/self/task");
+    cr_assert_not_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/children", entry->d_name);
+        FILE *file = entry->d_name[0] != '.' ? fopen(path, "r") : NULL;
+        if (file == NULL)
+            continue;
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+        for (char *at = text, *end;; at = end) {
+            int pid = (int)strtol(at, &end, 10);
+            if (end == at)
+                break;
+            if (found == 0 || (last ? pid > found : pid < found))
+                found = pid;
+        }
+    }
+    closedir(folder);
+    return found;
 }

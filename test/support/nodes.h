@@ -26,6 +26,10 @@ void test_fault(const char *fault);
 /** Make an array with a map in the grammar of dcl_map_parse(). An invalid map ends the test. */
 dcl_array *test_array(dcl_cluster *cluster, const char *map, dcl_grid grid);
 
+/** One of this process's children, the one that was started last or first: 0 if there is none. Children belong to the
+ *  thread that started them. */
+int test_child(bool last);
+
 /** The object of a handle of this process, for tests that inspect internals. */
 #define TEST_INSIDE(handle) ((__typeof__(handle))dcli_handle_object(handle))
 
