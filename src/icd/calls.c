@@ -80,15 +80,22 @@ static void *make_calls(void *unused)
     return NULL;
 }
 
+bool icd_can_call(void)
+{
+    pthread_t thread;
+    if (icd.has_caller)
+        return true;
+    if (pthread_create(&thread, NULL, make_calls, NULL) != 0)
+        return false;
+    pthread_detach(thread);
+    icd.has_caller = true;
+    return true;
+}
+
 void icd_call_later(icd_call *call)
 {
     call->next = NULL;
     *icd.calls_last = call;
     icd.calls_last = &call->next;
-    pthread_t thread;
-    if (!icd.has_caller && pthread_create(&thread, NULL, make_calls, NULL) == 0) {
-        pthread_detach(thread);
-        icd.has_caller = true;
-    }
     pthread_cond_signal(&icd.called);
 }

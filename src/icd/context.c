@@ -161,7 +161,10 @@ cl_int CL_API_CALL icd_clSetContextDestructorCallback(cl_context handle,
     icd_call *call = result == CL_SUCCESS ? dcli_calloc(1, sizeof *call) : NULL;
     if (result == CL_SUCCESS && call == NULL)
         result = CL_OUT_OF_HOST_MEMORY;
-    if (call != NULL) {
+    if (call != NULL && !icd_can_call()) {
+        dcli_free(call);
+        result = CL_OUT_OF_RESOURCES;
+    } else if (call != NULL) {
         *call = (icd_call){.call = call_context, .function.context = function, .handle = handle, .user = user};
         call->next = context->destructors;
         context->destructors = call;

@@ -11,6 +11,8 @@ static cl_int begin(cl_command_queue handle, cl_uint count, const cl_event waits
     cl_int status = icd_check_waits(queue->context, count, waits);
     if (status == CL_SUCCESS && queue->device->lost)
         status = CL_DEVICE_NOT_AVAILABLE;
+    if (status == CL_SUCCESS && queue->device->pending_count >= ICD_MOST_PENDING && icd.gates > 0)
+        status = CL_OUT_OF_RESOURCES;
     *queue_out = queue;
     return status;
 }
@@ -570,10 +572,25 @@ static cl_int map(icd_queue *queue, icd_mem *mem, cl_map_flags flags, size_t off
     made->next = mem->maps;
     mem->maps = made;
     mem->map_count++;
+    made->filled = icd_hold(event);
     event->at_end = icd_map_filled;
     event->at_end_user = icd_hold(mem); /* the region has to stay until it is filled */
     *pointer_out = made->pointer;
     return CL_SUCCESS;
+}
+
+/* Forget a region that the program does not get, because mapping it has failed. */
+static void forget_map(icd_mem *mem, const icd_event *event)
+{
+    for (icd_map **at = &mem->maps; *at != NULL; at = &(*at)->next) {
+        icd_map *map = *at;
+        if (map->filled != event)
+            continue;
+        *at = map->next;
+        mem->map_count--;
+        icd_map_free(map);
+        return;
+    }
 }
 
 void *CL_API_CALL icd_clEnqueueMapBuffer(cl_command_queue handle, cl_mem mem_handle, cl_bool blocks, cl_map_flags flags,
@@ -596,8 +613,14 @@ void *CL_API_CALL icd_clEnqueueMapBuffer(cl_command_queue handle, cl_mem mem_han
             status = CL_INVALID_OPERATION;
         if (status == CL_SUCCESS) {
             icd_event *event = make_event(queue, CL_COMMAND_MAP_BUFFER, count, waits);
+            icd_hold(mem); /* another thread may release it meanwhile */
+            icd_hold(event);
             status = event != NULL ? map(queue, mem, flags, offset, bytes, event, &pointer) : CL_OUT_OF_HOST_MEMORY;
             status = icd_enqueued(event, status, blocks, event_out);
+            if (status != CL_SUCCESS && pointer != NULL)
+                forget_map(mem, event);
+            icd_drop(event);
+            icd_drop(mem);
         }
         icd_leave();
     }
@@ -612,12 +635,16 @@ static cl_int unmap(icd_queue *queue, icd_mem *mem, icd_map **at, icd_event *eve
     bool writes = (ended->flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0;
     int64_t has_list = 1; /* it waits for its list alone */
     dcli_msg_command marker = {.kind = DCLI_CL_MARKER, .number_count = 1, .number = &has_list};
-    cl_int status = writes ? transfer(queue, mem, event, true, &ended->span, ended->pointer, 0, 0)
-                           : icd_command_send(queue->device, queue->number, event, &marker);
+    cl_int status = icd_event_also(event, ended->filled); /* the region is not freed while it is still being filled */
+    if (status == CL_SUCCESS)
+        status = writes ? transfer(queue, mem, event, true, &ended->span, ended->pointer, 0, 0)
+                        : icd_command_send(queue->device, queue->number, event, &marker);
     if (status != CL_SUCCESS)
         return status;
     *at = ended->next;
     mem->map_count--;
+    icd_drop(ended->filled);
+    ended->filled = NULL;
     ended->mem = icd_hold(mem);
     event->at_end = icd_map_ended;
     event->at_end_user = ended;

@@ -71,6 +71,8 @@ static void forget_on(icd_device *device, int64_t number)
 
 void icd_event_free(icd_event *event)
 {
+    if (event->is_user && event->status > CL_COMPLETE)
+        icd.gates--;
     drop_waits(event);
     if (event->was_sent)
         forget_on(event->device, event->number);
@@ -213,6 +215,8 @@ void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended)
 {
     if (event->status <= CL_COMPLETE)
         return;
+    if (event->is_user)
+        icd.gates--;
     event->status = status;
     if (ended != NULL) {
         event->queued_ns = ended->queued_ns;
@@ -256,12 +260,18 @@ cl_int icd_await(icd_event *event)
     return event->status;
 }
 
+static bool has_room(const void *device)
+{
+    return ((const icd_device *)device)->pending_count < ICD_MANY_PENDING || icd.gates > 0;
+}
+
 cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *event_out)
 {
     if (status == CL_SUCCESS && blocks) {
         cl_int ended = icd_await(event);
         status = ended < 0 ? ended : CL_SUCCESS;
-    }
+    } else if (status == CL_SUCCESS && !has_room(event->device))
+        icd_wait(event->device, has_room, event->device);
     if (event != NULL && status != CL_SUCCESS && !event->was_sent)
         icd_event_end(event, status, NULL); /* a buffer may already name it as the last command that writes it */
     if (status == CL_SUCCESS && event_out != NULL)
@@ -283,6 +293,7 @@ cl_event CL_API_CALL icd_clCreateUserEvent(cl_context context, cl_int *status_ou
         if (event != NULL) {
             event->is_user = true;
             event->status = CL_SUBMITTED;
+            icd.gates++;
             handle = ICD_HANDLE(cl_event, event);
         }
         status = object == NULL ? CL_INVALID_CONTEXT : event == NULL ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
@@ -416,7 +427,10 @@ cl_int CL_API_CALL icd_clSetEventCallback(cl_event handle, cl_int status,
     icd_call *call = result == CL_SUCCESS ? dcli_calloc(1, sizeof *call) : NULL;
     if (result == CL_SUCCESS && call == NULL)
         result = CL_OUT_OF_HOST_MEMORY;
-    if (call != NULL) {
+    if (call != NULL && !icd_can_call()) {
+        dcli_free(call);
+        result = CL_OUT_OF_RESOURCES;
+    } else if (call != NULL) {
         *call = (icd_call){
             .call = call_event, .function.event = function, .handle = handle, .user = user, .status = status};
         call->next = event->calls;

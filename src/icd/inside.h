@@ -106,6 +106,10 @@ typedef struct icd_fact {
 
 enum { ICD_BUCKETS = 256 };
 
+/* Commands of a device that have not ended: from the first number on, calls that enqueue wait for some to end, unless these may
+ * wait for the program; from the second on, which is less than a server's limit, they fail. */
+enum { ICD_MANY_PENDING = 100000, ICD_MOST_PENDING = 250000 };
+
 struct icd_device {
     icd_object object;
     icd_server *server;
@@ -207,7 +211,8 @@ typedef struct icd_map {
     cl_map_flags flags;
     dcli_span span; /* in the buffer */
     size_t row_pitch, slice_pitch;
-    bool owned; /* `pointer` was allocated for it */
+    bool owned;        /* `pointer` was allocated for it */
+    icd_event *filled; /* reference: of the mapping */
     icd_mem *
         mem; /* reference, while it is unmapped: the region may be memory of the program, which it frees after the buffer */
 } icd_map;
@@ -349,6 +354,7 @@ struct icd_state {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an event has ended, or a question was answered */
     bool forked;
+    int gates;       /* user events that have no status yet */
     bool has_posted; /* commands were appended since icd_post() */
     icd_cell *platform;
     int server_count, device_count;
@@ -368,6 +374,8 @@ extern const cl_icd_dispatch icd_dispatch;
 bool icd_enter(void);
 void icd_leave(void);
 int64_t icd_number(void);
+/** Start the thread that calls functions of the program, if there is none. @return false: it cannot be started. */
+bool icd_can_call(void);
 /** Queue a call of the program's function, for the thread that makes these calls. */
 void icd_call_later(icd_call *call);
 /** Answer a query: copy `bytes` of `value`. */
@@ -455,6 +463,8 @@ cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *even
 /** Memory for a mapped region, aligned as the largest type of OpenCL C. */
 void *icd_aligned(size_t bytes);
 void icd_aligned_free(void *memory);
+/** Free a region that is in no list. */
+void icd_map_free(icd_map *map);
 /** End of the event of a mapping: drops the buffer in at_end_user. */
 void icd_map_filled(icd_event *event);
 /** End of the event of an unmapping: frees the icd_map in at_end_user. */

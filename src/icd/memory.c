@@ -250,14 +250,16 @@ void icd_aligned_free(void *memory) { free(memory); }
 
 void icd_map_filled(icd_event *event) { icd_drop(event->at_end_user); }
 
-void icd_map_ended(icd_event *event)
+void icd_map_free(icd_map *map)
 {
-    icd_map *map = event->at_end_user;
     if (map->owned)
         icd_aligned_free(map->pointer);
+    icd_drop(map->filled);
     icd_drop(map->mem);
     dcli_free(map);
 }
+
+void icd_map_ended(icd_event *event) { icd_map_free(event->at_end_user); }
 
 /* ---- ending ---- */
 
@@ -274,9 +276,7 @@ void icd_mem_free(icd_mem *mem)
     while (mem->maps != NULL) {
         icd_map *map = mem->maps;
         mem->maps = map->next;
-        if (map->owned)
-            icd_aligned_free(map->pointer);
-        dcli_free(map);
+        icd_map_free(map);
     }
     while (mem->destructors != NULL) {
         icd_call *call = mem->destructors;
@@ -501,7 +501,10 @@ cl_int CL_API_CALL icd_clSetMemObjectDestructorCallback(cl_mem handle, void(CL_C
     icd_call *call = result == CL_SUCCESS ? dcli_calloc(1, sizeof *call) : NULL;
     if (result == CL_SUCCESS && call == NULL)
         result = CL_OUT_OF_HOST_MEMORY;
-    if (call != NULL) {
+    if (call != NULL && !icd_can_call()) {
+        dcli_free(call);
+        result = CL_OUT_OF_RESOURCES;
+    } else if (call != NULL) {
         *call = (icd_call){.call = call_mem, .function.mem = function, .handle = handle, .user = user};
         call->next = mem->destructors;
         mem->destructors = call;

@@ -521,8 +521,7 @@ typedef struct dcli_msg_events {
 /** Questions. */
 typedef enum dcli_question_kind {
     DCLI_ASK_DEVICE = 1, /* the device's properties. Key of each fact: the cl_device_info */
-    DCLI_ASK_BINARY,     /* object: a program. Its binary is sent as transfer `number`; fact 1: its bytes */
-    DCLI_ASK_CLOCK       /* fact 1: the device's clock, fact 2: the host's */
+    DCLI_ASK_BINARY      /* object: a program. Its binary is sent as transfer `number`; fact 1: its bytes */
 } dcli_question_kind;
 
 typedef struct dcli_msg_query {

@@ -491,7 +491,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         RECORDS(events, ended, count, DCLI_MOST_ENDED, &ended_record, "in the order in which they were noticed")),
     [DCLI_MSG_QUERY] = RECORD("QUERY", query, 2, "driver -> server: a question",
         INT64(query, number, 1, "number of the question"),
-        INT(query, kind, DCLI_ASK_DEVICE, DCLI_ASK_CLOCK, "1: properties of the device; 2: binary of a program; 3: clocks"),
+        INT(query, kind, DCLI_ASK_DEVICE, DCLI_ASK_BINARY, "1: properties of the device; 2: binary of a program"),
         INT64(query, object, 0, "number of the object")),
     [DCLI_MSG_ANSWER] = RECORD("ANSWER", answer, 2, "server -> driver: the answer",
         INT64(answer, number, 1, "number of the question"),

@@ -26,6 +26,9 @@ enum { DCLI_EAGER_TRANSFER = 4 << 20, DCLI_EAGER_SESSION = 32 << 20 };
  * DATA, for writes, too, and the driver answers with TAKEN when it has copied. */
 enum { DCLI_PLACED_BYTES = 1 << 20 };
 
+/* Bytes of all texts and binaries of which a server has made no program yet. */
+enum { DCLI_MOST_CL_TEXT = 256 << 20 };
+
 /* The number of the transfer of what kernels print, to the standard output of the program, and how many bytes of it a
  * server may send before the driver says that it has taken some. */
 #define DCLI_OUTPUT_TRANSFER INT64_MAX

@@ -113,6 +113,7 @@ static dcl_status make_queue(dcli_remote *remote, const dcli_msg_command *comman
     object->queue.in_order = (wanted & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
     object->queue.profiles = (wanted & CL_QUEUE_PROFILING_ENABLE) != 0;
     object->queue.last = &object->queue.first;
+    object->queue.newest = &object->queue.oldest;
     object->queue.next = remote->queues;
     remote->queues = object;
     return DCL_OK;
@@ -123,7 +124,7 @@ static dcl_status make_queue(dcli_remote *remote, const dcli_msg_command *comman
 static dcl_status make_program(dcli_remote *remote, const dcli_msg_command *command)
 {
     if (command->number_count != 1 || command->number[0] < 1 ||
-        command->number[0] > DCLI_MOST_REMOTE_SOURCE - remote->text_bytes)
+        command->number[0] > DCLI_MOST_CL_TEXT - remote->text_bytes)
         return broken("a wrong size of a program, or too many programs whose text has not been used");
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM);
     if (object == NULL)

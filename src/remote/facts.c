@@ -110,17 +110,5 @@ static dcl_status describe(dcli_remote *remote, int64_t number)
 
 dcl_status dcli_remote_answer(dcli_remote *remote, const dcli_msg_query *query)
 {
-    cl_ulong device = 0, host = 0;
-    switch (query->kind) {
-    case DCLI_ASK_DEVICE:
-        return describe(remote, query->number);
-    case DCLI_ASK_CLOCK:
-        dcli_facts_begin(remote, query->number);
-        cl_int status = clGetDeviceAndHostTimer(remote->device, &device, &host);
-        dcli_fact_number(&remote->facts, 1, (int64_t)device);
-        dcli_fact_number(&remote->facts, 2, (int64_t)host);
-        return dcli_facts_end(&remote->facts, status);
-    default:
-        return dcli_program_binary(remote, query);
-    }
+    return query->kind == DCLI_ASK_DEVICE ? describe(remote, query->number) : dcli_program_binary(remote, query);
 }

@@ -12,10 +12,9 @@
 #include "remote/remote.h"
 
 enum {
-    DCLI_MOST_REMOTE_OBJECTS = 1 << 20,  /* objects, events and transfers of a session at a time */
-    DCLI_MOST_REMOTE_TASKS = 1 << 18,    /* commands that wait for others */
-    DCLI_MOST_REMOTE_SOURCE = 256 << 20, /* bytes of all texts and binaries that no program was made of */
-    DCLI_MOST_REMOTE_ARGUMENTS = 512     /* of a kernel */
+    DCLI_MOST_REMOTE_OBJECTS = 1 << 20, /* objects, events and transfers of a session at a time */
+    DCLI_MOST_REMOTE_TASKS = 1 << 18,   /* commands that wait for others */
+    DCLI_MOST_REMOTE_ARGUMENTS = 512    /* of a kernel */
 };
 
 /* ---- objects ---- */
@@ -57,9 +56,11 @@ typedef struct dcli_object {
         } buffer;
         struct {
             cl_command_queue queue;
-            bool in_order, profiles, dirty; /* dirty: commands were submitted since the last clFlush() */
-            dcli_task *first, **last;       /* commands that were not submitted, in order */
-            struct dcli_object *next;       /* list of all queues */
+            bool in_order, profiles, dirty;           /* dirty: commands were submitted since the last clFlush() */
+            dcli_task *first, **last;                 /* commands that were not submitted, in order */
+            int64_t barriers;                         /* of them */
+            struct dcli_object *next;                 /* list of all queues */
+            struct dcli_completion *oldest, **newest; /* what the device has not ended, by submission */
         } queue;
         struct {
             cl_program program;
@@ -131,6 +132,9 @@ typedef struct dcli_completion {
     dcli_chunk *chunk;
     cl_event real; /* retained */
     cl_int status;
+    bool called;                   /* its callback has been called */
+    dcli_object *queue;            /* reference */
+    struct dcli_completion *later; /* the next one of its queue, by submission */
 } dcli_completion;
 
 /** Memory of a buffer that the driver can map. */
@@ -210,8 +214,10 @@ void dcli_tasks_look(dcli_remote *remote);
 void dcli_completions_take(dcli_remote *remote);
 /** End an event, and report it. @param real  event of the device, for its times; NULL: none. */
 void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real);
-/** Have the serving thread learn when a real event ends. @param event  takes a reference of its own; NULL: none. */
-dcl_status dcli_completion_ask(dcli_remote *remote, cl_event real, dcli_object *event, dcli_chunk *chunk);
+/** Have the serving thread learn when a real event of a command queue ends. In a queue in order it learns of ends in the order of
+ *  these calls, whatever the order of the driver's callbacks. @param event  takes a reference of its own; NULL: none. */
+dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_object *event,
+                               dcli_chunk *chunk);
 /** End a command that is in no list. */
 void dcli_task_end(dcli_remote *remote, dcli_task *task, cl_int status);
 void dcli_task_free(dcli_remote *remote, dcli_task *task);

@@ -322,7 +322,7 @@ dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
     cl_program program = dcli_program_of(remote, object);
     cl_int code = program == NULL ? CL_INVALID_PROGRAM
                                   : clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL);
-    if (code == CL_SUCCESS && length > DCLI_MOST_REMOTE_SOURCE)
+    if (code == CL_SUCCESS && length > DCLI_MOST_CL_TEXT)
         code = CL_OUT_OF_RESOURCES;
     unsigned char *binary = code == CL_SUCCESS && length > 0 ? dcli_malloc(length) : NULL;
     if (binary != NULL)

@@ -32,12 +32,13 @@ static void CL_CALLBACK note_end(cl_event real, cl_int status, void *user)
     atomic_fetch_sub(&remote->callbacks, 1);
 }
 
-dcl_status dcli_completion_ask(dcli_remote *remote, cl_event real, dcli_object *event, dcli_chunk *chunk)
+dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_object *event,
+                               dcli_chunk *chunk)
 {
     dcli_completion *completion = dcli_calloc(1, sizeof *completion);
     if (completion == NULL)
         return DCL_ERR_NOMEM;
-    *completion = (dcli_completion){.remote = remote, .event = event, .chunk = chunk, .real = real};
+    *completion = (dcli_completion){.remote = remote, .queue = queue, .event = event, .chunk = chunk, .real = real};
     clRetainEvent(real);
     atomic_fetch_add(&remote->callbacks, 1);
     cl_int code = clSetEventCallback(real, CL_COMPLETE, note_end, completion);
@@ -51,35 +52,59 @@ dcl_status dcli_completion_ask(dcli_remote *remote, cl_event real, dcli_object *
                          (int)code);
     }
     dcli_object_hold(event);
+    dcli_object_hold(queue);
+    *queue->queue.newest = completion;
+    queue->queue.newest = &completion->later;
     if (remote->outstanding++ == 0)
         dcli_watch_activity(remote->watch, DCLI_COMPUTING, "OpenCL commands");
     return DCL_OK;
 }
 
+/* Handle the end of what was submitted, and free the completion. */
+static void handle(dcli_remote *remote, dcli_completion *completion)
+{
+    cl_int status = completion->status > 0 ? CL_SUCCESS : completion->status;
+    if (completion->chunk != NULL)
+        dcli_chunk_done(remote, completion->chunk, status);
+    if (completion->event != NULL)
+        dcli_event_end(remote, completion->event, status, completion->real, completion->real);
+    dcli_object_drop(remote, completion->event);
+    dcli_object_drop(remote, completion->queue);
+    clReleaseEvent(completion->real);
+    dcli_free(completion);
+    if (--remote->outstanding == 0)
+        dcli_watch_activity(remote->watch, DCLI_COMPUTING, NULL);
+    else
+        dcli_watch_progress(remote->watch, DCLI_COMPUTING);
+}
+
+/* Handle the ends of a queue that may be handled now: in a queue in order, those before which no callback is missing. */
+static void handle_ends(dcli_remote *remote, dcli_object *queue)
+{
+    for (dcli_completion **at = &queue->queue.oldest; *at != NULL;) {
+        dcli_completion *completion = *at;
+        if (completion->called) {
+            if ((*at = completion->later) == NULL)
+                queue->queue.newest = at;
+            handle(remote, completion);
+        } else if (queue->queue.in_order) {
+            break;
+        } else {
+            at = &completion->later;
+        }
+    }
+}
+
 void dcli_completions_take(dcli_remote *remote)
 {
-    dcli_completion *list = atomic_exchange(&remote->completions, NULL), *ordered = NULL;
-    while (list != NULL) { /* oldest first */
-        dcli_completion *next = list->next;
-        list->next = ordered;
-        ordered = list;
-        list = next;
-    }
-    while (ordered != NULL) {
-        dcli_completion *completion = ordered;
-        ordered = completion->next;
-        cl_int status = completion->status > 0 ? CL_SUCCESS : completion->status;
-        if (completion->chunk != NULL)
-            dcli_chunk_done(remote, completion->chunk, status);
-        if (completion->event != NULL)
-            dcli_event_end(remote, completion->event, status, completion->real, completion->real);
-        dcli_object_drop(remote, completion->event);
-        clReleaseEvent(completion->real);
-        dcli_free(completion);
-        if (--remote->outstanding == 0)
-            dcli_watch_activity(remote->watch, DCLI_COMPUTING, NULL);
-        else
-            dcli_watch_progress(remote->watch, DCLI_COMPUTING);
+    dcli_completion *next;
+    for (dcli_completion *list = atomic_exchange(&remote->completions, NULL); list != NULL; list = next) {
+        next = list->next;
+        dcli_object *queue = dcli_object_hold(list->queue);
+        list->called = true;
+        if (next == NULL || next->queue != queue)
+            handle_ends(remote, queue);
+        dcli_object_drop(remote, queue);
     }
 }
 
@@ -313,13 +338,14 @@ static void submit_and_end(dcli_remote *remote, dcli_task *task)
         dcli_task_end(remote, task, CL_SUCCESS);
         return;
     }
-    cl_int code = submit(remote, task, waits, waits > 0 ? wait : NULL, task->event != NULL ? &real : NULL);
+    cl_int code = submit(remote, task, waits, waits > 0 ? wait : NULL, &real);
     task->queue->queue.dirty = true;
-    if (code == CL_SUCCESS && task->event != NULL) {
+    if (code == CL_SUCCESS && dcli_completion_ask(remote, task->queue, real, task->event, NULL) != DCL_OK)
+        code = CL_OUT_OF_RESOURCES;
+    if (task->event != NULL)
         task->event->event.real = real;
-        if (dcli_completion_ask(remote, real, task->event, NULL) != DCL_OK)
-            code = CL_OUT_OF_RESOURCES;
-    }
+    else if (real != NULL)
+        clReleaseEvent(real);
     dcli_task_end(remote, task, code);
 }
 
@@ -362,6 +388,7 @@ static void look_at(dcli_remote *remote, dcli_object *queue)
             bool was_last = queue->queue.last == &task->next;
             if (go(remote, task, failure)) {
                 *at = next;
+                queue->queue.barriers -= bars;
                 if (was_last)
                     queue->queue.last = at;
                 remote->task_count--;
@@ -525,6 +552,29 @@ static dcl_status take_kind(dcli_remote *remote, const dcli_msg_command *command
     }
 }
 
+/* Append a command to its queue, and submit it if it can be. Those that wait before it are not looked at: for them nothing has
+ * changed. */
+static void append(dcli_remote *remote, dcli_task *task)
+{
+    dcli_object *queue = dcli_object_hold(task->queue);
+    dcli_task **at = queue->queue.last;
+    bool alone = queue->queue.first == NULL, bars = task->kind == DCLI_CL_BARRIER;
+    cl_int failure = CL_SUCCESS;
+    *at = task;
+    queue->queue.last = &task->next;
+    queue->queue.barriers += bars;
+    task->listed = true;
+    remote->task_count++;
+    bool may = alone || (!queue->queue.in_order && queue->queue.barriers == bars && !orders_all(task));
+    if (may && may_go(task, &failure) && go(remote, task, failure)) {
+        *at = NULL;
+        queue->queue.last = at;
+        queue->queue.barriers -= bars;
+        remote->task_count--;
+    }
+    dcli_object_drop(remote, queue);
+}
+
 dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command)
 {
     if (remote->task_count >= DCLI_MOST_REMOTE_TASKS)
@@ -551,11 +601,6 @@ dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command
         dcli_task_free(remote, task);
         return status;
     }
-    dcli_object *queue = task->queue;
-    *queue->queue.last = task;
-    queue->queue.last = &task->next;
-    task->listed = true;
-    remote->task_count++;
-    look_at(remote, queue);
+    append(remote, task);
     return DCL_OK;
 }

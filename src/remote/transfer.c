@@ -98,7 +98,7 @@ static cl_int submit_chunk(dcli_remote *remote, dcli_task *task, dcli_chunk *chu
         task->event->event.real = real; /* later commands of the device may wait for it */
     }
     transfer->transfer.outstanding++;
-    if (dcli_completion_ask(remote, real, NULL, chunk) != DCL_OK) {
+    if (dcli_completion_ask(remote, task->queue, real, NULL, chunk) != DCL_OK) {
         clWaitForEvents(1, &real); /* nobody reports the end of the copy, and the caller frees its memory */
         clReleaseEvent(real);
         transfer->transfer.outstanding--;
@@ -145,7 +145,7 @@ static cl_int follow(dcli_remote *remote, dcli_task *task, dcli_chunk *chunk, cl
 {
     task->queue->queue.dirty = true;
     task->transfer->transfer.outstanding++;
-    bool asked = dcli_completion_ask(remote, real, NULL, chunk) == DCL_OK;
+    bool asked = dcli_completion_ask(remote, task->queue, real, NULL, chunk) == DCL_OK;
     clReleaseEvent(real);
     if (asked)
         return CL_SUCCESS;

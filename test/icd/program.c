@@ -2,6 +2,7 @@
  * loop, and prints what it found, for comparison with other platforms.
  *
  *   program            everything once
+ *   program limits     enqueues more commands than a device takes
  *   program spin MS    launches a kernel that runs long, prints "running", and then how it ended */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -685,6 +686,28 @@ static int try_all(void)
     return failures;
 }
 
+/* ---- more commands than a device takes ---- */
+
+static int try_limits(void)
+{
+    enum { MANY = 300000 };
+    cl_int status;
+    cl_event gate = clCreateUserEvent(s.context, &status);
+    int taken = 0;
+    check(status, "clCreateUserEvent");
+    while (taken < MANY && (status = clEnqueueMarkerWithWaitList(s.free_queue, 1, &gate, NULL)) == CL_SUCCESS)
+        taken++;
+    printf("%d commands that wait, then %d\n", taken, status);
+    check(clSetUserEventStatus(gate, CL_COMPLETE), "clSetUserEventStatus");
+    check(clFinish(s.free_queue), "clFinish");
+    clReleaseEvent(gate);
+    for (int n = 0; n < MANY / 2; n++)
+        check(clEnqueueMarkerWithWaitList(s.queue, 0, NULL, NULL), "clEnqueueMarkerWithWaitList");
+    check(clFinish(s.queue), "clFinish");
+    try_many();
+    return failures;
+}
+
 /* ---- a kernel that runs long ---- */
 
 static int try_spin(long milliseconds)
@@ -735,6 +758,12 @@ int main(int count, char **list)
             close_setting();
         }
         return result + failures;
+    }
+    if (count == 2 && strcmp(list[1], "limits") == 0) {
+        open_setting(devices[0]);
+        int result = try_limits();
+        close_setting();
+        return result;
     }
     open_setting(devices[found - 1]);
     try_devices(devices[0], devices[found - 1]);

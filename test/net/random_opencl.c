@@ -114,7 +114,7 @@ void test_fill_opencl_message(test_random *random, dcli_message *message)
         break;
     case DCLI_MSG_QUERY:
         message->query = (dcli_msg_query){above(random, 1, INT64_MAX - 1),
-                                          1 + test_random_below(random, DCLI_ASK_CLOCK), natural(random)};
+                                          1 + test_random_below(random, DCLI_ASK_BINARY), natural(random)};
         break;
     case DCLI_MSG_ANSWER:
         fill_answer(random, &message->answer);

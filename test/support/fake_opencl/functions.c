@@ -864,6 +864,7 @@ static cl_int CL_API_CALL fake_clSetEventCallback(cl_event event, cl_int type,
     return code;
 }
 
+RETAIN(cl_event, FAKE_EVENT_KIND, clRetainEvent)
 RELEASE(cl_event, FAKE_EVENT_KIND, clReleaseEvent, fake_order_forget_event)
 
 void fake_put_functions(cl_icd_dispatch *table)

@@ -15,7 +15,7 @@
         X(clEnqueueFillBuffer), X(clEnqueueCopyBuffer), X(clEnqueueMarkerWithWaitList), X(clEnqueueReadBuffer),  \
         X(clEnqueueWriteBuffer), X(clEnqueueReadBufferRect), X(clEnqueueWriteBufferRect), X(clEnqueueMapBuffer), \
         X(clEnqueueUnmapMemObject), X(clGetEventInfo), X(clGetEventProfilingInfo), X(clSetEventCallback),        \
-        X(clWaitForEvents), X(clReleaseEvent)
+        X(clWaitForEvents), X(clRetainEvent), X(clReleaseEvent)
 
 /** The functions that are only called under "peers": X(name) for each. */
 #define FAKE_PEER_FUNCTIONS(X) X(clCreateBufferWithProperties), X(clCreateSubBuffer)

@@ -1,0 +1,162 @@
+/* test/remote/order_test.c - a server learns of the ends of commands, whatever the order in which the device's driver calls back. */
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "remote/inside.h"
+#include "support/fake_opencl/fake_opencl.h"
+
+enum { BUFFER = 1, QUEUE, FREE_QUEUE, FIRST = 100, SECOND, BYTES = 64 };
+
+typedef struct scene {
+    dcli_net *net;
+    dcli_endpoint *endpoint;
+    dcli_log log;
+    dcli_remote *remote;
+} scene;
+
+#define NUMBERS(...) \
+    .number_count = (int)(sizeof(int64_t[]){__VA_ARGS__} / sizeof(int64_t)), .number = (int64_t[]) { __VA_ARGS__ }
+
+static void command(scene *s, dcli_msg_command command)
+{
+    cr_assert_eq(dcli_remote_command(s->remote, &command), DCL_OK, "%s", dcl_error());
+}
+
+static void open_scene(scene *s)
+{
+    *s = (scene){0};
+    cr_assert_eq(dcli_net_open(&s->net), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_endpoint_open(s->net, 5, 0, 2, &s->endpoint), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_remote_open(0, &s->log, NULL, &s->remote), DCL_OK, "%s", dcl_error());
+    s->remote->terms = (dcli_remote_terms){.endpoint = s->endpoint, .client = 1};
+    command(s, (dcli_msg_command){DCLI_CL_BUFFER, BUFFER, NUMBERS(1, BYTES)});
+    command(s, (dcli_msg_command){DCLI_CL_QUEUE, QUEUE, NUMBERS(0)});
+    command(s, (dcli_msg_command){DCLI_CL_QUEUE, FREE_QUEUE, NUMBERS(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)});
+}
+
+static void close_scene(scene *s)
+{
+    dcli_completions_take(s->remote);
+    cr_expect_eq(s->remote->outstanding, 0);
+    dcli_objects_close(s->remote);
+    dcli_remote_close(s->remote);
+    dcli_endpoint_close(s->endpoint);
+    dcli_net_close(s->net);
+}
+
+static void fill(scene *s, int64_t queue, int64_t event)
+{
+    int64_t pattern = 7;
+    command(s, (dcli_msg_command){DCLI_CL_FILL, BUFFER, queue, event, NUMBERS(0, BYTES, 8), .word_count = 1,
+                                  .word = &pattern});
+    dcli_queues_flush(s->remote);
+}
+
+/* Wait until the driver has called back for all commands. @return the two completions, by submission. */
+static void await_calls(scene *s, dcli_completion *completion_out[2])
+{
+    while (atomic_load(&s->remote->callbacks) > 0)
+        poll(NULL, 0, 1);
+    dcli_completion *list = atomic_exchange(&s->remote->completions, NULL);
+    for (; list != NULL; list = list->next)
+        completion_out[list->event->number - FIRST] = list;
+}
+
+/* The driver calls back for the second command, and then for the first. */
+static void call_backwards(scene *s, dcli_completion *completion[2])
+{
+    completion[1]->next = NULL;
+    atomic_store(&s->remote->completions, completion[1]);
+    dcli_completions_take(s->remote);
+}
+
+static void call_first(scene *s, dcli_completion *completion[2])
+{
+    completion[0]->next = NULL;
+    atomic_store(&s->remote->completions, completion[0]);
+    dcli_completions_take(s->remote);
+}
+
+Test(order, a_queue_in_order_reports_in_order)
+{
+    scene s;
+    dcli_completion *completion[2] = {NULL, NULL};
+    open_scene(&s);
+    fill(&s, QUEUE, FIRST);
+    fill(&s, QUEUE, SECOND);
+    await_calls(&s, completion);
+    cr_assert(completion[0] != NULL && completion[1] != NULL);
+    call_backwards(&s, completion);
+    cr_expect_eq(s.remote->ended_count, 0, "the first has not ended yet, as far as is known");
+    cr_expect_eq(s.remote->outstanding, 2);
+    call_first(&s, completion);
+    cr_assert_eq(s.remote->ended_count, 2);
+    cr_expect_eq(s.remote->ended[0].event, FIRST);
+    cr_expect_eq(s.remote->ended[1].event, SECOND);
+    close_scene(&s);
+}
+
+Test(order, a_queue_out_of_order_reports_at_once)
+{
+    scene s;
+    dcli_completion *completion[2] = {NULL, NULL};
+    open_scene(&s);
+    fill(&s, FREE_QUEUE, FIRST);
+    fill(&s, FREE_QUEUE, SECOND);
+    await_calls(&s, completion);
+    cr_assert(completion[0] != NULL && completion[1] != NULL);
+    call_backwards(&s, completion);
+    cr_assert_eq(s.remote->ended_count, 1);
+    cr_expect_eq(s.remote->ended[0].event, SECOND);
+    call_first(&s, completion);
+    cr_assert_eq(s.remote->ended_count, 2);
+    cr_expect_eq(s.remote->ended[1].event, FIRST);
+    close_scene(&s);
+}
+
+/* Time limits count what is outstanding, also of a client that wants no events. */
+Test(order, commands_without_an_event_are_outstanding)
+{
+    scene s;
+    open_scene(&s);
+    fill(&s, QUEUE, 0);
+    fill(&s, FREE_QUEUE, 0);
+    cr_expect_eq(s.remote->outstanding, 2);
+    while (atomic_load(&s.remote->callbacks) > 0)
+        poll(NULL, 0, 1);
+    dcli_completions_take(s.remote);
+    cr_expect_eq(s.remote->outstanding, 0);
+    cr_expect_eq(s.remote->ended_count, 0);
+    close_scene(&s);
+}
+
+/* The driver does not say when a copy ends: the read fails, and its memory is freed only when the device has ended it. */
+Test(order, without_callbacks_commands_fail)
+{
+    scene s;
+    fake_opencl fake;
+    char left[200];
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    open_scene(&s);
+    s.remote->terms.buffers = dcli_buffers_open();
+    s.remote->terms.chunk_bytes = DCLI_REMOTE_CHUNK;
+    fake.plan("fail clSetEventCallback 1+ -6; late clEnqueueReadBuffer 1+ 30");
+    command(&s, (dcli_msg_command){DCLI_CL_READ, BUFFER, QUEUE, FIRST, NUMBERS(60, 0, BYTES, 1, 1, 0, 0, 0)});
+    fill(&s, QUEUE, SECOND);
+    cr_assert_eq(s.remote->ended_count, 2);
+    for (int e = 0; e < 2; e++) {
+        cr_expect_eq(s.remote->ended[e].event, FIRST + e);
+        cr_expect_eq(s.remote->ended[e].status, CL_OUT_OF_RESOURCES);
+    }
+    cr_expect(strstr(dcl_error(), "clSetEventCallback fails with OpenCL error -6") != NULL, "%s", dcl_error());
+    cr_expect_eq(fake.calls("clWaitForEvents"), 1, "the copy is waited for");
+    dcli_buffers *buffers = s.remote->terms.buffers;
+    clFinish(dcli_object_find(s.remote, QUEUE, DCLI_OBJECT_QUEUE)->queue.queue);
+    close_scene(&s);
+    dcli_buffers_close(buffers);
+    fake.plan(NULL);
+    cr_expect_str_eq(fake.left(left, sizeof left), "", "not released: %s", left);
+}
