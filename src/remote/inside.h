@@ -176,8 +176,8 @@ struct dcli_remote {
     _Atomic(dcli_completion *) completions;
     atomic_int callbacks; /* callbacks that the driver may still call */
     atomic_int places;    /* memory that buffers of the device still use */
-    int ended_count;
-    dcli_msg_ended ended[DCLI_MOST_ENDED]; /* events to report */
+    int64_t ended_count, ended_capacity;
+    dcli_msg_ended *ended; /* [ended_count] events to report */
     dcli_facts facts;
     dcli_kernel_output *printer; /* NULL: what kernels print is not sent */
     bool stuck_dirty;            /* something has changed for which tasks may wait */
@@ -263,6 +263,8 @@ dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
 dcl_status dcli_kernel_output_open(dcli_remote *remote);
 /** Send what kernels have printed, as far as the driver has room. */
 void dcli_kernel_output_send(dcli_remote *remote);
+/** Whether something was printed for which the driver has no room yet. */
+bool dcli_kernel_output_waits(const dcli_remote *remote);
 /** Note how many bytes the driver has taken. @return false: more than were sent. */
 bool dcli_kernel_output_taken(dcli_remote *remote, int64_t taken);
 void dcli_kernel_output_close(dcli_remote *remote);

@@ -59,5 +59,6 @@ void dcli_remote_close(dcli_remote *remote)
         return;
     if (remote->context != NULL)
         clReleaseContext(remote->context);
+    dcli_free(remote->ended);
     dcli_free(remote);
 }

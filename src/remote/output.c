@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -97,6 +98,14 @@ void dcli_kernel_output_send(dcli_remote *remote)
         ;
     if (printer->granted - printer->sent >= PART && sem_getvalue(&printer->emptied, &waiting) == 0 && waiting <= 0)
         sem_post(&printer->emptied);
+}
+
+bool dcli_kernel_output_waits(const dcli_remote *remote)
+{
+    const dcli_kernel_output *printer = remote->printer;
+    int bytes = 0;
+    return printer != NULL && printer->granted - printer->sent < PART && ioctl(printer->pipe, FIONREAD, &bytes) == 0 &&
+           bytes > 0;
 }
 
 bool dcli_kernel_output_taken(dcli_remote *remote, int64_t taken)

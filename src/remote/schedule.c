@@ -110,11 +110,20 @@ void dcli_completions_take(dcli_remote *remote)
 
 /* ---- events ---- */
 
-static void report(dcli_remote *remote, const dcli_msg_ended *ended)
+static dcl_status send_ended(dcli_remote *remote, dcli_msg_ended ended[], int64_t count)
 {
-    if (remote->ended_count == DCLI_MOST_ENDED)
-        dcli_events_send(remote);
-    remote->ended[remote->ended_count++] = *ended;
+    dcli_message message = {
+        .kind = DCLI_MSG_EVENTS, .epoch = remote->terms.session, .events = {.count = (int)count, .ended = ended}};
+    dcl_status status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, NULL);
+    return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
+}
+
+static void report(dcli_remote *remote, dcli_msg_ended *ended)
+{
+    if (dcli_grow(&remote->ended, remote->ended_count, &remote->ended_capacity, sizeof *remote->ended) == 0)
+        remote->ended[remote->ended_count++] = *ended;
+    else
+        send_ended(remote, ended, 1); /* without memory the order does not matter */
 }
 
 static int64_t time_of(cl_event real, cl_profiling_info what)
@@ -150,15 +159,18 @@ void dcli_queue_failed(dcli_remote *remote, const dcli_object *queue, cl_int sta
 
 dcl_status dcli_events_send(dcli_remote *remote)
 {
-    if (remote->ended_count == 0)
+    dcl_status status = DCL_OK;
+    if (remote->ended_count > 0)
+        dcli_kernel_output_send(remote); /* before the program hears of the end */
+    if (remote->ended_count == 0 || dcli_kernel_output_waits(remote))
         return DCL_OK;
-    dcli_message message = {.kind = DCLI_MSG_EVENTS,
-                            .epoch = remote->terms.session,
-                            .events = {.count = remote->ended_count, .ended = remote->ended}};
+    int64_t count = remote->ended_count, part;
     remote->ended_count = 0;
-    dcli_kernel_output_send(remote); /* before the program hears of the end */
-    dcl_status status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, NULL);
-    return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
+    for (int64_t n = 0; n < count && status == DCL_OK; n += part) {
+        part = dcli_min(count - n, DCLI_MOST_ENDED);
+        status = send_ended(remote, remote->ended + n, part);
+    }
+    return status;
 }
 
 void dcli_queues_flush(dcli_remote *remote)

@@ -1,13 +1,15 @@
 """icd_test.py COMMAND FOLDER: the OpenCL driver, build/dcl.icd, under programs that have never heard of DCL.
 
 test/icd/program.c prints the same natively and over processes of this host, workers and workers with keys. When the process of a
-device is killed during a kernel, the program hears of it within a second, and its other device goes on. test/icd/wrong.c
+device is killed during a kernel, the program hears of it within a second, and its other device goes on. What a kernel has printed
+arrives before its end, however slowly it is read. test/icd/wrong.c
 gives every entry point handles that are none; test/icd/random.c compares random programs with plain loops."""
 import glob
 import os
 import shutil
 import signal
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -80,6 +82,40 @@ def kill_one(program_path, variables, place, folder):
     return seconds
 
 
+class Unread(Program):
+    """A program whose standard output is read from an event on."""
+
+    def __init__(self, *arguments):
+        self.go = threading.Event()
+        super().__init__(*arguments)
+
+    def _read(self):
+        self.go.wait()
+        super()._read()
+
+
+def print_much(program_path, variables, place, work):
+    """A program that ends as soon as its kernel has loses nothing of what this printed. The server has sent as much as it may when the
+    kernel ends; it is stopped while the program writes that."""
+    lines = 15300
+    program = Unread([program_path, "print", str(lines)], variables, f"{work}/errors")
+    try:
+        time.sleep(1.0)
+        server = workers_of(program, place)[0]
+        os.kill(server, signal.SIGSTOP)
+        program.go.set()
+        time.sleep(0.3)
+        os.kill(server, signal.SIGCONT)
+        found = lines_of(program, SECONDS * SLOW)
+        if program.end(20 * SLOW) != 0:
+            raise Failed(program.said())
+    finally:
+        program.go.set()
+        program.kill()
+    if [line[:7] for line in found] != [f"{number:06d} " for number in range(lines)]:
+        raise Failed(f"{len(found)} of {lines} lines were printed: {program.errors()}")
+
+
 def beside_others(dcl, driver, base, work):
     """A loader that finds the driver beside the host's own asks it for devices also in the processes that serve it."""
     os.mkdir(f"{base}/vendors")
@@ -108,6 +144,7 @@ def check(dcl, programs, base):
                 print(run([f"{programs}/wrong"], variables, work)[-1])
                 print(run([f"{programs}/random", "12"], variables, work)[-1])
                 many(run([f"{programs}/program", "limits"], variables, work))
+                print_much(f"{programs}/program", variables, place, work)
             if "keys" not in text:
                 took.append(kill_one(f"{programs}/program", variables, place, work))
     print("killed during a kernel: known after " + ", ".join(f"{1000 * seconds:.0f} ms" for seconds in took))

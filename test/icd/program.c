@@ -3,6 +3,7 @@
  *
  *   program            everything once
  *   program limits     enqueues more commands than a device takes
+ *   program print N    launches a kernel that prints N lines of 70 bytes, and ends at once after that
  *   program spin MS    launches a kernel that runs long, prints "running", and then how it ended */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { N = 5000, LARGE = 6 << 20 };
 
@@ -740,6 +742,20 @@ static int try_spin(long milliseconds)
     return 0;
 }
 
+/* Print the lines 0 to n - 1. */
+static int print_lines(cl_int n)
+{
+    const size_t one = 1;
+    const char *text = "kernel void tell(int n) { for (int i = 0; i < n; i++) printf(\"%06d "
+                       "01234567890123456789012345678901234567890123456789012345678901\\n\", i); }";
+    cl_program program = clCreateProgramWithSource(s.context, 1, &text, NULL, NULL);
+    check(clBuildProgram(program, 1, &s.device, "", NULL, NULL), "clBuildProgram");
+    cl_kernel kernel = clCreateKernel(program, "tell", NULL);
+    check(clSetKernelArg(kernel, 0, sizeof n, &n), "clSetKernelArg");
+    check(clEnqueueNDRangeKernel(s.queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+    return clFinish(s.queue);
+}
+
 int main(int count, char **list)
 {
     cl_platform_id platform;
@@ -747,6 +763,10 @@ int main(int count, char **list)
     cl_uint found = 0;
     check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
     check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, devices, &found), "clGetDeviceIDs");
+    if (count == 3 && strcmp(list[1], "print") == 0) {
+        open_setting(devices[0]);
+        _exit(print_lines(atoi(list[2])));
+    }
     printf("devices %u\n", found);
     if (count == 3 && strcmp(list[1], "spin") == 0) {
         open_setting(devices[0]);
