@@ -157,12 +157,15 @@ static char *rename_all(icd_bundle *bundle, const char *folder, const char *text
 
 static bool rename_header(icd_bundle *bundle, icd_header *header)
 {
-    char *end = header->path != NULL ? strrchr(header->path, '/') : NULL;
-    if (end != NULL)
-        *end = '\0'; /* its folder, while it is searched */
-    char *text = rename_all(bundle, header->path, header->text);
-    if (end != NULL)
-        *end = '/';
+    char *folder = header->path != NULL ? dcli_strdup(header->path) : NULL;
+    if (folder == NULL && header->path != NULL)
+        return false;
+    if (folder != NULL) { /* realpath() has made it */
+        char *end = strrchr(folder, '/');
+        end[end == folder] = '\0';
+    }
+    char *text = rename_all(bundle, folder, header->text);
+    dcli_free(folder);
     if (text == NULL)
         return false;
     dcli_free(header->text);

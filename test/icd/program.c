@@ -464,7 +464,9 @@ static void try_headers(void)
     check(mkdtemp(folder) != NULL ? CL_SUCCESS : -1, "mkdtemp");
     snprintf(path, sizeof path, "%s/sub", folder);
     check(mkdir(path, 0700), "mkdir");
-    write_file(folder, "outer.h", "#include \"sub/inner.h\"\n#include \"sub/inner.h\"\n#define OUTER 1\n");
+    write_file(folder, "outer.h",
+               "#include \"sub/inner.h\"\n#include \"sub/inner.h\"\n#include \"self.h\"\n#define OUTER 1\n");
+    write_file(folder, "self.h", "#pragma once\n#include \"self.h\"\ntypedef struct { int a; } again;\n");
     write_file(folder, "sub/inner.h",
                "#ifndef INNER\n#define INNER 2\ntypedef struct { int a; } once;\n#include \"../outer.h\"\n#endif\n");
     snprintf(options, sizeof options, "-w -I %s -DX=1", folder);
@@ -495,8 +497,8 @@ static void try_headers(void)
     clReleaseProgram(program);
     if (linked != NULL)
         clReleaseProgram(linked);
-    for (const char *const *file = (const char *const[]){"sub/inner.h", "sub", "outer.h", "", NULL}; *file != NULL;
-         file++) {
+    for (const char *const *file = (const char *const[]){"sub/inner.h", "sub", "self.h", "outer.h", "", NULL};
+         *file != NULL; file++) {
         snprintf(path, sizeof path, "%s/%s", folder, *file);
         remove(path);
     }
