@@ -181,7 +181,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  variable, and the element's type is the variable's. The constants are numbers, or names of integer DCL_VALUEs: rho(step).
  *  They are the same at all places of one array. With DCL_INOUT, the element's present value is one of the values that are
  *  reduced. Other elements do not change. Every node sends its partial results (3.5 KB for one element, 3 KB more for each further
- *  one, 16 times as much if any node of the cluster is a GPU) to the node that stores the element, which combines them.
+ *  one, 16 times as much if any node of the cluster is a GPU) to the node that stores the element, which combines them. If more than
+ *  DCL_FANOUT nodes have partial results, nodes combine them up a tree before.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_FAST;
  *              and as below.
@@ -192,9 +193,9 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      dcl_reduce(cluster, "X(i,j) += alpha * P(i,j); R(i,j) -= alpha * Q(i,j); rho(0) += R(i,j) * R(i,j);",
  *                 DCL_INOUT(X), DCL_INOUT(R), DCL_OUT(rho), DCL_IN(P), DCL_IN(Q), DCL_VALUE(alpha));
  *
- *  An ordinary output has all indices of the body as its subscripts, each once, in any order. The body runs at the indices of the
- *  first such output, where its elements are stored, and these indices are what is reduced over. The array must store all of
- *  its elements. Assignments have the meaning of C; an element that the body reads before it writes it needs DCL_INOUT. (Beside
+ *  An ordinary output has all indices of the body as its subscripts, each once, in any order. The body runs once at each index of the
+ *  first ordinary output, on the node that owns the element there, and the results are reduced over these indices. The array must
+ *  store all of its elements. Assignments have the meaning of C; an element that the body reads before it writes it needs DCL_INOUT. (Beside
  *  elements only, `X(i) += A(i);` with DCL_OUT(X), and word operators such as `X(i) max= A(i);`, are reductions by keys.)
  *  Results may be elements and variables in the same call, up to eight in all. The call waits if any is a variable. The bits are those
  *  of separate calls. Results in one order (products that round, DCL_OPERATOR) are not possible beside outputs. If the call fails,

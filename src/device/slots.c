@@ -233,7 +233,7 @@ static bool find_place(dcli_slot *slot, bool pinned)
     return true;
 }
 
-/* Whether so many units more may be lent. The lock is held. */
+/* Whether `units` more units may be lent. The lock is held. */
 static bool may_lend(const dcli_ring *ring, size_t units)
 {
     size_t most = ring->units / 4 * 3;

@@ -1,5 +1,5 @@
-/* icd/connection.c - what the thread that serves the connection to a server does: sending, receiving, losses. turn.c decides which
- * thread this is. */
+/* icd/connection.c - serves the connection to a server: sends commands, questions and data, receives answers, handles losses. One
+ * thread at a time does this; turn.c decides which. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -414,7 +414,7 @@ static void hear_answer(icd_device *device, const dcli_msg_answer *answer)
         pthread_cond_broadcast(&icd.changed);
 }
 
-/* Data that answer a question: a binary. @return false: they are not what was asked for. */
+/* Append data to the answer to a question for a binary. @return false: their place or length is wrong. */
 static bool hear_data_of(icd_question *question, const dcli_received *received)
 {
     enum { MOST = 256 << 20 };

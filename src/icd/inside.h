@@ -71,7 +71,7 @@ void *icd_find(const void *handle, icd_kind kind);
 /** The handle of an object. */
 #define ICD_HANDLE(type, of) ((type)(void *)(of)->object.cell)
 void *icd_hold(void *object);
-/** Drop a reference; the last one frees the object, and what it holds. NULL is accepted. */
+/** Drop a reference. With the last one, the object is freed, and the references that it has to others are dropped. NULL is accepted. */
 void icd_drop(void *object);
 
 /* ---- objects ---- */
