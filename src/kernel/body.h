@@ -263,6 +263,12 @@ size_t dcli_body_bytes(const dcli_body *body);
 /** The kind of reach of an array whose parameter has this access; AFFINE if none is declared. */
 dcli_reach dcli_reach_of(dcl_access access);
 
+/** The loop axis along which a transposed input is contiguous; -1: there is none. An input is transposed if it is
+ *  contiguous along this axis, not along the innermost one, but also depends on the innermost one; not if it depends on
+ *  loops of the body. In reductions along axes the innermost axis is the inner one; there is no transposed input if there
+ *  are several. */
+int dcli_transposed_axis(const dcli_body *body);
+
 /** Compute the subscripts of access `a` for one call, whose scalars have values. Declared reaches are not included.
  *  @param values  [param_count], indexed by parameter.
  *  @return DCL_OK, or DCL_ERR_BODY (a coefficient overflows, a scalar in a subscript is not an integer). */

@@ -68,11 +68,6 @@ void dcli_nest_offset(const dcli_nest *nest, int a, int m, char *out, size_t cap
 /** Emit the macros dcl_a<a> of all accesses for counter dcl_t<m> of the innermost axis. */
 void dcli_emit_nest_elements(dcli_nest *nest);
 
-/** The loop axis along which a transposed input is contiguous; -1: there is none. An input is transposed if it is
- *  contiguous along this axis, not along the innermost one, but also depends on the innermost one; not if it depends on
- *  loops of the body. In reductions along axes the innermost axis is the inner one; there is no transposed input if there
- *  are several. */
-int dcli_transposed_axis(const dcli_body *body);
 /** Whether access a is an input that kernels transpose in blocks: it is contiguous along dcli_transposed_axis(), and
  *  one of the first few such inputs. */
 bool dcli_is_transposed(const dcli_body *body, int a);

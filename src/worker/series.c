@@ -315,6 +315,15 @@ static bool large_joins(const dcli_as_node *own)
     return false;
 }
 
+/* Whether a large batch may gain by a wave. Not if it is a small part of its operation: the batches after it belong to the same one,
+ * and have no elements in common with it. Nor if its kernel transposes inputs, in blocks that are wider than a line of a wave. */
+static bool suits_waves(const dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared)
+{
+    const dcli_body *body = running->job.entry->kernel->body;
+    const dcli_layout *layout = running->job.entry->operation.operand[body->owner].layout;
+    return dcli_transposed_axis(body) < 0 && 2 * prepared->elements >= dcli_layout_owned(layout, worker->terms.self);
+}
+
 bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared)
 {
     const dcli_kernel *kernel = running->job.entry->kernel;
@@ -329,7 +338,8 @@ bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_pr
         0) /* not measured, but probably short, too: compile bodies that recur together into one program */
         note_alone(worker, kernel->number, false);
     double ns = element_ns * (double)prepared->elements;
-    return element_ns > 0 && ns <= MOST_LARGE_NS && (!is_large(ns) || large_joins(worker->as_node));
+    return element_ns > 0 && ns <= MOST_LARGE_NS &&
+           (!is_large(ns) || (suits_waves(worker, running, prepared) && large_joins(worker->as_node)));
 }
 
 /* ---- collecting ----------------------------------------------------------------------------------------------------- */

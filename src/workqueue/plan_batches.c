@@ -72,13 +72,33 @@ static dcl_status plan_block(struct batching *batching, const dcl_box *box)
     return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
 }
 
-/* Plan a box of a tile. A box too large for a batch is cut along the slowest axes. */
+/* Choose how a box is cut for batches: along the slowest axes. But a kernel that transposes an input reads it along one of these;
+ * thin batches would read a few elements of each of its rows. So that axis is cut last, unless parts are wide along it anyway. */
+static void find_shape(const struct batching *batching, const dcl_box *box, int64_t shape_out[])
+{
+    enum { WIDE = 256, LARGE = 1 << 18 }; /* indices; elements of a batch from which on it matters */
+    int across =
+        batching->builder->operation->body->tile_kernel ? -1 : dcli_transposed_axis(batching->builder->operation->body);
+    dcli_cut_shape(box->rank, box->count, NULL, batching->most, shape_out);
+    if (across < 0 || across >= box->rank - 1 || shape_out[across] >= dcli_min(WIDE, box->count[across]) ||
+        batching->most < LARGE)
+        return;
+    int order[DCL_MAX_RANK], n = 0;
+    for (int d = 0; d < box->rank; d++)
+        if (d != across && d < box->rank - 1)
+            order[n++] = d;
+    order[n++] = across;
+    order[n] = box->rank - 1;
+    dcli_cut_shape(box->rank, box->count, order, batching->most, shape_out);
+}
+
+/* Plan a box of a tile, cut into parts if it is too large for a batch. */
 static dcl_status plan_part(struct batching *batching, const dcl_box *box)
 {
     int64_t shape[DCL_MAX_RANK];
     if (dcli_box_elements(box) <= batching->most)
         return plan_block(batching, box);
-    dcli_cut_shape(box->rank, box->count, NULL, batching->most, shape);
+    find_shape(batching, box, shape);
     dcli_cut cut = dcli_cut_begin(box->rank, box->count, shape);
     dcl_status status = DCL_OK;
     while (status == DCL_OK && dcli_cut_next(&cut)) {

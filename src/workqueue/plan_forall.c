@@ -747,6 +747,19 @@ static int64_t tiles_per_batch(const dcli_layout *layout, int64_t tiles, int64_t
     return dcli_min(tiles, dcli_max(1, terms->batch_bytes / dcli_max(1, tile_bytes)));
 }
 
+/* The same for this operation. Tiles are thin along the slowest axis. If kernels transpose an input along that axis, several tiles are
+ * planned together, and cut along another one (plan_batches.c). */
+static int64_t tiles_together(const dcli_builder *builder, int64_t tiles, int64_t owned)
+{
+    enum { TOGETHER = 16, LARGE = 1 << 20 }; /* tiles; bytes of a batch from which on it matters */
+    const dcli_body *body = builder->operation->body;
+    const dcli_layout *layout = builder->operation->operand[body->owner].layout;
+    int64_t few = tiles_per_batch(layout, tiles, owned, builder->terms);
+    bool thin = !body->tile_kernel && builder->operation->box.rank > 2 && dcli_transposed_axis(body) == 0 &&
+                builder->terms->batch_bytes >= LARGE;
+    return thin ? dcli_min(tiles, few * TOGETHER) : few;
+}
+
 static bool is_lendable(const dcli_operation *operation)
 {
     return operation->kind == DCLI_OP_FORALL && !operation->body->tile_kernel && operation->body->result_count == 0;
@@ -801,7 +814,7 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);
     if (owned == 0)
         return DCL_OK;
-    int64_t few = tiles_per_batch(layout, tiles, owned, builder->terms);
+    int64_t few = tiles_together(builder, tiles, owned);
     bool alone = is_alone(builder), at_once = alone || builder->local;
     int64_t most = most_elements(builder);
     dcli_panels panels;

@@ -199,3 +199,22 @@ Test(waves_on_device, random_programs_have_the_same_elements)
     cr_expect_eq(shared, PROGRAMS, "operations shared launches in %d programs", shared);
     TEST_OK(dcl_close(cluster));
 }
+
+/* A kernel that transposes an input in blocks is faster than one line after the other. Before, such calls shared launches once their
+ * body had been compiled again, in the background. */
+Test(waves_on_device, transposing_kernels_are_launched_alone)
+{
+    enum { EDGE = 768, TRIES = 12, TRANSPOSED = 150 };
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, EDGE, EDGE)), *out[4];
+    for (int k = 0; k < 4; k++)
+        out[k] = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, EDGE, EDGE));
+    int64_t before = test_counters(cluster, DCL_ALL_NODES).launches;
+    for (int n = 0; n < TRIES; n++) {
+        for (int k = 0; k < TRANSPOSED; k++)
+            TEST_OK(dcl_forall(cluster, "B(i,j) = 0.5f * A(j,i);", DCL_OUT_AS("B", out[k % 4]), DCL_IN(A)));
+        TEST_OK(dcl_wait(cluster));
+    }
+    cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).launches - before, TRIES * TRANSPOSED);
+    TEST_OK(dcl_close(cluster));
+}
