@@ -42,7 +42,7 @@ static bool add_folder(icd_bundle *bundle, const char *path)
     return copy != NULL;
 }
 
-/* Take -I out of the options. */
+/* Take -I out of the options, and note macros. */
 static bool take_folders(icd_bundle *bundle, const char *options)
 {
     char *option = dcli_malloc(strlen(options) + 1), *kept = bundle->options = dcli_calloc(strlen(options) + 1, 1);
@@ -53,10 +53,19 @@ static bool take_folders(icd_bundle *bundle, const char *options)
             if (option[2] == '\0')
                 next = read_option(next, option + 2);
             done = add_folder(bundle, option + 2);
-        } else {
-            memcpy(kept, at, (size_t)(next - at));
-            kept += next - at;
+            continue;
         }
+        if (option[0] == '-' && (option[1] == 'D' || option[1] == 'U')) {
+            bool defines = option[1] == 'D';
+            if (option[2] == '\0')
+                next = read_option(next, option + 2);
+            if (defines)
+                done = icd_macro_define(&bundle->macros, option + 2);
+            else
+                icd_macro_undefine(&bundle->macros, option + 2);
+        }
+        memcpy(kept, at, (size_t)(next - at));
+        kept += next - at;
     }
     dcli_free(option);
     return done;
@@ -107,10 +116,27 @@ static int find_file(icd_bundle *bundle, const char *folder, const char *name)
     return bundle->count++;
 }
 
+/* Find the name that macros of the options make. */
+static void expand_name(const icd_bundle *bundle, dcli_include *include)
+{
+    char text[ICD_MOST_EXPANSION];
+    if (!icd_macros_expand(&bundle->macros, include->name, text))
+        return;
+    size_t length = strlen(text);
+    char open = text[0], close = open == '<' ? '>' : '"';
+    if ((open != '"' && open != '<') || length < 3 || length > DCLI_MOST_INCLUDE || text[length - 1] != close)
+        return;
+    include->form = open;
+    memcpy(include->name, text + 1, length - 2);
+    include->name[length - 2] = '\0';
+}
+
 /* Find what a directive names: a header that was given, or a file. @param folder  of the file with it; NULL: none. */
-static int resolve(icd_bundle *bundle, const char *folder, const dcli_include *include)
+static int resolve(icd_bundle *bundle, const char *folder, dcli_include *include)
 {
     int found = -1;
+    if (include->form == 0)
+        expand_name(bundle, include);
     if (include->form == 0 || include->name[0] == '\0')
         return -1;
     for (int h = 0; h < bundle->count; h++)
@@ -198,6 +224,7 @@ void icd_bundle_close(icd_bundle *bundle)
     }
     for (int f = 0; f < bundle->folder_count; f++)
         dcli_free(bundle->folder[f]);
+    icd_macros_free(&bundle->macros);
     dcli_free(bundle->text);
     dcli_free(bundle->options);
 }

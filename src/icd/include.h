@@ -3,6 +3,7 @@
 #define DCLI_ICD_INCLUDE_H
 
 #include "icd/inside.h"
+#include "icd/macro.h"
 
 enum { ICD_MOST_HEADERS = DCLI_MOST_COMMAND_NUMBERS - 1, ICD_MOST_FOLDERS = 64 };
 
@@ -16,6 +17,7 @@ typedef struct icd_header {
 /** A program's text as it is sent, with its headers, and the options without -I. */
 typedef struct icd_bundle {
     char *text, *options;
+    icd_macros macros; /* of the options */
     int count, folder_count;
     icd_header header[ICD_MOST_HEADERS];
     char *folder[ICD_MOST_FOLDERS]; /* in which files are looked for, in this order */

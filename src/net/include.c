@@ -1,4 +1,4 @@
-/* net/include.c - a scanner of lines, comments, literals and directives; it does not expand macros, which form none. */
+/* net/include.c - a scanner of lines, comments, literals and directives; it does not expand macros, by which no directive is made. */
 #include "net/include.h"
 
 #include <stdio.h>
@@ -111,14 +111,32 @@ static void skip_line(reader *r)
     }
 }
 
+/* Read what stands in place of a name, without moving on. */
+static void read_rest(const reader *r, dcli_include *include)
+{
+    reader ahead = *r;
+    size_t count = 0;
+    while (peek(&ahead) != END && !is_line_end(peek(&ahead)) && count < DCLI_MOST_INCLUDE) {
+        skip_spaces(&ahead);
+        int c = peek(&ahead);
+        if (c == END || is_line_end(c))
+            break;
+        include->name[count++] = (char)c;
+        ahead.at++;
+    }
+    include->name[count < DCLI_MOST_INCLUDE ? count : 0] = '\0';
+}
+
 /* Read the name after #include. */
 static void read_name(reader *r, dcli_include *include)
 {
     int open = peek(r), close = open == '<' ? '>' : open;
     size_t count = 0;
     include->form = 0;
-    if (open != '"' && open != '<')
+    if (open != '"' && open != '<') {
+        read_rest(r, include);
         return;
+    }
     r->at++;
     for (int c; (c = peek(r)) != END && !is_line_end(c);) {
         r->at++;

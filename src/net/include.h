@@ -19,7 +19,7 @@ typedef struct dcli_include {
     size_t begin, end;            /* of the directive in the text, from its # to before the end of its line */
     bool is_message;              /* #error or #warning: nothing of what follows is set */
     char form;                    /* '"' or '<': the name is written so; 0: by a macro, or it is malformed */
-    char name[DCLI_MOST_INCLUDE]; /* as written between these signs; "": longer than this, or none */
+    char name[DCLI_MOST_INCLUDE]; /* as written between these signs, or in the rest of the line; "": longer, or none */
 } dcli_include;
 
 /** Find the next directive that includes a file: #include, #include_next, #import or #embed; also in inactive branches.

@@ -454,6 +454,27 @@ static cl_int build(cl_program *program_out, const char *text, const char *optio
 }
 
 /* Files that a program includes, from folders of this host, and headers that are programs. */
+/* Files that are named by macros of the options. */
+static void try_macro_names(const char *folder)
+{
+    static const char *const texts[] = {"#include SHOWN(FOLDER/outer.h)",
+                                        "#include SHOWN( /**/ FOLDER/outer.h ) // there", "#include NAMED",
+                                        "#ifdef X\n#include SHOWN(FOLDER/nowhere.h)\n#endif"};
+    char options[400], text[300];
+    bool right = true;
+    snprintf(options, sizeof options,
+             "-DAS_STRING(x)=#x -D SHOWN(x)=AS_STRING(x) -D FOLDER=%s -D NAMED=<sub/inner.h> -I %s", folder, folder);
+    for (int t = 0; t < 4; t++) {
+        cl_program program;
+        snprintf(text, sizeof text, "%s\n%skernel void f(global int *a) { a[0] = INNER + OUTER; }\n", texts[t],
+                 t == 3 ? "#define INNER 1\n#define OUTER 1\n" : "");
+        cl_int status = build(&program, text, options);
+        right = right && status == CL_SUCCESS;
+        clReleaseProgram(program);
+    }
+    say("files that are named by macros", right);
+}
+
 static void try_headers(void)
 {
     char folder[] = "/tmp/icd-program-XXXXXX", options[300], path[400], log[4000] = "", names[64] = "";
@@ -478,6 +499,7 @@ static void try_headers(void)
     status = clBuildProgram(program, 1, &s.device, options, NULL, NULL);
     say("they are read again", status == CL_SUCCESS);
     clReleaseProgram(program);
+    try_macro_names(folder);
     snprintf(options, sizeof options, "-DNOTHING -I%s", folder);
     status = build(&program, text, options);
     clGetProgramBuildInfo(program, s.device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
