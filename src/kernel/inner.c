@@ -95,34 +95,45 @@ static bool has_word(const char *prelude, const char *name, int length)
 
 bool dcli_prelude_names(const dcli_body *body, const dcli_tokens *tokens, int t)
 {
-    return has_word(body->prelude, tokens->text + tokens->token[t].start, tokens->token[t].length);
+    return has_word(body->inside->joined, tokens->text + tokens->token[t].start, tokens->token[t].length);
 }
 
-/* Whether a prelude may have # in another spelling: %: or a trigraph, maybe with a line break inside. */
+/* Whether a prelude may have # or a backslash in another spelling: %: or a trigraph. */
 static bool may_have_digraphs(const char *prelude)
 {
-    return strstr(prelude, "%:") != NULL || strstr(prelude, "??") != NULL ||
-           (strchr(prelude, '\\') != NULL && strpbrk(prelude, "%?") != NULL);
+    return strstr(prelude, "%:") != NULL || strstr(prelude, "??") != NULL;
+}
+
+/* Whether a word of the prelude, maybe an operator such as ++, stands after the variable at token t. */
+static bool is_before_macro(const dcli_body *body, int t)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    int after = t + 1;
+    while (dcli_token_is(tokens, after, ")"))
+        after++;
+    return dcli_token_kind_of(tokens, after) == DCLI_TOKEN_NAME && dcli_prelude_names(body, tokens, after);
 }
 
 /* Whether macros of the prelude may change a variable in the tokens [begin, end): one contains its name, or gets it as an
- * argument, or may form the name. */
+ * argument, or may form the name, or stands after it. */
 static bool may_expand(const dcli_body *body, int name, int begin, int end)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
+    const char *prelude = body->inside->joined;
     const dcli_token *variable = &tokens->token[name];
-    if (may_have_digraphs(body->prelude))
+    if (may_have_digraphs(prelude))
         return true;
-    if (strchr(body->prelude, '#') == NULL)
+    if (strchr(prelude, '#') == NULL)
         return false;
-    if (strstr(body->prelude, "##") != NULL ||
-        has_word(body->prelude, tokens->text + variable->start, variable->length))
+    if (strstr(prelude, "##") != NULL || has_word(prelude, tokens->text + variable->start, variable->length))
         return true;
     for (int t = begin; t < end; t++) {
         const dcli_token *token = &tokens->token[t];
+        if (same_name(tokens, name, t) && is_before_macro(body, t))
+            return true;
         if (token->kind != DCLI_TOKEN_NAME || !dcli_token_is(tokens, t + 1, "(") ||
             dcli_token_is(tokens, t, "constant") || /* a boundary: the word is a keyword in the prelude */
-            !has_word(body->prelude, tokens->text + token->start, token->length))
+            !has_word(prelude, tokens->text + token->start, token->length))
             continue;
         for (int inside = t + 2; inside < tokens->token[t + 1].partner; inside++)
             if (same_name(tokens, name, inside))

@@ -62,6 +62,7 @@ typedef struct dcli_over {
 
 struct dcli_body_inside {
     dcli_tokens tokens;
+    char *joined; /* the prelude, with lines joined that end with a backslash: it may split words */
     dcli_over over;
     dcli_contraction contraction;
     dcli_place *place;

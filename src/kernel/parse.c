@@ -254,6 +254,22 @@ static dcl_status check_length(const char *text, const char *what)
                      DCLI_MAX_BODY_BYTES);
 }
 
+/* Copy a text, with lines joined that end with a backslash. @return NULL: no memory. */
+static char *join_lines(const char *text)
+{
+    char *joined = dcli_strdup(text), *to = joined;
+    for (const char *at = text; joined != NULL && *at != '\0';) {
+        size_t end = *at == '\\' ? 1 + (at[1] == '\r') : 0;
+        if (end > 0 && at[end] == '\n')
+            at += end + 1;
+        else
+            *to++ = *at++;
+    }
+    if (joined != NULL)
+        *to = '\0';
+    return joined;
+}
+
 dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const dcli_param params[])
 {
     if (check_length(text, "body") != DCL_OK || check_length(prelude, "prelude") != DCL_OK ||
@@ -265,7 +281,7 @@ dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const
     body->text = dcli_strdup(text);
     body->prelude = body->text != NULL ? dcli_strdup(prelude) : NULL;
     body->inside = body->prelude != NULL ? dcli_calloc(1, sizeof *body->inside) : NULL;
-    if (body->inside == NULL) {
+    if (body->inside == NULL || (body->inside->joined = join_lines(prelude)) == NULL) {
         dcli_body_free(body);
         return NULL;
     }
@@ -380,6 +396,7 @@ void dcli_body_free(dcli_body *body)
     if (body->inside != NULL) {
         dcli_tokens_free(&body->inside->tokens);
         dcli_over_free(body->inside);
+        dcli_free(body->inside->joined);
         dcli_free(body->inside->place);
         dcli_free(body->inside->subscript);
         dcli_free(body->inside->boundary);
@@ -396,7 +413,7 @@ void dcli_body_free(dcli_body *body)
 size_t dcli_body_bytes(const dcli_body *body)
 {
     const struct dcli_body_inside *inside = body->inside;
-    return sizeof *body + sizeof *inside + strlen(body->text) + strlen(body->prelude) + 2 +
+    return sizeof *body + sizeof *inside + strlen(body->text) + strlen(body->prelude) + strlen(inside->joined) + 3 +
            (body->over != NULL ? strlen(body->over) + 1 : 0) +
            (size_t)inside->over.capacity * sizeof *inside->over.bound +
            (size_t)inside->over.tokens.capacity * sizeof *inside->over.tokens.token +

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,6 +178,38 @@ Test(kernel_subscript, functions_of_the_prelude)
     cr_expect_eq(dcli_body_parse("C(i) = A(constant(i,0,9,1));", "constant float table[] = {1};", 2, params, &body),
                  DCL_OK, "%s", dcl_error()); /* a keyword */
     dcli_body_free(body);
+}
+
+/* A loop whose variable a macro of the prelude may change has no known range. Lines of the prelude may end within a word. */
+Test(kernel_subscript, macros_that_change_a_loop)
+{
+    static const struct {
+        const char *prelude, *statement;
+        bool known;
+    } cases[] = {
+        {"#define NEXT(x) \\\n    ((x) < 5 ? 3 : 2)", "s += NEXT(s);", true},
+        {"#define NEXT dd += 2", "NEXT;", false},
+        {"#define NEXT d\\\nd += 2", "NEXT;", false},
+        {"#define PASTE(x) x#\\\n#x += 2\n#define NEXT PASTE(d)", "NEXT;", false},
+        {"#define NEXT ++", "dd NEXT;", false},
+        {"#define NEXT +=", "(dd) NEXT 2;", false},
+        {"#define NEXT ++", "NEXT (dd);", false},
+        {"#define NEXT ++", "if (dd) s += 1;", true},
+    };
+    dcli_param params[] = {{.name = "C", .access = DCL_ACCESS_OUT, .type = DCL_FLOAT, .rank = 1},
+                           {.name = "A", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 1}};
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        char text[160];
+        dcli_body *body = NULL;
+        snprintf(text, sizeof text, "int s = 0; for (int dd = 0; dd < 3; dd++) { %s s += A(i+dd); } C(i) = s;",
+                 cases[n].statement);
+        dcl_status status = dcli_body_parse(text, cases[n].prelude, 2, params, &body);
+        cr_expect_eq(status, cases[n].known ? DCL_OK : DCL_ERR_BODY, "%s, %s: %s", cases[n].prelude, cases[n].statement,
+                     dcl_error());
+        cr_expect(status == DCL_OK || strstr(dcl_error(), "'dd' in subscript 1 of A is not affine") != NULL, "%s",
+                  dcl_error());
+        dcli_body_free(body);
+    }
 }
 
 /* Of arrays that lie otherwise in memory than their axes stand: what runs along it. */
