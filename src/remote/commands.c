@@ -164,7 +164,7 @@ static dcl_status make_kernel(dcli_remote *remote, const dcli_msg_command *comma
     if (object == NULL)
         return dcli_error_status();
     cl_uint count = 0;
-    if (program->program.program == NULL)
+    if (program->program.program == NULL || program->program.building > 0)
         object->status = CL_INVALID_PROGRAM_EXECUTABLE;
     else
         object->kernel.kernel = clCreateKernel(program->program.program, command->text, &object->status);

@@ -31,6 +31,7 @@ typedef enum dcli_object_kind {
 typedef struct dcli_task dcli_task;
 typedef struct dcli_kernel_output dcli_kernel_output;
 typedef struct dcli_chunk dcli_chunk;
+typedef struct dcli_builder dcli_builder;
 
 /** A value that an argument was set to; it does not change. */
 typedef struct dcli_value {
@@ -67,6 +68,7 @@ typedef struct dcli_object {
             char *text; /* what has arrived of its text or binary; NULL: none, or no longer needed */
             int64_t arrived;
             bool is_binary;
+            int building, used; /* jobs that build it, and that use it */
         } program;
         struct {
             cl_kernel kernel;
@@ -179,6 +181,7 @@ struct dcli_remote {
     int64_t ended_count, ended_capacity;
     dcli_msg_ended *ended; /* [ended_count] events to report */
     dcli_facts facts;
+    dcli_builder *builder;
     dcli_kernel_output *printer; /* NULL: what kernels print is not sent */
     bool stuck_dirty;            /* something has changed for which tasks may wait */
 };
@@ -247,15 +250,29 @@ void dcli_transfer_fail(dcli_remote *remote, dcli_task *task, cl_int status);
 
 /* ---- program.c ---- */
 
-dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command);
 dcl_status dcli_program_append(dcli_remote *remote, const dcli_msg_command *command);
 /** Free the text of a program, after it was made or when it ends. */
 void dcli_program_free_text(dcli_remote *remote, dcli_object *program);
 /** The program, made from its text if that has not been done. @return NULL: program->status says why. */
 cl_program dcli_program_of(dcli_remote *remote, dcli_object *program);
 
+/** Write what is known of a built program to an answer. */
+void dcli_program_describe(dcli_remote *remote, dcli_facts *facts, cl_program program, bool has_kernels);
 /** Answer a question for a program's binary. */
 dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query);
+
+/* ---- build.c ---- */
+
+/** Start the thread that compiles. */
+dcl_status dcli_builder_open(dcli_remote *remote);
+/** Let a program be built, compiled or linked; the answer is sent when that is done. */
+dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command);
+/** Answer what is done. */
+dcl_status dcli_builder_look(dcli_remote *remote);
+/** Whether programs are being built. */
+bool dcli_builder_is_busy(const dcli_remote *remote);
+/** End the thread, after what it is compiling. NULL builder is accepted. */
+void dcli_builder_close(dcli_remote *remote);
 
 /* ---- output.c ---- */
 

@@ -1,4 +1,4 @@
-/* remote/program.c - programs: compiling them, and describing their kernels to the driver.
+/* remote/program.c - programs: their texts and binaries, and describing their kernels to the driver. build.c compiles them.
  *
  * Keys of the facts of an answer: the build's status, its log, the number of kernels, and then for kernel k, from 0, and its
  * argument a the keys of net/facts.h. */
@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "net/facts.h"
-#include "net/include.h"
 #include "remote/inside.h"
 #include "remote/source.h"
 
@@ -180,116 +179,11 @@ static void describe_log(dcli_remote *remote, dcli_facts *facts, cl_program prog
     dcli_free(text);
 }
 
-/* ---- building ---- */
-
-static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *command, cl_program program_out[],
-                                int *count_out, cl_int *code_out)
+void dcli_program_describe(dcli_remote *remote, dcli_facts *facts, cl_program program, bool has_kernels)
 {
-    *count_out = 0;
-    *code_out = CL_SUCCESS;
-    for (int n = 1; n < command->number_count; n++) {
-        dcli_object *other = dcli_object_find(remote, command->number[n], DCLI_OBJECT_PROGRAM);
-        if (other == NULL)
-            return broken("an unknown program");
-        cl_program program = dcli_program_of(remote, other);
-        if (program == NULL)
-            *code_out = CL_INVALID_PROGRAM; /* the device's driver has refused its binary */
-        program_out[(*count_out)++] = program;
-    }
-    return DCL_OK;
-}
-
-/* Compile a program with headers: the names by which the text includes them are fixed. */
-static cl_int compile(dcli_remote *remote, cl_program program, const char *options, int count,
-                      const cl_program headers[])
-{
-    enum { MOST_NAME = 32 };
-    char name[DCLI_MOST_COMMAND_NUMBERS][MOST_NAME];
-    const char *names[DCLI_MOST_COMMAND_NUMBERS];
-    for (int h = 0; h < count; h++) {
-        snprintf(name[h], sizeof name[h], DCLI_INCLUDE_NAME, h);
-        names[h] = name[h];
-    }
-    return clCompileProgram(program, 1, &remote->device, options, (cl_uint)count, count > 0 ? headers : NULL,
-                            count > 0 ? names : NULL, NULL, NULL);
-}
-
-/* Build a program that includes headers: it is compiled, and linked to a program that takes its place. */
-static cl_int build_with(dcli_remote *remote, dcli_object *program, const char *options, int count,
-                         const cl_program headers[])
-{
-    cl_program compiled = program->program.program;
-    cl_int code = compile(remote, compiled, options, count, headers);
-    cl_program linked = code == CL_SUCCESS
-                            ? clLinkProgram(remote->context, 1, &remote->device, "", 1, &compiled, NULL, NULL, &code)
-                            : NULL;
-    if (linked != NULL) {
-        clReleaseProgram(compiled);
-        program->program.program = linked;
-    }
-    return code == CL_COMPILE_PROGRAM_FAILURE || code == CL_LINK_PROGRAM_FAILURE ? CL_BUILD_PROGRAM_FAILURE : code;
-}
-
-static cl_int build(dcli_remote *remote, const dcli_msg_command *command, dcli_object *program, int count,
-                    const cl_program others[])
-{
-    char options[DCLI_MOST_TEXT + 32];
-    if (command->kind == DCLI_CL_LINK) {
-        cl_int code;
-        program->program.program = clLinkProgram(remote->context, 1, &remote->device, command->text, (cl_uint)count,
-                                                 others, NULL, NULL, &code);
-        return code;
-    }
-    if (dcli_program_of(remote, program) == NULL)
-        return program->status != CL_SUCCESS ? program->status : CL_INVALID_PROGRAM;
-    /* The driver needs to know which arguments are buffers. */
-    snprintf(options, sizeof options, "%s%s-cl-kernel-arg-info", command->text, command->text[0] != '\0' ? " " : "");
-    if (command->kind == DCLI_CL_COMPILE)
-        return compile(remote, program->program.program, options, count, others);
-    return count > 0 ? build_with(remote, program, options, count, others)
-                     : clBuildProgram(program->program.program, 1, &remote->device, options, NULL, NULL);
-}
-
-/* The error for options that are refused. */
-static cl_int refusal_of(int kind)
-{
-    return kind == DCLI_CL_LINK      ? CL_INVALID_LINKER_OPTIONS
-           : kind == DCLI_CL_COMPILE ? CL_INVALID_COMPILER_OPTIONS
-                                     : CL_INVALID_BUILD_OPTIONS;
-}
-
-dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command)
-{
-    enum { MOST_WHY = 400 };
-    char why[MOST_WHY];
-    cl_program others[DCLI_MOST_COMMAND_NUMBERS];
-    int count = 0;
-    cl_int code;
-    if (command->number_count < 1 || command->number[0] < 1)
-        return broken("no number of its question");
-    dcl_status status = take_programs(remote, command, others, &count, &code);
-    if (status != DCL_OK)
-        return status;
-    bool links = command->kind == DCLI_CL_LINK;
-    dcli_object *program = links ? dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM)
-                                 : dcli_object_find(remote, command->object, DCLI_OBJECT_PROGRAM);
-    if (program == NULL)
-        return links ? dcli_error_status() : broken("an unknown program");
-    dcli_facts_begin(remote, command->number[0]);
-    if (!dcli_options_check(command->text, why, sizeof why)) {
-        dcli_fact_text(&remote->facts, DCLI_FACT_LOG, why);
-        return dcli_facts_end(&remote->facts, refusal_of(command->kind));
-    }
-    dcli_watch_activity(remote->watch, DCLI_BUILDING, "an OpenCL program");
-    if (code == CL_SUCCESS)
-        code = build(remote, command, program, count, others);
-    if (program->program.program != NULL) {
-        describe_log(remote, &remote->facts, program->program.program);
-        if (code == CL_SUCCESS && command->kind != DCLI_CL_COMPILE)
-            describe_kernels(remote, &remote->facts, program->program.program);
-    }
-    dcli_watch_activity(remote->watch, DCLI_BUILDING, NULL);
-    return dcli_facts_end(&remote->facts, code);
+    describe_log(remote, facts, program);
+    if (has_kernels)
+        describe_kernels(remote, facts, program);
 }
 
 /* ---- binaries ---- */
@@ -321,7 +215,9 @@ dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
     size_t length = 0;
     cl_program program = dcli_program_of(remote, object);
     cl_int code = program == NULL ? CL_INVALID_PROGRAM
-                                  : clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL);
+                  : object->program.building > 0
+                      ? CL_INVALID_OPERATION
+                      : clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL);
     if (code == CL_SUCCESS && length > DCLI_MOST_CL_TEXT)
         code = CL_OUT_OF_RESOURCES;
     unsigned char *binary = code == CL_SUCCESS && length > 0 ? dcli_malloc(length) : NULL;

@@ -70,13 +70,17 @@ static dcl_status serve(dcli_remote *remote)
         if (status != DCL_OK)
             return status;
         dcli_completions_take(remote);
+        if ((status = dcli_builder_look(remote)) != DCL_OK &&
+            status != DCL_ERR_NETWORK) /* receiving reports the latter */
+            return status;
         dcli_tasks_look(remote);
         dcli_queues_flush(remote);
         dcli_kernel_output_send(remote);
         status = dcli_events_send(remote);
         if (status != DCL_OK)
             return status;
-        dcli_watch_rest(remote->watch, remote->outstanding == 0 && remote->task_count == 0);
+        dcli_watch_rest(remote->watch,
+                        remote->outstanding == 0 && remote->task_count == 0 && !dcli_builder_is_busy(remote));
     }
 }
 
@@ -96,7 +100,10 @@ dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms
     remote->terms = *terms;
     dcl_status status = terms->prints ? dcli_kernel_output_open(remote) : DCL_OK;
     if (status == DCL_OK)
+        status = dcli_builder_open(remote);
+    if (status == DCL_OK)
         status = serve(remote);
+    dcli_builder_close(remote);
     if (await_none(&remote->callbacks)) {
         dcli_completions_take(remote);
         remote->ended_count = 0;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "remote/inside.h"
+#include "support/fake_opencl/fake_opencl.h"
 
 enum { SERVER, DRIVER, PEERS, SESSION = 5, LONG = 20000, MOST = 4, QUOTA = 4 << 20 };
 enum { BUFFER = 1, QUEUE, PROGRAM, KERNEL }; /* objects that each session has at first */
@@ -281,6 +282,12 @@ static void begin(session *s, bool compiles)
     command(s, (dcli_msg_command){DCLI_CL_APPEND, PROGRAM, NUMBERS(sizeof source - 1),
                                   .word_count = (int)(sizeof source - 1 + 7) / 8, .word = word});
     command(s, (dcli_msg_command){DCLI_CL_BUILD, PROGRAM, NUMBERS(40)});
+    dcli_received received = {0};
+    for (bool answered = false; !answered;) { /* a kernel of what is being built cannot be made */
+        cr_assert_eq(dcli_endpoint_receive(s->end[DRIVER], LONG, &received), DCL_OK, "%s", dcl_error());
+        answered = received.message.kind == DCLI_MSG_ANSWER && !received.message.answer.more;
+        dcli_received_free(&received);
+    }
     command(s, (dcli_msg_command){DCLI_CL_KERNEL, KERNEL, NUMBERS(PROGRAM), .text = "f"});
 }
 
@@ -500,6 +507,50 @@ Test(hostile, a_copy_in_place_is_of_all_bytes)
         }
         expect(&s, list[r].what, list[r].words);
     }
+    works();
+    close_all();
+}
+
+/* While a compiler is busy, commands run and end; the program that it compiles is not touched. */
+Test(hostile, commands_run_while_a_program_is_built)
+{
+    fake_opencl fake;
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    open_all();
+    session s;
+    dcli_received received = {0};
+    begin(&s, true);
+    command(&s, (dcli_msg_command){DCLI_CL_LAUNCH, KERNEL, QUEUE, 99, NUMBERS(1, 0, 1, 0)}); /* without arguments */
+    cr_assert_eq(end_of(&s, 99), CL_INVALID_KERNEL_ARGS, "the program is built");
+    fake.plan("hang clBuildProgram 1+");
+    command(&s, (dcli_msg_command){DCLI_CL_SOURCE, 9, NUMBERS(sizeof source - 1)});
+    int64_t word[(sizeof source + 7) / 8] = {0};
+    memcpy(word, source, sizeof source);
+    command(&s, (dcli_msg_command){DCLI_CL_APPEND, 9, NUMBERS(sizeof source - 1),
+                                   .word_count = (int)(sizeof source - 1 + 7) / 8, .word = word});
+    command(&s, (dcli_msg_command){DCLI_CL_BUILD, 9, NUMBERS(50)});
+    command(&s, (dcli_msg_command){DCLI_CL_BUILD, 9, NUMBERS(51)});
+    command(&s, (dcli_msg_command){DCLI_CL_KERNEL, 10, NUMBERS(9), .text = "f"});
+    command(&s, (dcli_msg_command){DCLI_CL_LAUNCH, 10, QUEUE, 100, NUMBERS(1, 0, 1, 0)});
+    cr_expect_eq(end_of(&s, 100), CL_INVALID_PROGRAM_EXECUTABLE, "no kernel of what is being built");
+    command(&s, (dcli_msg_command){DCLI_CL_FILL, BUFFER, QUEUE, 101, NUMBERS(0, 8, 1), WORDS(1)});
+    cr_expect_eq(end_of(&s, 101), CL_SUCCESS, "another command ends");
+    fake.plan(NULL);
+    int status[2] = {1, 1};
+    while (status[0] == 1 || status[1] == 1) {
+        cr_assert_eq(dcli_endpoint_receive(s.end[DRIVER], LONG, &received), DCL_OK, "%s", dcl_error());
+        const dcli_msg_answer *answer = &received.message.answer;
+        if (received.message.kind == DCLI_MSG_ANSWER && !answer->more && (answer->number == 50 || answer->number == 51))
+            status[answer->number - 50] = answer->status;
+        dcli_received_free(&received);
+    }
+    cr_expect_eq(status[0], CL_SUCCESS);
+    cr_expect_eq(status[1], CL_INVALID_OPERATION, "it is built once at a time");
+    command(&s, (dcli_msg_command){DCLI_CL_KERNEL, 11, NUMBERS(9), .text = "f"});
+    command(&s, (dcli_msg_command){DCLI_CL_LAUNCH, 11, QUEUE, 102, NUMBERS(1, 0, 1, 0)});
+    cr_expect_eq(end_of(&s, 102), CL_INVALID_KERNEL_ARGS, "its kernels can be made now");
+    expect(&s, "the session goes on", NULL);
     works();
     close_all();
 }
