@@ -1,9 +1,9 @@
 /* bench/opencl.c - what the OpenCL driver costs: the same commands on a native device and on one of the platform DCL, in turns.
  *
- *   OCL_ICD_VENDORS=FOLDER DCL_WORKERS=... build/bench/opencl     FOLDER holds pocl.icd and dcl.icd
+ *   OCL_ICD_VENDORS=FOLDER DCL_WORKERS=... build/bench/opencl [native|DCL]     FOLDER holds pocl.icd and dcl.icd
  *
- * If FOLDER holds one of them, its device is measured alone. On a GPU only this is fair: it divides its time between the processes
- * that use it, here the program and the worker, so that each launch of either waits for the other's share.
+ * With an argument, that device is measured alone. On a GPU only this is fair: it divides its time between the processes that use
+ * it, here the program and the worker, so that each launch of either waits for the other's share.
  *
  * Launch + finish, queued launches (100 and one finish, time of the enqueueing alone and of all), 64 MiB written and read. Minima of
  * many rounds: other programs on the host only add to them. */
@@ -126,8 +126,8 @@ static void report(const side *s)
            s->name, s->launch_us, s->queued_us, s->enqueue_us, 1e-9 * LARGE / s->write_s, 1e-9 * LARGE / s->read_s);
 }
 
-/* @return whether there is any. */
-static bool find_sides(side sides[2])
+/* @param only  name of the one that is wanted; NULL: both. @return whether they are there. */
+static bool find_sides(side sides[2], const char *only)
 {
     cl_platform_id platforms[16];
     cl_uint count = 0;
@@ -136,16 +136,17 @@ static bool find_sides(side sides[2])
         char name[64] = "";
         clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL);
         side *s = &sides[strcmp(name, "DCL") == 0];
-        if (s->device == NULL)
+        if (s->device == NULL && (only == NULL || strcmp(only, s->name) == 0))
             clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 1, &s->device, NULL);
     }
-    return sides[0].device != NULL || sides[1].device != NULL;
+    bool native = sides[0].device != NULL, other = sides[1].device != NULL;
+    return only == NULL ? native && other : native || other;
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
     side sides[2] = {{.name = "native"}, {.name = "DCL"}};
-    if (!find_sides(sides)) {
+    if (!find_sides(sides, argc > 1 ? argv[1] : NULL)) {
         fprintf(stderr, "expected a native platform or the platform DCL with a device; set OCL_ICD_VENDORS to a folder "
                         "with the files of both or one, and DCL_WORKERS\n");
         return 1;

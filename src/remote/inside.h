@@ -126,7 +126,8 @@ struct dcli_chunk {
     cl_int status;
 };
 
-/** What a callback of the driver passes to the serving thread. */
+/** The end of a command of the device, which a callback of its driver passes to the serving thread, or for which that thread
+ *  asks. */
 typedef struct dcli_completion {
     struct dcli_completion *next;
     dcli_remote *remote;
@@ -134,7 +135,7 @@ typedef struct dcli_completion {
     dcli_chunk *chunk;
     cl_event real; /* retained */
     cl_int status;
-    bool called;                   /* its callback has been called */
+    bool ended;                    /* its callback has been called, or the driver has said so */
     dcli_object *queue;            /* reference */
     struct dcli_completion *later; /* the next one of its queue, by submission */
 } dcli_completion;
@@ -176,6 +177,7 @@ struct dcli_remote {
     int64_t held_bytes;  /* of all writes that have not begun */
     dcli_object *queues; /* all queues */
     _Atomic(dcli_completion *) completions;
+    bool polls;           /* it is asked for the ends of commands, because its driver calls back late */
     atomic_int callbacks; /* callbacks that the driver may still call */
     atomic_int places;    /* memory that buffers of the device still use */
     int64_t ended_count, ended_capacity;
@@ -213,8 +215,10 @@ dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *comm
 dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command);
 /** Submit commands for which nothing has to be waited any more. */
 void dcli_tasks_look(dcli_remote *remote);
-/** Take what callbacks have passed on. */
-void dcli_completions_take(dcli_remote *remote);
+/** Take what callbacks have passed on. @return whether there was any. */
+bool dcli_completions_take(dcli_remote *remote);
+/** Ask the driver which commands have ended, if `polls`. @return whether there was any. */
+bool dcli_completions_poll(dcli_remote *remote);
 /** End an event, and report it. @param real  event of the device, for its times; NULL: none. */
 void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real);
 /** Have the serving thread learn when a real event of a command queue ends. In a queue in order it learns of ends in the order of

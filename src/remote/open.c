@@ -29,6 +29,7 @@ static dcl_status open_device(dcli_remote *remote, int number)
     cl_device_type type = 0;
     clGetDeviceInfo(remote->device, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
     clGetDeviceInfo(remote->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    remote->polls = (type & CL_DEVICE_TYPE_CPU) == 0;
     remote->in_place = unified || (type & CL_DEVICE_TYPE_CPU) != 0;
     return DCL_OK;
 }

@@ -32,6 +32,19 @@ static void CL_CALLBACK note_end(cl_event real, cl_int status, void *user)
     atomic_fetch_sub(&remote->callbacks, 1);
 }
 
+static dcl_status have_called(dcli_remote *remote, dcli_completion *completion)
+{
+    atomic_fetch_add(&remote->callbacks, 1);
+    cl_int code = clSetEventCallback(completion->real, CL_COMPLETE, note_end, completion);
+    if (code == CL_SUCCESS)
+        return DCL_OK;
+    atomic_fetch_sub(&remote->callbacks, 1);
+    return DCLI_FAIL(DCL_ERR_DEVICE,
+                     "clSetEventCallback fails with OpenCL error %d; expected a driver that reports "
+                     "when commands end; see the worker's log",
+                     (int)code);
+}
+
 dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_object *event,
                                dcli_chunk *chunk)
 {
@@ -40,16 +53,11 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
         return DCL_ERR_NOMEM;
     *completion = (dcli_completion){.remote = remote, .queue = queue, .event = event, .chunk = chunk, .real = real};
     clRetainEvent(real);
-    atomic_fetch_add(&remote->callbacks, 1);
-    cl_int code = clSetEventCallback(real, CL_COMPLETE, note_end, completion);
-    if (code != CL_SUCCESS) {
-        atomic_fetch_sub(&remote->callbacks, 1);
+    dcl_status status = remote->polls ? DCL_OK : have_called(remote, completion);
+    if (status != DCL_OK) {
         clReleaseEvent(real);
         dcli_free(completion);
-        return DCLI_FAIL(DCL_ERR_DEVICE,
-                         "clSetEventCallback fails with OpenCL error %d; expected a driver that reports "
-                         "when commands end; see the worker's log",
-                         (int)code);
+        return status;
     }
     dcli_object_hold(event);
     dcli_object_hold(queue);
@@ -78,12 +86,12 @@ static void handle(dcli_remote *remote, dcli_completion *completion)
         dcli_watch_progress(remote->watch, DCLI_COMPUTING);
 }
 
-/* Handle the ends of a queue that may be handled now: in a queue in order, those before which no callback is missing. */
+/* Handle the ends of a queue that may be handled now: in a queue in order, those before which none is missing. */
 static void handle_ends(dcli_remote *remote, dcli_object *queue)
 {
     for (dcli_completion **at = &queue->queue.oldest; *at != NULL;) {
         dcli_completion *completion = *at;
-        if (completion->called) {
+        if (completion->ended) {
             if ((*at = completion->later) == NULL)
                 queue->queue.newest = at;
             handle(remote, completion);
@@ -95,17 +103,52 @@ static void handle_ends(dcli_remote *remote, dcli_object *queue)
     }
 }
 
-void dcli_completions_take(dcli_remote *remote)
+bool dcli_completions_take(dcli_remote *remote)
 {
-    dcli_completion *next;
-    for (dcli_completion *list = atomic_exchange(&remote->completions, NULL); list != NULL; list = next) {
+    dcli_completion *next, *first = atomic_exchange(&remote->completions, NULL);
+    for (dcli_completion *list = first; list != NULL; list = next) {
         next = list->next;
         dcli_object *queue = dcli_object_hold(list->queue);
-        list->called = true;
+        list->ended = true;
         if (next == NULL || next->queue != queue)
             handle_ends(remote, queue);
         dcli_object_drop(remote, queue);
     }
+    return first != NULL;
+}
+
+/* Find out which commands of a queue have ended: in a queue in order, up to the first that has not. @return whether any has. */
+static bool ask_queue(dcli_object *queue)
+{
+    enum { MOST = 64 }; /* commands that have not ended, in a queue out of order */
+    bool any = false;
+    int left = queue->queue.in_order ? 1 : MOST;
+    for (dcli_completion *completion = queue->queue.oldest; completion != NULL && left > 0;
+         completion = completion->later) {
+        cl_int status = CL_QUEUED,
+               code = clGetEventInfo(completion->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+        completion->status = code != CL_SUCCESS ? code : status;
+        completion->ended = completion->status <= CL_COMPLETE;
+        any = any || completion->ended;
+        left -= !completion->ended;
+    }
+    return any;
+}
+
+bool dcli_completions_poll(dcli_remote *remote)
+{
+    bool any = false;
+    dcli_object *next;
+    for (dcli_object *queue = remote->polls ? remote->queues : NULL; queue != NULL; queue = next) {
+        dcli_object_hold(queue);
+        if (ask_queue(queue)) {
+            handle_ends(remote, queue);
+            any = true;
+        }
+        next = queue->queue.next;
+        dcli_object_drop(remote, queue);
+    }
+    return any;
 }
 
 /* ---- events ---- */

@@ -57,19 +57,33 @@ static dcl_status serve_one(dcli_remote *remote, int milliseconds, bool *idle_ou
     return status;
 }
 
+/* How long to wait for a message, in milliseconds; -1: until one comes. Drivers of GPUs call back up to 20 ms late. So while such
+ * a device has commands, its driver is asked: without a pause for ASK_NS after something has happened, then every
+ * millisecond, which hardly prolongs commands that take so long. */
+static int patience(const dcli_remote *remote, int64_t happened_ns)
+{
+    enum { ASK_NS = 50000000, PAUSE_MS = 1 };
+    if (!remote->polls || remote->outstanding == 0)
+        return -1;
+    return dcli_monotonic_ns() - happened_ns < ASK_NS ? 0 : PAUSE_MS;
+}
+
 static dcl_status serve(dcli_remote *remote)
 {
     enum { MOST_IN_TURN = 64 };
+    int64_t happened_ns = 0;
     for (;;) {
         bool idle = false;
         int in_turn = 0;
         dcl_status status;
         do
-            status = serve_one(remote, in_turn > 0 ? 0 : -1, &idle);
+            status = serve_one(remote, in_turn > 0 ? 0 : patience(remote, happened_ns), &idle);
         while (status == DCL_OK && !idle && ++in_turn < MOST_IN_TURN);
         if (status != DCL_OK)
             return status;
-        dcli_completions_take(remote);
+        bool taken = dcli_completions_take(remote), asked = dcli_completions_poll(remote);
+        if (remote->polls && (in_turn > 0 || taken || asked))
+            happened_ns = dcli_monotonic_ns();
         if ((status = dcli_builder_look(remote)) != DCL_OK &&
             status != DCL_ERR_NETWORK) /* receiving reports the latter */
             return status;
@@ -84,15 +98,27 @@ static dcl_status serve(dcli_remote *remote)
     }
 }
 
-/* Wait until the driver calls back no more: the objects are freed then. A kernel may run for long, so the wait is
- * limited; afterwards nothing is freed, because the process ends. */
+enum { MOST_MS = 1000, STEP_MS = 1 };
+
 static bool await_none(atomic_int *count)
 {
-    enum { MOST_MS = 1000, STEP_MS = 1 };
     int64_t until = dcli_monotonic_ms() + MOST_MS;
     while (atomic_load(count) > 0 && dcli_monotonic_ms() < until)
         poll(NULL, 0, STEP_MS);
     return atomic_load(count) == 0;
+}
+
+/* Wait until no command runs: the objects are freed then. A kernel may run for long, so the wait is limited; afterwards
+ * nothing is freed, because the process ends. */
+static bool await_ends(dcli_remote *remote)
+{
+    int64_t until = dcli_monotonic_ms() + MOST_MS;
+    while (remote->polls && remote->outstanding > 0 && dcli_monotonic_ms() < until)
+        if (!dcli_completions_poll(remote))
+            poll(NULL, 0, STEP_MS);
+    if (!remote->polls && await_none(&remote->callbacks))
+        dcli_completions_take(remote);
+    return remote->outstanding == 0;
 }
 
 dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms)
@@ -104,8 +130,7 @@ dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms
     if (status == DCL_OK)
         status = serve(remote);
     dcli_builder_close(remote);
-    if (await_none(&remote->callbacks)) {
-        dcli_completions_take(remote);
+    if (await_ends(remote)) {
         remote->ended_count = 0;
         dcli_objects_close(remote);
         await_none(&remote->places);

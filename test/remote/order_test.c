@@ -7,7 +7,7 @@
 #include "remote/inside.h"
 #include "support/fake_opencl/fake_opencl.h"
 
-enum { BUFFER = 1, QUEUE, FREE_QUEUE, FIRST = 100, SECOND, BYTES = 64 };
+enum { BUFFER = 1, QUEUE, FREE_QUEUE, OTHER, THIRD, FIRST = 100, SECOND, FREE_FIRST, BYTES = 64 };
 
 typedef struct scene {
     dcli_net *net;
@@ -46,13 +46,15 @@ static void close_scene(scene *s)
     dcli_net_close(s->net);
 }
 
-static void fill(scene *s, int64_t queue, int64_t event)
+static void fill_buffer(scene *s, int64_t buffer, int64_t queue, int64_t event)
 {
     int64_t pattern = 7;
-    command(s, (dcli_msg_command){DCLI_CL_FILL, BUFFER, queue, event, NUMBERS(0, BYTES, 8), .word_count = 1,
+    command(s, (dcli_msg_command){DCLI_CL_FILL, buffer, queue, event, NUMBERS(0, BYTES, 8), .word_count = 1,
                                   .word = &pattern});
     dcli_queues_flush(s->remote);
 }
+
+static void fill(scene *s, int64_t queue, int64_t event) { fill_buffer(s, BUFFER, queue, event); }
 
 /* Wait until the driver has called back for all commands. @return the two completions, by submission. */
 static void await_calls(scene *s, dcli_completion *completion_out[2])
@@ -129,6 +131,36 @@ Test(order, commands_without_an_event_are_outstanding)
     dcli_completions_take(s.remote);
     cr_expect_eq(s.remote->outstanding, 0);
     cr_expect_eq(s.remote->ended_count, 0);
+    close_scene(&s);
+}
+
+/* Drivers of GPUs call back late, so they are asked, and not for callbacks. */
+Test(order, gpus_are_asked)
+{
+    scene s;
+    fake_opencl fake;
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    fake.plan("gpu; late clEnqueueFillBuffer 1 30");
+    open_scene(&s);
+    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, OTHER, NUMBERS(1, BYTES)});
+    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, THIRD, NUMBERS(1, BYTES)});
+    fill(&s, QUEUE, FIRST);
+    fill(&s, QUEUE, SECOND);
+    fill_buffer(&s, OTHER, FREE_QUEUE, FREE_FIRST);
+    fill_buffer(&s, THIRD, FREE_QUEUE, 0);
+    cr_expect_eq(s.remote->outstanding, 4);
+    while (s.remote->outstanding > 2)
+        (void)dcli_completions_poll(s.remote);
+    cr_assert_eq(s.remote->ended_count, 1, "the first of the queue in order is late");
+    cr_expect_eq(s.remote->ended[0].event, FREE_FIRST);
+    while (s.remote->outstanding > 0)
+        (void)dcli_completions_poll(s.remote);
+    cr_assert_eq(s.remote->ended_count, 3);
+    cr_expect_eq(s.remote->ended[1].event, FIRST);
+    cr_expect_eq(s.remote->ended[2].event, SECOND);
+    cr_expect_not(dcli_completions_poll(s.remote));
+    cr_expect_eq(fake.calls("clSetEventCallback"), 0);
     close_scene(&s);
 }
 
