@@ -54,8 +54,7 @@ int dcli_inner_at(const dcli_body *body, int t)
 
 /* ---- finding them ------------------------------------------------------------------------------------------------- */
 
-/* The token after the statement that begins at token t; -1: unknown. */
-static int statement_end(const dcli_tokens *tokens, int t)
+int dcli_statement_end(const dcli_tokens *tokens, int t)
 {
     int ifs = 0;
     while (t < tokens->count) {
@@ -195,7 +194,7 @@ dcl_status dcli_inner_find(const dcli_parser *parser, int keyword, const int sem
     const dcli_tokens *tokens = parser->tokens;
     struct dcli_body_inside *inside = parser->inside;
     int close = tokens->token[keyword + 1].partner, name = keyword + 3, test = semicolon[0] + 1;
-    int type = type_at(tokens, keyword + 2), end = statement_end(tokens, close + 1);
+    int type = type_at(tokens, keyword + 2), end = dcli_statement_end(tokens, close + 1);
     dcli_inner inner = {.keyword = keyword, .name = name, .begin = keyword, .end = end};
     if (parser->survey || parser->body->along || inside->inner_count == DCLI_MAX_INNER || type < 0 || end < 0 ||
         tokens->token[name].kind != DCLI_TOKEN_NAME || !dcli_token_is(tokens, name + 1, "=") ||

@@ -25,6 +25,9 @@ int dcli_inner_at(const dcli_body *body, int t);
 /** Whether the variable at token `name` may change, or another of its name be declared, in the tokens [begin, end). */
 bool dcli_may_change(const dcli_body *body, int name, int begin, int end);
 
+/** The token after the statement that begins at token t; -1: unknown. */
+int dcli_statement_end(const dcli_tokens *tokens, int t);
+
 /** Whether the prelude contains the name at token t as a word. @param tokens  those of the body or of DCL_OVER */
 bool dcli_prelude_names(const dcli_body *body, const dcli_tokens *tokens, int t);
 

@@ -81,6 +81,12 @@ static bool pass_kind(const char **at, bool error)
     return true;
 }
 
+static bool is_called(const char *name, int length, const char *part)
+{
+    int wanted = (int)strlen(part);
+    return length >= wanted && memcmp(name + length - wanted, part, (size_t)wanted) == 0;
+}
+
 /* Parse one line of a log. clang and NVIDIA write `file:line:column: error: message`, PoCL writes
  * `error: file:line:column: message`. @return false: the line is no error (without `error`: no call of an unknown
  * function). */
@@ -97,7 +103,7 @@ static bool read_line(const char *line, bool error, struct message *out)
         out->length -= (int)(out->text - text);
         out->file = line;
         out->file_length = (int)(at - line);
-        return true;
+        return !is_called(out->file, out->file_length, "lanes"); /* the other kernels repeat it (kernel/lanes.h) */
     }
     return false;
 }
@@ -112,12 +118,6 @@ static bool find_message(const char *log, bool error, struct message *out)
         line += *line == '\n';
     }
     return error && find_message(log, false, out);
-}
-
-static bool is_called(const char *name, int length, const char *part)
-{
-    int wanted = (int)strlen(part);
-    return length >= wanted && memcmp(name + length - wanted, part, (size_t)wanted) == 0;
 }
 
 /* Find line *line_in_out of a program in one of its parts, following the #line directives. @return the part; the line

@@ -73,25 +73,43 @@ static void write_edits(struct writer *w, const struct dcli_body_inside *inside,
     }
 }
 
-void dcli_rewrite(const dcli_body *body, dcli_text *out, dcli_shift_list *shifts)
+/* Rewrite the tokens [first, end). The writer is where the text begins. */
+static void rewrite(struct writer *w, const dcli_body *body, int first, int end)
 {
     const struct dcli_body_inside *inside = body->inside;
     int64_t edit = 0;
-    struct writer w = {.text = body->text, .out = out, .shifts = shifts, .line = 1, .column = 1, .user_column = 1};
+    while (edit < inside->edit_count && inside->edit[edit].first < first)
+        edit++;
     for (int64_t p = 0; p < inside->place_count; p++) {
         const dcli_place *place = &inside->place[p];
         bool affine = body->access[place->access].reach == DCLI_REACH_AFFINE;
-        if (body->along && body->access[place->access].written)
-            continue; /* edits replace it */
+        if (place->name < first || place->name >= end || (body->along && body->access[place->access].written))
+            continue; /* edits replace outputs of reductions along axes */
         const dcli_token *last = &inside->tokens.token[affine ? place->close : place->name];
         char name[24];
-        write_edits(&w, inside, place->name, &edit);
+        write_edits(w, inside, place->name, &edit);
         snprintf(name, sizeof name, "dcl_a%d", place->access);
-        copy_until(&w, inside->tokens.token[place->name].start);
-        replace_until(&w, last->start + last->length, name);
+        copy_until(w, inside->tokens.token[place->name].start);
+        replace_until(w, last->start + last->length, name);
     }
-    write_edits(&w, inside, (int)inside->tokens.count, &edit);
+    write_edits(w, inside, end, &edit);
+}
+
+void dcli_rewrite(const dcli_body *body, dcli_text *out, dcli_shift_list *shifts)
+{
+    struct writer w = {.text = body->text, .out = out, .shifts = shifts, .line = 1, .column = 1, .user_column = 1};
+    rewrite(&w, body, 0, (int)body->inside->tokens.count);
     copy_until(&w, (int)strlen(body->text));
+}
+
+void dcli_rewrite_range(const dcli_body *body, dcli_text *out, int first, int end)
+{
+    if (first >= end)
+        return;
+    const dcli_token *token = body->inside->tokens.token;
+    struct writer w = {.text = body->text, .out = out, .line = 1, .column = 1, .at = token[first].start};
+    rewrite(&w, body, first, end);
+    copy_until(&w, token[end - 1].start + token[end - 1].length);
 }
 
 int dcli_shift_back(const dcli_shift_list *shifts, int line, int column)

@@ -24,6 +24,9 @@ typedef struct dcli_shift_list {
  *  `dcl_a3(x, y)`. Line numbers do not change. @param shifts  filled if not NULL; free shift with dcli_free(). */
 void dcli_rewrite(const dcli_body *body, dcli_text *out, dcli_shift_list *shifts);
 
+/** The same for the tokens [first, end) alone. Line and column numbers are not those of the user's text. */
+void dcli_rewrite_range(const dcli_body *body, dcli_text *out, int first, int end);
+
 /** Map a column of the rewritten text to the user's column. */
 int dcli_shift_back(const dcli_shift_list *shifts, int line, int column);
 

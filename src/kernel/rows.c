@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "kernel/block.h"
 #include "kernel/inner.h"
+#include "kernel/lanes.h"
 #include "kernel/tile_kernel.h"
 
 /* ---- the layout of a row -------------------------------------------------------------------------------------------- */
@@ -254,6 +255,17 @@ int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, doubl
                                                     : by_size;
 }
 
+/* Elements of a row that are run at once should be a whole block, as far as each unit has one. */
+static void widen_for_lanes(const dcli_body *body, int64_t elements, int units, const int64_t count[], int64_t shape[])
+{
+    int last = body->space_rank - 1;
+    if (shape[last] >= DCLI_LANES_AT_ONCE || shape[last] >= count[last] || !body->inside->has_loop ||
+        !dcli_lanes_has(body))
+        return;
+    int64_t least = dcli_min(DCLI_LANES_AT_ONCE, dcli_ceil_div(elements, units));
+    shape[last] = dcli_min(count[last], dcli_max(shape[last], least));
+}
+
 bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
                          int64_t shape_out[])
 {
@@ -270,5 +282,6 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
         cut_squares(body, across, wanted, shape_out);
     else
         cut_rows(body->space_rank, wanted, shape_out);
+    widen_for_lanes(body, elements, units, count, shape_out);
     return by_cost && element_ns >= COSTLY_NS;
 }

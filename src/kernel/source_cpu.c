@@ -17,6 +17,7 @@
 #include "kernel/gather.h"
 #include "kernel/inside.h"
 #include "kernel/keyed.h"
+#include "kernel/lanes.h"
 #include "kernel/place.h"
 #include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
@@ -89,8 +90,26 @@ static void emit_looking_strip(dcli_nest *nest)
     dcli_emit_elements_end(out, nest->body);
 }
 
+/* Emit the variables of an element of a strip, whose counter in the strip is dcl_k; or of a whole line. */
+static void emit_strip_index(dcli_nest *nest)
+{
+    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_v + dcl_k;\n", nest->innermost);
+    dcli_nest_index(nest, nest->innermost);
+}
+
+static void emit_line_index(dcli_nest *nest)
+{
+    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_k;\n", nest->innermost);
+    dcli_nest_index(nest, nest->innermost);
+}
+
 static void emit_strip(dcli_nest *nest)
 {
+    if (nest->variant == DCLI_VARIANT_UNIT && dcli_lanes_has(nest->body)) {
+        dcli_emit_lanes(nest, "dcl_m", emit_strip_index);
+        dcli_emit_elements_end(nest->out, nest->body);
+        return;
+    }
     if (nest->variant == DCLI_VARIANT_UNIT && dcli_keyed_looks_ahead(nest->body)) {
         emit_looking_strip(nest);
         return;
@@ -158,6 +177,13 @@ static void emit_whole_line(dcli_nest *nest, int v)
 {
     bool chain = dcli_inside_is_chain(nest->body);
     dcli_emit_nest_elements(nest);
+    if (nest->variant == DCLI_VARIANT_UNIT && dcli_lanes_has(nest->body)) {
+        char count[16];
+        snprintf(count, sizeof count, "dcl_n%d", v);
+        dcli_emit_lanes(nest, count, emit_line_index);
+        dcli_emit_elements_end(nest->out, nest->body);
+        return;
+    }
     if (nest->variant == DCLI_VARIANT_UNIT && !chain)
         dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n");
     dcli_text_put(nest->out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", v, v, v, v);

@@ -434,6 +434,8 @@ Test(kernel_device_run, compiler_errors_are_mapped_back)
         {"float t = A( i );\nC(i) = A(i) + A( i + 1 - 1 ) * wrong;", "",
          "line 2, column 32: use of undeclared identifier 'wrong'; declare it"},
         {"C(i) = Q(i,3) + 1;", "", "line 1, column 8: "},
+        {"float x = A(i);\nwhile (x > 1)\n    x = x * zz;\nC(i) = x + yy;", "",
+         "line 3, column 13: "}, /* kernel/lanes.h */
         {"C(i) = length((float2)(1,2), A(i));", "", "line 1, column 8: no matching function"},
         {"C(i) = 1;\nfloat M_PI = 3;", "", "line 2, column 7: "},
         {"C(i) = half_of(A(i));", "float half_of(float x)\n{\n  return y / 2;\n}",
