@@ -345,19 +345,19 @@ static int read_call(struct reader *r, int open, bool less)
     }
     char low[128], high[128];
     if (!clamp) {
-        const char *call = dcli_token_is(tokens, open - 1, "min") ? "min" : "max";
+        const char *call = dcli_token_is(tokens, open - 1, "min") ? "dcl_min" : "dcl_max";
         snprintf(low, sizeof low, "%s(dcl_gl%d, dcl_gl%d)", call, node[0], node[1]);
         snprintf(high, sizeof high, "%s(dcl_gh%d, dcl_gh%d)", call, node[0], node[1]);
         return put_node(r, low, high);
     }
     if (node[0] == NONE) {
         r->wide = true;
-        snprintf(low, sizeof low, "min(dcl_gl%d, dcl_gl%d)", node[1], node[2]);
-        snprintf(high, sizeof high, "max(dcl_gh%d, dcl_gh%d)", node[1], node[2]);
+        snprintf(low, sizeof low, "dcl_min(dcl_gl%d, dcl_gl%d)", node[1], node[2]);
+        snprintf(high, sizeof high, "dcl_max(dcl_gh%d, dcl_gh%d)", node[1], node[2]);
         return put_node(r, low, high);
     }
-    snprintf(low, sizeof low, "min(max(dcl_gl%d, dcl_gl%d), dcl_gl%d)", node[0], node[1], node[2]);
-    snprintf(high, sizeof high, "min(max(dcl_gh%d, dcl_gh%d), dcl_gh%d)", node[0], node[1], node[2]);
+    snprintf(low, sizeof low, "dcl_min(dcl_max(dcl_gl%d, dcl_gl%d), dcl_gl%d)", node[0], node[1], node[2]);
+    snprintf(high, sizeof high, "dcl_min(dcl_max(dcl_gh%d, dcl_gh%d), dcl_gh%d)", node[0], node[1], node[2]);
     if (!less) /* else the result is another */
         dcli_text_put(&r->code, "    dcl_safe &= dcl_gh%d <= dcl_gl%d;\n", node[1], node[2]);
     return put_node(r, low, high);

@@ -2,6 +2,7 @@
 #ifndef DCLI_KERNEL_CL_H
 #define DCLI_KERNEL_CL_H
 
+extern const char dcli_cl_min[]; /* emitted before all other texts */
 extern const char dcli_cl_report[];
 extern const char dcli_cl_cpu[];   /* what programs for CPUs begin with */
 extern const char dcli_cl_names[]; /* emitted before the following texts, each of which is emitted once per element

@@ -282,7 +282,10 @@ void dcli_emit_opening(dcli_text *out, const dcli_body *body)
         dcli_text_put(out, "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n");
     if (body->prelude[0] != '\0')
         dcli_text_put(out, "#line 1 \"prelude\"\n%s\n", body->prelude);
-    dcli_text_put(out, "#line 1 \"generated\"\n");
+    dcli_text_put(out, "#line 1 \"generated\"\n%s", dcli_cl_min);
+    if (body->keyed) /* a key may have effects */
+        dcli_text_put(out, "static uint dcl_max_uint(uint dcl_a, uint dcl_b) { return dcl_max(dcl_a, dcl_b); }\n"
+                           "static ulong dcl_max_ulong(ulong dcl_a, ulong dcl_b) { return dcl_max(dcl_a, dcl_b); }\n");
 }
 
 /* Emit the pragmas, the prelude, and the functions dcl_get<a> and dcl_put<a>.
@@ -506,11 +509,11 @@ void dcli_emit_look_lows(dcli_text *out, const dcli_body *body)
             bool near = axis >= 0 && !is_near_innermost(body, a, d);
             const char *name = near ? dcli_index_name(body->index_of_axis[axis]) : "";
             dcli_text_put(out, "    const long dcl_kl%d_%d = ", a, d);
-            dcli_text_put(out, near ? "max(dcl_k%d_%d, %s - " : "dcl_k%d_%d", a, low, name);
+            dcli_text_put(out, near ? "dcl_max(dcl_k%d_%d, %s - " : "dcl_k%d_%d", a, low, name);
             if (near)
                 emit_width(out, body, a, d);
             dcli_text_put(out,
-                          near ? "), dcl_kc%d_%d = min(dcl_k%d_%d + dcl_k%d_%d, %s + 1 + "
+                          near ? "), dcl_kc%d_%d = dcl_min(dcl_k%d_%d + dcl_k%d_%d, %s + 1 + "
                                : ", dcl_kc%d_%d = dcl_k%d_%d + dcl_k%d_%d",
                           a, d, a, low, a, extent, name);
             if (near)

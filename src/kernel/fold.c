@@ -354,7 +354,7 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
     }
     dcli_text_put(out,
                   "    for (long dcl_from = 0, dcl_to; dcl_from < dcl_m; dcl_from = dcl_to) {\n"
-                  "    dcl_to = min(dcl_m, dcl_from + %d);\n",
+                  "    dcl_to = dcl_min(dcl_m, dcl_from + %d);\n",
                   BLOCK);
     dcli_text_put(out, "    if (dcl_fill + dcl_to - dcl_from > %d) {\n", BLOCK);
     emit_flush(out, body);
@@ -392,7 +392,7 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
     for (int r = 0; r < body->result_count && !body->keyed; r++) {
         dcli_fold fold = body->result[r].fold;
         const char *type = variable_type(body, r);
-        const char *call = fold == DCLI_FOLD_MIN ? "min" : "max";
+        const char *call = fold == DCLI_FOLD_MIN ? "dcl_min" : "dcl_max";
         bool fast = is_fast(body, r) && way != DCLI_FOLD_OF_GPU;
         if (is_summed(body, r) && way == DCLI_FOLD_RUN)
             dcli_text_put(out,
@@ -433,17 +433,17 @@ static void emit_kept_run_end(dcli_text *out, const dcli_body *body)
         dcli_text_put(
             out,
             "    const int dcl_outcome%d = dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m);\n"
-            "    dcl_outcome = max(dcl_outcome, dcl_outcome%d);\n"
+            "    dcl_outcome = dcl_max(dcl_outcome, dcl_outcome%d);\n"
             "    if (dcl_outcome%d != DCL_RUN_ADDED) {\n"
             "        long dcl_n = dcl_m;\n"
             "        for (; dcl_n %% DCL_SUM_LANES != 0; dcl_n++)\n            dcl_z%d[dcl_n] = 0;\n"
             "        for (long dcl_at = 0; dcl_at < dcl_n; dcl_at += %d)\n"
-            "            dcl_sum_%s(&dcl_f%d, dcl_z%d + dcl_at, (int)min(dcl_n - dcl_at, (long)%d));\n    }\n",
+            "            dcl_sum_%s(&dcl_f%d, dcl_z%d + dcl_at, (int)dcl_min(dcl_n - dcl_at, (long)%d));\n    }\n",
             r, type, r, r, r, r, r, BLOCK, type, r, r, BLOCK);
     }
     dcli_text_put(out,
                   "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
-                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? min(2 * dcl_wide + 1, %d) : 0;\n    } else {\n",
+                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? dcl_min(2 * dcl_wide + 1, %d) : 0;\n    } else {\n",
                   DCLI_FOLD_LONGEST_PAUSE);
 }
 
@@ -456,18 +456,18 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
             dcli_text_put(out,
                           "    const struct dcl_sum dcl_was%d = dcl_f%d;\n"
                           "    const int dcl_outcome%d = dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m);\n"
-                          "    dcl_outcome = max(dcl_outcome, dcl_outcome%d);\n",
+                          "    dcl_outcome = dcl_max(dcl_outcome, dcl_outcome%d);\n",
                           r, r, r, dcli_kernel_type(type_of(body, r)), r, r, r);
     for (int r = 0; r < body->result_count && body->along; r++)
         if (dcli_fold_is_summed(body, r))
             dcli_text_put(out,
                           "    if (dcl_empty%d && !dcl_run_fits_%s(&dcl_f%d, &dcl_w%d))\n"
-                          "        dcl_outcome = max(dcl_outcome, (int)DCL_RUN_AGAIN);\n",
+                          "        dcl_outcome = dcl_max(dcl_outcome, (int)DCL_RUN_AGAIN);\n",
                           r, dcli_kernel_type(type_of(body, r)), r, r);
     dcli_text_put(out,
                   "    dcl_again = dcl_outcome != DCL_RUN_ADDED;\n"
                   "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
-                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? min(2 * dcl_wide + 1, %d) : 0;\n"
+                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? dcl_min(2 * dcl_wide + 1, %d) : 0;\n"
                   "    if (dcl_again) {\n",
                   DCLI_FOLD_LONGEST_PAUSE);
     for (int r = 0; r < body->result_count; r++) {
@@ -560,7 +560,7 @@ void dcli_emit_partials_end(dcli_text *out, const dcli_body *body)
         dcli_emit_value(out, body, r);
         if (is_extreme(fold))
             dcli_text_put(out, "    if (dcl_out[%d] != 0)\n        dcl_e%d = (long)%s((%s)dcl_e%d, (%s)dcl_out[%d]);\n",
-                          at, r, fold == DCLI_FOLD_MIN ? "min" : "max",
+                          at, r, fold == DCLI_FOLD_MIN ? "dcl_min" : "dcl_max",
                           type_of(body, r) == DCL_UINT64 ? "ulong" : "long", r,
                           type_of(body, r) == DCL_UINT64 ? "ulong" : "long", at + 1);
         else
@@ -593,8 +593,8 @@ void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r)
     dcli_text_put(out, "    dcl_to[2] |= dcl_from[2];\n"
                        "    dcl_to[1] = !dcl_both ? dcl_from[1] : ");
     if (is_extreme(fold))
-        dcli_text_put(out, "(long)%s((%s)dcl_to[1], (%s)dcl_from[1]);\n}\n", fold == DCLI_FOLD_MIN ? "min" : "max",
-                      wide, wide);
+        dcli_text_put(out, "(long)%s((%s)dcl_to[1], (%s)dcl_from[1]);\n}\n",
+                      fold == DCLI_FOLD_MIN ? "dcl_min" : "dcl_max", wide, wide);
     else
         dcli_text_put(out, "(long)(%s)((ulong)dcl_to[1] %s (ulong)dcl_from[1]);\n}\n", dcli_kernel_type(type),
                       sign_of(fold));

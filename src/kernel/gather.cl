@@ -36,13 +36,13 @@ static void DCL_OF(dcl_gather_)(__global dcl_T *dcl_d, __global const ulong *dcl
         for (long dcl_v = 0; dcl_v < dcl_n[1]; dcl_v++) {
             __global dcl_T *const dcl_t = dcl_d + dcl_u * dcl_e[0] + dcl_v * dcl_e[1];
             __global const dcl_T *const dcl_o = dcl_s + dcl_u * dcl_f[0] + dcl_v * dcl_f[1];
-            for (long dcl_r = 0; dcl_v + 1 < dcl_n[1] && dcl_r < min(dcl_n[3], 16L); dcl_r++)
+            for (long dcl_r = 0; dcl_v + 1 < dcl_n[1] && dcl_r < dcl_min(dcl_n[3], 16L); dcl_r++)
                 DCL_AHEAD(dcl_o + dcl_f[1] + dcl_r * dcl_pitch + dcl_n[2] - 1);
             if (dcl_z[1] == DCL_PIECE_TURNED)
                 DCL_OF(dcl_turn_)(dcl_o, dcl_pitch, (dcl_T *)(ulong)dcl_t, dcl_line, dcl_n[2], dcl_n[3]);
             else
                 for (long dcl_w = 0; dcl_w < dcl_n[2]; dcl_w++) {
-                    for (long dcl_r = 0; dcl_r < min(dcl_n[3] * dcl_pitch, 128L); dcl_r += 64 / (long)sizeof(dcl_T))
+                    for (long dcl_r = 0; dcl_r < dcl_min(dcl_n[3] * dcl_pitch, 128L); dcl_r += 64 / (long)sizeof(dcl_T))
                         DCL_AHEAD(dcl_o + (dcl_w + 2) * dcl_pace + dcl_r);
                     DCL_OF(dcl_line_)(dcl_t + dcl_w * dcl_line, dcl_to, dcl_o + dcl_w * dcl_pace, dcl_pitch, dcl_n[3]);
                 }
@@ -53,7 +53,7 @@ static void DCL_OF(dcl_gather_)(__global dcl_T *dcl_d, __global const ulong *dcl
 static void DCL_OF(dcl_ahead_)(__global const ulong *dcl_from, __global const long *dcl_q, __global const long *dcl_z)
 {
     __global const dcl_T *const dcl_s = (__global const dcl_T *)dcl_from[dcl_q[2]] + dcl_q[1];
-    const long dcl_n = min(dcl_z[DCL_PIECE_COUNTS + 3], 8L), dcl_pitch = dcl_z[DCL_PIECE_FROM + 3];
+    const long dcl_n = dcl_min(dcl_z[DCL_PIECE_COUNTS + 3], 8L), dcl_pitch = dcl_z[DCL_PIECE_FROM + 3];
     for (long dcl_k = 0; dcl_k < dcl_n; dcl_k++)
         DCL_AHEAD(dcl_s + dcl_k * dcl_pitch);
 }

@@ -78,7 +78,7 @@ static void emit_search(dcli_nest *nest, int r)
     dcli_emit_place(nest);
     dcli_text_put(out,
                   ";\n    const bool dcl_new = dcl_g%d > dcl_lost%d || (!dcl_g%d && dcl_f%d %s dcl_best%d);\n"
-                  "    dcl_where%d = dcl_new ? dcl_l : min(dcl_where%d, dcl_l);\n    break;\n    }\n    }\n",
+                  "    dcl_where%d = dcl_new ? dcl_l : dcl_min(dcl_where%d, dcl_l);\n    break;\n    }\n    }\n",
                   r, r, r, r, better(body, r), r, r, r);
 }
 
@@ -104,7 +104,7 @@ void dcli_emit_places_end(dcli_nest *nest)
                       r, r, r, r, r, better(body, r), r, r, r, r);
         emit_search(nest, r);
         dcli_text_put(out, "    }\n    dcl_f%d = %s(dcl_f%d, dcl_best%d);\n", r,
-                      body->result[r].fold == DCLI_FOLD_MIN ? "min" : "max", r, r);
+                      body->result[r].fold == DCLI_FOLD_MIN ? "dcl_min" : "dcl_max", r, r);
         if (is_floating(type_of(body, r)))
             dcli_text_put(out, "    dcl_g%d |= dcl_lost%d;\n", r, r);
     }
@@ -116,19 +116,20 @@ void dcli_emit_place_fold(dcli_text *out, const dcli_body *body, int r, const ch
     const char *name = dcli_kernel_type(type_of(body, r)), *relation = better(body, r);
     dcli_text_put(out, "    {\n    const long dcl_l = dcl_l%d%s;\n    if (dcl_l == LONG_MAX) {\n    }", r, subscript);
     if (floating)
-        dcli_text_put(out,
-                      " else if (dcl_r%d != dcl_r%d) {\n    dcl_where%d = dcl_g%d ? min(dcl_where%d, dcl_l) : dcl_l;\n"
-                      "    dcl_g%d = 1;\n    }",
-                      r, r, r, r, r, r);
+        dcli_text_put(
+            out,
+            " else if (dcl_r%d != dcl_r%d) {\n    dcl_where%d = dcl_g%d ? dcl_min(dcl_where%d, dcl_l) : dcl_l;\n"
+            "    dcl_g%d = 1;\n    }",
+            r, r, r, r, r, r);
     dcli_text_put(out, " else {\n    const %s dcl_key = ", variable_type(type_of(body, r)));
     dcli_text_put(out, floating ? "dcl_key_%s(dcl_r%d);\n" : "(%s)dcl_r%d;\n", name, r);
     if (floating)
         dcli_text_put(out, "    if (dcl_g%d == 0)\n    ", r);
-    dcli_text_put(
-        out,
-        "    dcl_where%d = dcl_key %s dcl_f%d ? dcl_l : dcl_key == dcl_f%d ? min(dcl_where%d, dcl_l) : dcl_where%d;\n"
-        "    dcl_f%d = dcl_key %s dcl_f%d ? dcl_key : dcl_f%d;\n    }\n    }\n",
-        r, relation, r, r, r, r, r, relation, r, r);
+    dcli_text_put(out,
+                  "    dcl_where%d = dcl_key %s dcl_f%d ? dcl_l : dcl_key == dcl_f%d ? dcl_min(dcl_where%d, dcl_l) : "
+                  "dcl_where%d;\n"
+                  "    dcl_f%d = dcl_key %s dcl_f%d ? dcl_key : dcl_f%d;\n    }\n    }\n",
+                  r, relation, r, r, r, r, r, relation, r, r);
 }
 
 void dcli_emit_place_merge(dcli_text *out, const dcli_body *body, int r)
@@ -138,6 +139,6 @@ void dcli_emit_place_merge(dcli_text *out, const dcli_body *body, int r)
                   "    if (dcl_to[2] != dcl_from[2] || (dcl_to[2] == 0 && dcl_to[1] != dcl_from[1]))\n"
                   "        dcl_to[3] = dcl_from[2] > dcl_to[2] || (dcl_from[2] == dcl_to[2] && (%s)dcl_from[1] %s "
                   "(%s)dcl_to[1]) ? dcl_from[3] : dcl_to[3];\n"
-                  "    else\n        dcl_to[3] = min(dcl_to[3], dcl_from[3]);\n",
+                  "    else\n        dcl_to[3] = dcl_min(dcl_to[3], dcl_from[3]);\n",
                   wide, better(body, r), wide);
 }

@@ -6,6 +6,8 @@
  * "Data Parallel Algorithms", Communications of the ACM 29, 1986).
  *
  * All names begin with scan_, because the text follows the program's prelude, whose macros do not. */
+#define scan_min(scan_x, scan_y) ((scan_y) < (scan_x) ? (scan_y) : (scan_x))
+#define scan_max(scan_x, scan_y) ((scan_x) < (scan_y) ? (scan_y) : (scan_x))
 
 /* Values at even places, and those that follow them. */
 static scan_T16 scan_pairs(const scan_T16 scan_a, const scan_T16 scan_b)

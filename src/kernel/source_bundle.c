@@ -47,7 +47,7 @@ static dcli_nest open_elements(const dcli_nest *nest, const char *count)
     int m = nest->body->space_rank - 1;
     dcli_text_put(nest->out,
                   "    for (int dcl_q = 0; dcl_q < %s; dcl_q++) {\n"
-                  "    const long dcl_t%d = min(dcl_u + dcl_q, dcl_n%d - 1);\n",
+                  "    const long dcl_t%d = dcl_min(dcl_u + dcl_q, dcl_n%d - 1);\n",
                   count, m, m);
     dcli_nest_index(&element, m);
     dcli_nest_advance(&element, m);
@@ -63,7 +63,7 @@ static void emit_common_tops(const dcli_nest *nest, const char *height)
         dcli_text_put(
             out,
             "    long dcl_top%d = 0;\n    for (int dcl_q = 0; dcl_q < %s; dcl_q++)\n"
-            "        dcl_top%d = max(dcl_top%d, dcl_kept%d[dcl_q].dcl_top);\n"
+            "        dcl_top%d = dcl_max(dcl_top%d, dcl_kept%d[dcl_q].dcl_top);\n"
             "    dcl_top%d = dcl_top%d == 0 ? dcl_guess%d : dcl_top%d;\n"
             "    for (int dcl_q = 0; dcl_q < %s; dcl_q++)\n"
             "        dcl_alike &= dcl_kept%d[dcl_q].dcl_top == 0 || dcl_kept%d[dcl_q].dcl_top == dcl_top%d;\n",
@@ -76,15 +76,16 @@ static void emit_runs_end(const dcli_nest *nest, const char *height)
 {
     const dcli_body *body = nest->body;
     dcli_text *out = nest->out;
-    dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED;\n    bool dcl_zero = true;\n");
+    dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED, dcl_judged = DCL_RUN_ADDED;\n    bool dcl_zero = true;\n");
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(out,
                       "    dcl_zero &= dcl_most%d == 0;\n    if (dcl_most%d != 0)\n"
-                      "        dcl_outcome = max(dcl_outcome, dcl_run_judge_%s(dcl_top%d, dcl_most%d, dcl_least%d));\n",
+                      "        dcl_judged = dcl_run_judge_%s(dcl_top%d, dcl_most%d, dcl_least%d);\n"
+                      "    dcl_outcome = dcl_max(dcl_outcome, dcl_judged);\n",
                       r, r, type_of(body, r), r, r, r);
     dcli_text_put(out,
                   "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
-                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? min(2 * dcl_wide + 1, %d) : 0;\n"
+                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? dcl_min(2 * dcl_wide + 1, %d) : 0;\n"
                   "    if (dcl_outcome == DCL_RUN_ADDED)\n        dcl_redo = 0;\n"
                   "    for (int dcl_q = 0; dcl_q < %s && !dcl_zero && dcl_outcome == DCL_RUN_ADDED; dcl_q++) {\n",
                   DCLI_FOLD_LONGEST_PAUSE, height);
@@ -198,7 +199,7 @@ void dcli_emit_bundles(dcli_nest *nest)
         dcli_emit_loop(nest, outer);
     dcli_text_put(nest->out,
                   "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += %d) {\n"
-                  "    const int dcl_h = (int)min(dcl_n%d - dcl_u, (long)%d);\n",
+                  "    const int dcl_h = (int)dcl_min(dcl_n%d - dcl_u, (long)%d);\n",
                   m, height, m, height);
     dcli_emit_along_room(nest->out, body, height);
     emit_outputs(nest, dcli_emit_along_begin, false);
@@ -207,7 +208,7 @@ void dcli_emit_bundles(dcli_nest *nest)
         dcli_text_put(nest->out, "    dcl_kept%d[dcl_q] = dcl_kept%d[0];\n", r, r);
     dcli_text_put(nest->out,
                   "    }\n    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
-                  "    dcl_m = min(dcl_n%d - dcl_v, (long)%d);\n"
+                  "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n"
                   "    for (int dcl_known = ",
                   v, v, DCLI_FOLD_STRIP);
     for (int r = 0; r < body->result_count; r++)

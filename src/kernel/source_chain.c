@@ -122,7 +122,7 @@ static void emit_tiles(dcli_nest *nest, const dcli_chain_plan *plan, int c)
         "        dcl_chain_tile(dcl_low + dcl_u * DCL_CHAIN_DEPTH, dcl_panel, dcl_d, dcl_to, dcl_s%d_%d, dcl_fresh);\n"
         "    else\n"
         "        dcl_chain_part(dcl_low + dcl_u * DCL_CHAIN_DEPTH, dcl_panel, dcl_d, dcl_to, dcl_s%d_%d, dcl_s%d_%d, "
-        "min(dcl_h - dcl_u, DCL_CHAIN_ROWS), dcl_w, dcl_fresh);\n"
+        "dcl_min(dcl_h - dcl_u, DCL_CHAIN_ROWS), dcl_w, dcl_fresh);\n"
         "    }\n",
         c, c, nest->level[c], c, plan->down, c, plan->across, c, plan->across, c, plan->down, c, plan->down, c,
         plan->across);
@@ -140,20 +140,20 @@ void dcli_emit_chain_blocks(dcli_nest *nest)
         nest->out,
         "    dcl_T dcl_low[DCL_CHAIN_HIGH * DCL_CHAIN_DEPTH] __attribute__((aligned(64)));\n"
         "    dcl_T dcl_panel[DCL_CHAIN_WIDE * DCL_CHAIN_DEPTH] __attribute__((aligned(64)));\n"
-        "    const long dcl_parts = max(1L, (dcl_n%d + DCL_CHAIN_HIGH - 1) / DCL_CHAIN_HIGH);\n"
+        "    const long dcl_parts = dcl_max(1L, (dcl_n%d + DCL_CHAIN_HIGH - 1) / DCL_CHAIN_HIGH);\n"
         "    const long dcl_high = ((dcl_n%d + dcl_parts - 1) / dcl_parts + DCL_CHAIN_ROWS - 1) / DCL_CHAIN_ROWS * "
         "DCL_CHAIN_ROWS;\n"
         "    for (long dcl_ib = 0; dcl_ib < dcl_n%d; dcl_ib += dcl_high)\n"
         "    for (long dcl_kb = 0; dcl_kb == 0 || dcl_kb < dcl_n%d; dcl_kb += DCL_CHAIN_DEPTH) {\n"
-        "    const int dcl_h = (int)min(dcl_n%d - dcl_ib, dcl_high);\n"
-        "    const int dcl_d = (int)min(dcl_n%d - dcl_kb, (long)DCL_CHAIN_DEPTH);\n"
+        "    const int dcl_h = (int)dcl_min(dcl_n%d - dcl_ib, dcl_high);\n"
+        "    const int dcl_d = (int)dcl_min(dcl_n%d - dcl_kb, (long)DCL_CHAIN_DEPTH);\n"
         "    const bool dcl_fresh = %s;\n",
         plan.down, plan.down, plan.down, plan.inner, plan.down, plan.inner,
         body->params[body->owner].access == DCL_ACCESS_OUT ? "dcl_kb == 0 && dcl_before == 0" : "false");
     emit_pack_low(nest, &plan);
     dcli_text_put(nest->out,
                   "    for (long dcl_jb = 0; dcl_jb < dcl_n%d; dcl_jb += DCL_CHAIN_WIDE) {\n"
-                  "    const int dcl_w = (int)min(dcl_n%d - dcl_jb, (long)DCL_CHAIN_WIDE);\n",
+                  "    const int dcl_w = (int)dcl_min(dcl_n%d - dcl_jb, (long)DCL_CHAIN_WIDE);\n",
                   plan.across, plan.across);
     emit_pack_wide(nest, &plan);
     emit_tiles(nest, &plan, body->home);

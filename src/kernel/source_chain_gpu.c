@@ -46,15 +46,16 @@ static void count_tiles(dcli_nest *nest, const dcli_chain_plan *plan)
 /* Emit the tile's first indices, dcl_ib of axis `down` and dcl_jb of axis `across`, and the indices of the other axes. */
 static void open_tile(dcli_nest *nest, const dcli_chain_plan *plan)
 {
-    dcli_text_put(nest->out,
-                  "    long dcl_line = dcl_tile - dcl_number * dcl_row_tiles;\n"
-                  "    const long dcl_in = dcl_line %% (dcl_high * dcl_wide), dcl_band = dcl_in / (%d * dcl_wide);\n"
-                  "    const long dcl_rest = dcl_in - dcl_band * %d * dcl_wide, dcl_deep = min(dcl_high - dcl_band * "
-                  "%d, (long)%d);\n"
-                  "    const long dcl_ib = (dcl_band * %d + dcl_rest %% dcl_deep) * DCL_TILE;\n"
-                  "    const long dcl_jb = dcl_rest / dcl_deep * DCL_TILE;\n"
-                  "    dcl_line /= dcl_high * dcl_wide;\n",
-                  BAND, BAND, BAND, BAND, BAND);
+    dcli_text_put(
+        nest->out,
+        "    long dcl_line = dcl_tile - dcl_number * dcl_row_tiles;\n"
+        "    const long dcl_in = dcl_line %% (dcl_high * dcl_wide), dcl_band = dcl_in / (%d * dcl_wide);\n"
+        "    const long dcl_rest = dcl_in - dcl_band * %d * dcl_wide, dcl_deep = dcl_min(dcl_high - dcl_band * "
+        "%d, (long)%d);\n"
+        "    const long dcl_ib = (dcl_band * %d + dcl_rest %% dcl_deep) * DCL_TILE;\n"
+        "    const long dcl_jb = dcl_rest / dcl_deep * DCL_TILE;\n"
+        "    dcl_line /= dcl_high * dcl_wide;\n",
+        BAND, BAND, BAND, BAND, BAND);
     for (int m = nest->body->space_rank - 1; m >= 0; m--) {
         if (m == plan->down || m == plan->across)
             continue;

@@ -139,7 +139,7 @@ static void emit_reduced_line(dcli_nest *nest)
     dcli_emit_nest_elements(nest);
     dcli_text_put(nest->out,
                   "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
-                  "    dcl_m = min(dcl_n%d - dcl_v, (long)%d);\n",
+                  "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n",
                   v, v, DCLI_FOLD_STRIP);
     emit_strip(nest);
     dcli_text_put(nest->out, "    }\n");
@@ -357,7 +357,7 @@ static void emit_blocks(dcli_nest *nest, int across)
 {
     dcli_text_put(nest->out,
                   "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += dcl_height) {\n"
-                  "    const long dcl_h = min(dcl_n%d - dcl_u, dcl_height);\n",
+                  "    const long dcl_h = dcl_min(dcl_n%d - dcl_u, dcl_height);\n",
                   across, across);
     emit_turns(nest);
     dcli_text_put(nest->out,
@@ -394,14 +394,14 @@ static void emit_columns(dcli_nest *nest, int across, int width)
             dcli_emit_loop(nest, m);
     dcli_text_put(nest->out,
                   "    for (long dcl_u = 0; dcl_u < dcl_n%d; dcl_u += %d) {\n"
-                  "    const long dcl_h = min(dcl_n%d - dcl_u, (long)%d);\n",
+                  "    const long dcl_h = dcl_min(dcl_n%d - dcl_u, (long)%d);\n",
                   across, height, across, height);
     dcli_nest column = open_column(nest, across);
     dcli_emit_along_elements(&column, dcli_emit_along_begin);
     dcli_emit_along_keep(nest->out, body);
     dcli_text_put(nest->out,
                   "    }\n    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
-                  "    dcl_m = min(dcl_n%d - dcl_v, (long)%d);\n",
+                  "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n",
                   v, v, width);
     emit_turns(nest);
     column = open_column(nest, across);

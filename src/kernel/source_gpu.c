@@ -174,7 +174,7 @@ static void emit_indices(dcli_nest *nest)
         nest->out,
         "    const long dcl_w = get_local_size(0), dcl_g = dcl_n%d <= get_global_size(0) ? dcl_w : dcl_w * %d;\n"
         "    const long dcl_o = get_group_id(0) * dcl_g, dcl_q = dcl_o + get_local_id(0);\n"
-        "    const long dcl_end = min(dcl_n%d, dcl_o + dcl_g);\n",
+        "    const long dcl_end = dcl_min(dcl_n%d, dcl_o + dcl_g);\n",
         v, each, v);
     bool unrolled = nest->variant == DCLI_VARIANT_UNIT, guarded = nest->body->inside->guard_count > 0;
     if (unrolled && guarded) {

@@ -73,7 +73,7 @@ static void open_elements(dcli_nest *nest)
     dcli_text_put(
         nest->out,
         "    for (long dcl_base = get_group_id(0) * %d; dcl_base < dcl_tiles; dcl_base += get_num_groups(0) * %d) {\n"
-        "    const long dcl_here = dcl_base + get_local_id(0) %c %d, dcl_tile = min(dcl_here, dcl_tiles - 1);\n",
+        "    const long dcl_here = dcl_base + get_local_id(0) %c %d, dcl_tile = dcl_min(dcl_here, dcl_tiles - 1);\n",
         columns, columns, has_lines(nest->body) ? '/' : '%', has_lines(nest->body) ? LINE : columns);
 }
 

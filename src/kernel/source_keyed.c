@@ -68,10 +68,10 @@ static void put_word_macros(dcli_text *out, dcli_fold fold, dcl_type type)
                                         [DCLI_FOLD_MIN] = "(DCL_BITS(DCL_FIRST) - DCL_BITS(x))",
                                         [DCLI_FOLD_MAX] = "(DCL_BITS(x) - DCL_BITS(DCL_FIRST))"};
     static const char *const joins[] = {
-        [DCLI_FOLD_SUM] = "((x) + (y))", [DCLI_FOLD_PRODUCT] = "(((x) + 1) * ((y) + 1) - 1)",
-        [DCLI_FOLD_AND] = "((x) | (y))", [DCLI_FOLD_OR] = "((x) | (y))",
-        [DCLI_FOLD_XOR] = "((x) ^ (y))", [DCLI_FOLD_MIN] = "max(x, y)",
-        [DCLI_FOLD_MAX] = "max(x, y)"};
+        [DCLI_FOLD_SUM] = "((x) + (y))",  [DCLI_FOLD_PRODUCT] = "(((x) + 1) * ((y) + 1) - 1)",
+        [DCLI_FOLD_AND] = "((x) | (y))",  [DCLI_FOLD_OR] = "((x) | (y))",
+        [DCLI_FOLD_XOR] = "((x) ^ (y))",  [DCLI_FOLD_MIN] = "dcl_max(x, y)",
+        [DCLI_FOLD_MAX] = "dcl_max(x, y)"};
     const char *name = dcli_kernel_type(type);
     if (is_extreme(fold))
         dcli_text_put(out, "#define DCL_FIRST (%s)%s\n#define DCL_BITS(x) (dcl_U)%s%s(x)\n", name,
@@ -343,12 +343,13 @@ void dcli_emit_keyed_calls(dcli_text *out, const dcli_body *body, dcli_keyed_cal
         }
         dcli_text_put(out, ", x) (");
         for (int d = 0; d < rank; d++) /* compilers leave out one of the two */
-            dcli_text_put(out,
-                          "dcl_near%d_%d = max(dcl_near%d_%d, sizeof((k%d) | 0) == 4 ? (uint)((k%d) | 0) - "
-                          "(uint)dcl_low%d_%d : 0u), "
-                          "dcl_far%d_%d = max(dcl_far%d_%d, sizeof((k%d) | 0) == 4 ? 0 : (ulong)((k%d) | 0) - "
-                          "(ulong)dcl_low%d_%d), ",
-                          r, d, r, d, d, d, r, d, r, d, r, d, d, d, r, d);
+            dcli_text_put(
+                out,
+                "dcl_near%d_%d = dcl_max_uint(dcl_near%d_%d, sizeof((k%d) | 0) == 4 ? (uint)((k%d) | 0) - "
+                "(uint)dcl_low%d_%d : 0u), "
+                "dcl_far%d_%d = dcl_max_ulong(dcl_far%d_%d, sizeof((k%d) | 0) == 4 ? 0 : (ulong)((k%d) | 0) - "
+                "(ulong)dcl_low%d_%d), ",
+                r, d, r, d, d, d, r, d, r, d, r, d, d, d, r, d);
         dcli_text_put(out, "(void)(x))\n");
     }
 }
@@ -380,8 +381,8 @@ void dcli_emit_keyed_looked(dcli_text *out, const dcli_body *body)
     dcli_text_put(out, "    if (false");
     for (int r = 0; r < body->result_count; r++)
         for (int d = 0; d < rank_of(body, r); d++)
-            dcli_text_put(out, " || max((ulong)dcl_near%d_%d, dcl_far%d_%d) >= (ulong)dcl_extent%d_%d", r, d, r, d, r,
-                          d);
+            dcli_text_put(out, " || dcl_max((ulong)dcl_near%d_%d, dcl_far%d_%d) >= (ulong)dcl_extent%d_%d", r, d, r, d,
+                          r, d);
     dcli_text_put(out, ")\n        break;\n");
 }
 
@@ -405,7 +406,7 @@ void dcli_emit_keyed_group_begin(dcli_text *out, const dcli_body *body)
         put_elements(out, body, r, group_count(body, r));
         dcli_text_put(out,
                       "    const uint dcl_n_%d = dcl_has_own%d ? (uint)dcl_elements%d : 0;\n"
-                      "    const uint dcl_copies%d = min((uint)%d, (uint)%d / max(dcl_n_%d, 1u));\n"
+                      "    const uint dcl_copies%d = dcl_min((uint)%d, (uint)%d / dcl_max(dcl_n_%d, 1u));\n"
                       "    volatile __local %s *const dcl_own%d = dcl_room%d + dcl_me %% dcl_copies%d * dcl_n_%d;\n"
                       "    dcl_begin_%d(dcl_room%d, dcl_n_%d * dcl_copies%d, dcl_me, dcl_size);\n",
                       r, r, r, r, is_sum(body, r) ? SLOT_COPIES : WORD_COPIES, group_count(body, r), r,

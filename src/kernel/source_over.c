@@ -60,8 +60,8 @@ bool dcli_nest_narrow(dcli_nest *nest, int m, int first, int last)
                   m, m, m, m, m, m);
     dcli_nest_advance(nest, m);
     dcli_text_put(nest->out,
-                  "    {\n    const long dcl_i%d = dcl_skip%d, dcl_n%d = max(dcl_end%d - dcl_begin%d, 0L);\n", m, m, m,
-                  m, m);
+                  "    {\n    const long dcl_i%d = dcl_skip%d, dcl_n%d = dcl_max(dcl_end%d - dcl_begin%d, 0L);\n", m, m,
+                  m, m, m);
     return true;
 }
 

@@ -90,7 +90,7 @@ static void put_run(writer *w)
 {
     if (w->form->known)
         PUT(w, "    const long scan_l0 = scan_lo + scan_at %% scan_m;\n"
-               "    const long scan_stop = min(scan_hi, scan_l0 + scan_end - scan_at);\n"
+               "    const long scan_stop = scan_min(scan_hi, scan_l0 + scan_end - scan_at);\n"
                "    scan_at += scan_stop - scan_l0;\n");
     else
         PUT(w, "    const long scan_l0 = scan_lo, scan_stop = scan_hi;\n    scan_at++;\n");
@@ -101,7 +101,8 @@ static void put_leaf_place(writer *w)
 {
     int a = w->scan->axis;
     PUT(w,
-        "    const long scan_f = scan_l * scan_leaf - scan_p0, scan_w = min(scan_leaf, scan_p1 - scan_l * scan_leaf);\n"
+        "    const long scan_f = scan_l * scan_leaf - scan_p0, scan_w = scan_min(scan_leaf, scan_p1 - scan_l * "
+        "scan_leaf);\n"
         "    const long scan_b%d = scan_l * scan_leaf + scan_origin - %s_first(%d);\n",
         a, w->input, a);
 }
@@ -204,7 +205,7 @@ static void put_leaf(writer *w)
 {
     PUT(w,
         "    for (long scan_g = 0; scan_g < scan_w; scan_g += %d) {\n"
-        "    const int scan_c = (int)min((long)%d, scan_w - scan_g);\n    const long scan_y = scan_f + scan_g;\n",
+        "    const int scan_c = (int)scan_min((long)%d, scan_w - scan_g);\n    const long scan_y = scan_f + scan_g;\n",
         CHUNK, CHUNK);
     if (w->copied) {
         PUT(w,
@@ -228,7 +229,7 @@ static void put_leaf(writer *w)
     put_target(w, "scan_y", "");
     PUT(w,
         ", %s_stride(%d), scan_v, scan_c);\n"
-        "    else for (long scan_h = max(-scan_y, 0L); scan_h < scan_c; scan_h++)\n"
+        "    else for (long scan_h = scan_max(-scan_y, 0L); scan_h < scan_c; scan_h++)\n"
         "        if ((scan_y + scan_h) %% scan_ps == 0)\n            ",
         w->target, w->scan->axis);
     put_target(w, "(scan_y + scan_h) / scan_ps", "");
@@ -265,7 +266,7 @@ static void put_strip_place(writer *w, const char *unit)
     PUT(w,
         "    const long scan_x%d = (%s) %% scan_r * %d, scan_cs = %s_step(%d);\n"
         "    const long scan_b%d = %s_at(%d, scan_x%d) - %s_first(%d);\n"
-        "    const int scan_c = (int)min((long)%d, %s_count(%d) - scan_x%d);\n",
+        "    const int scan_c = (int)scan_min((long)%d, %s_count(%d) - scan_x%d);\n",
         c, unit, STRIP, w->target, c, c, w->target, c, c, w->input, c, STRIP, w->target, c, c);
     snprintf(rest, sizeof rest, "(%s) / scan_r", unit);
     put_place(w, c, rest);

@@ -94,7 +94,7 @@ DCL_INLINE int DCL_OF(dcl_run_judge_)(const long dcl_top, const dcl_I dcl_most, 
         return DCL_RUN_AGAIN;
     if (sizeof(dcl_T) == 8)
         return DCL_RUN_ADDED;
-    const long dcl_high = max((long)(dcl_most >> 24), 1L), dcl_low = max((long)((dcl_I)(dcl_least + 1) >> 24), 1L);
+    const long dcl_high = dcl_max((long)(dcl_most >> 24), 1L), dcl_low = dcl_max((long)((dcl_I)(dcl_least + 1) >> 24), 1L);
     /* All values are multiples of 2^(dcl_low - 150); shifted, of the next bin's unit. There are at most 2^19 units of the top bin in
      * each, and the constant that rounds is a normal number. */
     const long dcl_unit = DCL_SUM_WIDTH * (dcl_top - DCL_SUM_UNIT), dcl_shift = dcl_low - 150 - (dcl_unit - DCL_SUM_WIDTH);
@@ -110,7 +110,7 @@ DCL_INLINE void DCL_OF(dcl_run_put_)(struct dcl_sum *dcl_s, const struct DCL_OF(
         dcl_sum_units(dcl_s, 1, (long)(dcl_run->dcl_b1 - dcl_n * as_ulong(dcl_run->dcl_r1)));
         return;
     }
-    const long dcl_low = max((long)((dcl_I)(dcl_run->dcl_least + 1) >> 24), 1L);
+    const long dcl_low = dcl_max((long)((dcl_I)(dcl_run->dcl_least + 1) >> 24), 1L);
     const long dcl_shift = dcl_low - 150 - DCL_SUM_WIDTH * (dcl_s->dcl_top - DCL_SUM_UNIT - 1);
     const long dcl_units = (int)(dcl_run->dcl_b0 - (uint)dcl_n * as_uint((float)dcl_run->dcl_r0));
     const ulong dcl_multiples = (ulong)(long)(dcl_run->dcl_a * as_double((1023 + 150 - dcl_low) << 52));
@@ -160,14 +160,14 @@ static void DCL_OF(dcl_sum_)(struct dcl_sum *dcl_s, dcl_T *dcl_v, const int dcl_
         DCL_PASTE(dcl_I, 8) dcl_m = 0; /* the bits of magnitudes have the order of the numbers */
         for (int dcl_t = 0; dcl_t < dcl_n; dcl_t += DCL_SUM_LANES) {
             const DCL_VECTOR(8) dcl_x = vload8(0, dcl_v + dcl_t);
-            dcl_m = max(dcl_m, DCL_PASTE(DCL_PASTE(as_, dcl_I), 8)(fabs(dcl_x)));
+            dcl_m = dcl_max(dcl_m, DCL_PASTE(DCL_PASTE(as_, dcl_I), 8)(fabs(dcl_x)));
             const double8 dcl_y = convert_double8(dcl_x), dcl_z = DCL_SUM_SCALED(dcl_y, dcl_scale, dcl_r0);
             dcl_b0 += as_ulong8(dcl_z);
             dcl_b1 += as_ulong8(DCL_SUM_SCALED(dcl_y, dcl_scale, dcl_r0 - dcl_z) + dcl_r1);
         }
-        const DCL_PASTE(dcl_I, 4) dcl_m4 = max(dcl_m.lo, dcl_m.hi);
-        const DCL_PASTE(dcl_I, 2) dcl_m2 = max(dcl_m4.lo, dcl_m4.hi);
-        const dcl_T dcl_largest = DCL_PASTE(as_, dcl_T)(max(dcl_m2.x, dcl_m2.y));
+        const DCL_PASTE(dcl_I, 4) dcl_m4 = dcl_max(dcl_m.lo, dcl_m.hi);
+        const DCL_PASTE(dcl_I, 2) dcl_m2 = dcl_max(dcl_m4.lo, dcl_m4.hi);
+        const dcl_T dcl_largest = DCL_PASTE(as_, dcl_T)(dcl_max(dcl_m2.x, dcl_m2.y));
         if (dcl_largest == 0)
             return;
         if (!isfinite(dcl_largest)) {

@@ -61,10 +61,10 @@ static void DCL_OF(dcl_lane_rare_)(struct DCL_OF(dcl_lane_) *dcl_l, struct dcl_s
     uint dcl_most = 0;
 #pragma unroll
     for (int dcl_k = 0; dcl_k < DCL_EACH; dcl_k++)
-        dcl_most = max(dcl_most, DCL_OF(dcl_high_)(dcl_v[dcl_k]));
+        dcl_most = dcl_max(dcl_most, DCL_OF(dcl_high_)(dcl_v[dcl_k]));
     if (dcl_most < DCL_OF(dcl_high_)(INFINITY) && dcl_most >= (sizeof(dcl_T) == 4 ? 1 : 0x100000)) {
         /* all are finite, and the largest magnitude has this upper half and is a normal double */
-        dcl_top = max(dcl_top, dcl_sum_top(DCL_OF(dcl_from_high_)(dcl_most)));
+        dcl_top = dcl_max(dcl_top, dcl_sum_top(DCL_OF(dcl_from_high_)(dcl_most)));
     } else
 #pragma unroll
     for (int dcl_k = 0; dcl_k < DCL_EACH; dcl_k++) {
@@ -73,7 +73,7 @@ static void DCL_OF(dcl_lane_rare_)(struct DCL_OF(dcl_lane_) *dcl_l, struct dcl_s
             dcl_s->dcl_seen |= isnan(dcl_x) ? 1 : dcl_x > 0 ? 2 : 4;
             dcl_v[dcl_k] = 0;
         } else if (dcl_x != 0) {
-            dcl_top = max(dcl_top, dcl_sum_top(fabs((double)dcl_x)));
+            dcl_top = dcl_max(dcl_top, dcl_sum_top(fabs((double)dcl_x)));
         }
     }
     if (dcl_top > dcl_s->dcl_top) {

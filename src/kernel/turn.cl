@@ -46,7 +46,7 @@ static void DCL_OF(dcl_turn_)(__global const dcl_T *dcl_s, const long dcl_pitch,
     const long dcl_h = dcl_height / 8 * 8, dcl_w = dcl_width / 8 * 8;
     const bool dcl_competes = dcl_pitch * (long)sizeof(dcl_T) % 4096 == 0; /* for the sets of the cache (kernel/block.c) */
     for (long dcl_v = 0; dcl_v < dcl_w; dcl_v += 8) {
-        for (long dcl_r = 16; !dcl_competes && dcl_v + dcl_r < min(dcl_w, dcl_v + 24); dcl_r++)
+        for (long dcl_r = 16; !dcl_competes && dcl_v + dcl_r < dcl_min(dcl_w, dcl_v + 24); dcl_r++)
             DCL_AHEAD(dcl_s + (dcl_v + dcl_r) * dcl_pitch + dcl_height - 1);
         for (long dcl_u = 0; dcl_u < dcl_h; dcl_u += 8)
             DCL_OF(dcl_square_)(dcl_s + dcl_v * dcl_pitch + dcl_u, dcl_pitch, dcl_d + dcl_u * dcl_line + dcl_v, dcl_line);

@@ -222,8 +222,8 @@ static dcli_sum sum_on_device(test_device *device, bool single, int64_t count, c
         singles[n] = (float)numbers[n];
     }
     dcli_text text = {0};
-    dcli_text_put(&text, "#pragma OPENCL FP_CONTRACT OFF\n%s%s#define dcl_T %s\n#define dcl_I %s\n%s", dcli_cl_names,
-                  dcli_cl_sum, single ? "float" : "double", single ? "uint" : "ulong", dcli_cl_sum_cpu);
+    dcli_text_put(&text, "#pragma OPENCL FP_CONTRACT OFF\n%s%s%s#define dcl_T %s\n#define dcl_I %s\n%s", dcli_cl_min,
+                  dcli_cl_names, dcli_cl_sum, single ? "float" : "double", single ? "uint" : "ulong", dcli_cl_sum_cpu);
     dcli_text_put(&text,
                   "__kernel void run(__global struct dcl_sum *out, __global const dcl_T *in, __global int *size)\n{\n"
                   "    struct dcl_sum s = *out;\n"

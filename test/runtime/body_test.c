@@ -119,6 +119,42 @@ Test(body_on_device, takes_names_that_are_not_variables)
 
 /* ---- scalars ------------------------------------------------------------------------------------------------------ */
 
+/* Generated code calls min() and max() only where these names are functions. */
+Test(body_on_device, takes_scalars_called_min_and_max)
+{
+    enum { ROWS = 5, COLUMNS = 7 };
+    const float min = 2, max = 4;
+    float found[ROWS * COLUMNS], rows[ROWS], high = 0, sum = 0;
+    int64_t where[2] = {-1, -1};
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS)),
+              *C = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS)),
+              *y = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, ROWS));
+    test_count_up(A, 2, 2);
+    TEST_OK(dcl_forall(cluster, "C(i,j) = (A(i,j) - min) / (max - min);", DCL_OUT(C), DCL_IN(A), DCL_VALUE(min),
+                       DCL_VALUE(max)));
+    TEST_OK(dcl_read(C, NULL, found, NULL));
+    TEST_OK(dcl_reduce(cluster, "sum += A(i,j) * min; high max= A(i,j) / max;", DCL_RESULT(sum), DCL_RESULT(high),
+                       DCL_RESULT_AT(where), DCL_IN(A), DCL_VALUE(min), DCL_VALUE(max)));
+    TEST_OK(dcl_reduce(cluster, "y(i) += A(i,j) * max - min;", DCL_OUT(y), DCL_IN(A), DCL_VALUE(min), DCL_VALUE(max)));
+    TEST_OK(dcl_read(y, NULL, rows, NULL));
+    for (int e = 0; e < ROWS * COLUMNS; e++)
+        cr_assert_eq(found[e], (float)e, "element %d is %g", e, (double)found[e]);
+    cr_expect(sum == 2520 && high == 17.5F && where[0] == ROWS - 1 && where[1] == COLUMNS - 1, "%g %g", (double)sum,
+              (double)high);
+    cr_expect(rows[0] == 210 && rows[4] == 1778, "%g %g", (double)rows[0], (double)rows[4]);
+    const float one = 1;
+    TEST_OK(dcl_fill(A, &one));
+    TEST_OK(dcl_reduce(cluster, "y((int)A(i,j)) max= A(i,j) * max - min;", DCL_OUT(y), DCL_IN(A), DCL_VALUE(min),
+                       DCL_VALUE(max)));
+    TEST_OK(dcl_read(y, NULL, rows, NULL));
+    cr_expect_eq(rows[1], 2, "%g", (double)rows[1]);
+    dcl_release(y);
+    dcl_release(C);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
+
 Test(body_on_device, takes_scalars_of_every_type)
 {
     dcl_cluster *cluster = open_nodes(2);
