@@ -293,6 +293,20 @@ void dcli_worker_pool_report_with(dcli_worker_pool *pool, const dcli_pool_user *
     pthread_mutex_unlock(&pool->lock);
 }
 
+void dcli_worker_pool_await_end(dcli_worker_pool *pool, int node, int milliseconds)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int64_t until = dcli_monotonic_ms() + milliseconds;
+    dcli_member *member = &pool->member[node];
+    for (bool known = false; !known && dcli_monotonic_ms() < until;) {
+        pthread_mutex_lock(&pool->lock);
+        known = pool->is_local ? dcli_process_has_ended(&member->process) : member->gone[0] != '\0';
+        pthread_mutex_unlock(&pool->lock);
+        if (!known)
+            nanosleep(&pause, NULL);
+    }
+}
+
 /* Lose a node. Does not wait for the node, because the host's worker must serve the others. Its last printed lines are
  * shown first. */
 void dcli_worker_pool_lose(dcli_worker_pool *pool, int node, const char *seen, char *sentence_out, size_t capacity)

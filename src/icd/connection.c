@@ -11,7 +11,7 @@
 
 enum {
     READ_NOTE = 4 << 20, /* bytes of a read, after which the server is told that they have arrived */
-    FAREWELL_MS = 50     /* wait after a connection has ended, until it is known how the process ended */
+    FAREWELL_MS = 300 /* wait at most so long after a connection has ended, until it is known how the process ended */
 };
 
 /* ---- commands to send ---- */
@@ -615,7 +615,7 @@ static void lose(icd_device *device, const char *seen)
     char sentence[DCLI_ERROR_BYTES];
     if (device->lost)
         return;
-    poll(NULL, 0, FAREWELL_MS); /* so that how its process ended is known */
+    dcli_worker_pool_await_end(device->server->pool, device->node, FAREWELL_MS);
     dcli_worker_pool_lose(device->server->pool, device->node, seen, sentence, sizeof sentence);
     dcli_endpoint_drop(device->server->endpoint, device->node);
     fprintf(stderr, "dcl opencl: %s\n", sentence);

@@ -759,6 +759,7 @@ static int try_spin(long milliseconds)
     clGetEventInfo(after, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof later, &later, NULL);
     clGetDeviceInfo(s.device, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
     printf("wait %d, finish %d, kernel %d, dependent %d, available %d\n", waited, finished, state, later, available);
+    fflush(stdout); /* the time until this line is measured */
     clReleaseEvent(running);
     clReleaseEvent(after);
     clReleaseMemObject(x);
