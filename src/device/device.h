@@ -323,8 +323,8 @@ typedef void dcli_timed_fn(void *user, uint64_t ticket, int64_t begin_ns, int64_
 void dcli_device_on_timed(dcli_device *device, dcli_timed_fn *fn, void *user);
 /** Call `fn(user)`, from any thread, when launch `ticket` is complete or has failed, or a little later if its event was
  *  dropped. On devices with memory of their own, also call it once per transfer direction, when the oldest transfer is
- *  complete. If the launch is already complete, or there is nothing to do, call it before returning. `fn` may only
- *  signal. If this function fails, `fn` may not be called. */
+ *  complete. If the launch is already complete, or there is nothing to do, call it before returning. Where the same `user`
+ *  has asked before, it is called once. `fn` may only signal. If this function fails, `fn` may not be called. */
 dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user);
 
 #endif

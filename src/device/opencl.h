@@ -113,6 +113,7 @@ typedef struct dcli_mark {
     bool timed;       /* the time that the command takes is measured */
     bool told;        /* its begin and end are reported */
     int64_t added_ns; /* when the command was enqueued; 0: not known, because clocks need not be compared */
+    void *noticed_by; /* `user` of the last dcli_device_notify() that asked for its end; NULL: there was none */
 } dcli_mark;
 
 typedef struct dcli_queue {

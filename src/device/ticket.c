@@ -462,16 +462,25 @@ static void CL_CALLBACK give_notice(cl_event event, cl_int state, void *user)
     atomic_fetch_sub(open, 1);
 }
 
+/* Ask for a notice of a mark, unless the same was asked before: a loop that sleeps asks anew after each wake-up, and would
+ * be called that many times for each mark, each of which wakes it. */
 static dcl_status ask_for_notice(dcli_device *device, dcli_queue *queue, int mark, void (*fn)(void *user), void *user)
 {
+    if (mark_at(queue, mark)->noticed_by == user && user != NULL) {
+        if (ask(device, queue, mark_at(queue, mark)) <= CL_COMPLETE)
+            fn(user);
+        return DCL_OK;
+    }
     struct notice *notice = dcli_malloc(sizeof *notice);
     if (notice == NULL)
         return DCL_ERR_NOMEM;
     *notice = (struct notice){.fn = fn, .user = user, .open = &device->notices};
     atomic_fetch_add(&device->notices, 1);
     cl_int code = clSetEventCallback(mark_at(queue, mark)->event, CL_COMPLETE, give_notice, notice);
-    if (code == CL_SUCCESS)
+    if (code == CL_SUCCESS) {
+        mark_at(queue, mark)->noticed_by = user;
         return DCL_OK;
+    }
     atomic_fetch_sub(&device->notices, 1);
     dcli_free(notice);
     return dcli_cl_fail(device, "clSetEventCallback", code);
