@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "base/slice.h"
+
 /** Block signals in this thread, and in threads that it starts, until pthread_sigmask(SIG_SETMASK, before_out, NULL).
  *  Signals of a thread's own faults stay: they must reach the program's handler, whichever thread they concern. */
 static inline void dcli_signals_block(sigset_t *before_out)
@@ -17,12 +19,15 @@ static inline void dcli_signals_block(sigset_t *before_out)
     pthread_sigmask(SIG_SETMASK, &blocked, before_out);
 }
 
-/** Start a thread in which these signals are blocked. @return as pthread_create(). */
+/** Start a thread in which these signals are blocked, with the priority that this one had before dcli_slice_shorten().
+ *  @return as pthread_create(). */
 static inline int dcli_thread_start(pthread_t *thread_out, void *(*run)(void *argument), void *argument)
 {
     sigset_t before;
     dcli_signals_block(&before);
+    dcli_slice_begin_starting();
     int code = pthread_create(thread_out, NULL, run, argument);
+    dcli_slice_end_starting();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return code;
 }

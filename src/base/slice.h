@@ -8,15 +8,26 @@
 /** The time slice that dcli_slice_shorten() asks for, in ns: the shortest that Linux gives. */
 #define DCLI_SHORT_SLICE_NS UINT64_C(100000)
 
-/** Ask for a short time slice for the calling thread, for one that works briefly after each wake-up, such as one that answers
- *  messages: the scheduler then lets it run at once, although a thread that computes has the processor. Its share of the
- *  processor stays the same, and threads that it starts have usual slices.
- *  Needs Linux 6.12, else it does nothing; neither does it for a thread with a policy of its own, such as SCHED_RR.
- *  @return whether the thread has a short slice now.
- *  Source: sched_setattr(2); kernel/sched/fair.c of Linux 6.12, PREEMPT_SHORT. */
+/** For a thread that works briefly after each wake-up, such as one that answers messages: ask the scheduler to let it run
+ *  at once, although a thread that computes has the processor.
+ *  - SCHED_OTHER, SCHED_BATCH: a short time slice. The thread's share of the processor stays the same, and threads that it
+ *    starts have usual slices. Needs Linux 6.12, else it does nothing.
+ *  - SCHED_RR, SCHED_FIFO: one priority more than before. Else it would wait for a thread of the same priority until that
+ *    has nothing to do. Nothing changes if the process may not have the next priority.
+ *  @return whether the thread has a short slice, or the priority, now.
+ *  Source: sched_setattr(2), sched(7); kernel/sched/fair.c of Linux 6.12, PREEMPT_SHORT. */
 bool dcli_slice_shorten(void);
+/** Threads inherit real-time priorities. So a thread whose priority dcli_slice_shorten() has raised gives it back while
+ *  it starts others. For other threads, both do nothing. */
+void dcli_slice_begin_starting(void);
+void dcli_slice_end_starting(void);
+
+/** Whether dcli_slice_shorten() has raised the priority of the calling thread. */
+bool dcli_slice_is_raised(void);
 
 /** The time slice of the calling thread in ns; 0: not known. */
 uint64_t dcli_slice_of_thread(void);
+/** The real-time priority of the calling thread; 0: it has none. */
+int dcli_slice_priority(void);
 
 #endif

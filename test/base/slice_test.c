@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 
+#include "base/signals.h"
 #include "base/slice.h"
 
 static void *slice_of_thread(void *slice_out)
@@ -28,4 +29,38 @@ Test(slice, is_short_for_one_thread)
     }
     cr_expect_eq(dcli_slice_of_thread(), DCLI_SHORT_SLICE_NS);
     cr_expect_gt(slice_of_new_thread(), DCLI_SHORT_SLICE_NS, "it is not inherited");
+}
+
+static void *priority_of_thread(void *priority_out)
+{
+    *(int *)priority_out = dcli_slice_priority();
+    return NULL;
+}
+
+static void *raise_in_thread(void *priorities_out)
+{
+    int *priority = priorities_out;
+    pthread_t thread;
+    const struct sched_param one = {.sched_priority = 1};
+    if (pthread_setschedparam(pthread_self(), SCHED_RR, &one) != 0)
+        return NULL;
+    cr_expect(dcli_slice_shorten() && dcli_slice_shorten(), "asking twice raises it once");
+    cr_expect(dcli_slice_is_raised());
+    cr_assert_eq(dcli_thread_start(&thread, priority_of_thread, &priority[1]), 0);
+    pthread_join(thread, NULL);
+    priority[0] = dcli_slice_priority();
+    return NULL;
+}
+
+Test(slice, a_real_time_thread_gets_the_next_priority)
+{
+    pthread_t thread;
+    int priority[2] = {0, 0};
+    cr_assert_eq(pthread_create(&thread, NULL, raise_in_thread, priority), 0);
+    pthread_join(thread, NULL);
+    if (priority[0] == 0)
+        cr_skip_test("this process may not have real-time priorities");
+    cr_expect_eq(priority[0], 2);
+    cr_expect_eq(priority[1], 1, "threads that it starts have the priority that it had");
+    cr_expect(dcli_slice_priority() == 0 && !dcli_slice_is_raised(), "other threads keep theirs");
 }
