@@ -2,6 +2,7 @@
  * that people put into variables. */
 #include "fleet/environment.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,4 +97,14 @@ void dcli_environment_use_drivers(void)
         (length == tail || vendors[length - tail - 1] == '/'))
         unsetenv("OCL_ICD_VENDORS");
     unsetenv("DCL_WORKERS"); /* loaders ask every driver for its devices: DCL's must not call workers from here */
+}
+
+void dcli_environment_count_processors(void)
+{
+    cpu_set_t allowed;
+    char text[16];
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN))
+        return;
+    snprintf(text, sizeof text, "%d", CPU_COUNT(&allowed));
+    setenv("POCL_MAX_PTHREAD_COUNT", text, 0);
 }

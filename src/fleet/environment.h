@@ -19,4 +19,9 @@ void dcli_environment_free(char **list);
  *  their first call of OpenCL and their first thread. */
 void dcli_environment_use_drivers(void);
 
+/** Let the driver PoCL of this process start as many threads as the process may use processors (DCL_PIN, taskset, cpusets),
+ *  unless POCL_MAX_PTHREAD_COUNT is set. By itself it starts one per processor of the host, and a kernel ends when the last
+ *  of them has had its turn. When to call it: as dcli_environment_use_drivers(). */
+void dcli_environment_count_processors(void);
+
 #endif

@@ -543,6 +543,7 @@ dcl_status dcli_serve_process(const char *terms)
         return DCL_ERR_NOMEM;
     serving->lifeline = serving->files.folder = -1;
     dcli_environment_use_drivers();
+    dcli_environment_count_processors();
     dcli_process_raise_limit();
     dcli_trace_clock_id();            /* read before this process is confined */
     setvbuf(stdout, NULL, _IOLBF, 0); /* stdout is a pipe: flush per line, so that what kernels print is not delayed */
