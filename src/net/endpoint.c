@@ -277,6 +277,7 @@ static dcl_status send_checked(dcli_endpoint *endpoint, int to, const dcli_messa
             dcli_release_payload(payload);
         return status;
     }
+    endpoint->followed = message->followed;
     return endpoint->transport->send(endpoint, to, endpoint->packed.bytes, endpoint->packed.length, payload,
                                      descriptor);
 }

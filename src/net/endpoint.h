@@ -114,6 +114,7 @@ struct dcli_endpoint {
     void *link; /* the transport's data */
     dcli_net *net;
     int self, peer_count;
+    bool followed;                  /* the message that is being sent is (dcli_message.followed) */
     int64_t spin_ns, usual_spin_ns; /* how long a receive polls before it sleeps: now, and unless it is set */
     struct pollfd *polled;          /* [polled_capacity] what the last poll() has found: one of the sets */
     struct pollfd *polled_set[2];   /* two threads may be in poll(); the second is NULL unless the endpoint is shared */

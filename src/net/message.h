@@ -418,6 +418,7 @@ typedef struct dcli_msg_nothing {
 typedef struct dcli_msg_lent {
     int64_t question, operation;
     int64_t first, count; /* the batches */
+    int64_t batch_ns;     /* predicted time of one of them at the receiver; 0: it is not known */
 } dcli_msg_lent;
 
 typedef struct dcli_msg_loan {
@@ -620,6 +621,8 @@ typedef struct dcli_msg_shown {
 typedef struct dcli_message {
     dcli_message_kind kind;
     uint64_t epoch; /* random number of the session: a message of another session is refused */
+    bool
+        followed; /* not sent: another message to the same receiver follows at once, so it need not be woken for this one */
     union {
         dcli_msg_kernel kernel;
         dcli_msg_built built;

@@ -219,8 +219,12 @@ static dcl_status send_to(dcli_link *link, const void *bytes, size_t length, con
                           int descriptor)
 {
     const dcli_shared *shared = link->endpoint->link;
-    dcli_outgoing outgoing = {
-        .kind = DCLI_SHARED_MESSAGE, .value = length, .bytes = bytes, .length = length, .descriptor = descriptor};
+    dcli_outgoing outgoing = {.kind = DCLI_SHARED_MESSAGE,
+                              .value = length,
+                              .bytes = bytes,
+                              .length = length,
+                              .quiet = link->endpoint->followed,
+                              .descriptor = descriptor};
     if (descriptor >= 0)
         outgoing.flags |= DCLI_SHARED_HAS_DESCRIPTOR;
     if (descriptor >= 0 && shared->loan != NULL)

@@ -713,6 +713,16 @@ static bool is_part(const dcli_running *running)
            (running->job.plan->fine && running->more + 1 < running->job.plan->batch_count);
 }
 
+/* Predicted time of a launch; 0: it is not known. */
+static int64_t predict(const dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared)
+{
+    if (running->job.borrowed != NULL && running->job.borrowed->expected_ns > 0)
+        return running->job.borrowed->expected_ns;
+    if (is_part(running) && running->job.borrowed == NULL)
+        return (int64_t)dcli_exec_batches_ns(worker, running->job.entry, running->batch, 1 + running->more);
+    return (int64_t)dcli_exec_elements_ns(worker, running->job.entry->kernel, prepared->elements);
+}
+
 static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batch, dcli_start *start_out)
 {
     dcli_as_node *own = worker->as_node;
@@ -731,7 +741,7 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
     if (prepared != NULL)
         running.more = prepared->count - 1;
     if (prepared != NULL && dcli_window_lends(worker))
-        running.expected_ns = (int64_t)dcli_exec_elements_ns(worker, entry->kernel, prepared->elements);
+        running.expected_ns = predict(worker, &running, prepared);
     bool joins = prepared != NULL && own->slow_times == 0 && job->borrowed == NULL &&
                  dcli_series_joins(worker, &running, prepared);
     bool timed = prepared != NULL && prepared->elements > 0 && !own->measuring &&

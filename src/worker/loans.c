@@ -88,7 +88,8 @@ void dcli_borrowed_free(dcli_worker *worker, dcli_borrowed *borrowed)
 
 static dcl_status send_loan(dcli_worker *worker, int to, const dcli_msg_loan *loan, dcli_payload *payload)
 {
-    dcli_message message = {.kind = DCLI_MSG_LOAN, .loan = *loan};
+    /* after the results of a batch comes RESULT */
+    dcli_message message = {.kind = DCLI_MSG_LOAN, .followed = loan->written, .loan = *loan};
     worker->counters.loan_bytes += (int64_t)payload->length;
     if (__builtin_expect(worker->terms.trace != NULL, 0))
         dcli_trace_loan_chunk(worker, DCLI_TRACE_SENT, to, loan, (int64_t)payload->length);
@@ -167,13 +168,27 @@ static void send_inputs(dcli_worker *worker, dcli_lent_out *lent)
         dcli_stealing_take_back(worker, lent);
 }
 
+/* Predicted time of a batch of a loan at its thief; 0: it is not known. */
+static int64_t batch_ns(const dcli_worker *worker, const dcli_action *action)
+{
+    const dcli_stealing *stealing = worker->as_node->stealing;
+    double times = dcli_cost_ns(&stealing->thief[action->peer].times), sum = 0;
+    for (int64_t b = action->index; b < action->index + action->count; b++) {
+        const dcli_lent_out *lent = dcli_lent_find(stealing, action->peer, action->question, b);
+        sum += lent != NULL ? (double)lent->expected_ns : 0;
+    }
+    double ns = sum * (times > 0 ? times : 1) / (double)action->count;
+    return ns < (double)DCLI_MOST_NS ? (int64_t)ns : DCLI_MOST_NS;
+}
+
 static dcl_status lend(dcli_worker *worker, const dcli_action *action)
 {
     dcli_message message = {.kind = DCLI_MSG_LENT,
                             .lent = {.question = action->question,
                                      .operation = action->operation->number,
                                      .first = action->index,
-                                     .count = action->count}};
+                                     .count = action->count,
+                                     .batch_ns = batch_ns(worker, action)}};
     dcl_status status = dcli_show_parts(worker, action->peer); /* the thief may read them in place */
     if (status == DCL_OK)
         status = dcli_peer_send(worker, action->peer, &message, NULL);
@@ -294,6 +309,7 @@ static dcl_status run_borrowed(dcli_worker *worker, const dcli_action *action)
 dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, int64_t ns, dcl_status status)
 {
     borrowed->ran_ns = ns;
+    borrowed->ended = status == DCL_OK;
     return dcli_node_loan_done(worker->node, borrowed->victim, borrowed->question, borrowed->batch, status);
 }
 
@@ -318,6 +334,15 @@ static dcl_status send_result(dcli_worker *worker, dcli_borrowed *borrowed, int6
                      &payload);
 }
 
+/* Whether another batch of the same victim has ended: its results follow at once. */
+static bool another_has_ended(const dcli_stealing *stealing, const dcli_borrowed *borrowed)
+{
+    const dcli_borrowed *other = stealing->borrowed;
+    while (other != NULL && (other == borrowed || other->victim != borrowed->victim || !other->ended))
+        other = other->next;
+    return other != NULL;
+}
+
 /* Send the results of a borrowed batch. */
 static dcl_status answer(dcli_worker *worker, const dcli_action *action)
 {
@@ -329,6 +354,7 @@ static dcl_status answer(dcli_worker *worker, const dcli_action *action)
             status = send_result(worker, borrowed, c);
     dcli_message message = {
         .kind = DCLI_MSG_RESULT,
+        .followed = another_has_ended(worker->as_node->stealing, borrowed),
         .result = {.question = action->question,
                    .operation = action->operation->number,
                    .batch = action->index,
@@ -415,7 +441,9 @@ static void borrow(dcli_worker *worker, int from, const dcli_msg_lent *message, 
         return;
     }
     const dcli_plan *loan = borrowed->loan->loan->plan;
-    borrowed->expected_ns = (int64_t)dcli_exec_plan_ns(worker, entry, loan, 0);
+    /* the victim knows what its batches cost; this node has only measured those of its own part */
+    borrowed->expected_ns =
+        message->batch_ns > 0 ? message->batch_ns : (int64_t)dcli_exec_plan_ns(worker, entry, loan, 0);
     borrowed->ready_ns = dcli_monotonic_ns();
     borrowed->next = stealing->borrowed;
     stealing->borrowed = borrowed;

@@ -26,11 +26,14 @@ enum {
 struct part {
     double own_ns, lent_ns; /* computed here, and elsewhere */
     double own, lent;       /* elements */
+    /* time of an element here by the last calls, computed here, and by what others have computed; 0: not known */
+    double own_each, lent_each;
 };
 
 struct thief {
     int node; /* -1: not in use */
     double ns, own_ns;
+    double times; /* as long as this node it took of late; 0: not known */
 };
 
 struct dcli_profile {
@@ -96,7 +99,10 @@ static void begin_call(dcli_profile *profile, int64_t operation)
     double half = (double)profile->calls / (double)(2 * profile->calls + 1);
     for (int b = 0; b < PARTS; b++) {
         struct part *part = &profile->part[b];
-        *part = (struct part){half * part->own_ns, half * part->lent_ns, half * part->own, half * part->lent};
+        part->own_ns *= half;
+        part->lent_ns *= half;
+        part->own *= half;
+        part->lent *= half;
     }
     for (int t = 0; t < THIEVES; t++) {
         profile->thief[t].ns *= half;
@@ -173,6 +179,78 @@ static bool is_measured(const dcli_running *running)
            running->job.plan->batch_count > 1;
 }
 
+/* ---- predicting ----------------------------------------------------------------------------------------------------- */
+
+/* Follow a measured value. A busy machine, or a driver that compiles, only adds to times: so lower values count at once, and
+ * higher ones little by little. */
+static void follow(double *value, double measured)
+{
+    const double most = 2, share = 0.25;
+    if (*value <= 0 || measured < *value / most)
+        *value = measured;
+    else
+        *value += share * ((measured < most * *value ? measured : most * *value) - *value);
+}
+
+/* The last known time of an element of a part on this node. @return 0: not known. */
+static double element_ns(const dcli_profile *profile, int b)
+{
+    const struct part *part = &profile->part[b];
+    return part->own_each > 0 ? part->own_each : part->lent_each;
+}
+
+/* The elements of consecutive batches, of many by those of some. */
+static void sample_batches(const dcli_profile *profile, const dcli_plan *plan, int64_t batch, int64_t count,
+                           double elements_out[])
+{
+    enum { SAMPLES = 64 };
+    int64_t step = dcli_ceil_div(count, SAMPLES), last = dcli_min(batch + count, plan->batch_count);
+    memset(elements_out, 0, PARTS * sizeof elements_out[0]);
+    for (int64_t b = batch; b < last; b += step)
+        for (int64_t w = 0; w < plan->batch[b].work_count; w++)
+            spread(profile, &plan->work[plan->batch[b].first_work + w].box, elements_out);
+    double each = (double)(last - batch) / (double)dcli_ceil_div(last - batch, step);
+    for (int b = 0; b < PARTS; b++)
+        elements_out[b] *= each;
+}
+
+/* The profile of a body, if it is of calls with this plan. */
+static dcli_profile *known_profile(const dcli_entry *entry, const dcli_plan *plan)
+{
+    dcli_profile *profile = entry->kernel != NULL ? entry->kernel->profile : NULL;
+    return profile != NULL && plan->batch_count > 1 && profile->count > 0 &&
+                   profile->key == key_of(&entry->operation, plan)
+               ? profile
+               : NULL;
+}
+
+double dcli_profile_predict(const dcli_entry *entry, const dcli_plan *plan, int64_t batch, int64_t count)
+{
+    const dcli_profile *profile = known_profile(entry, plan);
+    double elements[PARTS], ns = 0;
+    if (profile == NULL || count < 1 || batch < 0 || batch + count > plan->batch_count)
+        return 0;
+    sample_batches(profile, plan, batch, count, elements);
+    for (int b = 0; b < PARTS; b++) {
+        double each = elements[b] > 0 ? element_ns(profile, b) : 0;
+        if (elements[b] > 0 && each <= 0)
+            return 0;
+        ns += elements[b] * each;
+    }
+    return ns;
+}
+
+double dcli_profile_times(const dcli_entry *entry, const dcli_plan *plan, int node)
+{
+    const dcli_profile *profile = known_profile(entry, plan);
+    for (int t = 0; profile != NULL && t < THIEVES; t++)
+        if (profile->thief[t].node == node)
+            return profile->thief[t].times;
+    return 0;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------------------------------ */
+
 void dcli_profile_ran(dcli_worker *worker, int64_t first, int64_t last)
 {
     const dcli_as_node *own = worker->as_node;
@@ -191,13 +269,15 @@ void dcli_profile_ran(dcli_worker *worker, int64_t first, int64_t last)
         for (int b = 0; b < PARTS; b++) {
             profile->part[b].own += elements[b];
             profile->part[b].own_ns += ns * elements[b] / all;
+            if (elements[b] > 0)
+                follow(&profile->part[b].own_each, ns / all);
         }
     }
 }
 
-/* The time that these elements would take here, by the parts of which this node has computed some. @return 0: not
- * known. */
-static double own_time(const dcli_profile *profile, const double elements[])
+/* The time that these elements would take here, by the parts of which this node has computed some.
+ * @param late  by the last calls. @return 0: not known. */
+static double own_time(const dcli_profile *profile, const double elements[], bool late)
 {
     double ns = 0;
     for (int b = 0; b < PARTS; b++) {
@@ -207,7 +287,8 @@ static double own_time(const dcli_profile *profile, const double elements[])
                    : b + off < PARTS && profile->part[b + off].own > 0 ? b + off
                                                                        : -1;
         if (near >= 0)
-            ns += elements[b] * profile->part[near].own_ns / profile->part[near].own;
+            ns += elements[b] *
+                  (late ? profile->part[near].own_each : profile->part[near].own_ns / profile->part[near].own);
         else if (elements[b] > 0)
             return 0;
     }
@@ -229,13 +310,21 @@ void dcli_profile_won(dcli_worker *worker, const dcli_lent_out *lent, int64_t ke
     double elements[PARTS], all = profile != NULL ? spread_batches(profile, plan, lent->batch, 1, elements) : 0;
     if (all <= 0)
         return;
-    double here_ns = own_time(profile, elements);
+    double here_ns = own_time(profile, elements, false), late_ns = own_time(profile, elements, true), times = 0;
     struct thief *thief = thief_of(profile, lent->thief);
-    if (thief != NULL && here_ns > 0)
-        *thief = (struct thief){lent->thief, thief->ns + (double)kernel_ns, thief->own_ns + here_ns};
+    if (thief != NULL && here_ns > 0) {
+        thief->node = lent->thief;
+        thief->ns += (double)kernel_ns;
+        thief->own_ns += here_ns;
+    }
+    if (thief != NULL && late_ns > 0 && kernel_ns > 0)
+        follow(&thief->times, (double)kernel_ns / late_ns);
+    times = thief != NULL && thief->times > 0 ? thief->times : 1;
     for (int b = 0; b < PARTS; b++) {
         profile->part[b].lent += elements[b];
         profile->part[b].lent_ns += (double)kernel_ns * elements[b] / all;
+        if (elements[b] > 0 && kernel_ns > 0)
+            follow(&profile->part[b].lent_each, (double)kernel_ns / times / all);
     }
     profile->stolen |= 1;
 }

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "worker/profile.h"
 #include "worker/window.h"
 #include "workqueue/lend_count.h"
 #include "workqueue/lend_pace.h"
@@ -181,26 +182,38 @@ static int64_t make_records(dcli_lent_out *made[], int64_t count)
     return n;
 }
 
+/* Plan the loans of batches before they are lent, because a batch without a plan could not be committed.
+ * @return how many of them were planned; fewer than `count`: there is no memory for more. */
+static int64_t plan_loans(dcli_worker *worker, int thief, const dcli_offer *offer, dcli_cached_loan *loan_out[])
+{
+    dcli_entry *entry = dcli_entry_of(offer->operation);
+    dcli_cached_plan *plan = dcli_entry_plan(entry, worker->terms.self);
+    int64_t count = offer->end - offer->first, n = 0;
+    while (n < count && dcli_plans_loan(&worker->catalog.plans, plan, &entry->operation, offer->first + n,
+                                        worker->terms.self, thief, &loan_out[n]) == DCL_OK)
+        n++;
+    return n;
+}
+
 /* @param turn  1 for the next of the waiting batches that this node would run, and so on. */
 static void record(dcli_worker *worker, dcli_lent_out *lent, int thief, int64_t question, dcli_entry *entry,
-                   int64_t batch, int64_t turn)
+                   int64_t batch, dcli_cached_loan *loan, int64_t turn)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
-    dcli_cached_plan *plan = dcli_entry_plan(entry, worker->terms.self);
     *lent = (dcli_lent_out){.thief = thief,
                             .question = question,
                             .operation = entry->operation.number,
                             .batch = batch,
                             .entry = entry,
+                            .loan = loan,
                             .lent_ns = dcli_monotonic_ns(),
                             .expected_ns = (int64_t)dcli_exec_batch_ns(worker, entry, batch),
                             .next = stealing->lent};
     if (lent->expected_ns > 0)
         lent->due_ns = lent->lent_ns + dcli_exec_queued_ns(worker) + turn * lent->expected_ns;
-    dcli_plans_loan(&worker->catalog.plans, plan, &entry->operation, batch, worker->terms.self, thief, &lent->loan);
-    const dcli_plan *loan = lent->loan->loan->plan;
-    for (int64_t c = 0; c < loan->chunk_count; c++)
-        lent->results += loan->chunk[c].written;
+    const dcli_plan *plan = loan->loan->plan;
+    for (int64_t c = 0; c < plan->chunk_count; c++)
+        lent->results += plan->chunk[c].written;
     stealing->lent = lent;
 }
 
@@ -218,6 +231,23 @@ static double or_else(double measured, double usual) { return measured > 0 ? mea
 static dcl_steal_policy policy_of(const dcli_stealing *stealing, const dcli_entry *entry)
 {
     return entry->steal != DCL_STEAL_DEFAULT ? entry->steal : stealing->steal.policy;
+}
+
+/* How many times as long as this node a thief takes; 0: it is not known. */
+static double thief_times(const dcli_worker *worker, const dcli_entry *entry, int thief)
+{
+    const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
+    return or_else(dcli_profile_times(entry, plan, thief),
+                   dcli_cost_ns(&worker->as_node->stealing->thief[thief].times));
+}
+
+/* Predicted time of all batches that wait; 0: not known. If some were taken back, they are not consecutive, so this is about
+ * their time. */
+static double waiting_ns(const dcli_worker *worker, const dcli_entry *entry, const dcli_offer *last)
+{
+    int64_t count = dcli_min(last->waiting, last->end);
+    double ns = dcli_exec_batches_ns(worker, entry, last->end - count, count);
+    return ns * (double)last->waiting / (double)count;
 }
 
 /* How many of the waiting batches to lend, by the last one. If nothing runs here, one is left for this node. */
@@ -238,7 +268,8 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
                               .waiting = last->waiting,
                               .queued_ns = dcli_exec_queued_ns(worker),
                               .victim_ns = dcli_exec_batch_ns(worker, entry, batch),
-                              .thief_times = dcli_cost_ns(&known->times),
+                              .waiting_ns = waiting_ns(worker, entry, last),
+                              .thief_times = thief_times(worker, entry, thief),
                               .input_bytes = sent_bytes(loan->loan),
                               .result_bytes = loan->loan->size.result_bytes,
                               .thief_busy_ns = dcli_max(0, known->free_ns - dcli_monotonic_ns()),
@@ -283,6 +314,7 @@ static void answer(dcli_worker *worker, int thief)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
     dcli_lent_out *made[DCLI_LEND_AT_ONCE];
+    dcli_cached_loan *loan[DCLI_LEND_AT_ONCE];
     dcli_offer offer;
     bool other_kind = stealing->thief[thief].kind != stealing->kind;
     if (other_kind && !stealing->steal.kinds) {
@@ -296,13 +328,14 @@ static void answer(dcli_worker *worker, int thief)
         return;
     count = offer.end - offer.first;
     int64_t ready = make_records(made, count), used = 0;
-    if (ready == count && dcli_node_lend(worker->node, thief, offer.operation->number, count)) {
+    bool planned = ready == count && plan_loans(worker, thief, &offer, loan) == count;
+    if (planned && dcli_node_lend(worker->node, thief, offer.operation->number, count)) {
         dcli_lent_batch lent;
         for (int64_t n = 0; dcli_node_lent_batch(worker->node, n, &lent) && used < count; n++)
             if (lent.thief == thief && lent.operation == offer.operation->number && lent.batch >= offer.first &&
                 lent.batch < offer.end && dcli_lent_find(stealing, thief, lent.question, lent.batch) == NULL) {
                 record(worker, made[used], thief, lent.question, dcli_entry_of(offer.operation), lent.batch,
-                       offer.waiting - (offer.end - 1 - lent.batch));
+                       loan[lent.batch - offer.first], offer.waiting - (offer.end - 1 - lent.batch));
                 made[used++]->leads = lent.batch == offer.first;
             }
     }

@@ -24,6 +24,7 @@ typedef struct dcli_borrowed {
     int64_t expected_ns;        /* predicted time on this node's device; 0: it is not known */
     int64_t ready_ns, began_ns; /* when the last of its inputs had come; when it was started; 0: it was not */
     int64_t ran_ns;             /* time of its kernels; 0: not measured */
+    bool ended;                 /* its kernels have ended, so its RESULT is next */
     struct dcli_borrowed *next;
 } dcli_borrowed;
 

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "worker/plans.h"
+#include "worker/profile.h"
 #include "worker/stealing.h"
 
 double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kernel, int64_t elements)
@@ -24,9 +25,16 @@ double dcli_exec_plan_ns(const dcli_worker *worker, const dcli_entry *entry, con
     return dcli_exec_elements_ns(worker, entry->kernel, elements);
 }
 
+double dcli_exec_batches_ns(const dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t count)
+{
+    const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
+    double ns = dcli_profile_predict(entry, plan, batch, count);
+    return ns > 0 ? ns : (double)count * dcli_exec_plan_ns(worker, entry, plan, batch);
+}
+
 double dcli_exec_batch_ns(const dcli_worker *worker, const dcli_entry *entry, int64_t batch)
 {
-    return dcli_exec_plan_ns(worker, entry, dcli_entry_plan(entry, worker->terms.self)->plan, batch);
+    return dcli_exec_batches_ns(worker, entry, batch, 1);
 }
 
 int64_t dcli_exec_queued_ns(const dcli_worker *worker)
@@ -147,10 +155,11 @@ void dcli_window_moved(dcli_worker *worker, bool front)
 
 uint64_t dcli_window_ticket(const dcli_worker *worker)
 {
-    enum { AWAKE_NS = 125000 };
+    enum { AWAKE_NS = 125000, AWAKE_SHARE = 4 };
     const dcli_as_node *own = worker->as_node;
     int64_t r = own->running_count - 1, after_ns = 0;
-    for (; r > own->running_first && after_ns < AWAKE_NS; r--)
+    int64_t least_ns = dcli_max(AWAKE_NS, dcli_exec_queued_ns(worker) / AWAKE_SHARE);
+    for (; r > own->running_first && after_ns < least_ns; r--)
         after_ns += own->running[r].expected_ns;
     return own->running[r].ticket;
 }

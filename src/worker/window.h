@@ -10,7 +10,9 @@
 double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kernel, int64_t elements);
 /** Predicted time of a batch of a plan of a loop body on this node's device; 0: it is not known. */
 double dcli_exec_plan_ns(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t batch);
-/** Predicted time of a batch of this node's plan of a loop body on its device; 0: it is not known. */
+/** Predicted time of consecutive batches of this node's plan of a loop body on its device, by the times of the same batches
+ *  in earlier calls (profile.h), or else by the last measurements of the body; 0: it is not known. */
+double dcli_exec_batches_ns(const dcli_worker *worker, const dcli_entry *entry, int64_t batch, int64_t count);
 double dcli_exec_batch_ns(const dcli_worker *worker, const dcli_entry *entry, int64_t batch);
 /** Predicted time until the device has run all batches in its queue. Batches of unknown cost count as 0. */
 int64_t dcli_exec_queued_ns(const dcli_worker *worker);

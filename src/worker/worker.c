@@ -156,7 +156,7 @@ static int idle_time(dcli_worker *worker)
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
      * ended. Waking for each batch would cost more than small kernels. */
     uint64_t ticket = dcli_node_is_awaited(worker->node) ? oldest_ticket(own)
-                      : own->window_full                 ? dcli_window_ticket(worker)
+                      : own->window_launches > 1         ? dcli_window_ticket(worker)
                                                          : dcli_device_launched(own->device);
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;
 }
@@ -265,12 +265,22 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
     return status;
 }
 
+/* Whether to sleep at once, because polling for messages would take the processor from the device: it has launches of some
+ * length to run, or its threads cannot run while this one polls. */
+static bool leaves_processor(const dcli_as_node *own)
+{
+    return own->window_launches > 0 || (own->running_first < own->running_count && dcli_slice_is_raised());
+}
+
 static dcl_status sleep_for(dcli_worker *worker, int milliseconds)
 {
+    enum { AT_ONCE_NS = 1 };
     bool any = false;
     dcli_watch_sleep(worker->terms.watch, true);
     if (worker->is_host)
         atomic_store_explicit(&worker->as_host->resting, true, memory_order_relaxed);
+    else
+        dcli_endpoint_spin(worker->endpoint, leaves_processor(worker->as_node) ? AT_ONCE_NS : 0);
     return receive(worker, milliseconds, &any);
 }
 

@@ -13,10 +13,16 @@ static double most_that_pay(const dcli_lend_case *c)
     double thief_ns = c->thief_ns > 0 ? c->thief_ns : victim_ns * scale_of(c);
     double each_ns = thief_ns + ((double)c->input_bytes + (double)c->result_bytes) * c->ns_per_byte;
     double fixed_ns = 2 * c->message_ns + (double)c->thief_busy_ns; /* the loan, and its result */
-    double rest_ns = (double)c->queued_ns + (double)c->waiting * victim_ns;
+    double rest_ns = (double)c->queued_ns + (c->waiting_ns > 0 ? c->waiting_ns : (double)c->waiting * victim_ns);
     if (victim_ns <= 0)
         return 0;
     double pays = (rest_ns - fixed_ns) / (each_ns + victim_ns), half = rest_ns / 2 / victim_ns;
+    if (pays < 0)
+        return 0;
+    /* one more, if it is back before this node would have run it itself, with the time of a loan's messages to spare */
+    double n = (double)(int64_t)pays;
+    if (fixed_ns + (n + 1) * each_ns + 2 * c->message_ns < rest_ns - n * victim_ns)
+        pays = n + 1;
     return pays < half ? pays : half;
 }
 

@@ -12,7 +12,8 @@ typedef struct dcli_lend_case {
     int64_t offered;       /* batches that can be lent: dcli_offer.end - dcli_offer.first */
     int64_t waiting;       /* batches that the victim has not started, including those: dcli_offer.waiting */
     int64_t queued_ns;     /* what the victim's device still has to do for the batches that it has started */
-    double victim_ns;      /* median time of a batch on the victim's device */
+    double victim_ns;      /* time of one of the last batches on the victim's device */
+    double waiting_ns;     /* the same of all that wait; unknown: victim_ns for each */
     double thief_ns;       /* the same on the thief's device; unknown: thief_times times that of the victim */
     double thief_times;    /* how many times as long the thief's device takes for the same work; unknown: 1 */
     int64_t input_bytes;   /* inputs that are sent, per batch */

@@ -19,9 +19,16 @@
  *  past its caches only in launches that write at least 4 MB (STREAM_LAUNCH_BYTES in kernel/source_cpu.c). */
 #define DCLI_FINE_ELEMENTS (INT64_C(1) << 22)
 
-/** About how many batches an operation gets on a node if it is cut so that some can be lent: the second number if its body
- *  has loops, so that an element may take long, and batches have FEW elements. */
-enum { DCLI_FINE_BATCHES = 64, DCLI_FINEST_BATCHES = 128, DCLI_FEW_ELEMENTS = 64 };
+/** About how many batches an operation gets on a node if it is cut so that some can be lent. If its body has loops, an element
+ *  may take long: then there are more, FINEST, with at least FEW elements; but if these have more than MANY elements, up to
+ *  MANY batches, so that none takes a large part of the time. */
+enum {
+    DCLI_FINE_BATCHES = 64,
+    DCLI_FINEST_BATCHES = 128,
+    DCLI_MANY_BATCHES = 512,
+    DCLI_FEW_ELEMENTS = 64,
+    DCLI_MANY_ELEMENTS = 16384
+};
 
 /** Parameters of planning besides the operation; the same on all nodes of a session, except local_bytes, on which no
  *  exchange depends. Peer number node_count is the host. */

@@ -54,7 +54,9 @@ static int64_t most_elements(const dcli_builder *builder, int64_t owned)
     int64_t elements = dcli_min(owned, dcli_box_elements(&operation->box));
     int64_t most = dcli_ceil_div(elements, DCLI_FINE_BATCHES);
     if (dcli_body_may_be_costly(operation->body))
-        most = dcli_max(dcli_min(most, DCLI_FEW_ELEMENTS), dcli_ceil_div(elements, DCLI_FINEST_BATCHES));
+        most = dcli_max(dcli_min(most, DCLI_FEW_ELEMENTS),
+                        dcli_min(dcli_ceil_div(elements, DCLI_FINEST_BATCHES),
+                                 dcli_max(DCLI_MANY_ELEMENTS, dcli_ceil_div(elements, DCLI_MANY_BATCHES))));
     else
         most = dcli_max(most, builder->terms->fine_elements);
     if (most > elements / 2)

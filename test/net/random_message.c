@@ -503,7 +503,7 @@ static void fill_loan_message(test_random *random, dcli_message *message)
         message->nothing.question = question;
         break;
     case DCLI_MSG_LENT:
-        message->lent = (dcli_msg_lent){question, operation, batch, positive(random)};
+        message->lent = (dcli_msg_lent){question, operation, batch, positive(random), up_to(random, DCLI_MOST_NS)};
         break;
     case DCLI_MSG_LOAN:
         message->loan = (dcli_msg_loan){question, operation, batch, flag(random), natural(random)};
@@ -823,7 +823,8 @@ static bool same_loan_contents(const dcli_message *a, const dcli_message *b)
     case DCLI_MSG_NOTHING:
         return EQUAL(nothing.question);
     case DCLI_MSG_LENT:
-        return EQUAL(lent.question) && EQUAL(lent.operation) && EQUAL(lent.first) && EQUAL(lent.count);
+        return EQUAL(lent.question) && EQUAL(lent.operation) && EQUAL(lent.first) && EQUAL(lent.count) &&
+               EQUAL(lent.batch_ns);
     case DCLI_MSG_LOAN:
         return EQUAL(loan.question) && EQUAL(loan.operation) && EQUAL(loan.batch) && EQUAL(loan.written) &&
                EQUAL(loan.chunk);

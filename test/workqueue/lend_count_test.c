@@ -41,6 +41,16 @@ ParameterizedTestParameters(lend_count, rule)
         {"only the thief's time is known", {.policy = PAYS, .offered = 8, .waiting = 8, .thief_ns = 100}, 4},
         {"no time is known", {.policy = PAYS, .offered = 8, .waiting = 8}, 0},
         {"a thief that is busy", {.policy = PAYS, .offered = 8, .waiting = 8, SAME, .thief_busy_ns = 400}, 2},
+        {"one more that is back before it would run here",
+         {.policy = PAYS, .offered = 4, .waiting = 4, SAME, .queued_ns = 100, .thief_busy_ns = 180},
+         2},
+        {"not if it is back when it would have been run",
+         {.policy = PAYS, .offered = 4, .waiting = 4, SAME, .queued_ns = 100, .thief_busy_ns = 200},
+         1},
+        {"other batches that wait take less", {.policy = PAYS, .offered = 8, .waiting = 8, SAME, .waiting_ns = 400}, 2},
+        {"other batches that wait take more",
+         {.policy = PAYS, .offered = 8, .waiting = 8, SAME, .waiting_ns = 1200},
+         6},
 
         /* each takes 100 + 200 * 1 at the thief: 2 * 300 <= 6 * 100 */
         {"inputs are sent",

@@ -19,9 +19,9 @@ ParameterizedTestParameters(lend_pace, launch)
         /* what                                  possible all    batch_ns count */
         {"unknown: one, to measure it", 64, true, 0, 1},
         {"an operation of 2 ms is one launch", 64, true, 31250, 64},
-        {"a longer one is not", 64, true, 31251, 4},
-        {"a sixteenth of the rest", 128, false, 100000, 8},
-        {"at most 1 ms", 1000, false, 100000, 10},
+        {"a longer one is not", 64, true, 31251, 6},
+        {"a tenth of the rest", 128, false, 100000, 12},
+        {"at most 2 ms", 1000, false, 100000, 20},
         {"at least 100 us", 10, false, 50000, 2},
         {"the rest of 100 us is one launch", 4, false, 25000, 4},
         {"long batches", 64, true, 1e9, 1},
@@ -43,8 +43,8 @@ Test(lend_pace, a_device_has_enough_to_do)
     cr_expect_not(dcli_lend_is_enough(1, long_ns, false, false), "another launch must follow");
     cr_expect(dcli_lend_is_enough(2, 250000, false, false));
     cr_expect_not(dcli_lend_is_enough(2, 249999, false, false), "two short ones");
-    cr_expect_not(dcli_lend_is_enough(2, 999999, true, false), "borrowed batches are launched for 1 ms");
-    cr_expect(dcli_lend_is_enough(2, 1000000, true, false));
+    cr_expect_not(dcli_lend_is_enough(2, 1999999, true, false), "borrowed batches are launched for 2 ms");
+    cr_expect(dcli_lend_is_enough(2, 2000000, true, false));
     cr_expect(dcli_lend_is_enough(1, 250000, false, true), "at the end of an operation one launch is enough");
     cr_expect_not(dcli_lend_is_enough(0, 0, false, true));
     cr_expect(dcli_lend_is_enough(2, 2 * dcli_lend_queued_ns(0), false, false), "of unknown time");
