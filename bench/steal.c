@@ -5,7 +5,8 @@
  *
  * uneven      256 tasks of 512 integers whose cost is proportional to the task's number, map "block", two worker processes of this
  *             host on a processor each. Ideal: the time of all tasks on one such process, divided by two. Without lending, the
- *             node with the second half takes 1.5 of that.
+ *             node with the second half takes 1.5 of that. Measured again with tasks four times as costly, because lending a batch
+ *             takes the same time whatever its cost.
  * slow        256 tasks of equal cost; one of the two processes does everything twice. Ideal: the time on one process / 1.5.
  * mandelbrot  the set on 4096^2 points, at most 256 steps. Ideal: the time on one process / 2.
  * balanced    C = A + B, C = A + B^T and a five-point stencil on 2048^2 floats: one embedded node, and two worker processes.
@@ -148,14 +149,19 @@ static void measure(const struct work *work, const char *fault)
 
 static void uneven(void)
 {
-    measure(&(struct work){.name = "256 tasks of cost ~ number",
-                           .body =
-                               "int s = (int)i; for (int k = 0; k < 4 * (i / 512); k++) s = s * 1664525 + 1013904223;"
-                               " C(i) = s;",
-                           .map = "block;tile=512",
-                           .grid = dcl_grid_1d(DCL_INT32, (int64_t)TASKS * TASK),
-                           .ideal = 2},
-            NULL);
+    static const struct {
+        const char *name, *body;
+    } cases[] = {{"256 tasks of cost ~ number",
+                  "int s = (int)i; for (int k = 0; k < 4 * (i / 512); k++) s = s * 1664525 + 1013904223; C(i) = s;"},
+                 {"the same, four times as costly",
+                  "int s = (int)i; for (int k = 0; k < 16 * (i / 512); k++) s = s * 1664525 + 1013904223; C(i) = s;"}};
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++)
+        measure(&(struct work){.name = cases[n].name,
+                               .body = cases[n].body,
+                               .map = "block;tile=512",
+                               .grid = dcl_grid_1d(DCL_INT32, (int64_t)TASKS * TASK),
+                               .ideal = 2},
+                NULL);
 }
 
 static void slow(void)
