@@ -421,12 +421,13 @@ const icd_fact *icd_question_fact(const icd_question *question, int64_t key);
 dcl_status icd_turn_open(icd_server *server);
 /** The own thread of a server. */
 void *icd_serve(void *server);
-/** Have the thread that serves the connection look for what is to be sent. */
+/** Wake the thread that serves the connection, so that it sends the commands that wait. */
 void icd_wake(icd_device *device);
 /** See to it that commands that were appended are sent: now, or by a thread that serves. The lock is given up meanwhile.
  *  @param at_once  also if devices have enough to do. */
 void icd_post(bool at_once);
-/** Send what was enqueued, and have what comes from a device received soon, although no thread waits for it here.
+/** Send the commands that wait, and have a thread receive the device's messages from now on: the program expects one, but does not
+ *  wait for it in a call.
  *  @param device  NULL: nothing is expected. */
 void icd_expect(icd_device *device);
 /** Wait until `has_come(what)`, which is asked with the lock. This thread serves the connection meanwhile if no other one of

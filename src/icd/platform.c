@@ -178,34 +178,10 @@ static cl_int answer_features(const icd_device *device, size_t size, void *value
     return result;
 }
 
-/* Answer properties of the driver itself: features it does not support are absent, even if the device has them. */
-static bool answer_own(const icd_device *device, cl_device_info what, size_t size, void *value, size_t *size_out,
-                       cl_int *result)
+/* Answer for features that the driver does not have: no, 0, or an empty list. @return false: it is no such question. */
+static bool answer_absent(cl_device_info what, size_t size, void *value, size_t *size_out, cl_int *result)
 {
     switch (what) {
-    case CL_DEVICE_PLATFORM:
-        *result = ICD_ANSWER(cl_platform_id, platform());
-        return true;
-    case CL_DEVICE_PARENT_DEVICE:
-        *result = ICD_ANSWER(cl_device_id, NULL);
-        return true;
-    case CL_DEVICE_REFERENCE_COUNT:
-        *result = ICD_ANSWER(cl_uint, 1);
-        return true;
-    case CL_DEVICE_AVAILABLE:
-        *result = ICD_ANSWER(cl_bool, !device->lost);
-        return true;
-    case CL_DEVICE_TYPE:
-        *result = ICD_ANSWER(cl_device_type, (icd_device_number(device, what) & ~(cl_ulong)CL_DEVICE_TYPE_DEFAULT) |
-                                                 (device == icd.device[0] ? CL_DEVICE_TYPE_DEFAULT : 0));
-        return true;
-    case CL_DEVICE_EXTENSIONS:
-    case CL_DEVICE_EXTENSIONS_WITH_VERSION:
-        *result = answer_extensions(device, what != CL_DEVICE_EXTENSIONS, size, value, size_out);
-        return true;
-    case CL_DEVICE_OPENCL_C_FEATURES:
-        *result = answer_features(device, size, value, size_out);
-        return true;
     case CL_DEVICE_HOST_UNIFIED_MEMORY:
     case CL_DEVICE_IMAGE_SUPPORT:
     case CL_DEVICE_PIPE_SUPPORT:
@@ -261,6 +237,39 @@ static bool answer_own(const icd_device *device, cl_device_info what, size_t siz
         return true;
     default:
         return false;
+    }
+}
+
+/* Answer properties of the driver itself: features it does not support are absent, even if the device has them. */
+static bool answer_own(const icd_device *device, cl_device_info what, size_t size, void *value, size_t *size_out,
+                       cl_int *result)
+{
+    switch (what) {
+    case CL_DEVICE_PLATFORM:
+        *result = ICD_ANSWER(cl_platform_id, platform());
+        return true;
+    case CL_DEVICE_PARENT_DEVICE:
+        *result = ICD_ANSWER(cl_device_id, NULL);
+        return true;
+    case CL_DEVICE_REFERENCE_COUNT:
+        *result = ICD_ANSWER(cl_uint, 1);
+        return true;
+    case CL_DEVICE_AVAILABLE:
+        *result = ICD_ANSWER(cl_bool, !device->lost);
+        return true;
+    case CL_DEVICE_TYPE:
+        *result = ICD_ANSWER(cl_device_type, (icd_device_number(device, what) & ~(cl_ulong)CL_DEVICE_TYPE_DEFAULT) |
+                                                 (device == icd.device[0] ? CL_DEVICE_TYPE_DEFAULT : 0));
+        return true;
+    case CL_DEVICE_EXTENSIONS:
+    case CL_DEVICE_EXTENSIONS_WITH_VERSION:
+        *result = answer_extensions(device, what != CL_DEVICE_EXTENSIONS, size, value, size_out);
+        return true;
+    case CL_DEVICE_OPENCL_C_FEATURES:
+        *result = answer_features(device, size, value, size_out);
+        return true;
+    default:
+        return answer_absent(what, size, value, size_out, result);
     }
 }
 

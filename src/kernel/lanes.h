@@ -1,7 +1,7 @@
 /* kernel/lanes.h - bodies with a loop whose number of steps depends on elements (Mandelbrot sets, Newton's method): many elements at
  * once.
  *
- * Compilers vectorize a loop without inner loops only. Such a body is therefore run for a block of elements: what comes before the
+ * Compilers vectorize only loops without inner loops. Such a body is therefore run for a block of elements: what comes before the
  * loop for each of them; then, again and again, some steps of the loop, each by those elements whose condition holds; then what
  * comes after the loop. The variables are kept in arrays between. These three loops are vectorized. An element goes through the
  * same operations as alone, so that the bits are the same.

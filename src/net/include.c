@@ -111,7 +111,7 @@ static void skip_line(reader *r)
     }
 }
 
-/* Read what stands in place of a name, without moving on. */
+/* Read what follows #include if it is neither "NAME" nor <NAME>. The reader's position does not change. */
 static void read_rest(const reader *r, dcli_include *include)
 {
     reader ahead = *r;

@@ -260,7 +260,7 @@ void dcli_program_free_text(dcli_remote *remote, dcli_object *program);
 /** The program, made from its text if that has not been done. @return NULL: program->status says why. */
 cl_program dcli_program_of(dcli_remote *remote, dcli_object *program);
 
-/** Write what is known of a built program to an answer. */
+/** Append the facts of a built program to an answer. */
 void dcli_program_describe(dcli_remote *remote, dcli_facts *facts, cl_program program, bool has_kernels);
 /** Answer a question for a program's binary. */
 dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query);
@@ -271,11 +271,11 @@ dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
 dcl_status dcli_builder_open(dcli_remote *remote);
 /** Let a program be built, compiled or linked; the answer is sent when that is done. */
 dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command);
-/** Answer what is done. */
+/** Send the answers of builds that have ended. */
 dcl_status dcli_builder_look(dcli_remote *remote);
 /** Whether programs are being built. */
 bool dcli_builder_is_busy(const dcli_remote *remote);
-/** End the thread, after what it is compiling. NULL builder is accepted. */
+/** End the thread that compiles, after its current compilation. Without such a thread, nothing happens. */
 void dcli_builder_close(dcli_remote *remote);
 
 /* ---- output.c ---- */

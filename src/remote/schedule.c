@@ -68,7 +68,7 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
     return DCL_OK;
 }
 
-/* Handle the end of what was submitted, and free the completion. */
+/* A command or a chunk has ended: report it, and free the completion. */
 static void handle(dcli_remote *remote, dcli_completion *completion)
 {
     cl_int status = completion->status > 0 ? CL_SUCCESS : completion->status;

@@ -223,6 +223,17 @@ static cl_int unmap_place(dcli_remote *remote, dcli_task *task)
     return code;
 }
 
+/* Whether all of a transfer was given to the device, or it has failed: then it is listed no longer. */
+static bool has_ended(dcli_remote *remote, dcli_task *task, const dcli_object *transfer)
+{
+    if (transfer->transfer.submitted < transfer->transfer.total && task->status == CL_SUCCESS)
+        return false;
+    task->listed = false;
+    if (task->status != CL_SUCCESS)
+        dcli_transfer_fail(remote, task, task->status);
+    return true;
+}
+
 /* As dcli_transfer_go() for a transfer in place. */
 static bool go_in_place(dcli_remote *remote, dcli_task *task)
 {
@@ -233,12 +244,7 @@ static bool go_in_place(dcli_remote *remote, dcli_task *task)
     } else if (task->status == CL_SUCCESS && transfer->transfer.copied) {
         task->status = unmap_place(remote, task);
     }
-    if (transfer->transfer.submitted < transfer->transfer.total && task->status == CL_SUCCESS)
-        return false;
-    task->listed = false;
-    if (task->status != CL_SUCCESS)
-        dcli_transfer_fail(remote, task, task->status);
-    return true;
+    return has_ended(remote, task, transfer);
 }
 
 void dcli_chunk_done(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
@@ -357,12 +363,7 @@ bool dcli_transfer_go(dcli_remote *remote, dcli_task *task)
         write_more(remote, task);
     else
         read_more(remote, task);
-    if (transfer->transfer.submitted < transfer->transfer.total && task->status == CL_SUCCESS)
-        return false;
-    task->listed = false;
-    if (task->status != CL_SUCCESS)
-        dcli_transfer_fail(remote, task, task->status);
-    return true;
+    return has_ended(remote, task, transfer);
 }
 
 /* ---- messages ---- */

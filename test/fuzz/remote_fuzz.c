@@ -72,7 +72,7 @@ static int64_t any_number(fuzz_input *input)
     return byte < 200 ? byte % 70 : fuzz_number(input, INT64_MIN, INT64_MAX);
 }
 
-/* A launch of so many work-items that it ends soon. */
+/* Reduce the number of work-items of a launch, so that it ends soon. */
 static void shorten_launch(dcli_msg_command *command)
 {
     for (int n = 1; n < command->number_count; n++)

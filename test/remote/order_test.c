@@ -81,15 +81,21 @@ static void call_first(scene *s, dcli_completion *completion[2])
     dcli_completions_take(s->remote);
 }
 
+/* Open a scene with two commands whose callbacks have been called, but not taken. */
+static void fill_twice(scene *s, int64_t queue, dcli_completion *completion_out[2])
+{
+    open_scene(s);
+    fill(s, queue, FIRST);
+    fill(s, queue, SECOND);
+    await_calls(s, completion_out);
+    cr_assert(completion_out[0] != NULL && completion_out[1] != NULL);
+}
+
 Test(order, a_queue_in_order_reports_in_order)
 {
     scene s;
     dcli_completion *completion[2] = {NULL, NULL};
-    open_scene(&s);
-    fill(&s, QUEUE, FIRST);
-    fill(&s, QUEUE, SECOND);
-    await_calls(&s, completion);
-    cr_assert(completion[0] != NULL && completion[1] != NULL);
+    fill_twice(&s, QUEUE, completion);
     call_backwards(&s, completion);
     cr_expect_eq(s.remote->ended_count, 0, "the first has not ended yet, as far as is known");
     cr_expect_eq(s.remote->outstanding, 2);
@@ -104,11 +110,7 @@ Test(order, a_queue_out_of_order_reports_at_once)
 {
     scene s;
     dcli_completion *completion[2] = {NULL, NULL};
-    open_scene(&s);
-    fill(&s, FREE_QUEUE, FIRST);
-    fill(&s, FREE_QUEUE, SECOND);
-    await_calls(&s, completion);
-    cr_assert(completion[0] != NULL && completion[1] != NULL);
+    fill_twice(&s, FREE_QUEUE, completion);
     call_backwards(&s, completion);
     cr_assert_eq(s.remote->ended_count, 1);
     cr_expect_eq(s.remote->ended[0].event, SECOND);
@@ -118,7 +120,7 @@ Test(order, a_queue_out_of_order_reports_at_once)
     close_scene(&s);
 }
 
-/* Time limits count what is outstanding, also of a client that wants no events. */
+/* Commands without an event count as outstanding, because time limits apply to them, too. */
 Test(order, commands_without_an_event_are_outstanding)
 {
     scene s;
