@@ -61,14 +61,15 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_
     return status;
 }
 
-/* Limit of retained bytes: as much as is in use, and an eighth more because sizes are rounded. So the storage freed by
- * one remap serves the next; when arrays are released, less is in use and less is retained. */
+/* Limit of retained bytes: twice what is in use, and an eighth of it more because sizes are rounded. A remap may begin
+ * before the previous one has ended; then the array lies in three memories. When both have ended, two of the three are
+ * retained and serve the next two remaps. When arrays are released, less is in use and less is retained. */
 static size_t most_kept(const dcli_device *device)
 {
     if (device->peers.on) /* no more than this: stages and replicas cannot use GPU memory that is retained */
         return device->most_pool_bytes;
-    size_t used = device->taken_bytes + device->taken_bytes / 8;
-    return used > device->most_pool_bytes ? used : device->most_pool_bytes;
+    size_t most = 2 * device->taken_bytes + device->taken_bytes / 8;
+    return most > device->most_pool_bytes ? most : device->most_pool_bytes;
 }
 
 static bool is_too_much(const dcli_device *device, size_t bytes)

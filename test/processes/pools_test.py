@@ -28,7 +28,7 @@ def check(dcl, programs, base):
         print(f"{ARRAYS} arrays under {PLACE}: {'; '.join(program.seen)}")
         if int(kept) > 64:
             raise Failed(f"a process keeps {kept} MB of released arrays; expected 64 at most")
-        program, _ = run_to_end([f"{programs}/pools", "remap"], ["same"], 60 * SLOW, variables, place.prefix, folder)
+        program, _ = run_to_end([f"{programs}/pools", "remap"], ["remaps", "memories"], 60 * SLOW, variables, place.prefix, folder)
         print(f"an array is remapped under {PLACE}: {'; '.join(program.seen)}")
 
 
