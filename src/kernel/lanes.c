@@ -64,6 +64,15 @@ static bool add_variable(struct lanes *l, int type, int name, bool is_const)
     return true;
 }
 
+/* Whether a declaration begins at token t. */
+static bool is_declaration(const dcli_tokens *tokens, int t)
+{
+    const dcli_token *token = &tokens->token[t];
+    return token->kind == DCLI_TOKEN_NAME &&
+           (dcli_name_is_type(tokens->text + token->start, (size_t)token->length) ||
+            (!dcli_token_is(tokens, t + 1, "(") && dcli_token_kind_of(tokens, t + 1) == DCLI_TOKEN_NAME));
+}
+
 /* Add the variables of a declaration that ends with the semicolon at token `end`. @return false: not all of them are numbers. */
 static bool add_declaration(struct lanes *l, int first, int end)
 {
@@ -148,9 +157,8 @@ static bool read_loop(struct lanes *l, int t, int end)
         l->init = (struct range){open + 1, semicolon[0]};
         l->test = (struct range){semicolon[0] + 1, semicolon[1]};
         l->step = (struct range){semicolon[1] + 1, close};
-        bool declares = dcli_token_in(tokens, open + 1, numbers) || dcli_token_is(tokens, open + 1, "const");
         int outside = l->variables;
-        if (declares && !add_declaration(l, open + 1, semicolon[0]))
+        if (is_declaration(tokens, open + 1) && !add_declaration(l, open + 1, semicolon[0]))
             return false;
         for (int v = outside; v < l->variables; v++)
             l->variable[v].inside = true;
@@ -206,13 +214,7 @@ static bool read_statements(struct lanes *l)
             l->after = (struct range){end, (int)tokens->count};
             return read_loop(l, t, end) && !jumps(l, l->before) && !jumps(l, l->init) && !jumps(l, l->after);
         }
-        const dcli_token *token = &tokens->token[t];
-        bool declares =
-            dcli_token_is(tokens, t, "const") ||
-            (token->kind == DCLI_TOKEN_NAME && !dcli_token_is(tokens, t + 1, "(") &&
-             dcli_token_kind_of(tokens, t + 1) == DCLI_TOKEN_NAME) ||
-            (token->kind == DCLI_TOKEN_NAME && dcli_name_is_type(tokens->text + token->start, (size_t)token->length));
-        if (declares && !add_declaration(l, t, end - 1))
+        if (is_declaration(tokens, t) && !add_declaration(l, t, end - 1))
             return false;
     }
     return false;

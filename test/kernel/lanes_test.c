@@ -21,6 +21,8 @@ ParameterizedTestParameters(kernel_lanes, has)
          " for (; s < 99 && x * x < 4; s++) { const float t = x - y; y = x * y + u; x = t; } C(i,j) = s;", true},
         {"while", "float x = A(i,j); while (x > 1) x *= 0.5f; C(i,j) = x;", true},
         {"a counter of the loop", "float x = A(i,j); for (int s = 0; x > 1 && s < n; s++) x = x * 0.5f; C(i,j) = x;", true},
+        {"a counter of another type", "float x = A(i,j); for (unsigned s = 0; x > 1 && s < 9; s++) x *= 0.5f; C(i,j) = x;", false},
+        {"a counter that is a bool", "float x = A(i,j); for (bool more = true; more; more = x > 1) x *= 0.5f; C(i,j) = x;", false},
         {"break first", "float x = 0; for (int s = 0; s < n; s += (int)x + 1) { if (x > 9) break; x += j; } C(i,j) = x;", true},
         {"a known limit, but a break", "float x = 0; for (int s = 0; s < 60; s++) { if (x > 9) break; x += j; } C(i,j) = x;", true},
         {"such a loop with an array", "float x = 0; for (int s = 0; s < 60; s++) { if (x > 9) break; x += T(s); } C(i,j) = x;", false},
