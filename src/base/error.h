@@ -34,8 +34,7 @@ dcl_status dcli_error_record(dcl_status status, const char *format, ...) __attri
  *  becomes the current one again; otherwise record DCL_ERR_INVALID with this sentence. @return the status. */
 dcl_status dcli_error_record_null(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** Record an error with a text that is a whole sentence with its prefix, because it came from another thread or
- *  node. */
+/** Record an error whose text came from another thread or node; it already has its prefix. */
 dcl_status dcli_error_adopt(dcl_status status, const char *text);
 
 /** Between the two calls this thread does the work of another one: errors that it records then are not its own, and are
@@ -43,7 +42,7 @@ dcl_status dcli_error_adopt(dcl_status status, const char *text);
 void dcli_error_set_aside(bool begin);
 bool dcli_error_is_set_aside(void);
 
-/** This thread's last status and its text without the prefix. */
+/** The status of this thread's last error. dcli_error_sentence() returns its text without the prefix. */
 dcl_status dcli_error_status(void);
 const char *dcli_error_sentence(void);
 /** dcli_error_clear() forgets this thread's last error; dcli_error_forget() also the retained error of a

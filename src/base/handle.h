@@ -92,7 +92,7 @@ bool dcli_handle_await_looks(void);
 
 /* ---- holds --------------------------------------------------------------------------------------------------------- */
 
-/** Count another reference that the program holds on a map. The handle is pinned. */
+/** Count another reference that the program holds on a map. The caller has pinned the handle. */
 void dcli_handle_retain(const void *handle);
 /** Drop a reference that the program holds on a map. @return how many references there were before. */
 int dcli_handle_drop(const void *handle);

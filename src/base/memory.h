@@ -32,9 +32,9 @@ const char *dcli_memory_reserve(int memfd, size_t offset, size_t bytes);
 /** Set the size of a new memfd and allocate all its pages. */
 const char *dcli_memory_back(int memfd, size_t bytes);
 
-/** Whether a new descriptor may be kept: enough others are left for peers, joining nodes, files and compilers.
- *  Descriptors are assigned lowest first. An array without a descriptor fails alone; without the others a node could
- *  not continue. */
+/** Whether an array may keep a new descriptor: enough others remain for peers, joining nodes, files and compilers,
+ *  without which a node could not continue. The system assigns the lowest free number, so the number tells how many are
+ *  in use. */
 bool dcli_descriptor_may_stay(int descriptor);
 
 #endif

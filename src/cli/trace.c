@@ -292,7 +292,7 @@ void cli_trace_print(const cli_timeline *trace)
     print_timeline(trace);
 }
 
-/* Check that the picture is not drawn into the trace. */
+/* Check that --svg does not name the trace file itself. */
 static int check_svg(const struct request *request)
 {
     struct stat trace, svg;

@@ -7,11 +7,11 @@
 
 /** Load OpenBLAS, once for the process. @return whether it is there; if not, the log says why. */
 bool dcli_blas_load(const dcli_log *log);
-/** Set the number of threads of each product in this process. Without this call, OpenBLAS decides. Before dcli_blas_load(), it
- *  is remembered. */
+/** Set the number of threads of each product in this process. Without this call, OpenBLAS decides. A call before
+ *  dcli_blas_load() takes effect when OpenBLAS is loaded. */
 void dcli_blas_threads(int count);
-/** Compute products. Any thread may call it; calls of several threads follow one another. @param matrix
- *  [DCLI_PRODUCT_MATRICES] where offsets count from. */
+/** Compute products. Any thread may call it; calls of several threads run one after the other. @param matrix
+ *  [DCLI_PRODUCT_MATRICES] the addresses of the matrices, from which offsets count. */
 void dcli_blas_multiply(const dcli_matrix_product *product, void *const matrix[]);
 
 #endif

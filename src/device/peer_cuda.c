@@ -48,7 +48,8 @@ typedef struct cuda_properties {
     X(cuMemExportToShareableHandle, (void *, cuda_memory, int type, unsigned long long flags)) \
     X(cuMemRelease, (cuda_memory))
 
-/* Written once, before `loaded` has run; only read after it. */
+/* libcuda: its functions, and the GPUs that it lists. Written by the initializer of `loaded`, and only read
+ * afterwards. */
 static struct {
 #define X(name, parameters) int(*name) parameters;
     FUNCTIONS(X)

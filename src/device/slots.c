@@ -12,9 +12,9 @@
  * device, or crosses to and from registered memory, needs scratch memory alone.
  *
  * Slots are lent to other threads of the process, at most three quarters of the pinned memory. These threads fill or
- * read them in place, and return them at any time, even after the device was closed. If a process has several nodes,
- * their devices have larger rings: a device lends most of what it sends, and the receiver keeps the slots until all elements
- * that its batch needs have arrived. */
+ * read them in place, and return them at any time, even after the device was closed. In a process with several nodes, a
+ * message to another node of the process carries a lent slot instead of a copy, and the receiver keeps the slot until
+ * all elements that its batch needs have arrived. So the rings of such a process are larger. */
 #include "device/opencl.h"
 
 #include <assert.h>
@@ -429,7 +429,8 @@ static dcl_status begin_crossing(dcli_direction direction, const dcli_memory *me
     return dcli_after_find(memory->device, direction, after_out);
 }
 
-/* Record a command that copies elements between `host` and a memory for a slot, or that could not be enqueued. */
+/* Record the command of a slot that copies elements between `host` and a memory. @param code  of the OpenCL call: if it
+ * failed, its error is recorded instead. */
 static dcl_status end_crossing(dcli_slot *slot, const void *host, dcli_direction direction, dcli_memory *memory,
                                const char *call, cl_int code, cl_event event)
 {

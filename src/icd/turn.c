@@ -159,7 +159,7 @@ void icd_expect(icd_device *device)
         summon(device->server);
 }
 
-/* Other servers have to answer while this thread serves one. */
+/* Wake the threads that serve the other servers: this thread now serves only one. */
 static void summon_others(const icd_server *own)
 {
     for (int s = 0; s < icd.server_count; s++)

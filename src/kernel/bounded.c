@@ -56,7 +56,7 @@ static int new_node(struct reader *r)
     return r->node++;
 }
 
-/* A node whose interval is that of two expressions. */
+/* Emit a node's interval, given by the expressions of its two ends. @return the node's number. */
 static int put_node(struct reader *r, const char *low, const char *high)
 {
     int n = new_node(r);

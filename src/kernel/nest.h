@@ -39,13 +39,14 @@ dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form,
 void dcli_nest_row(dcli_nest *nest);
 /** Emit the loops over the row's box, with the body in the innermost one, for CPUs; after dcli_nest_row(). */
 void dcli_emit_plain_nest(dcli_nest *nest);
-/** Emit, around the loops over the inner axes of a reduction along axes, what begins (`emit`: dcli_emit_along_begin()) or ends the
- *  values of one element of each output. */
+/** For a reduction along axes: emit the code around the loops over the inner axes that begins the values of one element
+ *  of each output (`emit`: dcli_emit_along_begin()), or ends them. */
 void dcli_emit_along_elements(dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *));
-/** Whether dcl_checked tests if a row's reads stay inside the arrays, and then does without checks: some subscript has limits, all
- *  accesses are affine and not periodic, and the body is no reduction along axes. */
+/** Whether kernel dcl_checked tests each row first, and omits the checks of a row whose reads all stay inside the
+ *  arrays. It does so if some subscript has limits, all accesses are affine and not periodic, and the body is no
+ *  reduction along axes. */
 bool dcli_edges_may_be_plain(const dcli_body *body);
-/** Emit `const bool dcl_plain`: whether that is so; after dcli_nest_row(). */
+/** Emit `const bool dcl_plain`: whether all reads of the row stay inside the arrays. Call it after dcli_nest_row(). */
 void dcli_emit_edges_test(dcli_nest *nest);
 /** Open a loop over axis m. */
 void dcli_emit_loop(dcli_nest *nest, int m);
@@ -57,7 +58,7 @@ void dcli_nest_advance(dcli_nest *nest, int m);
  *  any, a block is opened in which dcl_i<m> and dcl_n<m> are the start and count of the narrowed axis.
  *  @return whether a block was opened; the caller closes it. */
 bool dcli_nest_narrow(dcli_nest *nest, int m, int first, int last);
-/** Whether there are such bounds. */
+/** Whether DCL_OVER has bounds whose innermost index is one of axes first..last. */
 bool dcli_over_bounds(const dcli_body *body, int first, int last);
 /** Emit ` && CONDITION` for each bound of DCL_OVER on several indices of axes 0..last. */
 void dcli_emit_over_test(dcli_text *out, const dcli_body *body, int last);

@@ -142,7 +142,7 @@ char *dcli_keyed_functions(dcl_type type)
 
 /* ---- code ------------------------------------------------------------------------------------------------------------ */
 
-/* Emit, for each axis of a result, `before` and the number of the axis. */
+/* Emit a list separated by commas: for each axis of a result, `before`, the number of the axis, and `after`. */
 static void put_axes(dcli_text *out, int rank, const char *before, const char *after)
 {
     for (int d = 0; d < rank; d++)

@@ -10,14 +10,15 @@
 
 /* ---- options ---- */
 
-/** An option without an argument that follows it. */
+/** An allowed compiler option that is one word: no argument follows it after a blank. */
 typedef struct rule {
     const char *name;
     const char *value; /* characters that may follow, beside letters and digits; NULL: nothing may follow */
 } rule;
 
-/* Names of compilers' own options differ; those of the form -cl-... are OpenCL's or a vendor's, and name no file. Versions of
- * the C++ for OpenCL are no part of it: their literals would hide directives from net/include.h. */
+/* Options beginning with -cl- are OpenCL's or a vendor's, and name no file, so all are allowed; other options are
+ * listed one by one. -cl-std= may not choose C++ for OpenCL (in_table()): its literals would hide directives from
+ * net/include.h. */
 static const rule rules[] = {{"-cl-", "-_=+.,"},
                              {"-w", NULL},
                              {"-Werror", NULL},

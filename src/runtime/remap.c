@@ -183,8 +183,9 @@ static dcl_status remap_planned(dcl_array *array, dcl_map *map, dcli_planned_fn 
     return status;
 }
 
-/* Check that a remap's stages fit into the nodes' pools, where they might not: nodes would refuse them only during the
- * copy. Parts of batches in chunks may be padded to eight bytes per piece. */
+/* Check that a remap's stages fit into the nodes' pools; otherwise nodes would refuse them only during the copy. If a
+ * pool has room for 64 tiles, they always fit, although parts of batches in chunks may be padded to eight bytes per
+ * piece. */
 static dcl_status check_pool(dcl_array *array, dcl_map *map)
 {
     const dcl_config *config = &array->cluster->config;

@@ -12,7 +12,7 @@ typedef struct dcli_portion {
     dcl_box space, reads;
 } dcli_portion;
 
-/** Numbers needed for a box, and for a portion. */
+/** The length of the encoding of a box, and of a portion, in int64_t numbers. */
 int dcli_declared_box_length(int rank);
 int dcli_declared_portion_length(int space_rank, int rank);
 /** Write a box as numbers, [dcli_declared_box_length(box->rank)]. */

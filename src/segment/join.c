@@ -77,7 +77,8 @@ static int free_axis(const patterns *p, int64_t record[], const int64_t apart[])
     return best;
 }
 
-/* Whether the steps of axis m may move to axis `along`: none of these places must have step 0 there. */
+/* Whether axis `along` may take over the steps of axis m: no place that has a step other than 0 along axis m must keep
+ * step 0 along axis `along` (`still`). */
 static bool may_step(const patterns *p, int64_t record[], int m, int along)
 {
     for (int k = 0; k < p->places; k++)

@@ -24,7 +24,7 @@ typedef struct dcli_patterns {
 } dcli_patterns;
 
 /** Join records into fewer ones with the same tuples of elements. Records get sorted; steps along axes of one index are
- *  set to 0. Cost: O(n log n), a few times. @return DCL_OK, or DCL_ERR_NOMEM: the records are unchanged. */
+ *  set to 0. Cost: a few passes of O(n log n). @return DCL_OK, or DCL_ERR_NOMEM: the records are unchanged. */
 dcl_status dcli_patterns_join(const dcli_patterns *patterns, int64_t records[], int64_t *count_in_out);
 
 #endif

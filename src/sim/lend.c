@@ -372,7 +372,7 @@ static void lend(dcli_sim *sim, int n, const dcli_action *action)
                   dcli_sim_end(sim, sim->node[n].clock, expected_ns(sim, n, action)));
 }
 
-/* Write the result of a loan. */
+/* Simulate that the victim writes the result of a loan to its own part. */
 static void commit(dcli_sim *sim, int n, const dcli_action *action)
 {
     dcli_sim_node *node = &sim->node[n];
@@ -526,7 +526,7 @@ void dcli_sim_act_loan(dcli_sim *sim, int n, const dcli_action *action)
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
-/* A node asks. */
+/* Note when the device of a node that asks for batches becomes free. */
 static void note_free(dcli_sim_node *node, const dcli_sim_event *hungry)
 {
     dcli_sim_thief *thief = thief_of(node, hungry->from);
@@ -541,7 +541,7 @@ static void note_time(dcli_sim_node *node, int n, double element_ns)
         thief->element_ns = element_ns;
 }
 
-/* Batches are lent to a node. */
+/* Receive batches that a victim lends. */
 static void borrow(dcli_sim_node *node, const dcli_sim_event *lent)
 {
     dcli_sim_node *victim = &node->sim->node[lent->from];
@@ -550,7 +550,7 @@ static void borrow(dcli_sim_node *node, const dcli_sim_event *lent)
         node->lending.borrowed_waiting += loan_elements(*find_loan(victim, node->self, lent->question, b));
 }
 
-/* A result, or a batch that was not run, has come back. */
+/* Receive a thief's answer: a result, or a batch that it did not run. */
 static void take_answer(dcli_sim *sim, const dcli_sim_event *event, bool computed)
 {
     dcli_sim_node *node = &sim->node[event->to];

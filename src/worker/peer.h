@@ -437,11 +437,11 @@ dcl_status dcli_exec_create(dcli_worker *worker, size_t bytes, const char *what,
  *  nodes that read it in place. */
 dcl_status dcli_exec_allocate(dcli_worker *worker, dcli_known_storage *held);
 
-/** RUN at the host: READ, WRITE. @param start_out  DCLI_START_ENDED at the call; set to DCLI_START_RUNS if helpers
- *  copy. */
+/** Run a batch of a READ or WRITE operation at the host. @param start_out  DCLI_START_ENDED at the call; set to
+ *  DCLI_START_RUNS if helper threads copy. */
 dcl_status dcli_host_run(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out);
-/** Handle reported losses of nodes and, unless it is held (dcli_host_hold()), what the program has queued. *stop_out: nothing
- *  more will come. */
+/** Handle reported losses of nodes, and send what the program has queued, unless its queue is held (dcli_host_hold()).
+ *  *stop_out: the program will queue nothing more. */
 dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
 /** Announce that the host's worker is about to sleep: the next queued item wakes it. @return false if there is an item
  *  already. */

@@ -21,7 +21,8 @@
 bool dcli_tree_is(const dcli_worker *worker);
 /** The parent of a node: a node, or the host. */
 int dcli_tree_parent(const dcli_worker *worker, int node);
-/** The child of this peer with the next higher number than `after`; -1: none. Before the first: -1. */
+/** The next child of this peer, in ascending order, after number `after` (-1: the first child). @return -1: there is
+ *  none. */
 int dcli_tree_next_child(const dcli_worker *worker, int after);
 
 /** Host: its child to whose subtree a present node belongs; its watermarks are the least of the whole subtree. */

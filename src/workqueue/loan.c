@@ -166,7 +166,8 @@ void dcli_lending_opened(dcli_node *node, struct dcli_open_op *op)
 
 bool dcli_node_may_borrow(const dcli_node *node) { return node->lending != NULL && node->lending->lendable > 0; }
 
-/* Whether batches of a finished operation may still be borrowed, or are. */
+/* Whether a finished operation must be kept: peers may still lend batches of it to this node, or this node has borrowed
+ * some. */
 static bool is_needed(const dcli_node *node, const dcli_operation *operation)
 {
     const struct dcli_lending *lending = node->lending;
@@ -179,8 +180,7 @@ static bool is_needed(const dcli_node *node, const dcli_operation *operation)
     return lending->asking > 0; /* an open question names all operations from the oldest one on */
 }
 
-/* What is kept is on a list of its own, so that later operations retire, and memory that they give back is not held
- * back by it. */
+/* Kept operations are on a list of their own, so that later operations can retire and give back memory. */
 dcl_status dcli_lending_finished(dcli_node *node, const struct dcli_open_op *op, bool *kept_out)
 {
     struct dcli_lending *lending = node->lending;

@@ -108,18 +108,19 @@ void dcli_loan_check(const dcli_node *node);
 
 /* ---- loan_thief.c */
 
-/** The next answer to a victim, or batch to forget. */
+/** Get the next action of the thief: send a result, return a batch that was not run, or forget a batch. @return false:
+ *  there is none. */
 bool dcli_thief_next(dcli_node *node, dcli_action *action);
 /** Handle the loss of a node, which is already marked as absent: a victim, or a node whose part a borrowed batch reads. */
 void dcli_thief_loses(dcli_node *node, int peer);
 
 /* ---- loan_victim.c */
 
-/** The next question for which nothing can be lent any more. */
+/** Get the next action NOTHING: a question for which no batch can be lent any more. @return false: there is none. */
 bool dcli_victim_next_nothing(dcli_node *node, dcli_action *action);
-/** The next result to write or to drop. */
+/** Get the next result to write or to drop. @return false: there is none. */
 bool dcli_victim_next_result(dcli_node *node, dcli_action *action);
-/** A thief is lost. */
+/** Handle the loss of a thief. */
 void dcli_victim_loses(dcli_node *node, int peer);
 
 #endif

@@ -9,8 +9,8 @@
  *  @param tiles  its tiles there. */
 dcl_status dcli_plan_cut_fine(dcli_builder *builder, int64_t owned, int64_t tiles);
 
-/** List the works of batches first .. first + count - 1 of a plan with `fine`. A work that continues the one before it is
- *  joined with it: so a launch of all batches has the works that the plan would have without lending.
+/** List the works of batches first .. first + count - 1 of a plan with `fine`. Works that continue each other are
+ *  joined, so a launch of all batches has the same works as a plan without lending.
  *  @param works_out  with room for all works of these batches. @return the number of works */
 int64_t dcli_plan_join(const dcli_operation *operation, const dcli_plan *plan, int64_t first, int64_t count,
                        dcli_work works_out[]);
