@@ -266,8 +266,10 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *      dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
  *
  *  The body consists of OpenCL C statements without preprocessor lines. `C(i,j)` is an element of the argument C. The
- *  indices are the letters of i, j, k, l, m, n, o, p in the subscripts of the first output, where it occurs first; they are read-only, of
- *  type long. Arguments cannot have the names i, j, ..., as many as the first output has axes. The owner of an element of the first output computes it.
+ *  names of indices are i, j, k, l, m, n, o and p. The indices of a body are those of these names that stand in the
+ *  subscripts of the first output, at the first place where the text names this output. They are read-only variables of
+ *  type long. If the first output has r axes, no argument can have one of the first r names. The owner of an element of
+ *  the first output computes it.
  *
  *  Subscripts: outputs are written at a permutation of the plain indices, inputs are read at affine subscripts (`A(2*i
  *  + 1, j)`; integer scalars may occur). Affine subscripts are exact 64-bit integers, whatever the types of scalars and
@@ -276,29 +278,30 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *
  *  Variables of loops inside the body may stand in affine subscripts of inputs, too, if the loop has the form
  *      for (int d = -8; d <= 8; d++) s += G(d+8) * A(i,j+d);
- *  d is an int, long, short or uint declared in the loop; both bounds are sums and products of integer literals and
- *  integer scalars; the test is < or <= and the step ++ or += LITERAL, or > or >= and -- or -= LITERAL,
- *  which is at most 32767; the loop's statement does not change d. All elements that the loop reads count as read, also if it is left early. Values that
- *  the type of d does not contain are an error.
+ *  The variable d is an int, long, short or uint that is declared in the loop. Both bounds are sums and products of
+ *  integer literals and integer scalars. The loop counts up (< or <=, with ++ or += LITERAL) or down (> or >=, with -- or
+ *  -= LITERAL); the literal is at most 32767. The loop's statement does not change d. If the loop is left early, the
+ *  elements of the remaining steps count as read, too. A value that the type of d cannot hold is an error.
  *
  *  Boundaries: a subscript of an input may end in
  *      min(e, limit), max(e, limit) (arguments in any order), clamp(e, low, high): e is affine, and the limits are sums and
  *                        products of integer literals and integer scalars; up to four may be nested. clamp is
  *                        min(max(e, low), high). `A(i, clamp(j+d, 0, n-1))` repeats the elements at the edge.
- *      reflect(e, low, high)     e is mirrored at low and high, again and again until it lies between them, without repeating the
- *                        elements there: reflect(-1, 0, n-1) is 1. NumPy pads like this with mode 'reflect'.
- *      symmetric(e, low, high)   the same, but elements at the edges are repeated: symmetric(-1, 0, n-1) is 0, symmetric(-2, 0, n-1)
- *                        is 1. NumPy: 'symmetric'.
- *      constant(e, low, high, value)   if e is not in low .. high, the access has this value, and nothing is read. It is a number or
- *                        the name of a scalar, with or without a sign, and is converted to the type of the elements. All subscripts of an
- *                        access have the same value.
+ *      reflect(e, low, high)     e is mirrored at low and high, again and again until it lies between them. The
+ *                        elements at the edges are not repeated: reflect(-1, 0, n-1) is 1. NumPy's mode 'reflect' pads
+ *                        in the same way.
+ *      symmetric(e, low, high)   the same, but the elements at the edges are repeated: symmetric(-1, 0, n-1) is 0,
+ *                        symmetric(-2, 0, n-1) is 1. NumPy's mode is 'symmetric'.
+ *      constant(e, low, high, value)   if e is not in low .. high, the access has this value, and nothing is read. The
+ *                        value is a number or the name of a scalar, with or without a sign, and is converted to the type
+ *                        of the elements. If several subscripts of an access have a value, it must be the same.
  *      e % n             the axis continues at its other end: `A((i+d+n) % n)`. n is the extent of the axis, whose first
  *                        index is 0. e must not be negative for any index, because % of a negative number is negative
  *                        in C, and must wrap around once at most. A view must show all of the axis of its array.
- *  Only the elements that these subscripts name are moved. Indices for which a limit has an effect run a kernel that checks
- *  each read; for the others, and for %, reads are as fast as without a boundary. If the prelude has a function or macro with one of
- *  these names, the name is no boundary. The low limit of the last three must not be above the high one, and these are less than 2^60
- *  apart.
+ *  Only the elements that these subscripts name are moved. Indices for which a limit has an effect run a kernel that
+ *  checks each read. For all other indices, and for %, reads are as fast as without a boundary. If the prelude has a
+ *  function or macro with one of these names, the name means that function or macro. In reflect, symmetric and constant,
+ *  low must not be above high, and the two must be less than 2^60 apart.
  *
  *  A read outside the array's grid (along a periodic axis: outside the halo, see dcl_map_halo()) gives 0 and is
  *  reported as DCL_ERR_RANGE at the next wait. A condition in the body prevents this: `i > 0 ? A(i-1) : 0`.
@@ -317,8 +320,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *    DCL_IN_FUNCTION(A, f, u)  the boxes that the program's function f returns for a tile of indices: see dcl_reads_fn.
  *                              f runs in this thread, before the call returns, once for each tile of every node (if a tile
  *                              has several boxes, once for each of them); this suits hundreds of tiles, not thousands. If
- *                              f returns several boxes, the smallest box that contains them is moved. If it has more
- *                              elements than they have, this adds to the counter `approximate`, too.
+ *                              f returns several boxes, the smallest box that contains them is moved. If that box has
+ *                              more elements than the boxes themselves, this adds to the counter `approximate`, too.
  *
  *  A read outside the declaration gives 0, and is reported like a read outside the grid. The error text quotes the
  *  declaration. With dcl_config.check "access" (DCL_CHECK=access), kernels also check affine reads and writes: each

@@ -9,23 +9,24 @@
 extern "C" {
 #endif
 
-/** dcl_random(array, seed): fill an array with random numbers: element n, in row-major order, gets those of random_bits(seed, n, 0) (DCL_RANDOM).
+/** dcl_random(array, seed): fill an array with random numbers. Element n in row-major order is made from the four words
+ *  x, y, z and w of random_bits(seed, n, 0) (DCL_RANDOM):
  *
  *      half            11 bits of word x: a multiple of 2^-11 in [0, 1)
  *      float           24 bits of word x: a multiple of 2^-24 in [0, 1)
  *      double          53 bits of words y and x: a multiple of 2^-53 in [0, 1)
  *      integers        all bits: the low bits of word x; 64 bits: words y and x
  *
- *  They are the same for every number of nodes, every map, and on all devices. A view is filled by the numbers of its own
+ *  The numbers are the same for every number of nodes, every map, and on all devices. A view is filled by the numbers of its own
  *  elements. Elements that are stored nowhere are skipped.
  *  @return DCL_OK when started; otherwise as dcl_forall(). Cost: one operation. Nothing moves.
  *  Source: Philox4x32-10 of J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel Random Numbers: As Easy as
  *  1, 2, 3" (SC'11). */
 #define dcl_random(array, seed) dcl_random_to(DCL_OUT_AS("array", (array)), (seed))
-/** The function behind this macro. @param output  DCL_OUT of any name. */
+/** The function that this macro calls. @param output  DCL_OUT of any name. */
 DCL_API dcl_status dcl_random_to(dcl_arg output, uint64_t seed);
 
-/** An argument of bodies, reductions, scans and tile kernels, which gives them these functions:
+/** An argument that gives bodies, reductions, scans and tile kernels these functions:
  *
  *      uint4 random_bits(ulong seed, ulong number, ulong stream)   128 bits, the block of Philox4x32-10 with the key
  *                                                                  `seed` and the counter (number, stream), low words first

@@ -51,39 +51,43 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 /** A variable that gets a result, under its own name or another one. Its type: any integer type, float or double. */
 #define DCL_RESULT(x) DCL_RESULT_AS(#x, &(x))
 #define DCL_RESULT_AS(name, address) DCLI_RESULT((name), (address))
-/** The index at which a minimum or maximum is, for the DCL_RESULT directly before: an array of int64_t, one per axis of the
- *  input that gives the indices, in the order of this input's subscripts. Among equal values, the lexicographically lowest
- *  index is meant; if there is a NaN, that of the first NaN. If no statement was executed at any index, all are -1.
+/** The index of a minimum or maximum, which is the DCL_RESULT directly before this argument. `index` is an array of int64_t,
+ *  one for each axis of the input that gives the indices, in the order of this input's subscripts. Among equal values, the
+ *  lexicographically lowest index wins. If there is a NaN, it is the index of the first NaN. If no statement was executed
+ *  at any index, all numbers are -1.
  *
  *      float high;
  *      int64_t where[2];
  *      dcl_reduce(cluster, "high max= A(i,j);", DCL_RESULT(high), DCL_RESULT_AT(where), DCL_IN(A));
  *
- *  After a DCL_OUT or DCL_INOUT of a reduction along axes: an array of int32 or int64 with the axes of that output, which gets the
- *  reduced index of each minimum or maximum. If several indices are reduced, it has one more axis, the last one, whose element q is the
- *  q-th of them, in the order of the alphabet, and the lexicographically lowest combination is meant. Elements without values are -1,
- *  and, with DCL_INOUT, those at which the value that was there before is better than all others. The values are computed
- *  twice: by the reduction, and by a second one, which finds the indices.
+ *  After a DCL_OUT or DCL_INOUT of a reduction along axes, `index` is an array of int32 or int64 with the axes of that
+ *  output. It gets the reduced index of each minimum or maximum. If several indices are reduced, the array has one more
+ *  axis, the last one: element q along it is the q-th of these indices in the order of the alphabet. Among equal values,
+ *  the lexicographically lowest combination wins. An element without values gets -1. With DCL_INOUT, an element also gets
+ *  -1 if its old value is better than all new ones. The values are computed twice: by the reduction, and by a second one
+ *  that finds the indices.
  *
  *      dcl_reduce(cluster, "low(i) min= A(i,j);", DCL_OUT(low), DCL_RESULT_AT(column), DCL_IN(A)); */
 #define DCL_RESULT_AT(index) DCLI_RESULT_AT(index)
-/** An operator of the program, for reductions (but by keys) and scans: `y(i) combine= expression;`. Both are string literals: the name of a
- *  function of the DCL_PRELUDE, which takes two values of the output's type and returns their combination, and the
- *  neutral element, one constant of OpenCL C: combine(neutral, x) and combine(x, neutral) must be x. The function should be associative. Values
- *  are combined in the order of the reduced indices, so the bits do not depend on nodes, map or tiles.
+/** An operator of the program, for scans and for all reductions except those by keys: `y(i) combine= expression;`. Both
+ *  arguments are string literals. `name` is a function of the DCL_PRELUDE, which takes two values of the output's type and
+ *  returns their combination. The function should be associative. `neutral` is its neutral element, one constant of
+ *  OpenCL C: combine(neutral, x) and combine(x, neutral) must be x. Values are combined in the order of the reduced
+ *  indices, so the bits do not depend on nodes, map or tiles.
  *
  *      dcl_reduce(cluster, "y(i) combine= A(i,j);", DCL_OUT(y), DCL_IN(A), DCL_OPERATOR("combine", "0.0f"),
  *                 DCL_PRELUDE("float combine(float a, float b) { return hypot(a, b); }")); */
 #define DCL_OPERATOR(name, neutral) dcl_arg_operator(name " " neutral)
 /** An argument of reductions: sums of float and double may be added in any order. Their last bits then depend on the number
- *  of nodes, the map, and the tiles. It has effect on
+ *  of nodes, the map, and the tiles. It has an effect on two kinds of reductions:
  *
- *  - sums to values. A result of type float is added as float within a row (2,048 elements at most), and as double across
+ *  - Sums to values. A result of type float is added as float within a row (2,048 elements at most), and as double across
  *    rows. On CPUs, sums of float are usually faster with it, sums of double are not.
- *  - contractions with one reduced index and a kept index of each factor's own. A node that is a CPU computes them with OpenBLAS
- *    (libopenblas.so.0, loaded at the first such call) if it is installed, and if a batch has 262,144 multiply-adds or more.
- *    Each factor must be contiguous along its reduced index or along its own kept index; else the kernel of the chain runs.
- *    The product of the scalar factors is computed as double.
+ *  - Contractions (dcl_reduce()) with one reduced index, in which each factor has a kept index that the other factor lacks.
+ *    A node that is a CPU computes them with OpenBLAS (libopenblas.so.0, loaded at the first such call) on three
+ *    conditions: OpenBLAS is installed; a batch has 262,144 multiply-adds or more; and each factor is contiguous along its
+ *    reduced index or along that kept index. Otherwise the contraction is computed as without DCL_FAST. OpenBLAS gets
+ *    the product of the scalar factors as a double.
  *
  *  On GPUs it has no effect. */
 #define DCL_FAST dcl_arg_array(DCL_ACCESS_FAST, "DCL_FAST", NULL)
@@ -102,18 +106,20 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      *=             product                                   &= |= ^=       bitwise (integers)
  *      any=           1 if some value is not 0, else 0          all=           1 if no value is 0, else 0 (integers)
  *
- *  or the name of an operator of the program (DCL_OPERATOR). Products of float and double, and operators of the program, combine values in one
- *  order: that of the elements of the input that gives the indices, last subscript fastest, where indices at which the body is not
- *  run count as neutral. The last axis is cut into leaves of 1,024 elements, each combined from left to right; so are their results, until one is left
- *  for each row; then the axis before. So they have the same bits for every number of nodes, map and tile size, too.
+ *  or the name of an operator of the program and `=` (DCL_OPERATOR). All statements of one result have the same OP; += and
+ *  -= count as the same.
  *
- *  All statements of one result have the same OP; += and -= count as the same.
+ *  Products of float and double, and operators of the program, combine values in one fixed order: the order of the elements
+ *  of the input that gives the indices, with the last subscript fastest. The value of an index at which the body is not run
+ *  is the neutral element. First the last axis is reduced: it is cut into leaves of 1,024 elements, and each leaf is
+ *  combined from left to right. The results of the leaves are cut and combined in the same way, until one value is left
+ *  for each row. Then the axis before the last one is reduced in this way, and so on.
  *
  *  A letter i..p in a subscript is an index, unless an argument or a function has this name. The subscripts of one
  *  input must be all indices of the body, each once, in any order, as in A(j,i). The body runs at every index of this
- *  input's grid, on the nodes that own the elements. If its map does not store all elements, the others have the map's fill value, and
- *  the input is first copied into an array of the library, by blocks. If several inputs have
- *  such subscripts, the first one in the text is meant.
+ *  input's grid, on the nodes that own the elements. If several inputs have such subscripts, the first one in the text
+ *  gives the indices. If its map stores only some of its elements, the others have the map's fill value, and the input is
+ *  first copied into an array of the library that is divided in blocks.
  *
  *  While the body runs at one index, a result is a variable of its type that starts at the neutral element, and the
  *  statements have the meaning of OpenCL C. For example, if s is a double and A has floats, `s += A(i)*A(i)` multiplies
@@ -130,13 +136,14 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  @param body     borrowed for the call.
  *  @param ...      1..62 arguments: DCL_RESULT (1..8), DCL_RESULT_AT, DCL_OUT, DCL_INOUT, DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER,
  *                  DCL_PRELUDE, DCL_OPERATOR, DCL_FAST.
- *  Cost: each node reads the elements that it owns once. It sends partial results to the program, 3.5 KB for one variable and 3 KB
- *  more for each further one, or 16 times as much if any node of the cluster is a GPU. The call is two operations and one wait. It
- *  compiles the body at its first use. Threads may reduce at the same time. A result in one order takes some operations per axis, and
- *  room for its values at all indices, unless the body is one statement whose value is an element of its type: `p *= A(i,j);`.
- *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: they are, but an element outside of its array was read and
- *          counted as 0. Otherwise the variables are as they were: DCL_ERR_BODY with line, column and the text marked;
- *          DCL_ERR_INVALID; DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a
+ *  Cost: each node reads the elements that it owns once. It sends its partial results to the program: 3.5 KB for one
+ *  variable and 3 KB more for each further one, or 16 times as much if any node of the cluster is a GPU. The call is two
+ *  operations and one wait. The body is compiled at its first use. Threads may reduce at the same time. A result that is
+ *  combined in one fixed order takes a few operations per axis. It also takes memory for its values at all indices, unless
+ *  the body is one statement whose value is an element of the result's type: `p *= A(i,j);`.
+ *  @return DCL_OK: the variables are set. DCL_ERR_RANGE: the variables are set, but an element outside of its array was
+ *          read, and counted as 0. Otherwise the variables are unchanged: DCL_ERR_BODY with line, column and the text
+ *          marked; DCL_ERR_INVALID; DCL_ERR_UNSUPPORTED; DCL_ERR_NOMEM; DCL_ERR_TIMEOUT; DCL_ERR_NODE_LOST; the error of a
  *          failed array that is read.
  *  Source of the sums: J. Demmel and H. D. Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 64
  *  (2015).
@@ -171,21 +178,21 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE,
  *              DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_STEALING, DCL_FAST (contractions only).
  *
- *  dcl_reduce() into single elements of arrays: constants on the left. Nothing is sent to the program, and the call does not
- *  wait; later bodies read the elements.
+ *  dcl_reduce() into single elements of arrays: the subscripts on the left are constants. Nothing is sent to the program,
+ *  and the call does not wait; later bodies read the elements.
  *
  *      dcl_reduce(cluster, "rho(0) += R(i) * R(i);", DCL_OUT(rho), DCL_IN(R));
  *      dcl_forall(cluster, "X(i) += (float)(rho(0) / pq(0)) * P(i);", DCL_INOUT(X), DCL_IN(P), DCL_IN(rho), DCL_IN(pq));
  *
- *  This is a reduction to values, with the same indices, ranges and bits; the result is an element of the array in place of a
- *  variable, and the element's type is the variable's. The constants are numbers, or names of integer DCL_VALUEs: rho(step).
- *  They are the same at all places of one array. With DCL_INOUT, the element's present value is one of the values that are
- *  reduced. Other elements do not change. Every node sends its partial results (3.5 KB for one element, 3 KB more for each further
- *  one, 16 times as much if any node of the cluster is a GPU) to the node that stores the element, which combines them. If more than
- *  DCL_FANOUT nodes have partial results, nodes combine them up a tree before.
+ *  This is a reduction to values, with the same indices, ranges and bits. The result is an element of an array instead of a
+ *  variable; its type is that of the array. The constants are numbers, or names of integer DCL_VALUEs: rho(step). All
+ *  statements name the same element of an array. With DCL_INOUT, the element's present value is one of the values that are
+ *  reduced. Other elements do not change. Every node sends its partial results to the node that stores the element, which
+ *  combines them. They have 3.5 KB for one element and 3 KB more for each further one, or 16 times as much if any node of
+ *  the cluster is a GPU. If more than DCL_FANOUT nodes have partial results, nodes first combine them along a tree.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_FAST;
- *              and as below.
+ *              also ordinary outputs, as described next.
  *
  *  dcl_reduce() beside ordinary outputs: a body whose results are variables or elements may also write arrays, as a body of
  *  dcl_forall() does, at the same index at which it reduces.
@@ -193,36 +200,41 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      dcl_reduce(cluster, "X(i,j) += alpha * P(i,j); R(i,j) -= alpha * Q(i,j); rho(0) += R(i,j) * R(i,j);",
  *                 DCL_INOUT(X), DCL_INOUT(R), DCL_OUT(rho), DCL_IN(P), DCL_IN(Q), DCL_VALUE(alpha));
  *
- *  An ordinary output has all indices of the body as its subscripts, each once, in any order. The body runs once at each index of the
- *  first ordinary output, on the node that owns the element there, and the results are reduced over these indices. The array must
- *  store all of its elements. Assignments have the meaning of C; an element that the body reads before it writes it needs DCL_INOUT. (Beside
- *  elements only, `X(i) += A(i);` with DCL_OUT(X), and word operators such as `X(i) max= A(i);`, are reductions by keys.)
- *  Results may be elements and variables in the same call, up to eight in all. The call waits if any is a variable. The bits are those
- *  of separate calls. Results in one order (products that round, DCL_OPERATOR) are not possible beside outputs. If the call fails,
- *  the contents of its outputs are undefined.
+ *  An ordinary output has all indices of the body as its subscripts, each once, in any order. The body runs once at each
+ *  index of the first ordinary output, on the node that owns the element there, and the results are reduced over these
+ *  indices. The first ordinary output must store all of its elements. Assignments have the meaning of C; an array whose
+ *  elements the body reads before it writes them must be a DCL_INOUT. (If all results are elements of arrays, two kinds of
+ *  statements are reductions by keys instead: `X(i) += A(i);` with DCL_OUT(X), and word operators, such as
+ *  `X(i) max= A(i);`.)
  *
- *  dcl_reduce() by keys, into arrays: a subscript of an output that is no index is a key, any integer expression, which selects
- *  the element that gets the value.
+ *  A call may have elements and variables as results, up to eight in all. It waits if any of them is a variable. The bits
+ *  are those of separate calls. Results that are combined in one fixed order (products of float and double, DCL_OPERATOR)
+ *  are not possible beside ordinary outputs. If the call fails, the contents of its outputs are undefined.
+ *
+ *  dcl_reduce() by keys, into arrays: a *key* is a subscript of an output that is not an index but another integer
+ *  expression. It selects the element that gets the value.
  *
  *      dcl_reduce(cluster, "H(bin(i)) += w(i);", DCL_OUT(H), DCL_IN(bin), DCL_IN(w));
  *      dcl_reduce(cluster, "S(label(i), j) += X(i,j);", DCL_OUT(S), DCL_IN(label), DCL_IN(X));
  *
- *  The indices are those of the inputs, as in a reduction to values, and the nodes that own the elements of the input that gives
- *  them compute. A letter i..p that the body declares is a variable. Keys are indices of the output's grid. A value
- *  whose key is outside of the grid is left out, and DCL_ERR_RANGE is reported, with the first such key of each node, at the
- *  next wait and when the output is read. OP is any of the above but any= and all=; *= is for integers only. An element of a
- *  DCL_OUT starts from the neutral element, one of a DCL_INOUT from its present value. Sums of float and double have a unit per
- *  element, so the magnitudes of other elements do not matter; the bits are the same for every number of nodes, map and tile
- *  size. An output is no input of the same call.
+ *  One input gives the indices, as in a reduction to values, and the nodes that own its elements compute. A letter i..p that
+ *  the body declares is a variable. Keys are indices of the output's grid. A value whose key is outside of the grid is left
+ *  out, and DCL_ERR_RANGE is reported, with the first such key of each node, at the next wait and when the output is read.
+ *  OP is any of the above but any= and all=; *= is for integers only. An element of a DCL_OUT starts from the neutral
+ *  element, an element of a DCL_INOUT from its present value. Sums of float and double have a unit for each element, so the
+ *  magnitudes of other elements do not matter. The bits are the same for every number of nodes, map and tile size. An array
+ *  cannot be both an output and an input of the same call.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8, of any integer type, float or double, of 1 to 6 axes), DCL_IN, DCL_IN_ALL,
  *              DCL_VALUE, DCL_PRELUDE, DCL_FAST (without effect).
- *  Cost: each node reads the elements that it owns once, and needs room for 8 bytes per element of each output, or 48 for
- *  sums of float and double; it sends these partial results to the owners of the outputs. The threads of a CPU have some of their
- *  own for outputs of at most 1,365 such sums, or 8,192 elements of up to 4 bytes, or 4,096 of 8 bytes; else they change the
- *  node's by atomic operations; those of a GPU have less, docs/reductions.md. The call does not wait.
+ *  Cost: each node reads the elements that it owns once. Its partial results take 8 bytes per element of each output, or 48
+ *  for sums of float and double, and are sent to the owners of the outputs. On a CPU, each thread has partial results of
+ *  its own for outputs of at most 1,365 sums of float and double, 8,192 other elements of up to 4 bytes, or 4,096 of 8
+ *  bytes. For larger outputs the threads change the node's partial results by atomic operations. On GPUs these limits are
+ *  lower: docs/reductions.md. The call does not wait.
  *
- *  @return of reductions into arrays: DCL_OK: started. DCL_ERR_BODY; DCL_ERR_INVALID: also if an index has two ranges; others as of dcl_forall(). */
+ *  @return of reductions into arrays: DCL_OK when started; DCL_ERR_BODY; DCL_ERR_INVALID, also if an index has two ranges;
+ *          otherwise as dcl_forall(). */
 #define dcl_reduce(cluster, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, NULL, body, __VA_ARGS__))
 /** The matrix product C = A B, of three arrays with two axes, as dcl_reduce() computes it. */
 #define dcl_matmul(cluster, C, A, B) \
@@ -249,7 +261,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 #define dcl_min(array, result) dcl_min_to((array), DCL_RESULT_AS("result", (result)))
 #define dcl_max(array, result) dcl_max_to((array), DCL_RESULT_AS("result", (result)))
 
-/** The functions behind these macros. @param result  DCL_RESULT of any name. */
+/** The functions that these macros call. @param result  DCL_RESULT of any name. */
 DCL_API dcl_status dcl_sum_to(dcl_array *array, dcl_arg result);
 DCL_API dcl_status dcl_dot_to(dcl_array *array, dcl_array *other, dcl_arg result);
 DCL_API dcl_status dcl_norm2_to(dcl_array *array, dcl_arg result);

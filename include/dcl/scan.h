@@ -26,17 +26,17 @@ static inline dcl_call dcl_call_scan(dcl_cluster *cluster, const char *body, int
  *      dcl_scan(cluster, "R(i,j) max= A(i,j) * w(j);", DCL_OUT(R), DCL_IN(A), DCL_IN(w), DCL_ALONG("j"));
  *
  *  The body is one statement `P(i, ...) OP expression;`. P is the only output, and its subscripts are plain indices. OP
- *  is one of += *= min= max=, for integers also &= |= ^=, or the name of a DCL_OPERATOR (dcl/reduce.h) and =. The expression is OpenCL C as in dcl_forall(); it must
- *  not read P.
+ *  is one of += *= min= max=, for integers also &= |= ^=, or the name of an operator of the program (DCL_OPERATOR,
+ *  dcl/reduce.h) and `=`. The expression is OpenCL C as in dcl_forall(); it must not read P.
  *
  *  P(i) becomes the combination of the expression's values at all indices from the beginning of the axis up to i. The
  *  values are converted to P's type before they are combined. P's old elements do not count. The other indices are
  *  kept: DCL_ALONG("j") scans each row of P(i,j) for itself.
  *
  *  Integers wrap. A NaN makes all later elements NaN, also of min= and max=; -0 is less than +0. Floating-point sums
- *  and products, and operators of the program, have the same bits for every number of nodes, map and tile size, because only the extent of the axis
- *  decides in which order values are combined: see docs/scans.md. An element of an exclusive scan has the bits of the
- *  element before it in the inclusive scan.
+ *  and products, and operators of the program, have the same bits for every number of nodes, map and tile size, because
+ *  only the extent of the axis decides in which order values are combined: see docs/scans.md. An element of an exclusive
+ *  scan has the bits of the element before it in the inclusive scan.
  *
  *  @param cluster  NULL is an error.
  *  @param body     borrowed for the call.
