@@ -744,6 +744,8 @@ static int try_spin(long milliseconds)
     const size_t one = 1;
     cl_event running, after;
     cl_int state = 0, later = 0, available = 1;
+    /* Wait until the buffer has its contents: else the kernel may fail because they were lost, with another status. */
+    check(clEnqueueReadBuffer(s.queue, x, CL_TRUE, 0, sizeof zero, &zero, 0, NULL, NULL), "read");
     check(clSetKernelArg(s.spin, 0, sizeof x, &x), "clSetKernelArg");
     check(clSetKernelArg(s.spin, 1, sizeof turns, &turns), "clSetKernelArg");
     check(clEnqueueNDRangeKernel(s.queue, s.spin, 1, NULL, &one, &one, 0, NULL, &running), "launch");

@@ -71,29 +71,43 @@ static double add_turned(scene *s, const char *plan)
     return passed;
 }
 
+/* Plans of what a node does for each batch. */
+static const char computing[] = "takes dcl_unit 10";
+static const char moving[] = "takes clEnqueueReadBuffer 10; takes clEnqueueWriteBuffer 10; takes dcl_copy 3";
+static const char everything[] =
+    "takes dcl_unit 10; takes clEnqueueReadBuffer 10; takes clEnqueueWriteBuffer 10; takes dcl_copy 3";
+
+/* How many times as long computing and moving take together as the larger of both alone. Noise of a busy machine only adds to
+ * times.
+ * @return 0: the machine was too busy to tell: one of them alone took far more than its plan says, before or after, or
+ *         both together took longer than one after the other. */
+static double measure_overlap(scene *s, double least_ms)
+{
+    double computes = add_turned(s, computing), moves = add_turned(s, moving), both = add_turned(s, everything);
+    double computes_after = add_turned(s, computing), larger = computes > moves ? computes : moves;
+    if (getenv("TEST_FIGURES") != NULL)
+        fprintf(stderr, "computing %.1f and %.1f ms, moving %.1f ms, both %.1f ms: %.2f\n", computes, computes_after,
+                moves, both, both / larger);
+    bool busy = larger >= 1.25 * least_ms || computes_after >= 1.25 * least_ms || both >= computes + moves;
+    return busy ? 0 : both / larger;
+}
+
 /* Each of 16 batches a node has two kernels, and two chunks of the other node's elements, which cross twice and are packed and
- * unpacked by a kernel each. In one queue with the others, these kernels made both together take 1.24 to 1.5 times the larger. A busy
- * machine adds to all times: rounds in which what is alone takes far more than the plan says do not count, and where there are
- * no others, nothing is shown. */
+ * unpacked by a kernel each. In one queue with the others, these kernels made both together take 1.24 to 1.5 times the larger,
+ * in every round. One good round shows that they overlap; fewer than three rounds that tell something show nothing. */
 Test(overlap_on_device, moving_is_hidden_behind_computing)
 {
-    enum { ROUNDS = 4, BATCHES = 16, LEAST_MS = BATCHES * 20 };
+    enum { ROUNDS = 8, BATCHES = 16, LEAST_MS = BATCHES * 20, LEAST_ROUNDS = 3 };
     scene s = open_scene(SIDE * SIDE * sizeof(int32_t) / NODES / BATCHES, "apart; gpu");
     double best = 1e9;
+    int told = 0;
     add_turned(&s, NULL); /* compiles, plans */
-    for (int round = 0; round < ROUNDS && best > 1.2; round++) {
-        double computes = add_turned(&s, "takes dcl_unit 10");
-        double moves = add_turned(&s, "takes clEnqueueReadBuffer 10; takes clEnqueueWriteBuffer 10; takes dcl_copy 3");
-        double both = add_turned(
-            &s, "takes dcl_unit 10; takes clEnqueueReadBuffer 10; takes clEnqueueWriteBuffer 10; takes dcl_copy 3");
-        double larger = computes > moves ? computes : moves;
-        if (getenv("TEST_FIGURES") != NULL)
-            fprintf(stderr, "computing %.1f ms, moving %.1f ms, both %.1f ms: %.2f\n", computes, moves, both,
-                    both / larger);
-        if (larger < 1.25 * LEAST_MS && both / larger < best)
-            best = both / larger;
+    for (int round = 0; round < ROUNDS && told < LEAST_ROUNDS + 1 && best > 1.2; round++) {
+        double ratio = measure_overlap(&s, LEAST_MS);
+        told += ratio > 0;
+        best = ratio > 0 && ratio < best ? ratio : best;
     }
-    if (best < 1e9)
+    if (told >= LEAST_ROUNDS)
         cr_expect_leq(best, 1.2, "both take %.2f times the larger", best);
     close_scene(&s);
 }
