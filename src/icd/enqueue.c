@@ -37,6 +37,16 @@ static icd_event *make_event(icd_queue *queue, cl_command_type type, cl_uint cou
     return icd_event_make(queue->context, queue, queue->device, type, count, waits);
 }
 
+/* Make the event of a command whose end the server may report late, unless it is observed. */
+static icd_event *make_event_of(icd_queue *queue, cl_command_type type, cl_uint count, const cl_event waits[],
+                                bool observed)
+{
+    icd_event *event = make_event(queue, type, count, waits);
+    if (event != NULL)
+        event->unobserved = !observed;
+    return event;
+}
+
 static cl_int leave(cl_int status)
 {
     icd_leave();
@@ -137,7 +147,7 @@ cl_int CL_API_CALL icd_clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel
         status = check_launch(queue, kernel, axes, offset, global, local);
     if (status != CL_SUCCESS)
         return leave(status);
-    icd_event *event = make_event(queue, CL_COMMAND_NDRANGE_KERNEL, count, waits);
+    icd_event *event = make_event_of(queue, CL_COMMAND_NDRANGE_KERNEL, count, waits, event_out != NULL);
     status = event != NULL ? launch(queue, kernel, axes, offset, global, local, event) : CL_OUT_OF_HOST_MEMORY;
     return leave(icd_enqueued(event, status, false, event_out));
 }
@@ -161,7 +171,7 @@ static cl_int mark(cl_command_queue handle, int kind, cl_command_type type, cl_u
     if (status != CL_SUCCESS)
         return leave(status);
     icd_hold(queue);
-    icd_event *event = make_event(queue, type, count, waits);
+    icd_event *event = make_event_of(queue, type, count, waits, blocks || event_out != NULL);
     int64_t has_list = count > 0; /* all its events may have ended, which is not the same as no list */
     dcli_msg_command command = {.kind = kind, .number_count = 1, .number = &has_list};
     status = event != NULL ? icd_command_send(queue->device, queue->number, event, &command) : CL_OUT_OF_HOST_MEMORY;
@@ -407,7 +417,7 @@ cl_int CL_API_CALL icd_clEnqueueCopyBuffer(cl_command_queue handle, cl_mem sourc
     }
     if (status != CL_SUCCESS)
         return leave(status);
-    icd_event *event = make_event(queue, CL_COMMAND_COPY_BUFFER, count, waits);
+    icd_event *event = make_event_of(queue, CL_COMMAND_COPY_BUFFER, count, waits, event_out != NULL);
     int64_t number[] = {0, (int64_t)from, (int64_t)to, (int64_t)bytes};
     dcli_msg_command command = {.kind = DCLI_CL_COPY, .number_count = 4, .number = number};
     bool whole = target->parent == NULL && to == 0 && bytes == target->bytes;
@@ -462,7 +472,7 @@ cl_int CL_API_CALL icd_clEnqueueCopyBufferRect(cl_command_queue handle, cl_mem s
     }
     if (status != CL_SUCCESS)
         return leave(status);
-    icd_event *event = make_event(queue, CL_COMMAND_COPY_BUFFER_RECT, count, waits);
+    icd_event *event = make_event_of(queue, CL_COMMAND_COPY_BUFFER_RECT, count, waits, event_out != NULL);
     int64_t number[14] = {0};
     for (int d = 0; d < 3; d++) {
         number[1 + d] = (int64_t)from[d];
@@ -496,7 +506,7 @@ cl_int CL_API_CALL icd_clEnqueueFillBuffer(cl_command_queue handle, cl_mem mem_h
         return leave(status);
     if (bytes == 0) /* nothing but an event */
         return leave(CL_SUCCESS), icd_clEnqueueMarkerWithWaitList(handle, count, waits, event_out);
-    icd_event *event = make_event(queue, CL_COMMAND_FILL_BUFFER, count, waits);
+    icd_event *event = make_event_of(queue, CL_COMMAND_FILL_BUFFER, count, waits, event_out != NULL);
     int64_t number[] = {(int64_t)offset, (int64_t)bytes, (int64_t)pattern_bytes}, word[MOST_PATTERN / 8] = {0};
     memcpy(word, pattern, pattern_bytes);
     dcli_msg_command command = {.kind = DCLI_CL_FILL,

@@ -159,6 +159,7 @@ static cl_int send_with(icd_device *device, int64_t queue_number, icd_event *eve
         return status;
     command->queue = queue_number;
     command->event = event->number;
+    command->unobserved = event->unobserved;
     command->wait = number;
     command->wait_count = count;
     status = icd_send(device, command);

@@ -309,6 +309,7 @@ struct icd_event {
     cl_int status;
     bool is_user, was_set;
     bool was_sent;    /* its server knows its number */
+    bool unobserved;  /* the program gets no handle of it, and does not wait for it in the call that makes it */
     int64_t transfer; /* number of the transfer of its command; 0: none */
     int64_t queued_ns, submit_ns, start_ns, end_ns;
     icd_event **wait; /* [wait_count] references, until it has ended */

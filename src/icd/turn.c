@@ -9,7 +9,7 @@
 
 enum {
     LINGER_NS = 300000, /* how long the own thread rests after another thread has served */
-    MANY_COMMANDS = 16  /* so many that wait are sent even if the device is busy */
+    MANY_COMMANDS = 16  /* so many that wait are sent even if the device is busy, unless it is very busy */
 };
 
 /* ---- the own thread ---- */
@@ -132,8 +132,10 @@ static bool send_now(icd_device *device)
 static void post(icd_device *device, bool at_once)
 {
     icd_server *server = device->server;
-    bool idle = device->pending_count == device->unsent_count;
-    bool many = device->first->count >= MANY_COMMANDS || device->first->next != NULL;
+    int64_t sent = device->pending_count -
+                   device->unsent_count; /* commands of which the device has not ended, as far as is known */
+    bool idle = sent == 0;
+    bool many = device->first->next != NULL || (device->first->count >= MANY_COMMANDS && device->first->count >= sent);
     if ((at_once || idle || many) && send_now(device))
         return;
     bool lingers = !server->taken && server->lingers; /* the own thread will look without being asked */

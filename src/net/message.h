@@ -481,10 +481,11 @@ typedef enum dcli_argument_kind {
 
 /** One OpenCL command. */
 typedef struct dcli_msg_command {
-    int kind;       /* a dcli_command_kind */
-    int64_t object; /* number of an object; 0: none */
-    int64_t queue;  /* number of the command queue; 0: none */
-    int64_t event;  /* number by which its end is reported; 0: it is not reported */
+    int kind;        /* a dcli_command_kind */
+    int64_t object;  /* number of an object; 0: none */
+    int64_t queue;   /* number of the command queue; 0: none */
+    int64_t event;   /* number by which its end is reported; 0: it is not reported */
+    bool unobserved; /* the program has no handle of `event`: its end may be reported some milliseconds late */
     int number_count, wait_count, word_count;
     int64_t *number; /* [number_count] depends on `kind` */
     int64_t *wait;   /* [wait_count] events that must be complete before */

@@ -194,6 +194,7 @@ static const dcli_record command_record = RECORD("command", command, 1, "an Open
             "depends on the kind: dcli_command_kind of src/net/message.h"),
     INT64(command, queue, 0, "number of the command queue; 0: none"),
     INT64(command, event, 0, "number by which its end is reported; 0: it is not reported"),
+    BOOL(command, unobserved, "the end of the event may be reported some milliseconds late, because the program has no handle of it"),
     NUMBERS(command, "wait", wait, wait_count, DCLI_MOST_COMMAND_WAITS, 1, "events that must be complete before"),
     NUMBERS(command, "word", word, word_count, DCLI_MOST_COMMAND_WORDS, INT64_MIN,
             "bytes of an argument or pattern, 8 in each word, little-endian"),

@@ -14,7 +14,8 @@
 enum {
     DCLI_MOST_REMOTE_OBJECTS = 1 << 20, /* objects, events and transfers of a session at a time */
     DCLI_MOST_REMOTE_TASKS = 1 << 18,   /* commands that wait for others */
-    DCLI_MOST_REMOTE_ARGUMENTS = 512    /* of a kernel */
+    DCLI_MOST_REMOTE_ARGUMENTS = 512,   /* of a kernel */
+    DCLI_REPORTS_LATE_MS = 2            /* ends of unobserved commands are noticed and reported at most so late */
 };
 
 /* ---- objects ---- */
@@ -80,6 +81,7 @@ typedef struct dcli_object {
         struct {
             cl_event real;                     /* NULL: not submitted, or not an event of the device's */
             bool ended, is_user, was_reported; /* ended: `status` says how */
+            bool unobserved;                   /* its end may be reported late */
         } event;
         struct {
             dcli_task *task; /* NULL: its command has ended */
@@ -136,6 +138,8 @@ typedef struct dcli_completion {
     cl_event real; /* retained */
     cl_int status;
     bool ended;                    /* its callback has been called, or the driver has said so */
+    bool unobserved;               /* its callback need not wake the serving thread */
+    bool noted;                    /* its callback has counted it in `observed_ends` */
     dcli_object *queue;            /* reference */
     struct dcli_completion *later; /* the next one of its queue, by submission */
 } dcli_completion;
@@ -177,11 +181,15 @@ struct dcli_remote {
     int64_t held_bytes;  /* of all writes that have not begun */
     dcli_object *queues; /* all queues */
     _Atomic(dcli_completion *) completions;
-    bool polls;           /* it is asked for the ends of commands, because its driver calls back late */
-    atomic_int callbacks; /* callbacks that the driver may still call */
-    atomic_int places;    /* memory that buffers of the device still use */
+    atomic_int observed_ends; /* callbacks of observed commands that have been called and not handled */
+    int64_t unobserved_count; /* unobserved commands that the device has not ended */
+    bool polls;               /* it is asked for the ends of commands, because its driver calls back late */
+    atomic_int callbacks;     /* callbacks that the driver may still call */
+    atomic_int places;        /* memory that buffers of the device still use */
     int64_t ended_count, ended_capacity;
-    dcli_msg_ended *ended; /* [ended_count] events to report */
+    dcli_msg_ended *ended;  /* [ended_count] events to report */
+    bool reports_now;       /* one of them is observed, or has failed */
+    int64_t reports_due_ns; /* when they are sent at the latest */
     dcli_facts facts;
     dcli_builder *builder;
     dcli_kernel_output *printer; /* NULL: what kernels print is not sent */
@@ -230,7 +238,7 @@ void dcli_task_end(dcli_remote *remote, dcli_task *task, cl_int status);
 void dcli_task_free(dcli_remote *remote, dcli_task *task);
 /** Events of the device for which a command waits. @param real_out  [wait_count] */
 cl_uint dcli_task_waits(const dcli_task *task, cl_event real_out[]);
-/** Send the events that have ended. */
+/** Send the events that have ended, if one of them is observed, if there are many, or when they are due. */
 dcl_status dcli_events_send(dcli_remote *remote);
 void dcli_queues_flush(dcli_remote *remote);
 /** Report that a command without event has failed. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "remote/inside.h"
 
@@ -20,15 +21,22 @@ static void push(dcli_remote *remote, dcli_completion *completion)
         ;
 }
 
-/* Called by a thread of the driver. */
+/* Called by a thread of the driver. The end of an unobserved command wakes the serving thread only if that has an observed one to
+ * handle, which may wait for it; otherwise the thread looks by itself, see patience(). Here the push comes before the look at the
+ * counter, and for an observed command the counter before its push: so either is seen by the other. */
 static void CL_CALLBACK note_end(cl_event real, cl_int status, void *user)
 {
     dcli_completion *completion = user;
     dcli_remote *remote = completion->remote;
+    bool observed = !completion->unobserved || status < 0;
     (void)real;
     completion->status = status;
+    completion->noted = observed;
+    if (observed)
+        atomic_fetch_add(&remote->observed_ends, 1);
     push(remote, completion);
-    dcli_endpoint_wake(remote->terms.endpoint);
+    if (observed || atomic_load(&remote->observed_ends) > 0)
+        dcli_endpoint_wake(remote->terms.endpoint);
     atomic_fetch_sub(&remote->callbacks, 1);
 }
 
@@ -51,7 +59,12 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
     dcli_completion *completion = dcli_calloc(1, sizeof *completion);
     if (completion == NULL)
         return DCL_ERR_NOMEM;
-    *completion = (dcli_completion){.remote = remote, .queue = queue, .event = event, .chunk = chunk, .real = real};
+    *completion = (dcli_completion){.remote = remote,
+                                    .queue = queue,
+                                    .event = event,
+                                    .chunk = chunk,
+                                    .real = real,
+                                    .unobserved = chunk == NULL && (event == NULL || event->event.unobserved)};
     clRetainEvent(real);
     dcl_status status = remote->polls ? DCL_OK : have_called(remote, completion);
     if (status != DCL_OK) {
@@ -63,6 +76,7 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
     dcli_object_hold(queue);
     *queue->queue.newest = completion;
     queue->queue.newest = &completion->later;
+    remote->unobserved_count += completion->unobserved;
     if (remote->outstanding++ == 0)
         dcli_watch_activity(remote->watch, DCLI_COMPUTING, "OpenCL commands");
     return DCL_OK;
@@ -72,6 +86,9 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
 static void handle(dcli_remote *remote, dcli_completion *completion)
 {
     cl_int status = completion->status > 0 ? CL_SUCCESS : completion->status;
+    remote->unobserved_count -= completion->unobserved;
+    if (completion->noted)
+        atomic_fetch_sub(&remote->observed_ends, 1);
     if (completion->chunk != NULL)
         dcli_chunk_done(remote, completion->chunk, status);
     if (completion->event != NULL)
@@ -161,8 +178,11 @@ static dcl_status send_ended(dcli_remote *remote, dcli_msg_ended ended[], int64_
     return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
 }
 
-static void report(dcli_remote *remote, dcli_msg_ended *ended)
+static void report(dcli_remote *remote, dcli_msg_ended *ended, bool at_once)
 {
+    if (remote->ended_count == 0)
+        remote->reports_due_ns = dcli_monotonic_ns() + DCLI_REPORTS_LATE_MS * INT64_C(1000000);
+    remote->reports_now = remote->reports_now || at_once;
     if (dcli_grow(&remote->ended, remote->ended_count, &remote->ended_capacity, sizeof *remote->ended) == 0)
         remote->ended[remote->ended_count++] = *ended;
     else
@@ -187,28 +207,34 @@ void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_e
     remote->stuck_dirty = true;
     if (event->event.is_user)
         return; /* the driver knows */
-    report(remote, &(dcli_msg_ended){.event = event->number,
-                                     .status = status,
-                                     .queued_ns = time_of(first, CL_PROFILING_COMMAND_QUEUED),
-                                     .submit_ns = time_of(first, CL_PROFILING_COMMAND_SUBMIT),
-                                     .start_ns = time_of(first, CL_PROFILING_COMMAND_START),
-                                     .end_ns = time_of(real, CL_PROFILING_COMMAND_END)});
+    report(remote,
+           &(dcli_msg_ended){.event = event->number,
+                             .status = status,
+                             .queued_ns = time_of(first, CL_PROFILING_COMMAND_QUEUED),
+                             .submit_ns = time_of(first, CL_PROFILING_COMMAND_SUBMIT),
+                             .start_ns = time_of(first, CL_PROFILING_COMMAND_START),
+                             .end_ns = time_of(real, CL_PROFILING_COMMAND_END)},
+           !event->event.unobserved || status != CL_SUCCESS);
 }
 
 void dcli_queue_failed(dcli_remote *remote, const dcli_object *queue, cl_int status)
 {
-    report(remote, &(dcli_msg_ended){.event = queue->number, .status = status});
+    report(remote, &(dcli_msg_ended){.event = queue->number, .status = status}, true);
 }
 
 dcl_status dcli_events_send(dcli_remote *remote)
 {
+    enum { MANY = 64 };
     dcl_status status = DCL_OK;
-    if (remote->ended_count > 0)
-        dcli_kernel_output_send(remote); /* before the program hears of the end */
-    if (remote->ended_count == 0 || dcli_kernel_output_waits(remote))
+    if (remote->ended_count == 0 ||
+        (!remote->reports_now && remote->ended_count < MANY && dcli_monotonic_ns() < remote->reports_due_ns))
+        return DCL_OK;
+    dcli_kernel_output_send(remote); /* before the program hears of the end */
+    if (dcli_kernel_output_waits(remote))
         return DCL_OK;
     int64_t count = remote->ended_count, part;
     remote->ended_count = 0;
+    remote->reports_now = false;
     for (int64_t n = 0; n < count && status == DCL_OK; n += part) {
         part = dcli_min(count - n, DCLI_MOST_ENDED);
         status = send_ended(remote, remote->ended + n, part);
@@ -650,6 +676,8 @@ dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command
     if (status == DCL_OK && command->event != 0) {
         if ((event = dcli_object_make(remote, command->event, DCLI_OBJECT_EVENT)) == NULL)
             status = dcli_error_status();
+        else
+            event->event.unobserved = command->unobserved;
         task->event = dcli_object_hold(event);
     }
     if (status != DCL_OK) {

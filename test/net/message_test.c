@@ -558,7 +558,7 @@ static const struct {
     {"[2,40,0,[[0]]]", "command[0].kind of a message COMMANDS is 0; expected 1..23"},
     {"[2,40,0,[[24]]]", "command[0].kind of a message COMMANDS is 24; expected 1..23"},
     {"[2,40,0,[[1,-1]]]", "command[0].object of a message COMMANDS is -1; expected 0.."},
-    {"[2,40,0,[[13,0,[],1,1,[0]]]]", "command[0].wait[0] of a message COMMANDS is 0; expected 1.."},
+    {"[2,40,0,[[13,0,[],1,1,false,[0]]]]", "command[0].wait[0] of a message COMMANDS is 0; expected 1.."},
     {"[2,41,0,0,0]", "transfer of a message DATA is 0; expected 1.."},
     {"[2,41,0,1,-1]", "offset of a message DATA is -1; expected 0.."},
     {"[2,42,0,1,-1]", "granted of a message TAKEN is -1; expected 0.."},

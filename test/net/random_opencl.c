@@ -53,6 +53,7 @@ static dcli_msg_command random_command(test_random *random, int place)
                                 .number_count = few(random, DCLI_MOST_COMMAND_NUMBERS),
                                 .queue = natural(random),
                                 .event = natural(random),
+                                .unobserved = test_random_below(random, 2) == 1,
                                 .wait_count = few(random, 40),
                                 .word_count = few(random, 40),
                                 .text = text(random, place)};

@@ -136,6 +136,71 @@ Test(order, commands_without_an_event_are_outstanding)
     close_scene(&s);
 }
 
+/* Fill, take the end, and say whether reports are due. */
+static void fill_and_take(scene *s, int64_t event, bool unobserved, int64_t due_ns)
+{
+    int64_t pattern = 7;
+    command(s, (dcli_msg_command){DCLI_CL_FILL, BUFFER, QUEUE, event, unobserved, NUMBERS(0, BYTES, 8), .word_count = 1,
+                                  .word = &pattern});
+    cr_expect_eq(s->remote->unobserved_count, unobserved);
+    dcli_queues_flush(s->remote);
+    while (atomic_load(&s->remote->callbacks) > 0)
+        poll(NULL, 0, 1);
+    cr_expect_eq(atomic_load(&s->remote->observed_ends), !unobserved);
+    dcli_completions_take(s->remote);
+    cr_expect_eq(atomic_load(&s->remote->observed_ends), 0);
+    cr_expect_eq(s->remote->unobserved_count, 0);
+    s->remote->reports_due_ns = due_ns;
+    cr_assert_eq(dcli_events_send(s->remote), DCL_OK, "%s", dcl_error());
+}
+
+static void expect_reports(dcli_endpoint *driver, int64_t first, int64_t second)
+{
+    dcli_received received = {0};
+    cr_assert_eq(dcli_endpoint_receive(driver, 10000, &received), DCL_OK, "%s", dcl_error());
+    const dcli_msg_events *events = &received.message.events;
+    cr_assert_eq(received.message.kind, DCLI_MSG_EVENTS);
+    cr_assert_eq(events->count, second != 0 ? 2 : 1);
+    cr_expect_eq(events->ended[0].event, first);
+    if (second != 0)
+        cr_expect_eq(events->ended[1].event, second);
+    dcli_received_free(&received);
+}
+
+/* The end of a command of whose event the program has no handle is reported with that of an observed one, or when it is due. */
+Test(order, ends_that_nobody_observes_are_reported_late)
+{
+    scene s;
+    dcli_endpoint *driver;
+    open_scene(&s);
+    cr_assert_eq(dcli_endpoint_open(s.net, 5, 1, 2, &driver), DCL_OK, "%s", dcl_error());
+    fill_and_take(&s, FIRST, true, INT64_MAX);
+    cr_expect_eq(s.remote->ended_count, 1, "it is not reported alone");
+    fill_and_take(&s, SECOND, false, INT64_MAX);
+    expect_reports(driver, FIRST, SECOND);
+    fill_and_take(&s, FREE_FIRST, true, 1);
+    expect_reports(driver, FREE_FIRST, 0);
+    cr_expect_eq(s.remote->ended_count, 0);
+    dcli_endpoint_close(driver);
+    close_scene(&s);
+}
+
+/* A failure is reported at once. */
+Test(order, failures_that_nobody_observes_are_reported_at_once)
+{
+    scene s;
+    dcli_endpoint *driver;
+    open_scene(&s);
+    cr_assert_eq(dcli_endpoint_open(s.net, 5, 1, 2, &driver), DCL_OK, "%s", dcl_error());
+    command(&s, (dcli_msg_command){DCLI_CL_COPY_RECT, BUFFER, QUEUE, FIRST, true,
+                                   NUMBERS(BUFFER, 0, 0, 0, 0, 0, 0, 8, 8, 8, 1 << 30, 1 << 30, 1 << 30, 1 << 30)});
+    s.remote->reports_due_ns = INT64_MAX;
+    cr_assert_eq(dcli_events_send(s.remote), DCL_OK, "%s", dcl_error());
+    expect_reports(driver, FIRST, 0);
+    dcli_endpoint_close(driver);
+    close_scene(&s);
+}
+
 /* Drivers of GPUs call back late, so they are asked, and not for callbacks. */
 Test(order, gpus_are_asked)
 {
