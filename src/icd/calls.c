@@ -60,7 +60,8 @@ cl_int icd_answer_text(const char *text, size_t size, void *value_out, size_t *s
 
 /* ---- calls of the program's functions ---- */
 
-/* A thread of its own: a function of the program may take long, and must not keep others from hearing of events. */
+/* The thread that calls functions of the program. Such a function may run for long, so the threads that serve
+ * connections do not call it. */
 static void *make_calls(void *unused)
 {
     (void)unused;

@@ -44,7 +44,7 @@ static int64_t *copy_numbers(icd_batch *batch, const int64_t *number, int count)
     return copy;
 }
 
-/* Add numbers of events to the last command, if that forgets events, too. */
+/* Add the numbers of events to forget to the batch's last command, if that command also forgets events. */
 static bool join_forgotten(icd_device *device, const dcli_msg_command *command)
 {
     if (command->kind != DCLI_CL_FORGET_EVENT || device->first == NULL)
@@ -96,7 +96,8 @@ static void free_batch(icd_device *device, icd_batch *batch)
         dcli_free(batch);
 }
 
-/* Send a message. If there is no memory for it, the device is lost: nothing that was to come of the message would end. */
+/* Send a message. If there is no memory for it, the device is lost, because everything that waits for the effect of the
+ * message would wait for ever. */
 static void send_message(icd_device *device, const dcli_message *message, dcli_payload *payload)
 {
     dcl_status status = dcli_endpoint_send(device->server->endpoint, device->node, message, payload);
@@ -104,7 +105,8 @@ static void send_message(icd_device *device, const dcli_message *message, dcli_p
         icd_report_loss(device->server, device->node, dcli_error_sentence());
 }
 
-/* A command that is larger than a message of 64 together may be: texts are sent alone. @return how many to send. */
+/* Find how many commands of a batch fit into one message: their texts together have at most MOST_TEXT bytes. A command
+ * with a longer text is sent alone. */
 static int portion(const icd_batch *batch, int first)
 {
     enum { MOST_TEXT = 500000 };
@@ -262,7 +264,7 @@ static bool send_chunk(icd_device *device, icd_transfer *transfer, int64_t lengt
     return true;
 }
 
-/* @return false: nothing can be sent now. */
+/* Send the next chunk of a write, if one may be sent. @return false: none was sent. */
 static bool send_some(icd_device *device)
 {
     lock_after_commands(device);
@@ -285,7 +287,7 @@ static bool send_some(icd_device *device)
     return true;
 }
 
-/* Send the questions that no command asks. */
+/* Send the questions that have messages of their own (QUERY). Other questions are asked by commands. */
 static void send_questions(icd_device *device)
 {
     for (;;) {
@@ -466,7 +468,8 @@ static bool hear_printed(icd_device *device, const dcli_received *received)
     return true;
 }
 
-/* The payload is the memory of the buffer: copy, and say so. @return false: it cannot be written. */
+/* Carry out a transfer in place: the payload is the memory of the buffer. Copy between it and the program's memory, and
+ * tell the server. @return false: the memory cannot be written. */
 static bool copy_in_place(icd_device *device, icd_transfer *transfer, const dcli_received *received)
 {
     void *region;
@@ -566,7 +569,7 @@ static bool hear_locked(icd_device *device, const dcli_message *message)
     }
 }
 
-/* @return false: the server breaks the protocol. */
+/* Handle a received message. @return false: the server breaks the protocol. */
 static bool hear(icd_device *device, const dcli_received *received)
 {
     if (received->message.epoch != device->server->session)
@@ -581,7 +584,8 @@ static bool hear(icd_device *device, const dcli_received *received)
 
 /* ---- losses ---- */
 
-/* End an event that can no longer complete, because an event it waited for or its device has failed. */
+/* The status with which an event ends that can no longer become complete: its device is lost, or an event that it waits
+ * for has failed. */
 static cl_int status_of_lost(const icd_event *event)
 {
     for (int w = 0; w < event->wait_count; w++)
@@ -609,7 +613,7 @@ void icd_lose(icd_device *device, const char *why)
     pthread_cond_broadcast(&icd.changed);
 }
 
-/* Lose a device: its process is ended, so that nothing of it goes on. */
+/* Treat a device as lost: end its process, so that none of its commands continues. */
 static void lose(icd_device *device, const char *seen)
 {
     char sentence[DCLI_ERROR_BYTES];
@@ -640,7 +644,7 @@ static int take_loss(icd_server *server, char seen_out[ICD_SEEN_BYTES])
     return taken;
 }
 
-/* @return whether some device is left. */
+/* Handle the losses of devices. @return whether some device is left. */
 static bool handle_losses(icd_server *server)
 {
     char seen[ICD_SEEN_BYTES];

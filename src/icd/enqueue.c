@@ -83,7 +83,7 @@ static cl_int check_groups(const icd_queue *queue, const icd_declaration *declar
     return declaration->group > 0 && items > declaration->group ? CL_INVALID_WORK_GROUP_SIZE : CL_SUCCESS;
 }
 
-/* Sizes are sent as numbers with a sign. */
+/* Check that the sizes of a launch fit int64_t, as messages contain them. */
 static cl_int check_range(cl_uint axes, const size_t *offset, const size_t *global)
 {
     for (cl_uint d = 0; d < axes; d++) {
@@ -292,7 +292,7 @@ cl_int CL_API_CALL icd_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, 
 
 /* ---- rectangles ---- */
 
-/* A rectangle as its three axes, with pitches that were given or follow from the region. */
+/* Describe a rectangle by its three axes. A pitch that the program gives as 0 is computed from the region. */
 static cl_int make_span(const size_t origin[3], const size_t region[3], size_t row_pitch, size_t slice_pitch,
                         dcli_span *span_out)
 {

@@ -1,4 +1,5 @@
-/* icd/event.c - events: what commands wait for, across servers, and what the program hears of their ends. */
+/* icd/event.c - events: commands wait for them, also for those of other servers, and the program registers functions
+ * for their ends. */
 #include <limits.h>
 
 #include "icd/entries.h"
@@ -90,7 +91,7 @@ void icd_event_free(icd_event *event)
 
 /* ---- sending ---- */
 
-/* Let the server of another device know an event. It hears of its end. */
+/* Make an event known to the server of another device. When the event ends, that server is told. */
 static cl_int make_proxy(icd_device *device, icd_event *event)
 {
     for (int64_t p = 0; p < event->proxy_count; p++)

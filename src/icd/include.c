@@ -42,7 +42,7 @@ static bool add_folder(icd_bundle *bundle, const char *path)
     return copy != NULL;
 }
 
-/* Take -I out of the options, and note macros. */
+/* Take the options -I out of the options and record their folders. Record the macros of -D and -U, which stay. */
 static bool take_folders(icd_bundle *bundle, const char *options)
 {
     char *option = dcli_malloc(strlen(options) + 1), *kept = bundle->options = dcli_calloc(strlen(options) + 1, 1);
@@ -116,7 +116,7 @@ static int find_file(icd_bundle *bundle, const char *folder, const char *name)
     return bundle->count++;
 }
 
-/* Find the name that macros of the options make. */
+/* Expand the macros of the options in `#include NAME`, to find the file's name. */
 static void expand_name(const icd_bundle *bundle, dcli_include *include)
 {
     char text[ICD_MOST_EXPANSION];

@@ -71,7 +71,7 @@ void *icd_find(const void *handle, icd_kind kind);
 /** The handle of an object. */
 #define ICD_HANDLE(type, of) ((type)(void *)(of)->object.cell)
 void *icd_hold(void *object);
-/** Drop a reference. With the last one, the object is freed, and the references that it has to others are dropped. NULL is accepted. */
+/** Drop a reference. The last one frees the object, and drops its references to other objects. NULL is accepted. */
 void icd_drop(void *object);
 
 /* ---- objects ---- */
@@ -106,8 +106,9 @@ typedef struct icd_fact {
 
 enum { ICD_BUCKETS = 256 };
 
-/* Commands of a device that have not ended: from the first number on, calls that enqueue wait for some to end, unless these may
- * wait for the program; from the second on, which is less than a server's limit, they fail. */
+/* Limits on the commands of a device that have not ended. From ICD_MANY_PENDING on, calls that enqueue wait until some
+ * have ended, unless these may wait for the program. From ICD_MOST_PENDING on, which is less than a server's limit,
+ * calls that enqueue fail. */
 enum { ICD_MANY_PENDING = 100000, ICD_MOST_PENDING = 250000 };
 
 struct icd_device {
@@ -407,7 +408,7 @@ void icd_send_batches(icd_device *device);
 cl_int icd_send(icd_device *device, const dcli_msg_command *command);
 /** Handle the loss of a device. */
 void icd_lose(icd_device *device, const char *why);
-/** Begin a transfer; `transfer` is the connection's then. */
+/** Begin a transfer. From then on, `transfer` belongs to the connection. */
 void icd_transfer_begin(icd_transfer *transfer);
 /** Forget a transfer whose event has ended. */
 void icd_transfer_end(icd_device *device, int64_t number);
@@ -420,7 +421,7 @@ const icd_fact *icd_question_fact(const icd_question *question, int64_t key);
 /* ---- who serves a connection: turn.c; with the lock ---- */
 
 dcl_status icd_turn_open(icd_server *server);
-/** The own thread of a server. */
+/** The function of a server's own thread. */
 void *icd_serve(void *server);
 /** Wake the thread that serves the connection, so that it sends the commands that wait. */
 void icd_wake(icd_device *device);
@@ -431,8 +432,8 @@ void icd_post(bool at_once);
  *  wait for it in a call.
  *  @param device  NULL: nothing is expected. */
 void icd_expect(icd_device *device);
-/** Wait until `has_come(what)`, which is asked with the lock. This thread serves the connection meanwhile if no other one of
- *  the program does. @param device  from which it comes; NULL: from the program. */
+/** Wait until `has_come(what)` is true; it is called with the lock held. Meanwhile this thread serves the connection,
+ *  if no other thread of the program does. @param device  whose server causes it; NULL: the program causes it. */
 void icd_wait(icd_device *device, bool (*has_come)(const void *what), const void *what);
 
 /* ---- events: event.c; with the lock ---- */
@@ -456,7 +457,8 @@ cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads,
 cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t mem_number, icd_event *event, bool in,
                             const dcli_span *span, void *host, int64_t host_row_pitch, int64_t host_slice_pitch,
                             icd_event *gate);
-/** Send a command, whose event its server will end. @return as icd_send(); the event has then not begun. */
+/** Send a command with an event, which the server will end. @return as icd_send(); after an error the event has not
+ *  begun. */
 cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *event, dcli_msg_command *command);
 /** Finish an entry point that has enqueued: give the event to the program, wait if it blocks. Drops the reference.
  *  @param event_out  NULL: the program wants none. */

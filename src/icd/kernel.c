@@ -223,7 +223,8 @@ static cl_int set_local(icd_value *value, size_t size, const void *given)
     return CL_SUCCESS;
 }
 
-/* Of an argument about which the server knows nothing (a program from a binary): what the value looks like. */
+/* Set an argument of a type that the server does not know (the program was made from a binary): its kind is guessed
+ * from the value. */
 static cl_int set_unknown(const icd_kernel *kernel, icd_value *value, size_t size, const void *given)
 {
     cl_mem handle;

@@ -39,7 +39,7 @@ static cl_int make_on(icd_mem *mem, icd_device *device, int place)
     return status;
 }
 
-/* The queue in which buffers are moved: without order, so that no move waits for another. */
+/* The queue in which contents of buffers move. It is out of order, so that no move waits for another. */
 static cl_int work_queue(icd_device *device)
 {
     if (device->work_queue != 0)
@@ -113,7 +113,8 @@ static void free_when_both_ended(icd_event *event)
     dcli_free(relay);
 }
 
-/* Drop the buffer whose first contents a device now has. Without another device they are needed no more. */
+/* At the end of the transfer of a buffer's initial contents: free the driver's copy of them, if no other device needs
+ * it, and drop the buffer. */
 static void drop_mem(icd_event *event)
 {
     icd_mem *mem = event->at_end_user;
@@ -130,7 +131,7 @@ static icd_event *internal(icd_mem *mem, icd_device *device)
     return icd_event_make(mem->context, NULL, device, 0, 0, NULL);
 }
 
-/* Give a device the first contents. */
+/* Write a buffer's initial contents to a device. */
 static cl_int move_initial(icd_mem *mem, icd_device *device, int place)
 {
     icd_event *event = internal(mem, device);
@@ -343,7 +344,8 @@ static cl_int make_buffer(icd_context *context, cl_mem_flags flags, size_t bytes
     return CL_SUCCESS;
 }
 
-/* Make a buffer at once where there is one device: large ones would otherwise delay the first command. */
+/* If the context has one device, make the buffer now. Making a large buffer later would delay the first command that
+ * uses it. */
 static void make_early(icd_mem *mem)
 {
     if (mem->context->device_count == 1)

@@ -8,7 +8,7 @@ static const char extensions_of_platform[] = "cl_khr_icd";
 
 static cl_platform_id platform(void) { return (cl_platform_id)(void *)icd.platform; }
 
-/* The platform is no object that ends: its cell is made at the first question for it. */
+/* Make the cell of the platform, at the first query. The platform is never released. */
 static bool make_platform(void)
 {
     if (icd.platform == NULL) {

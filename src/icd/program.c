@@ -1,4 +1,5 @@
-/* icd/program.c - programs: each of their devices has one of its own on its server, made when it is first needed. */
+/* icd/program.c - programs. For each of its devices, a program has a program on that device's server, which is made
+ * when it is first needed. */
 #include <stdio.h>
 
 #include "icd/entries.h"
@@ -157,7 +158,8 @@ static bool note_kernel(const icd_question *question, int64_t key, icd_declarati
     return true;
 }
 
-/* @return false: the answer is malformed, or there is no memory for it. */
+/* Record the kernels of a built program, from the answer of the server. @return false: the answer is malformed, or
+ * there is no memory for it. */
 static bool note_kernels(const icd_question *question, icd_build *build)
 {
     int64_t count = 0;

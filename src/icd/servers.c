@@ -190,7 +190,8 @@ static void add_devices(icd_server *server)
     pthread_mutex_unlock(&icd.lock);
 }
 
-/* Servers are reached at the same time: one that does not answer delays the program once. */
+/* Open the connections to all servers at the same time, so that several servers that do not answer delay the program
+ * only once. */
 static void open_all(const dcl_config *config)
 {
     static dcli_worker_address list[DCLI_MOST_CALLS];

@@ -22,8 +22,8 @@ static bool has_unsent(const icd_server *server)
     return false;
 }
 
-/* Wait while another thread serves, and for LINGER_NS after that. One that has served for long wakes this thread when it
- * leaves; so threads that wait often and briefly wake nobody. icd.lock is held. */
+/* Wait while another thread serves, and for LINGER_NS after that. A thread that has served for long wakes this thread
+ * when it leaves; threads that wait often and briefly do not. icd.lock is held. */
 static void rest(icd_server *server)
 {
     for (;;) {
@@ -128,7 +128,8 @@ static bool send_now(icd_device *device)
     return true;
 }
 
-/* See to it that the commands for a device are sent. @param at_once  the program may wait for them in ways that are not seen here. */
+/* See to it that the commands for a device are sent. @param at_once  even if the device is busy, because the program
+ * may wait for their effects without a call of the driver. */
 static void post(icd_device *device, bool at_once)
 {
     icd_server *server = device->server;

@@ -141,8 +141,8 @@ bool dcli_boundary_evaluate(const dcli_body *body, const dcli_affine *sum, const
     return dcli_sub(high, low, &apart) && apart < INT64_C(1) << 60;
 }
 
-/* Names of their own, because a prelude or a body may declare `max`. Of the sum and the low limit, dcl_mirrored() takes remainders first:
- * their difference could overflow. */
+/* The functions have names of their own, because a prelude or a body may declare `max`. dcl_mirrored() takes remainders
+ * of the sum and of the low limit before it subtracts them, because their difference could overflow. */
 static const char functions[] =
     "static long dcl_larger(const long dcl_a, const long dcl_b) { return dcl_a > dcl_b ? dcl_a : dcl_b; }\n"
     "static long dcl_smaller(const long dcl_a, const long dcl_b) { return dcl_a < dcl_b ? dcl_a : dcl_b; }\n"

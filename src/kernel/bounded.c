@@ -65,7 +65,7 @@ static int put_node(struct reader *r, const char *low, const char *high)
     return n;
 }
 
-/* The difference of a node and the innermost index, if that is asked for. */
+/* Begin the node for the difference of node n and the innermost index, if `less`. @return the node, or n. */
 static int relate(struct reader *r, int n, bool less)
 {
     char low[48], high[48];
@@ -78,7 +78,7 @@ static int relate(struct reader *r, int n, bool less)
 
 /* ---- names ------------------------------------------------------------------------------------------------------------ */
 
-/* The index that token t is the name of; -1: of none of the body's. */
+/* The number of the index whose name is token t; -1: it is none of the body's indices. */
 static int index_at(const struct reader *r, int t)
 {
     const dcli_token *token = &r->tokens->token[t];
@@ -112,8 +112,9 @@ static int read_constant(struct reader *r, int t, bool less)
     return relate(r, n, less);
 }
 
-/* The token after the name in the declaration of the variable at token t, if it is declared once, before t, as int or long with a
- * value, and is not changed by anything but the header of its loop. 0: it is not declared. NONE: it is, but not so. */
+/* Find the declaration of the variable at token t. It must be declared once, before t, as int or long with a value, and
+ * be changed only in the header of its loop. @return the token after the name in the declaration; 0: it is not
+ * declared; NONE: it is declared in another way. */
 static int find_declaration(struct reader *r, int t, int *keyword_out)
 {
     const dcli_tokens *tokens = r->tokens;

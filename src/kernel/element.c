@@ -212,7 +212,7 @@ static void put_loop(dcli_text *out, bool tree)
     dcli_text_put(out, "};\n");
 }
 
-/* Put what merges the words reduce_x into the sum reduce_s. */
+/* Put the statements that merge the words reduce_x into the sum reduce_s. */
 static void put_sum_merge(dcli_text *out)
 {
     dcli_text_put(out, "    struct reduce_sum reduce_o = {reduce_x[1], reduce_x[2], {reduce_x[3], reduce_x[4]},\n"
@@ -249,7 +249,7 @@ static void put_combination(dcli_text *out, dcli_fold fold, dcl_type type)
                       dcli_kernel_type(type), dcli_fold_sign(fold));
 }
 
-/* Put the statements that make what the element contains the first value. */
+/* Put the statements by which the element's present value becomes the first value. */
 static void put_present(dcli_text *out, dcli_fold fold, dcl_type type, int rank)
 {
     if (type < DCL_HALF) {
@@ -316,7 +316,8 @@ dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool add
     return take(&text, &prelude, text_out, prelude_out);
 }
 
-/* Put what merges the words reduce_x, of no sum, into those of reduce_q: as dcli_partial_merge(). */
+/* Put the statements that merge the words reduce_x into reduce_q, for a result that is not a sum. They do the same as
+ * dcli_partial_merge(). */
 static void put_fold_merge(dcli_text *out, dcli_fold fold, dcl_type type)
 {
     bool extreme = fold == DCLI_FOLD_MIN || fold == DCLI_FOLD_MAX;

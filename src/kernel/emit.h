@@ -11,14 +11,14 @@
 /** An element type in OpenCL C: "char" ... "double". */
 const char *dcli_kernel_type(dcl_type type);
 
-/** Emit what a program begins with: the pragmas and the prelude. */
+/** Emit the beginning of a program: the pragmas and the prelude. */
 void dcli_emit_opening(dcli_text *out, const dcli_body *body);
 
 /** Emit "__kernel void NAME(" and the parameters that kernels of all forms have: arrays and scalars, each followed by a
  *  comma. */
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant);
 
-/** Emit these parameters alone. */
+/** Emit the parameters of dcli_emit_signature() alone. */
 void dcli_emit_parameters(dcli_text *out, const dcli_body *body);
 /** Where a text contains several bodies: hide macros that have the names of a body's parameters and indices, or (hide
  *  false) restore them after it. For compilers that know `#pragma push_macro`: Clang, GCC. */
@@ -39,14 +39,14 @@ void dcli_emit_plain_element(dcli_text *out, const dcli_body *body, dcli_form fo
 /** Whether kernels for CPUs run a line of the innermost axis in a loop that only notes whether a declared read violates its declaration,
  *  and run it again with reports if there was one. Then the body has no effect but to write elements that it does not read. */
 bool dcli_body_looks(const dcli_body *body);
-/** Emit the variables that such a loop needs: the limits of declared reads. Compilers would load them from the row
- *  in each iteration. */
+/** Emit the variables that a loop which only notes violations (dcli_body_looks()) needs: the limits of declared reads.
+ *  Without variables, compilers would load them from the row in each iteration. */
 void dcli_emit_look_limits(dcli_text *out, const dcli_body *body, dcli_form form);
 /** Emit, after these, the lows and counts of the indices that may be read at all indices of the line. */
 void dcli_emit_look_lows(dcli_text *out, const dcli_body *body);
-/** As dcli_emit_element(), for an access with a declared reach in such a loop; `dcl_bad` is the note. */
+/** As dcli_emit_element(), for an access with a declared reach in a loop that only notes violations, in `dcl_bad`. */
 void dcli_emit_look(dcli_text *out, const dcli_body *body, int a);
-/** Emit the conditions ` && ...` for steps and strides under which such a loop can be run. */
+/** Emit the conditions ` && ...` on steps and strides under which a loop that only notes violations can be run. */
 void dcli_emit_look_steps(dcli_text *out, const dcli_body *body);
 /** The loop axis whose index determines axis d of access a's declared reach; -1: none. */
 int dcli_declared_axis(const dcli_body *body, int a, int d);
@@ -56,7 +56,7 @@ void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcl
 
 /** Emit the user's statements as a block. */
 void dcli_emit_text(dcli_text *out, const dcli_body *body);
-/** The same where all guards have their usual values (kernel/guard.h). */
+/** Emit the user's statements for indices at which all guards have their usual values (kernel/guard.h). */
 void dcli_emit_usual_text(dcli_text *out, const dcli_body *body);
 /** Emit the end of all definitions of dcl_a<a>. */
 void dcli_emit_elements_end(dcli_text *out, const dcli_body *body);

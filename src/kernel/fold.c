@@ -92,7 +92,7 @@ static const char *variable_type(const dcli_body *body, int r)
     return dcli_kernel_type(wraps && type < DCL_UINT8 ? type + (DCL_UINT8 - DCL_INT8) : type);
 }
 
-/* The operator that combines integers. */
+/* The operator of OpenCL C that combines two integers of a result. */
 static const char *sign_of(dcli_fold fold)
 {
     static const char *const sign[] = {
@@ -600,7 +600,7 @@ void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r)
                       sign_of(fold));
 }
 
-/* Whether result r begins with what its element contains. */
+/* Whether result r starts from the present value of its element. */
 bool dcli_fold_is_added_to(const dcli_body *body, int r)
 {
     return body->params[body->result[r].param].access == DCL_ACCESS_INOUT;
@@ -864,7 +864,7 @@ bool dcli_partial_is_valid(dcli_fold fold, dcl_type type, const dcli_partial *pa
     return partial->word[NOT_A_NUMBER] == 0 && wrap(type, (uint64_t)partial->word[VALUE]) == partial->word[VALUE];
 }
 
-/* The value of no values. */
+/* The value of a result without values: the neutral element. */
 static dcli_scalar neutral(dcli_fold fold, dcl_type type)
 {
     static const int64_t most[] = {

@@ -10,7 +10,7 @@
 #define DCLI_FOLD_STRIP 2048
 /** Elements of a strip from which on a run is faster than the buffer. */
 #define DCLI_FOLD_LEAST_RUN 96
-/** Most strips that are not tried as runs after some whose numbers were too different. */
+/** After strips whose numbers were too different for a run, the most following strips that are not tried as runs. */
 #define DCLI_FOLD_LONGEST_PAUSE 15
 
 /** How the values of a strip's elements are reduced. */
@@ -27,7 +27,7 @@ const char *dcli_fold_sign(dcli_fold fold);
 
 /** Emit the functions that the results of a body need. Nothing if it is no reduction, as all functions below. */
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form);
-/** Emit what empties the slot dcl_slot if another reduction used it last. */
+/** Emit the code that empties the slot dcl_slot if another reduction used it last. */
 void dcli_emit_slot_begin(dcli_text *out, const dcli_body *body);
 /** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. In reductions along
  *  axes, these belong to one element; then only the state is emitted that all elements of a work-item share. */
@@ -41,9 +41,10 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body);
 /** Emit, after the statements for element dcl_k of the strip, the reduction of dcl_r<r> into dcl_f<r>. */
 void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way);
-/** Emit what follows the loop of a strip. After a run: the begin of the block that does the strip again if it was not added. */
+/** Emit the code after the loop of a strip. After a run, this is the begin of the block that adds the strip again if
+ *  the run could not add it. */
 void dcli_emit_strip_end(dcli_text *out, const dcli_body *body, dcli_fold_way way);
-/** Emit, at the end of a kernel, what adds the variables to the work-item's partial results. */
+/** Emit, at the end of a kernel, the code that adds the variables to the work-item's partial results. */
 void dcli_emit_partials_end(dcli_text *out, const dcli_body *body);
 
 /** Whether a result is a sum of floating-point numbers, whose partial results are a dcli_sum. */
@@ -58,22 +59,24 @@ void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r);
 void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r);
 /** Reductions along axes: emit the variables in which one element of each output is reduced; dcl_a<a> are the elements. */
 void dcli_emit_along_begin(dcli_text *out, const dcli_body *body);
-/** Emit what starts dcl_f<r> from what the element contains, if result r is combined in one order. */
+/** Emit the code that starts dcl_f<r> from the element's present value, if result r is combined in one order. */
 void dcli_emit_ordered_begin(dcli_text *out, const dcli_body *body, int r);
 /** Emit arrays in which the variables of `height` elements are kept while others are reduced. */
 void dcli_emit_along_room(dcli_text *out, const dcli_body *body, int height);
-/** Emit what keeps the variables as those of element dcl_q, and, instead of dcli_emit_along_begin(), what continues with them. */
+/** Emit the code that stores the variables as those of element dcl_q. dcli_emit_along_continue() emits, instead of
+ *  dcli_emit_along_begin(), the code that continues with them. */
 void dcli_emit_along_keep(dcli_text *out, const dcli_body *body);
 void dcli_emit_along_continue(dcli_text *out, const dcli_body *body);
 /** Emit the product of all factors of a contraction but the last one; dcl_a<a> is the element. */
 void dcli_emit_left(dcli_text *out, const dcli_body *body);
-/** Emit, in place of the statements of a contraction, what adds the product for the inner indices dcl_t<m>. */
+/** Emit, in place of the statements of a contraction, the code that adds the product for the inner indices dcl_t<m>. */
 void dcli_emit_chain(dcli_text *out, const dcli_body *body);
-/** Whether a result of such a reduction starts from what the elements contain. */
+/** Whether a result of a reduction along axes starts from the present values of its elements. */
 bool dcli_fold_is_added_to(const dcli_body *body, int r);
-/** Emit what stores a value of result r in the element. If it is no sum, what the element contains is combined with it before. */
+/** Emit the code that stores a value of result r in the element. If the result is not a sum, the value is first
+ *  combined with the element's present value. */
 void dcli_emit_along_store(dcli_text *out, const dcli_body *body, int r, const char *value);
-/** Emit what stores their values in the elements dcl_a<a>. */
+/** Emit the code that stores the values of all results in the elements dcl_a<a>. */
 void dcli_emit_along_end(dcli_text *out, const dcli_body *body);
 
 /** A partial result of any operator and type: DCLI_PARTIAL_LONGS longs, as kernels write them. All 0: of no values. */

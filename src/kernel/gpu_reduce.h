@@ -6,15 +6,16 @@
 
 /** Emit the functions that the results of a reduction need. */
 void dcli_emit_reducing_functions(dcli_text *out, const dcli_body *body);
-/** Emit one of its kernels: dcl_unit, dcl_any or a checking one. Arguments: as for dcli_body_source(). */
+/** Emit one of the kernels of a reduction: dcl_unit, dcl_any or a checking one. Arguments: as for
+ *  dcli_body_source(). */
 void dcli_emit_reducing_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant);
-/** The same for keyed reductions. */
+/** As dcli_emit_reducing_kernel(), for keyed reductions. */
 void dcli_emit_keyed_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant);
-/** The same for reductions along axes. */
+/** As dcli_emit_reducing_kernel(), for reductions along axes. */
 void dcli_emit_along_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant);
-/** dcli_body_launch_size() for a reduction. */
+/** The size of a launch of a reduction, as dcli_body_launch_size(). */
 dcli_launch_size dcli_reducing_launch_size(const dcli_body *body, const int64_t count[], int64_t rows, bool in_table);
-/** dcli_body_launch_size() for one along axes. */
+/** The size of a launch of a reduction along axes, as dcli_body_launch_size(). */
 dcli_launch_size dcli_along_launch_size(const dcli_body *body, const int64_t count[], int64_t rows, bool in_table);
 
 /* Parts of these kinds of kernels. */
@@ -33,7 +34,8 @@ void dcli_emit_reducing_row(dcli_nest *nest);
 /** Emit the indices of the first `axes` axes, and where the accesses are at them, for dcl_line: the number of a line of the row, the
  *  last of these axes running fastest. */
 void dcli_emit_line_indices(dcli_nest *nest, int axes);
-/** Emit what a work-item does for DCL_EACH indices of the innermost axis at the distance dcl_wide, from dcl_begin on.
+/** Emit the code in which a work-item reduces DCL_EACH indices of the innermost axis, at the distance dcl_wide, from
+ *  dcl_begin on.
  *  @param wide  the usual dcl_wide. */
 void dcli_emit_reducing_tile(dcli_nest *nest, int wide);
 

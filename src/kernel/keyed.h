@@ -40,9 +40,10 @@ char *dcli_keyed_functions(dcl_type type);
 
 /** Emit the functions that reduce into the partial results. */
 void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form form);
-/** Emit, for CPUs, the variables at the beginning of a kernel. Nothing for other bodies, as the next one. */
+/** Emit, for CPUs, the variables at the beginning of a kernel. This function and dcli_emit_keyed_end() emit nothing for
+ *  bodies that are not keyed reductions. */
 void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body);
-/** Emit what adds a work-item's own partial results to the node's, at the end of a kernel. */
+/** Emit the code at the end of a kernel that adds a work-item's own partial results to the node's. */
 void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body);
 
 /** What the statements of a keyed reduction do, which the text calls dcl_into<r>(keys, value). */
@@ -59,7 +60,8 @@ bool dcli_keyed_looks_ahead(const dcli_body *body);
  *  if an element does not exist. */
 void dcli_emit_keyed_look(dcli_text *out, const dcli_body *body);
 void dcli_emit_keyed_looked(dcli_text *out, const dcli_body *body);
-/** Emit, for CPUs, what the statements after it do; in other places they are DCLI_KEYED_CHECKED. */
+/** Emit, for CPUs, the definition of dcl_into<r> for the statements that follow. Without it they are
+ *  DCLI_KEYED_CHECKED. */
 void dcli_emit_keyed_calls(dcli_text *out, const dcli_body *body, dcli_keyed_calls calls);
 
 /** Whether kernels for GPUs may run a tile in two rounds (kernel/keyed_sum_gpu.cl): some result is a sum of floating-point numbers. */

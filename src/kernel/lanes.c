@@ -104,7 +104,7 @@ static bool divides_slowly(const struct lanes *l, int t)
     return whole || !real;
 }
 
-/* Whether tokens of the loop can be run by elements that do not take part, as if they had not been. */
+/* Whether elements whose loop has ended can run these tokens of the loop, too, without an effect. */
 static bool is_plain(const struct lanes *l, struct range range)
 {
     for (int t = range.first; t < range.end; t++) {
@@ -316,7 +316,7 @@ static void open_lanes(dcli_nest *nest, const char *end, void (*index)(dcli_nest
     dcli_text_put(nest->out, "    {\n#line 1 \"lanes\"\n");
 }
 
-/* Emit STEPS steps of the loop, by the lanes that go on. */
+/* Emit STEPS steps of the loop, for the lanes whose loop has not ended. */
 static void put_steps(dcli_text *out, const struct lanes *l)
 {
     for (int n = 0; n < STEPS; n++) {

@@ -1,11 +1,12 @@
 /* kernel/lanes.h - bodies with a loop whose number of steps depends on elements (Mandelbrot sets, Newton's method): many elements at
  * once.
  *
- * Compilers vectorize only loops without inner loops. Such a body is therefore run for a block of elements: what comes before the
- * loop for each of them; then, again and again, some steps of the loop, each by those elements whose condition holds; then what
- * comes after the loop. The variables are kept in arrays between. These three loops are vectorized. An element goes through the
- * same operations as alone, so that the bits are the same.
- * Source: Allen et al., Conversion of Control Dependence to Data Dependence, POPL 1983. */
+ * Compilers vectorize only loops without inner loops. Such a body is therefore run for a block of elements. First the
+ * statements before the loop are run for each element. Then some steps of the loop are run, again and again, each for
+ * those elements whose condition holds. Then the statements after the loop are run for each element. Between these
+ * loops over elements, the variables are kept in arrays. The compiler vectorizes all three. An element goes through the
+ * same operations as alone, so that the bits are the same. Source: Allen et al., Conversion of Control Dependence to
+ * Data Dependence, POPL 1983. */
 #ifndef DCLI_KERNEL_LANES_H
 #define DCLI_KERNEL_LANES_H
 

@@ -132,9 +132,9 @@ static bool has_condition(const dcli_tokens *tokens)
     return false;
 }
 
-/* Whether a body is blind (dcli_body.blind). Bodies with declared reaches are not, because these find elements by
- * indices; nor those with inner axes, whose steps joined rows would have to share; nor those that find the index of a
- * result; nor those with boundaries, whose works at edges differ from the others; nor those whose bounds depend on indices. */
+/* Whether a body is blind (dcli_body.blind). Not blind are bodies with declared reaches, which find elements by
+ * indices; with inner axes, whose steps joined rows would have to share; with boundaries, whose works at edges differ
+ * from the others; with bounds that depend on indices; and bodies that find the index of a result. */
 static bool is_blind(const dcli_body *body)
 {
     if (dcli_body_places(body) || body->slanted)

@@ -11,15 +11,16 @@
 /** Emit, before the loops of a strip, the variables in which its extreme values are found apart from the result so far:
  *  dcl_f<r>. */
 void dcli_emit_places_begin(dcli_text *out, const dcli_body *body);
-/** Emit, after them, what looks for the index if the strip changes the result: it evaluates the body once more. */
+/** Emit, after these loops, the code that looks for the index if the strip changes the result. It evaluates the body
+ *  once more. */
 void dcli_emit_places_end(dcli_nest *nest);
 /** Emit the number of the present index: an expression. */
 void dcli_emit_place(dcli_nest *nest);
 /** Emit the reduction of dcl_r<r> into the variables of result r. Its index has the number dcl_l<r>, an array if there is a
  *  subscript such as "[dcl_k]"; LONG_MAX for none. */
 void dcli_emit_place_fold(dcli_text *out, const dcli_body *body, int r, const char *subscript);
-/** Emit what merges the number dcl_from[3] into dcl_to[3], before the other words of two partial results, both of some values,
- *  are merged. */
+/** Emit the code that merges the number dcl_from[3] into dcl_to[3], for two partial results that both have values. It
+ *  must come before the code that merges their other words. */
 void dcli_emit_place_merge(dcli_text *out, const dcli_body *body, int r);
 
 #endif

@@ -5,8 +5,8 @@
 #include "kernel/body.h"
 #include "segment/product.h"
 
-/** Whether rows of a body may be products for a library: the call has DCL_FAST, and the body is a contraction with one reduced
- *  index, and a kept index of each factor's own. */
+/** Whether rows of a body may be products for a library: the call has DCL_FAST, and the body is a contraction with one
+ *  reduced index, in which each factor has a kept index that the other lacks. */
 bool dcli_body_is_product(const dcli_body *body);
 /** Describe a row as products, all but `scale`. The product is described as its transpose if the result is contiguous along its
  *  columns. @param access_out  [DCLI_PRODUCT_MATRICES] the accesses of the matrices, whose memory `offset` counts from.

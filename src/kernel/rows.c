@@ -255,7 +255,8 @@ int64_t dcli_body_rows(const dcli_body *body, int64_t elements, int units, doubl
                                                     : by_size;
 }
 
-/* Elements of a row that are run at once should be a whole block, as far as each unit has one. */
+/* Lengthen rows, so that a row has at least the elements of a block that run at once, as long as each compute unit
+ * still gets a row. */
 static void widen_for_lanes(const dcli_body *body, int64_t elements, int units, const int64_t count[], int64_t shape[])
 {
     int last = body->space_rank - 1;

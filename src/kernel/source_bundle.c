@@ -70,8 +70,8 @@ static void emit_common_tops(const dcli_nest *nest, const char *height)
             r, height, r, r, r, r, r, r, r, height, r, r, r);
 }
 
-/* Emit what adds the runs to the sums of their elements. An element whose sum was empty has the assumed top if a slice of the top
- * bin is not 0. If these cancel, the element is computed by blocks. */
+/* Emit the code that adds the runs to the sums of their elements. An element whose sum was empty has the assumed top if
+ * a slice of the top bin is not 0. If these cancel, the element is computed by blocks. */
 static void emit_runs_end(const dcli_nest *nest, const char *height)
 {
     const dcli_body *body = nest->body;
@@ -176,7 +176,7 @@ static void emit_blocks(const dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit what begins or ends the sums of a bundle's elements. */
+/* Emit the code that begins, or ends, the sums of a bundle's elements. */
 static void emit_outputs(const dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *), bool ends)
 {
     dcli_nest element = open_elements(nest, "dcl_h");

@@ -12,7 +12,7 @@ void dcli_emit_chain_functions(dcli_text *out, const dcli_body *body);
 void dcli_emit_chain_blocks(dcli_nest *nest);
 /** Emit one of the kernels of such a body for a GPU: dcl_unit or dcl_any. Arguments: as for dcli_body_source(). */
 void dcli_emit_chain_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant);
-/** dcli_body_launch_size() for it. */
+/** The size of a launch of the kernel of a contraction, as dcli_body_launch_size(). */
 dcli_launch_size dcli_chain_launch_size(const dcli_body *body, const int64_t count[], int64_t rows, bool in_table);
 
 /* Parts of kernels for both kinds of devices. */
@@ -23,7 +23,7 @@ typedef struct dcli_chain_plan {
     int low, wide;           /* the access that depends on `down`, and the one that depends on `across` */
 } dcli_chain_plan;
 
-/** Find them. @return dcli_chain_is_blocked(). */
+/** Find the axes and factors of a contraction. @return dcli_chain_is_blocked(). */
 bool dcli_chain_plan_of(const dcli_body *body, dcli_chain_plan *plan);
 /** Emit the definition of dcl_a<a>: the element of an access at dcl_i of loop axis m and dcl_kb + dcl_k of the reduced index. */
 void dcli_emit_factor(dcli_nest *nest, int a, int m, int inner);

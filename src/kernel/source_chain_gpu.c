@@ -65,8 +65,8 @@ static void open_tile(dcli_nest *nest, const dcli_chain_plan *plan)
     }
 }
 
-/* Emit what loads a work-item's share of both factors' blocks from dcl_kb on: dcl_f<a>. Element number dcl_e of it is at dcl_k of
- * the reduced index, and dcl_i of the other one. */
+/* Emit the code that loads a work-item's share of both factors' blocks from dcl_kb on: dcl_f<a>. Element number dcl_e
+ * of it is at dcl_k of the reduced index, and dcl_i of the other one. */
 static void emit_fetch(dcli_nest *nest, const dcli_chain_plan *plan)
 {
     const int factor[] = {plan->low, plan->wide}, axis[] = {plan->down, plan->across};
@@ -106,7 +106,7 @@ static void define_shares(dcli_text *out, const dcli_body *body, const dcli_chai
     }
 }
 
-/* Emit what loads or stores the work-item's elements of C: dcl_c. Those that do not exist are 0. */
+/* Emit the code that loads or stores the work-item's elements of C: dcl_c. Those that do not exist are 0. */
 static void emit_elements(dcli_nest *nest, const dcli_chain_plan *plan, int c, bool stores)
 {
     const char *statement =

@@ -339,7 +339,7 @@ static void emit_line(dcli_nest *nest, int across)
                           type_of(body, a), a, a, nest->level[a], a);
 }
 
-/* Emit what transposes the inputs of a block. */
+/* Emit the code that transposes the inputs of a block. */
 static void emit_turns(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;

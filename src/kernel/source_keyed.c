@@ -81,8 +81,8 @@ static void put_word_macros(dcli_text *out, dcli_fold fold, dcl_type type)
                   is_extreme(fold) && is_floating(type) ? "(x) != (x) ? ~(dcl_U)0 : " : "", words[fold], joins[fold]);
 }
 
-/* Emit how a GPU changes a word: DCL_SWAP, and DCL_NATIVE if one instruction joins words. Those of 64 bits other than the addition are an
- * extension of their own (cl_khr_int64_extended_atomics). */
+/* Emit the macros by which a GPU changes a word: DCL_SWAP, and DCL_NATIVE if one instruction combines words.
+ * Instructions on 64 bits other than the addition need an extension of their own (cl_khr_int64_extended_atomics). */
 static void put_atomics(dcli_text *out, dcli_fold fold, bool wide)
 {
     static const char *const native[DCLI_FOLD_XOR + 1] = {
@@ -149,7 +149,8 @@ static void put_axes(dcli_text *out, int rank, const char *before, const char *a
         dcli_text_put(out, "%s%s%d%s", d > 0 ? ", " : "", before, d, after);
 }
 
-/* Emit dcl_outside_<r>, which reports that no element has the keys dcl_k. It is rare: inlined, it would slow down the loop. */
+/* Emit dcl_outside_<r>, which reports that no element has the keys dcl_k. It is a function that is not inlined, because
+ * it is rarely called and would slow down the loop. */
 static void put_outside(dcli_text *out, const dcli_body *body, int r)
 {
     int rank = rank_of(body, r);

@@ -116,8 +116,9 @@ static void put_units(writer *w, int left)
             PUT(w, " * %s_count(%d)", w->target, d);
 }
 
-/* Put what the kernels begin with: scan_units lines, scan_lo..scan_hi the leaves that the tile touches, and this work-item's
- * share scan_at..scan_end of all lines, or pairs of line and leaf. */
+/* Put the beginning of the kernels, which declares scan_units, the number of lines; scan_lo..scan_hi, the leaves that
+ * the tile touches; and scan_at..scan_end, this work-item's share of all lines, or of all pairs of a line and a
+ * leaf. */
 static void put_opening(writer *w, int left)
 {
     int a = w->scan->axis, last = w->scan->rank - 1;
@@ -272,8 +273,8 @@ static void put_strip_place(writer *w, const char *unit)
     put_place(w, c, rest);
 }
 
-/* Put the loops that compute the values of 16 rows from element scan_g of the leaf on, those beyond scan_w are none. The
- * compiler vectorizes inputs that are contiguous. */
+/* Put the loops that compute the values of 16 rows from element scan_g of the leaf on. Rows from scan_w on get the
+ * neutral element. The compiler vectorizes the loop over inputs that are contiguous. */
 static void put_rows(writer *w)
 {
     PUT(w, "    for (int scan_h = 0; scan_h < %d; scan_h++) {\n    const long scan_k = scan_g + scan_h;\n", BLOCK);

@@ -172,7 +172,8 @@ static dcl_status broken(const char *what)
                      what);
 }
 
-/* Make the device's programs of what a job uses. They are made before it waits, as others may use them then. */
+/* Make the device's programs that a job uses. They are made before the job waits in the queue, because other commands
+ * may use them while it waits. */
 static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *command, dcli_job *job)
 {
     for (int n = 1; n < command->number_count; n++) {
@@ -206,7 +207,8 @@ static dcl_status find_program(dcli_remote *remote, const dcli_msg_command *comm
     return DCL_OK;
 }
 
-/* Other commands must not find what a job uses changing. */
+/* Mark the programs that a job uses (change 1) or has used (change -1). Other commands refuse to use a program that is
+ * being built. */
 static void mark(dcli_job *job, int change)
 {
     job->program->program.building += change;

@@ -1,4 +1,4 @@
-/* remote/commands.c - commands that make and change objects; they are carried out when they arrive. */
+/* remote/commands.c - commands that make and change objects. They are carried out as soon as they arrive. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -221,7 +221,7 @@ dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *comm
 
 /** Accept a command for a queue: it is submitted at once if nothing has to come before it. */
 dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command);
-/** Submit commands for which nothing has to be waited any more. */
+/** Submit the commands that no longer have to wait for anything. */
 void dcli_tasks_look(dcli_remote *remote);
 /** Take what callbacks have passed on. @return whether there was any. */
 bool dcli_completions_take(dcli_remote *remote);

@@ -1,5 +1,6 @@
-/* remote/output.c - what kernels print: the driver of the device writes it to the standard output of this process, which is a pipe
- * of which it is sent to the program. It arrives before the end of the command is reported. */
+/* remote/output.c - sends what kernels print to the program. The driver of the device writes the text to the standard
+ * output of this process, which is a pipe; the serving thread reads the pipe and sends the text. It is sent before the
+ * end of the command is reported. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -14,7 +14,7 @@ static dcl_status hear_commands(dcli_remote *remote, const dcli_msg_commands *co
     return status;
 }
 
-/* @return DCL_ERR_TIMEOUT: the driver ends the session. */
+/* Handle a received message. @return DCL_ERR_TIMEOUT: the driver ends the session. */
 static dcl_status hear(dcli_remote *remote, dcli_received *received)
 {
     const dcli_message *message = &received->message;

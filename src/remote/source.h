@@ -1,4 +1,5 @@
-/* remote/source.h - what of a client's program reaches the device's compiler: text that reads no file, and options of a list.
+/* remote/source.h - filters a client's program for the device's compiler: the text must not read files, and each option
+ * must be in a list.
  *
  * This gives clear errors and keeps compilers of devices from reading files of the worker. On a processor a kernel is
  * native code, so it is no security barrier there; the confinement of the process is (fleet/confine.h). */

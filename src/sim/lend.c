@@ -91,7 +91,8 @@ static int64_t queued_ns(const dcli_sim_node *node)
     return lending->launches > 0 ? dcli_max(0, ns - (node->clock - lending->front_since)) : 0;
 }
 
-/* A launch was queued, or has ended. While the device has enough to do, start no more batches that could be lent. */
+/* Record that a launch was queued, or has ended. While the device has enough to do, start no more batches that could be
+ * lent. */
 static void change_queue(dcli_sim_node *node, int launches, int64_t elements)
 {
     dcli_sim_lending *lending = &node->lending;
@@ -398,7 +399,7 @@ static void drop(dcli_sim *sim, int n, const dcli_action *action)
 
 /* ---- the thief ------------------------------------------------------------------------------------------------------ */
 
-/* What a node has to do, as far as it knows. */
+/* The work that a node still has to do, as far as it knows: the input of workqueue/lend_pace.h. */
 static dcli_lend_load load_of(const dcli_sim_node *node)
 {
     const dcli_sim_lending *lending = &node->lending;

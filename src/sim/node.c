@@ -208,7 +208,7 @@ static void send_chunk(dcli_sim *sim, int n, int to, int64_t operation, const dc
                   failed ? 0 : chunk->bytes);
 }
 
-/* An operation has failed at a node, which tells the program, or at the program, which tells all nodes. */
+/* Report that an operation has failed: a node reports it to the program, the program to all nodes. */
 static void tell_failed(dcli_sim *sim, int n, int64_t operation)
 {
     if (sim->settings->failing_step == 0)
@@ -326,7 +326,7 @@ static void hear(dcli_sim *sim, const dcli_sim_event *event)
     }
 }
 
-/* Batches have ended. */
+/* Handle the end of batches. */
 static void end(dcli_sim *sim, const dcli_sim_event *event)
 {
     const dcl_sim_settings *settings = sim->settings;

@@ -212,16 +212,16 @@ dcl_status dcli_sim_loan_of(void *user, const dcli_operation *operation, int64_t
 void dcli_sim_forget_loans(dcli_sim_node *node);
 /** The number of batches to launch together, beginning with that of a RUN. */
 int64_t dcli_sim_share(dcli_sim *sim, int n, const dcli_action *run);
-/** A launch of a plan with batches that can be lent was queued; one has ended. */
+/** Record that a launch of a plan with batches that can be lent was queued; dcli_sim_measure() records its end. */
 void dcli_sim_launched(dcli_sim *sim, int n, int64_t elements);
 void dcli_sim_measure(dcli_sim *sim, const dcli_sim_event *done);
 /** Answer questions, and ask. @return whether the state machine may have new actions. */
 bool dcli_sim_decide(dcli_sim *sim, int n);
 /** Carry out an action of lending. */
 void dcli_sim_act_loan(dcli_sim *sim, int n, const dcli_action *action);
-/** A message of lending has come. */
+/** Handle a received message of lending. */
 void dcli_sim_hear_loan(dcli_sim *sim, const dcli_sim_event *event);
-/** One of LOAN_PACKED, LOAN_DONE, LATE and AGAIN has happened. */
+/** Handle one of the events LOAN_PACKED, LOAN_DONE, LATE and AGAIN. */
 void dcli_sim_happen_loan(dcli_sim *sim, const dcli_sim_event *event);
 
 #endif
