@@ -36,7 +36,7 @@ typedef struct dcli_steal {
 static inline bool dcli_steal_lends(dcli_steal steal) { return steal.policy > DCL_STEAL_NEVER; }
 
 dcli_steal dcli_config_steal(const dcl_config *config);
-/** The setting as DCL_STEAL has it. */
+/** The setting as text, in the form that DCL_STEAL has. */
 const char *dcli_steal_name(dcli_steal steal);
 
 #endif

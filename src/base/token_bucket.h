@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/** Zeroed, it is full. */
+/** A token bucket. A zeroed one is full. */
 typedef struct dcli_token_bucket {
     int64_t tokens;    /* tokens at filled_ms; the caller subtracts what it uses, and may go below 0 */
     int64_t filled_ms; /* time of the last fill, by dcli_monotonic_ms(); 0: never */

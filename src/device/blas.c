@@ -20,7 +20,7 @@ enum { ROW_MAJOR = 101, AS_STORED = 111, TRANSPOSED = 112 };
     X(cblas_sgemm, float) \
     X(cblas_dgemm, double)
 
-/* Written once, before `loaded` has run; only read after it. */
+/* OpenBLAS: its functions. Written by the initializer of `loaded`, and only read afterwards. */
 static struct {
     bool found;
 #define X(name, type)                                                                                                  \

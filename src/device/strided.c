@@ -169,7 +169,7 @@ static int kernel_of(size_t unit)
     return -1;
 }
 
-/* @param first_kernel  0 to copy, FILLS to fill. */
+/* Launch the kernel of a copy or a fill. @param first_kernel  0 to copy, FILLS to fill. */
 static dcl_status launch_copy(dcli_device *device, dcli_direction direction, int first_kernel,
                               dcli_argument arguments[3], struct copy *copy)
 {

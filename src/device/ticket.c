@@ -462,8 +462,8 @@ static void CL_CALLBACK give_notice(cl_event event, cl_int state, void *user)
     atomic_fetch_sub(open, 1);
 }
 
-/* Ask for a notice of a mark, unless the same was asked before: a loop that sleeps asks anew after each wake-up, and would
- * be called that many times for each mark, each of which wakes it. */
+/* Ask for a notice of a mark, unless the same notice was asked for before. A loop that sleeps asks again after each
+ * wake-up; without this check, one mark would wake it once per request. */
 static dcl_status ask_for_notice(dcli_device *device, dcli_queue *queue, int mark, void (*fn)(void *user), void *user)
 {
     if (mark_at(queue, mark)->noticed_by == user && user != NULL) {

@@ -430,7 +430,7 @@ static void submit_and_end(dcli_remote *remote, dcli_task *task)
     dcli_task_end(remote, task, code);
 }
 
-/* Let a task go. @return true: it was submitted as a whole, or has ended. */
+/* Submit a task, as far as possible. @return true: it was submitted as a whole, or has ended. */
 static bool go(dcli_remote *remote, dcli_task *task, cl_int failure)
 {
     if (failure == CL_SUCCESS)

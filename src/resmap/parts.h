@@ -39,8 +39,9 @@ bool dcli_nodes_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 int dcli_nodes_end(const dcli_map_rule *rule);
 /** Convert a list of places, ascending, into a list of nodes. */
 void dcli_nodes_convert(const dcli_map_rule *rule, dcli_node_list *list);
-/** Append a place to a list that is in no order, and may have places twice; dcli_places_sort() ends this. So that the
- *  list stays in proportion to its places, it is sorted each time when it is full. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Append a place to an unsorted list that may contain a place several times; dcli_places_sort() sorts it at the end.
+ *  Whenever the list is full, it is sorted and its duplicates are removed, so that its length stays in proportion to
+ *  the number of places. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_places_append(dcli_node_list *list, int place);
 /** Sort a list, and remove what is in it twice. */
 void dcli_places_sort(dcli_node_list *list);

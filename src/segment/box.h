@@ -91,7 +91,8 @@ typedef struct dcli_box_set {
  *  @return DCL_OK, or DCL_ERR_NOMEM: then nothing has changed.
  *  Cost: O(log boxes) plus the boxes that it intersects, if consecutive boxes are close to each other. */
 dcl_status dcli_box_set_add(dcli_box_set *set, const dcl_box *box, dcli_box_list *fresh);
-/** Append what the set lacks of a box to `lacking`, as disjoint boxes: those that dcli_box_set_add() would add.
+/** Append those parts of a box that the set lacks to `lacking`, as disjoint boxes: the boxes that dcli_box_set_add()
+ *  would add.
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_box_set_lacks(dcli_box_set *set, const dcl_box *box, dcli_box_list *lacking);
 /** Append a box unchanged, even if it intersects others; only for lists. @return DCL_OK or DCL_ERR_NOMEM. */

@@ -38,8 +38,8 @@ dcli_portion dcli_declared_portion(const dcli_subscripts *subscripts, int p);
  *  nothing. */
 bool dcli_declared_box(const dcli_subscripts *subscripts, const dcl_box *space, dcl_box *box_out);
 
-/** What indices in `space` read in `grid`, as boxes without corners and gaps, which may overlap. Only if indices lie
- *  farther apart than their halos reach, the elements between them are included.
+/** Find the elements of `grid` that indices in `space` read, as boxes without corners and gaps. The boxes may overlap.
+ *  Elements that are not read are included only between indices that lie farther apart than their halos reach.
  *  @param parts_out  [DCL_MAX_RANK] @param approximate_out  set to true in that case, else unchanged.
  *  @return number of boxes; 0: nothing in the grid is read. */
 int dcli_declared_parts(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,

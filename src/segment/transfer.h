@@ -72,9 +72,8 @@ typedef enum dcli_join_flags {
 } dcli_join_flags;
 
 /** Join transfers into fewer ones with the same pairs of elements, in any order: transfers at equal distances on both
- *  sides become one, along an axis that they continue or along an unused one.
- *  Cost: O(n log n), a few times. @return DCL_OK, or DCL_ERR_NOMEM: the list has the same pairs, perhaps in fewer
- *  transfers. */
+ *  sides become one, along an axis that they continue or along an unused one. Cost: a few passes of O(n log n). @return
+ *  DCL_OK, or DCL_ERR_NOMEM: the list has the same pairs, perhaps in fewer transfers. */
 dcl_status dcli_transfers_join(dcli_transfers *list, int flags);
 
 /** One loop of a transfer, in elements. */
