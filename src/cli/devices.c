@@ -31,7 +31,7 @@ static int print_all(int count)
     return status == DCL_OK ? CLI_OK : cli_library_failed();
 }
 
-/* The library says why. */
+/* Explain why there are no devices, with the library's message. */
 static int explain_nothing(void)
 {
     dcl_config config;

@@ -13,7 +13,7 @@ enum { MOST_OF_PROGRAM = 3 }; /* curves of a program in a chart */
 
 static bool is_weak(const cli_sim_request *request) { return strcmp(request->scaling, "weak") == 0; }
 
-/* A figure of one step and node, and one of one step of the program. */
+/* Per step: per_node() gives the mean of a figure over the nodes, per_step() a figure of the program. */
 static double per_node(const cli_sim_request *request, const cli_sim_run *run, int64_t figure)
 {
     return (double)figure / request->settings.steps / run->nodes;
@@ -123,7 +123,7 @@ static void json_run(const cli_sim_run *run)
            figures->plan_us, figures->plan_most_us, figures->again_us, figures->events);
 }
 
-/* @param map  NULL: the usual one of each program. */
+/* Print a map as a JSON field. @param map  NULL: the usual one of each program. */
 static void json_map(const char *name, const char *map)
 {
     printf(", \"%s\": ", name);

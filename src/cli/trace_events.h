@@ -73,7 +73,7 @@ typedef struct cli_spent {
     cli_awaited awaited[CLI_MOST_AWAITED]; /* parts of CLI_WAITS, the longest first */
 } cli_spent;
 
-/** @return [peer_count]; free() it. */
+/** Divide the time of each process among its activities. @return [peer_count]; free() it. */
 cli_spent *cli_spent_make(const cli_timeline *trace);
 
 /** A stretch of the critical path. */

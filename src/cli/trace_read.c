@@ -310,7 +310,7 @@ static void take_kind(struct reader *reader, cli_event *event)
     refuse(reader, "a kind of event that this version knows");
 }
 
-/* @return whether it is an event with a time, not metadata. */
+/* Read an event. @return whether it is an event with a time, not metadata. */
 static bool take_event(struct reader *reader, const cli_timeline *trace, cli_event *event)
 {
     bool first = true, timed = false;

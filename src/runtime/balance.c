@@ -118,7 +118,8 @@ static void find_times(const dcli_times *work, int first, double times_out[])
 
 /* ---- where the work is -------------------------------------------------------------------------------------------- */
 
-/* From `at` on, an index costs `more` than before it: `cost`. All indices before it cost `before`. */
+/* A change of the cost of an index, at the index `at`: by `more`, to `cost`. All indices before `at` together cost
+ * `before`. */
 struct change {
     double at, more, cost, before;
 };
@@ -169,7 +170,7 @@ static double cost_before(int64_t count, const struct change changes[], double p
     return low > 0 ? changes[low - 1].before + changes[low - 1].cost * (place - changes[low - 1].at) : 0;
 }
 
-/* The place before which all indices cost so much. */
+/* Find the place for which all indices before it together cost `cost`. */
 static double place_of(int64_t count, const struct change changes[], double cost)
 {
     int64_t low = 0, high = count - 1; /* the last change from which on less than this was spent */

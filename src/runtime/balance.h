@@ -23,7 +23,7 @@ typedef struct dcli_times {
     dcli_node_times row[]; /* [node_count] */
 } dcli_times;
 
-/** @return NULL: DCL_ERR_NOMEM. Free with dcli_free(). */
+/** Make an empty table of the nodes' times for a body. @return NULL: DCL_ERR_NOMEM. Free with dcli_free(). */
 dcli_times *dcli_times_make(int node_count, int64_t kernel);
 /** Note a node's answer, unless it is about another body. */
 void dcli_times_note(dcli_times *work, int node, const dcli_msg_counts *counts);

@@ -246,7 +246,8 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence);
 /* ---- waits and errors (wait.c); the lock is held unless said otherwise ---- */
 
 void dcli_cluster_hooks(dcl_cluster *cluster);
-/** List the speakers, after watermarks have become infinite, or finite. */
+/** List the speakers, the peers whose watermarks are finite. Call it after watermarks have become infinite, or
+ *  finite. */
 void dcli_cluster_list_speakers(dcl_cluster *cluster);
 /** Update `complete` after the nodes' watermarks have changed, and wake the threads that wait for it. */
 void dcli_cluster_note_marks(dcl_cluster *cluster);

@@ -1,4 +1,4 @@
-/* runtime/keyed.c - keyed reductions: some operations each.
+/* runtime/keyed.c - keyed reductions; each runs as a few operations.
  *
  * The first one reduces what each node stores of the input that gives the indices into partial results of its own: one row, of an array of
  * the library, that has the axes of an output (kernel/keyed.h). Then the rows are reduced into the outputs, along the first

@@ -120,7 +120,7 @@ static void find_args(struct reduction *r)
 
 /* ---- arrays ---------------------------------------------------------------------------------------------------------- */
 
-/* @param map  NULL: by blocks */
+/* Make an array for values or partial results. @param map  NULL: by blocks */
 static dcl_status make_array(struct reduction *r, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
 {
     dcl_map *block = map == NULL ? dcli_map_new_block(r->cluster) : NULL;

@@ -319,7 +319,7 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
     return status;
 }
 
-/* The same with an array for partial results. */
+/* As reduce(), with an array for partial results that it takes from the cluster's. */
 static dcl_status reduce_with(dcl_cluster *cluster, const dcl_box *box, const char *text, int count,
                               const dcl_arg args[])
 {

@@ -93,7 +93,7 @@ static dcl_status add_detail(dcli_report *report, const dcli_node_ways ways[], i
     return add_pairs(report, ways, node, detail);
 }
 
-/* @param number  of the row */
+/* Add the row of a node to a report. @param number  of the row */
 static dcl_status add_node(dcli_report *report, const dcli_planned *planned, int node, int number)
 {
     dcli_plan *plan;

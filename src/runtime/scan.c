@@ -577,7 +577,7 @@ static dcl_status start(struct scanning *s, const char *text, int count, const d
     return end_locked(s, status);
 }
 
-/* @param look  NULL: run it */
+/* Run a scan, or let `look` see its operations. @param look  NULL: run it */
 static dcl_status scan(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[], const dcli_look *look)
 {
     struct scanning *s = dcli_calloc(1, sizeof *s);

@@ -20,7 +20,7 @@ typedef struct dcli_entry_plans {
     int64_t count, capacity;
 } dcli_entry_plans;
 
-/** What an operation that is no FORALL has besides. */
+/** The further fields of an entry whose operation is no FORALL. */
 typedef struct dcli_entry_more {
     dcli_msg_operation descriptor; /* its strings are copied, its operands are not */
     dcli_region region;            /* with `lent`: the operation's box in that memory; else not set */

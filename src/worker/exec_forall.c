@@ -705,8 +705,8 @@ static void add_running(dcli_worker *worker, const dcli_running *running)
     dcli_window_moved(worker, own->running_count - own->running_first == 1);
 }
 
-/* Whether a launch has a part of what could be lent: then times decide how much is, and costs may differ from part to
- * part. */
+/* Whether a launch has borrowed batches, or only some of the batches of an operation that was cut so that batches can
+ * be lent. The times of these launches decide how many batches are lent, and costs may differ from part to part. */
 static bool is_part(const dcli_running *running)
 {
     return running->job.borrowed != NULL ||

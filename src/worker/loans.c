@@ -540,7 +540,7 @@ static dcl_status hear_recall(dcli_worker *worker, int from, const dcli_msg_reca
     return dcli_node_recall(worker->node, from, recall->question, recall->operation, recall->batch);
 }
 
-/* A lent batch is this node's again. */
+/* Take over a lent batch that a thief has returned: this node runs it. */
 static dcl_status return_lent(dcli_worker *worker, int from, int64_t question, int64_t operation, int64_t batch)
 {
     dcli_stealing *stealing = worker->as_node->stealing;

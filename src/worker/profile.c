@@ -86,7 +86,7 @@ static void restart(dcli_profile *profile, uint64_t key, const dcli_operation *o
         profile->thief[t].node = -1;
 }
 
-/* A call begins: what is older counts less. */
+/* Begin a call. Once MOST_CALLS calls are counted, halve the weight of the earlier ones. */
 static void begin_call(dcli_profile *profile, int64_t operation)
 {
     profile->operation = operation;
@@ -145,7 +145,8 @@ static void spread(const dcli_profile *profile, const dcl_box *box, double eleme
     }
 }
 
-/* @return the elements of consecutive batches; 0: they are not measured. */
+/* Find how many elements of each part of the profile consecutive batches have. @return their sum; 0: they are not
+ * measured. */
 static double spread_batches(const dcli_profile *profile, const dcli_plan *plan, int64_t batch, int64_t count,
                              double elements_out[])
 {
@@ -199,7 +200,7 @@ static double element_ns(const dcli_profile *profile, int b)
     return part->own_each > 0 ? part->own_each : part->lent_each;
 }
 
-/* The elements of consecutive batches, of many by those of some. */
+/* As spread_batches(), but of many batches only a sample is counted, and the result is an estimate. */
 static void sample_batches(const dcli_profile *profile, const dcli_plan *plan, int64_t batch, int64_t count,
                            double elements_out[])
 {
@@ -275,8 +276,8 @@ void dcli_profile_ran(dcli_worker *worker, int64_t first, int64_t last)
     }
 }
 
-/* The time that these elements would take here, by the parts of which this node has computed some.
- * @param late  by the last calls. @return 0: not known. */
+/* Predict how long this node would take for these elements, from the parts of which it has computed elements.
+ * @param late  use the times of the last calls. @return 0: not known. */
 static double own_time(const dcli_profile *profile, const double elements[], bool late)
 {
     double ns = 0;

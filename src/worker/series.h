@@ -23,7 +23,8 @@ dcl_status dcli_series_open(dcli_worker *worker);
 /** Stop compiling, which may wait for the compiler, so the watch must still look; release the programs. The tables of
  *  launched series stay. */
 void dcli_series_stop(dcli_worker *worker);
-/** Instead, for a node that was given up: leave the compiler alone. Nothing may be freed then. */
+/** Call this instead of dcli_series_stop() for a node that was given up: it leaves the compiler alone, and nothing may
+ *  be freed then. */
 void dcli_series_leave(dcli_worker *worker);
 /** The program that is being compiled, or was and is not used yet; NULL: none. */
 dcli_compiling *dcli_series_compiling(const dcli_as_node *own);
@@ -33,13 +34,13 @@ void dcli_series_free(dcli_as_node *own);
 /** Whether a batch is of the kind that series contain: its body is, it uses only own parts, and it is known to be
  *  short. */
 bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared);
-/** Append a batch for which dcli_series_joins(); the caller then adds it to the running ones. @return false: there is no
- *  program with its body yet, or no memory: it is to be launched alone. */
+/** Append a batch for which dcli_series_joins() is true; the caller then adds it to the running batches. @return false:
+ *  no program has its body yet, or there is no memory; the caller launches it alone. */
 bool dcli_series_add(dcli_worker *worker, dcli_running *running, const dcli_prepared *prepared);
 /** Launch the present series, if there is one. If that fails, its batches have failed. */
 void dcli_series_launch(dcli_worker *worker);
-/** Launch it unless it is better to wait for more batches: while the device computes, and nobody waits for the end of
- *  these. @param idle  the node has nothing else to do. */
+/** Launch the present series, unless it is better to wait for more batches: while the device computes, and nobody waits
+ *  for the end of the series. @param idle  the node has nothing else to do. */
 void dcli_series_offer(dcli_worker *worker, bool idle);
 /** Take back the table of a series that has ended. NULL is accepted. */
 void dcli_series_give(dcli_as_node *own, struct dcli_steps *steps);

@@ -195,7 +195,8 @@ static int64_t plan_loans(dcli_worker *worker, int thief, const dcli_offer *offe
     return n;
 }
 
-/* @param turn  1 for the next of the waiting batches that this node would run, and so on. */
+/* Record a lent batch. @param turn  its place among the waiting batches in the order in which this node would run them,
+ * from 1. */
 static void record(dcli_worker *worker, dcli_lent_out *lent, int thief, int64_t question, dcli_entry *entry,
                    int64_t batch, dcli_cached_loan *loan, int64_t turn)
 {
@@ -380,8 +381,8 @@ static int64_t find_lent(const dcli_worker *worker, dcli_lent_out *lent_out[])
     return count;
 }
 
-/* This node has nothing left to run: take back half of what its thieves have probably not begun, the last ones; and what
- * takes far longer than it should. */
+/* If this node has nothing left to run, take back half of the batches that its thieves have probably not begun, the
+ * last ones; or else the last batch, if it takes far longer than expected. */
 static void take_back(dcli_worker *worker)
 {
     enum { BEGUN = 2 };

@@ -75,16 +75,18 @@ typedef struct dcli_stealing {
 dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms);
 /** End of serving: stop compiling, which may wait for the compiler, so the watch must still look. */
 void dcli_stealing_stop(dcli_worker *worker);
-/** Instead, for a node that was given up: leave the compiler alone. Nothing may be freed then. */
+/** Call this instead of dcli_stealing_stop() for a node that was given up: it leaves the compiler alone, and nothing
+ *  may be freed then. */
 void dcli_stealing_leave(dcli_worker *worker);
-/** Nodes have joined or are lost: choose again whom to ask. */
+/** Choose again which nodes to ask, after nodes have joined or were lost. */
 void dcli_stealing_members(dcli_worker *worker);
 /** Free, while the device is open. */
 void dcli_stealing_close(dcli_worker *worker);
 
 /* ---- decisions (stealing.c) ---- */
 
-/** Answer questions; take back what is needed. Called once per turn of the loop. */
+/** Answer questions. If this node has nothing left to run, take back lent batches that probably were not begun, or are
+ *  late. Called once per turn of the loop. */
 void dcli_stealing_decide(dcli_worker *worker);
 /** If the node has little to do, ask others. *asked_out: it has asked. @return milliseconds after which to try again; -1:
  *  there is no need to. */
@@ -93,9 +95,9 @@ int dcli_stealing_ask(dcli_worker *worker, bool *asked_out);
 void dcli_stealing_built(dcli_worker *worker, const dcli_kernel *kernel);
 /** The result of a lent batch has come: learn from the times, and count its bytes as in vain if it comes late. */
 void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, const dcli_msg_result *result);
-/** A node asks. */
+/** Note from a node's question the kind of its device, and when the device becomes free. */
 void dcli_stealing_asked(dcli_worker *worker, int thief, const dcli_msg_hungry *hungry);
-/** A node has answered a question of this one, or is lost. */
+/** Note that a node has answered a question of this node, or is lost. */
 void dcli_stealing_answered(dcli_worker *worker, int victim, bool lent);
 /** Bytes of data that other nodes may send for lent batches. */
 int64_t dcli_stealing_bytes(const dcli_worker *worker);
@@ -104,7 +106,7 @@ void dcli_stealing_take_back(dcli_worker *worker, dcli_lent_out *lent);
 
 /* ---- actions and messages (loans.c) ---- */
 
-/** terms.loan_of. */
+/** The function for dcli_node_terms.loan_of. */
 dcl_status dcli_loan_of(void *worker, const dcli_operation *operation, int64_t batch, int victim, int thief,
                         dcli_loan_size *size_out);
 dcli_lent_out *dcli_lent_find(const dcli_stealing *stealing, int thief, int64_t question, int64_t batch);

@@ -36,7 +36,7 @@ static inline void dcli_trace_moved(dcli_worker *worker, const dcli_moving *movi
 void dcli_trace_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, int64_t operation, bool written,
                       int64_t chunk, int64_t bytes);
 
-/** The same for a payload of a lent batch. */
+/** As dcli_trace_chunk(), for a payload of a lent batch. */
 void dcli_trace_loan_chunk(dcli_worker *worker, dcli_trace_kind kind, int peer, const dcli_msg_loan *loan,
                            int64_t bytes);
 /** Record that something was done for a lent batch, and ends now. @param began_ns  from dcli_trace_begin(); 0: nothing

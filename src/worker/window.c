@@ -104,7 +104,7 @@ bool dcli_window_is_part(const dcli_running *running)
     return running->job.borrowed != NULL || running->more + 1 < running->job.plan->batch_count;
 }
 
-/* Whether a launch counts. */
+/* Whether a launch counts for is_full(). */
 static bool counts(const dcli_running *running)
 {
     return running->ticket != DCLI_NOT_LAUNCHED && dcli_window_is_part(running);
@@ -120,7 +120,8 @@ static bool ends(const dcli_worker *worker)
                               dcli_entry_plan(dcli_entry_of(operation), worker->terms.self)->plan->batch_count);
 }
 
-/* Whether the device has enough to do of what could have been lent. */
+/* Whether the device has enough batches in its queue that could have been lent, so that no more of them should be
+ * started. */
 static bool is_full(const dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;

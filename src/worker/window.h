@@ -17,7 +17,7 @@ double dcli_exec_batch_ns(const dcli_worker *worker, const dcli_entry *entry, in
 /** Predicted time until the device has run all batches in its queue. Batches of unknown cost count as 0. */
 int64_t dcli_exec_queued_ns(const dcli_worker *worker);
 
-/** What this node has to do, as far as it is known. */
+/** Find how much work this node has, as far as it is known. */
 void dcli_window_load(const dcli_worker *worker, dcli_lend_load *load_out);
 
 /** Whether nodes of this session lend batches. */
@@ -33,8 +33,9 @@ bool dcli_window_is_part(const dcli_running *running);
 /** Batches were started, or have ended: start no more that could be lent while the device has enough to do
  *  (dcli_lend_is_enough()). @param front  another one is now the first of the running batches */
 void dcli_window_moved(dcli_worker *worker, bool front);
-/** While no more may be started: the ticket after whose end some more should be. That is the last one which leaves the
- *  device enough to do until the node has woken, so that it wakes once for many short launches. */
+/** While no more batches may be started: the ticket of the launch after whose end the node should wake and start some.
+ *  That is the last launch after whose end the device still has enough to do until the node has woken; so the node
+ *  wakes once for many short launches. */
 uint64_t dcli_window_ticket(const dcli_worker *worker);
 
 #endif

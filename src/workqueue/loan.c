@@ -1,8 +1,8 @@
 /* workqueue/loan.c - lending: questions, lent batches and their answers. The rules are in loan.h and docs/model.md.
  *
  * Why it cannot deadlock: a lent batch waits for nothing but the thief's device, on memory that the thief has reserved
- * before it asked; a victim waits for no question, and a thief for no answer. What is lent could start here but for the
- * order of batches, so the result can be written when it comes. */
+ * before it asked; a victim waits for no question, and a thief for no answer. A lent batch could start at the victim,
+ * too, but for the order of its batches; so the victim can write the result when it arrives. */
 #include "workqueue/loan_inside.h"
 
 #include <inttypes.h>

@@ -6,9 +6,9 @@
  * attempt: a batch that is lent in answer to this question. Every question gets one answer, LENT or NOTHING; every lent
  * batch gets one answer, RESULT or RETURNED. Only the victim writes its part.
  *
- * The state machine decides what may be lent and what must be answered. Its executor decides when to ask, what of an
- * offer to lend, and when to take back. The state machine itself answers NOTHING when nothing can be lent for a question
- * any more; it asks nobody and lends nothing by itself.
+ * The state machine decides what may be lent and what must be answered. Its executor decides when to ask, how many of
+ * the batches that may be lent are lent, and when to take them back. The state machine itself answers NOTHING when
+ * nothing can be lent for a question any more; it asks nobody and lends nothing by itself.
  *
  * The functions that return bool are called by the executor: false means that the call is not possible now and had no
  * effect. The others are messages, or ends of actions, as in node.h. */

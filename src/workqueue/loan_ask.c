@@ -72,7 +72,7 @@ void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes)
     asking->question_bytes = loan_bytes / MOST_QUESTIONS;
 }
 
-/* Ask a node, unless it cannot have anything for which it was not asked. @return whether it was asked. */
+/* Ask a node, unless it was already asked for all batches that it may have. @return whether it was asked. */
 static bool try_to_ask(dcli_asked *victim, dcli_node *node, int64_t upto, int64_t bytes, int64_t now_ns,
                        bool *later_out)
 {

@@ -36,12 +36,12 @@ void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int count,
                         const bool absent[]);
 /** Set the limit of the memory that questions reserve. @param loan_bytes  terms.loan_bytes of the node */
 void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes);
-/** Ask those that may have something for which they were not asked, by dcli_node_ask(). After a no, a node is asked
- *  again only if a later operation is known and a pause has passed, which doubles with every no.
- *  @param upto  the last operation to ask for, which the node has seen. @param later_out  set to true if one of them may
- *  be asked after a pause. @return how many were asked. */
+/** Ask the nodes that may have batches for which they were not asked yet, by dcli_node_ask(). A node that has refused
+ *  is asked again only if a later operation is known and a pause has passed; the pause doubles with every refusal.
+ *  @param upto  the last operation to ask for, which the node has seen. @param later_out  set to true if a node may be
+ *  asked after a pause. @return how many were asked. */
 int dcli_asking_ask(dcli_asking *asking, dcli_node *node, int64_t upto, int64_t now_ns, bool *later_out);
-/** A question was answered, or its node is lost. @param lent  the answer was LENT */
+/** Record that a question was answered, or that the node which was asked is lost. @param lent  the answer was LENT */
 void dcli_asking_answered(dcli_asking *asking, int victim, bool lent, int64_t now_ns);
 
 #endif

@@ -89,9 +89,9 @@ static inline bool dcli_loan_is_out(const struct dcli_loan_out *out)
 
 /* ---- loan.c */
 
-/** What was asked between this node and another one; NULL: nothing. */
+/** The record of questions between this node and a peer; NULL: there is none. */
 struct dcli_loan_peer *dcli_loan_peer_of(const struct dcli_lending *lending, int peer);
-/** The same, with an entry made if there is none. NULL: DCL_ERR_NOMEM. */
+/** As dcli_loan_peer_of(), but makes the record if there is none. @return NULL: DCL_ERR_NOMEM */
 struct dcli_loan_peer *dcli_loan_meet(struct dcli_lending *lending, int peer);
 /** Number of the oldest operation that is open or kept; all operations from it on that this node has seen and
  *  that may be lent (dcli_may_be_lent_by_any()) are either. */
@@ -100,7 +100,7 @@ int64_t dcli_loan_oldest(const dcli_node *node);
 const dcli_operation *dcli_loan_operation(const dcli_node *node, int64_t number);
 /** Record that a peer sent what no correct peer sends. @return DCL_ERR_PROTOCOL */
 dcl_status dcli_loan_refuse(int from, const char *what, int64_t question);
-/** Make room for one more queued message; queue it. */
+/** Queue a message: dcli_loan_make_due() makes room for it, dcli_loan_be_due() appends it and cannot fail. */
 dcl_status dcli_loan_make_due(struct dcli_lending *lending);
 void dcli_loan_be_due(struct dcli_lending *lending, const dcli_action *action);
 /** In debug builds: check the invariants of all loans. */

@@ -73,7 +73,7 @@ bool dcli_node_ask(dcli_node *node, int victim, int64_t upto, int64_t bytes)
     return true;
 }
 
-/* Our open question to a peer has its answer. */
+/* Close this node's open question to a peer, which was answered. */
 static void close_own(struct dcli_lending *lending, struct dcli_loan_peer *peer)
 {
     peer->asking = false;
@@ -212,7 +212,7 @@ dcl_status dcli_node_loan_done(dcli_node *node, int victim, int64_t question, in
     return DCL_OK;
 }
 
-/* The next answer for a victim. */
+/* Get the next answer to send to a victim, as an action. @return false: there is none. */
 bool dcli_thief_next(dcli_node *node, dcli_action *action)
 {
     static const dcli_action_kind kinds[] = {

@@ -190,7 +190,7 @@ bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count
     return true;
 }
 
-/* A lent batch waits again. */
+/* Make a lent batch wait again, so that this node can run it. */
 static void wait_again(struct dcli_open_op *op, int64_t b)
 {
     assert(op->batch[b] == DCLI_BATCH_LENT);

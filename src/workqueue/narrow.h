@@ -4,8 +4,9 @@
 
 #include "workqueue/operation.h"
 
-/** What an access reads for the indices of a box, if bounds of inner axes depend on these (DCL_OVER): subscripts with narrower
- *  inner axes. @param own  as of dcli_operation_subscripts(). @return own, or *narrow_out. */
+/** Limit an access to the elements that it reads for the indices of a box: if bounds of inner axes depend on these
+ *  indices (DCL_OVER), make subscripts with narrower inner axes. @param own  as of dcli_operation_subscripts(). @return
+ *  own, or *narrow_out. */
 const dcli_subscripts *dcli_operation_narrow(const dcli_operation *operation, const dcli_subscripts *own,
                                              const dcl_box *box, dcli_subscripts *narrow_out);
 

@@ -236,13 +236,15 @@ void dcli_node_hold(dcli_node *node, bool hold);
 void dcli_node_pause(dcli_node *node, bool pause);
 /** Whether the next batch is one that dcli_node_pause() concerns. */
 bool dcli_node_has_lendable(const dcli_node *node);
-/** What this node has not started, if that is nothing or batches of the last operation that it has seen, a loop body that has several.
- *  @param operation_out  NULL: nothing  @return false: it is more, or something else */
+/** Whether this node has started everything that it has seen, except batches of the last operation, a loop body with
+ *  several.
+ *  @param operation_out  the operation that it is at, if batches of it wait; else NULL */
 bool dcli_node_left(const dcli_node *node, const dcli_operation **operation_out, int64_t *next_out, int64_t *count_out);
 /** How many batches of a plan that was cut so that batches can be lent (dcli_plan.fine) could be started together with batch `batch`, for which the last RUN was returned:
  *  the number, at most `most`, of those that follow it without a gap and can start now. 0 for other plans. */
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most);
-/** Start `count` of them, as RUN does; each of them ends like one that RUN has started. */
+/** Start `count` of the batches that dcli_node_more() has counted, as RUN does; each of them ends like one that RUN has
+ *  started. */
 void dcli_node_run_more(dcli_node *node, int64_t operation, int64_t batch, int64_t count);
 /** dcli_node_batch_read() and dcli_node_batch_done() for `count` batches from `first` on. */
 dcl_status dcli_node_batches_read(dcli_node *node, int64_t operation, int64_t first, int64_t count);

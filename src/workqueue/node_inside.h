@@ -333,18 +333,19 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);
 /** Make node->lending, if terms.loan_of says that this peer lends. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_lending_open(dcli_node *node);
 void dcli_lending_close(dcli_node *node);
-/** The next action that is a message of lending, or writes a result. Only with node->lending, as the next two. */
+/** Get the next action that is a message of lending, or writes a result. This function and the next two require
+ *  node->lending. */
 bool dcli_lending_next(dcli_node *node, dcli_action *action);
-/** The next borrowed batch to run. */
+/** Get the next borrowed batch to run, as an action. */
 bool dcli_lending_run(dcli_node *node, dcli_action *action);
 /** Whether COMMIT_LOAN was returned for a batch, which has not ended since. If so, the batch ends now: forget the loan. */
 bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t b);
 void dcli_lending_lost(dcli_node *node, int peer);
-/** An operation is opened. */
+/** Note that an operation was opened. */
 void dcli_lending_opened(dcli_node *node, struct dcli_open_op *op);
 /** The oldest open operation is finished: keep it, if lending may still need it. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_lending_finished(dcli_node *node, const struct dcli_open_op *op, bool *kept_out);
-/** The next kept operation to retire. */
+/** Get the next kept operation to retire, as an action. */
 bool dcli_lending_next_retired(dcli_node *node, dcli_action *action);
 /** The node that has a lent batch of an operation; -1: none is lent. */
 int dcli_lending_awaited(const dcli_node *node, const struct dcli_open_op *op);

@@ -19,9 +19,10 @@
  *  past its caches only in launches that write at least 4 MB (STREAM_LAUNCH_BYTES in kernel/source_cpu.c). */
 #define DCLI_FINE_ELEMENTS (INT64_C(1) << 22)
 
-/** About how many batches an operation gets on a node if it is cut so that some can be lent. If its body has loops, an element
- *  may take long: then there are more, FINEST, with at least FEW elements; but if these have more than MANY elements, up to
- *  MANY batches, so that none takes a large part of the time. */
+/** About how many batches an operation gets on a node if it is cut so that some can be lent: DCLI_FINE_BATCHES. If its
+ *  body has loops, an element may take long; then it gets DCLI_FINEST_BATCHES, of at least DCLI_FEW_ELEMENTS each. If
+ *  these would have more than DCLI_MANY_ELEMENTS each, it gets up to DCLI_MANY_BATCHES, so that no batch takes a large
+ *  part of the time. */
 enum {
     DCLI_FINE_BATCHES = 64,
     DCLI_FINEST_BATCHES = 128,
