@@ -93,7 +93,7 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Mark the numbers of nodes that have points. Numbers that would overlap the one before are left out. */
+/* Mark the numbers of nodes that have points. A number that would overlap the previous one is left out. */
 static void draw_x_axis(cli_svg *svg, const cli_chart *chart, const struct frame *frame)
 {
     double x[CLI_MOST_CURVES * CLI_MOST_POINTS], written = 0;

@@ -177,7 +177,7 @@ dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_b
 bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out);
 /** Wait until all commands that use the slot are complete. @return their result. */
 dcl_status dcli_slot_finish(dcli_slot *slot);
-/** Whether so much of the ring is in use that nothing should be started that needs slots. False if no command runs and
+/** Whether most of the ring is in use, so that nothing that needs slots should be started. False if no command runs and
  *  no slot is held, apart from lent ones. */
 bool dcli_slots_are_short(dcli_device *device);
 /** Wait until dcli_slots_are_short() is false. Does not wait for slots that are held. */

@@ -542,7 +542,8 @@ static dcl_status cross_lines(dcli_slot *slot, dcli_direction direction, char *h
                         code, event);
 }
 
-/* Whether the line of the last row ends within the memory. NVIDIA's driver refuses others, although the row does. */
+/* Whether the line of the last row ends within the memory. NVIDIA's driver refuses the call otherwise, even if the row
+ * itself ends within the memory. */
 static bool ends_within(const dcli_memory *memory, const dcli_crossing_rows *crossing)
 {
     size_t line = (memory->base + crossing->memory_at) / crossing->memory_pitch + crossing->rows;

@@ -9,7 +9,7 @@
 
 enum {
     LINGER_NS = 300000, /* how long the own thread rests after another thread has served */
-    MANY_COMMANDS = 16  /* so many that wait are sent even if the device is busy, unless it is very busy */
+    MANY_COMMANDS = 16  /* if this many wait, they are sent even if the device is busy, unless it is very busy */
 };
 
 /* ---- the own thread ---- */

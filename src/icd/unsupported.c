@@ -106,7 +106,7 @@ static cl_int CL_API_CALL refuse_context(cl_context context)
     return is_valid(context, ICD_CONTEXT) ? CL_INVALID_OPERATION : CL_INVALID_CONTEXT;
 }
 
-/* Buffers are no images, pipes or objects of OpenGL. */
+/* Refuse a call for images, pipes or objects of OpenGL: every memory object of this driver is a buffer. */
 static cl_int CL_API_CALL refuse_mem(void) { return CL_INVALID_MEM_OBJECT; }
 
 static cl_int CL_API_CALL refuse_gl_object(cl_mem mem)

@@ -7,7 +7,7 @@
 #include "kernel/names.h"
 #include "kernel/reduced.h"
 
-/* Put the number of the reduced indices. */
+/* Write an expression for the place of the reduced indices: their number in row-major order. */
 static void put_number(dcli_text *out, const dcli_body *body)
 {
     for (int q = 0; q < body->inner_rank; q++)

@@ -433,7 +433,7 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
 typedef struct dcli_launch_size {
     int dimensions; /* number of dimensions of the launch, 1..3 */
     size_t global[3], local[3];
-    int64_t rows;  /* rows that the launch runs: fewer than asked for if no launch can have so many */
+    int64_t rows;  /* rows that the launch runs: fewer than asked for if these are too many for a launch */
     uint32_t each; /* the kernel's argument `each` */
 } dcli_launch_size;
 

@@ -161,12 +161,13 @@ static void emit_usual_test(dcli_nest *nest, int wide)
     dcli_text_put(nest->out, ";\n    }\n    if (dcl_usual) {\n");
 }
 
-/* Emit the code for each_of() indices per work-item, or for one if the launch has enough work-items. Work-items with so many
- * indices in groups of the usual width take a loop of constant length without conditions; if the body has guards, those at
- * whose indices the guards have their usual values, because a read behind a condition is not issued before the condition is
- * known. Work-items at the end of a row, which have up to EACH indices, take a shorter loop of this kind if there are no guards; an
- * H200 is 0.5 % faster with these loops, even where no work-item takes them. Those with one index, and other groups, take
- * the last loop, which is not unrolled: unrolled, its registers are those of the whole kernel. */
+/* Emit the code for each_of() indices per work-item, or for one if the launch has enough work-items. A work-item that
+ * has each_of() indices, in a group of the usual width, takes a loop of constant length without conditions. If the body
+ * has guards, it takes that loop only if the guards have their usual values at its indices: a read behind a condition
+ * is not issued before the condition is known. Work-items at the end of a row, which have up to EACH indices, take a
+ * shorter loop of this kind if there are no guards; an H200 is 0.5 % faster with these loops, even where no work-item
+ * takes them. Those with one index, and other groups, take the last loop, which is not unrolled: unrolled, its
+ * registers are those of the whole kernel. */
 static void emit_indices(dcli_nest *nest)
 {
     int v = nest->innermost, wide = wide_of(nest->body), each = each_of(nest->body);

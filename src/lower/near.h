@@ -15,7 +15,8 @@ typedef struct dcli_near {
  *  for n pieces. */
 dcl_status dcli_near_make(dcli_near *near, const dcli_plan *plan, const dcli_stage *stage);
 /** Find the first piece, at index *place_in_out or later, that has elements of a box; *place_in_out becomes the index
- *  after it. @return NULL: there is none. Cost: O(log n), if the pieces' boxes do not overlap each other's ranges. */
+ *  after it. @return NULL: there is none. Cost: O(log n), if the boxes that enclose neighbouring pieces do not
+ *  overlap. */
 const dcli_piece *dcli_near_next(const dcli_near *near, const dcli_plan *plan, const dcl_box *box,
                                  int64_t *place_in_out);
 void dcli_near_free(dcli_near *near);

@@ -228,8 +228,8 @@ static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int le
     return DCL_OK;
 }
 
-/* Cut a row into rows of a size that suits the device, and add them to the launch. On a GPU it stays one row, or
- * lengthens one. @return DCL_OK or DCL_ERR_NOMEM. */
+/* Cut a row into rows of a size that suits the device, and add them to the launch. For a GPU the row is not cut; if it
+ * continues a row of the launch, that one is lengthened. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli_launch *launch, const int64_t whole[])
 {
     int rank = body->space_rank, length = dcli_row_length(body);

@@ -362,7 +362,8 @@ typedef struct dcli_msg_counts {
     int axis;
     int64_t first, count; /* indices along the axis that are divided into parts */
     int64_t calls;        /* calls in the sums */
-    int seen, stolen;     /* of so many last calls, other nodes have computed batches in so many */
+    int seen, stolen;     /* the number of last calls that were seen, and of those in which other nodes have computed
+                             batches */
     int work_count, thief_count;
     int64_t *work;  /* [work_count] per part: ns and elements computed here, and by other nodes */
     int64_t *thief; /* [thief_count] triples: a node, ns that it took for batches, ns that they would have taken here */

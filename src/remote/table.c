@@ -120,7 +120,7 @@ void dcli_value_drop(dcli_remote *remote, dcli_value *argument)
     dcli_free(argument);
 }
 
-/* Tasks hold their queue, so it has none left. */
+/* Free a queue. It has no tasks left, because tasks hold their queue. */
 static void free_queue(dcli_remote *remote, dcli_object *object)
 {
     for (dcli_object **at = &remote->queues; *at != NULL; at = &(*at)->queue.next)

@@ -43,7 +43,7 @@ void dcli_nodes_convert(const dcli_map_rule *rule, dcli_node_list *list);
  *  Whenever the list is full, it is sorted and its duplicates are removed, so that its length stays in proportion to
  *  the number of places. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_places_append(dcli_node_list *list, int place);
-/** Sort a list, and remove what is in it twice. */
+/** Sort a list, and remove duplicates. */
 void dcli_places_sort(dcli_node_list *list);
 
 /** Number of elements that fit into `bytes` (0: `standard`), at least 1. */

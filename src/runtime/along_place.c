@@ -282,7 +282,7 @@ static dcl_status search(struct search *s)
     return status;
 }
 
-/* Check all that can be before the reduction runs. The lock is held. */
+/* Check everything that can be checked before the reduction runs. The lock is held. */
 static dcl_status check(struct search *s)
 {
     dcl_status status = parse(s);

@@ -23,7 +23,7 @@ static dcl_status check_type(const dcl_cluster *cluster, dcl_type type)
     return DCL_OK;
 }
 
-/* What the list in a too long map consists of, for the error. */
+/* Name the items of a map's list, for the error that the list is too long. */
 static const char *list_of(const dcli_map_rule *rule)
 {
     if (rule->kind == DCLI_MAP_BOXES)

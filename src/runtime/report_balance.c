@@ -57,8 +57,8 @@ dcl_status dcli_report_ask(dcl_cluster *cluster, int64_t kernel, dcli_times **ti
 
 /* ---- saying ------------------------------------------------------------------------------------------------------- */
 
-/* The text of a map that gives each place so many indices of an axis, in ten-thousandths of the most; other axes are
- * whole. @return NULL: no memory. */
+/* The text of a map that gives each place length[place] indices of an axis, in ten-thousandths of the greatest length;
+ * other axes are whole. @return NULL: no memory. */
 static char *print_map(int rank, int axis, int places, const int64_t length[])
 {
     enum { SCALE = 10000 };

@@ -280,7 +280,7 @@ static int64_t span_count(const span *span)
     return span->stride == 0 ? 1 : (int64_t)((span->high - span->low) / span->stride + 1);
 }
 
-/* The loop axis whose indices a declared reach uses on array axis d; -1: the reach has all of that axis. */
+/* The loop axis whose indices a declared reach uses on array axis d; -1: the reach covers that axis as a whole. */
 static int followed_axis(const dcli_subscripts *subscripts, int d, const dcl_box *space)
 {
     if (subscripts->reach == DCLI_REACH_ROWS && d == 0)

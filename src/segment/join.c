@@ -87,7 +87,8 @@ static bool may_step(const patterns *p, int64_t record[], int m, int along)
     return true;
 }
 
-/* Move the axis along which the leading place has step 1 to the axis that this place prefers, if that one is unused. */
+/* If the leading place prefers an unused axis, and has step 1 along another one, move the steps along that other axis
+ * to the preferred one. */
 static void move_near(const patterns *p, int64_t record[])
 {
     int64_t *count = counts_of(p, record);
@@ -124,8 +125,8 @@ static bool unite(const patterns *p, int64_t record[], const int64_t apart[], in
     return true;
 }
 
-/* If y continues x along one axis, add it to x. Their counts may differ along that axis only. @return whether it
- * does. */
+/* If y continues x along one axis, add y to x. Their counts may differ along that axis only. @return whether y was
+ * added. */
 static bool append(const patterns *p, int64_t x[], int64_t y[])
 {
     int64_t apart[p->places];

@@ -26,9 +26,10 @@ dcli_region dcli_region_packed(const dcl_box *box, int64_t offset);
 
 enum { DCLI_LINE = 128 }; /* bytes of a GPU's cache line, two of a processor: a multiple of every element's size */
 
-/** The pitch of rows of `row` elements, in storage and in stages. If rows lie a multiple of 4096 bytes apart, or nearly,
- *  all elements of a column map to few cache sets. Such rows are padded by a line, or by two if one more would reach the
- *  multiple: rows that begin within a line cost a GPU 2 to 4 % of its speed.
+/** The pitch of rows of `row` elements, in storage and in stages. If rows lie a multiple of 4096 bytes apart, or
+ *  nearly, all elements of a column map to few cache sets. Such rows are padded by a line, or by two if one would only
+ *  bring them to the multiple. The padding is whole lines, because rows that begin within a line cost a GPU 2 to 4 % of
+ *  its speed.
  *  @param bytes  of one element. @param line  elements of DCLI_LINE bytes. */
 static inline int64_t dcli_padded_row(int64_t row, int64_t bytes, int64_t line)
 {

@@ -193,7 +193,7 @@ dcli_sim_known *dcli_sim_whole_plan(dcli_sim_node *node, const dcli_operation *o
 double dcli_sim_box_ns(const dcli_sim *sim, const dcl_box *box);
 /** The random factor of the time of a batch, at least 1. */
 double dcli_sim_jitter(const dcli_sim *sim, int n, int64_t operation, int64_t batch);
-/** Time to copy so many bytes. */
+/** Time to copy `bytes` bytes. */
 double dcli_sim_copy_ns(const dcli_sim *sim, int64_t bytes);
 /** Append work of `ns` to a queue of a node. @return the time at which it ends. */
 int64_t dcli_sim_queue(const dcli_sim_node *node, int64_t *free_ns, double ns);

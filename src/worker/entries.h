@@ -64,7 +64,7 @@ typedef struct dcli_entries {
 
 /** Free the list; all entries must have been removed before. */
 void dcli_entries_free(dcli_entries *entries);
-/** Take an empty entry that is in no list, for an operation of a kind (DCLI_OP_...) with at most so many operands.
+/** Take an empty entry that is in no list, for an operation of a kind (DCLI_OP_...) with at most `operands` operands.
  *  @return NULL: DCL_ERR_NOMEM. */
 dcli_entry *dcli_entries_take(dcli_entries *entries, int kind, int operands);
 /** Return an entry that is in no list: frees what it owns, but not the layouts in `shapes`. */

@@ -14,9 +14,9 @@ typedef struct dcli_collected {
     size_t declared; /* numbers of declarations, and what else these take */
 } dcli_collected;
 
-/** Begin with none. */
+/** Begin with no operation. */
 void dcli_collect_begin(dcli_collected *collected);
-/** Add an operation, which follows the one before in number. What it points to is borrowed.
+/** Add an operation; its number follows that of the operation added last. What it points to is borrowed.
  *  @return false: it must be sent with the next message. */
 bool dcli_collect(dcli_collected *collected, const dcli_msg_operation *operation);
 /** The contents of the message; valid as long as `collected`. */

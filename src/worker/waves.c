@@ -223,7 +223,8 @@ static void forget(struct described *all)
 
 /* ---- tables --------------------------------------------------------------------------------------------------------- */
 
-/* Take a table of so many longs from the spare ones, or make one. Sizes are powers of two, so that there are few spare ones. */
+/* Take a spare table with room for `longs` numbers, or make one. Sizes are powers of two, so that there are few spare
+ * ones. */
 static dcli_wave_table *take_table(dcli_waves *waves, int64_t longs)
 {
     int64_t capacity = LEAST_TABLE;

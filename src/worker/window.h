@@ -5,8 +5,8 @@
 #include "worker/peer.h"
 #include "workqueue/lend_pace.h"
 
-/** Predicted time of so many elements of a body on this node's device, if nothing else runs there; 0: it is not known
- *  (cost.h). */
+/** Predicted time of `elements` elements of a body on this node's device, if nothing else runs there; 0: it is not
+ *  known (cost.h). */
 double dcli_exec_elements_ns(const dcli_worker *worker, const dcli_kernel *kernel, int64_t elements);
 /** Predicted time of a batch of a plan of a loop body on this node's device; 0: it is not known. */
 double dcli_exec_plan_ns(const dcli_worker *worker, const dcli_entry *entry, const dcli_plan *plan, int64_t batch);

@@ -69,7 +69,7 @@ typedef struct dcli_offer {
  *  offered. */
 bool dcli_node_offer(dcli_node *node, int thief, int64_t most, dcli_offer *offer_out);
 /** Lend the last `count` batches of what is offered: action LEND follows. This answers the question.
- *  @return false: not so many are offered now, or of another operation; or the node is held. */
+ *  @return false: fewer batches are offered now, or batches of another operation; or the node is held. */
 bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count);
 /** Answer a question with NOTHING. @return false: no question is open. */
 bool dcli_node_refuse(dcli_node *node, int thief);

@@ -144,7 +144,7 @@ bool dcli_node_offer(dcli_node *node, int thief, int64_t most, dcli_offer *offer
     return true;
 }
 
-/* Make room for a LEND of so many batches. */
+/* Make room for a LEND of `count` batches. */
 static dcl_status make_room(struct dcli_lending *lending, int64_t count)
 {
     if (dcli_reserve(&lending->out, lending->out_count, count, &lending->out_capacity, sizeof *lending->out) != 0)

@@ -59,8 +59,8 @@ typedef struct dcli_node_terms {
     int64_t
         loans_running; /* borrowed batches that are started before the first of them has ended: more could not be given
                                 back; 0: the usual, 2 */
-    int64_t kept_operations; /* so many operations back, finished loop bodies are not retired, so that a node that is
-                                ahead can borrow batches of slower ones */
+    int64_t kept_operations; /* how many of the last operations are not retired if they are finished loop bodies, so
+                                that a node that is ahead can borrow batches of slower ones */
     int64_t first_operation; /* the first operation that this peer gets; 0 means 1. Earlier ones are complete. */
     const bool *absent;      /* [node_count] nodes that are lost or have not joined; copied. NULL: none */
     /** Returns the node whose watermarks stand for those of a present node: the node itself, or one above it in a tree,

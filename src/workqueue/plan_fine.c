@@ -116,7 +116,7 @@ static dcl_status append_batches(dcli_builder *builder, int64_t most)
     return status;
 }
 
-/* Remove the first batch with its works. The others count its tiles. */
+/* Remove the first batch with its works. Its tiles are counted as tiles of the other batches. */
 static void drop_first(dcli_plan *plan, int64_t works, int64_t bindings, int64_t tiles)
 {
     plan->work_count -= works;

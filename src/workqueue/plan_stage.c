@@ -113,7 +113,7 @@ static dcl_status find_fresh(dcli_builder *builder, int k, int peer, const dcl_b
     return status;
 }
 
-/* Move what is fresh of a peer's region. */
+/* Move those boxes of a peer's region that find_fresh() finds. */
 static dcl_status move_fresh(dcli_builder *builder, int k, int peer, const dcli_region *whole, const struct move *move)
 {
     dcl_status status = find_fresh(builder, k, peer, &whole->box);
