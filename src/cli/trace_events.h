@@ -56,7 +56,8 @@ int cli_trace_cut(cli_timeline *trace, int64_t from, int64_t to);
 
 /** What a process does at a time. If it does several things at once, the first of these in this order counts. */
 typedef enum cli_activity { CLI_COMPUTES, CLI_MOVES, CLI_PREPARES, CLI_WAITS, CLI_IDLES, CLI_ACTIVITIES } cli_activity;
-/** CLI_IDLES: the event says nothing about what its process does (a chunk that is on the wire). */
+/** The activity that an event shows. CLI_IDLES: the event does not show what its process does (a chunk that is on the
+ *  wire). */
 cli_activity cli_activity_of(const cli_event *event);
 
 /** For whom a process waited. */

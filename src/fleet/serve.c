@@ -512,7 +512,8 @@ static void prepare_registering(dcli_serving *serving)
     dcli_buffers_on_drop(serving->buffers, unregister, serving->device);
 }
 
-/* Connect to the peers of one host. Without a device nothing can be served: the reason is reported to the program. */
+/* Start to serve in a session whose peers are on one host: connect to them, and open the device. If the device cannot
+ * be opened, report the reason to the program. */
 static dcl_status start_shared(dcli_serving *serving)
 {
     dcl_status status = open_shared(serving);

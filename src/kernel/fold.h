@@ -51,7 +51,7 @@ void dcli_emit_partials_end(dcli_text *out, const dcli_body *body);
 bool dcli_fold_is_summed(const dcli_body *body, int r);
 /** Emit the variable dcl_f<r> (and dcl_g<r>) in which a work-item reduces a result that is no such sum. */
 void dcli_emit_variable(dcli_text *out, const dcli_body *body, int r);
-/** Emit dcl_e<r>: the value of these variables, as the second long of a partial result. */
+/** Emit dcl_e<r>: the value of the variable dcl_f<r> (and dcl_g<r>), as the second long of a partial result. */
 void dcli_emit_value(dcli_text *out, const dcli_body *body, int r);
 /** Emit dcl_own<r>: the partial result in these variables, a pointer to or an array of DCLI_PARTIAL_LONGS longs. */
 void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r);

@@ -21,9 +21,10 @@ static void push(dcli_remote *remote, dcli_completion *completion)
         ;
 }
 
-/* Called by a thread of the driver. The end of an unobserved command wakes the serving thread only if that has an observed one to
- * handle, which may wait for it; otherwise the thread looks by itself, see patience(). Here the push comes before the look at the
- * counter, and for an observed command the counter before its push: so either is seen by the other. */
+/* Note the end of a command. Called by a thread of the driver. It wakes the serving thread if the command is observed,
+ * or if an observed end has not been handled yet, which may have to wait for this one. Otherwise the serving thread
+ * looks by itself later: see patience(). No end is missed: the counter of observed ends is raised before an observed
+ * end is pushed, and read after any end was pushed. */
 static void CL_CALLBACK note_end(cl_event real, cl_int status, void *user)
 {
     dcli_completion *completion = user;

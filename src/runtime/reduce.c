@@ -245,7 +245,7 @@ static dcl_status read_parts(const struct dcli_partials *partials, const dcli_no
     return words != NULL ? dcli_array_read(partials->array, &parts, words, &one) : DCL_ERR_NOMEM;
 }
 
-/* Read the results of trees as one slot. */
+/* Read the results of all trees, and put them together as the results of a single slot. */
 static dcl_status read_top(const struct dcli_partials *partials, dcl_array *const top[], int64_t **words_out,
                            int64_t *slots_out)
 {

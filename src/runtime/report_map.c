@@ -139,7 +139,8 @@ static bool follow_pieces(const dcli_layout *space, int rank, const int axis[], 
     return true;
 }
 
-/* The output's own map, for an array that is read at the output's indices. */
+/* Propose the output's own map for an array that is read at the output's indices. @return false: the array is read at
+ * other indices. */
 static bool follow_all(const dcli_layout *space, int rank, const int axis[], dcli_map_rule *rule_out)
 {
     for (int d = 0; d < rank; d++)
