@@ -239,7 +239,7 @@ Test(shared_process, death_wakes_a_sleeper)
     int64_t start_ns = dcli_monotonic_ns();
     expect_lost(c.endpoint, "the process of peer 0 has ended");
     int64_t took_ms = (dcli_monotonic_ns() - start_ns) / 1000000;
-    cr_expect(took_ms >= 20 && took_ms < 1000, "%" PRId64 " ms", took_ms);
+    cr_expect(took_ms >= 20 && took_ms < 5000, "%" PRId64 " ms", took_ms);
     end_of(killer);
     end_of(c.process[0]);
     end_processes(&c);
@@ -276,7 +276,7 @@ Test(shared_process, death_is_noticed_by_who_is_busy_with_others)
     }
     cr_expect_eq(status, DCL_ERR_NODE_LOST);
     cr_expect_eq(received.from, 1);
-    cr_expect(dcli_monotonic_ns() - start_ns < 1000000000, "%" PRId64 " ms",
+    cr_expect(dcli_monotonic_ns() - start_ns < INT64_C(5000000000), "%" PRId64 " ms",
               (dcli_monotonic_ns() - start_ns) / 1000000);
     dcli_endpoint_close(c.endpoint);
     c.endpoint = NULL;
@@ -294,7 +294,7 @@ Test(shared_process, death_is_noticed_by_who_never_waits)
     while (status == DCL_ERR_TIMEOUT && dcli_monotonic_ns() - start_ns < INT64_C(10000000000))
         status = dcli_endpoint_receive(c.endpoint, 0, &received);
     cr_expect_eq(status, DCL_ERR_NODE_LOST);
-    cr_expect(dcli_monotonic_ns() - start_ns < 1000000000, "%" PRId64 " ms",
+    cr_expect(dcli_monotonic_ns() - start_ns < INT64_C(5000000000), "%" PRId64 " ms",
               (dcli_monotonic_ns() - start_ns) / 1000000);
     end_processes(&c);
 }

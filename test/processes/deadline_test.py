@@ -14,6 +14,7 @@ import numpy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "support"))
+import processes
 from workers import open_place
 
 DCL, PROGRAMS, FAKE = sys.argv[1:4]
@@ -76,7 +77,7 @@ def run(folder, what, plan, settings, most, words):
     faults = [f"'{word}' is not in the sentence" for word in words if word not in done.stderr]
     if done.returncode == 0:
         faults.append("the program succeeded")
-    if took > most * SLOW:
+    if processes.is_late(took, most * SLOW):
         faults.append(f"it took {took:.1f} s; expected at most {most * SLOW}")
     if os.path.exists(f"{folder}/t.npy"):
         faults.append("a result was saved")

@@ -295,6 +295,11 @@ def slowness():
     return max(1.0, (time.monotonic() - start) / (time.thread_time() - worked))
 
 
+def is_late(took, limit):
+    """Whether `took` is more than a time limit, and would also be if others did not use the processors."""
+    return took > limit and took > limit * slowness()
+
+
 def looks(seconds, every):
     """Yield, once for each look at something that must come true, whether this look is the last one. It begins after the
     time limit: on a busy machine one look may take longer than that."""

@@ -1,0 +1,116 @@
+/* test/worker/profile_test.c - predicting the time of batches by what the same elements took in the calls before. */
+#include <criterion/criterion.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "worker/plans.h"
+#include "worker/profile.h"
+#include "workqueue/ops.h"
+
+enum { NODES = 2, ELEMENTS = 1024, BATCHES = 8 }; /* batches of node 0, of 64 elements each */
+
+#define SECOND INT64_C(1000000000)
+
+static const dcli_node_ways nowhere[NODES];
+static const dcli_plan_terms terms = {.node_count = NODES,
+                                      .ways = nowhere,
+                                      .batch_bytes = 1 << 20,
+                                      .chunk_bytes = 1 << 20,
+                                      .pool_bytes = 1 << 20,
+                                      .local_bytes = 1 << 20,
+                                      .fine_elements = ELEMENTS / NODES / BATCHES};
+
+/* A node that runs batches of one body. */
+static struct scene {
+    dcli_plan_cache cache;
+    dcli_plans plans;
+    dcli_kernel kernel;
+    dcli_entry entry;
+    dcli_as_node own;
+    dcli_worker worker;
+    const dcli_plan *plan;
+} scene;
+
+static void open_scene(void)
+{
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, ELEMENTS);
+    dcli_layout *layout = test_layout("block", NODES, &grid);
+    dcli_operation *operation = TEST_FORALL(1, "C(i) = i;", {DCL_ACCESS_OUT, "C", 0, layout});
+    dcli_plan_cache_init(&scene.cache);
+    dcli_plans_init(&scene.plans, 0, &terms, &scene.cache, 1, INT64_MAX);
+    dcli_cached_plan *plan = dcli_plans_hold(&scene.plans, operation, NULL, 0);
+    cr_assert_not_null(plan, "%s", dcl_error());
+    scene.plan = plan->plan;
+    cr_assert_eq(scene.plan->batch_count, BATCHES, "%d batches", (int)scene.plan->batch_count);
+    scene.entry.operation = *operation;
+    scene.entry.kernel = &scene.kernel;
+    scene.worker.as_node = &scene.own;
+}
+
+static void close_scene(void)
+{
+    dcli_free(scene.kernel.profile);
+    test_ops_free();
+}
+
+/* Consecutive batches of a call have ended together, after so many seconds. The test does not wait for that: they began long ago. */
+static void run_batches(int64_t call, int64_t batch, int64_t count, int64_t seconds)
+{
+    static dcli_running running;
+    running = (dcli_running){.job = {.entry = &scene.entry, .plan = scene.plan}, .batch = batch, .more = count - 1};
+    scene.entry.operation.number = call;
+    scene.own.running = &running;
+    scene.own.front_since_ns = dcli_monotonic_ns() - seconds * SECOND;
+    dcli_profile_ran(&scene.worker, 0, 0);
+}
+
+static void expect_prediction(const char *when, int64_t batch, int64_t count, double seconds)
+{
+    double predicted = dcli_profile_predict(&scene.entry, scene.plan, batch, count) / (double)SECOND;
+    cr_expect(predicted >= 0.98 * seconds && predicted <= 1.02 * seconds + 0.01,
+              "%s, %d batches from %d on: %g s; expected %g", when, (int)count, (int)batch, predicted, seconds);
+}
+
+Test(profile, predicts_batches_by_their_place)
+{
+    open_scene();
+    expect_prediction("nothing is known", 0, 1, 0);
+    for (int64_t b = 0; b < BATCHES / 2; b++)
+        run_batches(1, b, 1, 100 * (b + 1));
+    expect_prediction("half is known", 2, 1, 300);
+    expect_prediction("half is known", 0, 4, 1000);
+    expect_prediction("half is known", 3, 2, 0);
+    run_batches(1, 4, 4, 2600);
+    expect_prediction("run together", 4, 1, 650);
+    expect_prediction("all is known", 0, BATCHES, 3600);
+    close_scene();
+}
+
+/* A busy machine only adds to times. */
+Test(profile, follows_lower_times_at_once_and_higher_ones_little_by_little)
+{
+    open_scene();
+    run_batches(1, 0, BATCHES, 800);
+    run_batches(2, 0, 1, 40);
+    expect_prediction("less than half the time", 0, 1, 40);
+    run_batches(2, 1, 1, 180);
+    expect_prediction("slower by 80 s", 1, 1, 120);
+    run_batches(2, 2, 1, 9000);
+    expect_prediction("out of all proportion: as twice the time", 2, 1, 125);
+    expect_prediction("the others are as they were", 3, 5, 500);
+    close_scene();
+}
+
+Test(profile, knows_nothing_of_other_calls)
+{
+    open_scene();
+    run_batches(1, 0, BATCHES, 800);
+    scene.entry.operation.box.count[0]--;
+    expect_prediction("fewer indices", 0, 1, 0);
+    scene.entry.operation.box.count[0]++;
+    expect_prediction("the same", 0, 1, 100);
+    run_batches(2, 0, 1, 0);
+    expect_prediction("too short to be measured", 0, 1, 100);
+    expect_prediction("batches that are not in the plan", BATCHES - 1, 2, 0);
+    close_scene();
+}
