@@ -13,7 +13,7 @@ import siege  # first: it finds the others
 import processes
 import proxy
 
-SILENCE_MS = int(1000 * siege.SLOW)
+SILENCE_MS = int(1000 * siege.SLOW * processes.slowness())
 ROUNDS = 400 if siege.LONG else 60
 ELSEWHERE = "127.0.0.2"
 

@@ -35,7 +35,7 @@ AT_THE_END = """#!{python}
 import os, re, subprocess, sys
 arguments = [re.sub(r"parent=[0-9]+", f"parent={{os.getpid()}}", argument) for argument in sys.argv[1:]]
 subprocess.run(["{program}", *arguments], close_fds=False)
-for n in range(200000):
+for n in range(60000):  # more than the 256 KB of a pipe
     print(n)
 sys.stdout.flush()
 open("{ended}", "w").close()

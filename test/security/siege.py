@@ -69,7 +69,7 @@ def start(argv, prefix=(), **variables):
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", bufsize=1)
 
 
-def line_of(process, word, seconds=30):
+def line_of(process, word, seconds=100):
     """The next line that holds the word, of a program that start() started."""
     until = time.monotonic() + seconds
     seen = []
