@@ -103,14 +103,16 @@ cl_context CL_API_CALL icd_clCreateContextFromType(const cl_context_properties *
     cl_device_id devices[ICD_MOST_DEVICES];
     cl_uint count = 0;
     size_t property_count;
+    cl_platform_id platform = NULL;
     cl_int status = CL_DEVICE_NOT_AVAILABLE;
     if (icd_enter()) {
         status = read_properties(properties, &property_count);
+        if (icd.platform != NULL)
+            platform = (cl_platform_id)(void *)icd.platform->cell;
         icd_leave();
     }
     if (status == CL_SUCCESS)
-        status =
-            icd_dispatch.clGetDeviceIDs((cl_platform_id)(void *)icd.platform, type, ICD_MOST_DEVICES, devices, &count);
+        status = icd_dispatch.clGetDeviceIDs(platform, type, ICD_MOST_DEVICES, devices, &count);
     if (status == CL_SUCCESS)
         return icd_clCreateContext(properties, count < ICD_MOST_DEVICES ? count : ICD_MOST_DEVICES, devices, notify,
                                    user, status_out);

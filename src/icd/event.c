@@ -44,6 +44,7 @@ icd_event *icd_event_make(icd_context *context, icd_queue *queue, icd_device *de
     event->type = type;
     event->number = icd_number();
     event->status = CL_QUEUED;
+    event->object.owned = 0; /* until the program gets its handle */
     if (count > 0 && (event->wait = dcli_calloc(count, sizeof(icd_event *))) == NULL) {
         icd_drop(event);
         return NULL;
@@ -276,9 +277,10 @@ cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *even
         icd_wait(event->device, has_room, event->device);
     if (event != NULL && status != CL_SUCCESS && !event->was_sent)
         icd_event_end(event, status, NULL); /* a buffer may already name it as the last command that writes it */
-    if (status == CL_SUCCESS && event_out != NULL)
+    if (status == CL_SUCCESS && event_out != NULL) {
+        event->object.owned = 1;
         *event_out = ICD_HANDLE(cl_event, event);
-    else
+    } else
         icd_drop(event);
     return status;
 }
@@ -294,6 +296,7 @@ cl_event CL_API_CALL icd_clCreateUserEvent(cl_context context, cl_int *status_ou
         icd_event *event = object != NULL ? icd_event_make(object, NULL, NULL, CL_COMMAND_USER, 0, NULL) : NULL;
         if (event != NULL) {
             event->is_user = true;
+            event->object.owned = 1;
             event->status = CL_SUBMITTED;
             icd.gates++;
             handle = ICD_HANDLE(cl_event, event);

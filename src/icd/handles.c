@@ -58,7 +58,7 @@ void *icd_make(icd_kind kind, size_t bytes)
         dcli_free(object);
         return NULL;
     }
-    *object = (icd_object){.kind = kind, .refs = 1, .cell = cell};
+    *object = (icd_object){.kind = kind, .refs = 1, .owned = 1, .cell = cell};
     cell->kind = kind;
     cell->object = object;
     return object;

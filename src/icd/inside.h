@@ -61,10 +61,11 @@ typedef struct icd_cell {
 typedef struct icd_object {
     icd_kind kind;
     int refs;
+    int owned; /* of these, references that the program has: it cannot release more */
     icd_cell *cell;
 } icd_object;
 
-/** Make an object of `bytes` with one reference and a handle. @return NULL: no memory. */
+/** Make an object of `bytes` with one reference, the program's, and a handle. @return NULL: no memory. */
 void *icd_make(icd_kind kind, size_t bytes);
 /** The object of a handle. @return NULL: it is none of this kind, or has ended. */
 void *icd_find(const void *handle, icd_kind kind);
@@ -358,7 +359,7 @@ struct icd_state {
     bool forked;
     int gates;       /* user events that have no status yet */
     bool has_posted; /* commands were appended since icd_post() */
-    icd_cell *platform;
+    icd_object *platform;
     int server_count, device_count;
     icd_server *server[ICD_MOST_SERVERS];
     icd_device *device[ICD_MOST_PLATFORM_DEVICES];

@@ -6,15 +6,13 @@ static const char extensions_of_platform[] = "cl_khr_icd";
 
 /* ---- the platform ---- */
 
-static cl_platform_id platform(void) { return (cl_platform_id)(void *)icd.platform; }
+static cl_platform_id platform(void) { return (cl_platform_id)(void *)icd.platform->cell; }
 
-/* Make the cell of the platform, at the first query. The platform is never released. */
+/* Make the platform, at the first query. It is never released. */
 static bool make_platform(void)
 {
-    if (icd.platform == NULL) {
-        icd_object *object = icd_make(ICD_PLATFORM, sizeof *object);
-        icd.platform = object != NULL ? object->cell : NULL;
-    }
+    if (icd.platform == NULL)
+        icd.platform = icd_make(ICD_PLATFORM, sizeof *icd.platform);
     return icd.platform != NULL;
 }
 

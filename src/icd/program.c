@@ -494,8 +494,6 @@ static cl_int compile(icd_program *program, cl_uint count, const cl_device_id de
     cl_int status = find_places(program, count, devices, place);
     if (status != CL_SUCCESS)
         return status;
-    if (program->source == NULL || program->kernels > 0 || program->building > 0)
-        return CL_INVALID_OPERATION;
     if (header_count > ICD_MOST_HEADERS || strlen(options) >= DCLI_MOST_TEXT)
         return CL_INVALID_COMPILER_OPTIONS;
     for (cl_uint h = 0; h < header_count; h++)
@@ -503,6 +501,8 @@ static cl_int compile(icd_program *program, cl_uint count, const cl_device_id de
             return CL_INVALID_PROGRAM;
         else if (names[h] == NULL)
             return CL_INVALID_VALUE;
+    if (program->source == NULL || program->kernels > 0 || program->building > 0)
+        return CL_INVALID_OPERATION;
     cl_int result = icd_bundle_open(program->source, options, header_count, headers, names, &bundle);
     if (bundle.too_many)
         result = too_many(program, place);

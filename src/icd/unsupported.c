@@ -8,7 +8,9 @@ static cl_int retain(const void *handle, icd_kind kind, cl_int unknown)
 {
     if (!icd_enter())
         return unknown;
-    void *object = icd_hold(icd_find(handle, kind));
+    icd_object *object = icd_hold(icd_find(handle, kind));
+    if (object != NULL)
+        object->owned++;
     icd_leave();
     return object != NULL ? CL_SUCCESS : unknown;
 }
@@ -17,10 +19,14 @@ static cl_int release(const void *handle, icd_kind kind, cl_int unknown)
 {
     if (!icd_enter())
         return unknown;
-    void *object = icd_find(handle, kind);
-    icd_drop(object);
+    icd_object *object = icd_find(handle, kind);
+    bool owned = object != NULL && object->owned > 0; /* otherwise only the driver still needs it */
+    if (owned) {
+        object->owned--;
+        icd_drop(object);
+    }
     icd_leave();
-    return object != NULL ? CL_SUCCESS : unknown;
+    return owned ? CL_SUCCESS : unknown;
 }
 
 static cl_int CL_API_CALL icd_clRetainContext(cl_context handle)

@@ -164,14 +164,6 @@ void dcli_builder_close(dcli_remote *remote)
 
 bool dcli_builder_is_busy(const dcli_remote *remote) { return remote->builder != NULL && remote->builder->count > 0; }
 
-static dcl_status broken(const char *what)
-{
-    return DCLI_FAIL(DCL_ERR_PROTOCOL,
-                     "a command to build has %s; expected what docs/protocol.md describes; use the same "
-                     "release on both sides",
-                     what);
-}
-
 /* Make the device's programs that a job uses. They are made before the job waits in the queue, because other commands
  * may use them while it waits. */
 static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *command, dcli_job *job)
@@ -179,7 +171,7 @@ static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *com
     for (int n = 1; n < command->number_count; n++) {
         dcli_object *other = dcli_object_find(remote, command->number[n], DCLI_OBJECT_PROGRAM);
         if (other == NULL)
-            return broken("an unknown program");
+            return dcli_command_broken("an unknown program");
         job->other[job->count] = dcli_object_hold(other);
         job->others[job->count] = dcli_program_of(remote, other);
         if (job->others[job->count] == NULL || other->program.building > 0)
@@ -203,7 +195,7 @@ static dcl_status find_program(dcli_remote *remote, const dcli_msg_command *comm
                                  : dcli_object_find(remote, command->object, DCLI_OBJECT_PROGRAM);
     job->program = dcli_object_hold(program);
     if (program == NULL)
-        return links ? dcli_error_status() : broken("an unknown program");
+        return links ? dcli_error_status() : dcli_command_broken("an unknown program");
     return DCL_OK;
 }
 
@@ -243,7 +235,7 @@ static dcl_status begin_job(dcli_remote *remote, const dcli_msg_command *command
     char why[MOST_WHY];
     job->kind = command->kind;
     if (command->number_count < 1 || command->number[0] < 1)
-        return broken("no number of its question");
+        return dcli_command_broken("no number of its question");
     job->question = command->number[0];
     dcl_status status = find_program(remote, command, job);
     if (status == DCL_OK)
@@ -256,7 +248,7 @@ static dcl_status begin_job(dcli_remote *remote, const dcli_msg_command *command
         return dcli_facts_end(&remote->facts, refusal_of(command->kind));
     }
     if (remote->builder->count >= MOST_JOBS)
-        return broken("too many others before it");
+        return dcli_command_broken("too many others before it");
     /* The driver needs to know which arguments are buffers. */
     bool links = command->kind == DCLI_CL_LINK;
     snprintf(job->options, sizeof job->options, "%s%s%s", command->text, links || command->text[0] == '\0' ? "" : " ",

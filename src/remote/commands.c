@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "remote/inside.h"
 
-static dcl_status broken(const char *what)
+dcl_status dcli_command_broken(const char *what)
 {
     return DCLI_FAIL(DCL_ERR_PROTOCOL,
                      "an OpenCL command has %s; expected what docs/protocol.md describes; use the same "
@@ -56,7 +56,7 @@ static bool make_in_place(dcli_remote *remote, dcli_object *object, cl_mem_flags
 static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *command)
 {
     if (command->number_count != 2 || command->number[1] < 1)
-        return broken("a wrong size of a buffer");
+        return dcli_command_broken("a wrong size of a buffer");
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_BUFFER);
     if (object == NULL)
         return dcli_error_status();
@@ -78,12 +78,12 @@ static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *comma
 static dcl_status make_sub_buffer(dcli_remote *remote, const dcli_msg_command *command)
 {
     if (command->number_count != 4)
-        return broken("a wrong number of numbers");
+        return dcli_command_broken("a wrong number of numbers");
     dcli_object *parent = dcli_object_find(remote, command->number[0], DCLI_OBJECT_BUFFER);
     int64_t offset = command->number[2], bytes = command->number[3];
     if (parent == NULL || parent->buffer.parent != NULL || offset < 0 || bytes < 1 || bytes > parent->bytes ||
         offset > parent->bytes - bytes)
-        return broken("a sub-buffer outside a buffer");
+        return dcli_command_broken("a sub-buffer outside a buffer");
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_BUFFER);
     if (object == NULL)
         return dcli_error_status();
@@ -103,7 +103,7 @@ static dcl_status make_sub_buffer(dcli_remote *remote, const dcli_msg_command *c
 static dcl_status make_queue(dcli_remote *remote, const dcli_msg_command *command)
 {
     if (command->number_count != 1)
-        return broken("a wrong number of numbers");
+        return dcli_command_broken("a wrong number of numbers");
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_QUEUE);
     if (object == NULL)
         return dcli_error_status();
@@ -125,7 +125,7 @@ static dcl_status make_program(dcli_remote *remote, const dcli_msg_command *comm
 {
     if (command->number_count != 1 || command->number[0] < 1 ||
         command->number[0] > DCLI_MOST_CL_TEXT - remote->text_bytes)
-        return broken("a wrong size of a program, or too many programs whose text has not been used");
+        return dcli_command_broken("a wrong size of a program, or too many programs whose text has not been used");
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM);
     if (object == NULL)
         return dcli_error_status();
@@ -159,7 +159,7 @@ static dcl_status make_kernel(dcli_remote *remote, const dcli_msg_command *comma
     dcli_object *program =
         command->number_count == 1 ? dcli_object_find(remote, command->number[0], DCLI_OBJECT_PROGRAM) : NULL;
     if (program == NULL)
-        return broken("an unknown program");
+        return dcli_command_broken("an unknown program");
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_KERNEL);
     if (object == NULL)
         return dcli_error_status();
@@ -189,20 +189,20 @@ static dcl_status set_argument(dcli_remote *remote, const dcli_msg_command *comm
 {
     dcli_object *kernel = dcli_object_find(remote, command->object, DCLI_OBJECT_KERNEL), *buffer = NULL;
     if (kernel == NULL || command->number_count != 4)
-        return broken("an unknown kernel");
+        return dcli_command_broken("an unknown kernel");
     int64_t index = command->number[0], kind = command->number[1], bytes = command->number[2];
     if (kernel->status != CL_SUCCESS)
         return DCL_OK; /* launches fail with this status */
     if (index < 0 || index >= kernel->kernel.count || kind < DCLI_ARGUMENT_VALUE || kind > DCLI_ARGUMENT_LOCAL ||
         bytes < 0 || bytes > INT32_MAX)
-        return broken("a wrong argument of a kernel");
+        return dcli_command_broken("a wrong argument of a kernel");
     if (kind == DCLI_ARGUMENT_VALUE && command->word_count != (bytes + 7) / 8)
-        return broken("a value of another size than it says");
+        return dcli_command_broken("a value of another size than it says");
     if (kind == DCLI_ARGUMENT_VALUE && kernel->kernel.takes_object[index])
-        return broken("bytes for an argument that is an object");
+        return dcli_command_broken("bytes for an argument that is an object");
     if (kind == DCLI_ARGUMENT_BUFFER && command->number[3] != 0 &&
         (buffer = dcli_object_find(remote, command->number[3], DCLI_OBJECT_BUFFER)) == NULL)
-        return broken("an unknown buffer as an argument");
+        return dcli_command_broken("an unknown buffer as an argument");
     size_t stored = kind == DCLI_ARGUMENT_VALUE ? (size_t)bytes : 0;
     dcli_value *argument = dcli_malloc(sizeof *argument + stored);
     if (argument == NULL)
@@ -231,7 +231,7 @@ static dcl_status set_status(dcli_remote *remote, const dcli_msg_command *comman
     dcli_object *event = dcli_object_find(remote, command->event, DCLI_OBJECT_EVENT);
     if (event == NULL || !event->event.is_user || command->number_count != 1 || command->number[0] > 0 ||
         command->number[0] < INT32_MIN)
-        return broken("a status for an unknown event");
+        return dcli_command_broken("a status for an unknown event");
     dcli_event_end(remote, event, (cl_int)command->number[0], NULL, NULL);
     return DCL_OK;
 }
@@ -241,7 +241,7 @@ static dcl_status forget_events(dcli_remote *remote, const dcli_msg_command *com
     for (int n = 0; n < command->number_count; n++) {
         dcli_object *event = dcli_object_find(remote, command->number[n], DCLI_OBJECT_EVENT);
         if (event == NULL)
-            return broken("an unknown event to forget");
+            return dcli_command_broken("an unknown event to forget");
         dcli_object_remove(remote, event);
     }
     return DCL_OK;
@@ -256,7 +256,7 @@ static dcl_status release(dcli_remote *remote, const dcli_msg_command *command)
             return DCL_OK;
         }
     }
-    return broken("an unknown object to release");
+    return dcli_command_broken("an unknown object to release");
 }
 
 dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *command)

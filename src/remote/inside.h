@@ -214,6 +214,8 @@ void dcli_value_drop(dcli_remote *remote, dcli_value *argument);
 
 /* ---- commands.c ---- */
 
+/** Record that a command breaks the protocol. @param what  that is wrong with it. @return DCL_ERR_PROTOCOL. */
+dcl_status dcli_command_broken(const char *what);
 /** Carry out a command. @return DCL_ERR_PROTOCOL: it breaks the protocol; DCL_ERR_NOMEM. */
 dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *command);
 

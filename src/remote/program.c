@@ -11,21 +11,13 @@
 #include "remote/inside.h"
 #include "remote/source.h"
 
-static dcl_status broken(const char *what)
-{
-    return DCLI_FAIL(DCL_ERR_PROTOCOL,
-                     "a command to build has %s; expected what docs/protocol.md describes; use the same "
-                     "release on both sides",
-                     what);
-}
-
 dcl_status dcli_program_append(dcli_remote *remote, const dcli_msg_command *command)
 {
     dcli_object *program = dcli_object_find(remote, command->object, DCLI_OBJECT_PROGRAM);
     int64_t length = command->number_count == 1 ? command->number[0] : -1;
     if (program == NULL || program->program.text == NULL || length < 0 || command->word_count != (length + 7) / 8 ||
         length > program->bytes - program->program.arrived)
-        return broken("a text of another length than announced");
+        return dcli_command_broken("a text of another length than announced");
     if (length > 0)
         memcpy(program->program.text + program->program.arrived, command->word, (size_t)length);
     program->program.arrived += length;
@@ -211,7 +203,7 @@ dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
 {
     dcli_object *object = dcli_object_find(remote, query->object, DCLI_OBJECT_PROGRAM);
     if (object == NULL)
-        return broken("an unknown program");
+        return dcli_command_broken("an unknown program");
     size_t length = 0;
     cl_program program = dcli_program_of(remote, object);
     cl_int code = program == NULL ? CL_INVALID_PROGRAM

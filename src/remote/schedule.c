@@ -498,14 +498,6 @@ void dcli_tasks_look(dcli_remote *remote)
 
 /* ---- accepting ---- */
 
-static dcl_status broken(const char *what)
-{
-    return DCLI_FAIL(DCL_ERR_PROTOCOL,
-                     "an OpenCL command has %s; expected what docs/protocol.md describes; use the same "
-                     "release on both sides",
-                     what);
-}
-
 static dcl_status take_waits(dcli_remote *remote, const dcli_msg_command *command, dcli_task *task)
 {
     if (command->wait_count == 0)
@@ -515,7 +507,7 @@ static dcl_status take_waits(dcli_remote *remote, const dcli_msg_command *comman
     for (int w = 0; w < command->wait_count; w++) {
         dcli_object *event = dcli_object_find(remote, command->wait[w], DCLI_OBJECT_EVENT);
         if (event == NULL)
-            return broken("an unknown event in its wait list");
+            return dcli_command_broken("an unknown event in its wait list");
         task->wait[task->wait_count++] = dcli_object_hold(event);
     }
     return DCL_OK;
@@ -525,7 +517,7 @@ static dcl_status take_object(dcli_remote *remote, int64_t number, dcli_object_k
 {
     dcli_object *object = dcli_object_find(remote, number, kind);
     if (object == NULL)
-        return broken("an unknown object");
+        return dcli_command_broken("an unknown object");
     *object_out = dcli_object_hold(object);
     return DCL_OK;
 }
@@ -537,10 +529,10 @@ static dcl_status take_launch(dcli_remote *remote, const dcli_msg_command *comma
         return status;
     if (command->number_count < 1 || command->number[0] < 1 || command->number[0] > 3 ||
         command->number_count != 1 + 3 * (int)command->number[0])
-        return broken("a wrong number of axes");
+        return dcli_command_broken("a wrong number of axes");
     for (int n = 1; n < command->number_count; n++)
         if (command->number[n] < 0)
-            return broken("a negative number of work-items");
+            return dcli_command_broken("a negative number of work-items");
     int count = task->object->kernel.count;
     if (count > 0 && (task->argument = dcli_calloc((size_t)count, sizeof(dcli_value *))) == NULL)
         return DCL_ERR_NOMEM;
@@ -559,7 +551,7 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
         return status;
     if (command->number_count != 2 + DCLI_SPAN_NUMBERS ||
         !dcli_span_read(&command->number[1], task->object->bytes, &span))
-        return broken("a transfer outside its buffer");
+        return dcli_command_broken("a transfer outside its buffer");
     dcli_object *transfer = dcli_object_make(remote, command->number[0], DCLI_OBJECT_TRANSFER);
     if (transfer == NULL)
         return dcli_error_status();
@@ -584,7 +576,7 @@ static dcl_status take_copy(dcli_remote *remote, const dcli_msg_command *command
     bool rect = command->kind == DCLI_CL_COPY_RECT;
     const int64_t *number = command->number;
     if (command->number_count != (rect ? 14 : 4))
-        return broken("a wrong number of numbers");
+        return dcli_command_broken("a wrong number of numbers");
     dcl_status status = take_object(remote, command->object, DCLI_OBJECT_BUFFER, &task->object);
     if (status == DCL_OK)
         status = take_object(remote, number[0], DCLI_OBJECT_BUFFER, &task->other);
@@ -592,10 +584,10 @@ static dcl_status take_copy(dcli_remote *remote, const dcli_msg_command *command
         return status;
     for (int n = 1; n < command->number_count; n++)
         if (number[n] < 0)
-            return broken("a negative size");
+            return dcli_command_broken("a negative size");
     if (!rect &&
         (!is_within(number[1], number[3], task->object->bytes) || !is_within(number[2], number[3], task->other->bytes)))
-        return broken("a copy outside its buffers");
+        return dcli_command_broken("a copy outside its buffers");
     return DCL_OK; /* the device's driver checks rectangles */
 }
 
@@ -608,7 +600,7 @@ static dcl_status take_fill(dcli_remote *remote, const dcli_msg_command *command
     if (command->number_count != 3 || command->number[2] < 1 || command->number[2] > MOST_PATTERN ||
         command->word_count != (int)((command->number[2] + 7) / 8) ||
         !is_within(command->number[0], command->number[1], task->object->bytes))
-        return broken("a fill outside its buffer");
+        return dcli_command_broken("a fill outside its buffer");
     task->pattern_bytes = (size_t)command->number[2];
     if ((task->pattern = dcli_malloc(task->pattern_bytes)) == NULL)
         return DCL_ERR_NOMEM;
@@ -630,7 +622,7 @@ static dcl_status take_kind(dcli_remote *remote, const dcli_msg_command *command
     case DCLI_CL_FILL:
         return take_fill(remote, command, task);
     default: /* markers and barriers */
-        return command->number_count == 1 ? DCL_OK : broken("a wrong number of numbers");
+        return command->number_count == 1 ? DCL_OK : dcli_command_broken("a wrong number of numbers");
     }
 }
 
@@ -660,7 +652,7 @@ static void append(dcli_remote *remote, dcli_task *task)
 dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command)
 {
     if (remote->task_count >= DCLI_MOST_REMOTE_TASKS)
-        return broken("too many others before it that wait");
+        return dcli_command_broken("too many others before it that wait");
     dcli_task *task = dcli_calloc(1, sizeof *task);
     if (task == NULL)
         return DCL_ERR_NOMEM;

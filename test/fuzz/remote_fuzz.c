@@ -89,6 +89,7 @@ static dcl_status send_command(fuzz_input *input)
     command.object = object_number(input);
     command.queue = object_number(input);
     command.event = object_number(input);
+    command.unobserved = fuzz_flag(input);
     command.number_count = fuzz_below(input, MOST_NUMBERS);
     command.wait_count = fuzz_below(input, 8) == 0 ? fuzz_below(input, MOST_WAITS) : 0;
     command.word_count = fuzz_below(input, MOST_WORDS);

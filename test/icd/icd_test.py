@@ -3,11 +3,13 @@
 test/icd/program.c prints the same natively and over processes of this host, workers and workers with keys. When the process of a
 device is killed during a kernel, the program hears of it within a second, and its other device goes on. What a kernel has printed
 arrives before its end, however slowly it is read. test/icd/wrong.c
-gives every entry point handles that are none; test/icd/random.c compares random programs with plain loops."""
+gives every entry point handles that are none; test/icd/random.c compares random programs with plain loops;
+test/icd/hostile.c breaks the protocol beside honest clients."""
 import glob
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -116,6 +118,48 @@ def print_much(program_path, variables, place, work):
         raise Failed(f"{len(found)} of {lines} lines were printed: {program.errors()}")
 
 
+class Honest:
+    """A client that compares what it reads until it is told to end."""
+
+    def __init__(self, path, variables):
+        plain = {name: value for name, value in processes.environment().items() if not name.startswith("DCL_")}
+        self.process = subprocess.Popen([path, "honest"], env={**plain, **variables}, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if self.process.stdout.readline() != "open\n":
+            raise Failed(f"an honest client: {self.end()}")
+
+    def end(self):
+        try:
+            return self.process.communicate("", timeout=SECONDS * SLOW)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failed(f"an honest client did not end: {self.process.communicate()[0]}") from None
+
+
+def hostile(programs, variables, work):
+    """A client that breaks the protocol, or whose kernel crashes or never ends, ends its own session. Two others of the same device go
+    on, and read what they have written."""
+    path = f"{programs}/hostile"
+    before = processes.snapshot(folders=[work])
+    honest = [Honest(path, variables) for _ in range(2)]
+    names = subprocess.run([path, "list"], capture_output=True, text=True, check=True).stdout.split()
+    for name in names:
+        limits = {"DCL_KERNEL_MS": "500"} if name == "endless" else {}
+        program = Program([path, name], {**variables, **limits}, f"{work}/errors")
+        try:
+            line = program.next(SECONDS * SLOW)
+            if program.end(20 * SLOW) != 0 or line is None or not line.startswith("goes on" if name == "data" else "ended"):
+                raise Failed(f"hostile {name}: {program.said()}")
+        finally:
+            program.kill()
+    for client in honest:
+        if not (said := client.end()).startswith("right "):
+            raise Failed(f"beside a hostile client: {said}")
+    os.remove(f"{work}/errors")
+    processes.nothing_left(before, 3 * SLOW, folders=[work])
+    print(f"{len(names)} hostile clients beside two honest ones")
+
+
 def beside_others(dcl, driver, base, work):
     """A loader that finds the driver beside the host's own asks it for devices also in the processes that serve it."""
     os.mkdir(f"{base}/vendors")
@@ -145,6 +189,8 @@ def check(dcl, programs, base):
                 print(run([f"{programs}/random", "12"], variables, work)[-1])
                 many(run([f"{programs}/program", "limits"], variables, work))
                 print_much(f"{programs}/program", variables, place, work)
+            if text == "tcp:1":
+                hostile(programs, variables, work)
             if "keys" not in text:
                 took.append(kill_one(f"{programs}/program", variables, place, work))
     print("killed during a kernel: known after " + ", ".join(f"{1000 * seconds:.0f} ms" for seconds in took))

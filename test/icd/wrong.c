@@ -1,5 +1,5 @@
-/* icd/wrong.c - every entry point of the driver with handles that are none: NULL, of an object that has ended, of another kind,
- * and an address that is no handle. Each must return the error that the specification names, and nothing may crash. It
+/* icd/wrong.c - every entry point of the driver with handles that are none, in every parameter and list: NULL, of an object that has
+ * ended, of another kind, of another context, and an address that is no handle. Each must return the error that the specification names, and nothing may crash. It
  * calls through the driver's table, because loaders catch NULL themselves. Prints one line per wrong answer, and a count. */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS
@@ -10,6 +10,7 @@
 #include <CL/cl.h>
 #include <CL/cl_icd.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +157,179 @@ static void try_one(const row *row, any *function, const char *what, void *handl
     printf("%s with %s returns %d; expected %d\n", row->name, what, status, row->error);
 }
 
+/* ---- handles in other parameters ---- */
+
+/* A parameter that is right: a number, a handle, a list with one handle, or an address of something. */
+#define HANDLE(kind) (-1000 - (kind))
+#define LIST(kind) (-2000 - (kind))
+enum { ADDRESS = -3000, TEXTS, LENGTHS, PROPERTIES, STATUS };
+
+/** An entry point, with parameters of which one or the element of one is to be wrong. */
+typedef struct other {
+    const char *name;
+    size_t slot;
+    int at, kind;              /* number of that parameter, from 1, and the kind of its handle */
+    cl_int error;              /* for a wrong handle */
+    cl_int of_another_context; /* for one of another context; 0: not tried */
+    bool null_is_right;        /* NULL is no wrong handle there */
+    intptr_t parameter[14];
+} other;
+
+#define OTHER(name, ...)                                    \
+    {                                                       \
+#name, offsetof(cl_icd_dispatch, name), __VA_ARGS__ \
+    }
+#define WAITS CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT, false
+#define IS_MEM MEM, CL_INVALID_MEM_OBJECT, CL_INVALID_CONTEXT, false
+#define IS_DEVICE DEVICE, CL_INVALID_DEVICE, 0, false
+#define OF_QUEUE HANDLE(QUEUE), HANDLE(MEM)
+#define BOX ADDRESS, ADDRESS, LENGTHS
+
+/* clang-format off */
+static const other others[] = {
+    OTHER(clCreateContext, 3, IS_DEVICE, {0, 1, LIST(DEVICE), 0, 0, STATUS}),
+    OTHER(clCreateContext, 1, PLATFORM, CL_INVALID_PLATFORM, 0, false, {PROPERTIES, 1, LIST(DEVICE), 0, 0, STATUS}),
+    OTHER(clCreateContextFromType, 1, PLATFORM, CL_INVALID_PLATFORM, 0, false, {PROPERTIES, CL_DEVICE_TYPE_ALL, 0, 0, STATUS}),
+    OTHER(clCreateCommandQueue, 2, IS_DEVICE, {HANDLE(CONTEXT), HANDLE(DEVICE), 0, STATUS}),
+    OTHER(clCreateCommandQueueWithProperties, 2, IS_DEVICE, {HANDLE(CONTEXT), HANDLE(DEVICE), 0, STATUS}),
+    OTHER(clEnqueueReadBuffer, 2, IS_MEM, {OF_QUEUE, 1, 0, 8, ADDRESS}),
+    OTHER(clEnqueueReadBuffer, 8, EVENT, WAITS, {OF_QUEUE, 1, 0, 8, ADDRESS, 1, LIST(EVENT)}),
+    OTHER(clEnqueueWriteBuffer, 2, IS_MEM, {OF_QUEUE, 1, 0, 8, ADDRESS}),
+    OTHER(clEnqueueWriteBuffer, 8, EVENT, WAITS, {OF_QUEUE, 1, 0, 8, ADDRESS, 1, LIST(EVENT)}),
+    OTHER(clEnqueueReadBufferRect, 2, IS_MEM, {OF_QUEUE, 1, BOX, 0, 0, 0, 0, ADDRESS}),
+    OTHER(clEnqueueReadBufferRect, 13, EVENT, WAITS, {OF_QUEUE, 1, BOX, 0, 0, 0, 0, ADDRESS, 1, LIST(EVENT)}),
+    OTHER(clEnqueueWriteBufferRect, 2, IS_MEM, {OF_QUEUE, 1, BOX, 0, 0, 0, 0, ADDRESS}),
+    OTHER(clEnqueueWriteBufferRect, 13, EVENT, WAITS, {OF_QUEUE, 1, BOX, 0, 0, 0, 0, ADDRESS, 1, LIST(EVENT)}),
+    OTHER(clEnqueueCopyBuffer, 2, IS_MEM, {OF_QUEUE, HANDLE(MEM), 0, 8, 8}),
+    OTHER(clEnqueueCopyBuffer, 3, IS_MEM, {OF_QUEUE, HANDLE(MEM), 0, 8, 8}),
+    OTHER(clEnqueueCopyBuffer, 8, EVENT, WAITS, {OF_QUEUE, HANDLE(MEM), 0, 8, 8, 1, LIST(EVENT)}),
+    OTHER(clEnqueueCopyBufferRect, 2, IS_MEM, {OF_QUEUE, HANDLE(MEM), BOX}),
+    OTHER(clEnqueueCopyBufferRect, 3, IS_MEM, {OF_QUEUE, HANDLE(MEM), BOX}),
+    OTHER(clEnqueueCopyBufferRect, 12, EVENT, WAITS, {OF_QUEUE, HANDLE(MEM), BOX, 0, 0, 0, 0, 1, LIST(EVENT)}),
+    OTHER(clEnqueueFillBuffer, 2, IS_MEM, {OF_QUEUE, ADDRESS, 1, 0, 8}),
+    OTHER(clEnqueueFillBuffer, 8, EVENT, WAITS, {OF_QUEUE, ADDRESS, 1, 0, 8, 1, LIST(EVENT)}),
+    OTHER(clEnqueueMigrateMemObjects, 3, IS_MEM, {HANDLE(QUEUE), 1, LIST(MEM)}),
+    OTHER(clEnqueueMigrateMemObjects, 6, EVENT, WAITS, {HANDLE(QUEUE), 1, LIST(MEM), 0, 1, LIST(EVENT)}),
+    OTHER(clEnqueueMapBuffer, 2, IS_MEM, {OF_QUEUE, 1, CL_MAP_READ, 0, 8, 0, 0, 0, STATUS}),
+    OTHER(clEnqueueMapBuffer, 8, EVENT, WAITS, {OF_QUEUE, 1, CL_MAP_READ, 0, 8, 1, LIST(EVENT), 0, STATUS}),
+    OTHER(clEnqueueUnmapMemObject, 2, IS_MEM, {OF_QUEUE, ADDRESS}),
+    OTHER(clEnqueueUnmapMemObject, 5, EVENT, WAITS, {OF_QUEUE, ADDRESS, 1, LIST(EVENT)}),
+    OTHER(clEnqueueNDRangeKernel, 2, KERNEL, CL_INVALID_KERNEL, CL_INVALID_CONTEXT, false,
+          {HANDLE(QUEUE), HANDLE(KERNEL), 1, 0, LENGTHS}),
+    OTHER(clEnqueueNDRangeKernel, 8, EVENT, WAITS, {HANDLE(QUEUE), HANDLE(KERNEL), 1, 0, LENGTHS, 0, 1, LIST(EVENT)}),
+    OTHER(clEnqueueTask, 2, KERNEL, CL_INVALID_KERNEL, CL_INVALID_CONTEXT, false, {HANDLE(QUEUE), HANDLE(KERNEL)}),
+    OTHER(clEnqueueTask, 4, EVENT, WAITS, {HANDLE(QUEUE), HANDLE(KERNEL), 1, LIST(EVENT)}),
+    OTHER(clEnqueueMarkerWithWaitList, 3, EVENT, WAITS, {HANDLE(QUEUE), 1, LIST(EVENT)}),
+    OTHER(clEnqueueBarrierWithWaitList, 3, EVENT, WAITS, {HANDLE(QUEUE), 1, LIST(EVENT)}),
+    OTHER(clEnqueueWaitForEvents, 3, EVENT, CL_INVALID_EVENT, CL_INVALID_CONTEXT, false, {HANDLE(QUEUE), 1, LIST(EVENT)}),
+    OTHER(clWaitForEvents, 2, EVENT, CL_INVALID_EVENT, 0, false, {1, LIST(EVENT)}),
+    OTHER(clSetKernelArg, 4, MEM, CL_INVALID_MEM_OBJECT, 0, true, {HANDLE(KERNEL), 0, sizeof(cl_mem), LIST(MEM)}),
+    OTHER(clBuildProgram, 3, IS_DEVICE, {HANDLE(PROGRAM), 1, LIST(DEVICE)}),
+    OTHER(clCompileProgram, 3, IS_DEVICE, {HANDLE(PROGRAM), 1, LIST(DEVICE)}),
+    OTHER(clCompileProgram, 6, PROGRAM, CL_INVALID_PROGRAM, 0, false,
+          {HANDLE(PROGRAM), 0, 0, 0, 1, LIST(PROGRAM), TEXTS}),
+    OTHER(clLinkProgram, 3, IS_DEVICE, {HANDLE(CONTEXT), 1, LIST(DEVICE), 0, 1, LIST(PROGRAM), 0, 0, STATUS}),
+    OTHER(clLinkProgram, 6, PROGRAM, CL_INVALID_PROGRAM, 0, false,
+          {HANDLE(CONTEXT), 0, 0, 0, 1, LIST(PROGRAM), 0, 0, STATUS}),
+    OTHER(clCreateProgramWithBinary, 3, IS_DEVICE, {HANDLE(CONTEXT), 1, LIST(DEVICE), LENGTHS, TEXTS, 0, STATUS}),
+    OTHER(clGetProgramBuildInfo, 2, IS_DEVICE, {HANDLE(PROGRAM), HANDLE(DEVICE), CL_PROGRAM_BUILD_STATUS, 4, ADDRESS}),
+    OTHER(clGetKernelWorkGroupInfo, 2, DEVICE, CL_INVALID_DEVICE, 0, true,
+          {HANDLE(KERNEL), HANDLE(DEVICE), CL_KERNEL_WORK_GROUP_SIZE, 8, ADDRESS}),
+};
+/* clang-format on */
+
+/* Call one with its wrong handle, and compare its error. */
+static void try_other(const other *row, const cl_icd_dispatch *table, void *const good[], const char *what,
+                      void *handle, cl_int error)
+{
+    static uint64_t space[16];
+    static const char *texts[] = {"x.h"};
+    static size_t lengths[] = {4, 1, 1};
+    static void *list[14];
+    static intptr_t properties[] = {CL_CONTEXT_PLATFORM, 0, 0};
+    cl_int status = 12345;
+    bool by_status = false;
+    intptr_t p[14];
+    any *function;
+    memcpy(&function, (const char *)table + row->slot, sizeof function);
+    memset(space, 0, sizeof space);
+    for (int n = 0; n < 14; n++) {
+        intptr_t given = row->parameter[n];
+        bool varies = n + 1 == row->at;
+        p[n] = given;
+        if (given <= HANDLE(0) && given > HANDLE(KINDS))
+            p[n] = varies ? (intptr_t)handle : (intptr_t)good[HANDLE(0) - given];
+        if (given <= LIST(0) && given > LIST(KINDS)) {
+            list[n] = varies ? handle : good[LIST(0) - given];
+            p[n] = (intptr_t)&list[n];
+        }
+        if (given == PROPERTIES) {
+            properties[1] = (intptr_t)handle;
+            p[n] = (intptr_t)properties;
+        }
+        p[n] = given == ADDRESS   ? (intptr_t)space
+               : given == TEXTS   ? (intptr_t)texts
+               : given == LENGTHS ? (intptr_t)lengths
+                                  : p[n];
+        if (given == STATUS) {
+            by_status = true;
+            p[n] = (intptr_t)&status;
+        }
+    }
+    intptr_t returned =
+        function(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13]);
+    if (!by_status)
+        status = (cl_int)returned;
+    tried++;
+    if (status == error && (!by_status || returned == 0))
+        return;
+    wrong++;
+    printf("%s with %s as parameter %d returns %d; expected %d\n", row->name, what, row->at, status, error);
+}
+
+static void try_others(const cl_icd_dispatch *table, void *const good[], void *const stale[], void *const foreign[])
+{
+    static uint64_t nothing[16];
+    for (size_t r = 0; r < sizeof others / sizeof others[0]; r++) {
+        const other *row = &others[r];
+        if (!row->null_is_right)
+            try_other(row, table, good, "NULL", NULL, row->error);
+        try_other(row, table, good, "a handle that has ended", stale[row->kind], row->error);
+        try_other(row, table, good, "a handle of another kind", good[(row->kind + 1) % KINDS], row->error);
+        try_other(row, table, good, "an address that is no handle", nothing, row->error);
+        try_other(row, table, good, "an address within a handle", (char *)good[row->kind] + 8, row->error);
+        if (row->of_another_context != 0)
+            try_other(row, table, good, "a handle of another context", foreign[row->kind], row->of_another_context);
+    }
+}
+
+/* The driver holds objects that commands use: the program cannot release its references of them. */
+static void try_releases(cl_context context, cl_command_queue queue)
+{
+    cl_int status, pattern = 7;
+    cl_event gate = clCreateUserEvent(context, &status), filled = NULL;
+    cl_mem mem = clCreateBuffer(context, 0, 64, NULL, &status);
+    clEnqueueFillBuffer(queue, mem, &pattern, sizeof pattern, 0, 64, 1, &gate, &filled);
+    const cl_int found[] = {clReleaseMemObject(mem),
+                            clReleaseMemObject(mem),
+                            clRetainEvent(filled),
+                            clReleaseEvent(filled),
+                            clReleaseEvent(filled),
+                            clReleaseEvent(filled),
+                            clSetUserEventStatus(gate, CL_COMPLETE),
+                            clReleaseEvent(gate),
+                            clReleaseEvent(gate),
+                            clFinish(queue)};
+    const cl_int expected[] = {CL_SUCCESS,       CL_SUCCESS, CL_SUCCESS, CL_SUCCESS,       CL_SUCCESS,
+                               CL_INVALID_EVENT, CL_SUCCESS, CL_SUCCESS, CL_INVALID_EVENT, CL_SUCCESS};
+    for (size_t n = 0; n < sizeof found / sizeof found[0]; n++)
+        if (found[n] != expected[n] && n != 1) { /* the buffer may already have been freed */
+            wrong++;
+            printf("call %zu of releases returns %d; expected %d\n", n, found[n], expected[n]);
+        }
+    tried += 2;
+}
+
 /* Sizes that no message can carry are errors of the call. The device goes on. */
 static void try_sizes(cl_command_queue queue, cl_kernel kernel, cl_mem mem)
 {
@@ -179,10 +353,20 @@ static void try_sizes(cl_command_queue queue, cl_kernel kernel, cl_mem mem)
     }
 }
 
+static void release_all(void *const list[])
+{
+    clReleaseEvent(list[EVENT]);
+    clReleaseKernel(list[KERNEL]);
+    clReleaseProgram(list[PROGRAM]);
+    clReleaseMemObject(list[MEM]);
+    clReleaseCommandQueue(list[QUEUE]);
+    clReleaseContext(list[CONTEXT]);
+}
+
 int main(void)
 {
     static uint64_t nothing[16];
-    void *good[KINDS] = {0}, *stale[KINDS] = {0};
+    void *good[KINDS] = {0}, *stale[KINDS] = {0}, *foreign[KINDS] = {0};
     cl_int status;
     cl_platform_id platform;
     cl_device_id device;
@@ -191,8 +375,8 @@ int main(void)
         return 2;
     const cl_icd_dispatch *table = *(const cl_icd_dispatch *const *)(const void *)platform;
     const char *text = "kernel void f(global int *a) { a[0] = 1; }";
-    for (int round = 0; round < 2; round++) { /* the objects of the first round end */
-        void **list = round == 0 ? stale : good;
+    for (int round = 0; round < 3; round++) { /* the objects of the first round end */
+        void **list = round == 0 ? stale : round == 1 ? good : foreign;
         cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
         cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &status);
         list[PLATFORM] = round == 0 ? (void *)&nothing[4] : (void *)platform;
@@ -207,14 +391,8 @@ int main(void)
         for (int k = 0; k < KINDS; k++)
             if (list[k] == NULL)
                 return 3;
-        if (round > 0)
-            break;
-        clReleaseEvent(list[EVENT]);
-        clReleaseKernel(list[KERNEL]);
-        clReleaseProgram(list[PROGRAM]);
-        clReleaseMemObject(list[MEM]);
-        clReleaseCommandQueue(list[QUEUE]);
-        clReleaseContext(list[CONTEXT]);
+        if (round == 0)
+            release_all(list);
     }
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         any *function;
@@ -225,6 +403,8 @@ int main(void)
         try_one(&rows[r], function, "an address that is no handle", nothing);
         try_one(&rows[r], function, "an address within a handle", (char *)good[rows[r].kind] + 8);
     }
+    try_others(table, good, stale, foreign);
+    try_releases(good[CONTEXT], good[QUEUE]);
     try_sizes(good[QUEUE], good[KERNEL], good[MEM]);
     void **slot = (void **)(uintptr_t)table;
     for (size_t s = 0; s < sizeof *table / sizeof *slot; s++)
@@ -232,6 +412,8 @@ int main(void)
             printf("slot %zu of the table is empty\n", s);
             wrong++;
         }
+    release_all(good);
+    release_all(foreign);
     printf("%d wrong handles tried, %d wrong answers\n", tried, wrong);
     return wrong != 0;
 }
