@@ -98,10 +98,10 @@ typedef enum dcli_message_kind {
     DCLI_MSG_HUNGRY,   /* thief -> victim: question: lend me work */
     DCLI_MSG_NOTHING,  /* victim -> thief: the answer no */
     DCLI_MSG_LENT,     /* victim -> thief: the answer yes: run these batches */
-    DCLI_MSG_LOAN,     /* victim -> thief, or thief -> victim: inputs or results of a lent batch, as payload */
-    DCLI_MSG_RECALL,   /* victim -> thief: return a batch if you have not begun it */
-    DCLI_MSG_RESULT,   /* thief -> victim: all results of a batch were sent */
-    DCLI_MSG_RETURNED, /* thief -> victim: a batch was not run */
+    DCLI_MSG_LOAN,     /* victim -> thief, or thief -> victim: inputs or results of a loan, as payload */
+    DCLI_MSG_RECALL,   /* victim -> thief: return a loan if you have not begun it */
+    DCLI_MSG_RESULT,   /* thief -> victim: all results of a loan were sent */
+    DCLI_MSG_RETURNED, /* thief -> victim: a loan was not run */
     /* sessions of the OpenCL driver: docs/remote-opencl.md */
     DCLI_MSG_COMMANDS, /* driver -> server: OpenCL commands, in order */
     DCLI_MSG_DATA,     /* either way: bytes of a transfer, as payload */
@@ -419,13 +419,15 @@ typedef struct dcli_msg_nothing {
 typedef struct dcli_msg_lent {
     int64_t question, operation;
     int64_t first, count; /* the batches */
-    int64_t batch_ns;     /* predicted time of one of them at the receiver; 0: it is not known */
+    int64_t batch_ns;     /* predicted mean time of one of them at the receiver; 0: it is not known */
+    int64_t each;         /* batches per loan (dcli_loan_end()); 0: 1 */
 } dcli_msg_lent;
 
+/* In this message and the next three, `batch` is the first one of a loan. */
 typedef struct dcli_msg_loan {
     int64_t question, operation, batch;
     bool written;  /* true: a result; false: an input */
-    int64_t chunk; /* its number among those of the batch */
+    int64_t chunk; /* its number among those of the loan */
 } dcli_msg_loan;
 
 typedef struct dcli_msg_recall {
@@ -624,7 +626,7 @@ typedef struct dcli_message {
     dcli_message_kind kind;
     uint64_t epoch; /* random number of the session: a message of another session is refused */
     bool
-        followed; /* not sent: another message to the same receiver follows at once, so it need not be woken for this one */
+        followed; /* not sent: another message to the same receiver follows soon, so it need not be woken for this one */
     union {
         dcli_msg_kernel kernel;
         dcli_msg_built built;

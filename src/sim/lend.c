@@ -19,7 +19,7 @@ static dcl_status plan_size(dcli_sim_node *node, const dcli_operation *operation
                             int victim, int thief, struct dcli_sim_size *size)
 {
     dcli_loan *loan;
-    size->status = dcli_loan_make(operation, plan, batch, victim, thief, &node->sim->terms.plan, &loan);
+    size->status = dcli_loan_make(operation, plan, batch, 1, victim, thief, &node->sim->terms.plan, &loan);
     node->clock += node->sim->settings->plan_ns;
     if (size->status != DCL_OK)
         return size->status;
@@ -53,10 +53,12 @@ static dcl_status size_of(dcli_sim_node *node, const dcli_operation *operation, 
     return status;
 }
 
-dcl_status dcli_sim_loan_of(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
-                            dcli_loan_size *size_out)
+dcl_status dcli_sim_loan_of(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
+                            int thief, dcli_loan_size *size_out)
 {
     struct dcli_sim_size size;
+    if (count != 1)
+        return DCL_ERR_INVALID; /* simulated nodes lend batch by batch */
     dcl_status status = size_of(user, operation, batch, victim, thief, &size);
     if (status == DCL_OK)
         *size_out = size.size;
@@ -202,7 +204,7 @@ static dcl_status add_loan(dcli_sim *sim, int n, const dcli_action *lend, int64_
                             .operation = lend->operation->number,
                             .batch = batch,
                             .next = node->lending.lent};
-    dcl_status status = dcli_loan_make(lend->operation, dcli_node_plan(node->machine, loan->operation, n), batch, n,
+    dcl_status status = dcli_loan_make(lend->operation, dcli_node_plan(node->machine, loan->operation, n), batch, 1, n,
                                        lend->peer, &sim->terms.plan, &loan->loan);
     if (status == DCL_OK)
         node->lending.lent = loan;
@@ -271,12 +273,12 @@ static bool answer(dcli_sim *sim, int n, int thief)
     dcli_sim_node *node = &sim->node[n];
     dcli_offer offer;
     struct dcli_sim_size size;
-    if (!dcli_node_offer(node->machine, thief, DCLI_LEND_AT_ONCE, &offer) ||
+    if (!dcli_node_offer(node->machine, thief, DCLI_LEND_AT_ONCE, 1, &offer) ||
         size_of(node, offer.operation, offer.first, n, thief, &size) != DCL_OK)
         return false;
     dcli_lend_case c = case_of(sim, n, thief, &offer, &size);
     int64_t count = dcli_lend_count(&c);
-    if (count == 0 || !dcli_node_lend(node->machine, thief, offer.operation->number, count))
+    if (count == 0 || !dcli_node_lend(node->machine, thief, offer.operation->number, count, 1))
         return false;
     sim->figures.loans.lent += count;
     return true;
@@ -583,8 +585,8 @@ void dcli_sim_hear_loan(dcli_sim *sim, const dcli_sim_event *event)
     case DCLI_MSG_LENT:
         dcli_asking_answered(&node->lending.asking, event->from, true, node->clock);
         borrow(node, event);
-        status =
-            dcli_node_lent(node->machine, event->from, event->question, event->operation, event->number, event->chunk);
+        status = dcli_node_lent(node->machine, event->from, event->question, event->operation, event->number,
+                                event->chunk, 1);
         break;
     case DCLI_MSG_LOAN:
         if (!event->written)

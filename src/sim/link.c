@@ -20,7 +20,7 @@ static void set_loan(dcli_message *message, const dcli_sim_event *event)
         message->nothing = (dcli_msg_nothing){question};
         break;
     case DCLI_MSG_LENT:
-        message->lent = (dcli_msg_lent){question, operation, batch, event->chunk, 0};
+        message->lent = (dcli_msg_lent){question, operation, batch, event->chunk, 0, 1};
         break;
     case DCLI_MSG_LOAN:
         message->loan = (dcli_msg_loan){question, operation, batch, event->written, event->chunk};

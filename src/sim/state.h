@@ -207,8 +207,8 @@ static inline bool dcli_sim_lends(const dcli_sim *sim)
 }
 
 /** For dcli_node_terms.loan_of; `user` is the dcli_sim_node. */
-dcl_status dcli_sim_loan_of(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
-                            dcli_loan_size *size_out);
+dcl_status dcli_sim_loan_of(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
+                            int thief, dcli_loan_size *size_out);
 void dcli_sim_forget_loans(dcli_sim_node *node);
 /** The number of batches to launch together, beginning with that of a RUN. */
 int64_t dcli_sim_share(dcli_sim *sim, int n, const dcli_action *run);

@@ -14,8 +14,8 @@
 
 /* ---- plans -------------------------------------------------------------------------------------------------------- */
 
-dcl_status dcli_loan_of(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
-                        dcli_loan_size *size_out)
+dcl_status dcli_loan_of(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
+                        int thief, dcli_loan_size *size_out)
 {
     dcli_worker *worker = user;
     dcli_cached_plan *plan;
@@ -25,7 +25,7 @@ dcl_status dcli_loan_of(void *user, const dcli_operation *operation, int64_t bat
     dcl_status status = dcli_catalog_lender(&worker->catalog, dcli_entry_of(operation), victim, &plan);
     if (status != DCL_OK)
         return status;
-    status = dcli_plans_loan(&worker->catalog.plans, plan, operation, batch, victim, thief, &loan);
+    status = dcli_plans_loan(&worker->catalog.plans, plan, operation, batch, count, victim, thief, &loan);
     if (status == DCL_OK)
         *size_out = loan->loan->size;
     dcli_plans_let_go(plan);
@@ -156,7 +156,7 @@ static dcl_status send_input(dcli_worker *worker, dcli_lent_out *lent, const dcl
     return send_loan(worker, lent->thief, &message, &payload);
 }
 
-/* Send the inputs of a lent batch. If that fails, it is asked back. */
+/* Send the inputs of a loan. If that fails, it is asked back. */
 static void send_inputs(dcli_worker *worker, dcli_lent_out *lent)
 {
     const dcli_plan *plan = lent->loan->loan->plan;
@@ -168,12 +168,12 @@ static void send_inputs(dcli_worker *worker, dcli_lent_out *lent)
         dcli_stealing_take_back(worker, lent);
 }
 
-/* Predicted time of a batch of a loan at its thief; 0: it is not known. */
+/* Predicted mean time of the batches of a LENT at its thief; 0: it is not known. */
 static int64_t batch_ns(const dcli_worker *worker, const dcli_action *action)
 {
     const dcli_stealing *stealing = worker->as_node->stealing;
     double times = dcli_cost_ns(&stealing->thief[action->peer].times), sum = 0;
-    for (int64_t b = action->index; b < action->index + action->count; b++) {
+    for (int64_t b = action->index, end = b + action->count; b < end; b = dcli_loan_end(b, end, action->each)) {
         const dcli_lent_out *lent = dcli_lent_find(stealing, action->peer, action->question, b);
         sum += lent != NULL ? (double)lent->expected_ns : 0;
     }
@@ -188,11 +188,13 @@ static dcl_status lend(dcli_worker *worker, const dcli_action *action)
                                      .operation = action->operation->number,
                                      .first = action->index,
                                      .count = action->count,
-                                     .batch_ns = batch_ns(worker, action)}};
+                                     .batch_ns = batch_ns(worker, action),
+                                     .each = action->each}};
     dcl_status status = dcli_show_parts(worker, action->peer); /* the thief may read them in place */
     if (status == DCL_OK)
         status = dcli_peer_send(worker, action->peer, &message, NULL);
-    for (int64_t b = action->index; b < action->index + action->count && status == DCL_OK; b++) {
+    for (int64_t b = action->index, end = b + action->count; b < end && status == DCL_OK;
+         b = dcli_loan_end(b, end, action->each)) {
         dcli_lent_out *lent = dcli_lent_find(worker->as_node->stealing, action->peer, action->question, b);
         if (lent != NULL && lent->entry != NULL)
             send_inputs(worker, lent);
@@ -250,7 +252,7 @@ static dcl_status commit(dcli_worker *worker, const dcli_action *action)
             status = write_result(worker, lent, &plan->chunk[c]);
     if (status != DCL_OK && action->status == DCL_OK)
         dcli_keep_problem(entry);
-    worker->counters.loans_won += status == DCL_OK;
+    worker->counters.loans_won += status == DCL_OK ? action->count : 0;
     dcli_trace_loan(worker, DCLI_TRACE_COMMIT, began_ns, entry, action->peer,
                     &(dcli_msg_loan){.question = action->question,
                                      .operation = lent->operation,
@@ -263,12 +265,13 @@ static dcl_status commit(dcli_worker *worker, const dcli_action *action)
         dcli_moving moving = {.entry = entry,
                               .kind = DCLI_MOVING_RUN,
                               .chunk = action->index,
+                              .more = action->count - 1,
                               .ticket = dcli_device_launched(worker->as_node->device)};
         if ((status = dcli_pending_add(worker, &moving)) == DCL_OK)
             return DCL_OK;
         dcli_keep_problem(entry);
     }
-    return dcli_node_batch_done(worker->node, entry->operation.number, action->index, status);
+    return dcli_node_batches_done(worker->node, entry->operation.number, action->index, action->count, status);
 }
 
 /* ---- the thief ---------------------------------------------------------------------------------------------------- */
@@ -309,7 +312,6 @@ static dcl_status run_borrowed(dcli_worker *worker, const dcli_action *action)
 dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, int64_t ns, dcl_status status)
 {
     borrowed->ran_ns = ns;
-    borrowed->ended = status == DCL_OK;
     return dcli_node_loan_done(worker->node, borrowed->victim, borrowed->question, borrowed->batch, status);
 }
 
@@ -334,16 +336,17 @@ static dcl_status send_result(dcli_worker *worker, dcli_borrowed *borrowed, int6
                      &payload);
 }
 
-/* Whether another batch of the same victim has ended: its results follow at once. */
-static bool another_has_ended(const dcli_stealing *stealing, const dcli_borrowed *borrowed)
+/* Whether another loan of the same victim was started: its results follow. Until then the victim is not woken. It needs these
+ * results last of all, and looks for them each millisecond if it has nothing to do. */
+static bool another_follows(const dcli_stealing *stealing, const dcli_borrowed *borrowed)
 {
     const dcli_borrowed *other = stealing->borrowed;
-    while (other != NULL && (other == borrowed || other->victim != borrowed->victim || !other->ended))
+    while (other != NULL && (other == borrowed || other->victim != borrowed->victim || other->began_ns == 0))
         other = other->next;
     return other != NULL;
 }
 
-/* Send the results of a borrowed batch. */
+/* Send the results of a loan. */
 static dcl_status answer(dcli_worker *worker, const dcli_action *action)
 {
     dcli_borrowed *borrowed = find_borrowed(worker->as_node->stealing, action->peer, action->question, action->index);
@@ -354,7 +357,7 @@ static dcl_status answer(dcli_worker *worker, const dcli_action *action)
             status = send_result(worker, borrowed, c);
     dcli_message message = {
         .kind = DCLI_MSG_RESULT,
-        .followed = another_has_ended(worker->as_node->stealing, borrowed),
+        .followed = another_follows(worker->as_node->stealing, borrowed),
         .result = {.question = action->question,
                    .operation = action->operation->number,
                    .batch = action->index,
@@ -421,8 +424,8 @@ static dcl_status hear_hungry(dcli_worker *worker, int from, const dcli_msg_hung
     return status;
 }
 
-/* Make the record of a borrowed batch. If there is no memory for it, the batch is returned when its turn comes. */
-static void borrow(dcli_worker *worker, int from, const dcli_msg_lent *message, int64_t batch)
+/* Make the record of a loan. If there is no memory for it, the loan is returned when its turn comes. */
+static void borrow(dcli_worker *worker, int from, const dcli_msg_lent *message, int64_t batch, int64_t count)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
     dcli_entry *entry = dcli_entries_find(&worker->catalog.entries, message->operation);
@@ -434,16 +437,16 @@ static void borrow(dcli_worker *worker, int from, const dcli_msg_lent *message, 
         dcli_free(borrowed);
         return;
     }
-    if (dcli_plans_loan(&worker->catalog.plans, borrowed->plan, &entry->operation, batch, from, worker->terms.self,
-                        &borrowed->loan) != DCL_OK) {
+    if (dcli_plans_loan(&worker->catalog.plans, borrowed->plan, &entry->operation, batch, count, from,
+                        worker->terms.self, &borrowed->loan) != DCL_OK) {
         dcli_plans_let_go(borrowed->plan);
         dcli_free(borrowed);
         return;
     }
     const dcli_plan *loan = borrowed->loan->loan->plan;
     /* the victim knows what its batches cost; this node has only measured those of its own part */
-    borrowed->expected_ns =
-        message->batch_ns > 0 ? message->batch_ns : (int64_t)dcli_exec_plan_ns(worker, entry, loan, 0);
+    borrowed->expected_ns = message->batch_ns > 0 ? dcli_min(message->batch_ns, DCLI_MOST_NS / count) * count
+                                                  : (int64_t)dcli_exec_plan_ns(worker, entry, loan, 0);
     borrowed->ready_ns = dcli_monotonic_ns();
     borrowed->next = stealing->borrowed;
     stealing->borrowed = borrowed;
@@ -451,12 +454,16 @@ static void borrow(dcli_worker *worker, int from, const dcli_msg_lent *message, 
 
 static dcl_status hear_lent(dcli_worker *worker, int from, const dcli_msg_lent *lent)
 {
-    dcl_status status = dcli_node_lent(worker->node, from, lent->question, lent->operation, lent->first, lent->count);
+    int64_t each = dcli_max(1, lent->each);
+    dcl_status status =
+        dcli_node_lent(worker->node, from, lent->question, lent->operation, lent->first, lent->count, each);
     if (status != DCL_OK)
         return status;
     dcli_stealing_answered(worker, from, true);
-    for (int64_t b = 0; b < lent->count; b++)
-        borrow(worker, from, lent, lent->first + b);
+    for (int64_t b = lent->first, end = b + lent->count, next; b < end; b = next) {
+        next = dcli_loan_end(b, end, each);
+        borrow(worker, from, lent, b, next - b);
+    }
     return DCL_OK;
 }
 
@@ -540,7 +547,7 @@ static dcl_status hear_recall(dcli_worker *worker, int from, const dcli_msg_reca
     return dcli_node_recall(worker->node, from, recall->question, recall->operation, recall->batch);
 }
 
-/* Take over a lent batch that a thief has returned: this node runs it. */
+/* Take over the batches of a loan that a thief has returned: this node runs them. */
 static dcl_status return_lent(dcli_worker *worker, int from, int64_t question, int64_t operation, int64_t batch)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
@@ -549,7 +556,7 @@ static dcl_status return_lent(dcli_worker *worker, int from, int64_t question, i
     if (status != DCL_OK || lent == NULL)
         return status;
     if (lent->entry != NULL) {
-        worker->counters.loans_taken_back++;
+        worker->counters.loans_taken_back += lent->count;
         worker->counters.loan_bytes_in_vain += lent->moved;
     }
     dcli_lent_free(stealing, lent);

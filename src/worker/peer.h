@@ -96,6 +96,7 @@ typedef struct dcli_moving {
     dcli_moving_kind kind;
     int peer;
     int64_t chunk;     /* number in the plan that the action names; run: of the batch */
+    int64_t more;      /* run: batches that end with it */
     dcli_slot *slot;   /* pack: the slot that receives the chunk; NULL: the chunk is sent empty, with `status` */
     uint64_t ticket;   /* commit, run: ticket of its last command */
     dcl_status status; /* not DCL_OK: nothing was started, for this reason */

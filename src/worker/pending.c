@@ -106,7 +106,8 @@ static dcl_status end_run(dcli_worker *worker, const dcli_moving *moving, dcl_st
 {
     if (status != DCL_OK)
         dcli_keep_problem(moving->entry);
-    return dcli_node_batch_done(worker->node, moving->entry->operation.number, moving->chunk, status);
+    return dcli_node_batches_done(worker->node, moving->entry->operation.number, moving->chunk, 1 + moving->more,
+                                  status);
 }
 
 static dcl_status end(dcli_worker *worker, const dcli_moving *moving, dcl_status status)

@@ -289,7 +289,7 @@ dcli_cached_plan *dcli_plans_hold_whole(dcli_plans *plans, const dcli_operation 
 }
 
 dcl_status dcli_plans_loan(dcli_plans *plans, dcli_cached_plan *cached, const dcli_operation *operation, int64_t batch,
-                           int victim, int thief, dcli_cached_loan **loan_out)
+                           int64_t count, int victim, int thief, dcli_cached_loan **loan_out)
 {
     int64_t batches = cached->plan->batch_count;
     if (batch < 0 || batch >= batches)
@@ -300,14 +300,16 @@ dcl_status dcli_plans_loan(dcli_plans *plans, dcli_cached_plan *cached, const dc
         dcli_plans_add(plans, cached, batches * (int64_t)sizeof *cached->loans);
     }
     dcli_cached_loan *found = cached->loans[batch];
-    while (found != NULL && found->thief != thief)
+    while (found != NULL && (found->thief != thief || found->count != count))
         found = found->next;
     if (found == NULL) {
         if ((found = dcli_calloc(1, sizeof *found)) == NULL)
             return DCL_ERR_NOMEM;
         found->thief = thief;
-        tell_planning(plans, "a batch for another node");
-        found->status = dcli_loan_make(operation, cached->plan, batch, victim, thief, &plans->terms, &found->loan);
+        found->count = count;
+        tell_planning(plans, "batches for another node");
+        found->status =
+            dcli_loan_make(operation, cached->plan, batch, count, victim, thief, &plans->terms, &found->loan);
         tell_planning(plans, NULL);
         if (found->status == DCL_ERR_NOMEM) {
             dcli_free(found);

@@ -34,10 +34,11 @@ typedef struct dcli_prepared {
     int64_t samples; /* measurements of the cost with which the rows were last found to be right; 0: none */
 } dcli_prepared;
 
-/** The plan of a loan: of one batch of the plan that caches it, for a thief. */
+/** The plan of a loan: of batches of the plan that caches it, for a thief. */
 typedef struct dcli_cached_loan {
     int thief;
-    dcl_status status;      /* DCL_ERR_INVALID: the batch cannot be lent */
+    int64_t count;          /* of batches */
+    dcl_status status;      /* DCL_ERR_INVALID: they cannot be lent */
     dcli_loan *loan;        /* NULL: `status` is not DCL_OK */
     dcli_prepared prepared; /* at the thief */
     struct dcli_cached_loan *next;
@@ -58,11 +59,11 @@ typedef struct dcli_cached_plan {
                                  runs */
     dcli_packing *packing;    /* [chunk_count], only in plans of other nodes' tasks; NULL until one of the chunks is
                                  packed or committed */
-    dcli_cached_loan *
-        *loans;    /* [batch_count], of whole plans: per batch the list of its loans; NULL: none was planned */
-    int64_t bytes; /* bytes of memory: this peer's share of the plan, and all that it has prepared */
-    int64_t uses;  /* number of open operations that use it */
-    struct dcli_cached_plan *next;          /* next in its bucket */
+    dcli_cached_loan **
+        loans; /* [batch_count], of whole plans: the list of the loans that begin with a batch; NULL: none was planned */
+    int64_t bytes;                 /* bytes of memory: this peer's share of the plan, and all that it has prepared */
+    int64_t uses;                  /* number of open operations that use it */
+    struct dcli_cached_plan *next; /* next in its bucket */
     struct dcli_cached_plan *older, *newer; /* neighbours in the order of last use */
     dcli_naming naming[];                   /* [operand_count + 1] entries in `naming` of dcli_plans for its layouts,
                                                and for its body */
@@ -98,10 +99,10 @@ dcli_cached_plan *dcli_plans_hold(dcli_plans *plans, const dcli_operation *opera
 /** The same for the whole plan of another node. It equals that node's own plan if no replicas are used. */
 dcli_cached_plan *dcli_plans_hold_whole(dcli_plans *plans, const dcli_operation *operation, const bool shapes[],
                                         int node);
-/** Find the loan of a batch, or plan it. It is freed with `cached`, which is the whole plan of the victim.
+/** Find the loan of `count` batches from `batch` on, or plan it. It is freed with `cached`, which is the whole plan of the victim.
  *  @return DCL_OK; DCL_ERR_INVALID: the batch cannot be lent; DCL_ERR_NOMEM. */
 dcl_status dcli_plans_loan(dcli_plans *plans, dcli_cached_plan *cached, const dcli_operation *operation, int64_t batch,
-                           int victim, int thief, dcli_cached_loan **loan_out);
+                           int64_t count, int victim, int thief, dcli_cached_loan **loan_out);
 /** Release a plan that was held; it stays cached. */
 void dcli_plans_let_go(dcli_cached_plan *cached);
 

@@ -308,7 +308,8 @@ void dcli_profile_won(dcli_worker *worker, const dcli_lent_out *lent, int64_t ke
 {
     const dcli_plan *plan = dcli_entry_plan(lent->entry, worker->terms.self)->plan;
     dcli_profile *profile = profile_of(lent->entry, plan);
-    double elements[PARTS], all = profile != NULL ? spread_batches(profile, plan, lent->batch, 1, elements) : 0;
+    double elements[PARTS],
+        all = profile != NULL ? spread_batches(profile, plan, lent->batch, lent->count, elements) : 0;
     if (all <= 0)
         return;
     double here_ns = own_time(profile, elements, false), late_ns = own_time(profile, elements, true), times = 0;

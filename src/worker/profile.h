@@ -14,7 +14,7 @@ typedef struct dcli_profile dcli_profile; /* freed with dcli_free() */
 /** Own batches first .. last of the running ones have ended together: divide the time since the device was last free, or
  *  ended others, among them. Called before dcli_window_moved(). */
 void dcli_profile_ran(dcli_worker *worker, int64_t first, int64_t last);
-/** The result of a lent batch has come. @param kernel_ns  time at the thief. */
+/** The result of a loan has come. @param kernel_ns  time at the thief. */
 void dcli_profile_won(dcli_worker *worker, const struct dcli_lent_out *lent, int64_t kernel_ns);
 
 /** Predicted time on this node of consecutive batches of its plan, by the last calls of the same body with the same plan. Of

@@ -182,36 +182,41 @@ static int64_t make_records(dcli_lent_out *made[], int64_t count)
     return n;
 }
 
-/* Plan the loans of batches before they are lent, because a batch without a plan could not be committed.
- * @return how many of them were planned; fewer than `count`: there is no memory for more. */
-static int64_t plan_loans(dcli_worker *worker, int thief, const dcli_offer *offer, dcli_cached_loan *loan_out[])
+/* Plan loans before they are lent, because one without a plan could not be committed.
+ * @param loan_out  [batches of the offer] @return how many there are; 0: there is no memory for all. */
+static int64_t plan_loans(dcli_worker *worker, int thief, const dcli_offer *offer, int64_t each,
+                          dcli_cached_loan *loan_out[])
 {
     dcli_entry *entry = dcli_entry_of(offer->operation);
     dcli_cached_plan *plan = dcli_entry_plan(entry, worker->terms.self);
-    int64_t count = offer->end - offer->first, n = 0;
-    while (n < count && dcli_plans_loan(&worker->catalog.plans, plan, &entry->operation, offer->first + n,
-                                        worker->terms.self, thief, &loan_out[n]) == DCL_OK)
-        n++;
-    return n;
+    int64_t loans = 0;
+    for (int64_t b = offer->first, next; b < offer->end; b = next) {
+        next = dcli_loan_end(b, offer->end, each);
+        if (dcli_plans_loan(&worker->catalog.plans, plan, &entry->operation, b, next - b, worker->terms.self, thief,
+                            &loan_out[loans++]) != DCL_OK)
+            return 0;
+    }
+    return loans;
 }
 
-/* Record a lent batch. @param turn  its place among the waiting batches in the order in which this node would run them,
- * from 1. */
-static void record(dcli_worker *worker, dcli_lent_out *lent, int thief, int64_t question, dcli_entry *entry,
-                   int64_t batch, dcli_cached_loan *loan, int64_t turn)
+/* Record a loan. @param turn  the place of its last batch among the waiting batches, in the order in which this node would
+ * run them, from 1. */
+static void record(dcli_worker *worker, dcli_lent_out *lent, const dcli_lent_batch *batch, dcli_entry *entry,
+                   dcli_cached_loan *loan, int64_t turn)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
-    *lent = (dcli_lent_out){.thief = thief,
-                            .question = question,
+    *lent = (dcli_lent_out){.thief = batch->thief,
+                            .question = batch->question,
                             .operation = entry->operation.number,
-                            .batch = batch,
+                            .batch = batch->batch,
+                            .count = batch->count,
                             .entry = entry,
                             .loan = loan,
                             .lent_ns = dcli_monotonic_ns(),
-                            .expected_ns = (int64_t)dcli_exec_batch_ns(worker, entry, batch),
+                            .expected_ns = (int64_t)dcli_exec_batches_ns(worker, entry, batch->batch, batch->count),
                             .next = stealing->lent};
     if (lent->expected_ns > 0)
-        lent->due_ns = lent->lent_ns + dcli_exec_queued_ns(worker) + turn * lent->expected_ns;
+        lent->due_ns = lent->lent_ns + dcli_exec_queued_ns(worker) + turn * (lent->expected_ns / batch->count);
     const dcli_plan *plan = loan->loan->plan;
     for (int64_t c = 0; c < plan->chunk_count; c++)
         lent->results += plan->chunk[c].written;
@@ -261,7 +266,7 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
     dcli_entry *entry = dcli_entry_of(last->operation);
     int64_t batch = last->end - 1;
     dcli_cached_loan *loan;
-    if (dcli_plans_loan(&worker->catalog.plans, dcli_entry_plan(entry, worker->terms.self), &entry->operation, batch,
+    if (dcli_plans_loan(&worker->catalog.plans, dcli_entry_plan(entry, worker->terms.self), &entry->operation, batch, 1,
                         worker->terms.self, thief, &loan) != DCL_OK)
         return 0;
     const dcli_lend_case c = {.policy = policy_of(own->stealing, entry),
@@ -311,37 +316,59 @@ static bool has_common_batches(const dcli_worker *worker, const dcli_offer *offe
     return dcli_entry_plan(dcli_entry_of(offer->operation), worker->terms.self)->plan->fine;
 }
 
-static void answer(dcli_worker *worker, int thief)
+/* Lend what is offered, in loans of `each`. */
+static void lend(dcli_worker *worker, int thief, const dcli_offer *offer, int64_t each)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
     dcli_lent_out *made[DCLI_LEND_AT_ONCE];
     dcli_cached_loan *loan[DCLI_LEND_AT_ONCE];
+    dcli_lent_batch lent;
+    int64_t loans = plan_loans(worker, thief, offer, each, loan), ready = make_records(made, loans), used = 0;
+    if (loans > 0 && ready == loans &&
+        dcli_node_lend(worker->node, thief, offer->operation->number, offer->end - offer->first, each))
+        for (int64_t n = 0; dcli_node_lent_batch(worker->node, n, &lent) && used < loans; n++)
+            if (lent.thief == thief && lent.operation == offer->operation->number && lent.batch >= offer->first &&
+                lent.batch < offer->end && dcli_lent_find(stealing, thief, lent.question, lent.batch) == NULL) {
+                record(worker, made[used], &lent, dcli_entry_of(offer->operation), loan[used],
+                       offer->waiting - (offer->end - lent.batch - lent.count));
+                made[used++]->leads = lent.batch == offer->first;
+            }
+    while (used < ready)
+        dcli_free(made[used++]);
+}
+
+/* Batches per loan, if so many are lent from the last one on. */
+static int64_t loan_of(const dcli_worker *worker, const dcli_offer *last, int64_t count)
+{
+    const dcli_entry *entry = dcli_entry_of(last->operation);
+    const dcli_lend_case c = {.policy = policy_of(worker->as_node->stealing, entry),
+                              .victim_ns =
+                                  dcli_exec_batches_ns(worker, entry, last->end - count, count) / (double)count};
+    return dcli_entry_plan(entry, worker->terms.self)->plan->fine ? dcli_lend_each(&c, count) : 1;
+}
+
+static void answer(dcli_worker *worker, int thief)
+{
+    dcli_stealing *stealing = worker->as_node->stealing;
     dcli_offer offer;
     bool other_kind = stealing->thief[thief].kind != stealing->kind;
     if (other_kind && !stealing->steal.kinds) {
         dcli_node_refuse(worker->node, thief);
         return;
     }
-    if (!dcli_node_offer(worker->node, thief, 1, &offer) || (other_kind && !has_common_batches(worker, &offer)))
+    if (!dcli_node_offer(worker->node, thief, 1, 1, &offer) || (other_kind && !has_common_batches(worker, &offer)))
         return;
     int64_t count = lend_count(worker, thief, &offer);
-    if (count < 1 || (count > 1 && !dcli_node_offer(worker->node, thief, count, &offer)))
+    if (count < 1)
         return;
-    count = offer.end - offer.first;
-    int64_t ready = make_records(made, count), used = 0;
-    bool planned = ready == count && plan_loans(worker, thief, &offer, loan) == count;
-    if (planned && dcli_node_lend(worker->node, thief, offer.operation->number, count)) {
-        dcli_lent_batch lent;
-        for (int64_t n = 0; dcli_node_lent_batch(worker->node, n, &lent) && used < count; n++)
-            if (lent.thief == thief && lent.operation == offer.operation->number && lent.batch >= offer.first &&
-                lent.batch < offer.end && dcli_lent_find(stealing, thief, lent.question, lent.batch) == NULL) {
-                record(worker, made[used], thief, lent.question, dcli_entry_of(offer.operation), lent.batch,
-                       loan[lent.batch - offer.first], offer.waiting - (offer.end - 1 - lent.batch));
-                made[used++]->leads = lent.batch == offer.first;
-            }
+    count = dcli_min(count, offer.end);
+    int64_t each = loan_of(worker, &offer, count);
+    if (!dcli_node_offer(worker->node, thief, count, each, &offer)) {
+        each = 1; /* there is no memory for a loan of several */
+        if (!dcli_node_offer(worker->node, thief, count, each, &offer))
+            return;
     }
-    while (used < ready)
-        dcli_free(made[used++]);
+    lend(worker, thief, &offer, each);
 }
 
 void dcli_stealing_take_back(dcli_worker *worker, dcli_lent_out *lent)
@@ -352,7 +379,7 @@ void dcli_stealing_take_back(dcli_worker *worker, dcli_lent_out *lent)
     lent->recalled = true;
     if (in_place)
         return;
-    worker->counters.loans_taken_back++;
+    worker->counters.loans_taken_back += lent->count;
     worker->counters.loan_bytes_in_vain += lent->moved;
     dcli_chunks_free(&lent->received);
     lent->received = (dcli_chunks){0};
@@ -366,9 +393,9 @@ static int by_batch(const void *a, const void *b)
     return (x->batch > y->batch) - (x->batch < y->batch);
 }
 
-enum { MOST_LENT = DCLI_ASK_MOST * DCLI_LEND_AT_ONCE }; /* batches that are considered for taking back */
+enum { MOST_LENT = DCLI_ASK_MOST * DCLI_LEND_AT_ONCE }; /* loans that are considered for taking back */
 
-/* The batches that are lent and not asked back, in order; if more than MOST_LENT, those lent first.
+/* The loans that are not asked back, in order of their batches; if more than MOST_LENT, those lent first.
  * @param lent_out  [MOST_LENT] @return how many there are, at most MOST_LENT */
 static int64_t find_lent(const dcli_worker *worker, dcli_lent_out *lent_out[])
 {

@@ -12,10 +12,10 @@
 #include "worker/plans.h"
 #include "workqueue/loan_ask.h"
 
-/** A batch that was lent to this node. */
+/** A loan to this node: batches of another one, which it runs together. */
 typedef struct dcli_borrowed {
     int victim;
-    int64_t question, batch;
+    int64_t question, batch;    /* `batch` is the first one */
     dcli_entry *entry;          /* its operation, which is not retired before */
     dcli_cached_plan *plan;     /* the victim's plan; held */
     dcli_cached_loan *loan;     /* its plan at this node */
@@ -24,14 +24,13 @@ typedef struct dcli_borrowed {
     int64_t expected_ns;        /* predicted time on this node's device; 0: it is not known */
     int64_t ready_ns, began_ns; /* when the last of its inputs had come; when it was started; 0: it was not */
     int64_t ran_ns;             /* time of its kernels; 0: not measured */
-    bool ended;                 /* its kernels have ended, so its RESULT is next */
     struct dcli_borrowed *next;
 } dcli_borrowed;
 
-/** A batch that this node has lent. */
+/** A loan of this node. */
 typedef struct dcli_lent_out {
     int thief;
-    int64_t question, operation, batch;
+    int64_t question, operation, batch, count;
     dcli_entry *entry;      /* its operation; NULL: it was taken back, so what comes is dropped */
     dcli_cached_loan *loan; /* its plan at the thief, cached with the own plan; NULL: it was taken back */
     int64_t results;        /* number of result chunks that come */
@@ -40,11 +39,11 @@ typedef struct dcli_lent_out {
     bool answered;          /* RESULT has come */
     bool recalled;          /* it was asked back */
     bool missing;           /* there was no memory for some of its results */
-    bool leads;             /* it is the first of its loan: its time shows what a loan takes beside computing */
+    bool leads;             /* it is the first of its LENT: its time shows what a loan takes beside computing */
     int64_t expected_ns;    /* time that this node would need; 0: not known */
     dcli_chunks received;   /* its results */
     int64_t lent_ns;        /* when it was lent */
-    int64_t due_ns;         /* when this node would have run it itself, by its own median; 0: not known */
+    int64_t due_ns;         /* when this node would have run all of it, as far as its times predict; 0: not known */
     struct dcli_lent_out *next;
 } dcli_lent_out;
 
@@ -107,14 +106,14 @@ void dcli_stealing_take_back(dcli_worker *worker, dcli_lent_out *lent);
 /* ---- actions and messages (loans.c) ---- */
 
 /** The function for dcli_node_terms.loan_of. */
-dcl_status dcli_loan_of(void *worker, const dcli_operation *operation, int64_t batch, int victim, int thief,
-                        dcli_loan_size *size_out);
+dcl_status dcli_loan_of(void *worker, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
+                        int thief, dcli_loan_size *size_out);
 dcli_lent_out *dcli_lent_find(const dcli_stealing *stealing, int thief, int64_t question, int64_t batch);
 void dcli_lent_free(dcli_stealing *stealing, dcli_lent_out *lent);
 void dcli_borrowed_free(dcli_worker *worker, dcli_borrowed *borrowed);
 /** Carry out an action of lending. */
 dcl_status dcli_loan_perform(dcli_worker *worker, const dcli_action *action);
-/** A borrowed batch has ended. @param ns  time of its kernels; 0: not measured. */
+/** A loan to this node has ended. @param ns  time of its kernels; 0: not measured. */
 dcl_status dcli_borrowed_ended(dcli_worker *worker, dcli_borrowed *borrowed, int64_t ns, dcl_status status);
 /** Whether a message belongs to lending; handle it. */
 bool dcli_loan_is_message(dcli_message_kind kind);

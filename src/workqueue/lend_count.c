@@ -1,6 +1,8 @@
 /* workqueue/lend_count.c - the cost rule of lending. */
 #include "workqueue/lend_count.h"
 
+#include <stdbool.h>
+
 #include "base/check.h"
 
 static double scale_of(const dcli_lend_case *c) { return c->thief_times > 0 ? c->thief_times : 1; }
@@ -35,4 +37,15 @@ int64_t dcli_lend_count(const dcli_lend_case *c)
         return dcli_min(most, dcli_max(1, c->waiting / 2));
     double pays = most_that_pay(c);
     return pays < 1 ? 0 : pays < (double)most ? (int64_t)pays : most;
+}
+
+int64_t dcli_lend_each(const dcli_lend_case *c, int64_t count)
+{
+    enum { LOAN_NS = 1000000, TEST_EACH = 2 };
+    bool tests = c->policy == DCL_STEAL_ALWAYS;
+    double most = tests ? TEST_EACH : c->victim_ns > 0 ? LOAN_NS / c->victim_ns : 1;
+    int64_t each = 1;
+    while (2 * each <= count && (double)(2 * each) <= most)
+        each *= 2;
+    return each;
 }

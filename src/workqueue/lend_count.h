@@ -33,4 +33,10 @@ typedef struct dcli_lend_case {
  *  @return 0 .. offered */
 int64_t dcli_lend_count(const dcli_lend_case *c);
 
+/** Find how many batches a loan has if so many are lent: a power of two, so that few different loans are planned. With
+ *  DCL_STEAL_PAYS, a loan takes at most 1 ms: at the thief, each costs some 20 us for its launch and
+ *  its messages, and what has begun cannot be taken back. One batch if c->victim_ns is not known. With DCL_STEAL_ALWAYS, at
+ *  most two. Used of `c`: policy and victim_ns. */
+int64_t dcli_lend_each(const dcli_lend_case *c, int64_t count);
+
 #endif

@@ -112,6 +112,7 @@ void dcli_loan_check(const dcli_node *node)
         assert(out->state >= DCLI_OUT_ARRIVED || dcli_is_there(node, out->thief));
         assert(out->state != DCLI_OUT_VOID || !out->in_place);
         assert(!dcli_loan_is_out(out) || (op != NULL && op->batch[out->batch] == DCLI_BATCH_LENT &&
+                                          op->batch[out->batch + out->count - 1] == DCLI_BATCH_LENT &&
                                           out->operation == node->cursor && node->done < out->operation));
     }
     assert(loan_bytes == lending->loan_used && loan_bytes <= node->terms.loan_bytes);
@@ -251,9 +252,11 @@ void dcli_lending_explain(const dcli_node *node, dcli_text *text)
                           peer->questions, peer->peer, peer->hungry_upto);
     }
     for (int64_t n = 0; lending != NULL && n < lending->out_count; n++)
-        dcli_text_put(text, "batch %" PRId64 " of %" PRId64 ", lent to %d: %s\n", lending->out[n].batch,
-                      lending->out[n].operation, lending->out[n].thief, outs[lending->out[n].state]);
+        dcli_text_put(text, "%" PRId64 " batches from %" PRId64 " on of %" PRId64 ", lent to %d: %s\n",
+                      lending->out[n].count, lending->out[n].batch, lending->out[n].operation, lending->out[n].thief,
+                      outs[lending->out[n].state]);
     for (int64_t n = 0; lending != NULL && n < lending->in_count; n++)
-        dcli_text_put(text, "batch %" PRId64 " of %" PRId64 ", lent by %d: %s\n", lending->in[n].batch,
-                      lending->in[n].operation, lending->in[n].victim, ins[lending->in[n].state]);
+        dcli_text_put(text, "%" PRId64 " batches from %" PRId64 " on of %" PRId64 ", lent by %d: %s\n",
+                      lending->in[n].count, lending->in[n].batch, lending->in[n].operation, lending->in[n].victim,
+                      ins[lending->in[n].state]);
 }

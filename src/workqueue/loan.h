@@ -2,9 +2,10 @@
  * These are further events of the state machine in node.h, and questions to it.
  *
  * The node that asks is the thief, the node that it asks the victim. A thief has at most one open question per victim;
- * questions are numbered from 1 on, per victim. The number of the question, with the thief and the batch, names an
- * attempt: a batch that is lent in answer to this question. Every question gets one answer, LENT or NOTHING; every lent
- * batch gets one answer, RESULT or RETURNED. Only the victim writes its part.
+ * questions are numbered from 1 on, per victim. LENT lends consecutive batches, divided into loans: a loan is one batch, or
+ * some that follow each other, which the thief runs together and returns together. The number of the question, with the
+ * thief and the first batch of the loan, names an attempt. Every question gets one answer, LENT or NOTHING; every loan
+ * gets one answer, RESULT or RETURNED. Only the victim writes its part.
  *
  * The state machine decides what may be lent and what must be answered. Its executor decides when to ask, how many of
  * the batches that may be lent are lent, and when to take them back. The state machine itself answers NOTHING when
@@ -16,6 +17,14 @@
 #define DCLI_WORKQUEUE_LOAN_H
 
 #include "workqueue/node.h"
+
+/** The end of the loan that begins with `batch`, if batches up to `end` are lent in loans of `each`. Loans are divided where a
+ *  number of a batch is a multiple of `each`, so that the same loans come again, and their plans can be used again. */
+static inline int64_t dcli_loan_end(int64_t batch, int64_t end, int64_t each)
+{
+    int64_t count = each - batch % each;
+    return count < end - batch ? batch + count : end;
+}
 
 /* ---- the thief ---- */
 
@@ -34,18 +43,19 @@ int64_t dcli_node_loan_room(const dcli_node *node);
 /** Whether a question to this node has no answer yet. */
 bool dcli_node_is_asking(const dcli_node *node, int victim);
 
-/** Peer `from` lends batches `first` .. `first` + `count` - 1 of its plan for an operation, in answer to a question.
- *  Their inputs follow. */
-dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t operation, int64_t first, int64_t count);
-/** Input chunk `chunk` of a lent batch has arrived; chunks come in the order of their numbers in the loan's plan.
- *  @param wanted_out  whether the executor keeps it until RESULT or RETURNED names the batch; false: it frees it. */
+/** Peer `from` lends batches `first` .. `first` + `count` - 1 of its plan for an operation, in loans of `each`, in answer to a
+ *  question. Their inputs follow. In the functions that follow, `batch` is the first one of a loan. */
+dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t operation, int64_t first, int64_t count,
+                          int64_t each);
+/** Input chunk `chunk` of a loan has arrived; chunks come in the order of their numbers in the loan's plan.
+ *  @param wanted_out  whether the executor keeps it until RESULT or RETURNED names the loan; false: it frees it. */
 dcl_status dcli_node_loan_chunk(dcli_node *node, int from, int64_t question, int64_t operation, int64_t batch,
                                 int64_t chunk, bool *wanted_out);
 /** Peer `from` lends nothing. */
 dcl_status dcli_node_nothing(dcli_node *node, int from, int64_t question);
-/** Peer `from` asks a batch back. If it has not begun here, RETURNED follows. */
+/** Peer `from` asks a loan back. If it has not begun here, RETURNED follows. */
 dcl_status dcli_node_recall(dcli_node *node, int from, int64_t question, int64_t operation, int64_t batch);
-/** The batch of a RUN_LOAN has ended. DCL_OK: RESULT follows; otherwise RETURNED, because the thief never fails an
+/** The loan of a RUN_LOAN has ended. DCL_OK: RESULT follows; otherwise RETURNED, because the thief never fails an
  *  operation of its victim; or FORGET, if the victim is lost. */
 dcl_status dcli_node_loan_done(dcli_node *node, int victim, int64_t question, int64_t batch, dcl_status status);
 
@@ -64,32 +74,31 @@ typedef struct dcli_offer {
     int64_t waiting; /* batches of the operation that have not been started, including those offered */
 } dcli_offer;
 
-/** Find what can be lent to a thief that asks: up to `most` batches, as many as both nodes have memory for.
- *  @return false: nothing, at present. Cost: the batches of one operation, and terms.loan_of() for each that is
- *  offered. */
-bool dcli_node_offer(dcli_node *node, int thief, int64_t most, dcli_offer *offer_out);
-/** Lend the last `count` batches of what is offered: action LEND follows. This answers the question.
+/** Find what can be lent to a thief that asks: up to `most` batches, in loans of `each`, as many as both nodes have memory
+ *  for. @return false: nothing, at present. Cost: the batches of one operation, and terms.loan_of() for each loan. */
+bool dcli_node_offer(dcli_node *node, int thief, int64_t most, int64_t each, dcli_offer *offer_out);
+/** Lend the last `count` batches of what is offered, in loans of `each`: action LEND follows. This answers the question.
  *  @return false: fewer batches are offered now, or batches of another operation; or the node is held. */
-bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count);
+bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count, int64_t each);
 /** Answer a question with NOTHING. @return false: no question is open. */
 bool dcli_node_refuse(dcli_node *node, int thief);
-/** Ask a lent batch back: action RECALL follows. If the thief reads nothing in place for it, it is this node's again at
+/** Ask a loan back: action RECALL follows. If the thief reads nothing in place for it, it is this node's again at
  *  once, and the thief's answer is dropped when it comes; otherwise the answer decides.
  *  @return false: it is not lent, or was asked back already. */
 bool dcli_node_take_back(dcli_node *node, int64_t operation, int64_t batch);
-/** The answer to a lent batch has arrived. @param computed  true: RESULT; the executor keeps what came with it until
+/** The answer to a loan has arrived. @param computed  true: RESULT; the executor keeps what came with it until
  *  COMMIT_LOAN or DROP_LOAN names it. false: RETURNED. */
 dcl_status dcli_node_result(dcli_node *node, int from, int64_t question, int64_t operation, int64_t batch,
                             bool computed);
 
-/** A batch that is lent by this node. */
+/** A loan of this node. */
 typedef struct dcli_lent_batch {
-    int64_t operation, batch, question;
+    int64_t operation, batch, count, question;
     int thief;
     bool recalled; /* asked back; the answer is awaited */
 } dcli_lent_batch;
 
-/** Number n, from 0 on, of the batches that are lent and not taken back. @return false: there are no more. */
+/** Number n, from 0 on, of the loans that are not taken back. @return false: there are no more. */
 bool dcli_node_lent_batch(const dcli_node *node, int64_t n, dcli_lent_batch *batch_out);
 
 /** No question will be sent or answered with a loan any more: finished operations need not be kept for questions, and all

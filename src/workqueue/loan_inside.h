@@ -4,7 +4,7 @@
 
 #include "workqueue/node_inside.h"
 
-/* A batch that this node has lent. An answer is to come in the first three states. */
+/* A loan of this node. An answer is to come in the first three states. */
 enum dcli_loan_out_state {
     DCLI_OUT_LENT,
     DCLI_OUT_RECALLED, /* asked back; the answer decides */
@@ -17,12 +17,12 @@ enum dcli_loan_out_state {
 struct dcli_loan_out {
     enum dcli_loan_out_state state;
     int thief;
-    int64_t question, operation, batch;
+    int64_t question, operation, batch, count;
     int64_t result_bytes; /* reserved for the result */
     bool in_place;        /* the thief reads parts of others in place */
 };
 
-/* A batch that was lent to this node. */
+/* A loan to this node. */
 enum dcli_loan_in_state {
     DCLI_IN_HELD,
     DCLI_IN_RUNS,
@@ -35,7 +35,7 @@ enum dcli_loan_in_state {
 struct dcli_loan_in {
     enum dcli_loan_in_state state;
     int victim;
-    int64_t question, operation, batch;
+    int64_t question, operation, batch, count;
     int64_t bytes;           /* reserved */
     int64_t chunks, arrived; /* inputs: all; those that are here */
 };

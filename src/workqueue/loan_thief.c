@@ -99,18 +99,20 @@ static void remove_in(struct dcli_lending *lending, int64_t n)
     memmove(&lending->in[n], &lending->in[n + 1], (size_t)(lending->in_count - n) * sizeof *lending->in);
 }
 
-/* Append the batches of a LENT to the list of borrowed ones. Some are returned: those for whose plans there is no memory, and
+/* Append the loans of a LENT to the list of borrowed ones. Some are returned: those for whose plans there is no memory, and
  * those of an operation that needs a lost node, because it fails and the memory of that node may not be read any more. */
 static dcl_status add_lent(dcli_node *node, int from, int64_t question, const dcli_operation *operation, int64_t first,
-                           int64_t count)
+                           int64_t end, int64_t each)
 {
     struct dcli_lending *lending = node->lending;
     int64_t before = lending->in_count, bytes = 0;
     bool misses = dcli_op_misses_part(node, operation);
     dcl_status status = DCL_OK;
-    for (int64_t n = 0; n < count && status == DCL_OK; n++) {
+    for (int64_t b = first, next; b < end && status == DCL_OK; b = next) {
         dcli_loan_size size = {0};
-        dcl_status planned = node->terms.loan_of(node->terms.user, operation, first + n, from, node->terms.self, &size);
+        next = dcli_loan_end(b, end, each);
+        dcl_status planned =
+            node->terms.loan_of(node->terms.user, operation, b, next - b, from, node->terms.self, &size);
         if (planned == DCL_ERR_INVALID || size.bytes > dcli_loan_peer_of(lending, from)->ask_bytes - bytes)
             status = dcli_loan_refuse(from, "LENT of a batch that cannot be lent", question);
         else if (dcli_grow(&lending->in, lending->in_count, &lending->in_capacity, sizeof *lending->in) != 0)
@@ -121,7 +123,8 @@ static dcl_status add_lent(dcli_node *node, int from, int64_t question, const dc
                                       .victim = from,
                                       .question = question,
                                       .operation = operation->number,
-                                      .batch = first + n,
+                                      .batch = b,
+                                      .count = next - b,
                                       .bytes = size.bytes,
                                       .chunks = size.chunks};
         bytes += size.bytes;
@@ -133,7 +136,8 @@ static dcl_status add_lent(dcli_node *node, int from, int64_t question, const dc
     return status;
 }
 
-dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t operation, int64_t first, int64_t count)
+dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t operation, int64_t first, int64_t count,
+                          int64_t each)
 {
     if (!dcli_loan_allows(node, from))
         return dcli_loan_refuse(from, "LENT", question);
@@ -141,13 +145,13 @@ dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t o
         return DCL_OK;
     struct dcli_loan_peer *peer = dcli_loan_peer_of(node->lending, from);
     if (peer == NULL || !peer->asking || question != peer->asked || operation < peer->ask_first ||
-        operation > peer->ask_upto || first < 0 || count < 1 || count > INT64_MAX - first)
+        operation > peer->ask_upto || first < 0 || count < 1 || count > INT64_MAX - first || each < 1)
         return dcli_loan_refuse(from, "LENT", question);
     const dcli_operation *lent = dcli_loan_operation(node, operation);
     /* an open question keeps all that may be lent of what it names, and nobody lends anything else */
     if (lent == NULL || !dcli_may_be_lent_by_any(lent, &node->terms.plan))
         return dcli_loan_refuse(from, "LENT", question);
-    dcl_status status = add_lent(node, from, question, lent, first, count);
+    dcl_status status = add_lent(node, from, question, lent, first, first + count, each);
     if (status == DCL_OK)
         close_own(node->lending, peer);
     dcli_loan_check(node);
@@ -225,7 +229,8 @@ bool dcli_thief_next(dcli_node *node, dcli_action *action)
                                 .operation = dcli_loan_operation(node, in->operation),
                                 .peer = in->victim,
                                 .index = in->batch,
-                                .question = in->question};
+                                .question = in->question,
+                                .count = in->count};
         remove_in(node->lending, n);
         return true;
     }
@@ -248,7 +253,8 @@ bool dcli_lending_run(dcli_node *node, dcli_action *action)
                                 .operation = dcli_loan_operation(node, in->operation),
                                 .peer = in->victim,
                                 .index = in->batch,
-                                .question = in->question};
+                                .question = in->question,
+                                .count = in->count};
         return true;
     }
     return false;

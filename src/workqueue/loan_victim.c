@@ -105,13 +105,53 @@ static bool may_lend_batch(const struct dcli_open_op *op, int64_t b)
     return op->batch[b] == DCLI_BATCH_WAITS && op->own->batch[b].made_count == 0 && inputs_arrived(op, b);
 }
 
-static bool find_size(const dcli_node *node, const struct dcli_open_op *op, int64_t b, int thief,
+static bool find_size(const dcli_node *node, const struct dcli_open_op *op, int64_t b, int64_t count, int thief,
                       dcli_loan_size *size_out)
 {
-    return node->terms.loan_of(node->terms.user, op->operation, b, node->terms.self, thief, size_out) == DCL_OK;
+    return node->terms.loan_of(node->terms.user, op->operation, b, count, node->terms.self, thief, size_out) == DCL_OK;
 }
 
-bool dcli_node_offer(dcli_node *node, int thief, int64_t most, dcli_offer *offer_out)
+/* The first batch of the loan that ends before `end`: all from it on may be lent, and are no more than `most`. @return `end`:
+ * none may. */
+static int64_t loan_start(const struct dcli_open_op *op, int64_t end, int64_t most, int64_t each)
+{
+    int64_t first = end, least = (end - 1) / each * each;
+    if (least < end - most)
+        least = end - most;
+    while (first > least && may_lend_batch(op, first - 1))
+        first--;
+    return first;
+}
+
+/* Add loans to an offer, from the last batch on, as long as there is memory for them. */
+static void offer_loans(const dcli_node *node, const struct dcli_open_op *op, int thief, int64_t most, int64_t each,
+                        dcli_offer *offer)
+{
+    const struct dcli_lending *lending = node->lending;
+    int64_t bytes = dcli_loan_peer_of(lending, thief)->hungry_bytes;
+    int64_t results = node->terms.result_bytes - lending->result_used;
+    for (int64_t end = op->own->batch_count; end > 0 && offer->end - offer->first < most;) {
+        dcli_loan_size size;
+        int64_t first = loan_start(op, end, most - (offer->end - offer->first), each);
+        bool may = first < end && find_size(node, op, first, end - first, thief, &size);
+        if (!may && offer->end > 0)
+            return;
+        if (!may) {
+            end = first < end ? first : end - 1;
+            continue;
+        }
+        bytes -= size.bytes;
+        results -= size.result_bytes;
+        if (bytes < 0 || results < 0)
+            return;
+        offer->first = first;
+        if (offer->end == 0)
+            offer->end = end;
+        end = first;
+    }
+}
+
+bool dcli_node_offer(dcli_node *node, int thief, int64_t most, int64_t each, dcli_offer *offer_out)
 {
     const struct dcli_lending *lending = node->lending;
     struct dcli_open_op *op = dcli_op_find(node, node->cursor);
@@ -121,23 +161,8 @@ bool dcli_node_offer(dcli_node *node, int thief, int64_t most, dcli_offer *offer
     const struct dcli_loan_peer *peer = dcli_loan_peer_of(lending, thief);
     if (op->number < peer->hungry_first || op->number > peer->hungry_upto || !may_lend_of(node, op))
         return false;
-    int64_t bytes = peer->hungry_bytes, results = node->terms.result_bytes - lending->result_used;
     dcli_offer offer = {.operation = op->operation, .waiting = op->waiting};
-    for (int64_t b = op->own->batch_count - 1; b >= 0 && offer.end - offer.first < most; b--) {
-        dcli_loan_size size;
-        bool may = may_lend_batch(op, b) && find_size(node, op, b, thief, &size);
-        if (!may && offer.end > 0)
-            break;
-        if (!may)
-            continue;
-        bytes -= size.bytes;
-        results -= size.result_bytes;
-        if (bytes < 0 || results < 0)
-            break;
-        offer.first = b;
-        if (offer.end == 0)
-            offer.end = b + 1;
-    }
+    offer_loans(node, op, thief, most, each, &offer);
     if (offer.end == 0)
         return false;
     *offer_out = offer;
@@ -152,54 +177,70 @@ static dcl_status make_room(struct dcli_lending *lending, int64_t count)
     return dcli_loan_make_due(lending);
 }
 
-bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count)
+/* Fill the records of the loans of an offer, behind the others. @return their number; 0: there is no memory to plan them once
+ * more. */
+static int64_t fill_out(const dcli_node *node, const struct dcli_open_op *op, int thief, const dcli_offer *offer,
+                        int64_t each)
+{
+    const struct dcli_lending *lending = node->lending;
+    struct dcli_loan_out *out = &lending->out[lending->out_count];
+    int64_t question = dcli_loan_peer_of(lending, thief)->questions, loans = 0;
+    for (int64_t b = offer->first, next; b < offer->end; b = next) {
+        dcli_loan_size size;
+        next = dcli_loan_end(b, offer->end, each);
+        if (!find_size(node, op, b, next - b, thief, &size))
+            return 0;
+        out[loans++] = (struct dcli_loan_out){.state = DCLI_OUT_LENT,
+                                              .thief = thief,
+                                              .question = question,
+                                              .operation = op->number,
+                                              .batch = b,
+                                              .count = next - b,
+                                              .result_bytes = size.result_bytes,
+                                              .in_place = size.in_place};
+    }
+    return loans;
+}
+
+bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count, int64_t each)
 {
     struct dcli_lending *lending = node->lending;
     dcli_offer offer;
-    if (node->held || count < 1 || !dcli_node_offer(node, thief, count, &offer) ||
+    if (node->held || count < 1 || !dcli_node_offer(node, thief, count, each, &offer) ||
         offer.operation->number != operation || offer.end - offer.first != count || make_room(lending, count) != DCL_OK)
         return false;
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    struct dcli_loan_out *out = &lending->out[lending->out_count];
-    int64_t question = dcli_loan_peer_of(lending, thief)->questions;
-    for (int64_t n = 0; n < count; n++) {
-        dcli_loan_size size;
-        if (!find_size(node, op, offer.first + n, thief, &size))
-            return false; /* no memory to plan it once more */
-        out[n] = (struct dcli_loan_out){.state = DCLI_OUT_LENT,
-                                        .thief = thief,
-                                        .question = question,
-                                        .operation = operation,
-                                        .batch = offer.first + n,
-                                        .result_bytes = size.result_bytes,
-                                        .in_place = size.in_place};
-    }
-    for (int64_t n = 0; n < count; n++) {
-        dcli_leave_waiting(op, out[n].batch, DCLI_BATCH_LENT);
-        lending->result_used += out[n].result_bytes;
-    }
-    lending->out_count += count;
+    int64_t loans = fill_out(node, op, thief, &offer, each);
+    if (loans == 0)
+        return false;
+    for (int64_t b = offer.first; b < offer.end; b++)
+        dcli_leave_waiting(op, b, DCLI_BATCH_LENT);
+    for (int64_t n = 0; n < loans; n++)
+        lending->result_used += lending->out[lending->out_count++].result_bytes;
     dcli_node_list_drop(&lending->hungry, thief);
     dcli_loan_be_due(lending, &(dcli_action){.kind = DCLI_DO_LEND,
                                              .operation = offer.operation,
                                              .peer = thief,
                                              .index = offer.first,
-                                             .question = question,
-                                             .count = count});
+                                             .question = dcli_loan_peer_of(lending, thief)->questions,
+                                             .count = count,
+                                             .each = each});
     dcli_loan_check(node);
     return true;
 }
 
-/* Make a lent batch wait again, so that this node can run it. */
-static void wait_again(struct dcli_open_op *op, int64_t b)
+/* Make the batches of a loan wait again, so that this node can run them. */
+static void wait_again(struct dcli_open_op *op, const struct dcli_loan_out *out)
 {
-    assert(op->batch[b] == DCLI_BATCH_LENT);
-    op->batch[b] = DCLI_BATCH_WAITS;
-    op->lent--;
-    op->waiting++;
+    for (int64_t b = out->batch; b < out->batch + out->count; b++) {
+        assert(op->batch[b] == DCLI_BATCH_LENT);
+        op->batch[b] = DCLI_BATCH_WAITS;
+    }
+    op->lent -= out->count;
+    op->waiting += out->count;
     op->batch_arrived = 0; /* that of another batch */
-    if (b < op->next)
-        op->next = b;
+    if (out->batch < op->next)
+        op->next = out->batch;
 }
 
 static void remove_out(struct dcli_lending *lending, struct dcli_loan_out *out)
@@ -216,6 +257,7 @@ bool dcli_node_lent_batch(const dcli_node *node, int64_t n, dcli_lent_batch *bat
             continue;
         *batch_out = (dcli_lent_batch){.operation = out->operation,
                                        .batch = out->batch,
+                                       .count = out->count,
                                        .question = out->question,
                                        .thief = out->thief,
                                        .recalled = out->state == DCLI_OUT_RECALLED};
@@ -239,10 +281,11 @@ bool dcli_node_take_back(dcli_node *node, int64_t operation, int64_t batch)
                                              .operation = op->operation,
                                              .peer = out->thief,
                                              .index = batch,
-                                             .question = out->question});
+                                             .question = out->question,
+                                             .count = out->count});
     out->state = out->in_place ? DCLI_OUT_RECALLED : DCLI_OUT_VOID;
     if (!out->in_place)
-        wait_again(op, batch);
+        wait_again(op, out);
     dcli_loan_check(node);
     return true;
 }
@@ -267,14 +310,15 @@ dcl_status dcli_node_result(dcli_node *node, int from, int64_t question, int64_t
     bool counts = dcli_loan_is_out(out);
     struct dcli_open_op *op = dcli_op_find(node, operation);
     if (counts && computed) {
-        op->batch[batch] = DCLI_BATCH_COMMITS;
-        op->lent--;
-        op->running++;
-        op->read++;
+        for (int64_t b = batch; b < batch + out->count; b++)
+            op->batch[b] = DCLI_BATCH_COMMITS;
+        op->lent -= out->count;
+        op->running += out->count;
+        op->read += out->count;
         out->state = DCLI_OUT_ARRIVED;
         dcli_advance_marks(node);
     } else if (counts) {
-        wait_again(op, batch);
+        wait_again(op, out);
         remove_out(node->lending, out);
     } else if (computed) {
         out->state = DCLI_OUT_LATE;
@@ -285,11 +329,12 @@ dcl_status dcli_node_result(dcli_node *node, int from, int64_t question, int64_t
     return DCL_OK;
 }
 
-bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t b)
+bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t first, int64_t count)
 {
     for (int64_t n = 0; node->lending != NULL && n < node->lending->out_count; n++) {
         struct dcli_loan_out *out = &node->lending->out[n];
-        if (out->state == DCLI_OUT_COMMITS && out->operation == operation && out->batch == b) {
+        if (out->state == DCLI_OUT_COMMITS && out->operation == operation && out->batch == first &&
+            out->count == count) {
             remove_out(node->lending, out);
             return true;
         }
@@ -303,8 +348,11 @@ bool dcli_victim_next_result(dcli_node *node, dcli_action *action)
     for (int64_t n = 0; n < node->lending->out_count; n++) {
         struct dcli_loan_out *out = &node->lending->out[n];
         if (out->state == DCLI_OUT_LATE) {
-            *action = (dcli_action){
-                .kind = DCLI_DO_DROP_LOAN, .peer = out->thief, .index = out->batch, .question = out->question};
+            *action = (dcli_action){.kind = DCLI_DO_DROP_LOAN,
+                                    .peer = out->thief,
+                                    .index = out->batch,
+                                    .question = out->question,
+                                    .count = out->count};
             remove_out(node->lending, out);
             return true;
         }
@@ -321,7 +369,8 @@ bool dcli_victim_next_result(dcli_node *node, dcli_action *action)
                                 .peer = out->thief,
                                 .index = out->batch,
                                 .status = op->skip,
-                                .question = out->question};
+                                .question = out->question,
+                                .count = out->count};
         return true;
     }
     return false;
@@ -336,7 +385,7 @@ void dcli_victim_loses(dcli_node *node, int peer)
         if (out->thief != peer || out->state > DCLI_OUT_VOID)
             continue;
         if (dcli_loan_is_out(out))
-            wait_again(dcli_op_find(node, out->operation), out->batch);
+            wait_again(dcli_op_find(node, out->operation), out);
         remove_out(lending, out);
     }
     dcli_node_list_drop(&lending->hungry, peer);

@@ -49,15 +49,14 @@ typedef struct dcli_node_terms {
     /** Returns plan(operation, node), valid at least until the operation is retired. NULL: DCL_ERR_NOMEM. */
     const dcli_plan *(*plan_of)(void *user, const dcli_operation *operation, int node);
     void *user;
-    /** Lending (workqueue/loan.h); NULL: this peer neither lends nor asks. Finds what the loan of a batch of the victim's
-     *  plan to a thief needs; victim and thief find the same. @return DCL_OK; DCL_ERR_INVALID: there is no such batch, or
-     *  it cannot be lent; DCL_ERR_NOMEM. */
-    dcl_status (*loan_of)(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
-                          dcli_loan_size *size_out);
-    int64_t loan_bytes;   /* memory of this node for what it asks for and borrows; not part of the pool */
-    int64_t result_bytes; /* memory of this node for results of batches that it lends */
-    int64_t
-        loans_running; /* borrowed batches that are started before the first of them has ended: more could not be given
+    /** Lending (workqueue/loan.h); NULL: this peer neither lends nor asks. Finds what the loan of `count` batches of the
+     *  victim's plan, from `batch` on, to a thief needs; victim and thief find the same. @return DCL_OK; DCL_ERR_INVALID:
+     *  there is no such batch, or it cannot be lent; DCL_ERR_NOMEM. */
+    dcl_status (*loan_of)(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
+                          int thief, dcli_loan_size *size_out);
+    int64_t loan_bytes;      /* memory of this node for what it asks for and borrows; not part of the pool */
+    int64_t result_bytes;    /* memory of this node for results of batches that it lends */
+    int64_t loans_running;   /* loans that are started before the first of them has ended: more could not be given
                                 back; 0: the usual, 2 */
     int64_t kept_operations; /* how many of the last operations are not retired if they are finished loop bodies, so
                                 that a node that is ahead can borrow batches of slower ones */
@@ -103,20 +102,21 @@ typedef enum dcli_action_kind {
     DCLI_DO_RETIRE,  /* nothing more will be asked about `operation` */
     DCLI_DO_DISCARD, /* free U chunk `chunk` of the own plan, for `peer`, which is lost, if it was made */
 
-    /* Lending. An attempt is named by the thief, `question` and the batch `index`. Thief: */
+    /* Lending. An attempt is named by the thief, `question` and `index`, the first batch of the loan; `count` is the number
+     * of its batches. Thief: */
     DCLI_DO_ASK,      /* send HUNGRY: `question`, `first`, `upto`, `bytes`, to `peer` */
-    DCLI_DO_RUN_LOAN, /* start batch `index` of the plan of `peer` for `operation`; dcli_node_loan_done() follows */
-    DCLI_DO_RESULT,   /* send the result chunks of a batch that was run, then RESULT, then free all of it */
-    DCLI_DO_RETURNED, /* send RETURNED, and free what has arrived for the batch */
-    DCLI_DO_FORGET,   /* free all of a batch of `peer`, which is lost; it does not run (any more) */
+    DCLI_DO_RUN_LOAN, /* start a loan of `peer`, batches of its plan for `operation`; dcli_node_loan_done() follows */
+    DCLI_DO_RESULT,   /* send the result chunks of a loan that was run, then RESULT, then free all of it */
+    DCLI_DO_RETURNED, /* send RETURNED, and free what has arrived for the loan */
+    DCLI_DO_FORGET,   /* free all of a loan of `peer`, which is lost; it does not run (any more) */
     /* Victim: */
-    DCLI_DO_NOTHING, /* send NOTHING in answer to `question` of `peer` */
-    DCLI_DO_LEND,    /* send LENT: batches `index` .. `index` + `count` - 1 of `operation`, then their inputs, read in
-                            the order of the actions, as PACK does */
-    DCLI_DO_RECALL,  /* send RECALL; after the LENT of the same batch */
-    DCLI_DO_COMMIT_LOAN, /* write the result of a batch to own storage (if `status` is an error, do not), and free it.
-                            dcli_node_batch_done() follows, as after RUN */
-    DCLI_DO_DROP_LOAN    /* free the result of a batch that was taken back; `operation` is NULL */
+    DCLI_DO_NOTHING,     /* send NOTHING in answer to `question` of `peer` */
+    DCLI_DO_LEND,        /* send LENT: batches `index` .. `index` + `count` - 1 of `operation`, in loans of `each`
+                            (dcli_loan_end()), then their inputs, read in the order of the actions, as PACK does */
+    DCLI_DO_RECALL,      /* send RECALL; after the LENT of the same loan */
+    DCLI_DO_COMMIT_LOAN, /* write the result of a loan to own storage (if `status` is an error, do not), and free it.
+                            dcli_node_batches_done() follows for all its batches together */
+    DCLI_DO_DROP_LOAN    /* free the result of a loan that was taken back; `operation` is NULL */
 } dcli_action_kind;
 
 typedef struct dcli_action {
@@ -134,7 +134,8 @@ typedef struct dcli_action {
         };
         struct {
             int64_t question;           /* lending */
-            int64_t count;              /* LEND */
+            int64_t count;              /* batches of the loan; LEND: all that are lent */
+            int64_t each;               /* LEND */
             int64_t first, upto, bytes; /* ASK */
         };
     };

@@ -294,10 +294,12 @@ dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batc
 dcl_status dcli_node_batches_done(dcli_node *node, int64_t operation, int64_t first, int64_t count, dcl_status status)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    for (int64_t b = first; b < first + count; b++)
-        if (op == NULL || !(is_running(op, b) || dcli_lending_committed(node, operation, b)))
-            return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " ended but does not run", b,
-                             operation);
+    int64_t b = first;
+    while (b < first + count && op != NULL && is_running(op, b))
+        b++;
+    if (b < first + count && (op == NULL || !dcli_lending_committed(node, operation, first, count)))
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " ended but does not run", b,
+                         operation);
     bool cause = status != DCL_OK;
     if (status == DCL_OK)
         status = dcli_op_inputs(node, op); /* an input was found to have failed while the batch ran */

@@ -338,8 +338,9 @@ void dcli_lending_close(dcli_node *node);
 bool dcli_lending_next(dcli_node *node, dcli_action *action);
 /** Get the next borrowed batch to run, as an action. */
 bool dcli_lending_run(dcli_node *node, dcli_action *action);
-/** Whether COMMIT_LOAN was returned for a batch, which has not ended since. If so, the batch ends now: forget the loan. */
-bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t b);
+/** Whether COMMIT_LOAN was returned for a loan of these batches, which have not ended since. If so, they end now: forget the
+ *  loan. */
+bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t first, int64_t count);
 void dcli_lending_lost(dcli_node *node, int peer);
 /** Note that an operation was opened. */
 void dcli_lending_opened(dcli_node *node, struct dcli_open_op *op);

@@ -1,6 +1,6 @@
-/* workqueue/plan_loan.c - the plan of a loan: the works of one batch of the victim, bound for the thief.
+/* workqueue/plan_loan.c - the plan of a loan: the works of one or more batches of the victim, bound for the thief.
  *
- * Stages of the victim's batch are stages of the thief, filled from where the thief finds the same elements. Accesses
+ * Works that can be joined are one work. Stages of the victim's batches are stages of the thief, filled from where the thief finds the same elements. Accesses
  * that the victim binds to its own part, or to a part that it reads in place, are bound by the thief to the same part if
  * it reads that in place, and to a stage otherwise. All that is written is bound to stages. */
 #include "workqueue/plan_loan.h"
@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "workqueue/plan_fine.h"
 #include "workqueue/plan_view.h"
 
 /* Elements that are exchanged with the victim: one side is a stage of the loan, the other is `there`, in the victim's
@@ -30,13 +31,15 @@ struct placed {
 struct lending {
     dcli_builder builder; /* of the loan's plan */
     const dcli_plan *own; /* the victim's plan */
-    const dcli_batch *batch;
+    int64_t first, count; /* the batches */
+    dcli_work *work;      /* [work_count] theirs, joined */
+    int64_t work_count;
     int victim, thief;
     struct exchanged *exchanged; /* number n is the `stage` of dcli_need and of builder.item_stage[] */
     int64_t exchanged_count, exchanged_capacity;
     struct placed *placed;
     int64_t placed_count, placed_capacity;
-    int64_t *stage_of; /* [batch->stage_count] the loan's stage for each stage of the batch; -1: it needs none */
+    int64_t *stage_of; /* the loan's stage for each stage of the batches, batch by batch; -1: it needs none */
 };
 
 /* ---- batches that may be lent ------------------------------------------------------------------------------------- */
@@ -51,10 +54,13 @@ static bool makes_replica(const dcli_plan *plan)
 }
 
 /* Plans of single elements are not lent: moving such inputs costs more than computing. */
-static dcl_status check(const dcli_operation *operation, const dcli_plan *own, int64_t b)
+static dcl_status check(const dcli_operation *operation, const dcli_plan *own, int64_t b, int64_t count)
 {
-    bool is_batch = operation->kind == DCLI_OP_FORALL && own->status == DCL_OK && b >= 0 && b < own->batch_count;
-    if (is_batch && own->batch[b].made_count == 0 && own->spot == NULL && !makes_replica(own))
+    bool may = operation->kind == DCLI_OP_FORALL && own->status == DCL_OK && b >= 0 && b < own->batch_count &&
+               count >= 1 && count <= own->batch_count - b && own->spot == NULL && !makes_replica(own);
+    for (int64_t n = b; may && n < b + count; n++)
+        may = own->batch[n].made_count == 0;
+    if (may)
         return DCL_OK;
     return DCLI_FAIL(DCL_ERR_INVALID,
                      "batch %" PRId64 " of operation %" PRId64 " cannot be lent; expected one of the %" PRId64
@@ -141,13 +147,23 @@ static bool is_bound(const struct lending *lending, int64_t s)
 {
     const dcli_plan *own = lending->own;
     int accesses = lending->builder.operation->body->access_count;
-    for (int64_t w = lending->batch->first_work; w < lending->batch->first_work + lending->batch->work_count; w++)
+    for (int64_t w = 0; w < lending->work_count; w++)
         for (int a = 0; a < accesses; a++) {
-            const dcli_binding *binding = &own->binding[own->work[w].first_binding + a];
+            const dcli_binding *binding = &own->binding[lending->work[w].first_binding + a];
             if (binding->kind != DCLI_SPACE_OWN && binding->kind != DCLI_SPACE_PEER && binding->where == s)
                 return true;
         }
     return false;
+}
+
+/* The entry of `stage_of` of a stage of one of the batches. Batches that follow each other may have stages that do not. */
+static int64_t *stage_of(const struct lending *lending, int64_t s)
+{
+    int64_t *first = lending->stage_of;
+    const dcli_batch *batch = &lending->own->batch[lending->first];
+    for (; s < batch->first_stage || s >= batch->first_stage + batch->stage_count; batch++)
+        first += batch->stage_count;
+    return first + (s - batch->first_stage);
 }
 
 /* A replica of the victim is sent as a whole. */
@@ -164,7 +180,7 @@ static dcl_status take_stage(struct lending *lending, int64_t s)
 {
     const dcli_plan *own = lending->own;
     const dcli_stage *old = &own->stage[s];
-    int64_t *stage = &lending->stage_of[s - lending->batch->first_stage];
+    int64_t *stage = stage_of(lending, s);
     *stage = -1;
     if (old->kind == DCLI_STAGE_REPLICA && !is_bound(lending, s))
         return DCL_OK;
@@ -223,7 +239,7 @@ static void look(struct lending *lending, const dcli_work *work, int a, struct b
     bound->done = true;
     bound->space = (dcli_space){DCLI_SPACE_STAGE, -1};
     if (binding->where >= 0)
-        bound->space.number = (int)lending->stage_of[binding->where - lending->batch->first_stage];
+        bound->space.number = (int)*stage_of(lending, binding->where);
 }
 
 /* Bind what the thief reads in place. */
@@ -460,22 +476,23 @@ static dcl_status fill(struct lending *lending, dcli_loan *loan)
 {
     dcli_builder *builder = &lending->builder;
     const dcli_operation *operation = builder->operation;
-    const dcli_batch *old = lending->batch;
+    const dcli_batch *old = &lending->own->batch[lending->first], *end = old + lending->count;
     dcli_batch *batch = dcli_builder_batch(builder);
-    lending->stage_of = dcli_calloc((size_t)old->stage_count + 1, sizeof *lending->stage_of);
-    dcl_status status = batch != NULL && lending->stage_of != NULL ? DCL_OK : DCL_ERR_NOMEM;
+    dcl_status status = batch != NULL ? DCL_OK : DCL_ERR_NOMEM;
     for (int a = 0; a < operation->body->access_count && status == DCL_OK; a++)
         status = dcli_operation_subscripts(operation, a, &builder->own[a], &builder->subscripts[a]);
-    for (int64_t s = old->first_stage; s < old->first_stage + old->stage_count && status == DCL_OK; s++)
-        status = take_stage(lending, s);
+    for (const dcli_batch *b = old; b < end; b++)
+        for (int64_t s = b->first_stage; s < b->first_stage + b->stage_count && status == DCL_OK; s++)
+            status = take_stage(lending, s);
     struct part_stages parts = {.first = builder->plan->stage_count};
-    for (int64_t w = old->first_work; w < old->first_work + old->work_count && status == DCL_OK; w++)
-        status = take_work(lending, &parts, &lending->own->work[w]);
+    for (int64_t w = 0; w < lending->work_count && status == DCL_OK; w++)
+        status = take_work(lending, &parts, &lending->work[w]);
     dcli_free(parts.node);
     if (status != DCL_OK)
         return status;
     batch->first_tile = old->first_tile;
-    batch->tile_count = old->tile_count;
+    for (const dcli_batch *b = old; b < end; b++)
+        batch->tile_count += b->tile_count;
     batch->work_count = builder->plan->work_count;
     batch->stage_count = builder->plan->stage_count;
     status = dcli_builder_chunks(builder);
@@ -491,10 +508,34 @@ static dcl_status fill(struct lending *lending, dcli_loan *loan)
     return status;
 }
 
-dcl_status dcli_loan_make(const dcli_operation *operation, const dcli_plan *own, int64_t batch, int victim, int thief,
-                          const dcli_plan_terms *terms, dcli_loan **loan_out)
+/* List the works of the batches, and make room for their stages. Works are joined where the victim would launch them
+ * together, too. */
+static dcl_status list_works(struct lending *lending)
 {
-    dcl_status status = check(operation, own, batch);
+    const dcli_plan *own = lending->own;
+    const dcli_batch *batch = &own->batch[lending->first];
+    int64_t works = 0, stages = 0;
+    for (int64_t b = 0; b < lending->count; b++) {
+        works += batch[b].work_count;
+        stages += batch[b].stage_count;
+    }
+    lending->work = dcli_malloc(((size_t)works + 1) * sizeof *lending->work);
+    lending->stage_of = dcli_calloc((size_t)stages + 1, sizeof *lending->stage_of);
+    if (lending->work == NULL || lending->stage_of == NULL)
+        return DCL_ERR_NOMEM;
+    if (own->fine)
+        lending->work_count =
+            dcli_plan_join(lending->builder.operation, own, lending->first, lending->count, lending->work);
+    for (int64_t b = 0; b < lending->count && !own->fine; b++)
+        for (int64_t w = 0; w < batch[b].work_count; w++)
+            lending->work[lending->work_count++] = own->work[batch[b].first_work + w];
+    return DCL_OK;
+}
+
+dcl_status dcli_loan_make(const dcli_operation *operation, const dcli_plan *own, int64_t batch, int64_t count,
+                          int victim, int thief, const dcli_plan_terms *terms, dcli_loan **loan_out)
+{
+    dcl_status status = check(operation, own, batch, count);
     if (status != DCL_OK)
         return status;
     dcli_loan *loan = dcli_calloc(1, sizeof *loan);
@@ -508,15 +549,19 @@ dcl_status dcli_loan_make(const dcli_operation *operation, const dcli_plan *own,
     struct lending lending = {
         .builder = {.plan = loan->plan, .operation = operation, .terms = terms, .self = thief},
         .own = own,
-        .batch = &own->batch[batch],
+        .first = batch,
+        .count = count,
         .victim = victim,
         .thief = thief,
     };
-    status = fill(&lending, loan);
+    status = list_works(&lending);
+    if (status == DCL_OK)
+        status = fill(&lending, loan);
     dcli_builder_free(&lending.builder);
     dcli_free(lending.exchanged);
     dcli_free(lending.placed);
     dcli_free(lending.stage_of);
+    dcli_free(lending.work);
     if (status != DCL_OK) {
         dcli_loan_free(loan);
         return status;

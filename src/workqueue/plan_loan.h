@@ -1,10 +1,10 @@
-/* workqueue/plan_loan.h - the plan of a loan: one batch of a node's plan as another node runs it. */
+/* workqueue/plan_loan.h - the plan of a loan: one or more batches of a node's plan, as another node runs them together. */
 #ifndef DCLI_WORKQUEUE_PLAN_LOAN_H
 #define DCLI_WORKQUEUE_PLAN_LOAN_H
 
 #include "workqueue/node.h"
 
-/** A loan. All written elements are in stages, which are copied into result chunks; so it is a batch all of whose
+/** A loan. All written elements are in stages, which are copied into result chunks; so it is one batch, all of whose
  *  outputs belong to another node. Elements that the thief cannot read in place are copied from input chunks. */
 typedef struct dcli_loan {
     dcli_plan *plan;    /* of the thief: batch 0 is the only one. Its chunks are exchanged with the victim: first the
@@ -16,13 +16,13 @@ typedef struct dcli_loan {
     dcli_loan_size size;
 } dcli_loan;
 
-/** Plan the loan of a batch.
+/** Plan the loan of `count` batches from `batch` on.
  *  @param own    the victim's whole plan for the operation (not `streams`).
  *  @param terms  as of plans: ways, chunk_bytes.
- *  @return DCL_OK; DCL_ERR_INVALID: it cannot be lent, because it is no batch of a loop body, writes elements of other
+ *  @return DCL_OK; DCL_ERR_INVALID: it cannot be lent, because there is no such batch of a loop body, or it writes elements of other
  *          nodes or makes replicas (the output is untouched); DCL_ERR_NOMEM. */
-dcl_status dcli_loan_make(const dcli_operation *operation, const dcli_plan *own, int64_t batch, int victim, int thief,
-                          const dcli_plan_terms *terms, dcli_loan **loan_out);
+dcl_status dcli_loan_make(const dcli_operation *operation, const dcli_plan *own, int64_t batch, int64_t count,
+                          int victim, int thief, const dcli_plan_terms *terms, dcli_loan **loan_out);
 void dcli_loan_free(dcli_loan *loan);
 
 #endif

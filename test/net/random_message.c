@@ -503,7 +503,8 @@ static void fill_loan_message(test_random *random, dcli_message *message)
         message->nothing.question = question;
         break;
     case DCLI_MSG_LENT:
-        message->lent = (dcli_msg_lent){question, operation, batch, positive(random), up_to(random, DCLI_MOST_NS)};
+        message->lent = (dcli_msg_lent){
+            question, operation, batch, positive(random), up_to(random, DCLI_MOST_NS), positive(random)};
         break;
     case DCLI_MSG_LOAN:
         message->loan = (dcli_msg_loan){question, operation, batch, flag(random), natural(random)};

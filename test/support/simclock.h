@@ -40,7 +40,7 @@ typedef struct sim_event {
     int from, to;
     int64_t operation, number, chunk;
     int64_t done, ready;
-    int64_t question, count;
+    int64_t question, count, each;
     bool written;
     dcl_status status;
 } sim_event;

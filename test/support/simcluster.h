@@ -38,6 +38,7 @@ typedef struct sim_figures {
     int64_t early;          /* batches that copied of peers' parts when they started, and read them no more */
     int64_t lost, joined, losses_told;  /* nodes lost and joined; operations that failed because of losses */
     int64_t asked, lent, lent_in_place; /* questions; batches lent, and those of them that read in place */
+    int64_t lent_together;              /* loans of several batches */
     int64_t returned, taken_back, late; /* batches that were not run; were taken back; results that were dropped */
     int64_t won;                        /* results that were written */
     bool in_place, sent;                /* some nodes read in place; some are sent everything */

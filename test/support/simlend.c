@@ -13,7 +13,7 @@
 /* ---- plans of loans ----------------------------------------------------------------------------------------------- */
 
 struct sim_loan_entry {
-    int64_t operation, batch;
+    int64_t operation, batch, count;
     int victim, thief;
     dcl_status status;
     dcli_loan *loan;
@@ -23,33 +23,37 @@ struct sim_loan_entry {
 enum { BUCKETS = 1024 };
 
 static const struct sim_loan_entry *find_loan(struct sim *sim, const dcli_operation *operation, int64_t batch,
-                                              int victim, int thief)
+                                              int64_t count, int victim, int thief)
 {
     uint64_t hash =
         (((uint64_t)operation->number * 31 + (uint64_t)batch) * 67 + (uint64_t)victim) * 71 + (uint64_t)thief;
     struct sim_loan_entry **bucket = &sim->loans[hash % BUCKETS], *entry = *bucket;
     for (; entry != NULL; entry = entry->next)
-        if (entry->operation == operation->number && entry->batch == batch && entry->victim == victim &&
-            entry->thief == thief)
+        if (entry->operation == operation->number && entry->batch == batch && entry->count == count &&
+            entry->victim == victim && entry->thief == thief)
             return entry;
     entry = calloc(1, sizeof *entry);
     if (entry == NULL)
         abort();
-    *entry = (struct sim_loan_entry){
-        .operation = operation->number, .batch = batch, .victim = victim, .thief = thief, .next = *bucket};
-    entry->status = dcli_loan_make(operation, sim_plan_of(&sim->data, operation, victim)->plan, batch, victim, thief,
-                                   &sim->data.terms, &entry->loan);
+    *entry = (struct sim_loan_entry){.operation = operation->number,
+                                     .batch = batch,
+                                     .count = count,
+                                     .victim = victim,
+                                     .thief = thief,
+                                     .next = *bucket};
+    entry->status = dcli_loan_make(operation, sim_plan_of(&sim->data, operation, victim)->plan, batch, count, victim,
+                                   thief, &sim->data.terms, &entry->loan);
     *bucket = entry;
     return entry;
 }
 
-dcl_status sim_loan_of(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
+dcl_status sim_loan_of(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim, int thief,
                        dcli_loan_size *size_out)
 {
     struct sim *sim = user;
     if (sim->no_memory_for_loans)
         return DCL_ERR_NOMEM;
-    const struct sim_loan_entry *entry = find_loan(sim, operation, batch, victim, thief);
+    const struct sim_loan_entry *entry = find_loan(sim, operation, batch, count, victim, thief);
     if (entry->status == DCL_OK)
         *size_out = entry->loan->size;
     return entry->status;
@@ -117,9 +121,9 @@ static struct sim_attempt *find_attempt(struct sim *sim, int victim, int thief, 
 }
 
 static struct sim_attempt *add_attempt(struct sim *sim, int victim, int thief, int64_t question,
-                                       const dcli_operation *operation, int64_t batch)
+                                       const dcli_operation *operation, int64_t batch, int64_t count)
 {
-    const dcli_loan *loan = find_loan(sim, operation, batch, victim, thief)->loan;
+    const dcli_loan *loan = find_loan(sim, operation, batch, count, victim, thief)->loan;
     size_t chunks = (size_t)loan->plan->chunk_count + 1;
     if (dcli_grow(&sim->attempt, sim->attempt_count, &sim->attempt_capacity, sizeof *sim->attempt) != 0)
         abort();
@@ -129,6 +133,7 @@ static struct sim_attempt *add_attempt(struct sim *sim, int victim, int thief, i
                                     .question = question,
                                     .operation = operation->number,
                                     .batch = batch,
+                                    .count = count,
                                     .loan = loan,
                                     .payload = calloc(chunks, sizeof *attempt->payload),
                                     .first = calloc(chunks, sizeof *attempt->first)};
@@ -199,9 +204,11 @@ static void note_lent(struct sim *sim, int p, int thief, const dcli_operation *o
     for (int64_t n = 0; dcli_node_lent_batch(sim->node[p].node, n, &lent); n++) {
         if (lent.thief != thief || lent.operation != operation->number || lent.batch < end - count || lent.batch >= end)
             continue;
-        const struct sim_attempt *attempt = add_attempt(sim, p, thief, lent.question, operation, lent.batch);
-        sim->figures.lent++;
-        sim->figures.lent_in_place += attempt->loan->size.in_place;
+        const struct sim_attempt *attempt =
+            add_attempt(sim, p, thief, lent.question, operation, lent.batch, lent.count);
+        sim->figures.lent += lent.count;
+        sim->figures.lent_together += lent.count > 1;
+        sim->figures.lent_in_place += attempt->loan->size.in_place ? lent.count : 0;
     }
 }
 
@@ -209,8 +216,8 @@ static bool answer(struct sim *sim, int p, int thief)
 {
     dcli_node *node = sim->node[p].node;
     dcli_offer offer;
-    int64_t most = sim_pick(sim, 1, 4);
-    if (!dcli_node_offer(node, thief, sim->lending == SIM_LEND_HOSTILE ? INT64_MAX : most, &offer) ||
+    int64_t most = sim_pick(sim, 1, 4), each = sim_pick(sim, 0, 1) == 0 ? 1 : sim_pick(sim, 1, 4);
+    if (!dcli_node_offer(node, thief, sim->lending == SIM_LEND_HOSTILE ? INT64_MAX : most, each, &offer) ||
         lacks_copy(sim, p, &offer))
         return at_times(sim, 40, 0, 20) && dcli_node_refuse(node, thief);
     int64_t count = offer.end - offer.first;
@@ -218,7 +225,7 @@ static bool answer(struct sim *sim, int p, int thief)
         return at_times(sim, 8, 0, 0) && dcli_node_refuse(node, thief);
     if (sim->lending == SIM_LEND_RARELY)
         count = sim_pick(sim, 1, count);
-    if (!dcli_node_lend(node, thief, offer.operation->number, count))
+    if (!dcli_node_lend(node, thief, offer.operation->number, count, each))
         return false;
     note_lent(sim, p, thief, offer.operation, offer.end, count);
     return true;
@@ -270,7 +277,8 @@ static sim_event message_of(const dcli_action *action, int p, sim_event_kind kin
                        .operation = action->operation != NULL ? action->operation->number : 0,
                        .number = action->index,
                        .question = action->question,
-                       .count = action->count};
+                       .count = action->count,
+                       .each = action->each};
 }
 
 static void send_hungry(struct sim *sim, int p, const dcli_action *action)
@@ -334,7 +342,8 @@ void sim_lend_act(struct sim *sim, int p, const dcli_action *action)
 /* Pack and send the inputs of what is lent. */
 static void send_inputs(struct sim *sim, int p, const dcli_action *action)
 {
-    for (int64_t b = action->index; b < action->index + action->count && !sim_is_wrong(&sim->data); b++) {
+    for (int64_t b = action->index, end = b + action->count; b < end && !sim_is_wrong(&sim->data);
+         b = dcli_loan_end(b, end, action->each)) {
         struct sim_attempt *attempt = find_attempt(sim, p, action->peer, action->question, b);
         if (attempt == NULL)
             return;
@@ -401,13 +410,13 @@ static void commit(struct sim *sim, int p, const dcli_action *action)
     struct sim_attempt *attempt = find_attempt(sim, p, action->peer, action->question, action->index);
     if (attempt == NULL)
         return;
-    if (action->status != DCL_OK)
-        sim_run(&sim->data, p, action->operation, action->index, true);
+    for (int64_t b = action->index; b < action->index + action->count && action->status != DCL_OK; b++)
+        sim_run(&sim->data, p, action->operation, b, true);
     for (int64_t c = 0; c < attempt->loan->plan->chunk_count && action->status == DCL_OK; c++)
         if (attempt->loan->plan->chunk[c].written)
             sim_commit_loan(&sim->data, p, action->operation, attempt->loan, attempt->payload, c);
     free_chunks(attempt, true);
-    sim->figures.won++;
+    sim->figures.won += attempt->count;
 }
 
 void sim_lend_do(struct sim *sim, int p, const dcli_action *action, bool begins)
@@ -479,7 +488,7 @@ static dcl_status take_lent(struct sim *sim, const sim_event *event)
 {
     sim->no_memory_for_loans = sim_pick(sim, 0, 31) == 0;
     dcl_status status = dcli_node_lent(sim->node[event->to].node, event->from, event->question, event->operation,
-                                       event->number, event->count);
+                                       event->number, event->count, event->each);
     sim->no_memory_for_loans = false;
     sim->node[event->to].asks_left = SIM_ASKS;
     return status;

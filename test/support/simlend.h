@@ -10,7 +10,7 @@ void sim_lend_open(struct sim *sim);
 void sim_lend_close(struct sim *sim);
 
 /** terms.loan_of of all nodes. */
-dcl_status sim_loan_of(void *sim, const dcli_operation *operation, int64_t batch, int victim, int thief,
+dcl_status sim_loan_of(void *sim, const dcli_operation *operation, int64_t batch, int64_t count, int victim, int thief,
                        dcli_loan_size *size_out);
 
 /** Let a node ask, lend, refuse or take back. @param idle  it has nothing else to do. @return whether it did. */

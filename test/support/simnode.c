@@ -213,7 +213,8 @@ static void post_done(struct sim *sim, int p, const struct sim_task *task)
                              .from = p,
                              .to = p,
                              .operation = task->action.operation->number,
-                             .number = task->action.index},
+                             .number = task->action.index,
+                             .count = task->action.kind == DCLI_DO_COMMIT_LOAN ? task->action.count : 1},
                  sim_pick(sim, 0, sim_slack_of(sim, p)));
 }
 
@@ -615,7 +616,7 @@ static dcl_status deliver(struct sim *sim, const sim_event *event)
         sim->node[event->to].asks_left = SIM_ASKS;
         return dcli_node_operation(node, sim_operation_of(sim, event->operation));
     case SIM_DONE:
-        return dcli_node_batch_done(node, event->operation, event->number, DCL_OK);
+        return dcli_node_batches_done(node, event->operation, event->number, event->count, DCL_OK);
     case SIM_MOVED:
         return dcli_node_chunk_done(node, event->operation, (int)event->chunk, event->written, event->status);
     case SIM_RESUME:

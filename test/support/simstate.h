@@ -62,7 +62,7 @@ struct sim_channel {
 /* A batch that is or was lent. */
 struct sim_attempt {
     int victim, thief;
-    int64_t question, operation, batch;
+    int64_t question, operation, batch, count;
     const dcli_loan *loan;
     sim_payload *payload; /* [chunks of the loan] */
     int64_t **first;      /* [chunks of the loan] results computed from what was there when the batch started */

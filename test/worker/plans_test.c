@@ -156,3 +156,55 @@ Test(plans, end_with_their_layout_and_their_body)
     dcli_plan_cache_free(&cache);
     test_ops_free();
 }
+
+/* Loans of a plan. A failure that will not go away is remembered; without memory, it is tried again. */
+Test(plans, loans_that_cannot_be_planned)
+{
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, ELEMENTS);
+    dcli_layout *layout = test_layout("block;tile=2", NODES, &grid);
+    dcli_layout *shifted = test_layout("block;tile=2;nodes=1,0", NODES, &grid);
+    dcli_operation *sum =
+        TEST_FORALL(1, "C(i) = A(i);", {DCL_ACCESS_OUT, "C", 0, layout}, {DCL_ACCESS_IN, "A", 1, layout});
+    dcli_operation *elsewhere =
+        TEST_FORALL(2, "C(i) = 1; D(i) = 2;", {DCL_ACCESS_OUT, "C", 0, layout}, {DCL_ACCESS_OUT, "D", 2, shifted});
+    dcli_plan_cache cache;
+    dcli_plans plans;
+    dcli_cached_loan *loan = NULL, *again;
+    dcli_plan_cache_init(&cache);
+    dcli_plans_init(&plans, 0, &terms, &cache, 1, INT64_MAX);
+    plans.terms.fine_elements = 2;
+    dcli_cached_plan *plan = dcli_plans_hold_whole(&plans, sum, NULL, 0);
+    dcli_cached_plan *writes = dcli_plans_hold_whole(&plans, elsewhere, NULL, 0);
+    cr_assert(plan != NULL && writes != NULL && plan->plan->batch_count == 4, "%s", dcl_error());
+
+    cr_expect_eq(dcli_plans_loan(&plans, plan, sum, 4, 1, 0, 1, &loan), DCL_ERR_INVALID, "there is no batch 4");
+    cr_expect_eq(dcli_plans_loan(&plans, plan, sum, -1, 1, 0, 1, &loan), DCL_ERR_INVALID);
+    cr_expect_null(loan);
+    cr_expect_eq(dcli_plans_loan(&plans, plan, sum, 3, 2, 0, 1, &loan), DCL_ERR_INVALID, "nor a second one from 3 on");
+    cr_expect_null(loan->loan);
+    cr_expect_eq(dcli_plans_loan(&plans, writes, elsewhere, 0, 1, 0, 1, &loan), DCL_ERR_INVALID);
+    cr_expect_eq(dcli_plans_loan(&plans, writes, elsewhere, 0, 1, 0, 1, &again), DCL_ERR_INVALID);
+    cr_expect(loan == again && loan->loan == NULL, "it is not planned again");
+
+    int64_t bytes = plans.bytes;
+    int failed = 0;
+    for (dcl_status status = DCL_ERR_NOMEM; status == DCL_ERR_NOMEM; failed++) {
+        dcli_alloc_fail_after(failed + 1);
+        status = dcli_plans_loan(&plans, plan, sum, 1, 2, 0, 1, &loan);
+        dcli_alloc_fail_after(0);
+        cr_expect(status == DCL_OK || (status == DCL_ERR_NOMEM && plans.bytes == bytes), "%s", dcl_error());
+    }
+    cr_expect_gt(failed, 5, "each allocation has failed once");
+    cr_expect(loan->loan != NULL && loan->count == 2 && plans.bytes > bytes);
+    cr_expect_eq(dcli_plans_loan(&plans, plan, sum, 1, 2, 0, 1, &again), DCL_OK);
+    cr_expect_eq(again, loan);
+    cr_expect_eq(dcli_plans_loan(&plans, plan, sum, 1, 1, 0, 1, &again), DCL_OK);
+    cr_expect_neq(again, loan, "a loan of one batch is another one");
+    cr_expect_eq(dcli_plans_loan(&plans, plan, sum, 1, 2, 0, 2, &again), DCL_OK);
+    cr_expect_neq(again, loan, "so is one for another thief");
+    dcli_plans_let_go(plan);
+    dcli_plans_let_go(writes);
+    dcli_plans_free(&plans);
+    dcli_plan_cache_free(&cache);
+    test_ops_free();
+}

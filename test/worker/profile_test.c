@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "worker/plans.h"
 #include "worker/profile.h"
+#include "worker/stealing.h"
 #include "workqueue/ops.h"
 
 enum { NODES = 2, ELEMENTS = 1024, BATCHES = 8 }; /* batches of node 0, of 64 elements each */
@@ -45,11 +46,14 @@ static void open_scene(void)
     scene.entry.operation = *operation;
     scene.entry.kernel = &scene.kernel;
     scene.worker.as_node = &scene.own;
+    cr_assert_eq(dcli_entry_reserve_plan(&scene.entry), DCL_OK);
+    dcli_entry_add_plan(&scene.entry, scene.worker.terms.self, plan);
 }
 
 static void close_scene(void)
 {
     dcli_free(scene.kernel.profile);
+    dcli_free(scene.entry.plans.of);
     test_ops_free();
 }
 
@@ -112,5 +116,31 @@ Test(profile, knows_nothing_of_other_calls)
     run_batches(2, 0, 1, 0);
     expect_prediction("too short to be measured", 0, 1, 100);
     expect_prediction("batches that are not in the plan", BATCHES - 1, 2, 0);
+    close_scene();
+}
+
+/* Node 1 has returned the results of a loan. */
+static void win_loan(int64_t batch, int64_t count, int64_t seconds)
+{
+    const dcli_lent_out lent = {.thief = 1, .batch = batch, .count = count, .entry = &scene.entry};
+    dcli_profile_won(&scene.worker, &lent, seconds * SECOND);
+}
+
+/* The thief takes three times as long for batches of the same part. By this, its times tell of parts that only it has run. */
+Test(profile, compares_nodes_by_parts_that_both_have_run)
+{
+    open_scene();
+    cr_expect_eq(dcli_profile_times(&scene.entry, scene.plan, 1), 0);
+    run_batches(1, 0, 2, 200);
+    win_loan(1, 1, 300);
+    double times = dcli_profile_times(&scene.entry, scene.plan, 1);
+    cr_expect(times > 2.9 && times <= 3, "%g times", times);
+    cr_expect_eq(dcli_profile_times(&scene.entry, scene.plan, 0), 0, "nothing was lent to node 0");
+    win_loan(4, 3, 1800);
+    expect_prediction("lent together", 4, 3, 600);
+    expect_prediction("one of them", 5, 1, 200);
+    expect_prediction("what both have run", 1, 1, 100);
+    win_loan(7, 1, 0);
+    expect_prediction("the time at the thief was not measured", 7, 1, 0);
     close_scene();
 }

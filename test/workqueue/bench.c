@@ -84,7 +84,7 @@ static void put_lending(dcli_text *text, const dcli_action *action)
     dcli_text_put(text, "%s", names[action->kind]);
     if (action->kind != DCLI_DO_NOTHING)
         put_batch(text, action);
-    if (action->kind == DCLI_DO_LEND)
+    if (action->kind == DCLI_DO_LEND || action->count > 1)
         dcli_text_put(text, " and %" PRId64 " more", action->count - 1);
     dcli_text_put(text, " to %d question %" PRId64, action->peer, action->question);
     if (action->status != DCL_OK)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "workqueue/lend_count.h"
+#include "workqueue/loan.h"
 
 struct rule_case {
     char what[64];
@@ -125,4 +126,36 @@ Test(lend_count, a_sequence_of_loans_balances)
                       passed_ns, ideal_ns);
         cr_expect_gt(lent_all, 0);
     }
+}
+
+Test(lend_count, loans_of_several_batches)
+{
+    static const struct {
+        dcl_steal_policy policy;
+        double batch_ns;
+        int64_t count, each;
+    } cases[] = {
+        {PAYS, 0, 8, 1},                                                          /* not known */
+        {PAYS, 100000, 8, 8},                                                     /* 800 us */
+        {PAYS, 126000, 8, 4},                                                     /* eight would take more than 1 ms */
+        {PAYS, 1, 7, 4},                                                          /* a power of two */
+        {PAYS, 1, 1, 1},      {PAYS, 1000001, 8, 1},         {ALWAYS, 1e9, 8, 2}, /* whatever they take */
+        {ALWAYS, 0, 1, 1},    {PAYS, 1, INT64_MAX, 1 << 19},
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        const dcli_lend_case c = {.policy = cases[n].policy, .victim_ns = cases[n].batch_ns};
+        int64_t each = dcli_lend_each(&c, cases[n].count);
+        cr_expect_eq(each, cases[n].each, "case %zu: %" PRId64, n, each);
+    }
+}
+
+/* Loans of four are divided at 0, 4, 8, ... */
+Test(lend_count, loans_begin_at_multiples)
+{
+    cr_expect_eq(dcli_loan_end(0, 100, 4), 4);
+    cr_expect_eq(dcli_loan_end(5, 100, 4), 8);
+    cr_expect_eq(dcli_loan_end(97, 99, 4), 99);
+    cr_expect_eq(dcli_loan_end(98, 99, 4), 99);
+    cr_expect_eq(dcli_loan_end(7, 100, 1), 8);
+    cr_expect_eq(dcli_loan_end(7, INT64_MAX, INT64_MAX), INT64_MAX);
 }

@@ -19,13 +19,13 @@ ParameterizedTestParameters(lend_pace, launch)
         /* what                                  possible all    batch_ns count */
         {"unknown: one, to measure it", 64, true, 0, 1},
         {"an operation of 2 ms is one launch", 64, true, 31250, 64},
-        {"a longer one is not", 64, true, 31251, 6},
-        {"a tenth of the rest", 128, false, 100000, 12},
+        {"a longer one is not", 64, true, 31251, 16},
+        {"a quarter of the rest", 32, false, 100000, 8},
         {"at most 2 ms", 1000, false, 100000, 20},
-        {"at least 100 us", 10, false, 50000, 2},
-        {"the rest of 100 us is one launch", 4, false, 25000, 4},
+        {"at least 500 us", 12, false, 50000, 10},
+        {"the rest of 500 us is one launch", 20, false, 25000, 20},
         {"long batches", 64, true, 1e9, 1},
-        {"a batch of 500 us and more", 8, false, 500001, 1},
+        {"batches of 500 us", 8, false, 500000, 2},
         {"the last one", 1, false, 1e9, 1},
     };
     return cr_make_param_array(struct launch_case, cases, sizeof cases / sizeof cases[0]);

@@ -100,10 +100,10 @@ Test(loan_ask, present_nodes_are_asked)
     expect_present(&asking, absent, DCLI_ASK_MOST);
 }
 
-static dcl_status no_loans(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
-                           dcli_loan_size *size_out)
+static dcl_status no_loans(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
+                           int thief, dcli_loan_size *size_out)
 {
-    (void)user, (void)operation, (void)batch, (void)victim, (void)thief, (void)size_out;
+    (void)user, (void)operation, (void)batch, (void)count, (void)victim, (void)thief, (void)size_out;
     return DCL_ERR_INVALID;
 }
 

@@ -16,14 +16,14 @@ enum { VICTIM = 0, THIEF = 1, LENT_OP = 3, BATCHES = 4, BYTES = 1 << 12 };
 
 static bool no_memory; /* for plans of loans */
 
-static dcl_status loan_of(void *user, const dcli_operation *operation, int64_t batch, int victim, int thief,
-                          dcli_loan_size *size_out)
+static dcl_status loan_of(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
+                          int thief, dcli_loan_size *size_out)
 {
     struct bench *bench = user;
     dcli_loan *loan;
     if (no_memory)
         return DCL_ERR_NOMEM;
-    dcl_status status = dcli_loan_make(operation, bench_plan(bench, operation, victim), batch, victim, thief,
+    dcl_status status = dcli_loan_make(operation, bench_plan(bench, operation, victim), batch, count, victim, thief,
                                        &bench->terms.plan, &loan);
     if (status != DCL_OK)
         return status;
@@ -76,7 +76,7 @@ static struct bench *victim(bool in_place)
 static struct bench *lender(bool in_place)
 {
     struct bench *bench = victim(in_place);
-    cr_assert(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    cr_assert(dcli_node_lend(bench->node, THIEF, LENT_OP, 1, 1));
     bench_expect_some(bench, "it lends the last batch", 1, "lend 3.3 and 0 more to 1 question 1");
     return bench;
 }
@@ -96,7 +96,7 @@ static struct bench *thief(bool in_place)
 
 static void hears_lent(struct bench *bench, int64_t question, int64_t first, int64_t count)
 {
-    cr_assert_eq(dcli_node_lent(bench->node, VICTIM, question, LENT_OP, first, count), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_node_lent(bench->node, VICTIM, question, LENT_OP, first, count, 1), DCL_OK, "%s", dcl_error());
 }
 
 static void hears_result(struct bench *bench, int64_t question, int64_t batch, bool computed)
@@ -162,19 +162,57 @@ Test(loan, plans)
     struct bench *bench = lending_bench(VICTIM, true);
     const dcli_plan *own = bench_plan(bench, copy(bench, LENT_OP), VICTIM);
     dcli_loan *loan;
-    cr_assert_eq(dcli_loan_make(copy(bench, LENT_OP), own, 3, VICTIM, THIEF, &bench->terms.plan, &loan), DCL_OK);
+    cr_assert_eq(dcli_loan_make(copy(bench, LENT_OP), own, 3, 1, VICTIM, THIEF, &bench->terms.plan, &loan), DCL_OK);
     cr_expect(loan->size.in_place && loan->size.chunks == 0 && loan->size.result_bytes == 8 && loan->size.bytes == 16);
     cr_expect(loan->plan->batch_count == 1 && loan->plan->chunk_count == 1 && loan->plan->chunk[0].written);
     cr_expect(loan->plan->binding[0].kind == DCLI_SPACE_STAGE && loan->plan->binding[1].kind == DCLI_SPACE_PEER);
     cr_expect_eq(loan->plan->item[0].region.offset, 3); /* the last element of the victim's half */
     dcli_loan_free(loan);
     bench->ways[THIEF].can = 0;
-    cr_assert_eq(dcli_loan_make(copy(bench, LENT_OP), own, 3, VICTIM, THIEF, &bench->terms.plan, &loan), DCL_OK);
+    cr_assert_eq(dcli_loan_make(copy(bench, LENT_OP), own, 3, 1, VICTIM, THIEF, &bench->terms.plan, &loan), DCL_OK);
     cr_expect(!loan->size.in_place && loan->size.chunks == 1 && loan->size.bytes == 32);
     cr_expect(loan->source[0].kind == DCLI_SPACE_OWN && loan->source[0].region.offset == 3);
     dcli_loan_free(loan);
-    cr_expect_eq(dcli_loan_make(copy(bench, LENT_OP), own, 4, VICTIM, THIEF, &bench->terms.plan, &loan),
+    cr_expect_eq(dcli_loan_make(copy(bench, LENT_OP), own, 4, 1, VICTIM, THIEF, &bench->terms.plan, &loan),
                  DCL_ERR_INVALID);
+    bench_close(bench);
+}
+
+/* What a loan of several batches needs is what its batches need; works that follow each other are one. */
+Test(loan, plans_of_several_batches)
+{
+    struct bench *bench = lending_bench(VICTIM, true);
+    const dcli_plan *own = bench_plan(bench, copy(bench, LENT_OP), VICTIM);
+    dcli_loan *loan;
+    cr_assert_eq(dcli_loan_make(copy(bench, LENT_OP), own, 1, 3, VICTIM, THIEF, &bench->terms.plan, &loan), DCL_OK);
+    cr_expect(loan->size.result_bytes == 24 && loan->size.bytes == 48 && loan->size.chunks == 0);
+    cr_expect(loan->plan->batch_count == 1 && loan->plan->batch[0].tile_count == 3 && loan->plan->work_count == 3);
+    cr_expect(loan->plan->work[0].box.start[0] == 1 && loan->plan->work[2].box.start[0] == 3);
+    dcli_loan_free(loan);
+    cr_expect_eq(dcli_loan_make(copy(bench, LENT_OP), own, 1, 4, VICTIM, THIEF, &bench->terms.plan, &loan),
+                 DCL_ERR_INVALID, "there are four batches");
+    cr_expect_eq(dcli_loan_make(copy(bench, LENT_OP), own, 1, 0, VICTIM, THIEF, &bench->terms.plan, &loan),
+                 DCL_ERR_INVALID);
+    bench_close(bench);
+}
+
+/* Of batches that were cut to be lent, it is one work. */
+Test(loan, plans_join_works)
+{
+    struct bench *bench = lending_bench(VICTIM, true);
+    bench->terms.plan.fine_elements = 1;
+    bench_reopen(bench);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    const dcli_operation *operation = bench_reads(bench, LENT_OP, "C(i) = A(i);", 1, 2);
+    const dcli_plan *own = bench_plan(bench, operation, VICTIM);
+    dcli_loan *loan;
+    cr_assert(own->fine && own->batch_count == BATCHES);
+    cr_assert_eq(dcli_loan_make(operation, own, 1, 3, VICTIM, THIEF, &bench->terms.plan, &loan), DCL_OK);
+    cr_expect(loan->plan->work_count == 1 && loan->plan->work[0].box.start[0] == 1 &&
+              loan->plan->work[0].box.count[0] == 3);
+    cr_expect(loan->plan->chunk_count == 1 && loan->plan->chunk[0].bytes == 24 && loan->plan->item_count == 1);
+    dcli_loan_free(loan);
     bench_close(bench);
 }
 
@@ -193,7 +231,7 @@ Test(loan, parts_that_may_not_have_been_shown_are_sent_along)
     for (int on_demand = 0; on_demand < 2; on_demand++) {
         dcli_loan *loan;
         terms.shown_on_demand = on_demand;
-        cr_assert_eq(dcli_loan_make(operation, own, 0, 0, 2, &terms, &loan), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_loan_make(operation, own, 0, 1, 0, 2, &terms, &loan), DCL_OK, "%s", dcl_error());
         const dcli_binding *binding = loan->plan->binding;
         cr_expect(binding[1].kind == DCLI_SPACE_PEER && binding[1].where == 0, "the victim's part is read in place");
         cr_expect_eq(binding[2].kind, on_demand ? DCLI_SPACE_STAGE : DCLI_SPACE_PEER);
@@ -211,7 +249,7 @@ Test(loan, plans_that_write_elsewhere_are_not_lent)
     const dcli_operation *two = TEST_FORALL(2, "C(i) = 1; D(i) = 2;", {DCL_ACCESS_OUT, "C", 1, bench->halves},
                                             {DCL_ACCESS_OUT, "D", 2, bench->only[1]});
     dcli_loan *loan;
-    cr_expect_eq(dcli_loan_make(two, bench_plan(bench, two, VICTIM), 0, VICTIM, THIEF, &bench->terms.plan, &loan),
+    cr_expect_eq(dcli_loan_make(two, bench_plan(bench, two, VICTIM), 0, 1, VICTIM, THIEF, &bench->terms.plan, &loan),
                  DCL_ERR_INVALID);
     bench_close(bench);
 }
@@ -258,20 +296,20 @@ Test(loan, refuses_illegal_answers)
     bool wanted;
     EXPECT_REFUSED(dcli_node_nothing(bench->node, VICTIM, 2), "NOTHING");
     EXPECT_REFUSED(dcli_node_nothing(bench->node, HOST, 1), "NOTHING");
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 2, LENT_OP, 3, 1), "LENT");
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, 4, 3, 1), "LENT");
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, 2, 0, 1), "LENT");
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, -1, 1), "LENT");
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 2), "LENT");
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 0), "LENT");
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 1, INT64_MAX), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 2, LENT_OP, 3, 1, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, 4, 3, 1, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, 2, 0, 1, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, -1, 1, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 2, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 0, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 1, INT64_MAX, 1), "LENT");
     EXPECT_REFUSED(dcli_node_loan_chunk(bench->node, VICTIM, 1, LENT_OP, 3, 0, &wanted), "a chunk");
     EXPECT_REFUSED(dcli_node_recall(bench->node, VICTIM, 2, LENT_OP, 3), "RECALL");
     EXPECT_REFUSED(dcli_node_recall(bench->node, VICTIM, 1, LENT_OP, 3), "RECALL"); /* nothing was lent yet */
     EXPECT_REFUSED(dcli_node_recall(bench->node, VICTIM, 0, LENT_OP, 3), "RECALL");
     cr_expect_eq(dcli_node_loan_done(bench->node, VICTIM, 1, 3, DCL_OK), DCL_ERR_INTERNAL);
     cr_expect_eq(dcli_node_nothing(bench->node, VICTIM, 1), DCL_OK);
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 1, 1), "LENT");
     bench_close(bench);
 }
 
@@ -281,8 +319,8 @@ Test(loan, refuses_more_than_it_asked_for)
     struct bench *bench = thief(false);
     cr_expect_eq(dcli_node_nothing(bench->node, VICTIM, 1), DCL_OK);
     cr_expect(dcli_node_ask(bench->node, VICTIM, INT64_MAX, 40)); /* a batch takes 32 */
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 2, LENT_OP, 2, 2), "LENT");
-    cr_expect_eq(dcli_node_lent(bench->node, VICTIM, 2, LENT_OP, 2, 1), DCL_OK);
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 2, LENT_OP, 2, 2, 1), "LENT");
+    cr_expect_eq(dcli_node_lent(bench->node, VICTIM, 2, LENT_OP, 2, 1, 1), DCL_OK);
     cr_expect_eq(dcli_node_loan_room(bench->node), BYTES - 32);
     bench_close(bench);
 }
@@ -292,13 +330,13 @@ Test(loan, a_node_without_lending_refuses_all)
     struct bench *bench = bench_open(VICTIM, false);
     bool wanted;
     EXPECT_REFUSED(dcli_node_hungry(bench->node, THIEF, 1, 1, 1, 1), "HUNGRY");
-    EXPECT_REFUSED(dcli_node_lent(bench->node, THIEF, 1, 1, 0, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, THIEF, 1, 1, 0, 1, 1), "LENT");
     EXPECT_REFUSED(dcli_node_nothing(bench->node, THIEF, 1), "NOTHING");
     EXPECT_REFUSED(dcli_node_recall(bench->node, THIEF, 1, 1, 0), "RECALL");
     EXPECT_REFUSED(dcli_node_result(bench->node, THIEF, 1, 1, 0, true), "RESULT");
     EXPECT_REFUSED(dcli_node_loan_chunk(bench->node, THIEF, 1, 1, 0, 0, &wanted), "a chunk");
     cr_expect_not(dcli_node_ask(bench->node, THIEF, INT64_MAX, 1));
-    cr_expect_not(dcli_node_offer(bench->node, THIEF, 1, &(dcli_offer){0}));
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, 1, 1, &(dcli_offer){0}));
     cr_expect_eq(dcli_node_next_hungry(bench->node, -1), -1);
     dcli_node_stop_lending(bench->node);
     bench_close(bench);
@@ -315,7 +353,7 @@ Test(loan, nothing_is_lent_after_the_stop)
 {
     struct bench *bench = victim(false);
     dcli_node_stop_lending(bench->node);
-    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 1, 1));
     cr_expect_not(dcli_node_ask(bench->node, THIEF, INT64_MAX, 1));
     bench_expect_some(bench, "an answer all the same", 1, "nothing to 1 question 1");
     bench_close(bench);
@@ -327,19 +365,19 @@ Test(loan, offers_the_last_batches)
 {
     struct bench *bench = victim(false);
     dcli_offer offer;
-    cr_assert(dcli_node_offer(bench->node, THIEF, INT64_MAX, &offer));
+    cr_assert(dcli_node_offer(bench->node, THIEF, INT64_MAX, 1, &offer));
     cr_expect(offer.first == 1 && offer.end == 4 && offer.waiting == 3 && offer.operation->number == LENT_OP);
-    cr_assert(dcli_node_offer(bench->node, THIEF, 2, &offer));
+    cr_assert(dcli_node_offer(bench->node, THIEF, 2, 1, &offer));
     cr_expect(offer.first == 2 && offer.end == 4);
-    cr_expect_not(dcli_node_offer(bench->node, VICTIM, 2, &offer));
-    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 4), "one has started");
-    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP + 1, 1));
-    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 0));
+    cr_expect_not(dcli_node_offer(bench->node, VICTIM, 2, 1, &offer));
+    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 4, 1), "one has started");
+    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP + 1, 1, 1));
+    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 0, 1));
     dcli_node_hold(bench->node, true);
-    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    cr_expect_not(dcli_node_lend(bench->node, THIEF, LENT_OP, 1, 1));
     dcli_node_hold(bench->node, false);
-    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 2));
-    cr_expect_not(dcli_node_offer(bench->node, THIEF, 2, &offer), "the question has its answer");
+    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 2, 1));
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, 2, 1, &offer), "the question has its answer");
     bench_expect(bench, "two are lent", "lend 3.2 and 1 more to 1 question 1; run 3.1");
     bench_close(bench);
 }
@@ -370,7 +408,7 @@ Test(loan, several_batches_start_together)
     cr_expect_eq(dcli_node_more(bench->node, LENT_OP + 1, 0, 10), 0);
     dcli_node_run_more(bench->node, LENT_OP, 0, 1);
     cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 1, 10), 2);
-    cr_assert(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    cr_assert(dcli_node_lend(bench->node, THIEF, LENT_OP, 1, 1));
     cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 1, 10), 1, "one is lent");
     bench_expect(bench, "the last but one is left", "lend 3.3 and 0 more to 1 question 1; run 3.2");
     cr_expect_eq(dcli_node_more(bench->node, LENT_OP, 2, 10), 0);
@@ -392,8 +430,8 @@ static void expect_pause(struct bench *bench, const char *afterwards)
     dcli_node_pause(bench->node, true);
     bench_expect(bench, "it is paused", "");
     cr_expect(dcli_node_has_lendable(bench->node));
-    cr_expect(dcli_node_offer(bench->node, THIEF, INT64_MAX, &offer) && offer.first == 1 && offer.waiting == 3);
-    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    cr_expect(dcli_node_offer(bench->node, THIEF, INT64_MAX, 1, &offer) && offer.first == 1 && offer.waiting == 3);
+    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 1, 1));
     bench_expect(bench, "it lends", "lend 3.3 and 0 more to 1 question 1");
     dcli_node_pause(bench->node, false);
     bench_expect(bench, "it goes on", afterwards);
@@ -452,13 +490,13 @@ Test(loan, offers_what_both_have_memory_for)
     see_copy(bench);
     dcli_offer offer;
     cr_assert_eq(dcli_node_hungry(bench->node, THIEF, 1, 1, LENT_OP, 31), DCL_OK);
-    cr_expect_not(dcli_node_offer(bench->node, THIEF, 4, &offer), "a batch takes 32 bytes there");
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, 4, 1, &offer), "a batch takes 32 bytes there");
     cr_expect(dcli_node_refuse(bench->node, THIEF));
     cr_assert_eq(dcli_node_hungry(bench->node, THIEF, 2, 1, LENT_OP, 100), DCL_OK);
-    cr_expect(dcli_node_offer(bench->node, THIEF, 4, &offer) && offer.end - offer.first == 1);
-    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    cr_expect(dcli_node_offer(bench->node, THIEF, 4, 1, &offer) && offer.end - offer.first == 1);
+    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 1, 1));
     cr_assert_eq(dcli_node_hungry(bench->node, THIEF, 3, 1, LENT_OP, 100), DCL_OK);
-    cr_expect_not(dcli_node_offer(bench->node, THIEF, 4, &offer), "no memory for a second result");
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, 4, 1, &offer), "no memory for a second result");
     bench_close(bench);
 }
 
@@ -472,9 +510,9 @@ Test(loan, nothing_is_lent_before_earlier_batches_have_ended)
     cr_assert_eq(dcli_node_hungry(bench->node, THIEF, 1, 1, 4, BYTES), DCL_OK);
     dcli_offer offer;
     bench_expect_some(bench, "the fill runs", 2, "run 3; run 4");
-    cr_expect_not(dcli_node_offer(bench->node, THIEF, 1, &offer));
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, 1, 1, &offer));
     bench_ends(bench, 3, DCL_OK);
-    cr_expect(dcli_node_offer(bench->node, THIEF, 1, &offer));
+    cr_expect(dcli_node_offer(bench->node, THIEF, 1, 1, &offer));
     bench_close(bench);
 }
 
@@ -482,9 +520,9 @@ Test(loan, nothing_is_lent_of_what_has_failed)
 {
     struct bench *bench = victim(true);
     dcli_offer offer;
-    cr_expect(dcli_node_offer(bench->node, THIEF, 1, &offer));
+    cr_expect(dcli_node_offer(bench->node, THIEF, 1, 1, &offer));
     cr_expect_eq(dcli_node_failed(bench->node, HOST, 2, 1, (int64_t[]){2}), DCL_OK);
-    cr_expect_not(dcli_node_offer(bench->node, THIEF, 1, &offer));
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, 1, 1, &offer));
     bench_close(bench);
 }
 
@@ -501,6 +539,103 @@ Test(loan, a_result_of_what_has_failed_is_freed)
     bench_ends_batch(bench, LENT_OP, 0, DCL_OK);
     bench_ends_batch(bench, LENT_OP, 3, DCL_OK);
     bench_expect(bench, "all have ended", "retire 3; marks to 1 3/3; marks to 2 3/3");
+    bench_close(bench);
+}
+
+/* ---- loans of several batches ------------------------------------------------------------------------------------------ */
+
+/* Batches 1 to 3 are lent in loans of two: 1 alone, as loans begin at even numbers, then 2 and 3. */
+static struct bench *lender_of_two(bool in_place)
+{
+    struct bench *bench = victim(in_place);
+    dcli_offer offer;
+    dcli_lent_batch lent;
+    cr_assert(dcli_node_offer(bench->node, THIEF, INT64_MAX, 2, &offer) && offer.first == 1 && offer.end == 4);
+    cr_assert(dcli_node_lend(bench->node, THIEF, LENT_OP, 3, 2));
+    cr_expect(dcli_node_lent_batch(bench->node, 0, &lent) && lent.batch == 1 && lent.count == 1);
+    cr_expect(dcli_node_lent_batch(bench->node, 1, &lent) && lent.batch == 2 && lent.count == 2);
+    cr_expect_not(dcli_node_lent_batch(bench->node, 2, &lent));
+    bench_expect(bench, "all that had not started",
+                 in_place ? "lend 3.1 and 2 more to 1 question 1; marks to 1 2/2"
+                          : "lend 3.1 and 2 more to 1 question 1");
+    return bench;
+}
+
+Test(loan, results_of_several_batches_come_together)
+{
+    struct bench *bench = lender_of_two(true);
+    EXPECT_REFUSED(dcli_node_result(bench->node, THIEF, 1, LENT_OP, 3, true), "RESULT");
+    bench_ends_batch(bench, LENT_OP, 0, DCL_OK);
+    hears_result(bench, 1, 2, true);
+    bench_expect(bench, "both", "write 3.2 and 1 more to 1 question 1");
+    expect_marks(bench, 2, 2);
+    cr_expect_eq(dcli_node_batch_done(bench->node, LENT_OP, 2, DCL_OK), DCL_ERR_INTERNAL, "they end together");
+    cr_expect_eq(dcli_node_batches_done(bench->node, LENT_OP, 2, 2, DCL_OK), DCL_OK, "%s", dcl_error());
+    hears_result(bench, 1, 1, true);
+    expect_marks(bench, 3, 2);
+    bench_expect(bench, "the other loan", "write 3.1 to 1 question 1");
+    bench_ends_batch(bench, LENT_OP, 1, DCL_OK);
+    bench_expect(bench, "all have ended", "retire 3; marks to 1 3/3; marks to 2 3/3");
+    bench_close(bench);
+}
+
+Test(loan, several_batches_are_returned_and_run_here)
+{
+    struct bench *bench = lender_of_two(true);
+    hears_result(bench, 1, 2, false);
+    bench_expect(bench, "both are back", "run 3.2; run 3.3");
+    bench_close(bench);
+}
+
+Test(loan, several_batches_are_taken_back)
+{
+    struct bench *bench = lender_of_two(false);
+    cr_expect_not(dcli_node_take_back(bench->node, LENT_OP, 3), "it is the second one of its loan");
+    cr_expect(dcli_node_take_back(bench->node, LENT_OP, 2));
+    bench_expect(bench, "they run at once", "recall 3.2 and 1 more to 1 question 1; run 3.2; run 3.3");
+    hears_result(bench, 1, 2, true);
+    bench_expect(bench, "their result is late", "drop late 0.2 and 1 more to 1 question 1");
+    bench_close(bench);
+}
+
+Test(loan, a_lost_thief_had_several_batches)
+{
+    struct bench *bench = lender_of_two(false);
+    cr_assert_eq(dcli_node_lost(bench->node, THIEF), DCL_OK);
+    cr_expect_not(dcli_node_lent_batch(bench->node, 0, &(dcli_lent_batch){0}));
+    bench_close(bench);
+}
+
+/* The result of two batches takes 16 bytes. */
+Test(loan, there_is_no_memory_for_a_loan_of_several)
+{
+    struct bench *bench = lending_bench(VICTIM, false);
+    dcli_offer offer;
+    bench->terms.result_bytes = 12;
+    bench_reopen(bench);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->only[0]);
+    see_copy(bench);
+    hears_hunger(bench, 1, LENT_OP);
+    bench_expect_some(bench, "it starts", 1, "run 3");
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, INT64_MAX, 2, &offer));
+    cr_expect(dcli_node_offer(bench->node, THIEF, INT64_MAX, 1, &offer) && offer.first == 3 && offer.end == 4);
+    bench_close(bench);
+}
+
+Test(loan, a_thief_runs_several_batches_together)
+{
+    struct bench *bench = thief(true);
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 1, 3, 0), "LENT");
+    cr_assert_eq(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 1, 3, 2), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(dcli_node_loan_room(bench->node), BYTES - 48);
+    bench_expect(bench, "at once", "run loan 3.1 to 0 question 1; run loan 3.2 and 1 more to 0 question 1");
+    EXPECT_REFUSED(dcli_node_recall(bench->node, VICTIM, 2, LENT_OP, 2), "RECALL");
+    cr_expect_eq(dcli_node_loan_done(bench->node, VICTIM, 1, 3, DCL_OK), DCL_ERR_INTERNAL, "no loan begins with it");
+    cr_expect_eq(dcli_node_loan_done(bench->node, VICTIM, 1, 2, DCL_OK), DCL_OK);
+    cr_expect_eq(dcli_node_loan_done(bench->node, VICTIM, 1, 1, DCL_ERR_DEVICE), DCL_OK);
+    bench_expect(bench, "an answer each", "return 3.1 to 0 question 1; result 3.2 and 1 more to 0 question 1");
+    cr_expect_eq(dcli_node_loan_room(bench->node), BYTES);
     bench_close(bench);
 }
 
@@ -661,7 +796,7 @@ Test(loan_variants, late_result_of_an_earlier_attempt)
     struct bench *bench = lender(false);
     cr_expect(dcli_node_take_back(bench->node, LENT_OP, 3));
     hears_hunger(bench, 2, LENT_OP);
-    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 1));
+    cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 1, 1));
     hears_result(bench, 1, 3, true);
     bench_expect(bench, "the second attempt counts",
                  "recall 3.3 to 1 question 1; lend 3.3 and 0 more to 1 question 2; drop late 0.3 to 1 question 1; run "
@@ -717,11 +852,11 @@ Test(loan_variants, lent_early)
     hears_hunger(bench, 1, 3);
     dcli_offer offer;
     bench_expect(bench, "it waits", "grant 3 to 1");
-    cr_expect_not(dcli_node_offer(bench->node, THIEF, 4, &offer));
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, 4, 1, &offer));
     const dcli_plan *plan = dcli_node_plan(bench->node, 3, VICTIM);
     for (int64_t c = 0; c < plan->chunk_count - 1; c++)
         cr_assert_eq(dcli_node_chunk(bench->node, THIEF, 3, false, c, DCL_OK), DCL_OK, "%s", dcl_error());
-    cr_expect(dcli_node_offer(bench->node, THIEF, 4, &offer));
+    cr_expect(dcli_node_offer(bench->node, THIEF, 4, 1, &offer));
     cr_expect_eq(offer.end, plan->batch_count - 1, "the last batch has no inputs");
     bench_close(bench);
 }
@@ -736,7 +871,7 @@ Test(loan_variants, lent_unseen)
     cr_assert_eq(dcli_node_hungry(bench->node, THIEF, 1, 1, 2, BYTES), DCL_OK);
     bench_expect_some(bench, "it does not know operation 3", 2, "nothing to 1 question 1; run 3");
     cr_assert_eq(dcli_node_hungry(bench->node, THIEF, 2, 4, 5, BYTES), DCL_OK);
-    cr_expect_not(dcli_node_offer(bench->node, THIEF, 4, &offer), "it has forgotten operation 3");
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, 4, 1, &offer), "it has forgotten operation 3");
     bench_close(bench);
 }
 
@@ -802,8 +937,8 @@ Test(loan_variants, lost_thief)
     hears_hunger(bench, 1, 4);
     int64_t batches = dcli_node_plan(bench->node, 4, VICTIM)->batch_count;
     dcli_offer offer;
-    cr_assert(dcli_node_offer(bench->node, THIEF, batches, &offer));
-    cr_assert(dcli_node_lend(bench->node, THIEF, 4, offer.end - offer.first));
+    cr_assert(dcli_node_offer(bench->node, THIEF, batches, 1, &offer));
+    cr_assert(dcli_node_lend(bench->node, THIEF, 4, offer.end - offer.first, 1));
     cr_assert_eq(dcli_node_lost(bench->node, THIEF), DCL_OK);
     cr_expect_not(dcli_node_lent_batch(bench->node, 0, &(dcli_lent_batch){0}));
     dcli_action action;
@@ -889,7 +1024,7 @@ Test(loan_variants, unnumbered)
     bench = thief(true);
     hears_lent(bench, 1, 3, 1);
     cr_expect(dcli_node_ask(bench->node, VICTIM, INT64_MAX, 8));
-    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 1), "LENT");
+    EXPECT_REFUSED(dcli_node_lent(bench->node, VICTIM, 1, LENT_OP, 3, 1, 1), "LENT");
     EXPECT_REFUSED(dcli_node_nothing(bench->node, VICTIM, 1), "NOTHING");
     bench_close(bench);
 }

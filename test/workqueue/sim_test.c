@@ -58,6 +58,7 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
     sum->asked += one->asked;
     sum->lent += one->lent;
     sum->lent_in_place += one->lent_in_place;
+    sum->lent_together += one->lent_together;
     sum->returned += one->returned;
     sum->taken_back += one->taken_back;
     sum->late += one->late;
@@ -154,10 +155,10 @@ Test(simulation, lending)
         for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; n++)
             run_lending(3000000, count, 1, nodes[n], n % 2 == 1, lending[l], &sum);
     cr_assert(sum.lent > 40 * count && sum.won > 10 * count && sum.lent_in_place > count && sum.taken_back > count &&
-                  sum.returned > count && sum.late > 0,
-              "%" PRId64 " lent, %" PRId64 " in place, %" PRId64 " won, %" PRId64 " returned, %" PRId64
-              " taken back, %" PRId64 " late",
-              sum.lent, sum.lent_in_place, sum.won, sum.returned, sum.taken_back, sum.late);
+                  sum.returned > count && sum.late > 0 && sum.lent_together > count,
+              "%" PRId64 " lent, %" PRId64 " loans of several, %" PRId64 " in place, %" PRId64 " won, %" PRId64
+              " returned, %" PRId64 " taken back, %" PRId64 " late",
+              sum.lent, sum.lent_together, sum.lent_in_place, sum.won, sum.returned, sum.taken_back, sum.late);
 }
 
 /* The same seed is the same run. */
