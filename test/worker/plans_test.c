@@ -11,7 +11,7 @@
 
 enum { NODES = 2, ELEMENTS = 16 };
 
-static const dcli_node_ways nowhere[NODES];
+static const dcli_node_ways nowhere[NODES + 1]; /* one more node is a thief */
 static const dcli_plan_terms terms = {
     .node_count = NODES, .ways = nowhere, .batch_bytes = 1 << 20, .chunk_bytes = 1 << 20, .pool_bytes = 1 << 20};
 
