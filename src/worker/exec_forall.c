@@ -740,6 +740,12 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
         return status;
     if (prepared != NULL)
         running.more = prepared->count - 1;
+    own->delays = prepared != NULL && own->slow_times == 0 && job->borrowed == NULL &&
+                  dcli_series_delays(worker, &running, prepared);
+    if (own->delays) {
+        *start_out = DCLI_START_NOT_YET;
+        return DCL_OK;
+    }
     if (prepared != NULL && dcli_window_lends(worker))
         running.expected_ns = predict(worker, &running, prepared);
     bool joins = prepared != NULL && own->slow_times == 0 && job->borrowed == NULL &&

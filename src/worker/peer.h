@@ -234,6 +234,7 @@ typedef struct dcli_as_node {
     dcli_moving *moving;            /* [moving_count] in the order of their start */
     int64_t moving_count, moving_capacity;
     dcli_action held;         /* the action that cannot be started yet; .operation NULL: none */
+    bool delays;              /* it is held because it may soon be part of a wave: dcli_series_delays() */
     int64_t spin_end_ns;      /* time until which the loop polls the device instead of sleeping; 0: it does not poll */
     int64_t asked_since_ns;   /* the device, a GPU, is being polled, and nothing has ended since this time; 0: it is not
                            polled */

@@ -28,6 +28,9 @@ enum {
     RECENT = 256,              /* launches of batches between two decisions on which bodies recur */
     RECENT_LARGE = 48,         /* the same if they are large */
     RECUR = 16,                /* a body recurs if at least every 16th of them runs it */
+    MOST_AHEAD_NS =
+        2000000, /* most time of batches in the device's queue while the program for their wave is being compiled */
+    LEAST_UNKNOWN = 1 << 16, /* elements of a batch of unknown cost that may be large */
     FEW_STEPS =
         4 /* a shorter series may have ended because a body was missing: the next batches count as launched alone */
 };
@@ -324,14 +327,37 @@ static bool suits_waves(const dcli_worker *worker, const dcli_running *running, 
     return dcli_transposed_axis(body) < 0 && 2 * prepared->elements >= dcli_layout_owned(layout, worker->terms.self);
 }
 
-bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared)
+/* Whether a batch is of the kind that series contain, whatever its cost. */
+static bool is_suitable(const dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared)
 {
-    const dcli_kernel *kernel = running->job.entry->kernel;
-    if (worker->as_node->series == NULL || kernel->alone)
+    if (worker->as_node->series == NULL || running->job.entry->kernel->alone)
         return false;
     if (prepared->joins == DCLI_JOINS_UNKNOWN)
         prepared->joins = may_join(&running->job, prepared) ? DCLI_JOINS_IF_SHORT : DCLI_JOINS_NEVER;
-    if (prepared->joins == DCLI_JOINS_NEVER)
+    return prepared->joins != DCLI_JOINS_NEVER;
+}
+
+bool dcli_series_delays(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared)
+{
+    const dcli_as_node *own = worker->as_node;
+    const dcli_kernel *kernel = running->job.entry->kernel;
+    int64_t ahead = own->running_count - own->running_first;
+    if (ahead < 2 || !is_suitable(worker, running, prepared) || !suits_waves(worker, running, prepared))
+        return false;
+    double ns = dcli_cost_least_ns(&kernel->cost) * (double)prepared->elements;
+    if (ns == 0)
+        return own->measuring && prepared->elements >= LEAST_UNKNOWN;
+    const dcli_series *series = own->series;
+    bool is_compiling = series->compiling != NULL && place_in(&series->wanted, kernel->number) >= 0 &&
+                        !dcli_program_is_compiled(series->compiling);
+    return is_compiling && is_large(ns) && ns <= MOST_LARGE_NS &&
+           ns * (double)ahead > MOST_AHEAD_NS * (double)dcli_device_about(own->device)->compute_units;
+}
+
+bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared)
+{
+    const dcli_kernel *kernel = running->job.entry->kernel;
+    if (!is_suitable(worker, running, prepared))
         return false;
     double element_ns = dcli_cost_least_ns(&kernel->cost);
     if (element_ns ==

@@ -34,6 +34,10 @@ void dcli_series_free(dcli_as_node *own);
 /** Whether a batch is of the kind that series contain: its body is, it uses only own parts, and it is known to be
  *  short. */
 bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared);
+/** Whether to delay a large batch that might be run in a wave soon: the device has enough to do, and the cost of the body
+ *  is being measured, or the program for the wave is being compiled. Otherwise the node would launch alone all that the
+ *  program has sent ahead, perhaps hundreds of operations, before it has a measurement or the program. */
+bool dcli_series_delays(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared);
 /** Append a batch for which dcli_series_joins() is true; the caller then adds it to the running batches. @return false:
  *  no program has its body yet, or there is no memory; the caller launches it alone. */
 bool dcli_series_add(dcli_worker *worker, dcli_running *running, const dcli_prepared *prepared);

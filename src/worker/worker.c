@@ -94,6 +94,18 @@ static uint64_t oldest_ticket(const dcli_as_node *own)
                                                    : dcli_device_launched(own->device);
 }
 
+/* Whether a batch is held until more is known about it, or the device has less to do. */
+static bool is_delaying(const dcli_as_node *own)
+{
+    return own->held.operation != NULL && own->delays && own->running_first < own->running_count;
+}
+
+/* Ticket after which half of the running batches have ended. */
+static uint64_t middle_ticket(const dcli_as_node *own)
+{
+    return own->running[own->running_first + (own->running_count - 1 - own->running_first) / 2].ticket;
+}
+
 /* The loop's wait in ms while a GPU works. The driver may call back 20 ms late, so the loop polls the device instead:
  * without a pause for the first 50 ms in which nothing ends, then every millisecond, which hardly prolongs work that
  * takes so long. */
@@ -113,7 +125,8 @@ static int wait_for_gpu(const dcli_worker *worker)
 static bool spins(dcli_as_node *own)
 {
     enum { SPIN_NS = 50000 };
-    if (own->held.operation == NULL && own->passing == 0 && own->moving_count == 0)
+    bool holds = own->held.operation != NULL && !own->delays;
+    if (!holds && own->passing == 0 && own->moving_count == 0)
         return false;
     int64_t now = dcli_monotonic_ns();
     if (own->spin_end_ns == 0)
@@ -156,6 +169,7 @@ static int idle_time(dcli_worker *worker)
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
      * ended. Waking for each batch would cost more than small kernels. */
     uint64_t ticket = dcli_node_is_awaited(worker->node) ? oldest_ticket(own)
+                      : is_delaying(own)                 ? middle_ticket(own)
                       : own->window_launches > 1         ? dcli_window_ticket(worker)
                                                          : dcli_device_launched(own->device);
     return dcli_device_notify(own->device, ticket, wake, worker->endpoint) == DCL_OK ? -1 : 1;

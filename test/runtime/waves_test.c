@@ -2,9 +2,12 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/cluster.h"
 #include "support/nodes.h"
+#include "worker/series.h"
 
 TestSuite(waves_on_device, .timeout = TEST_SECONDS);
 
@@ -218,5 +221,46 @@ Test(waves_on_device, transposing_kernels_are_launched_alone)
         TEST_OK(dcl_wait(cluster));
     }
     cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).launches - before, TRIES * TRANSPOSED);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* Call a body, which is known if there is more than one call: then they reach the node together. @return number of launches. */
+static int64_t step_many(dcl_cluster *cluster, dcl_array *A, dcl_array *B, int count)
+{
+    dcl_cluster *inside = TEST_INSIDE(cluster);
+    const dcl_box box = {.rank = 2, .start = {1, 1}, .count = {1022, 510}, .stride = {1, 1}};
+    const float s = 0;
+    int64_t before = test_counters(cluster, DCL_ALL_NODES).launches;
+    dcli_host_hold(inside->worker[inside->host], count > 1);
+    for (int n = 0; n < count; n++) {
+        TEST_OK(dcl_forall_over(cluster, &box, "B(i,j) = 0.25f * (A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1)) + s;",
+                                DCL_OUT(B), DCL_IN(A), DCL_VALUE(s)));
+        TEST_OK(dcl_swap(A, B));
+    }
+    dcli_host_hold(inside->worker[inside->host], false);
+    TEST_OK(dcl_wait(cluster));
+    return test_counters(cluster, DCL_ALL_NODES).launches - before;
+}
+
+/* Before, the node launched all of such calls before it had measured the first one, so that it began to compile the program of their
+ * waves rounds later, or never if the rounds began with other bodies. */
+Test(waves_on_device, calls_sent_ahead_are_measured_first)
+{
+    enum { MANY = 128, MOST_WAIT_S = 60 };
+    dcl_cluster *cluster = open_nodes(1);
+    const dcli_as_node *node = TEST_INSIDE(cluster)->worker[0]->as_node;
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 1024, 512)),
+              *B = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 1024, 512));
+    TEST_OK(dcl_forall(cluster, "A(i,j) = B(i,j) = (i * 37 + j * 11) % 101;", DCL_OUT(A), DCL_OUT(B)));
+    step_many(cluster, A, B, 1); /* the first call of a body waits until it is compiled */
+    int64_t launches = step_many(cluster, A, B, MANY);
+    const dcli_compiling *compiling = dcli_series_compiling(node);
+    cr_assert(compiling != NULL || launches < MANY, "all %d calls were launched before the node knew what they cost",
+              MANY);
+    int64_t end_ns = dcli_monotonic_ns() + (int64_t)MOST_WAIT_S * 1000000000;
+    while (compiling != NULL && !dcli_program_is_compiled(compiling) && dcli_monotonic_ns() < end_ns)
+        usleep(1000);
+    launches = step_many(cluster, A, B, MANY);
+    cr_expect_lt(launches, MANY * 9 / 10, "%d calls took %d launches", MANY, (int)launches);
     TEST_OK(dcl_close(cluster));
 }
