@@ -308,13 +308,14 @@ static void send_answer(fuzz_input *input)
     fuzz_demand(dcli_endpoint_send(end[SERVER], DRIVER, &message, NULL) == DCL_OK, "dcli_endpoint_send");
 }
 
-/* Such a message may be large, so there are few of them. */
+/* A message of OpenCL sessions, of either direction. It may be large, so there are few of them. */
 static void send_any(fuzz_input *input)
 {
     enum { MOST = 2 };
     if (program.any++ >= MOST)
         return;
-    dcli_message message = {.kind = 1 + fuzz_below(input, DCLI_MSG_KIND_COUNT - 1), .epoch = SESSION};
+    dcli_message message = {.kind = DCLI_MSG_COMMANDS + fuzz_below(input, DCLI_MSG_KIND_COUNT - DCLI_MSG_COMMANDS),
+                            .epoch = SESSION};
     fuzz_fill(input, &message);
     if (fuzz_byte(input) > 250)
         message.epoch = SESSION + 1;

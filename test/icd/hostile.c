@@ -2,8 +2,13 @@
  * send what no program could make the driver send.
  *
  *   hostile honest     writes, copies and reads until its standard input ends, and compares; prints "open", then how often
+ *   hostile session    opens a session and ends
+ *   hostile idle       prints "open", waits until its first device is lost, and uses the second one
+ *   hostile reload DRIVER N   loads and unloads the driver N times; prints descriptors and threads after the first and the last time
  *   hostile list       prints the names of what can be broken
  *   hostile NAME       breaks it, and prints how its session ended */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,7 +240,7 @@ static const struct {
 } acts[] = {
     {"numbers", use_numbers_of_others,    true},
     {"release", release_all_numbers,      true},
-    {"session", speak_of_another_session, true},
+    {"epoch",   speak_of_another_session, true},
     {"data",    send_data_of_nothing,     false},
     {"message", send_message_of_clusters, true},
     {"granted", send_more_than_granted,   true},
@@ -277,9 +282,63 @@ static int go_on(void)
     return status != CL_SUCCESS;
 }
 
+/* ---- endurance: endure.py ---- */
+
+static int be_idle(void)
+{
+    printf("open\n");
+    fflush(stdout);
+    int failed = await_loss();
+    icd_enter();
+    device = ICD_HANDLE(cl_device_id, icd.device[1]);
+    icd_leave();
+    cl_int status;
+    cl_context second = icd_clCreateContext(NULL, 1, &device, NULL, NULL, &status);
+    check(status, "clCreateContext");
+    cl_command_queue other = icd_clCreateCommandQueue(second, device, 0, &status);
+    check(status, "clCreateCommandQueue");
+    check(icd_clFinish(other), "clFinish");
+    icd_dispatch.clReleaseCommandQueue(other);
+    icd_dispatch.clReleaseContext(second);
+    printf("the other goes on\n");
+    return failed;
+}
+
+static int entries_of(const char *path)
+{
+    DIR *folder = opendir(path);
+    int count = 0;
+    while (folder != NULL && readdir(folder) != NULL)
+        count++;
+    if (folder != NULL)
+        closedir(folder);
+    return count;
+}
+
+static int reload(const char *path, int times)
+{
+    for (int n = 0; n < times; n++) {
+        void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        cl_int(CL_API_CALL * get)(cl_uint, cl_platform_id *, cl_uint *) = NULL;
+        cl_uint count = 0;
+        void *symbol = driver != NULL ? dlsym(driver, "clIcdGetPlatformIDsKHR") : NULL;
+        memcpy(&get, &symbol, sizeof get);
+        if (get == NULL || get(0, NULL, &count) != CL_SUCCESS || count != 1) {
+            printf("WRONG: %s\n", driver == NULL ? dlerror() : "no platform");
+            return 1;
+        }
+        dlclose(driver);
+        if (n == 0 || n == times - 1)
+            printf("%d %d\n", entries_of("/proc/self/fd"), entries_of("/proc/self/task"));
+    }
+    return 0;
+}
+
 int main(int argc, char *argv[])
 {
-    const char *name = argc == 2 ? argv[1] : "";
+    const char *name = argc >= 2 ? argv[1] : "";
+    if (strcmp(name, "reload") == 0 && argc == 4)
+        return reload(argv[2], (int)strtol(argv[3], NULL, 10));
     for (int a = 0; strcmp(name, "list") == 0 && a < ACTS; a++)
         printf("%s\n", acts[a].name);
     if (strcmp(name, "list") == 0)
@@ -288,6 +347,10 @@ int main(int argc, char *argv[])
     int failed = 2;
     if (strcmp(name, "honest") == 0)
         failed = be_honest();
+    if (strcmp(name, "idle") == 0)
+        failed = be_idle();
+    if (strcmp(name, "session") == 0) /* the client ends */
+        failed = 0;
     for (int a = 0; a < ACTS; a++)
         if (strcmp(name, acts[a].name) == 0) {
             acts[a].act();
