@@ -45,12 +45,12 @@ class Trouble:
                        f"{self.folder}/errors-{name}", self.place.prefix)
 
     def wild_kernel(self, how, words, **variables):
-        """Another program is at work meanwhile, and does not notice."""
+        """Another program is at work meanwhile, and does not notice. With stealing, another node might borrow the batch."""
         before = processes.snapshot()
         other, wild = self.program("work", "1", str(5 + SLOW)), None
         try:
             other.expect("ready", 30)
-            wild = self.program("kernels", how, **variables)
+            wild = self.program("kernels", how, DCL_STEAL="never", **variables)
             took, _, sentence = wild.expect("lost", 60).partition(" ")
             if not re.search(f"node 1 is lost: worker 1 .*{words}.*{BODY}.*arrays that had a part on it have failed: wild",
                              sentence):
@@ -86,7 +86,7 @@ class Trouble:
     def skipped_body(self):
         """Who has not begun a body that has ended another node does not begin it."""
         before = processes.snapshot()
-        program = self.program("blame", "skipped", DCL_WORKERS="local:3")
+        program = self.program("blame", "skipped", DCL_WORKERS="local:3", DCL_STEAL="never")
         try:
             sentence = program.expect("lost", 120 * SLOW)
             if not re.search(f"node 1 is lost: .*{CRASH}.*\\(body ", sentence):

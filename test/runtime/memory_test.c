@@ -228,11 +228,12 @@ static void run_with_trap(dcl_config *config, int n)
     expect_right_or_told(n, dcl_move(A, NULL, 1), "move");
     expect_right_or_told(n, test_shift(C, A, -1, N - 1, 1), "forall");
     expect_right_or_told(n, dcl_keep(A, false), "keep");
-    expect_right_or_told(n, test_shift(A, C, -1, N - 1, 1), "forall");
+    dcl_status added = test_shift(A, C, -1, N - 1, 1); /* refused, and A is as it was, if C is known to have failed */
+    expect_right_or_told(n, added, "forall");
     dcl_status status = dcl_read(A, NULL, memory, NULL);
     expect_right_or_told(n, status, "read");
     for (int e = 0; e < N && status == DCL_OK; e++)
-        cr_assert_eq(memory[e], 3, "allocation %d: element %d is %d", n, e, memory[e]);
+        cr_assert_eq(memory[e], added == DCL_OK ? 3 : 1, "allocation %d: element %d is %d", n, e, memory[e]);
     expect_right_or_told(n, dcl_write(C, NULL, memory, NULL), "write");
     expect_right_or_told(n, dcl_wait(cluster), "wait");
     dcl_release(A);
