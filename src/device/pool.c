@@ -61,9 +61,9 @@ dcl_status dcli_mapping_take(dcli_device *device, size_t bytes, int flags, dcli_
     return status;
 }
 
-/* Limit of retained bytes: twice what is in use, and an eighth of it more because sizes are rounded. A remap may begin
- * before the previous one has ended; then the array lies in three memories. When both have ended, two of the three are
- * retained and serve the next two remaps. When arrays are released, less is in use and less is retained. */
+/* Get the limit of retained bytes: 2 1/8 times the bytes in use. A remap may begin before the previous one has ended; then
+ * the array has three memories at once. When both remaps have ended, two of the memories are retained, and the next two
+ * remaps use them. The eighth is for sizes, which are rounded. When arrays are released, the limit falls. */
 static size_t most_kept(const dcli_device *device)
 {
     if (device->peers.on) /* no more than this: stages and replicas cannot use GPU memory that is retained */

@@ -92,7 +92,7 @@ void icd_event_free(icd_event *event)
 
 /* ---- sending ---- */
 
-/* Make an event known to the server of another device. When the event ends, that server is told. */
+/* Make an event known to the server of another device. The driver sends its end to that server. */
 static cl_int make_proxy(icd_device *device, icd_event *event)
 {
     for (int64_t p = 0; p < event->proxy_count; p++)

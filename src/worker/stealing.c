@@ -316,7 +316,7 @@ static bool has_common_batches(const dcli_worker *worker, const dcli_offer *offe
     return dcli_entry_plan(dcli_entry_of(offer->operation), worker->terms.self)->plan->fine;
 }
 
-/* Lend what is offered, in loans of `each`. */
+/* Lend the batches of an offer. @param each  batches per loan. */
 static void lend(dcli_worker *worker, int thief, const dcli_offer *offer, int64_t each)
 {
     dcli_stealing *stealing = worker->as_node->stealing;
@@ -337,7 +337,7 @@ static void lend(dcli_worker *worker, int thief, const dcli_offer *offer, int64_
         dcli_free(made[used++]);
 }
 
-/* Batches per loan, if so many are lent from the last one on. */
+/* Choose the number of batches per loan. @param count  batches to be lent: the last ones of the operation. */
 static int64_t loan_of(const dcli_worker *worker, const dcli_offer *last, int64_t count)
 {
     const dcli_entry *entry = dcli_entry_of(last->operation);

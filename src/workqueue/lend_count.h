@@ -33,10 +33,13 @@ typedef struct dcli_lend_case {
  *  @return 0 .. offered */
 int64_t dcli_lend_count(const dcli_lend_case *c);
 
-/** Find how many batches a loan has if so many are lent: a power of two, so that few different loans are planned. With
- *  DCL_STEAL_PAYS, a loan takes at most 1 ms: at the thief, each costs some 20 us for its launch and
- *  its messages, and what has begun cannot be taken back. One batch if c->victim_ns is not known. With DCL_STEAL_ALWAYS, at
- *  most two. Used of `c`: policy and victim_ns. */
+/** Choose the number of batches per loan. It is a power of two, so that few different loans are planned. With
+ *  DCL_STEAL_PAYS, a loan takes at most 1 ms: each loan costs the thief some 20 us for its launch and its messages, but a
+ *  loan that the thief has begun cannot be taken back. If c->victim_ns is not known, a loan has one batch. With
+ *  DCL_STEAL_ALWAYS, it has at most two.
+ *  @param c      only its policy and victim_ns are used.
+ *  @param count  batches to be lent.
+ *  @return 1 .. count */
 int64_t dcli_lend_each(const dcli_lend_case *c, int64_t count);
 
 #endif

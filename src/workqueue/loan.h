@@ -77,7 +77,8 @@ typedef struct dcli_offer {
 /** Find what can be lent to a thief that asks: up to `most` batches, in loans of `each`, as many as both nodes have memory
  *  for. @return false: nothing, at present. Cost: the batches of one operation, and terms.loan_of() for each loan. */
 bool dcli_node_offer(dcli_node *node, int thief, int64_t most, int64_t each, dcli_offer *offer_out);
-/** Lend the last `count` batches of what is offered, in loans of `each`: action LEND follows. This answers the question.
+/** Lend the last `count` of the batches that dcli_node_offer() finds, with `each` batches per loan. Action LEND follows. The
+ *  thief's question is then answered.
  *  @return false: fewer batches are offered now, or batches of another operation; or the node is held. */
 bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count, int64_t each);
 /** Answer a question with NOTHING. @return false: no question is open. */

@@ -97,8 +97,31 @@ Test(device_pool, small_memories_lie_side_by_side)
     dcli_device_close(device);
 }
 
-/* As much as is in use is kept, and no more: what a remap gives back is there for the next. */
-Test(device_pool, keeps_as_much_as_is_in_use)
+/* Of what is freed, twice what is in use is kept, and no more: memories that remaps give back serve the next remaps. */
+Test(device_pool, keeps_twice_what_is_in_use)
+{
+    enum { FREED = 3 };
+    dcli_device *device = open_in_place(DCLI_OPEN_SHARED);
+    device->most_pool_bytes = 0;
+    dcli_memory *used = create(device, 4 * MB), *freed[FREED];
+    for (int n = 0; n < FREED; n++)
+        freed[n] = create(device, 4 * MB);
+    void *at[] = {dcli_memory_host(freed[1]), dcli_memory_host(freed[2])};
+    for (int n = 0; n < FREED; n++)
+        dcli_memory_release(freed[n]);
+    cr_expect_eq(device->pool_count, 2, "%d are kept; expected the two that were freed last", device->pool_count);
+    for (int n = 0; n < 2; n++) {
+        freed[n] = create(device, 4 * MB);
+        cr_expect(dcli_memory_host(freed[n]) == at[0] || dcli_memory_host(freed[n]) == at[1], "fresh memory");
+    }
+    for (int n = 0; n < 2; n++)
+        dcli_memory_release(freed[n]);
+    dcli_memory_release(used);
+    cr_expect_eq(dcli_device_spare_bytes(device), 0, "nothing is in use, nothing is kept");
+    dcli_device_close(device);
+}
+
+Test(device_pool, what_is_kept_is_zeroed_only_if_asked)
 {
     dcli_device *device = open_in_place(DCLI_OPEN_SHARED);
     device->most_pool_bytes = 0;

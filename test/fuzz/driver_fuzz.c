@@ -44,7 +44,7 @@ static struct {
     int any; /* messages of any kind that were sent */
 } program;
 
-/* ---- what stands in for the processes of a server ---- */
+/* ---- stubs of server processes ---- */
 
 void __wrap_dcli_worker_pool_await_end(dcli_worker_pool *pool, int node, int milliseconds);
 void __wrap_dcli_worker_pool_await_end(dcli_worker_pool *pool, int node, int milliseconds)

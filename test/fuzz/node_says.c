@@ -143,7 +143,7 @@ static void make_loan(fuzz_others *others, int from, dcli_message *message, size
         message->nothing.question = question;
         break;
     case DCLI_MSG_LENT:
-        message->lent = (dcli_msg_lent){question, operation, batch, 1 + (bits & 1), 0};
+        message->lent = (dcli_msg_lent){question, operation, batch, 1 + (bits & 3), 0, bits >> 2 & 3};
         break;
     case DCLI_MSG_LOAN:
         message->loan = (dcli_msg_loan){question, operation, batch, (bits & 1) != 0, bits >> 1 & 3};

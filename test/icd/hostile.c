@@ -84,7 +84,7 @@ static int be_honest(void)
     return 0;
 }
 
-/* ---- what is broken ---- */
+/* ---- messages that break the protocol ---- */
 
 static icd_device *inside(void) { return icd_find(device, ICD_DEVICE); }
 

@@ -57,7 +57,8 @@ static void close_scene(void)
     test_ops_free();
 }
 
-/* Consecutive batches of a call have ended together, after so many seconds. The test does not wait for that: they began long ago. */
+/* Report that consecutive batches of a call have ended together, after a number of seconds. Their begin is set back, so the test
+ * does not wait. */
 static void run_batches(int64_t call, int64_t batch, int64_t count, int64_t seconds)
 {
     static dcli_running running;
