@@ -346,6 +346,12 @@ static dcl_status apply_setup(dcli_serving *serving, const dcli_msg_setup *setup
     if (setup->peer_count != serving->node_count || setup->self != serving->self)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "SETUP is for node %d of %d; expected node %d of %d", setup->self,
                          setup->peer_count, serving->self, serving->node_count);
+    if (setup->tree_nodes > serving->node_count)
+        return DCLI_FAIL(
+            DCL_ERR_PROTOCOL,
+            "the host sent SETUP with a tree of %d nodes; expected at most %d, those of the session; use the "
+            "same release on both sides",
+            setup->tree_nodes, serving->node_count);
     serving->log.level = setup->log;
     serving->check_access = setup->check_access;
     serving->config = (dcl_config){

@@ -425,7 +425,7 @@ static bool tell_failures(dcli_node *node, int q, dcli_action *action, bool *all
     if (!goes_on && !collect_failures(node, q))
         return false;
     int64_t left = (telling->pairs.count - telling->first) / 2;
-    action->failure = telling->pairs.number + telling->first;
+    action->failure = left > 0 ? telling->pairs.number + telling->first : NULL;
     action->failure_count = (int)dcli_min(left, DCLI_MOST_TOLD_FAILURES);
     telling->first += 2 * action->failure_count;
     *all_out = action->failure_count == left;

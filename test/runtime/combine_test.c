@@ -186,7 +186,7 @@ Test(combine, a_node_without_memory_fails_the_call_only)
     for (int node = 0; node < 3; node += 2)
         for (int count = FIRST; count < FIRST + STEPS; count++) {
             int failed = 0;
-            char fault[40];
+            char fault[48];
             snprintf(fault, sizeof fault, "alloc node=%d count=%d", node, count);
             test_fault(fault);
             dcl_config config = test_config(3);
