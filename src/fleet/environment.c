@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 
 extern char **environ;
 
@@ -99,12 +100,15 @@ void dcli_environment_use_drivers(void)
     unsetenv("DCL_WORKERS"); /* loaders ask every driver for its devices: DCL's must not call workers from here */
 }
 
-void dcli_environment_count_processors(void)
+void dcli_environment_share_processors(int processes)
 {
     cpu_set_t allowed;
     char text[16];
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN))
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
-    snprintf(text, sizeof text, "%d", CPU_COUNT(&allowed));
+    int64_t share = dcli_max(1, CPU_COUNT(&allowed) / processes);
+    if (share >= sysconf(_SC_NPROCESSORS_ONLN))
+        return;
+    snprintf(text, sizeof text, "%d", (int)share);
     setenv("POCL_MAX_PTHREAD_COUNT", text, 0);
 }

@@ -19,9 +19,12 @@ void dcli_environment_free(char **list);
  *  their first call of OpenCL and their first thread. */
 void dcli_environment_use_drivers(void);
 
-/** Let the driver PoCL of this process start as many threads as the process may use processors (DCL_PIN, taskset, cpusets),
- *  unless POCL_MAX_PTHREAD_COUNT is set. By itself it starts one per processor of the host, and a kernel ends when the last
- *  of them has had its turn. When to call it: as dcli_environment_use_drivers(). */
-void dcli_environment_count_processors(void);
+/** Let the driver PoCL of this process start only as many threads as its share of the processors, unless POCL_MAX_PTHREAD_COUNT
+ *  is set: processes that compute at the same time then do not compete for processors. By itself PoCL starts one per
+ *  processor of the host, and a kernel ends when the last of them has had its turn. When to call it: as
+ *  dcli_environment_use_drivers().
+ *  @param processes  number of processes that share the processors that this one may use (taskset, cpusets); at least 1.
+ *                    With DCL_PIN only one may be left: a share is at least one processor. */
+void dcli_environment_share_processors(int processes);
 
 #endif

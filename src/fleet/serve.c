@@ -550,7 +550,6 @@ dcl_status dcli_serve_process(const char *terms)
         return DCL_ERR_NOMEM;
     serving->lifeline = serving->files.folder = -1;
     dcli_environment_use_drivers();
-    dcli_environment_count_processors();
     dcli_process_raise_limit();
     dcli_trace_clock_id();            /* read before this process is confined */
     setvbuf(stdout, NULL, _IOLBF, 0); /* stdout is a pipe: flush per line, so that what kernels print is not delayed */
@@ -558,8 +557,10 @@ dcl_status dcli_serve_process(const char *terms)
     dcl_status status = serving->is_wire                    ? take_wire_terms(serving, terms)
                         : strncmp(terms, "shared ", 7) == 0 ? take_shared_terms(serving, terms)
                                                             : malformed(terms);
-    if (status == DCL_OK)
+    if (status == DCL_OK) {
+        dcli_environment_share_processors(serving->is_wire ? 1 : serving->node_count);
         status = map_status(serving);
+    }
     if (status == DCL_OK && (serving->watchdog = dcli_watchdog_open(serving->page, serving->lifeline)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK)

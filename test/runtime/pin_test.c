@@ -60,29 +60,57 @@ static int look_at_children(cpu_set_t *all_out, int *most_out, int *threads_out)
     return children;
 }
 
+/* Open a session of worker processes, and look at them. */
+static int look_at_session(const char *workers, bool pinned, cpu_set_t *used_out, int *most_out, int *threads_out)
+{
+    cpu_set_t before, after;
+    dcl_config config = test_config(2);
+    config.workers = workers;
+    config.program = TEST_DCL;
+    config.pin = pinned;
+    sched_getaffinity(0, sizeof before, &before);
+    dcl_cluster *cluster = test_open(&config);
+    int children = look_at_children(used_out, most_out, threads_out);
+    sched_getaffinity(0, sizeof after, &after);
+    cr_expect(CPU_EQUAL(&before, &after), "the program itself is not pinned");
+    TEST_OK(dcl_close(cluster));
+    return children;
+}
+
+static int processors(void)
+{
+    cpu_set_t allowed;
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    return CPU_COUNT(&allowed);
+}
+
 Test(pin, processes_share_no_processor)
 {
-    cpu_set_t before, after, used;
-    int most, threads[2];
-    sched_getaffinity(0, sizeof before, &before);
-    if (CPU_COUNT(&before) < 2)
+    cpu_set_t used;
+    int most, threads;
+    if (processors() < 2)
         cr_skip("this host has one processor");
     for (int pinned = 0; pinned < 2; pinned++) {
-        dcl_config config = test_config(2);
-        config.workers = "local:2";
-        config.program = TEST_DCL;
-        config.pin = pinned != 0;
-        dcl_cluster *cluster = test_open(&config);
-        cr_expect_eq(look_at_children(&used, &most, &threads[pinned]), 2);
-        cr_expect_eq(most, pinned ? 1 : CPU_COUNT(&before));
-        cr_expect_eq(CPU_COUNT(&used), pinned ? 2 : CPU_COUNT(&before));
-        sched_getaffinity(0, sizeof after, &after);
-        cr_expect(CPU_EQUAL(&before, &after), "the program itself is not pinned");
-        TEST_OK(dcl_close(cluster));
+        cr_expect_eq(look_at_session("local:2", pinned != 0, &used, &most, &threads), 2);
+        cr_expect_eq(most, pinned ? 1 : processors());
+        cr_expect_eq(CPU_COUNT(&used), pinned ? 2 : processors());
     }
-    if (getenv("POCL_MAX_PTHREAD_COUNT") == NULL)
-        cr_expect_eq(threads[0] - threads[1], 2 * (int)(sysconf(_SC_NPROCESSORS_ONLN) - 1),
-                     "the driver has one thread per processor that it may use, %d and %d threads", threads[0],
-                     threads[1]);
+}
+
+Test(pin, drivers_have_as_many_threads_as_processors_together)
+{
+    cpu_set_t used;
+    char text[16];
+    int most, shared, set, pinned, share = processors() / 2;
+    if (processors() < 2)
+        cr_skip("this host has one processor");
+    unsetenv("POCL_MAX_PTHREAD_COUNT");
+    look_at_session("local:2", false, &used, &most, &shared);
+    look_at_session("local:2", true, &used, &most, &pinned);
+    snprintf(text, sizeof text, "%d", share + 3);
+    setenv("POCL_MAX_PTHREAD_COUNT", text, 1);
+    look_at_session("local:2", false, &used, &most, &set);
+    cr_expect_eq(set - shared, 2 * 3, "half of the processors each: %d threads, and %d with 3 more each", shared, set);
+    cr_expect_eq(shared - pinned, 2 * (share - 1), "one each: %d and %d threads", shared, pinned);
 }
 #endif
