@@ -67,7 +67,12 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  -1 if its old value is better than all new ones. The values are computed twice: by the reduction, and by a second one
  *  that finds the indices.
  *
- *      dcl_reduce(cluster, "low(i) min= A(i,j);", DCL_OUT(low), DCL_RESULT_AT(column), DCL_IN(A)); */
+ *      dcl_reduce(cluster, "low(i) min= A(i,j);", DCL_OUT(low), DCL_RESULT_AT(column), DCL_IN(A));
+ *
+ *  The same holds for reductions by keys. There, the reduced indices of an output are those that do not stand alone as one of
+ *  its subscripts: i in `low(key(i), j) min= A(i,j);`.
+ *
+ *      dcl_reduce(cluster, "low(key(i)) min= x(i);", DCL_OUT(low), DCL_RESULT_AT(where), DCL_IN(key), DCL_IN(x)); */
 #define DCL_RESULT_AT(index) DCLI_RESULT_AT(index)
 /** An operator of the program, for scans and for all reductions except those by keys: `y(i) combine= expression;`. Both
  *  arguments are string literals. `name` is a function of the DCL_PRELUDE, which takes two values of the output's type and
@@ -225,8 +230,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  magnitudes of other elements do not matter. The bits are the same for every number of nodes, map and tile size. An array
  *  cannot be both an output and an input of the same call.
  *
- *  @param ...  DCL_OUT and DCL_INOUT (1..8, of any integer type, float or double, of 1 to 6 axes), DCL_IN, DCL_IN_ALL,
- *              DCL_VALUE, DCL_PRELUDE, DCL_FAST (without effect).
+ *  @param ...  DCL_OUT and DCL_INOUT (1..8, of any integer type, float or double, of 1 to 6 axes), DCL_RESULT_AT, DCL_IN,
+ *              DCL_IN_ALL, DCL_VALUE, DCL_PRELUDE, DCL_FAST (without effect).
  *  Cost: each node reads the elements that it owns once. Its partial results take 8 bytes per element of each output, or 48
  *  for sums of float and double, and are sent to the owners of the outputs. On a CPU, each thread has partial results of
  *  its own for outputs of at most 1,365 sums of float and double, 8,192 other elements of up to 4 bytes, or 4,096 of 8

@@ -13,6 +13,7 @@
 #include "kernel/emit.h"
 #include "kernel/names.h"
 #include "kernel/parser.h"
+#include "kernel/reduced.h"
 
 /* ---- which reductions are keyed -------------------------------------------------------------------------------------- */
 
@@ -168,6 +169,31 @@ dcl_status dcli_parse_keyed(dcli_parser *parser, int t, int p, dcli_spot spot, i
     return status == DCL_OK ? dcli_parse_expression(parser, t + 2, close,
                                                     (dcli_spot){.maybe = spot.maybe, .brackets = spot.brackets + 1})
                             : status;
+}
+
+unsigned dcli_keyed_reduced(const dcli_body *body, int r)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    int kept[DCL_MAX_RANK], rank = body->params[body->result[r].param].rank;
+    bool before = false;
+    dcli_reduced s;
+    for (int t = 0; t < tokens->count; t++) {
+        int first[DCL_MAX_RANK], end[DCL_MAX_RANK];
+        if (!dcli_find_reduced(body, t, &s) || s.result != r)
+            continue;
+        dcli_token_split(tokens, t + 1, DCL_MAX_RANK, first, end);
+        for (int d = 0; d < rank; d++) {
+            int index = end[d] == first[d] + 1 && !is_variable(tokens, first[d]) ? index_of(tokens, first[d]) : -1;
+            for (int p = 0; p < body->param_count; p++)
+                index = dcli_token_is(tokens, first[d], body->params[p].name) ? -1 : index;
+            kept[d] = before && kept[d] != index ? -1 : index;
+        }
+        before = true;
+    }
+    unsigned reduced = body->indices;
+    for (int d = 0; d < rank && before; d++)
+        reduced &= kept[d] >= 0 ? ~(1U << kept[d]) : ~0U;
+    return reduced;
 }
 
 /* ---- parameters that are added --------------------------------------------------------------------------------------- */

@@ -27,6 +27,10 @@ bool dcli_text_is_keyed(const char *text, int output_count, const char *const ou
  *                    the distance between the keys (kernel/key.cl) of the value and of an infinity, and all bits set for a NaN. */
 int dcli_keyed_longs(const dcli_body *body, int r);
 
+/** The indices that are reduced into result r, as a set of names: those of the body that do not stand alone as one and the same
+ *  subscript in all statements of the result. Bit 0 is i. */
+unsigned dcli_keyed_reduced(const dcli_body *body, int r);
+
 /** Longs of a node's partial results of result r.
  *  @param values  [param_count] the scalars of a call. @return -1: an extent is negative, or they are too many. */
 int64_t dcli_keyed_room(const dcli_body *body, int r, const dcli_scalar values[]);

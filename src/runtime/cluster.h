@@ -435,6 +435,8 @@ dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const ch
                               const dcl_arg args[]);
 /** Whether the text of a reduction into arrays is keyed: keyed.c. */
 bool dcli_call_is_keyed(const char *text, int count, const dcl_arg args[]);
+/** The arguments of a keyed reduction as the parser knows them: outputs are results. @param args_out  [count]. @return how many */
+int dcli_keyed_args(int count, const dcl_arg args[], dcl_arg args_out[]);
 /** Run a keyed reduction: dcl_reduce(). */
 dcl_status dcli_keyed_run(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[]);
 /** Record that an operation has met keys outside, if it is that of a keyed reduction. The lock is held. */

@@ -68,13 +68,28 @@ static dcl_status check_alias(const struct keyed *k, int count, const dcl_arg ar
     return DCL_OK;
 }
 
+int dcli_keyed_args(int count, const dcl_arg args[], dcl_arg args_out[])
+{
+    int kept = 0;
+    for (int a = 0; a < count; a++) {
+        if (args[a].access == DCL_ACCESS_FAST)
+            continue; /* it changes nothing here */
+        args_out[kept] = args[a];
+        if (is_output(&args[a])) {
+            const dcl_grid *grid = dcli_array_grid(args[a].array);
+            args_out[kept] = dcl_arg_array(DCL_ACCESS_RESULT, args[a].name, NULL);
+            args_out[kept].type = grid->type;
+            args_out[kept].width_count = grid->rank;
+        }
+        kept++;
+    }
+    return kept;
+}
+
 /* Take the arguments of a call that has been checked. */
 static dcl_status take_args(struct keyed *k, int count, const dcl_arg args[])
 {
     for (int a = 0; a < count; a++) {
-        if (args[a].access == DCL_ACCESS_FAST)
-            continue; /* it changes nothing here */
-        k->args[k->count] = args[a];
         if (is_output(&args[a])) {
             const dcl_grid *grid = dcli_array_grid(args[a].array);
             if (k->output_count == DCLI_MAX_RESULTS)
@@ -90,12 +105,9 @@ static dcl_status take_args(struct keyed *k, int count, const dcl_arg args[])
                     "into floats and convert them",
                     args[a].name);
             k->output[k->output_count++] = &args[a];
-            k->args[k->count] = dcl_arg_array(DCL_ACCESS_RESULT, args[a].name, NULL);
-            k->args[k->count].type = grid->type;
-            k->args[k->count].width_count = grid->rank;
         }
-        k->count++;
     }
+    k->count = dcli_keyed_args(count, args, k->args);
     return check_alias(k, count, args);
 }
 
@@ -433,6 +445,22 @@ static dcl_status run(struct keyed *k, const dcl_box *box, const char *text)
     return status;
 }
 
+dcl_status dcli_keyed_start(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
+                            const dcli_look *look, int imagined)
+{
+    struct keyed *k = dcli_calloc(1, sizeof *k);
+    if (k == NULL)
+        return DCL_ERR_NOMEM;
+    k->cluster = cluster;
+    k->look = look;
+    k->imagined = imagined;
+    dcl_status status = take_args(k, count, args);
+    if (status == DCL_OK)
+        status = run(k, box, text);
+    dcli_free(k);
+    return status;
+}
+
 /* Check a call, and run it or pass it to `look`. */
 static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
                          const dcli_look *look)
@@ -440,22 +468,12 @@ static dcl_status reduce(dcl_cluster *cluster, const dcl_box *box, const char *t
     dcl_status status = dcli_args_check(cluster, text, DCLI_TEXT_ALONG, false, count, args);
     if (cluster == NULL)
         return status;
-    struct keyed *k = status == DCL_OK ? dcli_calloc(1, sizeof *k) : NULL;
-    if (status == DCL_OK && k == NULL)
-        status = DCL_ERR_NOMEM;
-    if (status == DCL_OK) {
-        k->cluster = cluster;
-        k->look = look;
-        status = take_args(k, count, args);
-    }
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)
-        status = run(k, box, text);
+        status = dcli_keyed_start(cluster, box, text, count, args, look, 0);
     if (look == NULL)
-        status = dcli_cluster_end_call(cluster, status);
-    else
-        pthread_mutex_unlock(&cluster->lock);
-    dcli_free(k);
+        return dcli_cluster_end_call(cluster, status);
+    pthread_mutex_unlock(&cluster->lock);
     return status;
 }
 

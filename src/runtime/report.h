@@ -44,6 +44,10 @@ dcl_status dcli_scan_look(dcl_cluster *cluster, const char *text, int count, con
                           const dcli_look *look);
 dcl_status dcli_keyed_look(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
                            const dcli_look *look);
+/** Run a checked keyed reduction, or pass its operations to `look` if that is not NULL. The lock is held. @param imagined  number of the
+ *  last array that the caller has made without storage. */
+dcl_status dcli_keyed_start(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
+                            const dcli_look *look, int imagined);
 dcl_status dcli_copy_look(dcl_array *from, dcl_array *to, const dcli_look *look);
 dcl_status dcli_remap_look(dcl_array *array, dcl_map *map, unsigned flags, const dcli_look *look);
 dcl_status dcli_move_look(dcl_array *array, const dcl_box *box, int node, const dcli_look *look);

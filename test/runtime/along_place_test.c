@@ -1,5 +1,5 @@
-/* test/runtime/along_place_test.c - tests the indices of minima and maxima along axes: the lowest ones, on any nodes and under any
- * map; explain agrees with the counters; wrong calls are refused. */
+/* test/runtime/along_place_test.c - tests the indices of minima and maxima along axes and by keys: the lowest ones, on any nodes and
+ * under any map; explain agrees with the counters; wrong calls are refused. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <math.h>
@@ -129,6 +129,171 @@ Test(along_place, same_indices)
 #endif
 }
 
+/* ---- by keys --------------------------------------------------------------------------------------------------------- */
+
+enum { KEYS = 6, BELOW = -2, LARGE = 1000000 };
+
+static int32_t key[ROWS][COLUMNS]; /* BELOW .. BELOW + KEYS - 1, the last one never */
+
+struct found_by_keys {
+    float low[KEYS][LAYERS];
+    double high[KEYS];
+    int32_t at_low[KEYS][LAYERS][2];
+    int64_t at_high[KEYS][3];
+};
+
+static void draw_keys(void)
+{
+    uint32_t state = 5;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            state = state * 1664525 + 1013904223;
+            key[i][j] = BELOW + (int32_t)(state >> 8) % (KEYS - 1);
+        }
+}
+
+/* The present value of an element of `high`: that of key 1 is above all others, that of key 2 one of these. */
+static double before(int k) { return k == 1 ? LARGE : k == 2 ? 15 : -LARGE; }
+
+static void expect_by_keys(struct found_by_keys *right)
+{
+    bool seen[KEYS][LAYERS] = {{false}};
+    memset(right->at_low, 0xff, sizeof right->at_low);
+    memset(right->at_high, 0xff, sizeof right->at_high);
+    for (int k = 0; k < KEYS; k++) {
+        right->high[k] = before(k);
+        for (int l = 0; l < LAYERS; l++)
+            right->low[k][l] = INFINITY;
+    }
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            for (int l = 0; l < LAYERS; l++) {
+                int k = key[i][j] - BELOW;
+                float a = A[i][j][l];
+                if (!(a < -12) && (!seen[k][l] || is_better(a, right->low[k][l], false))) {
+                    seen[k][l] = true;
+                    right->low[k][l] = a;
+                    right->at_low[k][l][0] = i;
+                    right->at_low[k][l][1] = j + FIRST;
+                }
+                if (is_better(a, (float)right->high[k], true) ||
+                    (right->at_high[k][0] == -1 && (double)a == right->high[k])) {
+                    right->high[k] = (double)a;
+                    right->at_high[k][0] = i;
+                    right->at_high[k][1] = j + FIRST;
+                    right->at_high[k][2] = l;
+                }
+            }
+}
+
+static void find_by_keys(dcl_cluster *cluster, const char *map, const char *other, struct found_by_keys *found)
+{
+    dcl_grid box = dcl_grid_3d(DCL_FLOAT, ROWS, COLUMNS, LAYERS), plane = dcl_grid_2d(DCL_INT32, ROWS, COLUMNS),
+             keys = dcl_grid_1d(DCL_DOUBLE, KEYS), layers = dcl_grid_2d(DCL_FLOAT, KEYS, LAYERS),
+             two = dcl_grid_3d(DCL_INT32, KEYS, LAYERS, 2), three = dcl_grid_2d(DCL_INT64, KEYS, 3);
+    double high_before[KEYS];
+    box.origin[1] = plane.origin[1] = FIRST;
+    keys.origin[0] = layers.origin[0] = two.origin[0] = three.origin[0] = BELOW;
+    for (int k = 0; k < KEYS; k++)
+        high_before[k] = before(k);
+    dcl_array *a = test_array(cluster, map, box), *K = test_array(cluster, other, plane),
+              *low = test_array(cluster, "cyclic", layers), *high = test_array(cluster, other, keys),
+              *at_low = test_array(cluster, other, two), *at_high = test_array(cluster, "cyclic", three);
+    TEST_OK(dcl_write(a, NULL, A, NULL));
+    TEST_OK(dcl_write(K, NULL, key, NULL));
+    TEST_OK(dcl_write(high, NULL, high_before, NULL));
+    const dcl_call call = *DCL_CALL_REDUCTION(
+        cluster, NULL,
+        "int b = K(i,j);\nif (!(a(i,j,k) < -12))\n    low(b, k) min= a(i,j,k);\nhigh(K(i,j)) max= a(i,j,k);",
+        DCL_OUT(low), DCL_RESULT_AT(at_low), DCL_INOUT(high), DCL_RESULT_AT(at_high), DCL_IN(a), DCL_IN(K));
+    dcl_counters planned, earlier, after;
+    TEST_OK(dcl_call_explain(&call, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &earlier));
+    TEST_OK(dcl_call_run(&call));
+    TEST_OK(dcl_wait(cluster));
+    TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &after));
+    cr_expect_eq(after.bytes_moved - earlier.bytes_moved, planned.bytes_moved, "%s", map);
+    cr_expect_eq(after.tasks - earlier.tasks, planned.tasks, "%s", map);
+    TEST_OK(dcl_read(low, NULL, found->low, NULL));
+    TEST_OK(dcl_read(high, NULL, found->high, NULL));
+    TEST_OK(dcl_read(at_low, NULL, found->at_low, NULL));
+    TEST_OK(dcl_read(at_high, NULL, found->at_high, NULL));
+    dcl_array *made[] = {at_high, at_low, high, low, K, a};
+    for (size_t n = 0; n < sizeof made / sizeof made[0]; n++)
+        dcl_release(made[n]);
+}
+
+static void same_by_keys(dcl_cluster *cluster, const struct found_by_keys *right)
+{
+    static const char *const maps[][2] = {{"block", "cyclic"}, {"rows:cyclic(2x5x1)", "block"}};
+    for (int m = 0; m < 2; m++) {
+        struct found_by_keys found;
+        find_by_keys(cluster, maps[m][0], maps[m][1], &found);
+        for (int k = 0; k < KEYS; k++) {
+            cr_expect(found.high[k] == right->high[k] || (isnan(found.high[k]) && isnan(right->high[k])), "%d: %g", k,
+                      found.high[k]);
+            for (int q = 0; q < 3; q++)
+                cr_expect(found.at_high[k][q] == right->at_high[k][q], "%s: high %d, %d: %d, not %d", maps[m][0], k, q,
+                          (int)found.at_high[k][q], (int)right->at_high[k][q]);
+            for (int l = 0; l < LAYERS; l++) {
+                float x = found.low[k][l], y = right->low[k][l];
+                cr_expect(x == y || (isnan(x) && isnan(y)), "%d, %d: %g", k, l, (double)x);
+                for (int q = 0; q < 2; q++)
+                    cr_expect(found.at_low[k][l][q] == right->at_low[k][l][q], "%s: low (%d,%d), %d: %d, not %d",
+                              maps[m][0], k, l, q, found.at_low[k][l][q], right->at_low[k][l][q]);
+            }
+        }
+    }
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(along_place, by_keys)
+{
+    static const int nodes[] = {1, 2, 3, 5};
+    static struct found_by_keys right;
+    fill();
+    draw_keys();
+    expect_by_keys(&right);
+    cr_assert(right.at_high[1][0] == -1 && right.at_high[2][0] >= 0 && right.at_high[KEYS - 1][0] == -1);
+    for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; n++)
+        same_by_keys(open_nodes(nodes[n]), &right);
+#ifdef TEST_DCL
+    dcl_config config = test_config(3);
+    config.workers = "local:2";
+    config.program = TEST_DCL;
+    same_by_keys(test_open(&config), &right);
+#endif
+}
+
+/* A value whose key is outside has no index. It is reported once, with the name that the program knows. */
+Test(along_place, keys_outside)
+{
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    const int32_t keys[] = {1, 9, 0, 1};
+    int32_t values[] = {4, -5, 2, 4}, least[2];
+    int64_t where[2];
+    dcl_array *K = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 4)),
+              *v = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 4)),
+              *low = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 2)),
+              *at = test_array(cluster, "block", dcl_grid_1d(DCL_INT64, 2));
+    TEST_OK(dcl_write(K, NULL, keys, NULL));
+    TEST_OK(dcl_write(v, NULL, values, NULL));
+    TEST_OK(dcl_reduce(cluster, "low(K(i)) min= v(i);", DCL_OUT(low), DCL_RESULT_AT(at), DCL_IN(K), DCL_IN(v)));
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "low(9) was written, which is outside its grid");
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_read(at, NULL, where, NULL));
+    TEST_OK(dcl_read(low, NULL, least, NULL));
+    cr_expect(least[0] == 2 && least[1] == 4 && where[0] == 2 && where[1] == 0, "%d at %d, %d at %d", least[0],
+              (int)where[0], least[1], (int)where[1]);
+    dcl_array *made[] = {at, low, v, K};
+    for (size_t n = 0; n < sizeof made / sizeof made[0]; n++)
+        dcl_release(made[n]);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* ---- wrong calls ----------------------------------------------------------------------------------------------------- */
+
 struct wrong_case {
     char what[40];
     int which;
@@ -145,9 +310,12 @@ ParameterizedTestParameters(along_place, refused)
         {"an axis is missing", 3, DCL_ERR_INVALID, "has 1 axes; expected 2, those of z and one more"},
         {"another extent", 4, DCL_ERR_INVALID, "has indices 0..4; expected 0..3"},
         {"the values and the indices", 5, DCL_ERR_INVALID, "is another argument of the same call"},
-        {"by keys", 6, DCL_ERR_UNSUPPORTED, "DCL_RESULT_AT is an argument of a reduction by keys"},
+        {"an element", 6, DCL_ERR_UNSUPPORTED, "DCL_RESULT_AT is an argument of a reduction into single elements"},
         {"after an input", 7, DCL_ERR_INVALID, "the argument before it is no output"},
         {"large indices", 8, DCL_ERR_INVALID, "a reduced index runs to 4000000003; expected int64"},
+        {"the indices of keyed sums", 9, DCL_ERR_BODY, "DCL_RESULT_AT follows y, which is no minimum or maximum"},
+        {"no index by keys", 10, DCL_ERR_BODY, "in whose subscripts all indices of the body stand"},
+        {"by keys, an axis is missing", 11, DCL_ERR_INVALID, "has 1 axes; expected 2, those of y and one more"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -179,9 +347,18 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, dc
     case 5:
         return dcl_reduce(cluster, "y(i) min= a(i,j);", DCL_OUT(y), DCL_RESULT_AT(y), DCL_IN(a));
     case 6:
-        return dcl_reduce(cluster, "y(a(i,j)) min= a(i,j);", DCL_OUT(y), DCL_RESULT_AT(at), DCL_IN(a));
+        return dcl_reduce(cluster, "y(0) min= a(i,j);", DCL_OUT(y), DCL_RESULT_AT(at), DCL_IN(a));
     case 7:
         return dcl_reduce(cluster, "y(i) min= a(i,j);", DCL_OUT(y), DCL_IN(a), DCL_RESULT_AT(at));
+    case 9:
+        return dcl_reduce(cluster, "y(a(i,j)) += 1;", DCL_OUT(y), DCL_RESULT_AT(at), DCL_IN(a));
+    case 10:
+        other = test_array(cluster, "block", three);
+        status =
+            dcl_reduce(cluster, "z(i,a(i,j),j) min= a(i,j);", DCL_OUT_AS("z", other), DCL_RESULT_AT(at), DCL_IN(a));
+        break;
+    case 11:
+        return dcl_reduce(cluster, "y(a(i,j)) min= a(i,j);", DCL_OUT(y), DCL_RESULT_AT(at), DCL_IN(a));
     default:
         other = test_array(cluster, "block", far);
         status = dcl_reduce(cluster, "y(i) min= f(i,j);", DCL_OUT(y), DCL_RESULT_AT(at), DCL_IN_AS("f", other));

@@ -328,6 +328,26 @@ static bool sum_by_keys(test_call *call, int64_t count, const int64_t where[], c
     return good;
 }
 
+/* The lowest reduced indices with the value of each element of out; the places are all -1 before. @return whether there was memory */
+static bool find_by_keys(const test_call *call, int64_t index[])
+{
+    unsigned all = (1U << call->indices) - 1, reduced = all & ~indices_of(&call->out);
+    bool *found = calloc((size_t)dcl_grid_count(&call->out.grid) + 1, sizeof *found);
+    do {
+        index[call->key] = call->keys.values[test_at(&call->keys, index)].i;
+        int64_t e = test_at(&call->out, index);
+        if (found == NULL || e < 0 || found[e] ||
+            !test_same(call->out.type, converted_at(call, index), call->out.values[e]))
+            continue;
+        found[e] = true;
+        for (int x = 0, q = 0; x < call->indices; x++)
+            if ((reduced >> x & 1) != 0)
+                call->places[e * call->inner + q++] = index[x];
+    } while (step(call, all, index));
+    free(found);
+    return found != NULL;
+}
+
 static bool reduce_by_keys(test_call *call, int64_t index[], int64_t terms)
 {
     bool summed = test_is_floating(call->out.type) && (call->op == TEST_PLUS || call->op == TEST_MINUS);
@@ -349,7 +369,7 @@ static bool reduce_by_keys(test_call *call, int64_t index[], int64_t terms)
         if (!summed)
             *out = test_combine(call->op, call->out.type, *out, value);
     } while (step(call, all, index));
-    good = good && (!summed || sum_by_keys(call, count, where, values));
+    good = good && (!summed || sum_by_keys(call, count, where, values)) && (!call->placed || find_by_keys(call, index));
     free(where);
     free(values);
     return good;

@@ -52,9 +52,9 @@ typedef struct test_call {
     int64_t element;   /* ELEMENT: the constant */
     bool outside;      /* KEYED: computed; some key is none of an element of out */
     test_range range;
-    bool placed;                 /* VALUE, ALONG, a minimum or maximum: computed, where it is (DCL_RESULT_AT) */
+    bool placed;                 /* VALUE, ALONG, KEYED, a minimum or maximum: computed, where it is (DCL_RESULT_AT) */
     int64_t where[DCL_MAX_RANK]; /* VALUE: along the axes of a */
-    int inner;                   /* ALONG: number of reduced indices */
+    int inner;                   /* ALONG, KEYED: number of reduced indices */
     int64_t *places;             /* and, for each element of out, their values; -1: none */
     bool chain;                  /* ALONG: a contraction */
 } test_call;

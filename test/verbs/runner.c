@@ -597,7 +597,7 @@ static int list_arguments(struct run *run, dcl_arg args[], void *result)
         args[n++] = DCL_RESULT_AT(run->where);
     if (call->verb != TEST_VALUE)
         args[n++] = dcl_arg_array(call->inout ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT, "P", run->out.array);
-    if (call->placed && call->verb == TEST_ALONG)
+    if (call->placed && (call->verb == TEST_ALONG || call->verb == TEST_KEYED))
         args[n++] = DCL_RESULT_AT(run->at);
     args[n++] = dcl_arg_array(DCL_ACCESS_IN, "A", run->a.array);
     if (run->b.array != NULL)
@@ -636,17 +636,17 @@ static bool compare_result(const struct run *run, const void *result)
                   test_print(type, run->call.out.values[0], expected));
 }
 
-/* Make the array for the indices of a reduction along axes, and room for the right ones. */
+/* Make the array for the indices of a reduction along axes or by keys, and room for the right ones. */
 static bool make_places(struct run *run)
 {
     test_call *call = &run->call;
     static const char *const maps[] = {"block", "cyclic", "rows:cyclic", "rows:hash"};
     dcl_grid grid = call->out.grid;
     int64_t total = dcl_grid_count(&grid);
-    if (!call->placed || call->verb != TEST_ALONG)
+    if (!call->placed || (call->verb != TEST_ALONG && call->verb != TEST_KEYED))
         return true;
     grid.type = test_next(&run->random) % 2 == 0 ? DCL_INT32 : DCL_INT64;
-    call->inner = call->indices - grid.rank;
+    call->inner = call->indices - (grid.rank - (call->key >= 0));
     for (int x = 0; x < call->indices; x++)
         if (llabs(call->start[x]) > INT32_MAX / 2)
             grid.type = DCL_INT64;

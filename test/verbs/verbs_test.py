@@ -170,6 +170,8 @@ class Text:
         kept = rng.sample(every, rng.choice([0, 0, rng.randint(0, self.rank)]))
         self.out, self.indices = self.permuted(rng, kept + [self.rank]), self.rank + 1
         self.flags, self.key_type = rng.choice(["", "i"]), rng.choice(["int32", "int64"])
+        if self.op in ("min", "max") and len(kept) < self.rank and rng.random() < 0.5:
+            self.flags += "t"
 
     def draw_element(self, rng):
         self.draw_value(rng)
