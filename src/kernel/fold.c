@@ -304,7 +304,7 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body)
     }
     emit_fast_begin(out, body);
     dcli_text_put(out,
-                  "    dcl_sum_widen(0);\n"
+                  "    dcl_widen(0);\n"
                   "#pragma clang loop vectorize_width(%d) interleave_count(2)\n"
                   "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n",
                   lanes);

@@ -196,6 +196,25 @@ unsigned dcli_keyed_reduced(const dcli_body *body, int r)
     return reduced;
 }
 
+bool dcli_keyed_adds_lines(const dcli_body *body)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    const char *innermost = dcli_index_name(body->index_of_axis[body->space_rank - 1]);
+    int first[DCL_MAX_RANK], end[DCL_MAX_RANK];
+    dcli_reduced s;
+    if (!body->keyed || body->result_count > 1 || dcli_keyed_longs(body, 0) == 1 || !dcli_find_reduced(body, 0, &s) ||
+        s.end != tokens->count - 1 || strstr(body->text, "printf") != NULL || strstr(body->prelude, "printf") != NULL)
+        return false;
+    for (int a = 0; a < body->access_count; a++)
+        if (body->access[a].reach != DCLI_REACH_AFFINE)
+            return false;
+    int last = dcli_token_split(tokens, 1, DCL_MAX_RANK, first, end) - 1;
+    for (int t = first[0]; t < first[last]; t++)
+        if (dcli_token_is(tokens, t, innermost))
+            return false;
+    return end[last] == first[last] + 1 && dcli_token_is(tokens, first[last], innermost);
+}
+
 /* ---- parameters that are added --------------------------------------------------------------------------------------- */
 
 static dcl_status add_param(dcli_body *body, const dcli_param *param)

@@ -54,7 +54,10 @@ void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body);
 typedef enum dcli_keyed_calls {
     DCLI_KEYED_CHECKED,   /* reduce the value if there is an element with these keys, else report them */
     DCLI_KEYED_UNCHECKED, /* reduce it; there is an element */
-    DCLI_KEYED_LOOKING    /* note how far the keys are from the lowest ones */
+    DCLI_KEYED_LOOKING,   /* note how far the keys are from the lowest ones */
+    DCLI_KEYED_INSIDE,    /* sums of lines: note whether there is no element with these keys, */
+    DCLI_KEYED_FITTING,   /* whether its slot has room for the value, */
+    DCLI_KEYED_ADDING     /* and add it to the slot */
 } dcli_keyed_calls;
 
 /** Whether kernels for CPUs compute the keys of a strip in a loop of its own first: short bodies without effects. Compilers vectorize it,
@@ -64,6 +67,14 @@ bool dcli_keyed_looks_ahead(const dcli_body *body);
  *  if an element does not exist. */
 void dcli_emit_keyed_look(dcli_text *out, const dcli_body *body);
 void dcli_emit_keyed_looked(dcli_text *out, const dcli_body *body);
+/** Whether kernels for CPUs add the values of a strip to neighbouring elements of a sum of floating-point numbers as vectors: the body is
+ *  one statement, such as S(label(i), j) += X(i,j); the last key is the index of the innermost axis, and the others do not depend on
+ *  it. */
+bool dcli_keyed_adds_lines(const dcli_body *body);
+/** Emit the begin of a block that is run for strips that can be added so, as far as their keys do not decide it; and the code between
+ *  its loops. */
+void dcli_emit_keyed_lines(dcli_text *out, const dcli_body *body);
+void dcli_emit_keyed_room(dcli_text *out);
 /** Emit, for CPUs, the definition of dcl_into<r> for the statements that follow. Without it they are
  *  DCLI_KEYED_CHECKED. */
 void dcli_emit_keyed_calls(dcli_text *out, const dcli_body *body, dcli_keyed_calls calls);

@@ -128,7 +128,7 @@ static void emit_runs(const dcli_nest *nest, const char *height)
             height, r, r);
     }
     dcli_text_put(out,
-                  "    dcl_sum_widen(0);\n#pragma clang loop vectorize_width(8) interleave_count(1)\n"
+                  "    dcl_widen(0);\n#pragma clang loop vectorize_width(8) interleave_count(1)\n"
                   "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n    const long dcl_t%d = dcl_v + dcl_k;\n",
                   v);
     dcli_nest strip = *nest;

@@ -90,6 +90,26 @@ static void emit_looking_strip(dcli_nest *nest)
     dcli_emit_elements_end(out, nest->body);
 }
 
+/* Emit a strip of a keyed reduction that adds its values to neighbouring elements of a sum, if it can; otherwise one by one. The innermost
+ * index is the last key, so all keys are inside if the first and the last ones are. */
+static void emit_adding_strip(dcli_nest *nest)
+{
+    static const char all[] = "#pragma clang loop vectorize_width(8) interleave_count(1)\n"
+                              "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++)";
+    dcli_text *out = nest->out;
+    dcli_emit_keyed_lines(out, nest->body);
+    emit_calls(nest, DCLI_KEYED_INSIDE, "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k += dcl_m - 1)");
+    dcli_text_put(out, "    dcl_widen(0);\n    if ((long)dcl_outside >= 0) {\n");
+    emit_calls(nest, DCLI_KEYED_FITTING, all);
+    dcli_text_put(out, "    dcl_added = dcl_fits < 0;\n    }\n    if (dcl_added) {\n");
+    dcli_emit_keyed_room(out);
+    emit_calls(nest, DCLI_KEYED_ADDING, all);
+    dcli_text_put(out, "    }\n    }\n    if (!dcl_added) {\n");
+    emit_calls(nest, DCLI_KEYED_CHECKED, "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++)");
+    dcli_text_put(out, "    }\n");
+    dcli_emit_elements_end(out, nest->body);
+}
+
 /* Emit the variables of an element of a strip, whose counter in the strip is dcl_k; or of a whole line. */
 static void emit_strip_index(dcli_nest *nest)
 {
@@ -112,6 +132,10 @@ static void emit_strip(dcli_nest *nest)
     }
     if (nest->variant == DCLI_VARIANT_UNIT && dcli_keyed_looks_ahead(nest->body)) {
         emit_looking_strip(nest);
+        return;
+    }
+    if (nest->variant == DCLI_VARIANT_UNIT && dcli_keyed_adds_lines(nest->body)) {
+        emit_adding_strip(nest);
         return;
     }
     bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body) && !dcli_body_is_ordered(nest->body);

@@ -17,8 +17,8 @@
 #include "kernel/keyed.h"
 
 enum {
-    SLOT_BYTES = 24,       /* of a struct dcl_slot, the work-item's own partial result of a sum */
-    GROUP_SLOT_BYTES = 32, /* the same of a group of a GPU */
+    SLOT_BYTES = 24,       /* of a work-item's own partial result of a sum, in the table struct dcl_slots */
+    GROUP_SLOT_BYTES = 32, /* of a struct dcl_slot, the same of a group of a GPU */
     GROUP_BYTES =
         1
         << 15, /* of local memory that a group has for all results: GPUs have 48 KB or more per group, as OpenCL 1.2 asks
@@ -38,10 +38,16 @@ static bool is_floating(dcl_type type) { return type >= DCL_HALF; }
 
 static bool is_sum(const dcli_body *body, int r) { return dcli_keyed_longs(body, r) == DCLI_PARTIAL_LONGS; }
 
-/* The type of a work-item's own partial results, and how many it has. */
-static const char *own_type(const dcli_body *body, int r)
+/* The type of words. */
+static const char *word_type(const dcli_body *body, int r)
 {
-    return is_sum(body, r) ? "struct dcl_slot" : dcl_type_bytes(type_of(body, r)) == 8 ? "ulong" : "uint";
+    return dcl_type_bytes(type_of(body, r)) == 8 ? "ulong" : "uint";
+}
+
+/* The type of a work-item's, or group's, own partial results: of CPUs that of the table of all sums. */
+static const char *own_type(const dcli_body *body, dcli_form form, int r)
+{
+    return !is_sum(body, r) ? word_type(body, r) : form == DCLI_FORM_GPU ? "struct dcl_slot" : "struct dcl_slots";
 }
 
 static int word_bytes(const dcli_body *body, int r) { return dcl_type_bytes(type_of(body, r)) == 8 ? 8 : 4; }
@@ -206,7 +212,7 @@ static void put_into(dcli_text *out, const dcli_body *body, dcli_form form, int 
         out,
         ", const bool dcl_has_own, %s%s *dcl_own, %s__global long *dcl_out, const ulong dcl_n, const %s dcl_x)\n"
         "{\n    if (DCL_KEYED_LIKELY(",
-        gpu ? "volatile __local " : "", own_type(body, r), state, dcli_kernel_type(type_of(body, r)));
+        gpu ? "volatile __local " : "", own_type(body, form, r), state, dcli_kernel_type(type_of(body, r)));
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, "%s(ulong)dcl_k%d - (ulong)dcl_l%d < (ulong)dcl_n%d", d > 0 ? " && " : "", d, d, d);
     dcli_text_put(out, "))\n        dcl_put_%d(dcl_has_own, dcl_own, %sdcl_out, %s(ulong)(", r, given,
@@ -229,14 +235,17 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form 
     bool sums = false, keys[DCL_DOUBLE + 1] = {false};
     if (!body->keyed)
         return;
-    dcli_text_put(out, "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
-                       "#define DCL_KEYED_AHEAD 64 /* keys that are looked at before their values are reduced */\n"
-                       "#define DCL_KEYED(name) DCL_PASTE(name, DCL_R)\n"
-                       "#ifdef __clang__\n#define DCL_KEYED_INLINE static inline __attribute__((always_inline))\n"
-                       "#define DCL_KEYED_RARE static __attribute__((noinline, cold))\n"
-                       "#define DCL_KEYED_LIKELY(x) __builtin_expect(x, 1)\n"
-                       "#else\n#define DCL_KEYED_INLINE static inline\n#define DCL_KEYED_RARE static\n"
-                       "#define DCL_KEYED_LIKELY(x) (x)\n#endif\n");
+    dcli_text_put(out,
+                  "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+                  "#define DCL_KEYED_AHEAD 64 /* keys that are looked at before their values are reduced */\n"
+                  "#define DCL_SLOTS %d\n"
+                  "#define DCL_KEYED(name) DCL_PASTE(name, DCL_R)\n"
+                  "#ifdef __clang__\n#define DCL_KEYED_INLINE static inline __attribute__((always_inline))\n"
+                  "#define DCL_KEYED_RARE static __attribute__((noinline, cold))\n"
+                  "#define DCL_KEYED_LIKELY(x) __builtin_expect(x, 1)\n"
+                  "#else\n#define DCL_KEYED_INLINE static inline\n#define DCL_KEYED_RARE static\n"
+                  "#define DCL_KEYED_LIKELY(x) (x)\n#endif\n",
+                  DCLI_KEYED_OWN_BYTES / SLOT_BYTES);
     for (int r = 0; r < body->result_count; r++) {
         dcl_type type = type_of(body, r);
         bool key = is_extreme(body->result[r].fold) && is_floating(type);
@@ -255,7 +264,7 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form 
     for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out, "#define DCL_R %d\n", r);
         if (!is_sum(body, r)) {
-            dcli_text_put(out, "#define dcl_U %s\n", own_type(body, r));
+            dcli_text_put(out, "#define dcl_U %s\n", word_type(body, r));
             put_word_macros(out, body->result[r].fold, type_of(body, r));
             if (form == DCLI_FORM_GPU)
                 put_atomics(out, body->result[r].fold, word_bytes(body, r) == 8);
@@ -283,7 +292,8 @@ void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count && body->keyed; r++) {
         put_elements(out, body, r, own_count(body, r));
-        dcli_text_put(out, "    %s dcl_own%d[%d];\n", own_type(body, r), r, own_count(body, r));
+        dcli_text_put(out, "    %s dcl_own%d[%d];\n", own_type(body, DCLI_FORM_CPU, r), r,
+                      is_sum(body, r) ? 1 : own_count(body, r));
         if (is_sum(body, r))
             dcli_text_put(out, "    int dcl_left%d = DCL_SLOT_ADDITIONS;\n", r);
         dcli_text_put(out, "    if (dcl_has_own%d)\n        dcl_begin_%d(dcl_own%d, dcl_elements%d);\n", r, r, r, r);
@@ -325,6 +335,45 @@ static void put_number_of(dcli_text *out, int rank, int r, const char *key)
     }
 }
 
+/* Emit dcl_into<r> for a strip whose values may be added as vectors. Signs are combined, since compilers vectorize that. */
+static void put_line_call(dcli_text *out, const dcli_body *body, dcli_keyed_calls calls, int r)
+{
+    int rank = rank_of(body, r);
+    const char *name = dcli_kernel_type(type_of(body, r));
+    dcli_text_put(out, "#define dcl_into%d(", r);
+    put_axes(out, rank, "k", "");
+    if (calls == DCLI_KEYED_INSIDE) {
+        dcli_text_put(out, ", x) (dcl_outside |= 0");
+        for (int d = 0; d < rank; d++)
+            dcli_text_put(out,
+                          " | ((ulong)((k%d) | 0) - (ulong)dcl_low%d_%d) | "
+                          "((ulong)dcl_extent%d_%d - 1 - ((ulong)((k%d) | 0) - (ulong)dcl_low%d_%d))",
+                          d, r, d, r, d, d, r, d);
+        dcli_text_put(out, ", (void)(x))\n");
+        return;
+    }
+    dcli_text_put(out, calls == DCLI_KEYED_FITTING ? ", x) dcl_fits &= dcl_slot_fits(" : ", x) dcl_slot_add(");
+    dcli_text_put(out, "dcl_own%d, (ulong)(", r);
+    put_number_of(out, rank, r, "k");
+    dcli_text_put(out, " - dcl_lowest), (%s)(x))\n", name);
+}
+
+void dcli_emit_keyed_lines(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out, "    bool dcl_added = false;\n    if (dcl_m >= 8 && dcl_has_own0");
+    for (int d = 0; d < rank_of(body, 0); d++) /* so that numbers of elements do not overflow */
+        dcli_text_put(out, " && dcl_low0_%d > -(1L << 40) && dcl_low0_%d < 1L << 40", d, d);
+    dcli_text_put(out, ") {\n    ulong dcl_outside = 0;\n    long dcl_fits = -1;\n    const long dcl_lowest = ");
+    put_number_of(out, rank_of(body, 0), 0, "dcl_low0_");
+    dcli_text_put(out, ";\n");
+}
+
+void dcli_emit_keyed_room(dcli_text *out)
+{
+    dcli_text_put(out, "    if (dcl_left0 <= dcl_m) {\n        dcl_settle_0(dcl_own0, dcl_out0, dcl_elements0);\n"
+                       "        dcl_left0 = DCL_SLOT_ADDITIONS;\n    }\n    dcl_left0 -= (int)dcl_m;\n");
+}
+
 void dcli_emit_keyed_calls(dcli_text *out, const dcli_body *body, dcli_keyed_calls calls)
 {
     for (int r = 0; r < body->result_count; r++) {
@@ -332,6 +381,10 @@ void dcli_emit_keyed_calls(dcli_text *out, const dcli_body *body, dcli_keyed_cal
         dcli_text_put(out, "#undef dcl_into%d\n", r);
         if (calls == DCLI_KEYED_CHECKED) {
             put_call(out, body, DCLI_FORM_CPU, r);
+            continue;
+        }
+        if (calls >= DCLI_KEYED_INSIDE) {
+            put_line_call(out, body, calls, r);
             continue;
         }
         dcli_text_put(out, "#define dcl_into%d(", r);
@@ -360,8 +413,8 @@ void dcli_emit_keyed_look(dcli_text *out, const dcli_body *body)
     char low[24];
     for (int r = 0; r < body->result_count; r++) {
         snprintf(low, sizeof low, "dcl_low%d_", r);
-        dcli_text_put(out, "    %s *const dcl_base%d = (%s *)((ulong)dcl_own%d - sizeof(%s) * ", own_type(body, r), r,
-                      own_type(body, r), r, own_type(body, r));
+        dcli_text_put(out, "    %s *const dcl_base%d = (%s *)((ulong)dcl_own%d - sizeof(%s) * ", word_type(body, r), r,
+                      word_type(body, r), r, word_type(body, r));
         put_number_of(out, rank_of(body, r), r, low);
         dcli_text_put(out, ");\n");
     }
@@ -400,7 +453,8 @@ bool dcli_keyed_has_rounds(const dcli_body *body)
 void dcli_emit_keyed_group_begin(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count; r++) /* the outermost block of a kernel declares local memory */
-        dcli_text_put(out, "    __local %s dcl_room%d[%d];\n", own_type(body, r), r, group_count(body, r));
+        dcli_text_put(out, "    __local %s dcl_room%d[%d];\n", own_type(body, DCLI_FORM_GPU, r), r,
+                      group_count(body, r));
     dcli_text_put(out, "    const uint dcl_size = get_local_size(0) * get_local_size(1);\n"
                        "    const uint dcl_me = get_local_id(1) * get_local_size(0) + get_local_id(0);\n");
     for (int r = 0; r < body->result_count; r++) {
@@ -411,7 +465,7 @@ void dcli_emit_keyed_group_begin(dcli_text *out, const dcli_body *body)
                       "    volatile __local %s *const dcl_own%d = dcl_room%d + dcl_me %% dcl_copies%d * dcl_n_%d;\n"
                       "    dcl_begin_%d(dcl_room%d, dcl_n_%d * dcl_copies%d, dcl_me, dcl_size);\n",
                       r, r, r, r, is_sum(body, r) ? SLOT_COPIES : WORD_COPIES, group_count(body, r), r,
-                      own_type(body, r), r, r, r, r, r, r, r, r);
+                      own_type(body, DCLI_FORM_GPU, r), r, r, r, r, r, r, r, r);
     }
     dcli_text_put(out, "    barrier(CLK_LOCAL_MEM_FENCE);\n");
 }

@@ -20,9 +20,6 @@
 #define DCL_INLINE static inline
 #endif
 
-/* LLVM prefers vectors of 32 bytes to those of 64, except in functions that have wide vectors as parameters, or call such functions. */
-DCL_INLINE void dcl_sum_widen(const double8 dcl_x) { (void)dcl_x; }
-
 /* What became of a run. */
 enum { DCL_RUN_ADDED, DCL_RUN_AGAIN /* nothing was added */, DCL_RUN_WIDE /* nor will be its neighbours, probably */ };
 

@@ -286,6 +286,91 @@ Test(keyed, keys_outside_among_many)
     TEST_OK(dcl_close(cluster));
 }
 
+/* ---- lines ----------------------------------------------------------------------------------------------------------- */
+
+enum { LINES = 6007, WIDE = 19, GROUPS = 5, LOWEST = -2 };
+
+static float Y[LINES][WIDE];
+static int32_t group[LINES];
+
+/* Column 1 has zeros, column 2 magnitudes that rise; some values are not finite. */
+static void fill_lines(void)
+{
+    uint32_t state = 3;
+    for (int i = 0; i < LINES; i++) {
+        next(&state);
+        group[i] = LOWEST + (int32_t)(state >> 8) % GROUPS;
+        for (int j = 0; j < WIDE; j++) {
+            float x = next(&state);
+            Y[i][j] = j == 1 ? 0 : j == 2 ? ldexpf(x, i / 100) : x;
+            if (i == LINES - 7 && j == 5)
+                Y[i][j] = INFINITY;
+            if (i == LINES - 5 && j == 6)
+                Y[i][j] = NAN;
+        }
+    }
+}
+
+/* @param missing  rows of this group are left out; @param columns  of the output. */
+static void expect_lines(int32_t missing, int columns, double right[GROUPS][WIDE])
+{
+    static dcli_sum sums[GROUPS][WIDE];
+    memset(sums, 0, sizeof sums);
+    for (int i = 0; i < LINES; i++)
+        for (int j = 0; j < columns && group[i] != missing; j++)
+            dcli_sum_add(&sums[group[i] - LOWEST][j], -(double)Y[i][j]);
+    for (int g = 0; g < GROUPS; g++)
+        for (int j = 0; j < columns; j++)
+            right[g][j] = dcli_sum_round(&sums[g][j], DCL_DOUBLE);
+}
+
+static void compare_lines(int groups, int columns, const double found[], double right[GROUPS][WIDE], const char *what)
+{
+    for (int g = 0; g < groups; g++)
+        for (int j = 0; j < columns; j++) {
+            double x = found[g * columns + j], y = right[g][j];
+            cr_expect(memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y)), "%s: (%d,%d) is %a, not %a", what, g, j,
+                      x, y);
+        }
+}
+
+/* Values that are added as vectors have the bits of values that are added one by one, also beside keys outside: those of whole lines,
+ * those of the ends of all lines. */
+Test(keyed, lines)
+{
+    static double found[GROUPS * WIDE], right[GROUPS][WIDE];
+    static const int nodes[] = {1, 3};
+    fill_lines();
+    for (int n = 0; n < 2; n++) {
+        dcl_config config = test_config(nodes[n]);
+        dcl_cluster *cluster = test_open(&config);
+        dcl_grid all = dcl_grid_2d(DCL_DOUBLE, GROUPS, WIDE), fewer = dcl_grid_2d(DCL_DOUBLE, GROUPS - 1, WIDE),
+                 narrow = dcl_grid_2d(DCL_DOUBLE, GROUPS, WIDE - 2);
+        all.origin[0] = fewer.origin[0] = narrow.origin[0] = LOWEST;
+        dcl_array *y = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, LINES, WIDE)),
+                  *g = test_array(cluster, "cyclic(7)", dcl_grid_1d(DCL_INT32, LINES));
+        TEST_OK(dcl_write(y, NULL, Y, NULL));
+        TEST_OK(dcl_write(g, NULL, group, NULL));
+        const dcl_grid grids[] = {all, fewer, narrow};
+        for (int k = 0; k < 3; k++) {
+            dcl_array *S = test_array(cluster, "block", grids[k]);
+            TEST_OK(dcl_reduce(cluster, "S(g(i), j) -= Y(i,j);", DCL_OUT(S), DCL_IN(g), DCL_IN_AS("Y", y)));
+            dcl_status status = dcl_read(S, NULL, found, NULL);
+            cr_expect_eq(status, k == 0 ? DCL_OK : DCL_ERR_RANGE, "%s", dcl_error());
+            expect_lines(k == 1 ? LOWEST + GROUPS - 1 : LOWEST - 1, (int)grids[k].extent[1], right);
+            compare_lines((int)grids[k].extent[0], (int)grids[k].extent[1], found, right,
+                          k == 0   ? "all"
+                          : k == 1 ? "a group is missing"
+                                   : "columns are missing");
+            dcl_clear_error(cluster);
+            dcl_release(S);
+        }
+        dcl_release(g);
+        dcl_release(y);
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
 /* An output without elements has no keys, and lets no other output fail. An input without elements gives neutral elements. */
 Test(keyed, empty_arrays)
 {
@@ -399,7 +484,7 @@ Test(keyed, explained)
 /* So many large summands for one element that a work-item's own sum would overflow without carries. */
 Test(keyed, carries)
 {
-    enum { MANY_TIMES = 3000000 };
+    enum { MANY_TIMES = 3000000, WIDTH = 8 };
     dcl_config config = test_config(1);
     dcl_cluster *cluster = test_open(&config);
     dcl_array *s = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, 2));
@@ -411,6 +496,17 @@ Test(keyed, carries)
     const double right_sum = (double)(INT64_C(562949953421311) * 8192) * (MANY_TIMES / 2) / 8192;
     cr_expect(fabs(found[0] - right_sum) <= right_sum * 0x1p-52 && found[1] == -found[0],
               "%.17g, %.17g; expected %.17g", found[0], found[1], right_sum);
+    dcl_release(x);
+    dcl_release(s);
+    double line[WIDTH], right_line = 562949953421311.0 * (MANY_TIMES / WIDTH);
+    s = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, 1, WIDTH));
+    x = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, MANY_TIMES / WIDTH, WIDTH));
+    TEST_OK(dcl_forall(cluster, "x(i,j) = 562949953421311.0;", DCL_OUT(x)));
+    TEST_OK(dcl_reduce(cluster, "s(0, j) += j % 2 == 0 ? x(i,j) : -x(i,j);", DCL_OUT(s), DCL_IN(x)));
+    TEST_OK(dcl_read(s, NULL, line, NULL));
+    for (int j = 0; j < WIDTH; j++)
+        cr_expect(fabs(fabs(line[j]) - right_line) <= right_line * 0x1p-52 && (line[j] > 0) == (j % 2 == 0),
+                  "%d: %.17g; expected %.17g", j, line[j], right_line);
     dcl_release(x);
     dcl_release(s);
     TEST_OK(dcl_close(cluster));
