@@ -27,8 +27,9 @@
 #include "kernel/sum.h"
 
 enum {
-    BLOCK = 1024,   /* numbers that are summed at once */
-    SHORT_BODY = 32 /* most tokens of a short body */
+    BLOCK = 1024,     /* numbers that are summed at once */
+    SHORT_BODY = 32,  /* most tokens of a short body */
+    WIDEST_BYTES = 64 /* of a vector */
 };
 
 _Static_assert(sizeof(dcli_sum) == DCLI_PARTIAL_LONGS * sizeof(int64_t), "a sum is a partial result");
@@ -329,6 +330,18 @@ static bool is_keyed_shortly(const dcli_body *body)
     return words;
 }
 
+void dcli_emit_vectorize(dcli_text *out, const dcli_body *body)
+{
+    size_t most = 4;
+    for (int a = 0; a < body->access_count; a++)
+        most = dcli_max(most, dcl_type_bytes(body->params[body->access[a].param].type));
+    if (dcli_inner_unrolls(body))
+        dcli_text_put(out, "    dcl_widen(0);\n#pragma clang loop vectorize_width(%d) interleave_count(2)\n",
+                      (int)(WIDEST_BYTES / most));
+    else
+        dcli_text_put(out, "#pragma clang loop vectorize(enable)\n");
+}
+
 void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
     if (way == DCLI_FOLD_RUN) {
@@ -345,10 +358,7 @@ void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
         if (fast)
             dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(4)\n", fast_width(body));
         else if (!ordered) /* asked to vectorize a loop, LLVM changes the order of its operations */
-            dcli_text_put(out, "#pragma clang loop vectorize(enable)%s\n",
-                          dcli_inner_unrolls(body) ? " interleave_count(2)"
-                                                   : ""); /* an unrolled loop is a long chain of
-                                                                                     dependent operations */
+            dcli_emit_vectorize(out, body);
         dcli_text_put(out, "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n");
         return;
     }

@@ -209,7 +209,7 @@ static void emit_whole_line(dcli_nest *nest, int v)
         return;
     }
     if (nest->variant == DCLI_VARIANT_UNIT && !chain)
-        dcli_text_put(nest->out, "#pragma clang loop vectorize(enable)\n");
+        dcli_emit_vectorize(nest->out, nest->body);
     dcli_text_put(nest->out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", v, v, v, v);
     dcli_nest_index(nest, v);
     if (chain)
