@@ -312,10 +312,12 @@ bool dcli_device_has_unpacked(dcli_device *device, uint64_t ticket, dcl_status *
 dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket);
 /** Wait until all commands up to `ticket` are complete. @return DCL_OK, or DCL_ERR_DEVICE if one failed. */
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
-/** Start or stop timing launches; earlier times are dropped. Only CPU devices are timed. */
-void dcli_device_measure(dcli_device *device, bool on);
-/** Total time of the timed launches that are known to be complete. 0: none, or the driver does not tell. */
-int64_t dcli_device_measured_ns(const dcli_device *device);
+enum { DCLI_MEASURES = 4 }; /* sums of measured times */
+/** Time the launches from now on, and add their times to a sum, which starts at 0 again; launches before do not count for
+ *  it any more. Only CPU devices are timed. @param sum  0..DCLI_MEASURES-1, or -1: do not time launches from now on. */
+void dcli_device_measure(dcli_device *device, int sum);
+/** Total time of the launches of a sum that are known to be complete. 0: none, or the driver does not tell. */
+int64_t dcli_device_measured_ns(const dcli_device *device, int sum);
 /** Called with the ticket of a launch that is complete, and its begin and end by dcli_monotonic_ns(). */
 typedef void dcli_timed_fn(void *user, uint64_t ticket, int64_t begin_ns, int64_t end_ns);
 /** Have `fn` called for each launch from now on, when it is found to be complete. CPUs only: the queues of other devices

@@ -120,6 +120,7 @@ dcl_status dcli_device_open_as(int number, const dcli_log *log, int flags, dcli_
     if (device == NULL)
         return DCL_ERR_NOMEM;
     device->log = log;
+    device->measures = -1;
     device->most_program_bytes = MOST_PROGRAM_BYTES;
     device->shared = (flags & DCLI_OPEN_SHARED) != 0;
     device->beside = beside;

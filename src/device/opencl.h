@@ -110,7 +110,7 @@ typedef struct dcli_mark {
     uint64_t ticket;
     cl_event event;
     const char *call; /* name of the OpenCL function that enqueued the command */
-    bool timed;       /* the time that the command takes is measured */
+    int sum;          /* of measured times, to which that of the command is added; -1: none */
     bool told;        /* its begin and end are reported */
     int64_t added_ns; /* when the command was enqueued; 0: not known, because clocks need not be compared */
     void *noticed_by; /* `user` of the last dcli_device_notify() that asked for its end; NULL: there was none */
@@ -156,10 +156,10 @@ struct dcli_device {
     cl_context context;
 
     dcli_queue queue[DCLI_QUEUES];
-    uint64_t launched;       /* ticket of the last command of any queue */
-    bool measures;           /* whether launches are timed */
-    int64_t measured_ns;     /* total time of timed launches that are complete */
-    dcli_timed_fn *timed_fn; /* NULL: nobody is told the times of launches */
+    uint64_t launched;                  /* ticket of the last command of any queue */
+    int measures;                       /* number of the sum to which the times of launches are added; -1: none */
+    int64_t measured_ns[DCLI_MEASURES]; /* total times of the timed launches that are complete */
+    dcli_timed_fn *timed_fn;            /* NULL: nobody is told the times of launches */
     void *timed_user;
     int64_t clock_offset_ns; /* least known upper bound of the host's clock minus the device's, at clock_compared_ns */
     int64_t clock_compared_ns; /* the host's time of the last comparison; 0: there was none */

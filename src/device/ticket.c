@@ -65,12 +65,12 @@ static cl_int ask(dcli_device *device, const dcli_queue *queue, const dcli_mark 
     return code;
 }
 
-static void add_time(dcli_device *device, cl_event event)
+static void add_time(dcli_device *device, int sum, cl_event event)
 {
     cl_ulong start = 0, end = 0;
     if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
         clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS && end > start)
-        device->measured_ns += (int64_t)(end - start);
+        device->measured_ns[sum] += (int64_t)(end - start);
 }
 
 /* Whether a profiling time of a command is known. */
@@ -123,8 +123,8 @@ static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int sta
         cl_int own = n == count - 1 ? state : ask(device, queue, mark);
         if (own < 0)
             note_failure(device, mark->ticket, mark->call, own);
-        else if (mark->timed)
-            add_time(device, mark->event);
+        else if (mark->sum >= 0)
+            add_time(device, mark->sum, mark->event);
         if (mark->told && own >= 0 && device->timed_fn != NULL)
             tell_times(device, mark);
         queue->retired = mark->ticket;
@@ -175,7 +175,7 @@ static void add_mark(dcli_device *device, dcli_queue *queue, cl_event event)
         (dcli_mark){.ticket = queue->last,
                     .event = event,
                     .call = queue->last_call,
-                    .timed = device->measures && computes,
+                    .sum = computes ? device->measures : -1,
                     .told = told,
                     .added_ns = told && device->comparisons_left > 0 ? dcli_monotonic_ns() : 0};
     queue->unmarked = 0;
@@ -263,17 +263,18 @@ static dcl_status wait_for_mark(dcli_device *device, dcli_queue *queue, int n)
     return DCL_OK;
 }
 
-void dcli_device_measure(dcli_device *device, bool on)
+void dcli_device_measure(dcli_device *device, int sum)
 {
     dcli_queue *queue = &device->queue[DCLI_COMPUTE];
-    device->measures = on && !device->is_gpu;
-    for (int n = 0; on && n < queue->mark_count; n++)
-        mark_at(queue, n)->timed = false;
-    if (on)
-        device->measured_ns = 0;
+    device->measures = device->is_gpu ? -1 : sum;
+    for (int n = 0; sum >= 0 && n < queue->mark_count; n++)
+        if (mark_at(queue, n)->sum == sum)
+            mark_at(queue, n)->sum = -1;
+    if (sum >= 0)
+        device->measured_ns[sum] = 0;
 }
 
-int64_t dcli_device_measured_ns(const dcli_device *device) { return device->measured_ns; }
+int64_t dcli_device_measured_ns(const dcli_device *device, int sum) { return device->measured_ns[sum]; }
 
 void dcli_device_on_timed(dcli_device *device, dcli_timed_fn *fn, void *user)
 {

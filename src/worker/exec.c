@@ -274,8 +274,12 @@ void dcli_exec_watch(dcli_worker *worker)
 static int64_t note_cost(dcli_worker *worker, const dcli_running *running)
 {
     dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, running->kernel);
-    int64_t ns = running->elements > 0 ? dcli_device_measured_ns(worker->as_node->device) : 0;
-    worker->as_node->measuring &= running->elements == 0;
+    dcli_as_node *own = worker->as_node;
+    int64_t ns = 0;
+    if (running->elements > 0) {
+        ns = dcli_device_measured_ns(own->device, running->sum);
+        own->measuring &= ~(1u << running->sum);
+    }
     if (kernel != NULL)
         dcli_cost_add(&kernel->cost, ns, running->elements, running->units);
     return ns;

@@ -437,7 +437,7 @@ static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared,
     dcl_status status = DCL_OK;
     bool in_place = dcli_device_in_place(own->device);
     int64_t launches = prepared->lowered.launch_count, all = launches * times_to_launch(own, entry->operation.body);
-    dcli_device_measure(own->device, running->elements > 0);
+    dcli_device_measure(own->device, running->elements > 0 ? running->sum : -1);
     for (int64_t n = 0; n < all && status == DCL_OK; n++) {
         int64_t l = n % launches;
         const dcli_launch *launch = &prepared->lowered.launch[l];
@@ -450,7 +450,7 @@ static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared,
         status = launch->gathers ? dcli_gather_launch(worker, entry, prepared, l, arguments, count)
                                  : launch_rows(worker, entry, launch, prepared->table[l], arguments, count);
     }
-    dcli_device_measure(own->device, false);
+    dcli_device_measure(own->device, -1);
     running->ticket = dcli_device_launched(own->device);
     return status;
 }
@@ -723,6 +723,15 @@ static int64_t predict(const dcli_worker *worker, const dcli_running *running, c
     return (int64_t)dcli_exec_elements_ns(worker, running->job.entry->kernel, prepared->elements);
 }
 
+/* A sum of the device that no running batch uses. @return -1: there is none. */
+static int free_sum(const dcli_as_node *own)
+{
+    int sum = 0;
+    while (sum < DCLI_MEASURES && (own->measuring & (1u << sum)) != 0)
+        sum++;
+    return sum < DCLI_MEASURES ? sum : -1;
+}
+
 static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batch, dcli_start *start_out)
 {
     dcli_as_node *own = worker->as_node;
@@ -750,8 +759,10 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
         running.expected_ns = predict(worker, &running, prepared);
     bool joins = prepared != NULL && own->slow_times == 0 && job->borrowed == NULL &&
                  dcli_series_joins(worker, &running, prepared);
-    bool timed = prepared != NULL && prepared->elements > 0 && !own->measuring &&
-                 (is_part(&running) || dcli_cost_due(&entry->kernel->cost, joins));
+    running.sum = free_sum(own);
+    bool timed =
+        prepared != NULL && prepared->elements > 0 &&
+        (is_part(&running) ? running.sum >= 0 : own->measuring == 0 && dcli_cost_due(&entry->kernel->cost, joins));
     *start_out = DCLI_START_RUNS;
     if (joins && !timed && dcli_series_add(worker, &running, prepared)) {
         running.in_series = true;
@@ -774,7 +785,7 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
     status = start(worker, prepared, &running);
     own->passing += running.passes != NULL && running.passes_to_parts;
     add_running(worker, &running);
-    own->measuring |= running.elements > 0;
+    own->measuring |= running.elements > 0 ? 1u << running.sum : 0;
     if (first) /* after start(), so that a driver that hangs in starting a kernel counts as silent */
         dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
     return status;

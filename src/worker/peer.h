@@ -75,6 +75,7 @@ typedef struct dcli_running {
     bool passes_to_parts;        /* some of these outputs go to own parts, which nothing may access until then */
     int64_t elements, units;     /* if it is timed: its elements, and the compute units that it used; 0: it is not
                                     timed */
+    int sum;                     /* if it is timed: the sum of the device to which its time is added */
     int64_t expected_ns;         /* predicted time on the device; 0: it is not known, or the session does not lend */
     struct dcli_steps *steps;    /* last batch of a series: the table of its steps; else NULL */
     bool in_series;              /* it is one of a series */
@@ -228,7 +229,7 @@ typedef struct dcli_as_node {
     int64_t window_launches; /* number of launches in the device's queue that leave batches which could be lent */
     int64_t front_since_ns;  /* when the first of the running batches became the first, if the session lends; else 0 */
     int64_t passing;         /* number of running batches that still have to copy to own parts */
-    bool measuring;          /* a running batch is timed */
+    unsigned measuring;      /* bit n: the time of a running batch is added to sum n of the device */
     struct dcli_series *series;     /* series.h; NULL: this device runs none */
     struct dcli_stealing *stealing; /* stealing.h; NULL: this node neither lends nor asks */
     dcli_moving *moving;            /* [moving_count] in the order of their start */

@@ -346,7 +346,7 @@ bool dcli_series_delays(dcli_worker *worker, const dcli_running *running, dcli_p
         return false;
     double ns = dcli_cost_least_ns(&kernel->cost) * (double)prepared->elements;
     if (ns == 0)
-        return own->measuring && prepared->elements >= LEAST_UNKNOWN;
+        return own->measuring != 0 && prepared->elements >= LEAST_UNKNOWN;
     const dcli_series *series = own->series;
     bool is_compiling = series->compiling != NULL && place_in(&series->wanted, kernel->number) >= 0 &&
                         !dcli_program_is_compiled(series->compiling);

@@ -199,17 +199,24 @@ Test(device_launch, timed_launches_are_measured)
 {
     struct adder adder = make_adder(0);
     add(&adder, 1);
-    dcli_device_measure(adder.device, true);
-    cr_expect_eq(dcli_device_measured_ns(adder.device), 0, "the launch before does not count");
+    dcli_device_measure(adder.device, 0);
+    cr_expect_eq(dcli_device_measured_ns(adder.device, 0), 0, "the launch before does not count");
     add(&adder, 1);
-    dcli_device_measure(adder.device, false);
+    dcli_device_measure(adder.device, DCLI_MEASURES - 1);
+    add(&adder, 1);
+    dcli_device_measure(adder.device, -1);
     dcli_device_finish(adder.device, dcli_device_launched(adder.device));
-    int64_t one = dcli_device_measured_ns(adder.device);
+    int64_t one = dcli_device_measured_ns(adder.device, 0);
     cr_expect_gt(one, 0);
+    cr_expect_gt(dcli_device_measured_ns(adder.device, DCLI_MEASURES - 1), 0, "two launches in the queue, each timed");
     add(&adder, 1);
     dcli_device_finish(adder.device, dcli_device_launched(adder.device));
-    cr_expect_eq(dcli_device_measured_ns(adder.device), one, "nor does the one after");
-    expect_all(&adder, 3);
+    cr_expect_eq(dcli_device_measured_ns(adder.device, 0), one, "nor does the one after");
+    add(&adder, 1);
+    dcli_device_measure(adder.device, DCLI_MEASURES - 1);
+    dcli_device_finish(adder.device, dcli_device_launched(adder.device));
+    cr_expect_eq(dcli_device_measured_ns(adder.device, DCLI_MEASURES - 1), 0, "it begins again");
+    expect_all(&adder, 5);
     free_adder(&adder);
 }
 

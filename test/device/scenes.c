@@ -295,14 +295,14 @@ static dcl_status measure(test_stage *stage)
 {
     dcli_memory *memory = NULL;
     dcl_status status = dcli_memory_create(stage->device, BYTES, &memory);
-    dcli_device_measure(stage->device, true);
+    dcli_device_measure(stage->device, 0);
     if (status == DCL_OK)
         status = add(stage, memory, 1);
-    dcli_device_measure(stage->device, false);
+    dcli_device_measure(stage->device, -1);
     if (status == DCL_OK)
         status = dcli_device_finish(stage->device, dcli_device_launched(stage->device));
     if (status == DCL_OK)
-        status = check(dcli_device_measured_ns(stage->device) >= 0);
+        status = check(dcli_device_measured_ns(stage->device, 0) >= 0);
     dcli_memory_release(memory);
     return status;
 }
