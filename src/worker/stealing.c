@@ -342,6 +342,9 @@ static int64_t loan_of(const dcli_worker *worker, const dcli_offer *last, int64_
 {
     const dcli_entry *entry = dcli_entry_of(last->operation);
     const dcli_lend_case c = {.policy = policy_of(worker->as_node->stealing, entry),
+                              .waiting = last->waiting,
+                              .queued_ns = dcli_exec_queued_ns(worker),
+                              .waiting_ns = waiting_ns(worker, entry, last),
                               .victim_ns =
                                   dcli_exec_batches_ns(worker, entry, last->end - count, count) / (double)count};
     return dcli_entry_plan(entry, worker->terms.self)->plan->fine ? dcli_lend_each(&c, count) : 1;

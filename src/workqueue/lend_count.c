@@ -5,6 +5,12 @@
 
 #include "base/check.h"
 
+/* What the victim still has to do, including what it may lend. */
+static double rest_of(const dcli_lend_case *c, double victim_ns)
+{
+    return (double)c->queued_ns + (c->waiting_ns > 0 ? c->waiting_ns : (double)c->waiting * victim_ns);
+}
+
 static double scale_of(const dcli_lend_case *c) { return c->thief_times > 0 ? c->thief_times : 1; }
 
 /* The most batches whose results are back while the victim runs the others: the greatest n with
@@ -15,7 +21,7 @@ static double most_that_pay(const dcli_lend_case *c)
     double thief_ns = c->thief_ns > 0 ? c->thief_ns : victim_ns * scale_of(c);
     double each_ns = thief_ns + ((double)c->input_bytes + (double)c->result_bytes) * c->ns_per_byte;
     double fixed_ns = 2 * c->message_ns + (double)c->thief_busy_ns; /* the loan, and its result */
-    double rest_ns = (double)c->queued_ns + (c->waiting_ns > 0 ? c->waiting_ns : (double)c->waiting * victim_ns);
+    double rest_ns = rest_of(c, victim_ns);
     if (victim_ns <= 0)
         return 0;
     double pays = (rest_ns - fixed_ns) / (each_ns + victim_ns), half = rest_ns / 2 / victim_ns;
@@ -41,9 +47,11 @@ int64_t dcli_lend_count(const dcli_lend_case *c)
 
 int64_t dcli_lend_each(const dcli_lend_case *c, int64_t count)
 {
-    enum { LOAN_NS = 1000000, TEST_EACH = 2 };
+    enum { LEAST_NS = 500000, MOST_NS = 2000000, SHARE = 4, TEST_EACH = 2 };
     bool tests = c->policy == DCL_STEAL_ALWAYS;
-    double most = tests ? TEST_EACH : c->victim_ns > 0 ? LOAN_NS / c->victim_ns : 1;
+    double loan_ns = rest_of(c, c->victim_ns) / SHARE;
+    loan_ns = loan_ns < LEAST_NS ? LEAST_NS : loan_ns > MOST_NS ? MOST_NS : loan_ns;
+    double most = tests ? TEST_EACH : c->victim_ns > 0 ? loan_ns / c->victim_ns : 1;
     int64_t each = 1;
     while (2 * each <= count && (double)(2 * each) <= most)
         each *= 2;

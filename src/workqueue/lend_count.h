@@ -34,10 +34,11 @@ typedef struct dcli_lend_case {
 int64_t dcli_lend_count(const dcli_lend_case *c);
 
 /** Choose the number of batches per loan. It is a power of two, so that few different loans are planned. With
- *  DCL_STEAL_PAYS, a loan takes at most 1 ms: each loan costs the thief some 20 us for its launch and its messages, but a
- *  loan that the thief has begun cannot be taken back. If c->victim_ns is not known, a loan has one batch. With
- *  DCL_STEAL_ALWAYS, it has at most two.
- *  @param c      only its policy and victim_ns are used.
+ *  DCL_STEAL_PAYS, a loan takes at most a quarter of the time that the victim still needs, but up to 500 us in any case,
+ *  and never more than 2 ms: each loan wakes both nodes several times, but a loan that the thief has begun cannot be taken
+ *  back, so the last ones are short. If c->victim_ns is not known, a loan has one batch. With DCL_STEAL_ALWAYS, it has at
+ *  most two.
+ *  @param c      only its policy, victim_ns and the times of what the victim has to do are used.
  *  @param count  batches to be lent.
  *  @return 1 .. count */
 int64_t dcli_lend_each(const dcli_lend_case *c, int64_t count);

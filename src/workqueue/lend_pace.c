@@ -9,7 +9,7 @@ enum {
                             costs some 10 to 30 us */
     SHORT_NS = 500000,  /* the last launches of an operation become shorter, down to this, so that nodes end at the same
                           time */
-    REST_SHARE = 4,     /* a launch takes at most this part of the batches that can start */
+    REST_SHARE = 3,     /* a launch takes at most this part of the batches that can start */
     MOST_LAUNCHES = 2,  /* launches in a device's queue, even if they take longer: one that runs, one that follows it */
     WINDOW_NS = 250000, /* time that the launches in a device's queue take */
     BORROWED_NS = 2000000, /* ... if some of them are batches of other nodes */

@@ -8,7 +8,7 @@
 
 enum {
     DCLI_LEND_AGAIN_MS = 1, /* after which a node that may ask nobody at present tries again */
-    DCLI_LEND_AT_ONCE = 8,  /* most batches in one answer */
+    DCLI_LEND_AT_ONCE = 32, /* most batches in one answer */
     DCLI_LOANS_RUNNING = 8  /* most borrowed batches in a device's queue */
 };
 

@@ -131,21 +131,33 @@ Test(lend_count, a_sequence_of_loans_balances)
 Test(lend_count, loans_of_several_batches)
 {
     static const struct {
+        char what[48];
         dcl_steal_policy policy;
-        double batch_ns;
-        int64_t count, each;
+        double batch_ns, waiting_ns;
+        int64_t queued_ns, count, each;
     } cases[] = {
-        {PAYS, 0, 8, 1},                                                          /* not known */
-        {PAYS, 100000, 8, 8},                                                     /* 800 us */
-        {PAYS, 126000, 8, 4},                                                     /* eight would take more than 1 ms */
-        {PAYS, 1, 7, 4},                                                          /* a power of two */
-        {PAYS, 1, 1, 1},      {PAYS, 1000001, 8, 1},         {ALWAYS, 1e9, 8, 2}, /* whatever they take */
-        {ALWAYS, 0, 1, 1},    {PAYS, 1, INT64_MAX, 1 << 19},
+        /* what                                  policy  batch_ns waiting_ns queued_ns count each */
+        {"not known", PAYS, 0, 0, 0, 8, 1},
+        {"400 us of little work", PAYS, 100000, 1000000, 0, 8, 4},
+        {"a quarter of 4 ms: 800 us", PAYS, 100000, 4000000, 0, 16, 8},
+        {"the same, in the queue of the device", PAYS, 100000, 2000000, 2000000, 16, 8},
+        {"a quarter of 6.4 ms", PAYS, 100000, 6400000, 0, 32, 16},
+        {"at most 2 ms", PAYS, 100000, 1e9, 0, 32, 16},
+        {"four would take longer than 500 us", PAYS, 126000, 1000000, 0, 8, 2},
+        {"a power of two", PAYS, 1, 1000000, 0, 7, 4},
+        {"one batch", PAYS, 1, 1000000, 0, 1, 1},
+        {"a long batch", PAYS, 2000001, 1e9, 0, 8, 1},
+        {"for tests, whatever they take", ALWAYS, 1e9, 1e10, 0, 8, 2},
+        {"for tests, one batch", ALWAYS, 0, 0, 0, 1, 1},
+        {"very many", PAYS, 1, 1e12, 0, INT64_MAX, 1 << 20},
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
-        const dcli_lend_case c = {.policy = cases[n].policy, .victim_ns = cases[n].batch_ns};
+        const dcli_lend_case c = {.policy = cases[n].policy,
+                                  .victim_ns = cases[n].batch_ns,
+                                  .waiting_ns = cases[n].waiting_ns,
+                                  .queued_ns = cases[n].queued_ns};
         int64_t each = dcli_lend_each(&c, cases[n].count);
-        cr_expect_eq(each, cases[n].each, "case %zu: %" PRId64, n, each);
+        cr_expect_eq(each, cases[n].each, "%s: %" PRId64, cases[n].what, each);
     }
 }
 

@@ -19,8 +19,8 @@ ParameterizedTestParameters(lend_pace, launch)
         /* what                                  possible all    batch_ns count */
         {"unknown: one, to measure it", 64, true, 0, 1},
         {"an operation of 2 ms is one launch", 64, true, 31250, 64},
-        {"a longer one is not", 64, true, 31251, 16},
-        {"a quarter of the rest", 32, false, 100000, 8},
+        {"a longer one is not", 64, true, 31251, 21},
+        {"a third of the rest", 36, false, 100000, 12},
         {"at most 2 ms", 1000, false, 100000, 20},
         {"at least 500 us", 12, false, 50000, 10},
         {"the rest of 500 us is one launch", 20, false, 25000, 20},
