@@ -23,7 +23,7 @@ static bool is_partial(const dcl_arg *arg)
 static bool is_candidate(const dcl_call *call, dcl_arg args[], int *count_out)
 {
     bool partial = false, output = false, result = false;
-    int ranks[DCLI_MAX_PARAMS] = {0}, count = 0;
+    int ranks[DCLI_MAX_PARAMS] = {0}, count = 0, checked = 0;
     dcli_reduced_element element[DCLI_MAX_RESULTS];
     if (call->cluster == NULL || call->text == NULL || call->args == NULL || call->arg_count < 1 ||
         call->arg_count > DCLI_MAX_PARAMS)
@@ -32,9 +32,12 @@ static bool is_candidate(const dcl_call *call, dcl_arg args[], int *count_out)
         partial |= is_partial(&call->args[k]);
         output |= is_output(&call->args[k]);
         result |= dcli_arg_is_result(&call->args[k]);
+        if (call->args[k].access != DCL_ACCESS_RESULT_AT ||
+            call->args[k].array == NULL) /* others are of minima by keys */
+            args[checked++] = call->args[k];
     }
     if (!partial || output == result ||
-        dcli_args_check(call->cluster, call->text, DCLI_TEXT_BODY, true, call->arg_count, call->args) != DCL_OK)
+        dcli_args_check(call->cluster, call->text, DCLI_TEXT_BODY, true, checked, args) != DCL_OK)
         return false;
     for (int k = 0; k < call->arg_count; k++)
         if (is_output(&call->args[k]))

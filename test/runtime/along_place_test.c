@@ -265,6 +265,53 @@ Test(along_place, by_keys)
 #endif
 }
 
+/* Elements that the input does not store have its map's fill value, and indices. */
+Test(along_place, keys_of_parts)
+{
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    int32_t keys[40], least[3];
+    int64_t where[3];
+    for (int i = 0; i < 40; i++)
+        keys[i] = i % 3;
+    dcl_array *v = test_array(cluster, "block;every=2;rest=-3", dcl_grid_1d(DCL_INT32, 40)),
+              *K = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 40)),
+              *low = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 3)),
+              *at = test_array(cluster, "block", dcl_grid_1d(DCL_INT64, 3));
+    TEST_OK(dcl_write(K, NULL, keys, NULL));
+    TEST_OK(dcl_forall(cluster, "v(i) = 1 - i;", DCL_OUT(v)));
+    const dcl_call call = *DCL_CALL_REDUCTION(cluster, NULL, "if (i < 16) low(K(i)) min= v(i);", DCL_OUT(low),
+                                              DCL_RESULT_AT(at), DCL_IN(K), DCL_IN(v));
+    const dcl_call turned = *DCL_CALL_REDUCTION(cluster, NULL, "if (i < 16) low(K(i)) min= v(i);", DCL_OUT(low),
+                                                DCL_RESULT_AT(at), DCL_IN(v), DCL_IN(K));
+    for (int k = 0; k < 2; k++) {
+        dcl_counters planned, earlier, after;
+        TEST_OK(dcl_call_explain(k == 0 ? &call : &turned, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &earlier));
+        TEST_OK(dcl_call_run(k == 0 ? &call : &turned));
+        TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &after));
+        cr_expect_eq(after.bytes_moved - earlier.bytes_moved, planned.bytes_moved);
+        TEST_OK(dcl_read(low, NULL, least, NULL));
+        TEST_OK(dcl_read(at, NULL, where, NULL));
+        for (int b = 0; b < 3; b++) {
+            int best = -1, index = -1;
+            for (int i = b; i < 16; i += 3) {
+                int x = i % 2 == 0 ? 1 - i : -3;
+                if (index < 0 || x < best) {
+                    best = x;
+                    index = i;
+                }
+            }
+            cr_expect(least[b] == best && where[b] == index, "%d, %d: %d at %d; expected %d at %d", k, b, least[b],
+                      (int)where[b], best, index);
+        }
+    }
+    dcl_array *made[] = {at, low, K, v};
+    for (size_t n = 0; n < sizeof made / sizeof made[0]; n++)
+        dcl_release(made[n]);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* A value whose key is outside has no index. It is reported once, with the name that the program knows. */
 Test(along_place, keys_outside)
 {
