@@ -1,6 +1,6 @@
 /* small.c - operations that are small but not cheap, each against what computing alone takes, taking turns in one run.
  *
- *     small [item]         chain, fresh, uneven, coupled, product; all of them if not given
+ *     small [item]         chain, fresh, uneven, coupled, product, trace; all of them if not given
  *
  * chain    1,000 dependent operations on 64 x 64 floats, on one embedded node and on local:2 with the default map, against the
  *          same launches queued by hand: with arguments set before each launch, and with one kernel object per set of arguments;
@@ -14,8 +14,12 @@
  *          whose f does not read A(i-1). Timed: 100 steps and a wait.
  * product  every 32nd row of C = A * B, 2016^2 and 2048^2 floats on two local nodes, by columns of B, which come from both: time
  *          of a multiply-add of the larger one against the smaller one's, whose rows do not lie a power of two apart.
+ * trace    dependent operations on 64^2, 400^2 and 1024^2 floats, on one embedded node and on local:2 with the default map: a
+ *          traced cluster against the geometric mean of one that is opened before it and one after it, and these two against each
+ *          other, which tells how far equal clusters differ.
  *
  * Every item runs in a process of its own. No item transfers data between program and nodes while it is timed. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,16 +41,22 @@ static double spread(const double sorted[ROUNDS])
     return 100 * (sorted[ROUNDS - 2] - sorted[1]) / sorted[ROUNDS / 2];
 }
 
-static dcl_cluster *open_cluster(const char *devices, const char *workers, const char *move)
+static dcl_cluster *open_traced(const char *devices, const char *workers, const char *move, const char *trace)
 {
     dcl_config config;
     check(dcl_config_read(&config) == DCL_OK, "dcl_config_read");
     config.devices = devices != NULL ? devices : config.devices;
     config.workers = workers;
     config.transfer = move;
+    config.trace = trace;
     dcl_cluster *cluster = dcl_open(&config);
     check(cluster != NULL, "dcl_open");
     return cluster;
+}
+
+static dcl_cluster *open_cluster(const char *devices, const char *workers, const char *move)
+{
+    return open_traced(devices, workers, move, NULL);
 }
 
 /* ---- chains of small operations --------------------------------------------------------------------------------------- */
@@ -469,6 +479,65 @@ static void product(void)
     dcl_close(cluster);
 }
 
+/* ---- traces ----------------------------------------------------------------------------------------------------------- */
+
+enum { TRACE_ROUNDS = 61, TRACED = 1, TRACE_CLUSTERS = 3 };
+
+/* Medians of the ratios of traced to untraced rounds, and of one untraced cluster to the other. */
+static void measure_traced(dcl_cluster *cluster[], const char *where, int64_t edge, int operations)
+{
+    double ratio[TRACE_ROUNDS], same[TRACE_ROUNDS], plain[TRACE_ROUNDS];
+    dcl_map *map[TRACE_CLUSTERS];
+    dcl_array *X[TRACE_CLUSTERS], *Y[TRACE_CLUSTERS];
+    for (int c = 0; c < TRACE_CLUSTERS; c++) {
+        map[c] = dcl_map_default(cluster[c]);
+        X[c] = dcl_agile(dcl_grid_2d(DCL_FLOAT, edge, edge), map[c]);
+        Y[c] = dcl_agile(dcl_grid_2d(DCL_FLOAT, edge, edge), map[c]);
+        check(Y[c] != NULL, "arrays");
+    }
+    for (int r = -3; r < TRACE_ROUNDS; r++) { /* the first ones compile */
+        double took[TRACE_CLUSTERS];
+        for (int n = 0; n < TRACE_CLUSTERS; n++) {
+            int c = (n + r + 3) % TRACE_CLUSTERS;
+            took[c] = call_chain(cluster[c], X[c], Y[c], 1, operations) / operations;
+        }
+        ratio[r < 0 ? 0 : r] = took[TRACED] / sqrt(took[0] * took[2]);
+        same[r < 0 ? 0 : r] = took[2] / took[0];
+        plain[r < 0 ? 0 : r] = took[0];
+    }
+    double middle = median(TRACE_ROUNDS, ratio), off = median(TRACE_ROUNDS, same);
+    printf("%d operations f32 %d x %d, %s: %.2f us each, traced / untraced %.3f (quartiles %.3f, %.3f), untraced / "
+           "untraced %.3f (median of %d)\n",
+           operations, (int)edge, (int)edge, where, median(TRACE_ROUNDS, plain), middle, ratio[TRACE_ROUNDS / 4],
+           ratio[3 * TRACE_ROUNDS / 4], off, TRACE_ROUNDS);
+    for (int c = 0; c < TRACE_CLUSTERS; c++) {
+        dcl_release(X[c]);
+        dcl_release(Y[c]);
+        dcl_release(map[c]);
+    }
+}
+
+static void trace_on(const char *devices, const char *workers)
+{
+    char folder[] = "/tmp/dcl-bench-XXXXXX", path[64];
+    check(mkdtemp(folder) != NULL, "mkdtemp");
+    snprintf(path, sizeof path, "%s/trace.json", folder);
+    const char *where = workers != NULL ? "local:2, default map" : "one embedded node";
+    dcl_cluster *cluster[TRACE_CLUSTERS];
+    for (int c = 0; c < TRACE_CLUSTERS; c++)
+        cluster[c] = open_traced(devices, workers, NULL, c == TRACED ? path : NULL);
+    measure_traced(cluster, where, EDGE, CHAIN);
+    measure_traced(cluster, where, 400, CHAIN / 2);
+    measure_traced(cluster, where, 1024, CHAIN / 5);
+    for (int c = 0; c < TRACE_CLUSTERS; c++)
+        check(dcl_close(cluster[c]) == DCL_OK, "dcl_close");
+    unlink(path);
+    rmdir(folder);
+}
+
+static void trace_embedded(void) { trace_on("0", NULL); }
+static void trace_local(void) { trace_on(NULL, "local:2"); }
+
 /* ---- items -------------------------------------------------------------------------------------------------------------- */
 
 static const struct item {
@@ -478,7 +547,8 @@ static const struct item {
 } items[] = {
     {"chain", chain_embedded, false},  {"chain", chain_local, false}, {"fresh", fresh_embedded, false},
     {"fresh", fresh_local, false},     {"uneven", uneven, false},     {"coupled", coupled_embedded, true},
-    {"coupled", coupled_local, false}, {"product", product, false},
+    {"coupled", coupled_local, false}, {"product", product, false},   {"trace", trace_embedded, false},
+    {"trace", trace_local, false},
 };
 
 static bool run(const struct item *item)
