@@ -523,7 +523,8 @@ Test(endpoint, a_thread_takes_the_place_of_one_that_sleeps)
     dcli_turns turns = {.user = &turn, .give = give_turn, .take = take_turn};
     cr_assert_eq(dcli_endpoint_share(g.peer[0], &turns), DCL_OK);
     cr_assert_eq(pthread_create(&sleeper, NULL, receive_in_turn, &sharer), 0);
-    pause_ms(50);
+    while (!atomic_load(&g.peer[0]->sleeping))
+        pause_ms(1);
     for (int n = 0; n < 20; n++) {
         pthread_mutex_lock(&turn);
         cr_assert_eq(pthread_create(&waker, NULL, n % 2 == 0 ? send_later : wake_later, g.peer[n % 2 == 0]), 0);
