@@ -199,7 +199,7 @@ int dcli_drop_rest(void *socket, bool more)
     return frames;
 }
 
-dcl_status dcli_take_sender(void *router, int peer_count, int *from_out, bool *more_out)
+dcl_status dcli_take_sender(void *router, int peer_count, int *from_out, bool *more_out, dcli_stranger *stranger_out)
 {
     zmq_msg_t id;
     zmq_msg_init(&id);
@@ -209,6 +209,10 @@ dcl_status dcli_take_sender(void *router, int peer_count, int *from_out, bool *m
                    : dcli_net_fail(DCL_ERR_NETWORK, "zmq_msg_recv", "the endpoint is of no use any more: close it");
     *from_out = dcli_peer_of(zmq_msg_data(&id), zmq_msg_size(&id), peer_count);
     *more_out = zmq_msg_more(&id);
+    if (*from_out < 0 && stranger_out != NULL) {
+        stranger_out->bytes = zmq_msg_size(&id) < sizeof stranger_out->id ? zmq_msg_size(&id) : sizeof stranger_out->id;
+        memcpy(stranger_out->id, zmq_msg_data(&id), stranger_out->bytes);
+    }
     zmq_msg_close(&id);
     return DCL_OK;
 }

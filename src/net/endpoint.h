@@ -152,9 +152,15 @@ void dcli_routing_id(int peer, unsigned char id_out[DCLI_ROUTING_BYTES]);
 int dcli_peer_of(const void *id, size_t length, int peer_count);
 /** Make a frame with a copy of the bytes. */
 dcl_status dcli_frame_of(const void *bytes, size_t length, zmq_msg_t *frame_out);
-/** Take the routing id of the next message of a ROUTER. @param from_out  -1: it is no peer's id. @return DCL_OK,
- *  DCL_ERR_TIMEOUT (no message), DCL_ERR_NETWORK. */
-dcl_status dcli_take_sender(void *router, int peer_count, int *from_out, bool *more_out);
+/** A routing id that is no peer's; libzmq limits ids to 255 bytes. */
+typedef struct dcli_stranger {
+    size_t bytes;
+    unsigned char id[255];
+} dcli_stranger;
+
+/** Take the routing id of the next message of a ROUTER. @param from_out  -1: it is no peer's id. @param stranger_out  set
+ *  in this case; may be NULL. @return DCL_OK, DCL_ERR_TIMEOUT (no message), DCL_ERR_NETWORK. */
+dcl_status dcli_take_sender(void *router, int peer_count, int *from_out, bool *more_out, dcli_stranger *stranger_out);
 /** Send or receive one frame without waiting. @return bytes, or -1: see zmq_errno(). */
 int dcli_send_frame(zmq_msg_t *frame, void *socket, int flags);
 int dcli_receive_frame(zmq_msg_t *frame, void *socket);

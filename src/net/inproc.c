@@ -113,7 +113,7 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_incoming *incoming)
     struct inproc *inproc = endpoint->link;
     for (;;) {
         bool more;
-        dcl_status status = dcli_take_sender(inproc->router, endpoint->peer_count, &incoming->from, &more);
+        dcl_status status = dcli_take_sender(inproc->router, endpoint->peer_count, &incoming->from, &more, NULL);
         if (status != DCL_OK)
             return status;
         if (incoming->from >= 0 && more) {

@@ -100,6 +100,7 @@ typedef struct dcli_wire {
     dcli_parcels ready;            /* messages to deliver before anything else */
     int closing;                   /* number of peers in state CLOSING */
     uint64_t taken;                /* number of messages taken so far */
+    dcli_stranger stranger;        /* sender of the last message that was no peer's */
     bool quiet[DCLI_WIRE_SOURCES]; /* the source was found empty, and not used since: an arrival makes its descriptor
                                       readable */
     int last_from;                 /* the peer whose message was taken last; -1: none */

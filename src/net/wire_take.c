@@ -249,9 +249,11 @@ static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, in
                  "someone who %s claims to be peer %d%s: cut off (%" PRId64 " refused in all)",
                  claims_host ? "has not shown the host's key" : "is not expected", incoming->from,
                  claims_host ? ", the host" : "", endpoint->refused);
-    unsigned char id[DCLI_ROUTING_BYTES];
-    dcli_routing_id(incoming->from >= 0 ? incoming->from : 0, id);
-    dcli_acceptor_cut_stranger(&wire->acceptor, fd, incoming->from >= 0 ? id : NULL, sizeof id);
+    if (incoming->from >= 0) {
+        dcli_routing_id(incoming->from, wire->stranger.id);
+        wire->stranger.bytes = DCLI_ROUTING_BYTES;
+    }
+    dcli_acceptor_cut_stranger(&wire->acceptor, fd, wire->stranger.id, wire->stranger.bytes);
     dcli_wire_stir_acceptor(wire);
     drop(incoming);
 }
@@ -381,6 +383,15 @@ static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
     return !beats;
 }
 
+/** Whether a message has arrived over a connection that was welcomed. After that has ended, a later connection with the
+ *  same routing id may have its descriptor; it has another key, unless it belongs to the same process. */
+static bool is_welcomed(const dcli_wire *wire, int from, zmq_msg_t *header, int fd)
+{
+    const dcli_wire_peer *peer = &wire->peer[from];
+    return peer->fd == fd && (peer->state >= DCLI_WIRE_UP || peer->state == DCLI_WIRE_UNEXPECTED) &&
+           (wire->own == NULL || key_fits(peer, header));
+}
+
 /** Decide about a message. @return whether it is for the caller; otherwise it has been handled. */
 static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_acceptor)
 {
@@ -389,8 +400,7 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_acce
     zmq_msg_t *header = &incoming->frames->header;
     if (by_acceptor) {
         int fd = zmq_msg_get(header, ZMQ_SRCFD);
-        bool known = from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state >= DCLI_WIRE_UP;
-        known = known || (from >= 0 && wire->peer[from].fd == fd && wire->peer[from].state == DCLI_WIRE_UNEXPECTED);
+        bool known = from >= 0 && is_welcomed(wire, from, header, fd);
         if (!known && (from < 0 || !welcome(endpoint, from, header, fd))) {
             refuse_stranger(endpoint, incoming, fd);
             return false;
@@ -456,7 +466,7 @@ static dcl_status take_from(dcli_endpoint *endpoint, bool by_acceptor, dcli_inco
     void *socket = by_acceptor ? wire->acceptor.router : wire->outgoing;
     while (socket != NULL && !wire->quiet[source]) {
         bool more;
-        dcl_status status = dcli_take_sender(socket, endpoint->peer_count, &incoming->from, &more);
+        dcl_status status = dcli_take_sender(socket, endpoint->peer_count, &incoming->from, &more, &wire->stranger);
         if (status == DCL_ERR_TIMEOUT)
             break;
         if (status != DCL_OK)

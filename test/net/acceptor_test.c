@@ -92,23 +92,11 @@ static void leave(lobby *l, int client, int fd)
 /** Connect a client whose connection gets a certain free descriptor of the acceptor. */
 static int reuse(lobby *l, int fd)
 {
-    int filler[256], fillers = 0, client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (client <= fd) {
-        int other = fcntl(client, F_DUPFD_CLOEXEC, fd + 1);
-        close(client);
-        client = other;
-    }
-    do /* occupy all descriptors below, because accept() takes the lowest one that is free */
-        cr_assert(fillers < 256 && (filler[fillers] = dup(client)) >= 0);
-    while (filler[fillers++] < fd);
-    for (int i = 0; i < fillers; i++)
-        if (filler[i] >= fd)
-            close(filler[i]);
+    int occupied[TEST_MOST_OCCUPIED], client = test_socket_above(fd), count = test_occupy_below(fd, occupied);
     test_stranger_call(client, l->acceptor.address);
     cr_assert_eq(wait_for(l, ZMQ_EVENT_ACCEPTED), fd, "the descriptor was not reused");
-    for (int i = 0; i < fillers; i++)
-        if (filler[i] < fd)
-            close(filler[i]);
+    while (count > 0)
+        close(occupied[--count]);
     return client;
 }
 

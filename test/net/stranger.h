@@ -5,11 +5,36 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+enum { TEST_MOST_OCCUPIED = 256 };
+
+/** Occupy all descriptors below a free one, so that this is the next to be given: the system gives the lowest one.
+ *  @param occupied_out  [TEST_MOST_OCCUPIED] for the caller to close. @return how many there are. */
+static inline int test_occupy_below(int fd, int occupied_out[])
+{
+    int count = 0, next;
+    while ((next = open("/dev/null", O_RDONLY | O_CLOEXEC)) < fd) {
+        cr_assert(next >= 0 && count < TEST_MOST_OCCUPIED);
+        occupied_out[count++] = next;
+    }
+    close(next);
+    return count;
+}
+
+/** Make a socket whose descriptor is above `fd`. */
+static inline int test_socket_above(int fd)
+{
+    int low = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), high = fcntl(low, F_DUPFD_CLOEXEC, fd + 1);
+    close(low);
+    return high;
+}
 
 /** Connect a socket. @param address  tcp://127.0.0.1:PORT */
 static inline void test_stranger_call(int fd, const char *address)

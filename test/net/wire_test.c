@@ -1025,6 +1025,104 @@ Test(wire, strangers_do_not_keep_newcomers_out)
     close_party(&p);
 }
 
+/** The connection to a peer that has another descriptor than `known`; -1: there is none. */
+static int accepted_by(const party *p, int at, int known)
+{
+    const dcli_acceptor *acceptor = &((const dcli_wire *)p->peer[at]->link)->acceptor;
+    struct sockaddr_in name, other;
+    for (int fd = 3; fd < 1024; fd++) {
+        socklen_t length = sizeof name, other_length = sizeof other;
+        if (fd != known && getsockname(fd, (struct sockaddr *)&name, &length) == 0 && name.sin_family == AF_INET &&
+            ntohs(name.sin_port) == acceptor->port && getpeername(fd, (struct sockaddr *)&other, &other_length) == 0)
+            return fd;
+    }
+    return -1;
+}
+
+static void *router_of(const party *p, int at) { return ((const dcli_wire *)p->peer[at]->link)->acceptor.router; }
+
+static void await_message(const party *p, int at)
+{
+    for (int i = 0; i < LONG && !dcli_socket_has_input(router_of(p, at)); i++)
+        usleep(1000);
+    cr_assert(dcli_socket_has_input(router_of(p, at)));
+}
+
+/* What a stranger has left is refused when its descriptor is a newcomer's. */
+Test(wire, a_newcomer_is_not_cut_off_for_the_stranger_before)
+{
+    party p = open_party(2, false);
+    dcli_monitor monitor;
+    int occupied[4 * TEST_MOST_OCCUPIED];
+    settle_all(&p);
+    send_credit(&p, 1, 0, 1);
+    expect_credit(&p, 0, 1, 1);
+    int known = ((const dcli_wire *)p.peer[0]->link)->peer[1].fd;
+    void *dealer = raw_dealer(&p, 0, "", 0, &monitor);
+    cr_assert_eq(zmq_send(dealer, "\x94\2\6\0\5", 5, 0), 5);
+    await_message(&p, 0);
+    int fd = accepted_by(&p, 0, known);
+    cr_assert_geq(fd, 0);
+    dcli_monitor_close(&monitor, dealer);
+    zmq_close(dealer);
+    await_closed(fd);
+    int newcomer = -1, count = 0;
+    for (int given = -1; given != fd;) {
+        /* other descriptors of the stranger are closed later, and may be given instead */
+        count += test_occupy_below(fd, occupied + count);
+        newcomer = test_socket_above(fd);
+        test_stranger_call(newcomer, dcli_endpoint_address(p.peer[0]));
+        for (int i = 0; i < LONG && (given = accepted_by(&p, 0, known)) < 0; i++)
+            usleep(1000);
+        cr_assert_geq(given, 0);
+        if (given != fd) {
+            close(newcomer);
+            await_closed(given);
+        }
+    }
+    usleep(50000); /* its event has come */
+    expect_nothing(&p, 0, 20);
+    cr_expect_eq(dcli_endpoint_refused(p.peer[0]), 1);
+    cr_expect_not(test_stranger_is_cut(newcomer));
+    while (count > 0)
+        close(occupied[--count]);
+    close(newcomer);
+    close_party(&p);
+}
+
+/* A connection with the number of a lost peer may get the descriptor that this one had. It does not speak for it: it has
+ * another key. */
+Test(wire, an_impostor_with_the_descriptor_of_a_lost_peer_is_not_heard)
+{
+    party p = open_party(3, true);
+    dcli_endpoint *impostor;
+    expect(&p, 0, 1);
+    meet(&p, 1, 0);
+    settle(&p, 0, 1);
+    send_credit(&p, 1, 0, 1);
+    expect_credit(&p, 0, 1, 1);
+    dcli_wire_peer *peer = &((dcli_wire *)p.peer[0]->link)->peer[1];
+    close_peer(&p, 1);
+    await_closed(peer->fd);
+    dcli_wire_terms terms = terms_of(&p, 1);
+    terms.own = &p.pair[2];
+    cr_assert_eq(dcli_endpoint_open_wire(&terms, &impostor), DCL_OK, "%s", dcl_error());
+    ((dcli_wire *)impostor->link)->peer[0].sent = 1; /* the number that follows the lost peer's last one */
+    cr_assert_eq(dcli_endpoint_meet(impostor, 0, dcli_endpoint_address(p.peer[0]), p.key[0]), DCL_OK);
+    dcli_message message = {.kind = DCLI_MSG_CREDIT, .credit = {99}};
+    cr_assert_eq(dcli_endpoint_send(impostor, 0, &message, NULL), DCL_OK);
+    dcli_received received;
+    for (int i = 0; i < LONG && !dcli_socket_has_input(router_of(&p, 0)); i++)
+        cr_assert_eq(dcli_endpoint_receive(impostor, 1, &received), DCL_ERR_TIMEOUT, "%s", dcl_error());
+    peer->fd = accepted_by(&p, 0, -1);
+    cr_assert_geq(peer->fd, 0);
+    expect_lost(&p, 0, 1, "the connection of peer 1 has ended");
+    expect_nothing(&p, 0, 20);
+    cr_expect_geq(dcli_endpoint_refused(p.peer[0]), 1);
+    dcli_endpoint_close(impostor);
+    close_party(&p);
+}
+
 /** A message by hand, with the seal that it has over a connection without keys; each further frame is "frame". */
 static void raw_send(void *dealer, uint64_t number, const char *bytes, size_t length, int more_frames)
 {
