@@ -140,14 +140,12 @@ static void send_chunk(dcli_remote *remote, dcli_chunk *chunk)
 
 /* ---- in place ---- */
 
-/* Have the end of mapping or unmapping reported as that of a chunk, and drop `real`. */
+/* Have the end of mapping or unmapping reported as that of a chunk. */
 static cl_int follow(dcli_remote *remote, dcli_task *task, dcli_chunk *chunk, cl_event real)
 {
     task->queue->queue.dirty = true;
     task->transfer->transfer.outstanding++;
-    bool asked = dcli_completion_ask(remote, task->queue, real, NULL, chunk) == DCL_OK;
-    clReleaseEvent(real);
-    if (asked)
+    if (dcli_completion_ask(remote, task->queue, real, NULL, chunk) == DCL_OK)
         return CL_SUCCESS;
     task->transfer->transfer.outstanding--;
     return CL_OUT_OF_RESOURCES;
@@ -171,8 +169,10 @@ static cl_int map_place(dcli_remote *remote, dcli_task *task)
         clRetainEvent(real);
         task->first_event = real;
     }
-    if (code == CL_SUCCESS)
-        code = follow(remote, task, chunk, real);
+    if (code == CL_SUCCESS && (code = follow(remote, task, chunk, real)) != CL_SUCCESS)
+        clEnqueueUnmapMemObject(task->queue->queue.queue, task->object->buffer.mem, chunk->place, 1, &real, NULL);
+    if (real != NULL)
+        clReleaseEvent(real);
     if (code != CL_SUCCESS)
         dcli_chunk_free(remote, chunk);
     return code;
@@ -197,16 +197,15 @@ static void place_ready(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
     dcli_chunk_free(remote, chunk);
 }
 
-/* Unmap the buffer, in which the driver has read or written. The end of that is the end of the transfer. */
+/* Unmap the buffer, in which the driver has read or written. The end of that is the end of the transfer. Without memory the
+ * transfer fails, but the buffer is unmapped. */
 static cl_int unmap_place(dcli_remote *remote, dcli_task *task)
 {
     dcli_object *transfer = task->transfer;
     cl_event real = NULL;
-    dcli_chunk *chunk = make_chunk(transfer, 0, transfer->transfer.total);
-    if (chunk == NULL)
-        return CL_OUT_OF_HOST_MEMORY;
     cl_int code = clEnqueueUnmapMemObject(task->queue->queue.queue, task->object->buffer.mem, transfer->transfer.mapped,
                                           0, NULL, &real);
+    dcli_chunk *chunk = make_chunk(transfer, 0, transfer->transfer.total);
     if (code == CL_SUCCESS && task->queue->queue.profiles) {
         clRetainEvent(real);
         task->last_event = real;
@@ -216,8 +215,10 @@ static cl_int unmap_place(dcli_remote *remote, dcli_task *task)
         task->event->event.real = real; /* later commands of the device may wait for it */
     }
     if (code == CL_SUCCESS)
-        code = follow(remote, task, chunk, real);
-    if (code != CL_SUCCESS)
+        code = chunk != NULL ? follow(remote, task, chunk, real) : CL_OUT_OF_HOST_MEMORY;
+    if (real != NULL)
+        clReleaseEvent(real);
+    if (code != CL_SUCCESS && chunk != NULL)
         dcli_chunk_free(remote, chunk);
     transfer->transfer.submitted = transfer->transfer.total;
     return code;

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "remote/inside.h"
 #include "support/fake_opencl/fake_opencl.h"
@@ -258,4 +259,66 @@ Test(order, without_callbacks_commands_fail)
     dcli_buffers_close(buffers);
     fake.plan(NULL);
     cr_expect_str_eq(fake.left(left, sizeof left), "", "not released: %s", left);
+}
+
+/* Begin a read of all of a buffer that the driver can map. @return the pool of its memory. */
+static dcli_buffers *read_in_place(scene *s, const char *plan, fake_opencl *fake)
+{
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(fake), "%s", TEST_FAKE_OPENCL);
+    open_scene(s);
+    s->remote->terms.buffers = dcli_buffers_open_shared();
+    s->remote->terms.shares = true;
+    command(s, (dcli_msg_command){DCLI_CL_BUFFER, OTHER, NUMBERS(1, DCLI_PLACED_BYTES)});
+    cr_assert_not_null(dcli_object_find(s->remote, OTHER, DCLI_OBJECT_BUFFER)->buffer.place);
+    fake->plan(plan);
+    command(s, (dcli_msg_command){DCLI_CL_READ, OTHER, QUEUE, FIRST, NUMBERS(60, 0, DCLI_PLACED_BYTES, 1, 1, 0, 0, 1)});
+    return s->remote->terms.buffers;
+}
+
+/* The read has failed: the buffer is unmapped, and its memory is given back. */
+static void expect_unmapped(scene *s, fake_opencl *fake, dcli_buffers *buffers, cl_int status)
+{
+    char left[200];
+    cr_assert_eq(s->remote->ended_count, 1);
+    cr_expect(s->remote->ended[0].event == FIRST && s->remote->ended[0].status == status, "status %d",
+              s->remote->ended[0].status);
+    cr_expect_eq(fake->calls("clEnqueueMapBuffer"), 1);
+    cr_expect_eq(fake->calls("clEnqueueUnmapMemObject"), 1);
+    clFinish(dcli_object_find(s->remote, QUEUE, DCLI_OBJECT_QUEUE)->queue.queue);
+    close_scene(s);
+    cr_expect_eq(dcli_buffers_bytes(buffers), 0);
+    dcli_buffers_close(buffers);
+    fake->plan(NULL);
+    cr_expect_str_eq(fake->left(left, sizeof left), "", "not released: %s", left);
+}
+
+Test(order, a_map_of_whose_end_nobody_hears_is_undone)
+{
+    scene s;
+    fake_opencl fake;
+    dcli_buffers *buffers = read_in_place(&s, "fail clSetEventCallback 1+ -6", &fake);
+    expect_unmapped(&s, &fake, buffers, CL_OUT_OF_RESOURCES);
+}
+
+Test(order, a_buffer_is_unmapped_without_memory)
+{
+    scene s;
+    fake_opencl fake;
+    dcli_endpoint *driver;
+    dcli_received received = {0};
+    dcli_buffers *buffers = read_in_place(&s, "", &fake);
+    cr_assert_eq(dcli_endpoint_open(s.net, 5, 1, 2, &driver), DCL_OK, "%s", dcl_error());
+    while (atomic_load(&s.remote->callbacks) > 0)
+        poll(NULL, 0, 1);
+    dcli_completions_take(s.remote);
+    cr_assert_eq(dcli_endpoint_receive(driver, 10000, &received), DCL_OK, "%s", dcl_error());
+    cr_expect_eq(received.message.kind, DCLI_MSG_DATA);
+    dcli_received_free(&received);
+    cr_assert_eq(dcli_transfer_taken(s.remote, &(dcli_msg_taken){60, DCLI_PLACED_BYTES}), DCL_OK, "%s", dcl_error());
+    dcli_alloc_fail_after(1);
+    dcli_tasks_look(s.remote);
+    dcli_alloc_fail_after(0);
+    dcli_endpoint_close(driver);
+    expect_unmapped(&s, &fake, buffers, CL_OUT_OF_HOST_MEMORY);
 }
