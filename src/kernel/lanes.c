@@ -200,6 +200,18 @@ static bool jumps(const struct lanes *l, struct range range)
     return false;
 }
 
+/* Whether the statement at token t, which is no declaration, may stand outside of the loop: its first word is a variable, an
+ * array, or a keyword whose statement declares nothing for those after it. All other words are refused, because variables
+ * that are declared with them would not be found. */
+static bool may_begin(const struct lanes *l, int t)
+{
+    const struct dcli_body_inside *inside = l->body->inside;
+    int64_t p = 0;
+    while (p < inside->place_count && inside->place[p].name != t)
+        p++;
+    return p < inside->place_count || variable_at(l, t) >= 0 || dcli_token_in(l->tokens, t, "{ if for ++ -- ;");
+}
+
 /* Read the statements up to the loop, and the loop. */
 static bool read_statements(struct lanes *l)
 {
@@ -214,7 +226,7 @@ static bool read_statements(struct lanes *l)
             l->after = (struct range){end, (int)tokens->count};
             return read_loop(l, t, end) && !jumps(l, l->before) && !jumps(l, l->init) && !jumps(l, l->after);
         }
-        if (is_declaration(tokens, t) && !add_declaration(l, t, end - 1))
+        if (is_declaration(tokens, t) ? !add_declaration(l, t, end - 1) : !may_begin(l, t))
             return false;
     }
     return false;

@@ -45,6 +45,10 @@ ParameterizedTestParameters(kernel_lanes, has)
         {"a vector", "float2 x = 9; while (x.x > 1) x -= 1; C(i,j) = x.y;", false},
         {"a pointer", "float x = 9, *y = &x; while (x > 1) *y -= 1; C(i,j) = x;", false},
         {"a shadow", "float x = 9; for (float x = 2; x > 1; x -= 1) ; C(i,j) = x;", false},
+        {"statements of variables and arrays", "float x = 9, y; y = x; { float z = y; x += z; } if (j > 3) ++x;"
+         " while (x > 1) x -= 1; C(i,j) = x;", true},
+        {"a structure", "struct { float a; } y; float x = 9; y.a = x; while (x > 1) x -= 1; C(i,j) = y.a;", false},
+        {"an attribute", "__attribute__((unused)) float y = 2; float x = 9; while (x > y) x -= 1; C(i,j) = x;", false},
         {"a declared reach", "float x = H(0,0); while (x > 1) x -= 1; C(i,j) = x;", false},
         {"an inner loop only", "float x = 0; for (int d = 0; d < 3; d++) x += A(i,j); C(i,j) = x;", false},
         {"no loop", "C(i,j) = A(i,j);", false},
