@@ -124,6 +124,10 @@ static cl_int CL_API_CALL refuse_sampler(void) { return CL_INVALID_SAMPLER; }
 
 static cl_int CL_API_CALL refuse(void) { return CL_INVALID_OPERATION; }
 
+/* These functions have the parameters that the specification gives them, and use few of them. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* Constructors: they say why through their last parameter. */
 static void *refuse_object(cl_context context, cl_int *status_out)
 {
@@ -136,12 +140,6 @@ static cl_mem CL_API_CALL icd_clCreateImage2D(cl_context context, cl_mem_flags u
                                               const cl_image_format *unused_2, size_t unused_3, size_t unused_4,
                                               size_t unused_5, void *unused_6, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
-    (void)unused_5;
-    (void)unused_6;
     return refuse_object(context, status_out);
 }
 
@@ -150,75 +148,47 @@ static cl_mem CL_API_CALL icd_clCreateImage3D(cl_context context, cl_mem_flags u
                                               size_t unused_5, size_t unused_6, size_t unused_7, void *unused_8,
                                               cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
-    (void)unused_5;
-    (void)unused_6;
-    (void)unused_7;
-    (void)unused_8;
     return refuse_object(context, status_out);
 }
 
 static cl_sampler CL_API_CALL icd_clCreateSampler(cl_context context, cl_bool unused_1, cl_addressing_mode unused_2,
                                                   cl_filter_mode unused_3, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
     return refuse_object(context, status_out);
 }
 
 static cl_mem CL_API_CALL icd_clCreateFromGLBuffer(cl_context context, cl_mem_flags unused_1, cl_GLuint unused_2,
                                                    int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
     return refuse_object(context, status_out);
 }
 
 static cl_mem CL_API_CALL icd_clCreateFromGLTexture2D(cl_context context, cl_mem_flags unused_1, cl_GLenum unused_2,
                                                       cl_GLint unused_3, cl_GLuint unused_4, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
     return refuse_object(context, status_out);
 }
 
 static cl_mem CL_API_CALL icd_clCreateFromGLTexture3D(cl_context context, cl_mem_flags unused_1, cl_GLenum unused_2,
                                                       cl_GLint unused_3, cl_GLuint unused_4, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
     return refuse_object(context, status_out);
 }
 
 static cl_mem CL_API_CALL icd_clCreateFromGLRenderbuffer(cl_context context, cl_mem_flags unused_1, cl_GLuint unused_2,
                                                          cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
     return refuse_object(context, status_out);
 }
 
 static cl_event CL_API_CALL icd_clCreateEventFromGLsyncKHR(cl_context context, cl_GLsync unused_1, cl_int *status_out)
 {
-    (void)unused_1;
     return refuse_object(context, status_out);
 }
 
 static cl_mem CL_API_CALL icd_clCreateImage(cl_context context, cl_mem_flags unused_1, const cl_image_format *unused_2,
                                             const cl_image_desc *unused_3, void *unused_4, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
     return refuse_object(context, status_out);
 }
 
@@ -226,19 +196,12 @@ static cl_program CL_API_CALL icd_clCreateProgramWithBuiltInKernels(cl_context c
                                                                     const cl_device_id *unused_2, const char *unused_3,
                                                                     cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
     return refuse_object(context, status_out);
 }
 
 static cl_mem CL_API_CALL icd_clCreateFromGLTexture(cl_context context, cl_mem_flags unused_1, cl_GLenum unused_2,
                                                     cl_GLint unused_3, cl_GLuint unused_4, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
     return refuse_object(context, status_out);
 }
 
@@ -246,28 +209,18 @@ static cl_mem CL_API_CALL icd_clCreateFromEGLImageKHR(cl_context context, CLeglD
                                                       CLeglImageKHR unused_2, cl_mem_flags unused_3,
                                                       const cl_egl_image_properties_khr *unused_4, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
     return refuse_object(context, status_out);
 }
 
 static cl_event CL_API_CALL icd_clCreateEventFromEGLSyncKHR(cl_context context, CLeglSyncKHR unused_1,
                                                             CLeglDisplayKHR unused_2, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
     return refuse_object(context, status_out);
 }
 
 static cl_mem CL_API_CALL icd_clCreatePipe(cl_context context, cl_mem_flags unused_1, cl_uint unused_2,
                                            cl_uint unused_3, const cl_pipe_properties *unused_4, cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
     return refuse_object(context, status_out);
 }
 
@@ -275,15 +228,12 @@ static cl_sampler CL_API_CALL icd_clCreateSamplerWithProperties(cl_context conte
                                                                 const cl_sampler_properties *unused_1,
                                                                 cl_int *status_out)
 {
-    (void)unused_1;
     return refuse_object(context, status_out);
 }
 
 static cl_program CL_API_CALL icd_clCreateProgramWithIL(cl_context context, const void *unused_1, size_t unused_2,
                                                         cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
     return refuse_object(context, status_out);
 }
 
@@ -292,11 +242,6 @@ static cl_mem CL_API_CALL icd_clCreateImageWithProperties(cl_context context, co
                                                           const cl_image_desc *unused_4, void *unused_5,
                                                           cl_int *status_out)
 {
-    (void)unused_1;
-    (void)unused_2;
-    (void)unused_3;
-    (void)unused_4;
-    (void)unused_5;
     return refuse_object(context, status_out);
 }
 
@@ -304,10 +249,6 @@ static cl_int CL_API_CALL icd_clGetSupportedImageFormats(cl_context context, cl_
                                                          cl_mem_object_type type, cl_uint capacity,
                                                          cl_image_format *formats, cl_uint *count_out)
 {
-    (void)flags;
-    (void)type;
-    (void)capacity;
-    (void)formats;
     if (!is_valid(context, ICD_CONTEXT))
         return CL_INVALID_CONTEXT;
     if (count_out != NULL)
@@ -320,16 +261,6 @@ static void *CL_API_CALL icd_clEnqueueMapImage(cl_command_queue queue, cl_mem im
                                                size_t *slice_pitch, cl_uint count, const cl_event *waits,
                                                cl_event *event_out, cl_int *status_out)
 {
-    (void)image;
-    (void)blocks;
-    (void)flags;
-    (void)origin;
-    (void)region;
-    (void)row_pitch;
-    (void)slice_pitch;
-    (void)count;
-    (void)waits;
-    (void)event_out;
     if (status_out != NULL)
         *status_out = refuse_command(queue);
     return NULL;
@@ -337,18 +268,12 @@ static void *CL_API_CALL icd_clEnqueueMapImage(cl_command_queue queue, cl_mem im
 
 static void *CL_API_CALL icd_clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t bytes, cl_uint alignment)
 {
-    (void)context;
-    (void)flags;
-    (void)bytes;
-    (void)alignment;
     return NULL; /* no device has shared virtual memory */
 }
 
-static void CL_API_CALL icd_clSVMFree(cl_context context, void *memory)
-{
-    (void)context;
-    (void)memory;
-}
+static void CL_API_CALL icd_clSVMFree(cl_context context, void *memory) {}
+
+#pragma GCC diagnostic pop
 
 static cl_int CL_API_CALL icd_clUnloadCompiler(void) { return CL_SUCCESS; }
 
