@@ -102,8 +102,14 @@ def print_much(program_path, variables, place, work):
     lines = 15300
     program = Unread([program_path, "print", str(lines)], variables, f"{work}/errors")
     try:
+        servers = []
+        for last in processes.looks(20 * SLOW, 0.05):
+            if (servers := workers_of(program, place)) or last:
+                break
         time.sleep(1.0)
-        server = workers_of(program, place)[0]
+        if not servers:
+            raise Failed(f"no process serves it: {program.said()}")
+        server = servers[0]
         os.kill(server, signal.SIGSTOP)
         program.go.set()
         time.sleep(0.3)
