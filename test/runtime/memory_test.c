@@ -202,8 +202,10 @@ static void set_trap(void *user, int level, const char *line)
         dcli_alloc_fail_after(trap->n);
 }
 
-static void expect_right_or_told(int n, dcl_status status, const char *call)
+/* @param failed  counts calls that have failed. */
+static void expect_right_or_told(int n, int *failed, dcl_status status, const char *call)
 {
+    *failed += status != DCL_OK;
     if (status == DCL_ERR_INVALID && strstr(dcl_error(), "node 1: there is no replica of A") != NULL)
         return; /* it was to be made by the call that lacked memory */
     cr_expect(status == DCL_OK || status == DCL_ERR_NOMEM, "allocation %d: %s: %s: %s", n, call,
@@ -212,8 +214,10 @@ static void expect_right_or_told(int n, dcl_status status, const char *call)
               call, dcl_error());
 }
 
-static void run_with_trap(dcl_config *config, int n)
+/* @param n  the allocation that fails; 0: none does. @return how many calls have failed. */
+static int run_with_trap(dcl_config *config, int n)
 {
+    int failed = 0;
     struct trap trap = {.program = pthread_self(), .n = n};
     int32_t memory[N] = {0}, one = 1;
     config->log_user = &trap;
@@ -224,34 +228,41 @@ static void run_with_trap(dcl_config *config, int n)
     cr_expect_eq(dcl_wait(cluster), DCL_ERR_NOMEM, "%s", dcl_error());
     dcl_clear_error(cluster);
     dcl_array *A = dcl_agile(grid, map), *C = dcl_agile(grid, map);
-    expect_right_or_told(n, dcl_fill(A, &one), "fill");
-    expect_right_or_told(n, dcl_move(A, NULL, 1), "move");
-    expect_right_or_told(n, test_shift(C, A, -1, N - 1, 1), "forall");
-    expect_right_or_told(n, dcl_keep(A, false), "keep");
+    expect_right_or_told(n, &failed, dcl_fill(A, &one), "fill");
+    expect_right_or_told(n, &failed, dcl_move(A, NULL, 1), "move");
+    expect_right_or_told(n, &failed, test_shift(C, A, -1, N - 1, 1), "forall");
+    expect_right_or_told(n, &failed, dcl_keep(A, false), "keep");
     dcl_status added = test_shift(A, C, -1, N - 1, 1); /* refused, and A is as it was, if C is known to have failed */
-    expect_right_or_told(n, added, "forall");
+    expect_right_or_told(n, &failed, added, "forall");
     dcl_status status = dcl_read(A, NULL, memory, NULL);
-    expect_right_or_told(n, status, "read");
+    expect_right_or_told(n, &failed, status, "read");
     for (int e = 0; e < N && status == DCL_OK; e++)
         cr_assert_eq(memory[e], added == DCL_OK ? 3 : 1, "allocation %d: element %d is %d", n, e, memory[e]);
-    expect_right_or_told(n, dcl_write(C, NULL, memory, NULL), "write");
-    expect_right_or_told(n, dcl_wait(cluster), "wait");
+    expect_right_or_told(n, &failed, dcl_write(C, NULL, memory, NULL), "write");
+    expect_right_or_told(n, &failed, dcl_wait(cluster), "wait");
     dcl_release(A);
     dcl_release(C);
     dcl_release(first);
     dcl_release(map);
-    expect_right_or_told(n, dcl_close(cluster), "close");
+    expect_right_or_told(n, &failed, dcl_close(cluster), "close");
+    return failed;
 }
 
 /* Wherever it happens: an operation fails, or nothing completes any more; nothing hangs, nothing is lost at the end. */
 Test(memory_on_device, that_lacks_on_a_node_is_told)
 {
     dcl_config config = test_config(3);
+    int lacked = 0;
     test_fault("alloc node=1 count=1");
     config.log = "warn";
     config.log_fn = set_trap;
     for (int n = 1; n < 150; n += 5) {
         config.transfer = n % 2 == 0 ? "auto" : "send";
-        run_with_trap(&config, n);
+        lacked += run_with_trap(&config, n) > 0;
+    }
+    cr_expect_gt(lacked, 5, "only %d allocations were missed", lacked);
+    for (int n = 0; n < 2; n++) {
+        config.transfer = n % 2 == 0 ? "auto" : "send";
+        cr_expect_eq(run_with_trap(&config, 0), 0, "calls fail although no allocation does");
     }
 }
