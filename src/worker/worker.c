@@ -183,6 +183,7 @@ static dcl_status retry_held(dcli_worker *worker)
     if (action.operation == NULL)
         return DCL_OK;
     worker->as_node->held.operation = NULL;
+    worker->as_node->delays = false;
     dcli_pending_update_hold(worker);
     return dcli_perform(worker, &action);
 }
