@@ -97,7 +97,7 @@ Test(device_pool, small_memories_lie_side_by_side)
     dcli_device_close(device);
 }
 
-/* Of what is freed, twice what is in use is kept, and no more: memories that remaps give back serve the next remaps. */
+/* The pool keeps freed memory up to twice the bytes in use: memory that remaps give back serves the next remaps. */
 Test(device_pool, keeps_twice_what_is_in_use)
 {
     enum { FREED = 3 };
