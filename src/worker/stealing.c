@@ -411,8 +411,8 @@ static int64_t find_lent(const dcli_worker *worker, dcli_lent_out *lent_out[])
     return count;
 }
 
-/* If this node has nothing left to run, take back half of the batches that its thieves have probably not begun, the
- * last ones; or else the last batch, if it takes far longer than expected. */
+/* If this node has nothing left to run, take back half of the loans that its thieves have probably not begun, the last
+ * ones; or else the last loan, if it takes far longer than expected. */
 static void take_back(dcli_worker *worker)
 {
     enum { BEGUN = 2 };

@@ -111,8 +111,8 @@ static bool find_size(const dcli_node *node, const struct dcli_open_op *op, int6
     return node->terms.loan_of(node->terms.user, op->operation, b, count, node->terms.self, thief, size_out) == DCL_OK;
 }
 
-/* The first batch of the loan that ends before `end`: all from it on may be lent, and are no more than `most`. @return `end`:
- * none may. */
+/* Find the first batch of the loan whose last batch is `end` - 1: it has at most `most` batches, all of which may be lent.
+ * @return `end`: batch `end` - 1 may not be lent. */
 static int64_t loan_start(const struct dcli_open_op *op, int64_t end, int64_t most, int64_t each)
 {
     int64_t first = end, least = (end - 1) / each * each;
@@ -177,8 +177,8 @@ static dcl_status make_room(struct dcli_lending *lending, int64_t count)
     return dcli_loan_make_due(lending);
 }
 
-/* Fill the records of the loans of an offer, behind the others. @return their number; 0: there is no memory to plan them once
- * more. */
+/* Write the records of an offer's loans after those of earlier loans. @return the number of loans; 0: there is no memory to
+ * plan one of them again. */
 static int64_t fill_out(const dcli_node *node, const struct dcli_open_op *op, int thief, const dcli_offer *offer,
                         int64_t each)
 {
