@@ -20,7 +20,7 @@
 #include "net/proof.h"
 #include "net/token.h"
 
-enum { VICTIM = 1, FIRST = 2, NODES = 16, HOST = NODES, SILENCE_MS = 10000, PATIENCE_MS = 20000 };
+enum { VICTIM = 1, FIRST = 2, NODES = 16, HOST = NODES, SILENCE_MS = 60000, PATIENCE_MS = 60000 };
 
 static uint64_t session;
 static dcli_net *net;
@@ -81,11 +81,19 @@ static void dial(const char *worker, const char *how)
     check(dcli_control_send(call, &(dcli_message){.kind = DCLI_MSG_HELLO, .hello = {.program = "member"}}), "HELLO");
 }
 
+/* Wait for an answer. The listener hangs up on clients without a session that say nothing for 10 s. */
 static dcli_received answer(dcli_message_kind kind)
 {
+    enum { BEAT_MS = 1000 };
     dcli_received received;
+    int64_t until = now_ms() + PATIENCE_MS, beats = 0;
     for (;;) {
-        check(dcli_control_receive(call, PATIENCE_MS, &received), "the listener's answer");
+        dcl_status status = dcli_control_receive(call, BEAT_MS, &received);
+        if (status == DCL_ERR_TIMEOUT && now_ms() < until) {
+            check(dcli_control_send(call, &(dcli_message){.kind = DCLI_MSG_BEAT, .beat = {++beats}}), "a beat");
+            continue;
+        }
+        check(status, "the listener's answer");
         if (received.message.kind == DCLI_MSG_REFUSED)
             printf("member: refused: %s\n", received.message.refused.sentence);
         if (received.message.kind == kind)

@@ -20,7 +20,7 @@ class Token(siege.Siege):
 
     def tries(self, what):
         """The lines of what was tried; all of it was refused, and the other node works on."""
-        done = siege.run([MEMBER, self.offer.address, self.way, what], seconds=60 * siege.SLOW)
+        done = siege.run([MEMBER, self.offer.address, self.way, what], seconds=150 * siege.SLOW)
         self.assertEqual(done.code, 0, f"{done.text}\nworker: {self.offer.log()}")
         self.assertIn("the other node works on", done.text)
         return done.text
