@@ -441,6 +441,8 @@ static dcl_status serve_driver(dcli_serving *serving, const dcli_msg_setup *setu
     serving->log.level = setup->log;
     choose_limits(serving, setup);
     choose_times(serving, setup);
+    if (serving->is_wire)
+        dcli_serving_meet_each(serving, setup, serving->absent);
     dcli_remote_terms terms = {.endpoint = serving->endpoint,
                                .client = serving->node_count,
                                .session = serving->session,
@@ -448,7 +450,12 @@ static dcl_status serve_driver(dcli_serving *serving, const dcli_msg_setup *setu
                                .chunk_bytes = dcli_min(setup->chunk_bytes, DCLI_REMOTE_CHUNK),
                                .quota_bytes = serving->quota_bytes,
                                .shares = !serving->is_wire,
-                               .prints = true};
+                               .prints = true,
+                               .self = serving->self,
+                               .apart = serving->absent,
+                               .early = serving->early,
+                               .early_count = serving->early_count};
+    serving->early_count = 0;
     return dcli_remote_serve(serving->remote, &terms);
 }
 

@@ -154,21 +154,29 @@ static dcl_status check_port(const dcli_serving *serving, int peer, const char *
     return status;
 }
 
+static dcl_status meet(dcli_serving *serving, int p, const dcli_msg_peer *peer)
+{
+    if (!peer->present || p == serving->self)
+        return DCL_OK;
+    if (p > serving->self)
+        return dcli_endpoint_expect(serving->endpoint, p, peer->key);
+    dcl_status status = check_port(serving, p, peer->address);
+    return status == DCL_OK ? dcli_endpoint_meet(serving->endpoint, p, peer->address, peer->key) : status;
+}
+
 dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup)
 {
     dcl_status status = DCL_OK;
-    for (int p = 0; p < serving->node_count && status == DCL_OK; p++) {
-        const dcli_msg_peer *peer = &setup->peer[p];
-        if (!peer->present || p == serving->self)
-            continue;
-        if (p < serving->self)
-            status = check_port(serving, p, peer->address);
-        if (p < serving->self && status == DCL_OK)
-            status = dcli_endpoint_meet(serving->endpoint, p, peer->address, peer->key);
-        else if (p > serving->self)
-            status = dcli_endpoint_expect(serving->endpoint, p, peer->key);
-    }
+    for (int p = 0; p < serving->node_count && status == DCL_OK; p++)
+        status = meet(serving, p, &setup->peer[p]);
     return status;
+}
+
+void dcli_serving_meet_each(dcli_serving *serving, const dcli_msg_setup *setup, bool apart_out[])
+{
+    for (int p = 0; p < serving->node_count; p++)
+        apart_out[p] = meet(serving, p, &setup->peer[p]) != DCL_OK || !setup->peer[p].present;
+    apart_out[serving->self] = false;
 }
 
 void dcli_serving_close_wire(dcli_serving *serving)

@@ -52,6 +52,8 @@ dcl_status dcli_serving_open_wire(dcli_serving *serving);
 void dcli_serving_answer(dcli_serving *serving, dcl_status status);
 /** Connect to the nodes that are there, and expect the others. */
 dcl_status dcli_serving_meet_all(dcli_serving *serving, const dcli_msg_setup *setup);
+/** The same; those that cannot be called or expected are noted. @param apart_out  [node_count] */
+void dcli_serving_meet_each(dcli_serving *serving, const dcli_msg_setup *setup, bool apart_out[]);
 /** Close the authenticator, and overwrite the keys of the session. */
 void dcli_serving_close_wire(dcli_serving *serving);
 

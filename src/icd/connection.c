@@ -551,6 +551,16 @@ static bool hear_end(icd_device *device, const dcli_msg_ended *ended)
     return true;
 }
 
+/* A server says that it cannot reach another one: what moves between them moves through this process. */
+static bool hear_apart(const icd_device *device, int other)
+{
+    icd_server *server = device->server;
+    if (other >= server->device_count || other == device->node)
+        return false;
+    server->apart[device->node][other] = server->apart[other][device->node] = true;
+    return true;
+}
+
 static bool hear_locked(icd_device *device, const dcli_message *message)
 {
     bool fits = true;
@@ -564,6 +574,8 @@ static bool hear_locked(icd_device *device, const dcli_message *message)
     case DCLI_MSG_ANSWER:
         hear_answer(device, &message->answer);
         return true;
+    case DCLI_MSG_LOST:
+        return hear_apart(device, message->lost.peer);
     default:
         return false;
     }
@@ -583,6 +595,12 @@ static bool hear(icd_device *device, const dcli_received *received)
 }
 
 /* ---- losses ---- */
+
+bool icd_are_joined(const icd_device *one, const icd_device *other)
+{
+    return one != NULL && one != other && one->server == other->server && !one->lost && !other->lost &&
+           !one->server->apart[one->node][other->node];
+}
 
 /* The status with which an event ends that can no longer become complete: its device is lost, or an event that it waits
  * for has failed. */

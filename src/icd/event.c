@@ -92,17 +92,27 @@ void icd_event_free(icd_event *event)
 
 /* ---- sending ---- */
 
-/* Make an event known to the server of another device. The driver sends its end to that server. */
+/* Make an event known to the server of another device. The driver sends its end to that server. If the event's own server can
+ * reach that server, it does so, too, which is faster. */
 static cl_int make_proxy(icd_device *device, icd_event *event)
 {
+    icd_device *owner = event->device;
+    int64_t own = 0, other = device->node;
     for (int64_t p = 0; p < event->proxy_count; p++)
         if (event->proxy[p] == device)
             return CL_SUCCESS;
     if (dcli_grow(&event->proxy, event->proxy_count, &event->proxy_capacity, sizeof(icd_device *)) != 0)
         return CL_OUT_OF_HOST_MEMORY;
-    cl_int status = icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_USER_EVENT, .event = event->number});
+    if (event->was_sent && event->status > CL_COMPLETE && icd_are_joined(owner, device))
+        own = owner->node + 1;
+    dcli_msg_command made = {
+        .kind = DCLI_CL_USER_EVENT, .event = event->number, .number_count = own != 0, .number = &own};
+    dcli_msg_command told = {.kind = DCLI_CL_TELL_EVENT, .event = event->number, .number_count = 1, .number = &other};
+    cl_int status = icd_send(device, &made);
     if (status != CL_SUCCESS)
         return status;
+    if (own != 0)
+        icd_send(owner, &told); /* without it, the driver's word is enough */
     event->proxy[event->proxy_count++] = device;
     int64_t ended = event->status;
     if (ended <= 0)
@@ -244,7 +254,10 @@ void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended)
         icd_send(event->proxy[p],
                  &(dcli_msg_command){
                      .kind = DCLI_CL_SET_STATUS, .event = event->number, .number_count = 1, .number = &number});
-        icd_wake(event->proxy[p]);
+        if (event->device == NULL || event->proxy[p]->server != event->device->server)
+            icd_wake(event->proxy[p]); /* else this thread sends it, unless the device is lost */
+        else if (event->device->lost)
+            icd_wake(event->proxy[p]);
     }
     if (event->at_end != NULL)
         event->at_end(event);

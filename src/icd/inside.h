@@ -156,6 +156,7 @@ struct icd_server {
     int waiters;               /* threads of the program that wait while another one serves */
     int device_count;
     icd_device *device[ICD_MOST_DEVICES];
+    bool apart[ICD_MOST_DEVICES][ICD_MOST_DEVICES]; /* the servers of two devices cannot reach each other */
     bool has_losses;
     bool reported[ICD_MOST_DEVICES]; /* losses that the process monitor has reported, not yet handled */
     char seen[ICD_MOST_DEVICES][ICD_SEEN_BYTES];
@@ -407,6 +408,8 @@ void icd_send_batches(icd_device *device);
 /** Append a command to the device's batch; icd_leave() sees to it that it is sent. Arrays and text are copied. @return
  *  CL_SUCCESS, CL_OUT_OF_HOST_MEMORY, CL_DEVICE_NOT_AVAILABLE. */
 cl_int icd_send(icd_device *device, const dcli_msg_command *command);
+/** Whether the servers of two devices can send each other data and ends of events. */
+bool icd_are_joined(const icd_device *one, const icd_device *other);
 /** Handle the loss of a device. */
 void icd_lose(icd_device *device, const char *why);
 /** Begin a transfer. From then on, `transfer` belongs to the connection. */

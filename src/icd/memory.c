@@ -1,8 +1,8 @@
 /* icd/memory.c - buffers: where their contents are, and how they get where they are needed.
  *
- * A buffer is made on a server when a command there first uses it. In a context with several devices, contents move through
- * this process when a device that has not the newest ones reads them; the order in which the program enqueues decides
- * which are newest. A sub-buffer shares the fate of its buffer. */
+ * A buffer is made on a server when a command there first uses it. In a context with several devices, contents move
+ * when a device that has not the newest ones reads them: from server to server, or through this process if the servers cannot reach
+ * each other. The order in which the program enqueues decides which are newest. A sub-buffer shares the fate of its buffer. */
 #include <stdlib.h>
 
 #include "icd/entries.h"
@@ -149,6 +149,79 @@ static cl_int move_initial(icd_mem *mem, icd_device *device, int place)
     return status;
 }
 
+/* A transfer between two servers. */
+typedef struct icd_direct {
+    int users; /* events of its two ends that have not ended */
+    int64_t number;
+    icd_device *source, *target;
+} icd_direct;
+
+/* If one end of a transfer fails, so does the other, which would wait for it. */
+static void end_of_direct(icd_event *event)
+{
+    icd_direct *direct = event->at_end_user;
+    icd_device *other = event->device == direct->source ? direct->target : direct->source;
+    if (event->status < 0) {
+        int64_t number[] = {direct->number, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST};
+        icd_send(other, &(dcli_msg_command){.kind = DCLI_CL_FAIL_TRANSFER, .number_count = 2, .number = number});
+        icd_wake(other);
+    }
+    if (--direct->users == 0)
+        dcli_free(direct);
+}
+
+static cl_int send_direct(icd_direct *direct, icd_event *event, int64_t mem_number, const dcli_span *span)
+{
+    bool in = event->device == direct->target;
+    const icd_device *other = in ? direct->source : direct->target;
+    int64_t number[] = {direct->number, span->offset,    span->row_bytes,   span->rows,
+                        span->slices,   span->row_pitch, span->slice_pitch, 0,
+                        other->node + 1};
+    dcli_msg_command command = {.kind = in ? DCLI_CL_WRITE : DCLI_CL_READ,
+                                .object = mem_number,
+                                .number_count = 3 + DCLI_SPAN_NUMBERS,
+                                .number = number};
+    event->unobserved = true; /* commands that wait for it do so in its server */
+    cl_int status = icd_command_send(event->device, event->device->work_queue, event, &command);
+    if (status != CL_SUCCESS)
+        return status;
+    event->at_end = end_of_direct;
+    event->at_end_user = direct;
+    direct->users++;
+    return CL_SUCCESS;
+}
+
+/* Move the contents from the server of one device to that of another one. Both know the transfer by the same number. */
+static cl_int move_directly(icd_mem *mem, icd_device *source, int from, icd_device *target, int to)
+{
+    icd_direct *direct = dcli_calloc(1, sizeof *direct);
+    icd_event *out = internal(mem, source), *in = internal(mem, target);
+    dcli_span span = whole(mem);
+    cl_int status = direct == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : work_queue(source);
+    if (status == CL_SUCCESS)
+        status = icd_event_also(out, mem->writer);
+    if (status == CL_SUCCESS)
+        status = icd_event_also(out, mem->copy[from].ready);
+    if (status == CL_SUCCESS) {
+        *direct = (icd_direct){.number = icd_number(), .source = source, .target = target};
+        status = send_direct(direct, in, mem->copy[to].number, &span);
+    }
+    if (status == CL_SUCCESS) {
+        icd_drop(mem->copy[to].ready);
+        mem->copy[to].ready = icd_hold(in);
+        status = send_direct(direct, out, mem->copy[from].number, &span);
+        if (status != CL_SUCCESS) { /* the target would wait for ever */
+            int64_t number[] = {direct->number, status};
+            icd_send(target, &(dcli_msg_command){.kind = DCLI_CL_FAIL_TRANSFER, .number_count = 2, .number = number});
+        }
+    } else {
+        dcli_free(direct);
+    }
+    icd_drop(out);
+    icd_drop(in);
+    return status;
+}
+
 /* Move the contents from one device to another through memory of the driver. */
 static cl_int move_between(icd_mem *mem, icd_device *source, int from, icd_device *target, int to)
 {
@@ -197,8 +270,10 @@ static cl_int get_contents(icd_mem *mem, icd_device *device, int place)
     bool was_written = false;
     for (int d = 0; d < mem->context->device_count; d++) {
         was_written = was_written || mem->copy[d].valid;
-        if (d != place && mem->copy[d].valid && !mem->context->device[d]->lost)
-            return move_between(mem, mem->context->device[d], d, device, place);
+        icd_device *source = mem->context->device[d];
+        if (d != place && mem->copy[d].valid && !source->lost)
+            return icd_are_joined(source, device) ? move_directly(mem, source, d, device, place)
+                                                  : move_between(mem, source, d, device, place);
     }
     if (was_written)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE; /* they were on a device that is lost */

@@ -172,8 +172,11 @@ static bool prepare(opening *open, const dcl_config *config, const dcli_worker_a
     server->log.level = dcli_config_log_level(config);
     snprintf(server->name, sizeof server->name, "%.299s", address != NULL ? address->text : config->workers);
     *open = (opening){.server = server, .has_address = address != NULL};
-    server->config.workers = server->name;
-    server->shares = address == NULL;
+    char *workers = address != NULL ? server->name : dcli_strdup(config->workers);
+    if (workers == NULL)
+        return false;
+    server->config.workers = workers;
+    server->shares = address == NULL && dcli_worker_pool_starts(config->workers);
     if (address != NULL)
         open->address = *address;
     return true;
@@ -190,7 +193,31 @@ static void add_devices(icd_server *server)
     pthread_mutex_unlock(&icd.lock);
 }
 
-/* Open the connections to all servers at the same time, so that several servers that do not answer delay the program
+/* Open one session for all workers, so that their servers reach each other. @return false: not all of them can be opened. */
+static bool open_together(const dcl_config *config)
+{
+    opening open;
+    if (!prepare(&open, config, NULL))
+        return false;
+    icd_server *server = open.server;
+    open.status = open_server(&open);
+    if (open.status == DCL_OK) {
+        add_devices(server);
+        return true;
+    }
+    if (server->pool != NULL) { /* its threads remain */
+        say(dcli_error_sentence());
+        return true;
+    }
+    dcli_buffers_close(server->buffers);
+    dcli_net_close(server->net);
+    dcli_free((char *)(uintptr_t)server->config.workers);
+    dcli_free(server);
+    return false;
+}
+
+/* Open the workers. If they cannot be opened together, each has a session of its own, and what moves between them moves through this
+ * process. Their connections are then opened at the same time, so that several workers that do not answer delay the program
  * only once. */
 static void open_all(const dcl_config *config)
 {
@@ -202,6 +229,8 @@ static void open_all(const dcl_config *config)
         say(dcli_error_sentence());
         return;
     }
+    if (count > 1 && open_together(config))
+        return;
     for (int s = 0; s < count; s++) {
         if (!prepare(&open[s], config, local ? NULL : &list[s])) {
             say(dcli_error_sentence());

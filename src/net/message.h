@@ -38,7 +38,7 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_MS = 1000000000,      /* limit of times in milliseconds */
        DCLI_MSG_COUNTERS = 17,         /* number of fields of dcl_counters */
        DCLI_MOST_COMMANDS = 64,        /* OpenCL commands in one message */
-       DCLI_MOST_COMMAND_KIND = 23,    /* dcli_command_kind */
+       DCLI_MOST_COMMAND_KIND = 25,    /* dcli_command_kind */
        DCLI_MOST_COMMAND_NUMBERS = 24, /* numbers of a command */
        DCLI_MOST_COMMAND_WAITS = 256,  /* events that one command waits for; the driver sends more as markers */
        DCLI_MOST_COMMAND_WORDS = 1024, /* words of 8 bytes that a command carries: an argument, a pattern */
@@ -463,16 +463,20 @@ typedef enum dcli_command_kind {
     DCLI_CL_MARKER,      /* number: 1: it waits for the events of its list; 0: for all commands before it */
     DCLI_CL_BARRIER,     /* the same; commands after it wait for it */
     DCLI_CL_WRITE, /* object: buffer; number: transfer, a dcli_span; 1: the driver can copy in place, and sends nothing
-                             before it is granted */
-    DCLI_CL_READ,  /* the same */
+                             before it is granted; optional: 1 more than the node whose server sends the data, which has
+                             a DCLI_CL_READ of the same transfer; 0 or none: the driver sends them */
+    DCLI_CL_READ,  /* the same; the last number: 1 more than the node whose server gets the data */
     DCLI_CL_COPY,  /* object: source; number: target, offset in the source, in the target, bytes */
-    DCLI_CL_COPY_RECT,    /* object: source; number: target, then source origin, target origin, region (3 each), row and
+    DCLI_CL_COPY_RECT,  /* object: source; number: target, then source origin, target origin, region (3 each), row and
                               slice pitch of the source, of the target */
-    DCLI_CL_FILL,         /* object: buffer; number: offset, bytes, bytes of the pattern; word: the pattern */
-    DCLI_CL_USER_EVENT,   /* event: a new event that only DCLI_CL_SET_STATUS ends */
-    DCLI_CL_SET_STATUS,   /* event: of DCLI_CL_USER_EVENT; number: 0 (complete) or a negative status */
+    DCLI_CL_FILL,       /* object: buffer; number: offset, bytes, bytes of the pattern; word: the pattern */
+    DCLI_CL_USER_EVENT, /* event: a new event that DCLI_CL_SET_STATUS ends; optional number: 1 more than the node whose
+                              server may end it, too: DCLI_CL_TELL_EVENT */
+    DCLI_CL_SET_STATUS, /* event: of DCLI_CL_USER_EVENT; number: 0 (complete) or a negative status */
     DCLI_CL_FORGET_EVENT, /* number: events that no later command waits for */
-    DCLI_CL_APPEND        /* object: program; number: bytes; word: the next bytes of its text or binary */
+    DCLI_CL_APPEND,       /* object: program; number: bytes; word: the next bytes of its text or binary */
+    DCLI_CL_TELL_EVENT,   /* event: of an earlier command; number: the node to whose server its end is sent, too */
+    DCLI_CL_FAIL_TRANSFER /* number: a transfer between servers, which fails on the other one; a negative status */
 } dcli_command_kind;
 
 /** What an argument of a kernel is. */

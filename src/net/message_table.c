@@ -188,7 +188,8 @@ static const dcli_record event_record = RECORD("event", event, 3, "what a node d
 static const dcli_record command_record = RECORD("command", command, 1, "an OpenCL command",
     INT(command, kind, 1, DCLI_MOST_COMMAND_KIND,
         "release, buffer, sub-buffer, queue, source, binary, build, compile, link, kernel, argument, launch, marker, "
-        "barrier, write, read, copy, copy of a rectangle, fill, user event, its status, forget events, append"),
+        "barrier, write, read, copy, copy of a rectangle, fill, user event, its status, forget events, append, tell an "
+        "event, fail a transfer"),
     INT64(command, object, 0, "number of the object that it makes or uses; 0: none"),
     NUMBERS(command, "number", number, number_count, DCLI_MOST_COMMAND_NUMBERS, INT64_MIN,
             "depends on the kind: dcli_command_kind of src/net/message.h"),
@@ -482,15 +483,15 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
     [DCLI_MSG_COMMANDS] = RECORD("COMMANDS", commands, 1, "driver -> server: OpenCL commands, in order",
         RECORDS(commands, command, count, DCLI_MOST_COMMANDS, &command_record, "in the program's order")),
     [DCLI_MSG_DATA] = RECORD_WITH("DATA", data, 2,
-        "driver -> server, server -> driver: bytes of a transfer in the second frame", true,
+        "driver -> server, server -> driver, server -> server: bytes of a transfer in the second frame", true,
         INT64(data, transfer, 1, "number that the driver has given to the transfer"),
         INT64(data, offset, 0, "of the first byte, from the beginning of the transfer")),
     [DCLI_MSG_TAKEN] = RECORD("TAKEN", taken, 2, "receiver of DATA -> sender: more may be sent",
         INT64(taken, transfer, 1, "number of the transfer"),
         INT64(taken, granted, 0,
-              "to the sender of a write: so many bytes from the beginning of the transfer may be sent; to the sender of "
-              "a read: so many have arrived")),
-    [DCLI_MSG_EVENTS] = RECORD("EVENTS", events, 1, "server -> driver: events that have ended",
+              "to the driver, and between servers: so many bytes from the beginning of the transfer may be sent; from the "
+              "driver: so many have arrived")),
+    [DCLI_MSG_EVENTS] = RECORD("EVENTS", events, 1, "server -> driver, server -> server: events that have ended",
         RECORDS(events, ended, count, DCLI_MOST_ENDED, &ended_record, "in the order in which they were noticed")),
     [DCLI_MSG_QUERY] = RECORD("QUERY", query, 2, "driver -> server: a question",
         INT64(query, number, 1, "number of the question"),

@@ -219,10 +219,17 @@ static dcl_status set_argument(dcli_remote *remote, const dcli_msg_command *comm
 
 static dcl_status make_user_event(dcli_remote *remote, const dcli_msg_command *command)
 {
+    int64_t owner = command->number_count == 1 ? command->number[0] : 0;
+    if (command->number_count > 1 || (owner != 0 && !dcli_peer_is_other(remote, owner - 1)))
+        return dcli_command_broken("a user event of an unknown server");
     dcli_object *object = dcli_object_make(remote, command->event, DCLI_OBJECT_EVENT);
     if (object == NULL)
         return dcli_error_status();
+    cl_int status;
     object->event.is_user = true;
+    object->event.owner = (int)owner;
+    if (owner != 0 && dcli_peer_has_told(remote, object, &status))
+        dcli_event_end(remote, object, status, NULL, NULL);
     return DCL_OK;
 }
 
@@ -244,6 +251,17 @@ static dcl_status forget_events(dcli_remote *remote, const dcli_msg_command *com
             return dcli_command_broken("an unknown event to forget");
         dcli_object_remove(remote, event);
     }
+    return DCL_OK;
+}
+
+/* A transfer between servers has failed at the other end. It may have ended here. */
+static dcl_status fail_transfer(dcli_remote *remote, const dcli_msg_command *command)
+{
+    if (command->number_count != 2 || command->number[1] >= 0 || command->number[1] < INT32_MIN)
+        return dcli_command_broken("no status of a failed transfer");
+    dcli_object *transfer = dcli_object_find(remote, command->number[0], DCLI_OBJECT_TRANSFER);
+    if (transfer != NULL && transfer->transfer.peer != remote->terms.client)
+        dcli_transfer_stop(remote, transfer, (cl_int)command->number[1]);
     return DCL_OK;
 }
 
@@ -289,6 +307,10 @@ dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *comm
         return set_status(remote, command);
     case DCLI_CL_FORGET_EVENT:
         return forget_events(remote, command);
+    case DCLI_CL_TELL_EVENT:
+        return dcli_peer_tell(remote, command);
+    case DCLI_CL_FAIL_TRANSFER:
+        return fail_transfer(remote, command);
     default:
         return dcli_task_accept(remote, command);
     }

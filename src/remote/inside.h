@@ -15,7 +15,10 @@ enum {
     DCLI_MOST_REMOTE_OBJECTS = 1 << 20, /* objects, events and transfers of a session at a time */
     DCLI_MOST_REMOTE_TASKS = 1 << 18,   /* commands that wait for others */
     DCLI_MOST_REMOTE_ARGUMENTS = 512,   /* of a kernel */
-    DCLI_REPORTS_LATE_MS = 2            /* ends of unobserved commands are noticed and reported at most so late */
+    DCLI_REPORTS_LATE_MS = 2,           /* ends of unobserved commands are noticed and reported at most so late */
+    DCLI_PEER_EAGER = 64 << 10,         /* a transfer of at most so many bytes is sent to another server at once */
+    DCLI_PEER_EAGER_SESSION = 4 << 20,  /* bytes of such transfers that the other servers have not taken */
+    DCLI_TOLD = 1024                    /* ends of unknown events, told by other servers, that are remembered */
 };
 
 /* ---- objects ---- */
@@ -82,10 +85,15 @@ typedef struct dcli_object {
             cl_event real;                     /* NULL: not submitted, or not an event of the device's */
             bool ended, is_user, was_reported; /* ended: `status` says how */
             bool unobserved;                   /* its end may be reported late */
+            int owner;                         /* of a user event: 1 more than the server that may end it; 0: none */
+            int told_count;
+            int *told; /* [told_count] other servers to which its end is sent */
         } event;
         struct {
             dcli_task *task; /* NULL: its command has ended */
             dcli_span span;
+            int peer;      /* the driver, or the server that has the other end */
+            int64_t eager; /* to a server: bytes that may be sent before they are granted */
             int64_t total, granted, arrived, submitted;
             int64_t held;                  /* bytes that have arrived before the write has begun */
             bool in_place, copied;         /* the driver copies between its own memory and the buffer's; has copied */
@@ -150,6 +158,24 @@ typedef struct dcli_place {
     void *bytes;
 } dcli_place;
 
+/** The end of an event of another server. */
+typedef struct dcli_told {
+    int peer;
+    int64_t event;
+    cl_int status;
+} dcli_told;
+
+/** What a server knows of the others of its session: peers.c. */
+typedef struct dcli_peers {
+    bool *apart;           /* [client] cannot be reached, or not any more */
+    int64_t last_transfer; /* number of the latest transfer between servers of which the driver has told */
+    int64_t early_count, early_capacity, early_bytes;
+    dcli_received *early; /* [early_count] DATA and TAKEN of transfers of which the driver has not told yet */
+    int64_t eager_bytes;  /* sent to other servers, which have not taken them */
+    int64_t told_count;
+    dcli_told told[DCLI_TOLD]; /* the last ones, in a ring */
+} dcli_peers;
+
 /** Facts of an ANSWER that is being written. */
 typedef struct dcli_facts {
     dcli_remote *remote;
@@ -191,6 +217,7 @@ struct dcli_remote {
     bool reports_now;       /* one of them is observed, or has failed */
     int64_t reports_due_ns; /* when they are sent at the latest */
     dcli_facts facts;
+    dcli_peers peers;
     dcli_builder *builder;
     dcli_kernel_output *printer; /* NULL: what kernels print is not sent */
     bool stuck_dirty;            /* something has changed for which tasks may wait */
@@ -200,6 +227,8 @@ struct dcli_remote {
 
 /** Find an object. @return NULL: there is none of this number and kind. */
 dcli_object *dcli_object_find(dcli_remote *remote, int64_t number, dcli_object_kind kind);
+/** The object in a place of the table; NULL: none. @param place  0..table_size-1. */
+dcli_object *dcli_object_at(const dcli_remote *remote, int64_t place);
 /** Make an object with one reference, of the table. @return NULL: DCL_ERR_PROTOCOL (the number is in use, or there are
  *  too many) or DCL_ERR_NOMEM, recorded. */
 dcli_object *dcli_object_make(dcli_remote *remote, int64_t number, dcli_object_kind kind);
@@ -248,9 +277,9 @@ void dcli_queue_failed(dcli_remote *remote, const dcli_object *queue, cl_int sta
 
 /* ---- transfer.c ---- */
 
-/** Take a DATA message; takes over `received` if it is kept. */
-dcl_status dcli_transfer_data(dcli_remote *remote, dcli_received *received);
-dcl_status dcli_transfer_taken(dcli_remote *remote, const dcli_msg_taken *taken);
+/** Take a DATA message; takes over `received` if it is kept. @param from  its sender: the driver, or another server. */
+dcl_status dcli_transfer_data(dcli_remote *remote, int from, dcli_received *received);
+dcl_status dcli_transfer_taken(dcli_remote *remote, int from, const dcli_msg_taken *taken);
 /** Submit what can be submitted of a transfer. @return true: all of it is submitted, or it has failed: later commands
  *  may follow. */
 bool dcli_transfer_go(dcli_remote *remote, dcli_task *task);
@@ -261,6 +290,34 @@ void dcli_chunk_free(dcli_remote *remote, dcli_chunk *chunk);
 void dcli_payload_give(void *bytes, void *user);
 /** Fail a transfer that has not begun: what arrives of it is dropped. */
 void dcli_transfer_fail(dcli_remote *remote, dcli_task *task, cl_int status);
+/** Fail a transfer between servers, whatever its state, because of the other end. */
+void dcli_transfer_stop(dcli_remote *remote, dcli_object *transfer, cl_int status);
+
+/* ---- peers.c ---- */
+
+dcl_status dcli_remote_peers_open(dcli_remote *remote);
+void dcli_remote_peers_close(dcli_remote *remote);
+/** Whether `peer` is the number of another server. */
+bool dcli_peer_is_other(const dcli_remote *remote, int64_t peer);
+/** Handle a message of another server; takes over `received` if it is kept. A server that breaks the protocol is lost.
+ *  @return DCL_OK, DCL_ERR_NOMEM. */
+dcl_status dcli_peer_hear(dcli_remote *remote, dcli_received *received);
+/** Another server cannot be reached any more: transfers with it fail, and the driver is told. @param seen  how it was
+ *  noticed. */
+void dcli_peer_lose(dcli_remote *remote, int peer, const char *seen);
+/** A transfer with another server begins: take what has arrived of it. */
+void dcli_peer_begin(dcli_remote *remote, dcli_object *transfer);
+/** Send the end of an event to a server; or, if it has not ended, when it ends. */
+dcl_status dcli_peer_tell(dcli_remote *remote, const dcli_msg_command *command);
+/** An event has ended: tell the servers that are to know. */
+void dcli_peers_tell(dcli_remote *remote, const dcli_object *event);
+/** Whether another server has already told the end of an event that is now made. */
+bool dcli_peer_has_told(const dcli_remote *remote, const dcli_object *event, cl_int *status_out);
+
+/* ---- serve.c ---- */
+
+/** Handle a received message; takes over `received` if it is kept. @return DCL_ERR_TIMEOUT: the driver ends the session. */
+dcl_status dcli_remote_hear(dcli_remote *remote, dcli_received *received);
 
 /* ---- program.c ---- */
 

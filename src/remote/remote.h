@@ -30,6 +30,10 @@ typedef struct dcli_remote_terms {
     int64_t quota_bytes;   /* limit on the bytes of all buffers; 0: none */
     bool shares;           /* the driver is on this host, and can map memory of `buffers` */
     bool prints;           /* the standard output of this process is sent to the driver: what kernels print */
+    int self;             /* number of this server as a peer; the other servers have the other numbers below `client` */
+    const bool *apart;    /* [client] servers that cannot be reached, read once; NULL: none */
+    dcli_received *early; /* [early_count] messages of other servers, which have come before this call; taken over */
+    int64_t early_count;
 } dcli_remote_terms;
 
 /** Serve until the driver ends the session. Messages are checked before use; one that breaks the protocol ends the

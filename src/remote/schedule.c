@@ -206,6 +206,7 @@ void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_e
     event->event.ended = true;
     event->status = status;
     remote->stuck_dirty = true;
+    dcli_peers_tell(remote, event);
     if (event->event.is_user)
         return; /* the driver knows */
     report(remote,
@@ -549,7 +550,9 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
     dcl_status status = take_object(remote, command->object, DCLI_OBJECT_BUFFER, &task->object);
     if (status != DCL_OK)
         return status;
-    if (command->number_count != 2 + DCLI_SPAN_NUMBERS ||
+    int plain = 2 + DCLI_SPAN_NUMBERS, count = command->number_count;
+    int64_t peer = count > plain && command->number[plain] != 0 ? command->number[plain] - 1 : remote->terms.client;
+    if (count < plain || count > plain + 1 || (peer != remote->terms.client && !dcli_peer_is_other(remote, peer)) ||
         !dcli_span_read(&command->number[1], task->object->bytes, &span))
         return dcli_command_broken("a transfer outside its buffer");
     dcli_object *transfer = dcli_object_make(remote, command->number[0], DCLI_OBJECT_TRANSFER);
@@ -558,11 +561,14 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
     transfer->transfer.task = task;
     transfer->transfer.span = span;
     transfer->transfer.total = dcli_span_bytes(&span);
+    transfer->transfer.peer = (int)peer;
     transfer->transfer.in_place = command->number[1 + DCLI_SPAN_NUMBERS] != 0 && task->object->buffer.place != NULL &&
-                                  span.rows == 1 && span.slices == 1;
+                                  span.rows == 1 && span.slices == 1 && peer == remote->terms.client;
     transfer->transfer.last = &transfer->transfer.first;
     transfer->transfer.sent_last = &transfer->transfer.sent;
     task->transfer = dcli_object_hold(transfer);
+    if (peer != remote->terms.client)
+        dcli_peer_begin(remote, transfer);
     return DCL_OK;
 }
 

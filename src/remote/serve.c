@@ -14,10 +14,11 @@ static dcl_status hear_commands(dcli_remote *remote, const dcli_msg_commands *co
     return status;
 }
 
-/* Handle a received message. @return DCL_ERR_TIMEOUT: the driver ends the session. */
-static dcl_status hear(dcli_remote *remote, dcli_received *received)
+dcl_status dcli_remote_hear(dcli_remote *remote, dcli_received *received)
 {
     const dcli_message *message = &received->message;
+    if (received->from != remote->terms.client)
+        return dcli_peer_hear(remote, received);
     if (message->epoch != remote->terms.session)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "the driver speaks of another session; expected %016" PRIx64,
                          remote->terms.session);
@@ -25,9 +26,9 @@ static dcl_status hear(dcli_remote *remote, dcli_received *received)
     case DCLI_MSG_COMMANDS:
         return hear_commands(remote, &message->commands);
     case DCLI_MSG_DATA:
-        return dcli_transfer_data(remote, received);
+        return dcli_transfer_data(remote, received->from, received);
     case DCLI_MSG_TAKEN:
-        return dcli_transfer_taken(remote, &message->taken);
+        return dcli_transfer_taken(remote, received->from, &message->taken);
     case DCLI_MSG_QUERY:
         return dcli_remote_answer(remote, &message->query);
     case DCLI_MSG_STOP:
@@ -49,10 +50,12 @@ static dcl_status serve_one(dcli_remote *remote, int milliseconds, bool *idle_ou
     *idle_out = status == DCL_ERR_TIMEOUT;
     if (status == DCL_ERR_TIMEOUT)
         return DCL_OK;
-    if (status == DCL_ERR_NODE_LOST && received.from != remote->terms.client)
-        return DCL_OK; /* processes of one session do not talk to each other */
-    if (status == DCL_OK && received.from == remote->terms.client)
-        status = hear(remote, &received);
+    if ((status == DCL_ERR_NODE_LOST || status == DCL_ERR_PROTOCOL) && dcli_peer_is_other(remote, received.from)) {
+        dcli_peer_lose(remote, received.from, dcli_error_sentence());
+        status = DCL_OK;
+    } else if (status == DCL_OK) {
+        status = dcli_remote_hear(remote, &received);
+    }
     dcli_received_free(&received);
     return status;
 }
@@ -128,6 +131,13 @@ dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms
     if (status == DCL_OK)
         status = dcli_builder_open(remote);
     if (status == DCL_OK)
+        status = dcli_remote_peers_open(remote);
+    for (int64_t n = 0; n < terms->early_count; n++) {
+        if (status == DCL_OK)
+            status = dcli_remote_hear(remote, &terms->early[n]);
+        dcli_received_free(&terms->early[n]);
+    }
+    if (status == DCL_OK)
         status = serve(remote);
     dcli_builder_close(remote);
     if (await_ends(remote)) {
@@ -136,5 +146,6 @@ dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms
         await_none(&remote->places);
     }
     dcli_kernel_output_close(remote);
+    dcli_remote_peers_close(remote);
     return status == DCL_ERR_TIMEOUT ? DCL_OK : status;
 }

@@ -44,6 +44,12 @@ static void put(dcli_remote *remote, dcli_object *object)
     remote->table[at] = object;
 }
 
+dcli_object *dcli_object_at(const dcli_remote *remote, int64_t place)
+{
+    dcli_object *object = remote->table[place];
+    return object != &tombstone ? object : NULL;
+}
+
 /* Keep at least half of the table empty. */
 static dcl_status make_room(dcli_remote *remote)
 {
@@ -148,6 +154,7 @@ static void free_kernel(dcli_remote *remote, dcli_object *object)
 static void free_transfer(dcli_remote *remote, dcli_object *object)
 {
     remote->held_bytes -= object->transfer.held;
+    remote->peers.eager_bytes -= object->transfer.eager;
     while (object->transfer.first != NULL) {
         dcli_chunk *chunk = object->transfer.first;
         object->transfer.first = chunk->next;
@@ -186,6 +193,7 @@ void dcli_object_drop(dcli_remote *remote, dcli_object *object)
     case DCLI_OBJECT_EVENT:
         if (object->event.real != NULL)
             clReleaseEvent(object->event.real);
+        dcli_free(object->event.told);
         break;
     case DCLI_OBJECT_TRANSFER:
         free_transfer(remote, object);

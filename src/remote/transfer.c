@@ -5,7 +5,10 @@
  *
  * The driver may send the first bytes of a write before the write's turn has come, as many as its limit for all transfers
  * allows; the rest it sends when it is granted, which happens when the write has begun. So memory is bounded, and no write
- * waits for one that waits itself. A read is at most WINDOW bytes ahead of what the driver has taken. */
+ * waits for one that waits itself. A read is at most WINDOW bytes ahead of what the driver has taken.
+ *
+ * Between two servers, the source has a read and the target a write of the same number. The target grants as to a driver; the source
+ * sends nothing before that, except small transfers. The read ends when all is sent and granted. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -34,11 +37,17 @@ static dcli_chunk *make_chunk(dcli_object *transfer, int64_t offset, int64_t len
     return chunk;
 }
 
-static dcl_status say_taken(dcli_remote *remote, int64_t transfer, int64_t granted)
+static bool is_between_servers(const dcli_remote *remote, const dcli_object *transfer)
 {
-    dcli_message message = {
-        .kind = DCLI_MSG_TAKEN, .epoch = remote->terms.session, .taken = {.transfer = transfer, .granted = granted}};
-    dcl_status status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, NULL);
+    return transfer->transfer.peer != remote->terms.client;
+}
+
+static dcl_status say_taken(dcli_remote *remote, const dcli_object *transfer, int64_t granted)
+{
+    dcli_message message = {.kind = DCLI_MSG_TAKEN,
+                            .epoch = remote->terms.session,
+                            .taken = {.transfer = transfer->number, .granted = granted}};
+    dcl_status status = dcli_endpoint_send(remote->terms.endpoint, transfer->transfer.peer, &message, NULL);
     return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
 }
 
@@ -93,7 +102,7 @@ static cl_int submit_chunk(dcli_remote *remote, dcli_task *task, dcli_chunk *chu
         clRetainEvent(real);
         task->last_event = real;
     }
-    if (last && task->event != NULL && task->queue->queue.in_order) {
+    if (last && task->event != NULL && (task->queue->queue.in_order || chunk->offset == 0)) {
         clRetainEvent(real);
         task->event->event.real = real; /* later commands of the device may wait for it */
     }
@@ -115,6 +124,8 @@ static void end_if_done(dcli_remote *remote, dcli_object *transfer)
 {
     dcli_task *task = transfer->transfer.task;
     bool all = task != NULL && (transfer->transfer.submitted == transfer->transfer.total || task->status != CL_SUCCESS);
+    if (all && task->kind == DCLI_CL_READ && is_between_servers(remote, transfer) && task->status == CL_SUCCESS)
+        all = transfer->transfer.granted == transfer->transfer.total;
     if (!all || transfer->transfer.outstanding > 0 || transfer->transfer.sent != NULL || task->listed)
         return;
     if (task->status == CL_SUCCESS && task->event != NULL)
@@ -134,8 +145,9 @@ static void send_chunk(dcli_remote *remote, dcli_chunk *chunk)
                             .epoch = remote->terms.session,
                             .data = {.transfer = chunk->transfer->number, .offset = chunk->offset}};
     dcli_payload payload = {.bytes = chunk->bytes, .length = (size_t)chunk->length, .release = dcli_payload_give};
+    int to = chunk->transfer->transfer.peer;
     chunk->bytes = NULL;
-    dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, &payload); /* receiving reports errors */
+    dcli_endpoint_send(remote->terms.endpoint, to, &message, &payload); /* receiving reports errors */
 }
 
 /* ---- in place ---- */
@@ -289,6 +301,19 @@ void dcli_transfer_fail(dcli_remote *remote, dcli_task *task, cl_int status)
     dcli_object_drop(remote, transfer);
 }
 
+void dcli_transfer_stop(dcli_remote *remote, dcli_object *transfer, cl_int status)
+{
+    dcli_task *task = transfer->transfer.task;
+    if (task == NULL)
+        return;
+    if (task->status == CL_SUCCESS)
+        task->status = status;
+    remote->stuck_dirty = true; /* if it is listed, it ends when the list is looked at */
+    dcli_object_hold(transfer);
+    end_if_done(remote, transfer);
+    dcli_object_drop(remote, transfer);
+}
+
 /* ---- writes ---- */
 
 /* Grant more, as the device takes what has arrived. */
@@ -296,10 +321,11 @@ static void grant(dcli_remote *remote, dcli_object *transfer)
 {
     int64_t upto = dcli_min(transfer->transfer.total, transfer->transfer.submitted + WINDOW);
     bool much = upto - transfer->transfer.granted >= WINDOW / 4 || upto == transfer->transfer.total;
-    if (transfer->transfer.arrived == transfer->transfer.total || upto <= transfer->transfer.granted || !much)
+    bool has_all = transfer->transfer.arrived == transfer->transfer.total && !is_between_servers(remote, transfer);
+    if (has_all || upto <= transfer->transfer.granted || !much)
         return;
     transfer->transfer.granted = upto;
-    say_taken(remote, transfer->number, upto);
+    say_taken(remote, transfer, upto);
 }
 
 static void write_more(dcli_remote *remote, dcli_task *task)
@@ -325,12 +351,29 @@ static void write_more(dcli_remote *remote, dcli_task *task)
 
 /* ---- reads ---- */
 
+/* End of the bytes that may be read and sent now. */
+static int64_t end_of_reads(const dcli_remote *remote, const dcli_object *transfer)
+{
+    return is_between_servers(remote, transfer) ? dcli_max(transfer->transfer.granted, transfer->transfer.eager)
+                                                : transfer->transfer.granted + WINDOW;
+}
+
+/* Decide whether a transfer to another server need not wait until it is granted. */
+static void choose_eager(dcli_remote *remote, dcli_object *transfer)
+{
+    int64_t total = transfer->transfer.total;
+    if (!is_between_servers(remote, transfer) || total > DCLI_PEER_EAGER ||
+        total > DCLI_PEER_EAGER_SESSION - remote->peers.eager_bytes)
+        return;
+    transfer->transfer.eager = total;
+    remote->peers.eager_bytes += total;
+}
+
 static void read_more(dcli_remote *remote, dcli_task *task)
 {
     dcli_object *transfer = task->transfer;
-    int64_t total = transfer->transfer.total;
-    while (transfer->transfer.submitted < total && task->status == CL_SUCCESS &&
-           transfer->transfer.submitted < transfer->transfer.granted + WINDOW) {
+    int64_t total = transfer->transfer.total, end = end_of_reads(remote, transfer);
+    while (transfer->transfer.submitted < total && task->status == CL_SUCCESS && transfer->transfer.submitted < end) {
         int64_t offset = transfer->transfer.submitted,
                 length = dcli_span_chunk(&transfer->transfer.span, offset, remote->terms.chunk_bytes);
         dcli_chunk *chunk = make_chunk(transfer, offset, length);
@@ -359,6 +402,8 @@ bool dcli_transfer_go(dcli_remote *remote, dcli_task *task)
     dcli_object *transfer = task->transfer;
     if (transfer->transfer.in_place)
         return go_in_place(remote, task);
+    if (!task->begun && task->kind == DCLI_CL_READ)
+        choose_eager(remote, transfer);
     task->begun = true;
     if (task->kind == DCLI_CL_WRITE)
         write_more(remote, task);
@@ -377,7 +422,7 @@ static dcl_status broken(const char *what)
                      what);
 }
 
-dcl_status dcli_transfer_data(dcli_remote *remote, dcli_received *received)
+dcl_status dcli_transfer_data(dcli_remote *remote, int from, dcli_received *received)
 {
     const dcli_msg_data *data = &received->message.data;
     int64_t length = (int64_t)received->payload_bytes;
@@ -387,16 +432,17 @@ dcl_status dcli_transfer_data(dcli_remote *remote, dcli_received *received)
     if (transfer == NULL)
         return DCL_OK; /* its command has failed */
     dcli_task *task = transfer->transfer.task;
-    if (task == NULL || task->kind != DCLI_CL_WRITE || transfer->transfer.in_place ||
+    if (task == NULL || from != transfer->transfer.peer || task->kind != DCLI_CL_WRITE || transfer->transfer.in_place ||
         data->offset != transfer->transfer.arrived || data->offset >= transfer->transfer.total ||
         length != dcli_span_chunk(&transfer->transfer.span, data->offset, remote->terms.chunk_bytes))
         return broken("are out of place");
-    if (data->offset + length > dcli_max(transfer->transfer.granted, DCLI_EAGER_TRANSFER))
+    int64_t ahead = is_between_servers(remote, transfer) ? DCLI_PEER_EAGER : DCLI_EAGER_TRANSFER;
+    if (data->offset + length > dcli_max(transfer->transfer.granted, ahead))
         return broken("exceed what was granted");
     if (!task->begun) {
         transfer->transfer.held += length;
         remote->held_bytes += length;
-        if (remote->held_bytes > 2 * DCLI_EAGER_SESSION)
+        if (remote->held_bytes > 2 * DCLI_EAGER_SESSION + remote->terms.client * (int64_t)DCLI_PEER_EAGER_SESSION)
             return broken("exceed what may be sent before it is granted");
     }
     dcli_chunk *chunk = make_chunk(transfer, data->offset, length);
@@ -411,15 +457,17 @@ dcl_status dcli_transfer_data(dcli_remote *remote, dcli_received *received)
     return DCL_OK;
 }
 
-dcl_status dcli_transfer_taken(dcli_remote *remote, const dcli_msg_taken *taken)
+dcl_status dcli_transfer_taken(dcli_remote *remote, int from, const dcli_msg_taken *taken)
 {
-    if (taken->transfer == DCLI_OUTPUT_TRANSFER)
+    if (taken->transfer == DCLI_OUTPUT_TRANSFER && from == remote->terms.client)
         return dcli_kernel_output_taken(remote, taken->granted) ? DCL_OK
                                                                 : broken("were taken before they were printed");
     dcli_object *transfer = dcli_object_find(remote, taken->transfer, DCLI_OBJECT_TRANSFER);
     if (transfer == NULL)
         return DCL_OK; /* it has ended meanwhile */
     dcli_task *task = transfer->transfer.task;
+    if (from != transfer->transfer.peer)
+        return broken("were taken by a peer that does not receive them");
     if (transfer->transfer.in_place) {
         if (transfer->transfer.mapped == NULL || transfer->transfer.copied ||
             taken->granted != transfer->transfer.total)
@@ -427,9 +475,13 @@ dcl_status dcli_transfer_taken(dcli_remote *remote, const dcli_msg_taken *taken)
         transfer->transfer.copied = remote->stuck_dirty = true;
         return DCL_OK;
     }
-    if (task == NULL || task->kind != DCLI_CL_READ || taken->granted > transfer->transfer.submitted)
+    int64_t most = is_between_servers(remote, transfer) ? transfer->transfer.total : transfer->transfer.submitted;
+    if (task == NULL || task->kind != DCLI_CL_READ || taken->granted > most)
         return broken("were taken before they were sent");
     transfer->transfer.granted = dcli_max(transfer->transfer.granted, taken->granted);
     remote->stuck_dirty = true;
+    dcli_object_hold(transfer);
+    end_if_done(remote, transfer); /* of a read to another server, this may be the last thing */
+    dcli_object_drop(remote, transfer);
     return DCL_OK;
 }

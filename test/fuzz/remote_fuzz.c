@@ -49,7 +49,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
         must(dcli_endpoint_open(net, SESSION, e, PEERS, &end[e]) == DCL_OK, "dcli_endpoint_open");
     must((buffers = dcli_buffers_open_shared()) != NULL, "dcli_buffers_open_shared");
     must(dcli_remote_open(0, &log, NULL, &remote) == DCL_OK, "dcli_remote_open");
-    remote->terms = (dcli_remote_terms){end[SERVER], DRIVER, SESSION, buffers, DCLI_REMOTE_CHUNK, QUOTA, true, false};
+    remote->terms = (dcli_remote_terms){end[SERVER], DRIVER, SESSION, buffers, DCLI_REMOTE_CHUNK, QUOTA, true, false,
+                                        SERVER,      NULL,   NULL,    0};
     program = clCreateProgramWithSource(remote->context, 1, &source, NULL, &status);
     must(program != NULL &&
              clBuildProgram(program, 1, &remote->device, "-cl-kernel-arg-info", NULL, NULL) == CL_SUCCESS,
@@ -85,7 +86,7 @@ static dcl_status send_command(fuzz_input *input)
     static const char *const texts[] = {"", "f", "g", "-w"};
     int64_t number[MOST_NUMBERS], wait[MOST_WAITS], word[MOST_WORDS];
     dcli_msg_command command = {
-        .kind = 1 + fuzz_below(input, DCLI_CL_APPEND), .number = number, .wait = wait, .word = word};
+        .kind = 1 + fuzz_below(input, DCLI_CL_FAIL_TRANSFER), .number = number, .wait = wait, .word = word};
     command.object = object_number(input);
     command.queue = object_number(input);
     command.event = object_number(input);
@@ -120,7 +121,7 @@ static dcl_status send_data(fuzz_input *input)
     must(dcli_endpoint_send(end[DRIVER], SERVER, &message, &payload) == DCL_OK, "dcli_endpoint_send");
     dcli_received received = {0};
     must(dcli_endpoint_receive(end[SERVER], 1000, &received) == DCL_OK, "dcli_endpoint_receive");
-    dcl_status status = dcli_transfer_data(remote, &received);
+    dcl_status status = dcli_transfer_data(remote, DRIVER, &received);
     dcli_received_free(&received);
     return status;
 }
@@ -132,7 +133,7 @@ static dcl_status send_one(fuzz_input *input)
         return send_data(input);
     case 1: {
         dcli_msg_taken taken = {.transfer = object_number(input), .granted = any_number(input)};
-        return taken.granted < 0 ? DCL_OK : dcli_transfer_taken(remote, &taken);
+        return taken.granted < 0 ? DCL_OK : dcli_transfer_taken(remote, DRIVER, &taken);
     }
     case 2:
         return dcli_remote_answer(remote,

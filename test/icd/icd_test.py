@@ -21,7 +21,7 @@ import processes
 from workers import open_place
 
 SECONDS = 60
-PLACES = ["local:2", "tcp:1", "tcp-keys:1"]
+PLACES = ["local:2", "tcp:2", "tcp-keys:2", "tcp:1"]
 
 
 def lines_of(program, seconds):
@@ -58,9 +58,9 @@ def many(lines):
         raise Failed(f"many commands: {lines}")
 
 
-def kill_one(program_path, variables, place, folder):
-    """Kill the process that runs a kernel. The kernel's event fails, and so does what waits for it."""
-    program = Program([program_path, "spin", "100000"], variables, f"{folder}/errors")
+def kill_at_work(program_path, mode, variables, place, folder):
+    """Kill the process that runs a kernel. @return the program, what it prints at once and afterwards, and how long that took."""
+    program = Program([program_path, mode, "100000"], variables, f"{folder}/errors")
     try:
         while program.next(SECONDS * SLOW) != "running":
             pass
@@ -75,10 +75,24 @@ def kill_one(program_path, variables, place, folder):
             raise Failed(program.said())
     finally:
         program.kill()
-    if line is None or not line.startswith("wait -14, finish -") or "kernel -2, dependent -14, available 0" not in line:
-        raise Failed(f"after the loss: {program.said()}")
     if "was killed by signal 9" not in program.errors():
         raise Failed(f"the loss is not explained: {program.errors()}")
+    return program, line, rest, seconds
+
+
+def kill_needed(program_path, variables, place, folder):
+    """A launch fails whose contents were on a device that is killed. The other device goes on."""
+    program, line, rest, seconds = kill_at_work(program_path, "needs", variables, place, folder)
+    if line != "wait -14, kernel -2, dependent -14" or rest != ["the other device right"]:
+        raise Failed(f"after the loss of what is needed: {program.said()}")
+    return seconds
+
+
+def kill_one(program_path, variables, place, folder):
+    """The kernel's event fails, and so does what waits for it."""
+    program, line, rest, seconds = kill_at_work(program_path, "spin", variables, place, folder)
+    if line is None or not line.startswith("wait -14, finish -") or "kernel -2, dependent -14, available 0" not in line:
+        raise Failed(f"after the loss: {program.said()}")
     if place.nodes > 1 and not any(text.endswith("right") and "many launches" in text for text in rest):
         raise Failed(f"the other device does not go on: {program.said()}")
     return seconds
@@ -195,10 +209,15 @@ def check(dcl, programs, base):
                 print(run([f"{programs}/random", "12"], variables, work)[-1])
                 many(run([f"{programs}/program", "limits"], variables, work))
                 print_much(f"{programs}/program", variables, place, work)
+            if text == "tcp:2": # with a worker that is not there, each of the others has a session of its own
+                dead = {**variables, "DCL_WORKERS": variables["DCL_WORKERS"] + ",tcp://127.0.0.1:1"}
+                compare(native, run([f"{programs}/program"], dead, work), "tcp:2 and one that is not there")
             if text == "tcp:1":
                 hostile(programs, variables, work)
             if "keys" not in text:
                 took.append(kill_one(f"{programs}/program", variables, place, work))
+                if place.nodes > 1:
+                    took.append(kill_needed(f"{programs}/program", variables, place, work))
     print("killed during a kernel: known after " + ", ".join(f"{1000 * seconds:.0f} ms" for seconds in took))
     if processes.is_late(max(took), SLOW):
         raise Failed(f"a loss is known after {max(took):.2f} s; expected less than a second")

@@ -3,6 +3,7 @@
  *
  *   program            everything once
  *   program limits     enqueues more commands than a device takes
+ *   program needs MS   launches such a kernel on one device, and one on another device that needs its results
  *   program print N    launches a kernel that prints N lines of 70 bytes, and ends at once after that
  *   program spin MS    launches a kernel that runs long, prints "running", and then how it ended */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -563,6 +564,30 @@ static void try_programs(void)
     try_headers();
 }
 
+/* Large contents that one device writes, another one changes in part, and the first one reads. */
+static bool try_large_between(const cl_command_queue queue[2])
+{
+    enum { PART = LARGE / 3 / 4 * 4 };
+    const cl_int low = 12345, high = 67890;
+    cl_mem large = make(LARGE, 0, NULL);
+    cl_int *got = malloc(LARGE);
+    cl_event filled, changed;
+    bool right = got != NULL;
+    check(clEnqueueFillBuffer(queue[0], large, &low, sizeof low, 0, LARGE, 0, NULL, &filled), "clEnqueueFillBuffer");
+    check(clFlush(queue[0]), "clFlush");
+    check(clEnqueueFillBuffer(queue[1], large, &high, sizeof high, PART, PART, 1, &filled, &changed),
+          "clEnqueueFillBuffer");
+    check(clFlush(queue[1]), "clFlush");
+    check(clEnqueueReadBuffer(queue[0], large, CL_TRUE, 0, LARGE, got, 1, &changed, NULL), "clEnqueueReadBuffer");
+    for (size_t i = 0; i < LARGE / sizeof *got; i++)
+        right = right && got[i] == (i * sizeof *got >= PART && i * sizeof *got < 2 * PART ? high : low);
+    clReleaseEvent(filled);
+    clReleaseEvent(changed);
+    clReleaseMemObject(large);
+    free(got);
+    return right;
+}
+
 /* A buffer that two devices of one context use in turn. Where there is one device, both queues are its. */
 static void try_devices(cl_device_id first, cl_device_id second)
 {
@@ -604,7 +629,7 @@ static void try_devices(cl_device_id first, cl_device_id second)
     check(clEnqueueReadBuffer(queue[0], x, CL_TRUE, 0, sizeof c, c, 1, &before, NULL), "clEnqueueReadBuffer");
     for (int i = 0; i < N; i++)
         right = right && c[i] == TURNS * (TURNS - 1) / 2 * b[i];
-    say("two devices of one context", right);
+    say("two devices of one context", right && try_large_between(queue));
     clReleaseEvent(before);
     clReleaseEvent(gate);
     clReleaseMemObject(x);
@@ -770,6 +795,64 @@ static int try_spin(long milliseconds)
 }
 
 /* Print the lines 0 to n - 1. */
+/* A kernel runs long on one device, and a launch on another one needs its results. */
+static int try_needs(cl_device_id first, cl_device_id second, long milliseconds)
+{
+    const cl_device_id both[2] = {first, second};
+    const size_t one = 1;
+    cl_int status, state = 0, later = 0, zero = 0;
+    cl_long turns = (cl_long)milliseconds * 200000, few = 1;
+    const char *text = source;
+    cl_event event[2];
+    cl_context context = clCreateContext(NULL, 2, both, NULL, NULL, &status);
+    check(status, "clCreateContext");
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &status);
+    check(clBuildProgram(program, 0, NULL, "-cl-std=CL1.2", NULL, NULL), "clBuildProgram");
+    cl_kernel kernel = clCreateKernel(program, "spin", &status);
+    check(status, "clCreateKernel");
+    cl_mem x = clCreateBuffer(context, 0, LARGE, NULL, &status);
+    check(status, "clCreateBuffer");
+    check(clSetKernelArg(kernel, 0, sizeof x, &x), "clSetKernelArg");
+    cl_command_queue queue[2];
+    for (int d = 0; d < 2; d++) {
+        queue[d] = clCreateCommandQueueWithProperties(context, both[d], NULL, &status);
+        check(status, "clCreateCommandQueueWithProperties");
+    }
+    check(clEnqueueFillBuffer(queue[0], x, &zero, sizeof zero, 0, LARGE, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clFinish(queue[0]), "clFinish");
+    for (int d = 0; d < 2; d++) {
+        check(clSetKernelArg(kernel, 1, sizeof turns, d == 0 ? &turns : &few), "clSetKernelArg");
+        check(
+            clEnqueueNDRangeKernel(queue[d], kernel, 1, NULL, &one, &one, (cl_uint)d, d > 0 ? event : NULL, &event[d]),
+            "launch");
+        check(clFlush(queue[d]), "clFlush");
+    }
+    printf("running\n");
+    fflush(stdout);
+    cl_int waited = clWaitForEvents(1, &event[1]);
+    clWaitForEvents(1, &event[0]); /* the other server may notice the loss before the program does */
+    clGetEventInfo(event[0], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    clGetEventInfo(event[1], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof later, &later, NULL);
+    printf("wait %d, kernel %d, dependent %d\n", waited, state, later);
+    fflush(stdout); /* the time until this line is measured */
+    cl_int value = 1;
+    clReleaseMemObject(x); /* its contents are lost */
+    x = clCreateBuffer(context, 0, LARGE, NULL, &status);
+    check(status, "clCreateBuffer");
+    check(clEnqueueFillBuffer(queue[1], x, &zero, sizeof zero, 0, LARGE, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clEnqueueReadBuffer(queue[1], x, CL_TRUE, LARGE - sizeof value, sizeof value, &value, 0, NULL, NULL), "read");
+    printf("the other device %s\n", value == 0 ? "right" : "WRONG");
+    for (int d = 0; d < 2; d++) {
+        clReleaseEvent(event[d]);
+        clReleaseCommandQueue(queue[d]);
+    }
+    clReleaseMemObject(x);
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+    clReleaseContext(context);
+    return value;
+}
+
 static int print_lines(cl_int n)
 {
     const size_t one = 1;
@@ -806,6 +889,8 @@ int main(int count, char **list)
         }
         return result + failures;
     }
+    if (count == 3 && strcmp(list[1], "needs") == 0 && found > 1)
+        return try_needs(devices[0], devices[1], atol(list[2]));
     if (count == 2 && strcmp(list[1], "limits") == 0) {
         open_setting(devices[0]);
         int result = try_limits();

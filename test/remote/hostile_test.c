@@ -240,7 +240,8 @@ typedef struct session {
 static void *serve(void *argument)
 {
     session *s = argument;
-    dcli_remote_terms terms = {s->end[SERVER], DRIVER, SESSION, buffers, DCLI_REMOTE_CHUNK, QUOTA, true, false};
+    dcli_remote_terms terms = {s->end[SERVER], DRIVER, SESSION, buffers, DCLI_REMOTE_CHUNK, QUOTA, true, false,
+                               SERVER,         NULL,   NULL,    0};
     s->status = dcli_remote_serve(s->remote, &terms);
     if (s->status != DCL_OK)
         snprintf(s->sentence, sizeof s->sentence, "%s", dcli_error_sentence());
