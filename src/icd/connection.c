@@ -249,17 +249,40 @@ static void give(void *bytes, void *user)
     dcli_buffers_give(bytes);
 }
 
+static void return_loan(void *bytes, void *user)
+{
+    (void)bytes;
+    atomic_fetch_sub(&((icd_loan *)user)->count, 1); /* from then on, the loan may be freed */
+}
+
+/* Make the payload of the next chunk: memory of the program, or a copy. @return false: no memory. */
+static bool make_payload(icd_device *device, icd_transfer *transfer, int64_t length, dcli_payload *payload_out)
+{
+    *payload_out = (dcli_payload){.length = (size_t)length};
+    if (transfer->loan != NULL) {
+        atomic_fetch_add(&transfer->loan->count, 1);
+        payload_out->bytes = transfer->host + transfer->moved;
+        payload_out->release = return_loan;
+        payload_out->user = transfer->loan;
+        return true;
+    }
+    payload_out->bytes = dcli_buffers_take(device->server->buffers, (size_t)length);
+    payload_out->release = give;
+    if (payload_out->bytes == NULL)
+        return false;
+    copy_chunk(transfer, transfer->moved, length, payload_out->bytes);
+    return true;
+}
+
 /* Send one chunk. The transfer stays: only this thread ends it. */
 static bool send_chunk(icd_device *device, icd_transfer *transfer, int64_t length)
 {
-    void *bytes = dcli_buffers_take(device->server->buffers, (size_t)length);
-    if (bytes == NULL)
+    dcli_payload payload;
+    if (!make_payload(device, transfer, length, &payload))
         return false;
-    copy_chunk(transfer, transfer->moved, length, bytes);
     dcli_message message = {.kind = DCLI_MSG_DATA,
                             .epoch = device->server->session,
                             .data = {.transfer = transfer->number, .offset = transfer->moved}};
-    dcli_payload payload = {.bytes = bytes, .length = (size_t)length, .release = give};
     send_message(device, &message, &payload);
     return true;
 }

@@ -272,6 +272,8 @@ static cl_int move(cl_command_queue handle, cl_mem mem_handle, bool in, bool blo
         return leave(status);
     icd_event *event = make_event(queue, in ? CL_COMMAND_WRITE_BUFFER : CL_COMMAND_READ_BUFFER, count, waits);
     dcli_span span = {.offset = (int64_t)offset, .row_bytes = (int64_t)bytes, .rows = 1, .slices = 1};
+    if (event != NULL && in && blocks && bytes > ICD_COPIED && !queue->device->server->shares)
+        icd_event_lend(event);
     status = event != NULL ? transfer(queue, mem, event, in, &span, host, 0, 0) : CL_OUT_OF_HOST_MEMORY;
     return leave(icd_enqueued(event, status, blocks, event_out));
 }

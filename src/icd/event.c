@@ -1,6 +1,7 @@
 /* icd/event.c - events: commands wait for them, also for those of other servers, and the program registers functions
  * for their ends. */
 #include <limits.h>
+#include <time.h>
 
 #include "icd/entries.h"
 
@@ -86,6 +87,7 @@ void icd_event_free(icd_event *event)
         dcli_free(call);
     }
     dcli_free(event->proxy);
+    dcli_free(event->loan);
     icd_drop(event->queue);
     icd_drop(event->context);
 }
@@ -281,10 +283,25 @@ static bool has_room(const void *device)
     return ((const icd_device *)device)->pending_count < ICD_MANY_PENDING || icd.gates > 0;
 }
 
+void icd_event_lend(icd_event *event) { event->loan = dcli_calloc(1, sizeof *event->loan); }
+
+/* Wait until memory of the program is no longer being sent. After a success it has arrived; after a failure, what was to be sent is sent or
+ * dropped soon, at the latest when the connection is lost. */
+static void await_loan(const icd_event *event)
+{
+    const struct timespec pause = {.tv_nsec = 50000};
+    while (event->loan != NULL && atomic_load(&event->loan->count) > 0) {
+        pthread_mutex_unlock(&icd.lock);
+        nanosleep(&pause, NULL);
+        pthread_mutex_lock(&icd.lock);
+    }
+}
+
 cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *event_out)
 {
     if (status == CL_SUCCESS && blocks) {
         cl_int ended = icd_await(event);
+        await_loan(event);
         status = ended < 0 ? ended : CL_SUCCESS;
     } else if (status == CL_SUCCESS && !has_room(event->device))
         icd_wait(event->device, has_room, event->device);

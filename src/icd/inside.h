@@ -18,6 +18,7 @@
 #include <CL/cl_icd.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,7 +32,8 @@ enum {
     ICD_MOST_DEVICES = 256, /* of one server */
     ICD_MOST_PLATFORM_DEVICES = 1024,
     ICD_CHUNK = 1 << 20,
-    ICD_SEEN_BYTES = 256 /* of what the process monitor has seen of a loss */
+    ICD_COPIED = 256 << 10, /* a blocking write of at most so many bytes is copied before it is sent */
+    ICD_SEEN_BYTES = 256    /* of what the process monitor has seen of a loss */
 };
 
 /* ---- handles: handles.c ---- */
@@ -302,6 +304,11 @@ struct icd_kernel {
     } * on;             /* [context->device_count] */
 };
 
+/** Memory of the program that is being sent. */
+typedef struct icd_loan {
+    atomic_int count; /* payloads */
+} icd_loan;
+
 struct icd_event {
     icd_object object;
     icd_context *context;
@@ -314,6 +321,7 @@ struct icd_event {
     bool was_sent;    /* its server knows its number */
     bool unobserved;  /* the program gets no handle of it, and does not wait for it in the call that makes it */
     int64_t transfer; /* number of the transfer of its command; 0: none */
+    icd_loan *loan;   /* of a write that blocks: its memory is sent without being copied; NULL: it is copied */
     int64_t queued_ns, submit_ns, start_ns, end_ns;
     icd_event **wait; /* [wait_count] references, until it has ended */
     int wait_count;
@@ -335,6 +343,7 @@ struct icd_transfer {
     bool in_place;  /* the server may let this side copy in the memory of the buffer */
     dcli_span span; /* in the buffer */
     char *host;     /* of the first byte */
+    icd_loan *loan; /* of its event; NULL: `host` is copied before it is sent */
     int64_t host_row_pitch, host_slice_pitch;
     int64_t total, moved, granted, eager, told;
 };
@@ -446,6 +455,8 @@ void icd_wait(icd_device *device, bool (*has_come)(const void *what), const void
 icd_event *icd_event_make(icd_context *context, icd_queue *queue, icd_device *device, cl_command_type type,
                           cl_uint count, const cl_event waits[]);
 void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended);
+/** Let the write of an event, for which the calling thread waits, send memory of the program without copying it. */
+void icd_event_lend(icd_event *event);
 /** Check a wait list. */
 cl_int icd_check_waits(const icd_context *context, cl_uint count, const cl_event waits[]);
 /** Wait until an event has ended, without the lock. @return its status. */

@@ -74,6 +74,7 @@ cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t me
     /* A write that waits for a gate may be granted before its bytes are there: they are sent. */
     transfer->in_place = device->server->shares && gate == NULL && span->rows == 1 && span->slices == 1 &&
                          transfer->total > DCLI_PLACED_BYTES;
+    transfer->loan = span->rows == 1 && span->slices == 1 ? event->loan : NULL;
     int64_t number[] = {transfer->number, span->offset,    span->row_bytes,   span->rows,
                         span->slices,     span->row_pitch, span->slice_pitch, transfer->in_place};
     dcli_msg_command command = {.kind = in ? DCLI_CL_WRITE : DCLI_CL_READ,

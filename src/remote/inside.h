@@ -6,6 +6,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "net/span.h"
@@ -36,6 +37,7 @@ typedef struct dcli_task dcli_task;
 typedef struct dcli_kernel_output dcli_kernel_output;
 typedef struct dcli_chunk dcli_chunk;
 typedef struct dcli_builder dcli_builder;
+typedef struct dcli_loan dcli_loan;
 
 /** A value that an argument was set to; it does not change. */
 typedef struct dcli_value {
@@ -98,6 +100,8 @@ typedef struct dcli_object {
             int64_t held;                  /* bytes that have arrived before the write has begun */
             bool in_place, copied;         /* the driver copies between its own memory and the buffer's; has copied */
             void *mapped;                  /* the buffer's memory, while it is mapped for this */
+            dcli_loan *loan;               /* a read that sends the buffer's memory itself; NULL: it does not */
+            int64_t lent;                  /* its bytes that were sent */
             int outstanding;               /* chunks that the device is copying */
             dcli_chunk *first, **last;     /* chunks that have arrived and are not submitted */
             dcli_chunk *sent, **sent_last; /* reads: chunks in order; they are sent in this order */
@@ -151,6 +155,20 @@ typedef struct dcli_completion {
     dcli_object *queue;            /* reference */
     struct dcli_completion *later; /* the next one of its queue, by submission */
 } dcli_completion;
+
+/** For the end of payloads that are memory of buffers: a thread of ZeroMQ wakes the serving thread, as long as that serves. */
+typedef struct dcli_lender {
+    pthread_mutex_t lock;
+    dcli_endpoint *endpoint; /* NULL: it does not serve any more */
+    int64_t loans;           /* payloads that have not been returned */
+    atomic_bool returned;    /* the last one of a transfer was, and the transfer has not been looked at */
+} dcli_lender;
+
+/** Payloads of one transfer that are memory of its buffer. */
+struct dcli_loan {
+    atomic_int count;
+    dcli_lender *lender;
+};
 
 /** Memory of a buffer that the driver can map. */
 typedef struct dcli_place {
@@ -218,6 +236,7 @@ struct dcli_remote {
     int64_t reports_due_ns; /* when they are sent at the latest */
     dcli_facts facts;
     dcli_peers peers;
+    dcli_lender *lender; /* NULL: memory of buffers is not sent */
     dcli_builder *builder;
     dcli_kernel_output *printer; /* NULL: what kernels print is not sent */
     bool stuck_dirty;            /* something has changed for which tasks may wait */
@@ -290,6 +309,10 @@ void dcli_chunk_free(dcli_remote *remote, dcli_chunk *chunk);
 void dcli_payload_give(void *bytes, void *user);
 /** Fail a transfer that has not begun: what arrives of it is dropped. */
 void dcli_transfer_fail(dcli_remote *remote, dcli_task *task, cl_int status);
+dcl_status dcli_lender_open(dcli_remote *remote);
+/** Wait until no memory of buffers is being sent. @return false: not within `milliseconds`. */
+bool dcli_lender_await(dcli_remote *remote, int milliseconds);
+void dcli_lender_close(dcli_remote *remote);
 /** Fail a transfer between servers, whatever its state, because of the other end. */
 void dcli_transfer_stop(dcli_remote *remote, dcli_object *transfer, cl_int status);
 

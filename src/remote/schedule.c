@@ -487,6 +487,8 @@ static void look_at(dcli_remote *remote, dcli_object *queue)
 
 void dcli_tasks_look(dcli_remote *remote)
 {
+    if (remote->lender != NULL && atomic_exchange(&remote->lender->returned, false))
+        remote->stuck_dirty = true;
     while (remote->stuck_dirty && remote->task_count > 0) {
         remote->stuck_dirty = false;
         for (dcli_object *queue = remote->queues, *next; queue != NULL; queue = next) {

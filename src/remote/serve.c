@@ -121,7 +121,7 @@ static bool await_ends(dcli_remote *remote)
             poll(NULL, 0, STEP_MS);
     if (!remote->polls && await_none(&remote->callbacks))
         dcli_completions_take(remote);
-    return remote->outstanding == 0;
+    return dcli_lender_await(remote, MOST_MS) && remote->outstanding == 0;
 }
 
 dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms)
@@ -132,6 +132,8 @@ dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms
         status = dcli_builder_open(remote);
     if (status == DCL_OK)
         status = dcli_remote_peers_open(remote);
+    if (status == DCL_OK)
+        status = dcli_lender_open(remote);
     for (int64_t n = 0; n < terms->early_count; n++) {
         if (status == DCL_OK)
             status = dcli_remote_hear(remote, &terms->early[n]);
@@ -147,5 +149,6 @@ dcl_status dcli_remote_serve(dcli_remote *remote, const dcli_remote_terms *terms
     }
     dcli_kernel_output_close(remote);
     dcli_remote_peers_close(remote);
+    dcli_lender_close(remote);
     return status == DCL_ERR_TIMEOUT ? DCL_OK : status;
 }

@@ -155,6 +155,8 @@ static void free_transfer(dcli_remote *remote, dcli_object *object)
 {
     remote->held_bytes -= object->transfer.held;
     remote->peers.eager_bytes -= object->transfer.eager;
+    if (object->transfer.loan != NULL && atomic_load(&object->transfer.loan->count) == 0)
+        dcli_free(object->transfer.loan); /* else the session ends */
     while (object->transfer.first != NULL) {
         dcli_chunk *chunk = object->transfer.first;
         object->transfer.first = chunk->next;

@@ -3,15 +3,20 @@
  * If the driver can map the memory of the buffer, a transfer has no chunks: the buffer is mapped, its memory is sent as the payload of
  * one message, the driver copies and says so, and the buffer is unmapped.
  *
+ * A read of more than WINDOW bytes from a device that works in host memory sends the memory of the buffer itself, in chunks: the buffer is
+ * mapped meanwhile. Smaller reads are copied first, so that later commands of their queue need not wait until they are sent.
+ *
  * The driver may send the first bytes of a write before the write's turn has come, as many as its limit for all transfers
  * allows; the rest it sends when it is granted, which happens when the write has begun. So memory is bounded, and no write
  * waits for one that waits itself. A read is at most WINDOW bytes ahead of what the driver has taken.
  *
  * Between two servers, the source has a read and the target a write of the same number. The target grants as to a driver; the source
  * sends nothing before that, except small transfers. The read ends when all is sent and granted. */
+#include <poll.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "remote/inside.h"
 
@@ -197,12 +202,13 @@ static void place_ready(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
     dcli_task *task = transfer->transfer.task;
     if (task != NULL && status != CL_SUCCESS && task->status == CL_SUCCESS)
         task->status = status;
-    if (task != NULL && status == CL_SUCCESS) {
+    if (task != NULL && status == CL_SUCCESS)
+        transfer->transfer.mapped = chunk->place;
+    if (task != NULL && status == CL_SUCCESS && transfer->transfer.loan == NULL) {
         dcli_message message = {
             .kind = DCLI_MSG_DATA, .epoch = remote->terms.session, .data = {.transfer = transfer->number}};
         dcli_payload payload = {.bytes = task->object->buffer.place + transfer->transfer.span.offset,
                                 .length = (size_t)chunk->length};
-        transfer->transfer.mapped = chunk->place;
         dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, &payload);
     }
     remote->stuck_dirty = true;
@@ -233,6 +239,7 @@ static cl_int unmap_place(dcli_remote *remote, dcli_task *task)
     if (code != CL_SUCCESS && chunk != NULL)
         dcli_chunk_free(remote, chunk);
     transfer->transfer.submitted = transfer->transfer.total;
+    transfer->transfer.mapped = NULL;
     return code;
 }
 
@@ -245,6 +252,128 @@ static bool has_ended(dcli_remote *remote, dcli_task *task, const dcli_object *t
     if (task->status != CL_SUCCESS)
         dcli_transfer_fail(remote, task, task->status);
     return true;
+}
+
+/* End of the bytes that may be read and sent now. */
+static int64_t end_of_reads(const dcli_remote *remote, const dcli_object *transfer)
+{
+    return is_between_servers(remote, transfer) ? dcli_max(transfer->transfer.granted, transfer->transfer.eager)
+                                                : transfer->transfer.granted + WINDOW;
+}
+
+/* ---- sending memory of buffers ---- */
+
+dcl_status dcli_lender_open(dcli_remote *remote)
+{
+    dcli_lender *lender = dcli_calloc(1, sizeof *lender);
+    if (lender == NULL)
+        return DCL_ERR_NOMEM;
+    pthread_mutex_init(&lender->lock, NULL);
+    lender->endpoint = remote->terms.endpoint;
+    remote->lender = lender;
+    return DCL_OK;
+}
+
+bool dcli_lender_await(dcli_remote *remote, int milliseconds)
+{
+    int64_t until = dcli_monotonic_ms() + milliseconds, loans = 1;
+    while (remote->lender != NULL && loans > 0) {
+        pthread_mutex_lock(&remote->lender->lock);
+        loans = remote->lender->loans;
+        pthread_mutex_unlock(&remote->lender->lock);
+        if (loans > 0 && dcli_monotonic_ms() >= until)
+            return false;
+        if (loans > 0)
+            poll(NULL, 0, 1);
+    }
+    return true;
+}
+
+/* A lender with loans stays until the process ends: they will be returned to it. */
+void dcli_lender_close(dcli_remote *remote)
+{
+    dcli_lender *lender = remote->lender;
+    if (lender == NULL)
+        return;
+    remote->lender = NULL;
+    pthread_mutex_lock(&lender->lock);
+    lender->endpoint = NULL;
+    bool unused = lender->loans == 0;
+    pthread_mutex_unlock(&lender->lock);
+    if (unused) {
+        pthread_mutex_destroy(&lender->lock);
+        dcli_free(lender);
+    }
+}
+
+/* Release function of a payload that is memory of a buffer, called by any thread. The last one of a transfer wakes the serving
+ * thread, which may free the loan as soon as its count is 0. */
+static void return_loan(void *bytes, void *user)
+{
+    dcli_loan *loan = user;
+    dcli_lender *lender = loan->lender;
+    (void)bytes;
+    pthread_mutex_lock(&lender->lock);
+    lender->loans--;
+    if (atomic_fetch_sub(&loan->count, 1) == 1) {
+        atomic_store(&lender->returned, true);
+        if (lender->endpoint != NULL)
+            dcli_endpoint_wake(lender->endpoint);
+    }
+    pthread_mutex_unlock(&lender->lock);
+}
+
+static bool may_lend(const dcli_remote *remote, const dcli_task *task)
+{
+    const dcli_object *transfer = task->transfer;
+    return remote->lender != NULL && task->kind == DCLI_CL_READ && remote->in_place && !remote->terms.shares &&
+           transfer->transfer.span.rows == 1 && transfer->transfer.span.slices == 1 &&
+           transfer->transfer.total > WINDOW;
+}
+
+static void lend_more(dcli_remote *remote, dcli_object *transfer)
+{
+    int64_t end = dcli_min(end_of_reads(remote, transfer), transfer->transfer.total);
+    while (transfer->transfer.lent < end) {
+        int64_t length = dcli_span_chunk(&transfer->transfer.span, transfer->transfer.lent, remote->terms.chunk_bytes);
+        dcli_message message = {.kind = DCLI_MSG_DATA,
+                                .epoch = remote->terms.session,
+                                .data = {.transfer = transfer->number, .offset = transfer->transfer.lent}};
+        dcli_payload payload = {.bytes = (char *)transfer->transfer.mapped + transfer->transfer.lent,
+                                .length = (size_t)length,
+                                .release = return_loan,
+                                .user = transfer->transfer.loan};
+        pthread_mutex_lock(&remote->lender->lock);
+        remote->lender->loans++;
+        pthread_mutex_unlock(&remote->lender->lock);
+        atomic_fetch_add(&transfer->transfer.loan->count, 1);
+        transfer->transfer.lent += length;
+        dcli_endpoint_send(remote->terms.endpoint, transfer->transfer.peer, &message,
+                           &payload); /* receiving reports errors */
+    }
+}
+
+/* As dcli_transfer_go() for a read that sends the memory of the buffer. It stays mapped until nothing of it is being sent,
+ * also after a failure. */
+static bool go_lent(dcli_remote *remote, dcli_task *task)
+{
+    dcli_object *transfer = task->transfer;
+    if (!task->begun) {
+        task->begun = true;
+        task->status = map_place(remote, task);
+    } else if (transfer->transfer.mapped != NULL) {
+        if (task->status == CL_SUCCESS)
+            lend_more(remote, transfer);
+        bool all = transfer->transfer.lent == transfer->transfer.total || task->status != CL_SUCCESS;
+        if (!all || atomic_load(&transfer->transfer.loan->count) > 0)
+            return false;
+        cl_int code = unmap_place(remote, task);
+        if (task->status == CL_SUCCESS)
+            task->status = code;
+    } else if (transfer->transfer.outstanding > 0) {
+        return false; /* it is being mapped */
+    }
+    return has_ended(remote, task, transfer);
 }
 
 /* As dcli_transfer_go() for a transfer in place. */
@@ -351,13 +480,6 @@ static void write_more(dcli_remote *remote, dcli_task *task)
 
 /* ---- reads ---- */
 
-/* End of the bytes that may be read and sent now. */
-static int64_t end_of_reads(const dcli_remote *remote, const dcli_object *transfer)
-{
-    return is_between_servers(remote, transfer) ? dcli_max(transfer->transfer.granted, transfer->transfer.eager)
-                                                : transfer->transfer.granted + WINDOW;
-}
-
 /* Decide whether a transfer to another server need not wait until it is granted. */
 static void choose_eager(dcli_remote *remote, dcli_object *transfer)
 {
@@ -402,6 +524,10 @@ bool dcli_transfer_go(dcli_remote *remote, dcli_task *task)
     dcli_object *transfer = task->transfer;
     if (transfer->transfer.in_place)
         return go_in_place(remote, task);
+    if (!task->begun && may_lend(remote, task) && (transfer->transfer.loan = dcli_calloc(1, sizeof(dcli_loan))) != NULL)
+        transfer->transfer.loan->lender = remote->lender;
+    if (transfer->transfer.loan != NULL)
+        return go_lent(remote, task);
     if (!task->begun && task->kind == DCLI_CL_READ)
         choose_eager(remote, transfer);
     task->begun = true;
@@ -475,7 +601,8 @@ dcl_status dcli_transfer_taken(dcli_remote *remote, int from, const dcli_msg_tak
         transfer->transfer.copied = remote->stuck_dirty = true;
         return DCL_OK;
     }
-    int64_t most = is_between_servers(remote, transfer) ? transfer->transfer.total : transfer->transfer.submitted;
+    int64_t sent = transfer->transfer.loan != NULL ? transfer->transfer.lent : transfer->transfer.submitted;
+    int64_t most = is_between_servers(remote, transfer) ? transfer->transfer.total : sent;
     if (task == NULL || task->kind != DCLI_CL_READ || taken->granted > most)
         return broken("were taken before they were sent");
     transfer->transfer.granted = dcli_max(transfer->transfer.granted, taken->granted);

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N = 5000, LARGE = 6 << 20 };
+enum { N = 5000, LARGE = 6 << 20, HUGE_BYTES = 20 << 20 };
 
 static const char source[] = "typedef struct { int a; float b; } pair;\n"
                              "kernel void add(global const int *a, global const int *b, global int *c, int k)\n"
@@ -181,6 +181,37 @@ static void try_large(void)
     clReleaseEvent(read);
     clReleaseMemObject(x);
     clReleaseMemObject(y);
+    free(sent);
+    free(got);
+}
+
+/* A transfer that the driver and the server may send from where the data lie. What follows a read in its queue does not change what is
+ * read, and what follows a write that blocks, in the program, does not change what is written. */
+static void try_huge(void)
+{
+    enum { TIMES = 3 };
+    unsigned char *sent = malloc(HUGE_BYTES), *got = malloc(HUGE_BYTES), last = 0;
+    const cl_int pattern = 0x07070707;
+    bool right = sent != NULL && got != NULL;
+    cl_mem x = make(HUGE_BYTES, 0, NULL);
+    for (int n = 0; n < TIMES && right; n++) {
+        for (size_t i = 0; i < HUGE_BYTES; i++)
+            sent[i] = (unsigned char)((i + (size_t)n) * 2654435761u >> 13);
+        check(clEnqueueWriteBuffer(s.queue, x, CL_TRUE, 0, HUGE_BYTES, sent, 0, NULL, NULL), "clEnqueueWriteBuffer");
+        memset(sent, 0, HUGE_BYTES);
+        memset(got, 1, HUGE_BYTES);
+        check(clEnqueueReadBuffer(s.queue, x, CL_FALSE, 0, HUGE_BYTES, got, 0, NULL, NULL), "clEnqueueReadBuffer");
+        check(clEnqueueFillBuffer(s.queue, x, &pattern, sizeof pattern, 0, HUGE_BYTES, 0, NULL, NULL),
+              "clEnqueueFillBuffer");
+        check(clEnqueueReadBuffer(s.queue, x, CL_FALSE, HUGE_BYTES - 1, 1, &last, 0, NULL, NULL),
+              "clEnqueueReadBuffer");
+        check(clFinish(s.queue), "clFinish");
+        for (size_t i = 0; i < HUGE_BYTES && right; i++)
+            right = got[i] == (unsigned char)((i + (size_t)n) * 2654435761u >> 13);
+        right = right && last == 7;
+    }
+    say("huge transfers", right);
+    clReleaseMemObject(x);
     free(sent);
     free(got);
 }
@@ -725,6 +756,7 @@ static int try_all(void)
     try_launch();
     try_groups();
     try_large();
+    try_huge();
     try_rects();
     try_fill_and_map();
     try_own_memory();

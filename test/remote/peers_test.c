@@ -11,7 +11,7 @@
 
 enum { SOURCE, TARGET, DRIVER, PEERS };
 enum { BUFFER = 1, QUEUE, EVENT = 10, DEPENDENT, TRANSFER = 20, NEXT_TRANSFER };
-enum { SMALL = 4096, BIG = 5 * DCLI_REMOTE_CHUNK + 12345, SECONDS = 60 };
+enum { SMALL = 4096, BIG = 5 * DCLI_REMOTE_CHUNK + 12345, HUGE = 20 * DCLI_REMOTE_CHUNK + 777, SECONDS = 60 };
 
 typedef struct scene {
     dcli_net *net;
@@ -47,6 +47,7 @@ static void open_scene(scene *s, int64_t bytes)
                                                   .buffers = s->buffers,
                                                   .chunk_bytes = DCLI_REMOTE_CHUNK};
         cr_assert_eq(dcli_remote_peers_open(s->server[n]), DCL_OK, "%s", dcl_error());
+        cr_assert_eq(dcli_lender_open(s->server[n]), DCL_OK, "%s", dcl_error());
         command(s, n, (dcli_msg_command){DCLI_CL_BUFFER, BUFFER, NUMBERS(1, bytes)});
         command(s, n, (dcli_msg_command){DCLI_CL_QUEUE, QUEUE, NUMBERS(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)});
     }
@@ -60,6 +61,8 @@ static void close_scene(scene *s)
         cr_expect_eq(s->server[n]->held_bytes, 0);
         cr_expect_eq(s->server[n]->peers.eager_bytes, 0);
         dcli_remote_peers_close(s->server[n]);
+        cr_expect(dcli_lender_await(s->server[n], 0), "memory of a buffer is still being sent");
+        dcli_lender_close(s->server[n]);
         dcli_remote_close(s->server[n]);
     }
     for (int e = 0; e < PEERS; e++)
@@ -182,6 +185,7 @@ ParameterizedTestParameters(peers, contents_move)
         {"large, the source is told first", BIG, SOURCE, false},
         {"large, the source is told long before", BIG, SOURCE, true},
         {"large, a grant comes early", BIG, TARGET, true},
+        {"sent from the memory of the buffer", HUGE, SOURCE, false},
     };
     return cr_make_param_array(struct order, orders, sizeof orders / sizeof orders[0]);
 }
