@@ -315,7 +315,8 @@ Test(order, a_buffer_is_unmapped_without_memory)
     cr_assert_eq(dcli_endpoint_receive(driver, 10000, &received), DCL_OK, "%s", dcl_error());
     cr_expect_eq(received.message.kind, DCLI_MSG_DATA);
     dcli_received_free(&received);
-    cr_assert_eq(dcli_transfer_taken(s.remote, &(dcli_msg_taken){60, DCLI_PLACED_BYTES}), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_transfer_taken(s.remote, s.remote->terms.client, &(dcli_msg_taken){60, DCLI_PLACED_BYTES}),
+                 DCL_OK, "%s", dcl_error());
     dcli_alloc_fail_after(1);
     dcli_tasks_look(s.remote);
     dcli_alloc_fail_after(0);
