@@ -15,8 +15,10 @@ dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char
 {
     if (cluster->error == DCL_OK && status != DCL_OK) {
         cluster->error = status;
+        cluster->error_causeless = cluster->causeless;
         snprintf(cluster->error_text, sizeof cluster->error_text, "%s", text);
     }
+    cluster->causeless = false;
     if (cluster->fresh == DCL_OK && status != DCL_OK) {
         cluster->fresh = status;
         snprintf(cluster->fresh_text, sizeof cluster->fresh_text, "%s", text);
@@ -61,6 +63,7 @@ void dcl_clear_error(dcl_cluster *cluster)
         return;
     pthread_mutex_lock(&cluster->lock);
     cluster->error = DCL_OK;
+    cluster->error_causeless = false;
     for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
         array->state->strayed_at = 0;
     pthread_mutex_unlock(&cluster->lock);
@@ -177,6 +180,10 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
     dcli_cluster_replicas_fail(cluster);
     if (failed->cause && !was_withdrawn) {
         keep_cause(cluster, failed->operation, (dcl_status)failed->status, text);
+        if (cluster->error_causeless) { /* the node that skipped an operation has told so before the one that failed */
+            cluster->error = DCL_OK;
+            cluster->error_causeless = false;
+        }
         dcli_cluster_keep(cluster, (dcl_status)failed->status, text);
     }
     pthread_cond_broadcast(&cluster->changed);

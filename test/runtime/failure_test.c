@@ -4,8 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/cluster.h"
 #include "support/folder.h"
 #include "support/nodes.h"
+#include "worker/peer.h"
 
 TestSuite(failure_on_device, .timeout = TEST_SECONDS);
 
@@ -344,5 +346,48 @@ Test(failure_on_device, of_speed_repeats_what_can_be_repeated)
     expect_ints(A, 1, 2);
     dcl_release(A);
     dcl_release(map);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* ---- causes that are told late -------------------------------------------------------------------------------------- */
+
+/* Tell the host that the last operation has failed, as a node does. */
+static void tell(dcl_cluster *cluster, const dcl_array *array, bool cause, dcl_status status, const char *sentence)
+{
+    const dcl_cluster *inside = TEST_INSIDE(cluster);
+    int64_t storage = dcli_array_state(TEST_INSIDE(array))->id;
+    const dcli_msg_failed failed = {.operation = inside->operations,
+                                    .status = (int)status,
+                                    .cause = cause,
+                                    .storage_count = 1,
+                                    .storage = &storage,
+                                    .sentence = sentence};
+    const dcli_host_hooks *hooks = inside->worker[inside->host]->terms.hooks;
+    hooks->failed(hooks->user, &failed);
+}
+
+/* A node that skips an operation may say so before the node that has failed. */
+Test(failure_on_device, a_late_cause_replaces_the_refusal_that_lacked_it)
+{
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *array = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    int32_t elements[N], seven = 7;
+    TEST_OK(dcl_fill(array, &seven));
+    TEST_OK(dcl_wait(cluster));
+    tell(cluster, array, false, DCL_ERR_INVALID, "skipped");
+    cr_expect_eq(dcl_read(array, NULL, elements, NULL), DCL_ERR_INVALID);
+    cr_expect_eq(dcl_status_of(cluster), DCL_ERR_INVALID);
+    tell(cluster, array, true, DCL_ERR_DEVICE, "the cause");
+    cr_expect_eq(dcl_wait(cluster), DCL_ERR_DEVICE, "%s", dcl_error());
+    cr_expect_not_null(strstr(dcl_error(), "the cause"), "%s", dcl_error());
+    tell(cluster, array, true, DCL_ERR_NOMEM, "another one");
+    cr_expect_eq(dcl_wait(cluster), DCL_ERR_DEVICE, "the first cause stays: %s", dcl_error());
+    dcl_clear_error(cluster);
+    cr_expect_eq(dcl_fill(array, NULL), DCL_ERR_INVALID);
+    tell(cluster, array, true, DCL_ERR_DEVICE, "the cause");
+    cr_expect_eq(dcl_wait(cluster), DCL_ERR_INVALID, "an error of another kind stays: %s", dcl_error());
+    dcl_clear_error(cluster);
+    dcl_release(array);
     TEST_OK(dcl_close(cluster));
 }
