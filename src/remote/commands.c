@@ -220,7 +220,7 @@ static dcl_status set_argument(dcli_remote *remote, const dcli_msg_command *comm
 static dcl_status make_user_event(dcli_remote *remote, const dcli_msg_command *command)
 {
     int64_t owner = command->number_count == 1 ? command->number[0] : 0;
-    if (command->number_count > 1 || (owner != 0 && !dcli_peer_is_other(remote, owner - 1)))
+    if (command->number_count > 1 || owner < 0 || (owner > 0 && !dcli_peer_is_other(remote, owner - 1)))
         return dcli_command_broken("a user event of an unknown server");
     dcli_object *object = dcli_object_make(remote, command->event, DCLI_OBJECT_EVENT);
     if (object == NULL)

@@ -553,8 +553,9 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
     if (status != DCL_OK)
         return status;
     int plain = 2 + DCLI_SPAN_NUMBERS, count = command->number_count;
-    int64_t peer = count > plain && command->number[plain] != 0 ? command->number[plain] - 1 : remote->terms.client;
-    if (count < plain || count > plain + 1 || (peer != remote->terms.client && !dcli_peer_is_other(remote, peer)) ||
+    int64_t told = count > plain ? command->number[plain] : 0, peer = told > 0 ? told - 1 : remote->terms.client;
+    if (count < plain || count > plain + 1 || told < 0 ||
+        (peer != remote->terms.client && !dcli_peer_is_other(remote, peer)) ||
         !dcli_span_read(&command->number[1], task->object->bytes, &span))
         return dcli_command_broken("a transfer outside its buffer");
     dcli_object *transfer = dcli_object_make(remote, command->number[0], DCLI_OBJECT_TRANSFER);

@@ -159,7 +159,7 @@ void dcli_traced_add(dcli_traced_peer *peer, const dcli_msg_traced *traced, int6
     if (traced->part == 0) {
         peer->kept = dcli_min(traced->kept, room);
         peer->unrecorded = traced->unrecorded;
-        if (!traced->unrecorded)
+        if (!traced->unrecorded && peer->ring == NULL) /* a node may answer twice */
             peer->ring = dcli_trace_open((size_t)dcli_max(peer->kept, 1) * sizeof(dcli_trace_event));
         if (peer->ring != NULL)
             dcli_trace_add_dropped(peer->ring, traced->dropped);
