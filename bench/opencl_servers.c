@@ -1,11 +1,11 @@
-/* bench/opencl_servers.c - what it costs that work moves between the servers of the OpenCL driver.
+/* bench/opencl_servers.c - times of commands that depend on another server of the OpenCL driver.
  *
  *   OCL_ICD_VENDORS=build/dcl.icd DCL_WORKERS=tcp://...,tcp://... build/bench/opencl_servers
  *
  * Two devices of the platform DCL share a context. A hop is a launch on one of them that needs 4 KiB which a launch on the other has
  * written: in a chain of launches that are all enqueued before the program waits, and alone, with clFinish() after each. A migration moves
- * 64 MiB from one to the other. Beside them stand what they consist of, of the same run: a launch with clFinish(), a ping, and a stream
- * of 64 MiB over ZeroMQ (bench/bare.h). The bytes of a hop that pass through this process are those that the system counts for its tcp
+ * 64 MiB from one to the other. For comparison, the same run measures a launch with clFinish(), a ping, and a stream of 64 MiB over
+ * ZeroMQ (bench/bare.h). The bytes of a hop that pass through this process are those that the system counts for its tcp
  * connections. Minima and medians of many rounds; results are verified. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include "bare.h"
@@ -150,7 +150,7 @@ static void verify(pair *p)
         }
 }
 
-/* Write 64 MiB at one device, move them to the other, and compare what is read there. */
+/* Write 64 MiB to one device, read them on the other device, and compare. */
 static void measure_move(pair *p, int round, cl_int *got)
 {
     int from = round % 2, to = 1 - from;

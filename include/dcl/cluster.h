@@ -154,7 +154,8 @@ DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
 DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
 
 /** The first error of this cluster since dcl_clear_error(), whether a call returned it or it happened later. dcl_error()
- *  then returns its text. Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster;
+ *  then returns its text. If the first error is a refusal to use an array whose contents have failed for a reason that was
+ *  not known yet, the reason replaces it as soon as it is known. Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster;
  *  DCL_OK if there is none.
  *
  *  Only operations and waits set the cluster's error: calls that make, write, read, move or wait for elements, such as

@@ -256,10 +256,8 @@ void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended)
         icd_send(event->proxy[p],
                  &(dcli_msg_command){
                      .kind = DCLI_CL_SET_STATUS, .event = event->number, .number_count = 1, .number = &number});
-        if (event->device == NULL || event->proxy[p]->server != event->device->server)
-            icd_wake(event->proxy[p]); /* else this thread sends it, unless the device is lost */
-        else if (event->device->lost)
-            icd_wake(event->proxy[p]);
+        if (event->device == NULL || event->device->lost || event->proxy[p]->server != event->device->server)
+            icd_wake(event->proxy[p]); /* otherwise the calling thread sends it */
     }
     if (event->at_end != NULL)
         event->at_end(event);
@@ -285,8 +283,8 @@ static bool has_room(const void *device)
 
 void icd_event_lend(icd_event *event) { event->loan = dcli_calloc(1, sizeof *event->loan); }
 
-/* Wait until memory of the program is no longer being sent. After a success it has arrived; after a failure, what was to be sent is sent or
- * dropped soon, at the latest when the connection is lost. */
+/* Wait until nothing is sent from the program's memory any more. If the write has failed, this takes until its last chunks are sent, or
+ * until the connection is lost. */
 static void await_loan(const icd_event *event)
 {
     const struct timespec pause = {.tv_nsec = 50000};

@@ -325,10 +325,10 @@ bool dcli_peer_is_other(const dcli_remote *remote, int64_t peer);
 /** Handle a message of another server; takes over `received` if it is kept. A server that breaks the protocol is lost.
  *  @return DCL_OK, DCL_ERR_NOMEM. */
 dcl_status dcli_peer_hear(dcli_remote *remote, dcli_received *received);
-/** Another server cannot be reached any more: transfers with it fail, and the driver is told. @param seen  how it was
- *  noticed. */
+/** Give up another server that cannot be reached: fail all transfers with it, and tell the driver. @param seen  the
+ *  reason, as a sentence. */
 void dcli_peer_lose(dcli_remote *remote, int peer, const char *seen);
-/** A transfer with another server begins: take what has arrived of it. */
+/** Begin a transfer with another server: handle its messages that came before the driver's command. */
 void dcli_peer_begin(dcli_remote *remote, dcli_object *transfer);
 /** Send the end of an event to a server; or, if it has not ended, when it ends. */
 dcl_status dcli_peer_tell(dcli_remote *remote, const dcli_msg_command *command);

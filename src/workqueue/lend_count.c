@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-/* What the victim still has to do, including what it may lend. */
+/* The time that all remaining work of the victim takes, in ns, if it lends nothing. */
 static double rest_of(const dcli_lend_case *c, double victim_ns)
 {
     return (double)c->queued_ns + (c->waiting_ns > 0 ? c->waiting_ns : (double)c->waiting * victim_ns);

@@ -185,8 +185,8 @@ static void try_large(void)
     free(got);
 }
 
-/* A transfer that the driver and the server may send from where the data lie. What follows a read in its queue does not change what is
- * read, and what follows a write that blocks, in the program, does not change what is written. */
+/* Transfers that are large enough to be sent without a copy. A command after a read must not change what is read, and the program may
+ * change its memory after a blocking write. */
 static void try_huge(void)
 {
     enum { TIMES = 3 };

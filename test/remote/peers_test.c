@@ -253,7 +253,7 @@ Test(peers, data_of_failed_transfers_are_dropped)
     close_scene(&s);
 }
 
-/* A server that cannot reach another one fails what it exchanges with it, now and later, and tells the driver. */
+/* If a server cannot reach another one, it fails all transfers with it, also later ones, and tells the driver. */
 Test(peers, a_lost_server_fails_its_transfers)
 {
     scene s;

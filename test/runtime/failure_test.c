@@ -349,7 +349,7 @@ Test(failure_on_device, of_speed_repeats_what_can_be_repeated)
     TEST_OK(dcl_close(cluster));
 }
 
-/* ---- causes that are told late -------------------------------------------------------------------------------------- */
+/* ---- late causes ---------------------------------------------------------------------------------------------------- */
 
 /* Tell the host that the last operation has failed, as a node does. */
 static void tell(dcl_cluster *cluster, const dcl_array *array, bool cause, dcl_status status, const char *sentence)
