@@ -1,0 +1,42 @@
+/* loop/message.h - what is said about a loop nest: errors at a line and a column of its text, all of a nest at once. */
+#ifndef DCLI_LOOPS_MESSAGE_H
+#define DCLI_LOOPS_MESSAGE_H
+
+#include <dcl/base.h>
+
+#include "base/text.h"
+
+/** A place in the text of a nest, from 1. Columns count bytes. */
+typedef struct dcli_loops_place {
+    int line, column;
+} dcli_loops_place;
+
+enum { DCLI_LOOPS_COMPLAINTS = 16 /* later ones are counted only */ };
+
+/** The errors of a nest. Start with {.text = ...}. */
+typedef struct dcli_loops_complaints {
+    const char *text; /* the nest, borrowed */
+    int count;
+    dcli_loops_place place[DCLI_LOOPS_COMPLAINTS];
+    const char *code[DCLI_LOOPS_COMPLAINTS];
+    dcli_text said[DCLI_LOOPS_COMPLAINTS]; /* the sentence, and after a line feed each note */
+} dcli_loops_complaints;
+
+/** Add an error. @param code  a constant, as "out-of-bounds". */
+void dcli_loops_complain(dcli_loops_complaints *complaints, dcli_loops_place place, const char *code,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+/** Add a note to the last error: a witness, or a way out. */
+void dcli_loops_note(dcli_loops_complaints *complaints, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Record all errors, in the order of the text, as one error of this thread:
+ *
+ *      nest:3:9: error: TEXT [CODE]
+ *          the line
+ *          ^
+ *        note: ...
+ *
+ *  @return DCL_OK: there are none; else DCL_ERR_BODY. */
+dcl_status dcli_loops_complaints_end(dcli_loops_complaints *complaints);
+/** Free the texts. */
+void dcli_loops_complaints_free(dcli_loops_complaints *complaints);
+
+#endif

@@ -1,0 +1,50 @@
+/* loop/parser.h - what the two files of the parser share. */
+#ifndef DCLI_LOOPS_PARSER_H
+#define DCLI_LOOPS_PARSER_H
+
+#include "loop/scan.h"
+#include "loop/tree.h"
+
+enum { DCLI_LOOPS_NESTING = 64 /* most brackets and statements inside each other */ };
+
+typedef struct dcli_loops_parser {
+    dcli_loops_tree *tree;
+    dcli_loops_complaints *complaints;
+    const dcli_loops_sign *sign; /* the tokens */
+    int count, at;
+    bool failed; /* no memory */
+    int nesting; /* of the expression or statement */
+    /* around the current statement: */
+    int depth, loop[DCLI_LOOPS_DEPTH];
+    int test_count;
+    dcli_loops_test test[DCLI_LOOPS_TESTS];
+    int choice_count; /* conditions of ?: around the current expression */
+    dcli_loops_test choice[DCLI_LOOPS_TESTS];
+    int scope_count; /* the variables that can be used here, the innermost declared last */
+    int scope[DCLI_LOOPS_SCALARS];
+    dcli_loops_statement *statement; /* the one whose expressions are read; NULL: a bound or a condition */
+} dcli_loops_parser;
+
+/** Read an expression. @return NULL: there is an error in it, which was told. */
+dcli_loops_expr *dcli_loops_parse_value(dcli_loops_parser *parser);
+/** Read the target of an assignment: an element or a variable, without noting that it is read. */
+dcli_loops_expr *dcli_loops_parse_target(dcli_loops_parser *parser);
+/** Read the type of a variable or a cast at the current token, if it is one: "double", "unsigned int". */
+bool dcli_loops_parse_type(dcli_loops_parser *parser, char type_out[16]);
+/** Note in the current statement that an element or a variable is read. */
+bool dcli_loops_parse_note_read(dcli_loops_parser *parser, dcli_loops_expr *expr);
+/** Require and skip a token. */
+bool dcli_loops_parse_expect(dcli_loops_parser *parser, const char *spelling, const char *where);
+/** Complain at the current token. @return false. */
+bool dcli_loops_parse_refuse(dcli_loops_parser *parser, const char *code, const char *why, const char *way);
+
+static inline const dcli_loops_sign *dcli_loops_parse_now(const dcli_loops_parser *parser)
+{
+    return &parser->sign[parser->at];
+}
+static inline bool dcli_loops_parse_is(const dcli_loops_parser *parser, const char *spelling)
+{
+    return dcli_loops_sign_is(dcli_loops_parse_now(parser), spelling);
+}
+
+#endif

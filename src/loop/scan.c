@@ -1,0 +1,120 @@
+/* loop/scan.c - cut the text of a loop nest into tokens. */
+#include "loop/scan.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef struct scanner {
+    const char *at;
+    dcli_loops_place place;
+    dcli_loops_complaints *complaints;
+} scanner;
+
+static bool is_word_byte(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+static void step_over(scanner *scan, int length)
+{
+    for (; length > 0; length--, scan->at++) {
+        scan->place.column++;
+        if (*scan->at == '\n')
+            scan->place = (dcli_loops_place){scan->place.line + 1, 1};
+    }
+}
+
+/* Skip white space and comments. */
+static void skip_blank(scanner *scan)
+{
+    for (;;) {
+        const char *end;
+        if (isspace((unsigned char)*scan->at)) {
+            step_over(scan, 1);
+        } else if (strncmp(scan->at, "//", 2) == 0) {
+            step_over(scan, (int)strcspn(scan->at, "\n"));
+        } else if (strncmp(scan->at, "/*", 2) == 0) {
+            end = strstr(scan->at + 2, "*/");
+            if (end == NULL)
+                dcli_loops_complain(scan->complaints, scan->place, "syntax", "this comment does not end; expected */");
+            step_over(scan, end != NULL ? (int)(end + 2 - scan->at) : (int)strlen(scan->at));
+        } else {
+            return;
+        }
+    }
+}
+
+/* Length of a number as C's preprocessor sees it. */
+static int number_length(const char *at)
+{
+    int n = 1;
+    bool hex = at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
+    while (is_word_byte(at[n]) || at[n] == '.' ||
+           ((at[n] == '+' || at[n] == '-') && strchr(hex ? "pP" : "eE", at[n - 1]) != NULL))
+        n++;
+    return n;
+}
+
+static int sign_length(const char *at)
+{
+    static const char *const signs[] = {"<<=", ">>=", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=",
+                                        "^=",  "<=",  ">=", "==", "!=", "&&", "||", "<<", ">>", "->"};
+    for (size_t s = 0; s < sizeof signs / sizeof signs[0]; s++)
+        if (strncmp(at, signs[s], strlen(signs[s])) == 0)
+            return (int)strlen(signs[s]);
+    return 1;
+}
+
+static void scan_one(scanner *scan, dcli_loops_sign *sign)
+{
+    skip_blank(scan);
+    *sign = (dcli_loops_sign){.kind = DCLI_LOOPS_SIGN_END, .place = scan->place, .start = scan->at};
+    if (*scan->at == '\0')
+        return;
+    if (isalpha((unsigned char)*scan->at) || *scan->at == '_') {
+        sign->kind = DCLI_LOOPS_SIGN_NAME;
+        while (is_word_byte(scan->at[sign->length]))
+            sign->length++;
+    } else if (isdigit((unsigned char)*scan->at) || (*scan->at == '.' && isdigit((unsigned char)scan->at[1]))) {
+        sign->kind = DCLI_LOOPS_SIGN_NUMBER;
+        sign->length = number_length(scan->at);
+    } else {
+        sign->kind = DCLI_LOOPS_SIGN_OTHER;
+        sign->length = sign_length(scan->at);
+    }
+    step_over(scan, sign->length);
+}
+
+dcli_loops_sign *dcli_loops_signs_make(const char *text, dcli_loops_complaints *complaints, int *count_out)
+{
+    dcli_loops_sign *signs = NULL;
+    int64_t count = 0, capacity = 0;
+    scanner scan = {.at = text, .place = {1, 1}, .complaints = complaints};
+    do {
+        if (dcli_grow(&signs, count, &capacity, sizeof *signs) != 0) {
+            dcli_free(signs);
+            return NULL;
+        }
+        scan_one(&scan, &signs[count]);
+    } while (signs[count++].kind != DCLI_LOOPS_SIGN_END);
+    *count_out = (int)count;
+    return signs;
+}
+
+bool dcli_loops_sign_is(const dcli_loops_sign *sign, const char *spelling)
+{
+    size_t length = strlen(spelling);
+    return sign->kind != DCLI_LOOPS_SIGN_END && (size_t)sign->length == length &&
+           memcmp(sign->start, spelling, length) == 0;
+}
+
+bool dcli_loops_sign_in(const dcli_loops_sign *sign, const char *spellings)
+{
+    for (const char *at = spellings; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (sign->kind != DCLI_LOOPS_SIGN_END && (size_t)sign->length == length && memcmp(sign->start, at, length) == 0)
+            return true;
+        at += length;
+        at += strspn(at, " ");
+    }
+    return false;
+}

@@ -1,0 +1,435 @@
+/* loop/value.c - parse the expressions of a loop nest. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "loop/parser.h"
+
+/* The functions of OpenCL C that a nest may call: those on scalars without side effects whose value depends on their arguments
+ * alone. Source: The OpenCL C Specification 1.2, sections 6.12.2 to 6.12.4 and 6.2.3. */
+static const char *const functions =
+    "acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi erfc erf "
+    "exp exp2 "
+    "exp10 expm1 fabs fdim floor fma fmax fmin fmod hypot ldexp lgamma log log2 log10 log1p logb mad maxmag minmag "
+    "nextafter "
+    "pow pown powr remainder rint rootn round rsqrt sin sinh sinpi sqrt tan tanh tanpi tgamma trunc abs abs_diff clamp "
+    "max min "
+    "degrees mix radians step smoothstep sign isfinite isinf isnan isnormal signbit mul24 mad24 rotate clz popcount "
+    "convert_int convert_uint convert_long convert_ulong convert_float convert_double convert_char convert_uchar "
+    "convert_short convert_ushort convert_int_rte convert_int_rtz convert_int_sat convert_uchar_sat convert_char_sat "
+    "convert_long_rte convert_long_rtz";
+
+static dcli_loops_expr *read_choice(dcli_loops_parser *parser);
+
+bool dcli_loops_parse_refuse(dcli_loops_parser *parser, const char *code, const char *why, const char *way)
+{
+    dcli_loops_complain(parser->complaints, dcli_loops_parse_now(parser)->place, code, "%s", why);
+    if (way != NULL)
+        dcli_loops_note(parser->complaints, "%s", way);
+    return false;
+}
+
+bool dcli_loops_parse_expect(dcli_loops_parser *parser, const char *spelling, const char *where)
+{
+    const dcli_loops_sign *now = dcli_loops_parse_now(parser);
+    if (dcli_loops_sign_is(now, spelling)) {
+        parser->at++;
+        return true;
+    }
+    if (now->kind == DCLI_LOOPS_SIGN_END)
+        dcli_loops_complain(parser->complaints, now->place, "syntax", "the text ends here; expected %s %s", spelling,
+                            where);
+    else
+        dcli_loops_complain(parser->complaints, now->place, "syntax", "found %.*s; expected %s %s", now->length,
+                            now->start, spelling, where);
+    return false;
+}
+
+static dcli_loops_expr *make(dcli_loops_parser *parser, dcli_loops_expr_kind kind, const dcli_loops_sign *sign)
+{
+    dcli_loops_expr *expr = dcli_calloc(1, sizeof *expr);
+    if (expr == NULL) {
+        parser->failed = true;
+        return NULL;
+    }
+    *expr =
+        (dcli_loops_expr){.kind = kind, .place = sign->place, .symbol = -1, .read = -1, .made = parser->tree->exprs};
+    parser->tree->exprs = expr;
+    if ((size_t)sign->length >= sizeof expr->text) {
+        dcli_loops_complain(parser->complaints, sign->place, "syntax",
+                            "this word has %d characters; expected at most %zu", sign->length, sizeof expr->text - 1);
+        return NULL;
+    }
+    memcpy(expr->text, sign->start, (size_t)sign->length);
+    return expr;
+}
+
+bool dcli_loops_parse_type(dcli_loops_parser *parser, char type_out[16])
+{
+    static const char *const words =
+        "char short int long float double uchar ushort uint ulong unsigned signed size_t bool";
+    int begin = parser->at;
+    type_out[0] = '\0';
+    while (dcli_loops_sign_in(dcli_loops_parse_now(parser), words) || dcli_loops_parse_is(parser, "const")) {
+        const dcli_loops_sign *word = dcli_loops_parse_now(parser);
+        parser->at++;
+        size_t used = strlen(type_out);
+        if (dcli_loops_sign_is(word, "const"))
+            continue;
+        if (used + (size_t)word->length + 2 > 16) {
+            parser->at = begin;
+            return false;
+        }
+        snprintf(type_out + used, 16 - used, "%s%.*s", used > 0 ? " " : "", word->length, word->start);
+    }
+    if (strcmp(type_out, "long long") == 0)
+        strcpy(type_out, "long");
+    if (type_out[0] == '\0')
+        parser->at = begin;
+    return type_out[0] != '\0';
+}
+
+bool dcli_loops_parse_note_read(dcli_loops_parser *parser, dcli_loops_expr *expr)
+{
+    dcli_loops_statement *statement = parser->statement;
+    if (statement == NULL)
+        return true; /* a bound or condition, in which it is refused later */
+    if (statement->read_count == DCLI_LOOPS_READS) {
+        dcli_loops_complain(parser->complaints, expr->place, "too-large", "this statement reads more than %d elements",
+                            DCLI_LOOPS_READS);
+        dcli_loops_note(parser->complaints, "split it, with a variable for a part of it");
+        return false;
+    }
+    dcli_loops_access *access = &statement->read[statement->read_count];
+    *access = (dcli_loops_access){
+        .is_array = expr->kind == DCLI_LOOPS_EXPR_ELEMENT, .symbol = expr->symbol, .place = expr->place};
+    int axis = 0;
+    for (const dcli_loops_expr *item = expr->first; item != NULL && access->is_array; item = item->next)
+        if (!dcli_loops_linear_read(parser->tree, item, parser->complaints, "subscript", &access->subscript[axis++]))
+            return false;
+    access->test_count = parser->choice_count;
+    memcpy(access->test, parser->choice, sizeof access->test);
+    expr->read = statement->read_count++;
+    return true;
+}
+
+/* ---- names -------------------------------------------------------------------------------------------------------- */
+
+static bool is_named(const dcli_loops_sign *sign, const char *name)
+{
+    return strlen(name) == (size_t)sign->length && memcmp(name, sign->start, (size_t)sign->length) == 0;
+}
+
+/* Find what a name means: a variable, a counter, or an argument. @return false: nothing. */
+static bool look_up(const dcli_loops_parser *parser, const dcli_loops_sign *sign, dcli_loops_expr *expr)
+{
+    const dcli_loops_tree *tree = parser->tree;
+    for (int s = parser->scope_count - 1; s >= 0; s--)
+        if (is_named(sign, tree->scalar[parser->scope[s]].name)) {
+            expr->kind = DCLI_LOOPS_EXPR_SCALAR;
+            expr->symbol = parser->scope[s];
+            return true;
+        }
+    for (int d = parser->depth - 1; d >= 0; d--)
+        if (is_named(sign, tree->loop[parser->loop[d]].name)) {
+            expr->kind = DCLI_LOOPS_EXPR_COUNTER;
+            expr->symbol = parser->loop[d];
+            return true;
+        }
+    for (int n = 0; n < tree->name_count; n++)
+        if (is_named(sign, tree->name[n].name)) {
+            expr->kind = tree->name[n].access == DCL_ACCESS_VALUE ? DCLI_LOOPS_EXPR_VALUE : DCLI_LOOPS_EXPR_ELEMENT;
+            expr->symbol = n;
+            return true;
+        }
+    return false;
+}
+
+static void add_item(dcli_loops_expr *expr, dcli_loops_expr *item)
+{
+    dcli_loops_expr **at = &expr->first;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = item;
+}
+
+/* Read the subscripts of an element. */
+static bool read_subscripts(dcli_loops_parser *parser, dcli_loops_expr *expr)
+{
+    const dcli_loops_name *name = &parser->tree->name[expr->symbol];
+    dcli_loops_statement *outside = parser->statement;
+    int count = 0;
+    while (dcli_loops_parse_is(parser, "[")) {
+        parser->at++;
+        parser->statement = NULL; /* an element in a subscript is refused as a subscript */
+        dcli_loops_expr *item = read_choice(parser);
+        parser->statement = outside;
+        if (item == NULL || !dcli_loops_parse_expect(parser, "]", "after a subscript"))
+            return false;
+        add_item(expr, item);
+        count++;
+    }
+    if (count == name->grid.rank)
+        return true;
+    dcli_loops_complain(parser->complaints, expr->place, "rank", "%s has %d subscripts; expected %d, one per axis",
+                        name->name, count, name->grid.rank);
+    if (count == 1 && name->grid.rank > 1)
+        dcli_loops_note(parser->complaints, "write one pair of brackets per axis, as %s[i][j]", name->name);
+    return false;
+}
+
+static dcli_loops_expr *read_call(dcli_loops_parser *parser, const dcli_loops_sign *sign)
+{
+    dcli_loops_expr *expr = make(parser, DCLI_LOOPS_EXPR_CALL, sign);
+    if (expr == NULL)
+        return NULL;
+    if (!dcli_loops_sign_in(sign, functions)) {
+        dcli_loops_complain(parser->complaints, sign->place, "unknown-function",
+                            "%.*s is no function that a nest may call", sign->length, sign->start);
+        dcli_loops_note(parser->complaints,
+                        "use the built-in functions of OpenCL C on numbers, as sqrt, fabs, exp, pow, "
+                        "fmin, fma; write out what a function of the program computes");
+        return NULL;
+    }
+    for (parser->at++; !dcli_loops_parse_is(parser, ")");) {
+        dcli_loops_expr *item = read_choice(parser);
+        if (item == NULL)
+            return NULL;
+        add_item(expr, item);
+        if (!dcli_loops_parse_is(parser, ")") && !dcli_loops_parse_expect(parser, ",", "between arguments"))
+            return NULL;
+    }
+    parser->at++;
+    return expr;
+}
+
+/* Read a name with what follows it: a call, an element, a variable, a counter, a scalar. */
+static dcli_loops_expr *read_name(dcli_loops_parser *parser)
+{
+    const dcli_loops_sign *sign = dcli_loops_parse_now(parser);
+    parser->at++;
+    if (dcli_loops_parse_is(parser, "("))
+        return read_call(parser, sign);
+    dcli_loops_expr *expr = make(parser, DCLI_LOOPS_EXPR_VALUE, sign);
+    if (expr == NULL)
+        return NULL;
+    if (!look_up(parser, sign, expr)) {
+        dcli_loops_complain(parser->complaints, sign->place, "unknown-name", "%.*s is not known here", sign->length,
+                            sign->start);
+        dcli_loops_note(parser->complaints, "pass it as DCL_IN, DCL_OUT, DCL_INOUT or DCL_VALUE, or declare it in the "
+                                            "nest; a counter is known inside of its loop only");
+        return NULL;
+    }
+    if (expr->kind == DCLI_LOOPS_EXPR_ELEMENT)
+        return read_subscripts(parser, expr) ? expr : NULL;
+    if (dcli_loops_parse_is(parser, "[")) {
+        dcli_loops_complain(parser->complaints, sign->place, "rank", "%.*s is no array, but has subscripts",
+                            sign->length, sign->start);
+        return NULL;
+    }
+    return expr;
+}
+
+dcli_loops_expr *dcli_loops_parse_target(dcli_loops_parser *parser) { return read_name(parser); }
+
+/* ---- operators ---------------------------------------------------------------------------------------------------- */
+
+static dcli_loops_expr *read_unary(dcli_loops_parser *parser);
+
+static dcli_loops_expr *read_parentheses(dcli_loops_parser *parser)
+{
+    const dcli_loops_sign *open = dcli_loops_parse_now(parser);
+    char type[16];
+    parser->at++;
+    if (dcli_loops_parse_type(parser, type)) {
+        dcli_loops_expr *cast = make(parser, DCLI_LOOPS_EXPR_CAST, open);
+        if (cast == NULL || !dcli_loops_parse_expect(parser, ")", "after the type of a cast"))
+            return NULL;
+        strcpy(cast->text, type);
+        cast->first = read_unary(parser);
+        return cast->first != NULL ? cast : NULL;
+    }
+    dcli_loops_expr *expr = read_choice(parser);
+    return expr != NULL && dcli_loops_parse_expect(parser, ")", "to close the parenthesis") ? expr : NULL;
+}
+
+static dcli_loops_expr *read_primary(dcli_loops_parser *parser)
+{
+    const dcli_loops_sign *sign = dcli_loops_parse_now(parser);
+    if (dcli_loops_sign_is(sign, "("))
+        return read_parentheses(parser);
+    if (sign->kind == DCLI_LOOPS_SIGN_NUMBER) {
+        parser->at++;
+        return make(parser, DCLI_LOOPS_EXPR_NUMBER, sign);
+    }
+    if (sign->kind == DCLI_LOOPS_SIGN_NAME) {
+        dcli_loops_expr *expr = read_name(parser);
+        bool reads = expr != NULL && (expr->kind == DCLI_LOOPS_EXPR_ELEMENT || expr->kind == DCLI_LOOPS_EXPR_SCALAR);
+        return !reads || dcli_loops_parse_note_read(parser, expr) ? expr : NULL;
+    }
+    dcli_loops_parse_expect(parser, "a value", "here");
+    return NULL;
+}
+
+static dcli_loops_expr *read_unary(dcli_loops_parser *parser)
+{
+    const dcli_loops_sign *sign = dcli_loops_parse_now(parser);
+    if (parser->nesting == DCLI_LOOPS_NESTING) {
+        dcli_loops_parse_refuse(parser, "too-large", "this is nested too deeply", "simplify it");
+        return NULL;
+    }
+    if (dcli_loops_sign_in(sign, "++ --")) {
+        dcli_loops_parse_refuse(parser, "statement", "an expression changes a variable",
+                                "write an assignment of its own");
+        return NULL;
+    }
+    parser->nesting++;
+    dcli_loops_expr *expr = NULL;
+    if (dcli_loops_sign_in(sign, "- + ! ~")) {
+        parser->at++;
+        expr = make(parser, DCLI_LOOPS_EXPR_UNARY, sign);
+        if (expr != NULL && (expr->first = read_unary(parser)) == NULL)
+            expr = NULL;
+    } else {
+        expr = read_primary(parser);
+    }
+    parser->nesting--;
+    return expr;
+}
+
+/* The operators by precedence, the loosest first. */
+static const char *const levels[] = {"||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"};
+enum { LEVELS = sizeof levels / sizeof levels[0] };
+
+static dcli_loops_expr *read_level(dcli_loops_parser *parser, int level)
+{
+    dcli_loops_expr *left = level == LEVELS - 1 ? read_unary(parser) : read_level(parser, level + 1);
+    while (left != NULL && dcli_loops_sign_in(dcli_loops_parse_now(parser), levels[level])) {
+        dcli_loops_expr *expr = make(parser, DCLI_LOOPS_EXPR_BINARY, dcli_loops_parse_now(parser));
+        parser->at++;
+        dcli_loops_expr *right = level == LEVELS - 1 ? read_unary(parser) : read_level(parser, level + 1);
+        if (expr == NULL || right == NULL)
+            return NULL;
+        expr->first = left;
+        left->next = right;
+        left = expr;
+    }
+    return left;
+}
+
+/* Read one value of a ?:, whose reads take place if the condition holds, or if it does not. */
+static dcli_loops_expr *read_chosen(dcli_loops_parser *parser, const dcli_loops_expr *condition, bool negated)
+{
+    bool known =
+        parser->choice_count < DCLI_LOOPS_TESTS && dcli_loops_condition_is_linear(parser->tree, condition, NULL);
+    if (known)
+        parser->choice[parser->choice_count++] = (dcli_loops_test){condition, negated};
+    dcli_loops_expr *expr = read_choice(parser);
+    parser->choice_count -= known;
+    return expr;
+}
+
+/* Read what follows the condition of a ?:. */
+static dcli_loops_expr *read_values(dcli_loops_parser *parser, dcli_loops_expr *condition)
+{
+    dcli_loops_expr *expr = make(parser, DCLI_LOOPS_EXPR_CHOICE, dcli_loops_parse_now(parser));
+    parser->at++;
+    if (expr == NULL)
+        return NULL;
+    dcli_loops_expr *yes = read_chosen(parser, condition, false);
+    if (yes == NULL || !dcli_loops_parse_expect(parser, ":", "between the two values of ?:"))
+        return NULL;
+    dcli_loops_expr *no = read_chosen(parser, condition, true);
+    if (no == NULL)
+        return NULL;
+    expr->first = condition;
+    condition->next = yes;
+    yes->next = no;
+    return expr;
+}
+
+static dcli_loops_expr *read_choice(dcli_loops_parser *parser)
+{
+    if (parser->nesting == DCLI_LOOPS_NESTING) {
+        dcli_loops_parse_refuse(parser, "too-large", "this is nested too deeply", "simplify it");
+        return NULL;
+    }
+    parser->nesting++;
+    dcli_loops_expr *expr = read_level(parser, 0);
+    if (expr != NULL && dcli_loops_parse_is(parser, "?"))
+        expr = read_values(parser, expr);
+    parser->nesting--;
+    return expr;
+}
+
+dcli_loops_expr *dcli_loops_parse_value(dcli_loops_parser *parser)
+{
+    parser->choice_count = 0;
+    dcli_loops_expr *expr = read_choice(parser);
+    if (expr != NULL && dcli_loops_sign_in(dcli_loops_parse_now(parser), "++ -- = += -= *= /=")) {
+        dcli_loops_parse_refuse(parser, "statement", "an expression changes a variable",
+                                "write an assignment of its own");
+        return NULL;
+    }
+    return expr;
+}
+
+/* ---- printing ----------------------------------------------------------------------------------------------------- */
+
+static void print_items(const dcli_loops_tree *tree, const dcli_loops_expr *expr, const char *separator, dcli_text *out)
+{
+    for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next) {
+        dcli_loops_expr_print(tree, item, out);
+        if (item->next != NULL)
+            dcli_text_put(out, "%s", separator);
+    }
+}
+
+void dcli_loops_expr_print(const dcli_loops_tree *tree, const dcli_loops_expr *expr, dcli_text *out)
+{
+    switch (expr->kind) {
+    case DCLI_LOOPS_EXPR_NUMBER:
+    case DCLI_LOOPS_EXPR_COUNTER:
+    case DCLI_LOOPS_EXPR_VALUE:
+    case DCLI_LOOPS_EXPR_SCALAR:
+        dcli_text_put(out, "%s", expr->text);
+        return;
+    case DCLI_LOOPS_EXPR_ELEMENT:
+        dcli_text_put(out, "%s[", expr->text);
+        print_items(tree, expr, "][", out);
+        dcli_text_put(out, "]");
+        return;
+    case DCLI_LOOPS_EXPR_CALL:
+        dcli_text_put(out, "%s(", expr->text);
+        print_items(tree, expr, ", ", out);
+        dcli_text_put(out, ")");
+        return;
+    case DCLI_LOOPS_EXPR_UNARY:
+        dcli_text_put(out, "(%s", expr->text);
+        print_items(tree, expr, "", out);
+        dcli_text_put(out, ")");
+        return;
+    case DCLI_LOOPS_EXPR_CAST:
+        dcli_text_put(out, "((%s)", expr->text);
+        print_items(tree, expr, "", out);
+        dcli_text_put(out, ")");
+        return;
+    case DCLI_LOOPS_EXPR_BINARY: {
+        char between[40];
+        snprintf(between, sizeof between, " %s ", expr->text);
+        dcli_text_put(out, "(");
+        print_items(tree, expr, between, out);
+        dcli_text_put(out, ")");
+        return;
+    }
+    case DCLI_LOOPS_EXPR_CHOICE:
+        dcli_text_put(out, "(");
+        dcli_loops_expr_print(tree, expr->first, out);
+        dcli_text_put(out, " ? ");
+        dcli_loops_expr_print(tree, expr->first->next, out);
+        dcli_text_put(out, " : ");
+        dcli_loops_expr_print(tree, expr->first->next->next, out);
+        dcli_text_put(out, ")");
+        return;
+    }
+}
