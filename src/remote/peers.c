@@ -100,10 +100,10 @@ static dcl_status keep(dcli_remote *remote, dcli_received *received)
 }
 
 /* Take the messages of a transfer that have come early. Those of earlier ones are dropped: the driver's commands come in
- * the order of the numbers, so these transfers have failed. */
-static dcl_status hear_early(dcli_remote *remote, int64_t transfer)
+ * the order of the numbers, so these transfers have failed. A server whose message is wrong is lost, whatever transfer the
+ * message names. */
+static void hear_early(dcli_remote *remote, int64_t transfer)
 {
-    dcl_status status = DCL_OK;
     int64_t left = 0;
     for (int64_t n = 0; n < remote->peers.early_count; n++) {
         dcli_received *early = &remote->peers.early[n];
@@ -112,13 +112,13 @@ static dcl_status hear_early(dcli_remote *remote, int64_t transfer)
             remote->peers.early[left++] = *early;
             continue;
         }
+        int from = early->from;
         remote->peers.early_bytes -= (int64_t)early->payload_bytes;
-        if (of == transfer && status == DCL_OK)
-            status = hear_transfer(remote, early);
+        if (of == transfer && !is_apart(remote, from) && hear_transfer(remote, early) != DCL_OK)
+            dcli_peer_lose(remote, from, dcli_error_sentence());
         dcli_received_free(early);
     }
     remote->peers.early_count = left;
-    return status;
 }
 
 void dcli_peer_begin(dcli_remote *remote, dcli_object *transfer)
@@ -131,8 +131,7 @@ void dcli_peer_begin(dcli_remote *remote, dcli_object *transfer)
         return;
     }
     task->listed = true; /* it does not end before it is in the list of its queue */
-    if (remote->peers.early_count > 0 && hear_early(remote, transfer->number) != DCL_OK)
-        dcli_peer_lose(remote, peer, dcli_error_sentence());
+    hear_early(remote, transfer->number);
     task->listed = false;
 }
 

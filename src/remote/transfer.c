@@ -360,7 +360,8 @@ static bool go_lent(dcli_remote *remote, dcli_task *task)
     dcli_object *transfer = task->transfer;
     if (!task->begun) {
         task->begun = true;
-        task->status = map_place(remote, task);
+        if (task->status == CL_SUCCESS) /* the other end may have failed before */
+            task->status = map_place(remote, task);
     } else if (transfer->transfer.mapped != NULL) {
         if (task->status == CL_SUCCESS)
             lend_more(remote, transfer);

@@ -231,6 +231,30 @@ Test(peers, a_failed_end_fails_the_other)
     }
 }
 
+/* The other end fails while the source still waits for what it is to send, in chunks or from the memory of the buffer. */
+Test(peers, a_failure_before_the_begin_is_kept)
+{
+    static const int64_t bytes[] = {SMALL, BIG, HUGE};
+    for (size_t b = 0; b < sizeof bytes / sizeof bytes[0]; b++) {
+        scene s;
+        open_scene(&s, bytes[b]);
+        int64_t closed = 7777;
+        command(&s, SOURCE, (dcli_msg_command){DCLI_CL_USER_EVENT, .event = closed});
+        command(&s, SOURCE,
+                (dcli_msg_command){DCLI_CL_READ, BUFFER, QUEUE, EVENT,
+                                   NUMBERS(TRANSFER, 0, bytes[b], 1, 1, 0, 0, 0, TARGET + 1), .wait_count = 1,
+                                   .wait = &closed});
+        turn(&s, SOURCE);
+        command(&s, SOURCE, (dcli_msg_command){DCLI_CL_FAIL_TRANSFER, NUMBERS(TRANSFER, -14)});
+        turn(&s, SOURCE);
+        cr_expect_eq(s.ended[SOURCE].event, 0, "a command does not end before it may begin");
+        command(&s, SOURCE, (dcli_msg_command){DCLI_CL_SET_STATUS, .event = closed, NUMBERS(0)});
+        await_ends(&s, 1 << SOURCE);
+        cr_expect_eq(s.ended[SOURCE].status, -14, "%d bytes", (int)bytes[b]);
+        close_scene(&s);
+    }
+}
+
 /* Data of a transfer whose command at the target has failed are dropped, and so are data that came before another command. */
 Test(peers, data_of_failed_transfers_are_dropped)
 {
