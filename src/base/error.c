@@ -10,7 +10,8 @@
 struct error {
     dcl_status status;
     char text[DCLI_ERROR_BYTES];
-    size_t prefix; /* length in bytes of the prefix "function: " in `text` */
+    size_t prefix;      /* length in bytes of the prefix "function: " in `text` */
+    int64_t cause_upto; /* dcli_error_cause_upto() */
 };
 
 static _Thread_local struct error last, cause;  /* `last`: this thread's last error; `cause`: the error of its last
@@ -81,6 +82,7 @@ static dcl_status keep(dcl_status status, const char *text, size_t prefix)
     }
     last.status = status;
     last.prefix = prefix;
+    last.cause_upto = 0;
     dcli_clean(last.text, sizeof last.text, text, strlen(text), "\n\t");
     if (in_constructor)
         dcli_error_made_null();
@@ -137,6 +139,15 @@ const void *dcli_error_cause_in(void) { return cause.status != DCL_OK ? cause_cl
 
 bool dcli_error_is_cause(void) { return last.status == cause.status && strcmp(last.text, cause.text) == 0; }
 
+void dcli_error_lacks_cause(int64_t upto)
+{
+    last.cause_upto = upto;
+    if (in_constructor)
+        cause.cause_upto = upto;
+}
+
+int64_t dcli_error_cause_upto(void) { return last.cause_upto; }
+
 dcl_status dcli_error_status(void) { return last.status; }
 
 const char *dcli_error_sentence(void) { return last.text + last.prefix; }
@@ -146,6 +157,7 @@ void dcli_error_clear(void)
     last.status = DCL_OK;
     last.text[0] = '\0';
     last.prefix = 0;
+    last.cause_upto = 0;
 }
 
 void dcli_error_forget(void)

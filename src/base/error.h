@@ -3,6 +3,7 @@
 #define DCLI_BASE_ERROR_H
 
 #include <dcl/base.h>
+#include <stdint.h>
 
 /** Longest error text in bytes, with the final '\0'. Errors in bodies quote a line and a caret. */
 #define DCLI_ERROR_BYTES 1536
@@ -36,6 +37,12 @@ dcl_status dcli_error_record_null(const char *format, ...) __attribute__((format
 
 /** Record an error whose text came from another thread or node; it already has its prefix. */
 dcl_status dcli_error_adopt(dcl_status status, const char *text);
+
+/** Note that this thread's last error is the consequence of a failure that is not known yet.
+ *  @param upto  the operation that has failed is this one or an earlier one. */
+void dcli_error_lacks_cause(int64_t upto);
+/** `upto` of this thread's last error; 0: it does not lack its cause. */
+int64_t dcli_error_cause_upto(void);
 
 /** Between the two calls this thread does the work of another one: errors that it records then are not its own, and are
  *  forgotten at the end. */

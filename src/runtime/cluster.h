@@ -203,8 +203,9 @@ struct dcl_cluster {
     dcli_outcome *causes;           /* the last operations that were the origin of a failure, newest first */
     dcl_status error;               /* the first error since the cluster was opened or dcl_clear_error() */
     char error_text[DCLI_ERROR_BYTES];
-    bool causeless;       /* the last refusal to use an array did not know why its contents have failed */
-    bool error_causeless; /* `error` is such a refusal: a cause that is told later replaces it */
+    int64_t
+        error_cause_upto; /* `error` refuses to use an array that has failed for a reason not known yet: the failure of
+                                 an operation up to this one, which is told later, replaces it. 0: it does not */
     dcl_status fresh;     /* first error since the last call ended: the result with DCL_SYNC */
     char fresh_text[DCLI_ERROR_BYTES];
     dcl_status broken; /* why no operation will complete any more */

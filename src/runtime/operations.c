@@ -56,10 +56,12 @@ dcl_status dcli_array_usable(const dcl_array *array, const char *use)
         return DCLI_FAIL(array->cluster->broken, "%s", array->cluster->broken_text);
     const dcli_outcome *cause = state->text == NULL ? cause_of(array->cluster, state) : NULL;
     const char *text = cause != NULL ? cause->text : state->text;
-    array->cluster->causeless = text == NULL;
-    return DCLI_FAIL(cause != NULL ? cause->status : state->status,
-                     "cannot %s an array whose contents have failed (%s); overwrite all of it first", use,
-                     text != NULL ? text : "what it was computed from had failed");
+    dcl_status status = DCLI_FAIL(cause != NULL ? cause->status : state->status,
+                                  "cannot %s an array whose contents have failed (%s); overwrite all of it first", use,
+                                  text != NULL ? text : "what it was computed from had failed");
+    if (text == NULL)
+        dcli_error_lacks_cause(state->failed_at);
+    return status;
 }
 
 void dcli_storage_state_stray(dcli_storage_state *state, int64_t operation, const char *text)

@@ -15,10 +15,9 @@ dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char
 {
     if (cluster->error == DCL_OK && status != DCL_OK) {
         cluster->error = status;
-        cluster->error_causeless = cluster->causeless;
+        cluster->error_cause_upto = 0;
         snprintf(cluster->error_text, sizeof cluster->error_text, "%s", text);
     }
-    cluster->causeless = false;
     if (cluster->fresh == DCL_OK && status != DCL_OK) {
         cluster->fresh = status;
         snprintf(cluster->fresh_text, sizeof cluster->fresh_text, "%s", text);
@@ -30,7 +29,11 @@ dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status)
 {
     if (cluster->interrupted)
         return status; /* the call ends because the cluster is being closed */
-    return dcli_cluster_keep(cluster, status, dcl_error());
+    bool is_first = cluster->error == DCL_OK && status != DCL_OK;
+    dcli_cluster_keep(cluster, status, dcl_error());
+    if (is_first)
+        cluster->error_cause_upto = dcli_error_cause_upto();
+    return status;
 }
 
 void dcli_cluster_record_refusal(dcl_cluster *cluster)
@@ -63,7 +66,7 @@ void dcl_clear_error(dcl_cluster *cluster)
         return;
     pthread_mutex_lock(&cluster->lock);
     cluster->error = DCL_OK;
-    cluster->error_causeless = false;
+    cluster->error_cause_upto = 0;
     for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
         array->state->strayed_at = 0;
     pthread_mutex_unlock(&cluster->lock);
@@ -180,10 +183,8 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
     dcli_cluster_replicas_fail(cluster);
     if (failed->cause && !was_withdrawn) {
         keep_cause(cluster, failed->operation, (dcl_status)failed->status, text);
-        if (cluster->error_causeless) { /* the node that skipped an operation has told so before the one that failed */
-            cluster->error = DCL_OK;
-            cluster->error_causeless = false;
-        }
+        if (failed->operation <= cluster->error_cause_upto)
+            cluster->error = DCL_OK; /* a node that skipped an operation has told so before the one that failed */
         dcli_cluster_keep(cluster, (dcl_status)failed->status, text);
     }
     pthread_cond_broadcast(&cluster->changed);

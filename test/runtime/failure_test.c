@@ -351,12 +351,13 @@ Test(failure_on_device, of_speed_repeats_what_can_be_repeated)
 
 /* ---- late causes ---------------------------------------------------------------------------------------------------- */
 
-/* Tell the host that the last operation has failed, as a node does. */
-static void tell(dcl_cluster *cluster, const dcl_array *array, bool cause, dcl_status status, const char *sentence)
+/* Tell the host that an operation has failed, as a node does: the last one, or `after` operations after it. */
+static void tell_of(dcl_cluster *cluster, const dcl_array *array, int64_t after, bool cause, dcl_status status,
+                    const char *sentence)
 {
     const dcl_cluster *inside = TEST_INSIDE(cluster);
     int64_t storage = dcli_array_state(TEST_INSIDE(array))->id;
-    const dcli_msg_failed failed = {.operation = inside->operations,
+    const dcli_msg_failed failed = {.operation = inside->operations + after,
                                     .status = (int)status,
                                     .cause = cause,
                                     .storage_count = 1,
@@ -364,6 +365,11 @@ static void tell(dcl_cluster *cluster, const dcl_array *array, bool cause, dcl_s
                                     .sentence = sentence};
     const dcli_host_hooks *hooks = inside->worker[inside->host]->terms.hooks;
     hooks->failed(hooks->user, &failed);
+}
+
+static void tell(dcl_cluster *cluster, const dcl_array *array, bool cause, dcl_status status, const char *sentence)
+{
+    tell_of(cluster, array, 0, cause, status, sentence);
 }
 
 /* A node that skips an operation may say so before the node that has failed. */
@@ -388,6 +394,47 @@ Test(failure_on_device, a_late_cause_replaces_the_refusal_that_lacked_it)
     tell(cluster, array, true, DCL_ERR_DEVICE, "the cause");
     cr_expect_eq(dcl_wait(cluster), DCL_ERR_INVALID, "an error of another kind stays: %s", dcl_error());
     dcl_clear_error(cluster);
+    dcl_release(array);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* The cause of a refusal is no operation after the one whose results were refused. */
+Test(failure_on_device, a_later_failure_is_not_the_cause_of_a_refusal)
+{
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *array = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N)),
+              *other = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    int32_t elements[N];
+    TEST_OK(dcl_wait(cluster));
+    tell(cluster, array, false, DCL_ERR_INVALID, "skipped");
+    cr_expect_eq(dcl_read(array, NULL, elements, NULL), DCL_ERR_INVALID);
+    tell_of(cluster, other, 1, true, DCL_ERR_NOMEM, "a later operation");
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_INVALID, "cannot read an array whose contents have failed");
+    tell(cluster, array, true, DCL_ERR_DEVICE, "the cause");
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_DEVICE, "the cause");
+    dcl_clear_error(cluster);
+    dcl_release(other);
+    dcl_release(array);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* A refusal that does not make the cluster fail has nothing to do with the next failure. */
+Test(failure_on_device, a_late_cause_leaves_other_failures_alone)
+{
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *array = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N)),
+              *other = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N));
+    TEST_OK(dcl_wait(cluster));
+    tell(cluster, array, false, DCL_ERR_INVALID, "skipped");
+    cr_expect_eq(dcl_wait_for(array, -1), DCL_ERR_INVALID);
+    TEST_OK(dcl_status_of(cluster));
+    cr_expect_eq(dcl_fill(other, NULL), DCL_ERR_INVALID);
+    tell(cluster, array, true, DCL_ERR_DEVICE, "the cause");
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_INVALID, "dcl_fill");
+    dcl_clear_error(cluster);
+    dcl_release(other);
     dcl_release(array);
     TEST_OK(dcl_close(cluster));
 }
