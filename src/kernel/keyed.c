@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "kernel/emit.h"
+#include "kernel/macro.h"
 #include "kernel/names.h"
 #include "kernel/parser.h"
 #include "kernel/reduced.h"
@@ -196,6 +197,20 @@ unsigned dcli_keyed_reduced(const dcli_body *body, int r)
     return reduced;
 }
 
+/* Whether an index may stand in some of the tokens first .. end - 1: its name, or a macro of the prelude. */
+static bool may_have_index(const dcli_body *body, int first, int end, const char *index)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    char *macros = dcli_macros_list(body->prelude);
+    bool may = macros == NULL;
+    for (int t = first; t < end && !may; t++)
+        may = tokens->token[t].kind == DCLI_TOKEN_NAME &&
+              (dcli_token_is(tokens, t, index) ||
+               dcli_macros_have(macros, tokens->text + tokens->token[t].start, tokens->token[t].length));
+    dcli_free(macros);
+    return may;
+}
+
 bool dcli_keyed_adds_lines(const dcli_body *body)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
@@ -209,10 +224,8 @@ bool dcli_keyed_adds_lines(const dcli_body *body)
         if (body->access[a].reach != DCLI_REACH_AFFINE)
             return false;
     int last = dcli_token_split(tokens, 1, DCL_MAX_RANK, first, end) - 1;
-    for (int t = first[0]; t < first[last]; t++)
-        if (dcli_token_is(tokens, t, innermost))
-            return false;
-    return end[last] == first[last] + 1 && dcli_token_is(tokens, first[last], innermost);
+    return end[last] == first[last] + 1 && dcli_token_is(tokens, first[last], innermost) &&
+           !may_have_index(body, first[0], first[last], innermost);
 }
 
 /* ---- parameters that are added --------------------------------------------------------------------------------------- */

@@ -158,6 +158,14 @@ char *dcli_macros_list(const char *prelude)
     return NULL;
 }
 
+bool dcli_macros_have(const char *macros, const char *name, int length)
+{
+    for (const char *at = macros; (at = strchr(at, ' ')) != NULL; at++)
+        if (strncmp(at + 1, name, (size_t)length) == 0 && at[1 + length] == ' ')
+            return true;
+    return false;
+}
+
 /* Whether a token of a definition can do more than help to compute a value: it begins or ends a statement, or can skip
  * a part of one. In a definition that is all in parentheses, ?:, && and || can skip only parts of the definition
  * itself. */

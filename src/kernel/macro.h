@@ -7,6 +7,8 @@
 /** List the macros that a prelude defines, also in inactive branches of #if: their names, with a blank before and after each.
  *  @return the text, freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
 char *dcli_macros_list(const char *prelude);
+/** Whether such a list has a name of `length` characters. */
+bool dcli_macros_have(const char *macros, const char *name, int length);
 
 /** Look in the body for macros of the prelude. The body is parsed without replacing them; so if one is more than an
  *  expression, it is not known which statements after it run.

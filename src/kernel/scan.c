@@ -91,15 +91,6 @@ static const char generated_names[] =
     "as_int16 as_uint16 as_long16 as_ulong16 INFINITY CHAR_MIN CHAR_MAX UCHAR_MAX SHRT_MIN SHRT_MAX USHRT_MAX INT_MIN "
     "INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX ";
 
-/* Whether a list of macros has a name. @param macros  from dcli_macros_list(). */
-static bool is_macro(const char *macros, const char *name, int length)
-{
-    for (const char *at = macros; (at = strchr(at, ' ')) != NULL; at++)
-        if (strncmp(at + 1, name, (size_t)length) == 0 && at[1 + length] == ' ')
-            return true;
-    return false;
-}
-
 /* Whether token t of the value, a name, cannot stand for an index: it is a parameter, a function, a type or a component of a
  * vector, and no macro. */
 static bool is_plain_name(const dcli_tokens *tokens, int t, bool is_param, const char *macros)
@@ -108,7 +99,7 @@ static bool is_plain_name(const dcli_tokens *tokens, int t, bool is_param, const
     int length = tokens->token[t].length;
     if (is_param) /* generated code undefines macros of this name */
         return true;
-    return !is_macro(macros, name, length) &&
+    return !dcli_macros_have(macros, name, length) &&
            (dcli_token_is(tokens, t + 1, "(") || dcli_token_in(tokens, t - 1, ". ->") ||
             dcli_name_is_type(name, (size_t)length));
 }
@@ -118,11 +109,11 @@ static const char *changing_macro(const char *macros, const dcli_scan *scan, int
 {
     *length_out = 1;
     for (int d = 0; d < scan->rank; d++)
-        if (is_macro(macros, dcli_index_name(scan->index[d]), 1))
+        if (dcli_macros_have(macros, dcli_index_name(scan->index[d]), 1))
             return dcli_index_name(scan->index[d]);
     for (const char *at = generated_names + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
         *length_out = (int)strcspn(at, " ");
-        if (is_macro(macros, at, *length_out))
+        if (dcli_macros_have(macros, at, *length_out))
             return at;
     }
     *length_out = 0;

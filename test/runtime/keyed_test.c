@@ -371,6 +371,34 @@ Test(keyed, lines)
     }
 }
 
+/* A key that is a macro may depend on the last index, and go outside in the middle of a line. */
+Test(keyed, lines_with_macros)
+{
+    enum { ROWS = 200 };
+    static int32_t ones[ROWS][WIDE], found[2][WIDE];
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < WIDE; j++)
+            ones[i][j] = 1;
+    dcl_array *x = test_array(cluster, "block", dcl_grid_2d(DCL_INT32, ROWS, WIDE)),
+              *S = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, 2, WIDE)),
+              *T = test_array(cluster, "block", dcl_grid_2d(DCL_INT32, 2, WIDE));
+    TEST_OK(dcl_write(x, NULL, ones, NULL));
+    TEST_OK(dcl_reduce(cluster, "S(FAR, j) += x(i,j);", DCL_OUT(S), DCL_IN(x),
+                       DCL_PRELUDE("#define FAR (j == 9 ? 1 << 28 : j % 2)\n")));
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "S(268435456, 9) was written, which is outside its grid");
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_forall(cluster, "T(i,j) = (int)S(i,j);", DCL_OUT(T), DCL_IN(S)));
+    TEST_OK(dcl_read(T, NULL, found, NULL));
+    for (int j = 0; j < WIDE; j++)
+        cr_expect(found[0][j] == (j % 2 == 0 ? ROWS : 0) && found[1][j] == (j % 2 == 1 && j != 9 ? ROWS : 0), "%d", j);
+    dcl_release(T);
+    dcl_release(S);
+    dcl_release(x);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* An output without elements has no keys, and lets no other output fail. An input without elements gives neutral elements. */
 Test(keyed, empty_arrays)
 {
