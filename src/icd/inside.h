@@ -29,8 +29,8 @@
 
 enum {
     ICD_MOST_SERVERS = 64,
-    ICD_MOST_DEVICES = 256, /* of one server */
-    ICD_MOST_PLATFORM_DEVICES = 1024,
+    ICD_MOST_DEVICES = 256,           /* of a context */
+    ICD_MOST_PLATFORM_DEVICES = 1024, /* of all servers, which may have one session */
     ICD_CHUNK = 1 << 20,
     ICD_COPIED = 256 << 10, /* a blocking write of at most so many bytes is copied before it is sent */
     ICD_SEEN_BYTES = 256    /* of what the process monitor has seen of a loss */
@@ -118,6 +118,7 @@ struct icd_device {
     icd_object object;
     icd_server *server;
     int node;
+    bool described; /* its server has said what it is */
     bool lost;
     char why[512];  /* how it was lost */
     icd_fact *fact; /* [fact_count] */
@@ -157,11 +158,12 @@ struct icd_server {
     bool resting, parked;      /* it waits for `rested`; without a time limit */
     int waiters;               /* threads of the program that wait while another one serves */
     int device_count;
-    icd_device *device[ICD_MOST_DEVICES];
-    bool apart[ICD_MOST_DEVICES][ICD_MOST_DEVICES]; /* the servers of two devices cannot reach each other */
+    icd_device *device[ICD_MOST_PLATFORM_DEVICES];
+    bool apart[ICD_MOST_PLATFORM_DEVICES][ICD_MOST_PLATFORM_DEVICES]; /* the servers of two devices cannot reach each
+                                                                         other */
     bool has_losses;
-    bool reported[ICD_MOST_DEVICES]; /* losses that the process monitor has reported, not yet handled */
-    char seen[ICD_MOST_DEVICES][ICD_SEEN_BYTES];
+    bool reported[ICD_MOST_PLATFORM_DEVICES]; /* losses that the process monitor has reported, not yet handled */
+    char seen[ICD_MOST_PLATFORM_DEVICES][ICD_SEEN_BYTES];
 };
 
 /** A function of the program that is to be called. */

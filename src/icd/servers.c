@@ -72,9 +72,9 @@ static cl_int ask_device(icd_device *device)
 static dcl_status make_devices(icd_server *server)
 {
     int count = dcli_worker_pool_nodes(server->pool);
-    if (count > ICD_MOST_DEVICES)
+    if (count > ICD_MOST_PLATFORM_DEVICES)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "%s has %d devices; expected at most %d; offer fewer", server->name,
-                         count, ICD_MOST_DEVICES);
+                         count, ICD_MOST_PLATFORM_DEVICES);
     for (int d = 0; d < count; d++) {
         pthread_mutex_lock(&icd.lock);
         icd_device *device = icd_make(ICD_DEVICE, sizeof *device);
@@ -92,6 +92,8 @@ static dcl_status make_devices(icd_server *server)
 }
 
 /* ---- one server ---- */
+
+static void say(const char *sentence) { fprintf(stderr, "dcl opencl: %s\n", sentence); }
 
 static dcl_status start(icd_server *server)
 {
@@ -126,6 +128,25 @@ typedef struct opening {
     char problem[DCLI_ERROR_BYTES];
 } opening;
 
+/* Ask all devices what they are. Those that do not say it are left out. @return an error if all are. */
+static dcl_status describe(icd_server *server)
+{
+    dcl_status status = DCL_OK;
+    bool any = false;
+    for (int d = 0; d < server->device_count; d++) {
+        icd_device *device = server->device[d];
+        device->described = ask_device(device) == CL_SUCCESS;
+        any = any || device->described;
+        if (device->described)
+            continue;
+        status =
+            DCLI_FAIL(DCL_ERR_DEVICE, "device %d of %s does not describe itself: %s", d, server->name, device->why);
+        if (server->device_count > 1)
+            say(dcli_error_sentence());
+    }
+    return any ? DCL_OK : status;
+}
+
 static dcl_status open_server(opening *open)
 {
     icd_server *server = open->server;
@@ -142,11 +163,7 @@ static dcl_status open_server(opening *open)
     dcl_status status = dcli_worker_pool_open(&terms, &server->pool);
     if (status == DCL_OK)
         status = start(server);
-    for (int d = 0; d < server->device_count && status == DCL_OK; d++)
-        if (ask_device(server->device[d]) != CL_SUCCESS)
-            status = DCLI_FAIL(DCL_ERR_DEVICE, "device %d of %s does not describe itself: %s", d, server->name,
-                               server->device[d]->why);
-    return status;
+    return status == DCL_OK ? describe(server) : status;
 }
 
 static void *open_one(void *argument)
@@ -182,14 +199,13 @@ static bool prepare(opening *open, const dcl_config *config, const dcli_worker_a
     return true;
 }
 
-static void say(const char *sentence) { fprintf(stderr, "dcl opencl: %s\n", sentence); }
-
 static void add_devices(icd_server *server)
 {
     pthread_mutex_lock(&icd.lock);
     icd.server[icd.server_count++] = server;
     for (int d = 0; d < server->device_count && icd.device_count < ICD_MOST_PLATFORM_DEVICES; d++)
-        icd.device[icd.device_count++] = server->device[d];
+        if (server->device[d]->described)
+            icd.device[icd.device_count++] = server->device[d];
     pthread_mutex_unlock(&icd.lock);
 }
 
@@ -217,8 +233,8 @@ static bool open_together(const dcl_config *config)
 }
 
 /* Open the workers. If they cannot be opened together, each has a session of its own, and what moves between them moves through this
- * process. Their connections are then opened at the same time, so that several workers that do not answer delay the program
- * only once. */
+ * process. Their connections are then opened at the same time: workers that do not answer delay the program twice, however
+ * many they are. */
 static void open_all(const dcl_config *config)
 {
     static dcli_worker_address list[DCLI_MOST_CALLS];
