@@ -118,10 +118,28 @@ void test_fail(dcl_array *array)
     pthread_mutex_unlock(&cluster->lock);
 }
 
+/* When a process was started, in clock ticks since the host was; -1: it has ended. */
+static long long start_of(int pid)
+{
+    char path[40], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return -1;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *at = strrchr(text, ')'); /* the end of field 2, the name; field 22 is wanted */
+    for (int field = 2; field < 22 && at != NULL; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? strtoll(at, NULL, 10) : -1;
+}
+
+/* Ids of processes may wrap around. Those that a thread has started within one tick are listed in the order of their start. */
 int test_child(bool last)
 {
     char path[300], text[4096];
     int found = 0;
+    long long started = 0;
     DIR *folder = opendir("/proc/self/task");
     cr_assert_not_null(folder);
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
@@ -135,8 +153,11 @@ int test_child(bool last)
             int pid = (int)strtol(at, &end, 10);
             if (end == at)
                 break;
-            if (found == 0 || (last ? pid > found : pid < found))
-                found = pid;
+            long long start = start_of(pid);
+            if (start < 0 || (found != 0 && (last ? start < started : start >= started)))
+                continue;
+            found = pid;
+            started = start;
         }
     }
     closedir(folder);
