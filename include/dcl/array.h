@@ -48,12 +48,12 @@ DCL_API dcl_status dcl_write(dcl_array *array, const dcl_box *box, const void *s
 
 /** Read a box of the array: copy its elements to the program's memory. Returns when the elements are in `target`.
  *  Parameters are those of dcl_write(). Elements that are stored nowhere have the map's fill value: dcl_map_with_rest().
- *  @return DCL_OK; the errors of dcl_write(), except that elements that are stored nowhere are no error here; the error of
- *          a failed array. After an error the contents of `target` are undefined, and DCL does not write to it any more.
- *          One exception: if the array was computed by a body
- *          that accessed elements outside a grid, the elements are in `target` and the status is DCL_ERR_RANGE, until the
- *          whole array is overwritten or dcl_clear_error() is called. For a box that leaves the grid the status is
- *          DCL_ERR_RANGE, too, but nothing is copied; the error text tells the two cases apart. */
+ *  @return DCL_OK, the errors of dcl_write(), or the error of a failed array. (Elements that are stored nowhere are no
+ *          error here.) After an error the contents of `target` are undefined, and DCL does not write to it any more. There
+ *          is one exception: if a body that accessed elements outside a grid has computed the array, the elements are in
+ *          `target` although the status is DCL_ERR_RANGE. This lasts until the whole array is overwritten or
+ *          dcl_clear_error() is called. A box that leaves the grid gives DCL_ERR_RANGE, too, but then nothing is copied;
+ *          the error text says which of the two cases it is. */
 DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, const int64_t strides[]);
 
 /** Exchange the contents of two arrays of equal grid, type and map. Complete when it returns; no element is moved.
@@ -71,9 +71,9 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *  limits are moved each time. (dcl_move() has a higher limit.)
  *
  *  A write drops the replicas that contain an element that it writes. When a node joins, or the program learns that an
- *  operation has failed, all replicas of all arrays are dropped. Before the program learns of a failure, a replica that the
- *  failed operation should have made may be missing: operations that are called in this time, and would use it, may fail,
- *  too. dcl_explain() takes replicas into account.
+ *  operation has failed, all replicas of all arrays are dropped. An operation that fails may not make the replicas that it
+ *  should make. Until the program learns of the failure, later operations that need these replicas may fail, too.
+ *  dcl_explain() takes replicas into account.
  *  @param array  borrowed. For a view, its base.
  *  @param keep   true: retain replicas from now on. false: stop, and drop all replicas of the array, also those that other
  *                calls asked for. Operations that were called before still use them.

@@ -50,8 +50,8 @@ extern "C" {
  * dcl_report_array and dcl_report_footprint never changes. Other structs may get more fields at their end in later
  * versions. So the library must know which version of a struct the program was compiled with:
  *   - A struct that the program fills (dcl_config, dcl_worker_config, dcl_call, dcl_image) begins with `struct_size`.
- *     Fields that the program's version lacks get their defaults. If such a struct points to an array of other structs, a
- *     further field has the size of one of these (dcl_call.arg_bytes).
+ *     Fields that the program's version lacks get their defaults. If such a struct points to an array of other structs,
+ *     one of its fields gives the size of an element of that array (dcl_call.arg_bytes).
  *   - A struct that the library fills is passed to a function ..._sized() with its size; the library writes no more
  *     bytes than that. The function of the same name without _sized is inline and passes sizeof. Other languages call
  *     ..._sized().
@@ -84,9 +84,9 @@ DCL_API const char *dcl_status_name(dcl_status status);
 
 /** The sentence of this thread's last error: which call failed, what it found, what it expected, and what to do.
  *
- *  A call that is given NULL for a cluster, map or array that it needs fails with the status and sentence of this
- *  thread's last failed constructor (a function that should have made a cluster, map, array or view, and returned NULL),
- *  because that is usually where the NULL comes from.
+ *  A *constructor* is a function that makes a cluster, map, array or view; it returns NULL if it fails. If a call needs a
+ *  cluster, map or array and is given NULL, it fails with the status and sentence of this thread's last failed
+ *  constructor, because the NULL usually comes from there.
  *  @return text owned by the library, valid until this thread's next failing call; "" before the first. */
 DCL_API const char *dcl_error(void);
 

@@ -39,10 +39,10 @@ typedef struct dcl_counters {
     int64_t loan_bytes;   /**< stealing: bytes that this node has sent: inputs of batches that it lent, and results of
                                batches that it borrowed */
     int64_t
-        loan_bytes_in_vain; /**< stealing: bytes that were of no use: inputs that this node has sent, and results that
-                                 it has received, of some batches that it has lent. Such a batch was taken back, or
-                                 came back without results, or its results came later than this node expected to have
-                                 computed it itself */
+        loan_bytes_in_vain; /**< stealing: bytes of loans that saved no time: inputs that this node has sent, and results
+                                 that it has received. A batch saved no time if it was taken back, if it came back
+                                 without results, or if its results came late: later than the time at which this node,
+                                 by its prediction, would have computed the batch itself */
 } dcl_counters;
 
 /** @param counters_bytes  sizeof(dcl_counters) of the program. */

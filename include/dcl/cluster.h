@@ -40,9 +40,9 @@ typedef struct dcl_config {
     size_t tile_bytes;    /**< DCL_TILE_BYTES: intended size of a tile */
     size_t block_bytes;   /**< DCL_BLOCK_BYTES: intended size of a block, the unit of the counter blocks_moved */
     size_t chunk_bytes;   /**< DCL_CHUNK_BYTES: largest data message; over tcp at most 1 MB */
-    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. In worker
-                               processes whose device has memory of its own, it also limits how much shared memory the
-                               driver pins for the data of messages: to the larger of pool_bytes and 256 MB */
+    size_t pool_bytes;    /**< DCL_POOL_BYTES: memory per node for data that arrives from other nodes. If the device of
+                               a worker process has memory of its own, its driver also pins shared memory for the data
+                               of messages: at most pool_bytes or 256 MB, whichever is larger */
     size_t kept_bytes;    /**< DCL_KEPT_BYTES: maximum memory per node for replicas (dcl_keep(), dcl_move()) */
     size_t small_bytes;   /**< DCL_SMALL_BYTES: dcl_map_default() puts smaller arrays on one node */
     size_t window;        /**< DCL_WINDOW: maximum number of operations that are started and not yet complete */
@@ -70,8 +70,8 @@ typedef struct dcl_config {
     const char *check; /**< DCL_CHECK: "off"; "access": kernels check every access, for debugging */
     const char
         *trace; /**< DCL_TRACE: file into which dcl_close() writes what every node did and when, as JSON for Chrome
-                          and Perfetto (docs/tracing.md); a trace that the file contains is replaced, any other contents
-                          are not. NULL: nothing is recorded */
+                          and Perfetto (docs/tracing.md). An older trace in this file is replaced. If the file has other
+                          contents, dcl_open() fails. NULL: nothing is recorded */
     size_t trace_bytes; /**< DCL_TRACE_BYTES: memory per node for the recorded events; when it is full, the oldest ones
                            are dropped and counted */
     bool pin; /**< DCL_PIN: pin each process of "local:N" to one of the processors on which this program may run, taken
@@ -154,9 +154,9 @@ DCL_API bool dcl_node_is_alive(const dcl_cluster *cluster, int node);
 DCL_API dcl_status dcl_add_workers(dcl_cluster *cluster, const char *workers);
 
 /** The first error of this cluster since dcl_clear_error(), whether a call returned it or it happened later. dcl_error()
- *  then returns its text. If the first error is a refusal to use an array whose contents have failed for a reason that was
- *  not known yet, the reason replaces it as soon as it is known. Does not wait. With NULL: the status of this thread's last failing call, whatever the cluster;
- *  DCL_OK if there is none.
+ *  then returns its text. A call can be refused because an array has failed, before it is known why the array has failed.
+ *  If such a refusal is the first error, the reason replaces it as soon as it is known. Does not wait. With NULL: the status
+ *  of this thread's last failing call, whatever the cluster; DCL_OK if there is none.
  *
  *  Only operations and waits set the cluster's error: calls that make, write, read, move or wait for elements, such as
  *  dcl_agile(), dcl_forall(), dcl_read() and dcl_wait(). Calls that only make maps and views (dcl_map_parse(),

@@ -86,17 +86,16 @@ typedef struct dcl_report {
     const dcl_report_array *array;         /**< in the order of the arguments */
     const dcl_report_footprint *footprint; /**< in the order of the text: see dcl_report_footprint */
     const char *const *advice;             /**< sentences: maps, blocks or tiles that are a poor choice */
-    const char *all_to_all; /**< a sentence, if each node plans its exchange with all others because it is not known
-                                 which elements an access reads, such as one declared by DCL_IN_ALL. It names the
-                                 access. On very many nodes, planning such a call takes long. Otherwise, and on fewer
-                                 than three nodes, NULL */
+    const char *all_to_all; /**< NULL, or a sentence that names an access. DCL does not know which elements this access
+                                 reads, as with DCL_IN_ALL, so each node plans its exchange with all others. On very
+                                 many nodes, that takes long. Always NULL on fewer than three nodes */
     /** In a session that lends (dcl_config.steal): NULL, or a map that would serve better, because other nodes compute a
      *  node's batches of this body again and again. It is the text for dcl_map_parse(), to be given to dcl_remap() of the
      *  first output and the arrays that are laid out like it. A sentence of the advice gives the reasons. */
     const char *balanced_map;
-    int64_t balanced_ns;           /**< with balanced_map: time of a call with it, by the times measured; else 0 */
-    int64_t unbalanced_ns;         /**< ... and with the present maps, both without stealing; else 0 */
-    int index_count;               /**< reductions and scans: rows of `index`; else 0 */
+    int64_t balanced_ns;   /**< predicted time of a call with balanced_map, without stealing; 0 without that map */
+    int64_t unbalanced_ns; /**< the same with the present maps; 0 without balanced_map */
+    int index_count;       /**< reductions and scans: rows of `index`; else 0 */
     const dcl_report_index *index; /**< those of the results in the order of their axes, then the reduced ones */
     const char *method; /**< reductions and scans: how the values are combined, and what that costs; else NULL */
 } dcl_report;

@@ -26,8 +26,10 @@ typedef enum dcl_access {
     DCL_ACCESS_IN_AT,         /**< its first subscript is read from an index array whose values lie in first..last */
     DCL_ACCESS_IN_FUNCTION,   /**< read in the boxes that `function` returns for a box of indices */
     DCL_ACCESS_RESULT,        /**< reductions: a value that is reduced over all indices: see dcl/reduce.h */
-    DCL_ACCESS_RESULT_FAST,   /**< as RESULT; sums of float and double in any order: RESULT in a call with DCL_FAST */
-    DCL_ACCESS_RESULT_PLACED, /**< as RESULT; its index is found, too: RESULT before a RESULT_AT */
+    DCL_ACCESS_RESULT_FAST,   /**< DCL replaces RESULT by this in a call with DCL_FAST: sums of float and double may be
+                                 added in any order. Programs pass RESULT */
+    DCL_ACCESS_RESULT_PLACED, /**< DCL replaces RESULT by this before a RESULT_AT: the index of the value is found, too.
+                                 Programs pass RESULT */
     DCL_ACCESS_OPERATOR,      /**< reductions and scans: an operator of the program; see DCL_OPERATOR in dcl/reduce.h */
     DCL_ACCESS_MOVE,          /**< as IN; the field `of` names the output that is computed from it */
     DCL_ACCESS_GROUP,         /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
@@ -56,7 +58,7 @@ typedef struct dcl_arg {
     dcl_access access;
     const char *name; /**< its name in the body, an identifier; PRELUDE: the text */
     dcl_array *array; /**< all kinds but VALUE, RESULT, PRELUDE, GROUP, ITEMS, STEALING, ALONG, EXCLUSIVE, FAST,
-                           OPERATOR and RESULT_AT */
+                           OPERATOR and OVER. RESULT_AT: the array that gets the indices, or NULL after a RESULT */
     dcl_type type;    /**< VALUE: type of the scalar */
     union {
         int64_t i;  /**< signed types */
@@ -243,12 +245,12 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *      dcl_forall(cluster, "C(i,j) = A(i,j);", DCL_INOUT(C), DCL_IN(A), DCL_VALUE(n), DCL_OVER("1 <= i < n, 0 <= j < n"));
  *
  *  Each range has the form LOW <= index <= HIGH, with <= or <. Ranges are separated by commas; an index has at most one. LOW
- *  and HIGH are sums and products of integer literals, integer scalars (DCL_VALUE) and other indices, linear in these, as in
- *  "0 <= j <= i". LOW may also be max(...) of several such bounds, HIGH min(...).
+ *  and HIGH are sums and products of integer literals, integer scalars (DCL_VALUE) and other indices, as in "0 <= j <= i";
+ *  they are linear in the indices, so i * j is refused. LOW may also be max(...) of several such bounds, HIGH min(...).
  *
- *  An index without a range has that of the arrays, as without DCL_OVER. A range must lie within the arrays' axes in whose
- *  subscripts the index stands alone. A range may be empty: then nothing is computed. Elements of outputs for
- *  whose indices the body is not run keep their values.
+ *  An index without a range has that of the arrays, as without DCL_OVER. If an index stands alone in a subscript of an
+ *  array, its range must lie within that axis of the array. A range may be empty: then nothing is computed. Elements of
+ *  outputs for whose indices the body is not run keep their values.
  *
  *  In dcl_forall_over() and dcl_reduce_over() an index has the values that are in both the box and its range. */
 #define DCL_OVER(ranges) dcl_arg_array(DCL_ACCESS_OVER, (ranges), NULL)
@@ -266,9 +268,9 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *      dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
  *
  *  The body consists of OpenCL C statements without preprocessor lines. `C(i,j)` is an element of the argument C. The
- *  names of indices are i, j, k, l, m, n, o and p. The indices of a body are those of these names that stand in the
- *  subscripts of the first output, at the first place where the text names this output. They are read-only variables of
- *  type long. If the first output has r axes, no argument can have one of the first r names. The owner of an element of
+ *  names of indices are i, j, k, l, m, n, o and p. DCL finds the indices of a body where its text first names the first
+ *  output: the names in the subscripts there are its indices. They are read-only variables of type long. If the first
+ *  output has r axes, no argument can have one of the first r names. The owner of an element of
  *  the first output computes it.
  *
  *  Subscripts: outputs are written at a permutation of the plain indices, inputs are read at affine subscripts (`A(2*i
@@ -297,7 +299,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *                        of the elements. If several subscripts of an access have a value, it must be the same.
  *      e % n             the axis continues at its other end: `A((i+d+n) % n)`. n is the extent of the axis, whose first
  *                        index is 0. e must not be negative for any index, because % of a negative number is negative
- *                        in C, and must wrap around once at most. A view must show all of the axis of its array.
+ *                        in C, and must wrap around once at most. If the input is a view, it must show the whole
+ *                        axis of its array.
  *  Only the elements that these subscripts name are moved. Indices for which a limit has an effect run a kernel that
  *  checks each read. For all other indices, and for %, reads are as fast as without a boundary. If the prelude has a
  *  function or macro with one of these names, the name means that function or macro. In reflect, symmetric and constant,

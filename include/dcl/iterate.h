@@ -38,7 +38,7 @@ typedef dcl_status dcl_step_fn(void *user, int64_t step);
  *
  *  A node evaluates the condition. The program reads its value `every` steps later, while the nodes compute these
  *  steps, so they never wait for the program. The loop therefore ends `every` steps after the step at which the condition was
- *  met, the same number of steps whatever the nodes are, and the program is at most 2 * every steps ahead of the nodes. If
+ *  met. This number of steps does not depend on the nodes. The program is at most 2 * every steps ahead of the nodes. If
  *  the condition is first met in the last `every` steps, all steps are run.
  *  Without a condition, this is a loop that calls `step`. It returns as soon as all calls are made; dcl_wait() waits for them.
  *

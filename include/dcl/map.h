@@ -317,11 +317,11 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
 /** Find the owner of one element and its offset in the owner's storage.
  *
  *  Per axis: a node stores its elements as one rectangular row-major array, whose extent along an axis is the number of
- *  indices that the node has there. From rank 2 on, rows of at least 4096 bytes are padded if their length differs by
- *  less than 128 bytes from a multiple of 4096. A length below the multiple grows by 256 bytes, a length equal to it or
- *  above it by 128. Without padding, the elements of a column would fall into a few sets of the cache.
+ *  indices that the node has there. From rank 2 on, rows of at least 4096 bytes are padded if their length is less than 128
+ *  bytes away from a multiple of 4096. If it is below this multiple, 256 bytes are added, otherwise 128. Without padding, the elements of a column would fall into a few sets of the cache.
  *  Dealt: a node stores its pieces one after the other in ascending order of their numbers. With dcl_map_hash() the
- *  order is that of the shuffled numbers p(x). Each takes the storage of a whole piece, row-major.
+ *  order is that of the shuffled numbers p(x). Each piece, also one that is cut at the edge of the grid, takes the storage
+ *  of a whole piece, row-major.
  *
  *  @param map         a map that serves the grid's rank.
  *  @param grid        the grid that the map is used for.

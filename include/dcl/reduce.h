@@ -208,9 +208,9 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  An ordinary output has all indices of the body as its subscripts, each once, in any order. The body runs once at each
  *  index of the first ordinary output, on the node that owns the element there, and the results are reduced over these
  *  indices. The first ordinary output must store all of its elements. Assignments have the meaning of C; an array whose
- *  elements the body reads before it writes them must be a DCL_INOUT. (If all results are elements of arrays, two kinds of
- *  statements are reductions by keys instead: `X(i) += A(i);` with DCL_OUT(X), and word operators, such as
- *  `X(i) max= A(i);`.)
+ *  elements the body reads before it writes them must be a DCL_INOUT. If all results are elements of arrays, a statement of
+ *  one of two kinds makes the call a reduction by keys (see below): `X(i) += A(i);` with DCL_OUT(X), or an operator that is
+ *  a word, as in `X(i) max= A(i);`.
  *
  *  A call may have elements and variables as results, up to eight in all. It waits if any of them is a variable. The bits
  *  are those of separate calls. Results that are combined in one fixed order (products of float and double, DCL_OPERATOR)

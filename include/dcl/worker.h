@@ -31,9 +31,9 @@ typedef struct dcl_worker_config {
                               others; "strict": use all limits, or return DCL_ERR_UNSUPPORTED; "off": none */
     const char *cache;   /**< folder for compiled kernels, with a subfolder per key; NULL: `dcl` in the user's cache
                               folder, or a temporary folder */
-    int first_peer_port; /**< further port range to which this worker's processes may connect, for other workers with
-                              other ports: first_peer_port..last_peer_port; 0: 61000..61999. They may always connect to
-                              first_port..last_port */
+    int first_peer_port; /**< port range of the other workers' processes, first_peer_port..last_peer_port, if it differs
+                              from first_port..last_port; 0: 61000..61999. The processes of this worker may connect to
+                              the ports of both ranges only */
     int last_peer_port;
     int most_sessions_per_key; /**< maximum number of sessions of one key at the same time; 0: three quarters of
                                     most_sessions. Unused without keys */
