@@ -29,7 +29,8 @@ const char *dcli_memory_size(int memfd, size_t bytes);
  *  later. Pages that are written anyway cost no more this way. @return NULL, or the name of the call that failed, with
  *  errno. */
 const char *dcli_memory_reserve(int memfd, size_t offset, size_t bytes);
-/** Set the size of a new memfd and allocate all its pages. */
+/** Set the size of a new memfd and allocate all its pages. @return NULL, or the name of the call that failed, with
+ *  errno. */
 const char *dcli_memory_back(int memfd, size_t bytes);
 
 /** Whether an array may keep a new descriptor: enough others remain for peers, joining nodes, files and compilers,

@@ -19,8 +19,8 @@ static inline void dcli_signals_block(sigset_t *before_out)
     pthread_sigmask(SIG_SETMASK, &blocked, before_out);
 }
 
-/** Start a thread in which these signals are blocked, with the priority that this one had before dcli_slice_shorten().
- *  @return as pthread_create(). */
+/** Start a thread in which the signals of dcli_signals_block() are blocked. If this thread has called
+ *  dcli_slice_shorten(), the new one gets the priority from before. @return as pthread_create(). */
 static inline int dcli_thread_start(pthread_t *thread_out, void *(*run)(void *argument), void *argument)
 {
     sigset_t before;

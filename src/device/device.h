@@ -190,7 +190,7 @@ void dcli_slots_await(dcli_device *device);
  *  too much is lent, or there is no memory; nothing is recorded. */
 dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes);
 /** Lend a slot that the serving thread has taken; all commands that use it are complete. @return false: too much is
- *  lent already. */
+ *  lent already, or the slot has no pinned memory. */
 bool dcli_slot_lend(dcli_slot *slot);
 /** The slot of this device whose host memory begins at this address; NULL: there is none. */
 dcli_slot *dcli_slot_at(dcli_device *device, const void *host);

@@ -321,7 +321,7 @@ static int fast_width(const dcli_body *body)
     return body->inside->tokens.count > SHORT_BODY || least < 4 ? 8 : 16 / least;
 }
 
-/* Whether a keyed reduction takes a few instructions per index, so that those of the loop count. */
+/* Whether a keyed reduction takes so few instructions per index that those of the loop itself matter. */
 static bool is_keyed_shortly(const dcli_body *body)
 {
     bool words = body->inside->tokens.count <= SHORT_BODY;

@@ -41,7 +41,8 @@ static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
     return 1;
 }
 
-/* Read the wake-up packets that have arrived or are on their way, so that the sockets do not fill up. */
+/* End sleeping: read the packets by which peers wake this one, also those that a peer is about to send, so that the sockets
+ * do not fill up. */
 static void disarm(dcli_endpoint *endpoint)
 {
     dcli_shared *shared = endpoint->link;

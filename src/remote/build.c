@@ -44,7 +44,8 @@ struct dcli_builder {
 
 /* ---- the thread ---- */
 
-/* Compile a program with headers: the names by which the text includes them are fixed. */
+/* Compile a program with headers. The driver has replaced their names in the text: header h is included as
+ * DCLI_INCLUDE_NAME with number h. */
 static cl_int compile(const dcli_remote *remote, const dcli_job *job)
 {
     enum { MOST_NAME = 32 };

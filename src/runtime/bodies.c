@@ -449,7 +449,8 @@ dcl_status dcli_body_tell(dcl_cluster *cluster, const dcli_known_body *known, in
     return dcli_host_message(cluster->worker[cluster->host], node, &message);
 }
 
-/* Put numbers of evicted bodies into a message: the last ones of the list, as many as fit. */
+/* Put numbers of evicted bodies into a message: the last ones of the list, as many as fit. The caller removes them from the
+ * list when the message is sent. */
 static void tell_forgotten(const dcli_bodies *bodies, dcli_msg_kernel *kernel)
 {
     kernel->forgotten_count = (int)dcli_min(bodies->forgotten_count, DCLI_MOST_FORGOTTEN);

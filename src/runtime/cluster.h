@@ -464,8 +464,9 @@ void dcli_measured_free(struct dcli_measured *measured);
 /** Record an operation that is about to be issued. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation,
                                       dcli_storage_state *const states[]);
-/** Apply the recorded operations: before the record is queried, and before a layout or view that they refer to is
- *  freed. @return DCL_OK; otherwise the rest of them is dropped, and all replicas are invalidated. */
+/** Apply the recorded operations to the directory. Call this before the directory is queried, and before a layout or view
+ *  of a recorded operation is freed. @return DCL_OK; after an error the remaining operations are dropped, and all replicas
+ *  are invalidated. */
 dcl_status dcli_cluster_replicas_settle(dcl_cluster *cluster);
 /** Apply the recorded operations before a body is freed. */
 dcl_status dcli_cluster_replicas_end_body(dcl_cluster *cluster, const dcli_body *body);

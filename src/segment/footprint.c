@@ -84,7 +84,8 @@ static bool has_no_gaps(const dcli_subscripts *subscripts, int d)
     return true;
 }
 
-/* Whether subscript d moves numbers farther apart than 1 into its limits: their distances to a bound differ from those between them. */
+/* Whether subscript d has limits, and takes numbers that are more than 1 apart. A number beyond a limit is moved between the
+ * limits, where it may come to lie between two of the other numbers: then they are not equally spaced. */
 static bool has_clamped_gaps(const dcli_subscripts *subscripts, int d)
 {
     bool some = false;

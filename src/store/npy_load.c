@@ -60,7 +60,7 @@ static dcl_status load_slab(void *user, const dcli_npy_slab *slab)
     return status;
 }
 
-/* Load a part into memory of a device that works in host memory. */
+/* Load a part into memory of a device that works in host memory: slab by slab, through a buffer. */
 static dcl_status load_in_place(const dcli_npy_walk *walk, int fd, const char *path, dcli_device *device,
                                 dcli_memory *memory)
 {

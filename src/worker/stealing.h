@@ -72,7 +72,7 @@ typedef struct dcli_stealing {
 
 /** Open: if the session lends, set the fields of `terms` that concern lending. */
 dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms);
-/** End of serving: stop compiling, which may wait for the compiler, so the watch must still look. */
+/** End of serving: wait until the compiler ends. The watchdog must still run then, because the compiler may hang. */
 void dcli_stealing_stop(dcli_worker *worker);
 /** Call this instead of dcli_stealing_stop() for a node that was given up: it leaves the compiler alone, and nothing
  *  may be freed then. */

@@ -89,7 +89,7 @@ static int64_t end_of_block(const dcli_builder *builder, const dcli_panels *pane
     return panels->depth;
 }
 
-/* Whether some operand has replicas here, or gets some: they are boxes of all indices. */
+/* Whether some operand has replicas here, or gets some. They are made for all indices at once, not for a panel. */
 static bool has_copies(const dcli_builder *builder)
 {
     for (int k = 0; k < builder->operation->operand_count; k++)
