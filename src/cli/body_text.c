@@ -46,7 +46,7 @@ const char *cli_body_next_call(const char *text, char name_out[CLI_NAME_BYTES])
     return NULL;
 }
 
-/* The text behind blanks and comments. */
+/* The text after blanks and comments. */
 static const char *skip_blanks(const char *text)
 {
     for (;;) {

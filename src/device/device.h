@@ -269,7 +269,7 @@ typedef struct dcli_argument {
     size_t bytes;
 } dcli_argument;
 
-/** Number of work-items of a CPU that share work if each has scratch memory: always the same. */
+/** Number of work-items of a CPU that share work if each has scratch memory; constant for a device. */
 size_t dcli_device_shares(const dcli_device *device);
 /** Number of work-items for `rows` independent rows on a CPU: one per row, but dcli_device_shares() where launches of
  *  one text must not differ in size (see dcli_program_build_own()). 0 rows: 0. */

@@ -48,7 +48,8 @@ static int read_part(struct reader *r, struct part part);
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------------ */
 
-/* Begin a new node. The caller emits `low, dcl_gh<n> = high;`. @return its number. */
+/* Count a new node, the interval of a subexpression. The caller emits its declaration. @return its number; NONE: there are
+ * too many. */
 static int new_node(struct reader *r)
 {
     if (++r->nodes > MOST_NODES)

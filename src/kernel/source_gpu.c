@@ -163,7 +163,7 @@ static void emit_usual_test(dcli_nest *nest, int wide)
 
 /* Emit the code for each_of() indices per work-item, or for one if the launch has enough work-items. A work-item that
  * has each_of() indices, in a group of the usual width, takes a loop of constant length without conditions. If the body
- * has guards, it takes that loop only if the guards have their usual values at its indices: a read behind a condition
+ * has guards, it takes that loop only if the guards have their usual values at its indices: a read under a condition
  * is not issued before the condition is known. Work-items at the end of a row, which have up to EACH indices, take a
  * shorter loop of this kind if there are no guards; an H200 is 0.5 % faster with these loops, even where no work-item
  * takes them. Those with one index, and other groups, take the last loop, which is not unrolled: unrolled, its

@@ -1,6 +1,6 @@
 /* loop/parse.c - parse the statements of a loop nest.
  *
- * After an error in a statement the parser goes on behind it, so that all errors of a nest are found at once. */
+ * After an error in a statement the parser continues after this statement, so that all errors of a nest are found at once. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -222,7 +222,7 @@ static list_end read_declaration(dcli_loops_parser *parser, list_end end)
             if (end == NULL)
                 return NULL;
         }
-        parser->scope[parser->scope_count++] = scalar; /* it is known behind its own value only */
+        parser->scope[parser->scope_count++] = scalar; /* it is known after its own value only */
         if (!dcli_loops_parse_is(parser, ","))
             return dcli_loops_parse_expect(parser, ";", "after the declaration") ? end : NULL;
         parser->at++;

@@ -8,8 +8,8 @@
  * leave out, at its edges, what depends on other regions; in a second phase, after the first has ended, these lines are run
  * ("split tiling", Krishnamoorthy et al., PLDI 2007).
  *
- * What depends on what is found from addresses alone: two lines of different operations conflict if one writes bytes that
- * the other reads or writes. All conflicting lines are run in the order of their operations. */
+ * Dependences are found from addresses alone: two lines of different operations conflict if one writes bytes that the
+ * other reads or writes. All conflicting lines are run in the order of their operations. */
 #ifndef DCLI_LOWER_WAVE_H
 #define DCLI_LOWER_WAVE_H
 

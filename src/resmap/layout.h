@@ -211,8 +211,8 @@ const char *dcli_map_rule_print_nodes(const dcli_map_rule *rule, char *text_out,
 bool dcli_map_rule_has_room(const dcli_map_rule *rule, int first);
 /** Whether one of the nodes first .. first + count - 1 is in the rule's list. */
 bool dcli_map_rule_lists(const dcli_map_rule *rule, int first, int count);
-/** Complete a rule's list of nodes. If place k is node k for all `nodes` nodes of the cluster, the list is dropped, as
- *  that is the default. */
+/** Call this after the last dcli_map_rule_add_nodes(). If place k is node k for all `nodes` nodes of the cluster, the list
+ *  is dropped, because that is the default. */
 void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes);
 /** The node at a place; 0 <= place < node_count. */
 int dcli_map_rule_node(const dcli_map_rule *rule, int place);

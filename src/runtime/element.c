@@ -124,7 +124,7 @@ static dcl_status check(const struct reduction *r)
 
 /* ---- operations ------------------------------------------------------------------------------------------------------ */
 
-/* What the reduction into partial results has found out, and what combines them. */
+/* The results of starting the reduction into partial results, and what combines these. */
 struct started {
     dcli_result reduced[DCLI_MAX_RESULTS];
     dcl_grid grid;

@@ -263,8 +263,8 @@ static dcl_status let_all_join(dcl_cluster *cluster, int first, int count)
     return status;
 }
 
-/* Remove the new nodes after a failure: their processes are ended, and nodes that know of them are told. Their numbers
- * are not used again. */
+/* After a failure, report the new nodes as lost. The serving loop then ends their processes, and sends LOST to the nodes
+ * that know of them. Their numbers are not used again. */
 static void forget_newcomers(dcl_cluster *cluster, int first, int count)
 {
     for (int n = first; n < first + count; n++) {

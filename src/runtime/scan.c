@@ -176,7 +176,7 @@ static dcl_status parse(struct scanning *s, const char *text, const char *along)
 
 /* ---- how the elements lie -------------------------------------------------------------------------------------------- */
 
-/* What the tiles of an array are like. */
+/* Properties of the tiles of an array. */
 struct tiling {
     int64_t boxes;
     bool whole; /* each box has all indices of the scanned axis */

@@ -55,7 +55,7 @@ static void copy_rows(const loop *rows, const loop *line, char *target, const ch
     }
 }
 
-/* Fill with one element. The part that is filled is copied behind itself, so that it doubles each time; but at most its
+/* Fill with one element. The part that is filled is copied to the bytes after it, so that it doubles each time; but at most its
  * first 4096 bytes are copied, which stay in the first-level cache. */
 static void repeat(char *target, const char *source, int64_t count, size_t bytes)
 {

@@ -176,7 +176,7 @@ static void run(dcli_sim *sim, int n, const dcli_action *action)
                   dcli_sim_queue(node, &node->device_free, ns * node->slowness));
 }
 
-/* The chunk that an action of state machine `n` names: of its own plan, or of that of the peer. */
+/* The chunk that an action of state machine `n` names. @param planned  the node in whose plan it is: n, or the peer */
 static const dcli_chunk *chunk_of(const dcli_sim *sim, int n, const dcli_action *action, int planned)
 {
     return &dcli_node_plan(sim->node[n].machine, action->operation->number, planned)->chunk[action->chunk];

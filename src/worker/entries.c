@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/search.h"
 
-/* Make an entry with room for `operands` operands, and their storages behind them. */
+/* Make an entry with room for `operands` operands, followed by their storages. */
 static dcli_entry *make_entry(bool is_small, size_t operands)
 {
     size_t own = offsetof(dcli_entry, operation) + offsetof(dcli_operation, operand) + operands * sizeof(dcli_operand);

@@ -411,8 +411,9 @@ dcl_status dcli_exec_fill_stages(dcli_worker *worker, const dcli_job *job, const
 /** Get another node's part of a storage as memory for kernels: host memory used in place, or imported memory of another
  *  GPU. */
 dcl_status dcli_exec_peer_memory(dcli_worker *worker, dcli_known_storage *held, int node, dcli_memory **memory_out);
-/** Get this node's replica behind a stage; a new replica is allocated first. @return DCL_OK; DCL_ERR_INVALID: there is
- *  none, because the operation that should have filled it has failed; or an error of dcli_exec_create(). */
+/** Get the memory of a stage that is a replica of this node; that of a new replica is allocated first. @return DCL_OK;
+ *  DCL_ERR_INVALID: there is none, because the operation that should have filled it has failed; or an error of
+ *  dcli_exec_create(). */
 dcl_status dcli_exec_replica(dcli_worker *worker, const dcli_entry *entry, const dcli_stage *stage, dcli_memory **out);
 /** Release the memory of the stages of running batches, unless the host must still copy from it. On devices that work
  *  in host memory this waits for their kernels. The results are taken when the batches are collected. */

@@ -3,8 +3,8 @@
  *
  * The node that asks is the thief, the node that it asks the victim. A thief has at most one open question per victim;
  * questions are numbered from 1 on, per victim. LENT lends consecutive batches, divided into loans: a loan is one batch, or
- * some that follow each other, which the thief runs together and returns together. The number of the question, with the
- * thief and the first batch of the loan, names an attempt. Every question gets one answer, LENT or NOTHING; every loan
+ * some that follow each other, which the thief runs together and returns together. A batch may be lent
+ * several times: the thief, the number of the question and the first batch of the loan together identify a loan. Every question gets one answer, LENT or NOTHING; every loan
  * gets one answer, RESULT or RETURNED. Only the victim writes its part.
  *
  * The state machine decides what may be lent and what must be answered. Its executor decides when to ask, how many of

@@ -49,7 +49,7 @@ void dcli_op_free_spare(dcli_node *node)
     }
 }
 
-/* Memory for an operation with this plan, its lists behind it, all zero. NULL: DCL_ERR_NOMEM. */
+/* Zeroed memory for an operation with this plan, followed by its lists. NULL: DCL_ERR_NOMEM. */
 static struct dcli_open_op *take_op(dcli_node *node, const dcli_plan *own)
 {
     size_t batches = (size_t)own->batch_count, chunks = (size_t)own->chunk_count;

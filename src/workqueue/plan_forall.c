@@ -284,7 +284,7 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     const dcli_body_access *access = &builder->operation->body->access[a];
     const dcli_layout *layout = dcli_layout_of(builder, a);
     bool covers;
-    memset(view, 0, offsetof(struct dcli_view, foot)); /* the boxes behind it are large, and set below */
+    memset(view, 0, offsetof(struct dcli_view, foot)); /* the boxes after it are large, and set below */
     view->content = dcli_needs_content(access) || (access->written && builder->panel_first > 0);
     view->written = access->written;
     view->kind = DCLI_SPACE_STAGE;
