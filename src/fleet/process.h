@@ -45,7 +45,8 @@ bool dcli_process_has_ended(dcli_process *process);
 /** Check whether the process's beats have not changed for `silence_ms`. A new process has at least 10 s. One check
  *  counts for at most half a second, so that time in which everything was stopped does not count. */
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms);
-/** Describe how it ended, or that it does not answer, as part of a sentence: "was killed by signal 11 (SIGSEGV) while it ran `C(i,j) = ...`". */
+/** Describe how a process ended, or that it does not answer, as part of a sentence: "was killed by signal 11 (SIGSEGV) while
+ *  it ran `C(i,j) = ...`". */
 void dcli_process_why(dcli_process *process, char *text_out, size_t capacity);
 /** Describe why a thread node hangs, from its status page: "its kernel took longer than ... while it ran `...`". */
 void dcli_page_why(const dcli_status_page *page, char *text_out, size_t capacity);

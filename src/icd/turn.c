@@ -1,9 +1,9 @@
 /* icd/turn.c - which thread serves the connection to a server.
  *
- * Every server has a thread of its own. A thread of the program that waits for an event or an answer takes its place, so that
- * messages reach it without a second thread; the own thread rests meanwhile, and for LINGER_NS longer, because a program
- * that has waited will probably do so again. A call that enqueues for a device that has nothing to do sends the command
- * itself. */
+ * The driver has a thread for every server, the server's *own thread*. A thread of the program that waits for an event or an
+ * answer takes its place, so that messages reach it without a second thread. The own thread rests meanwhile, and for
+ * LINGER_NS longer, because a program that has waited will probably do so again. A call that enqueues for a device that has
+ * nothing to do sends the command itself. */
 #include "base/clock.h"
 #include "icd/inside.h"
 

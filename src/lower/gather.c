@@ -141,8 +141,8 @@ static int furthest_axis(const dcli_gather *gather, const struct series *series,
     return furthest;
 }
 
-/* Find a band: how many of the series' first works begin less than one step of the first work's output along axis `far`
- * after its start. The rows of these works alternate along that axis. */
+/* Find a band: the first works of the series whose outputs begin less than one step after that of the first work, a step
+ * along axis `far`. The rows of these works alternate along that axis. @return how many works it has. */
 static int64_t find_band(const dcli_gather *gather, const struct series *series, int far)
 {
     const dcli_body *body = body_of(gather);
