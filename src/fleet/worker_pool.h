@@ -30,8 +30,9 @@ bool dcli_worker_pool_starts(const char *workers);
  *  @return DCL_OK, or the error of the first that failed; then no process is left. */
 dcl_status dcli_worker_pool_open(const dcli_worker_pool_terms *terms, dcli_worker_pool **pool_out);
 
-/** Number of nodes so far; number of node numbers, which is also the host's number. */
+/** Number of nodes so far. */
 int dcli_worker_pool_nodes(const dcli_worker_pool *pool);
+/** Number of node numbers, also those of nodes that may join later; it is also the host's number as a peer. */
 int dcli_worker_pool_capacity(const dcli_worker_pool *pool);
 /** Description of a node's device; valid until dcli_worker_pool_close(). */
 const dcl_device_info *dcli_worker_pool_device(const dcli_worker_pool *pool, int node);
@@ -57,7 +58,8 @@ typedef struct dcli_pool_user {
 
 /** From now on the process monitor reports losses to `host`; NULL: stop reporting. */
 void dcli_worker_pool_report_to(dcli_worker_pool *pool, dcli_worker *host);
-/** The same for a user that is no worker: an OpenCL driver. `calls` outlives the pool. */
+/** As dcli_worker_pool_report_to(), but the monitor calls the functions of `calls`, for an OpenCL driver. `calls` outlives the
+ *  pool. */
 void dcli_worker_pool_report_with(dcli_worker_pool *pool, const dcli_pool_user *calls, void *user);
 
 /** The hooks by which the host's worker calls the worker pool. Valid as long as the worker pool. */

@@ -187,7 +187,8 @@ dcl_status dcli_operator_check(int number, const dcli_param params[])
     return DCL_OK;
 }
 
-/* @param reserved  how many index names, from i on, parameters may not have */
+/* Check the name of a parameter, and that no other one has it. @param reserved  how many index names, from i on, parameters
+ * may not have */
 static dcl_status check_name(int number, const dcli_param params[], int reserved)
 {
     const char *name = params[number].name;

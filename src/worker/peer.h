@@ -393,7 +393,8 @@ dcli_compiling *dcli_exec_compile(dcli_worker *worker, const dcli_kernel *kernel
  *  launch, as a compiler may have ended long before its program is taken. @param begin  number of those that are about
  *  to begin. */
 void dcli_exec_watch_beside(dcli_worker *worker, int begin);
-/** Take over such a program. @param kernel  NULL: the body was evicted. @param program  NULL: compiling has failed */
+/** Take over the program of a body that dcli_exec_compile() was called for. @param kernel  NULL: the body was evicted.
+ *  @param program  NULL: compiling has failed */
 void dcli_exec_compiled(dcli_worker *worker, dcli_kernel *kernel, dcli_program *program);
 /** Get the elements of a received chunk that a batch reads; NULL, with DCL_OK: there are none. exec_chunk.c. @return
  *  DCL_ERR_NOMEM: they were not stored; the sentence says why. */
