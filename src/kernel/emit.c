@@ -340,11 +340,11 @@ void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcl
         dcli_text_put(out, dcli_row_is_own(field) ? "dcl_o%d" : "dcl_r.dcl_v[%d]", at);
 }
 
-/* Emit the offset of an affine access: `element`, and what its inner axes contribute. */
-static void emit_offset(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, const char *element)
+void dcli_emit_inner_offsets(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, int but)
 {
-    dcli_text_put(out, "%s", element);
     for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
+        if (k == but)
+            continue;
         bool unit = variant == DCLI_VARIANT_UNIT && body->access[a].unit_axis == body->space_rank - 1 &&
                     dcli_inner_is_unit(body, a, k);
         dcli_text_put(out, " + ");
@@ -352,6 +352,13 @@ static void emit_offset(dcli_text *out, const dcli_body *body, dcli_variant vari
         if (!unit)
             dcli_text_put(out, " * dcl_s%d_%d", a, body->space_rank + k);
     }
+}
+
+/* Emit the offset of an affine access: `element`, and what its inner axes contribute. */
+static void emit_offset(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, const char *element)
+{
+    dcli_text_put(out, "%s", element);
+    dcli_emit_inner_offsets(out, body, variant, a, -1);
 }
 
 /* Emit how far clamps move the element of an affine access in memory: `element` is that of the sums. */

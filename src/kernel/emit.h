@@ -36,6 +36,9 @@ void dcli_emit_element(dcli_text *out, const dcli_body *body, dcli_form form, dc
 void dcli_emit_plain_element(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant, int a,
                              const char *element);
 
+/** Emit what the inner axes of an affine access add to its offset: " + COUNTER * STEP" for each but inner axis number `but`. */
+void dcli_emit_inner_offsets(dcli_text *out, const dcli_body *body, dcli_variant variant, int a, int but);
+
 /** Whether kernels for CPUs run a line of the innermost axis in a loop that only notes whether a declared read violates its declaration,
  *  and run it again with reports if there was one. Then the body has no effect but to write elements that it does not read. */
 bool dcli_body_looks(const dcli_body *body);

@@ -290,15 +290,23 @@ static int64_t known_length(const dcli_inner *inner)
     return known && length_of(inner, first, limit, &count) && count <= MOST_UNROLLED ? count : MOST_UNROLLED + 1;
 }
 
-/* Whether a loop is unrolled: a compiler vectorizes the innermost loop only, and that is to be the one over elements. */
-static bool is_unrolled(const dcli_body *body, int q)
+/* Copies of a statement of a loop when it and the loops around it are unrolled; above MOST_UNROLLED: too many, or unknown. */
+static int64_t copies_of(const dcli_body *body, int q)
 {
     const dcli_inner *inner = body->inside->inner;
     int64_t copies = 1;
     for (int other = 0; other <= q; other++)
         if (inner[other].begin <= inner[q].begin && inner[other].end >= inner[q].end && copies <= MOST_UNROLLED)
             copies *= known_length(&inner[other]);
-    return copies <= MOST_UNROLLED;
+    return copies;
+}
+
+/* Whether a loop is unrolled: a compiler vectorizes the innermost loop only, and that is to be the one over elements. */
+static bool is_unrolled(const dcli_body *body, int q) { return copies_of(body, q) <= MOST_UNROLLED; }
+
+int64_t dcli_inner_copies(const dcli_body *body, int q)
+{
+    return is_used(body, q) && is_unrolled(body, q) ? copies_of(body, q) : INT64_MAX;
 }
 
 bool dcli_inner_unrolls(const dcli_body *body)

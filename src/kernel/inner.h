@@ -42,6 +42,9 @@ dcl_status dcli_inner_range(const dcli_body *body, int q, const dcli_scalar valu
  *  not, the step is never used. */
 bool dcli_inner_is_unit(const dcli_body *body, int a, int k);
 
+/** Copies of a statement of inner axis q's loop when it and the loops around it are unrolled; INT64_MAX: it is not unrolled, or its
+ *  variable is in no subscript. */
+int64_t dcli_inner_copies(const dcli_body *body, int q);
 /** Whether the generated text unrolls some loop. */
 bool dcli_inner_unrolls(const dcli_body *body);
 

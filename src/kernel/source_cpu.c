@@ -21,6 +21,7 @@
 #include "kernel/place.h"
 #include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
+#include "kernel/stack.h"
 
 enum {
     LINE_ELEMENTS = 1024,          /* elements of a line of output that is collected, if no input is transposed */
@@ -34,12 +35,15 @@ static const char *type_of(const dcli_body *body, int a)
     return dcli_kernel_type(body->params[body->access[a].param].type);
 }
 
-void dcli_emit_loop(dcli_nest *nest, int m)
+/* Open a loop over axis m. @param first  the counter that it begins with. */
+static void emit_loop_from(dcli_nest *nest, int m, const char *first)
 {
-    dcli_text_put(nest->out, "    for (long dcl_t%d = 0; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", m, m, m, m);
+    dcli_text_put(nest->out, "    for (long dcl_t%d = %s; dcl_t%d < dcl_n%d; dcl_t%d++) {\n", m, first, m, m, m);
     dcli_nest_index(nest, m);
     dcli_nest_advance(nest, m);
 }
+
+void dcli_emit_loop(dcli_nest *nest, int m) { emit_loop_from(nest, m, "0"); }
 
 /* Emit a loop that runs the body for dcl_m elements of the innermost axis, from element dcl_v on. */
 static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
@@ -462,10 +466,14 @@ static void emit_unit_kernel(dcli_nest *nest)
         dcli_emit_plain_nest(nest);
         return;
     }
+    bool stacks = across < 0 && !nest->gathers && dcli_stacks(nest->body);
     emit_buffers(nest, across, width);
-    for (int m = 0; m < nest->innermost; m++)
+    for (int m = 0; m < nest->innermost; m++) {
+        if (stacks && m == nest->innermost - 1)
+            dcli_emit_stacks(nest);
         if (m != across)
-            dcli_emit_loop(nest, m);
+            emit_loop_from(nest, m, stacks && m == nest->innermost - 1 ? "dcl_u" : "0");
+    }
     open_lines(nest, across, width);
     if (across >= 0)
         emit_blocks(nest, across);
