@@ -203,38 +203,42 @@ static bool is_near_innermost(const dcli_body *body, int a, int d)
     return dcli_declared_axis(body, a, d) == body->space_rank - 1;
 }
 
-/* Emit dcl_look<a>: as dcl_get<a>, but only makes *dcl_bad negative if an element may not be read. Subscripts that are bounded
- * (kernel/bounded.h) need no check. Violations are computed as signs of sums, since compilers recognize a sum of bits over a loop, and
- * vectorize it, but not one of conditions. All differences are modulo 2^64: dcl_o is in 0..n-1 if neither it nor n - 1 - dcl_o is
- * negative. */
+/* Emit dcl_look<a>: as dcl_get<a>, but an element outside of what may be read is only noted: in *dcl_f<d>, the largest position along axis
+ * d relative to the first index that may be read, and in *dcl_g<d>, the largest distance from the loop's index plus its limit. Both are
+ * unsigned, so an index below the limits gives a large number. An element at the end of the range is read instead. Compilers vectorize
+ * maxima over a loop, but not sums of conditions. Subscripts that are bounded (kernel/bounded.h) need no check. */
 static void emit_looker(dcli_text *out, const dcli_body *body, int a, const bool bounded[])
 {
     int rank = rank_of(body, a);
     const char *type = dcli_kernel_type(body->params[body->access[a].param].type);
     dcli_text_put(out, "DCL_LOOK %s dcl_look%d(__global const %s *dcl_p, const long dcl_at", type, a, type);
     for (int d = 0; d < rank; d++)
-        dcli_text_put(out, ", const long dcl_l%d, const long dcl_c%d, const long dcl_s%d", d, d, d);
+        dcli_text_put(out, ", const long dcl_l%d, const long dcl_c%d, const long dcl_s%d, ulong *const dcl_f%d", d, d,
+                      d, d);
     for (int d = 0; d < rank; d++)
         if (is_near_innermost(body, a, d))
-            dcli_text_put(out, ", const long dcl_w%d, const long dcl_x%d", d, d);
-    dcli_text_put(out, ", long *const dcl_bad, ");
+            dcli_text_put(out, ", const long dcl_w%d, const long dcl_x%d, ulong *const dcl_g%d", d, d, d);
+    dcli_text_put(out, ", ");
     emit_each(out, rank, "const long dcl_e");
-    dcli_text_put(out, ")\n{\n    ulong dcl_wrong = 0;\n");
+    dcli_text_put(out, ")\n{\n");
     for (int d = 0; d < rank; d++) {
-        dcli_text_put(out, "    const ulong dcl_o%d = (ulong)dcl_e%d - (ulong)dcl_l%d;\n", d, d, d);
+        dcli_text_put(out, "    ulong dcl_o%d = (ulong)dcl_e%d - (ulong)dcl_l%d;\n", d, d, d);
         if (bounded[d])
             continue;
-        dcli_text_put(out, "    dcl_wrong |= dcl_o%d | ((ulong)dcl_c%d - 1 - dcl_o%d);\n", d, d, d);
+        dcli_text_put(out,
+                      "    *dcl_f%d = dcl_o%d > *dcl_f%d ? dcl_o%d : *dcl_f%d;\n"
+                      "    dcl_o%d = dcl_o%d < (ulong)dcl_c%d - 1 ? dcl_o%d : (ulong)dcl_c%d - 1;\n",
+                      d, d, d, d, d, d, d, d, d, d);
         if (is_near_innermost(body, a, d))
             dcli_text_put(out,
-                          "    const ulong dcl_d%d = (ulong)dcl_e%d - (ulong)dcl_x%d;\n"
-                          "    dcl_wrong |= (dcl_d%d + (ulong)dcl_w%d) | ((ulong)dcl_w%d - dcl_d%d);\n",
-                          d, d, d, d, d, d, d);
+                          "    const ulong dcl_d%d = (ulong)dcl_e%d - (ulong)dcl_x%d + (ulong)dcl_w%d;\n"
+                          "    *dcl_g%d = dcl_d%d > *dcl_g%d ? dcl_d%d : *dcl_g%d;\n",
+                          d, d, d, d, d, d, d, d, d);
     }
-    dcli_text_put(out, "    *dcl_bad |= (long)dcl_wrong;\n    return (long)dcl_wrong >= 0 ? dcl_p[dcl_at");
+    dcli_text_put(out, "    return dcl_p[dcl_at");
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, d == contiguous_axis(body, a) ? " + (long)dcl_o%d" : " + (long)dcl_o%d * dcl_s%d", d, d);
-    dcli_text_put(out, "] : 0;\n}\n");
+    dcli_text_put(out, "];\n}\n");
 }
 
 /* Emit dcl_put<a>: returns the address of an output's element if it may be written, else a spare address after the
@@ -531,7 +535,28 @@ void dcli_emit_look_lows(dcli_text *out, const dcli_body *body)
         for (int d = 0; d < rank; d++)
             dcli_text_put(out, " + (dcl_kl%d_%d - dcl_k%d_%d) * dcl_k%d_%d", a, d, a, 1 + d, a, 1 + 2 * rank + d);
         dcli_text_put(out, ";\n");
+        for (int d = 0; d < rank; d++)
+            dcli_text_put(out, "    ulong dcl_kf%d_%d = 0, dcl_kg%d_%d = 0;\n", a, d, a, d);
     }
+    dcli_text_put(out, "    if (true");
+    for (int a = 0; a < body->access_count; a++)
+        for (int d = 0; d < rank_of(body, a) && body->access[a].reach != DCLI_REACH_AFFINE; d++)
+            dcli_text_put(out, " && dcl_kc%d_%d > 0", a, d);
+    dcli_text_put(out, ") {\n");
+}
+
+void dcli_emit_look_end(dcli_text *out, const dcli_body *body)
+{
+    for (int a = 0; a < body->access_count; a++)
+        for (int d = 0; d < rank_of(body, a) && body->access[a].reach != DCLI_REACH_AFFINE; d++) {
+            dcli_text_put(out, "    dcl_bad |= -(long)(dcl_kf%d_%d >= (ulong)dcl_kc%d_%d", a, d, a, d);
+            if (is_near_innermost(body, a, d)) {
+                dcli_text_put(out, " || dcl_kg%d_%d > 2 * (ulong)", a, d);
+                emit_width(out, body, a, d);
+            }
+            dcli_text_put(out, ");\n");
+        }
+    dcli_text_put(out, "    } else\n        dcl_bad = -1;\n");
 }
 
 void dcli_emit_look(dcli_text *out, const dcli_body *body, int a)
@@ -541,14 +566,14 @@ void dcli_emit_look(dcli_text *out, const dcli_body *body, int a)
     emit_each(out, rank, "dcl_e");
     dcli_text_put(out, ") dcl_look%d(dcl_p%d, dcl_ko%d", a, a, a);
     for (int d = 0; d < rank; d++)
-        dcli_text_put(out, ", dcl_kl%d_%d, dcl_kc%d_%d, dcl_k%d_%d", a, d, a, d, a, 1 + 2 * rank + d);
+        dcli_text_put(out, ", dcl_kl%d_%d, dcl_kc%d_%d, dcl_k%d_%d, &dcl_kf%d_%d", a, d, a, d, a, 1 + 2 * rank + d, a,
+                      d);
     for (int d = 0; d < rank; d++)
         if (is_near_innermost(body, a, d)) {
             dcli_text_put(out, ", ");
             emit_width(out, body, a, d);
-            dcli_text_put(out, ", %s", dcli_index_name(body->index_of_axis[body->space_rank - 1]));
+            dcli_text_put(out, ", %s, &dcl_kg%d_%d", dcli_index_name(body->index_of_axis[body->space_rank - 1]), a, d);
         }
-    dcli_text_put(out, ", &dcl_bad");
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, ", dcl_e%d", d);
     dcli_text_put(out, ")\n");

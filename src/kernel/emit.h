@@ -45,9 +45,12 @@ bool dcli_body_looks(const dcli_body *body);
 /** Emit the variables that a loop which only notes violations (dcli_body_looks()) needs: the limits of declared reads.
  *  Without variables, compilers would load them from the row in each iteration. */
 void dcli_emit_look_limits(dcli_text *out, const dcli_body *body, dcli_form form);
-/** Emit, after these, the lows and counts of the indices that may be read at all indices of the line. */
+/** Emit, after these, the lows and counts of the indices that may be read at all indices of the line, and the beginning of an `if` whose
+ *  block is executed if there are such indices. */
 void dcli_emit_look_lows(dcli_text *out, const dcli_body *body);
-/** As dcli_emit_element(), for an access with a declared reach in a loop that only notes violations, in `dcl_bad`. */
+/** Emit the end of this `if`: dcl_bad becomes negative if a declared read violated its declaration, or if the block was not executed. */
+void dcli_emit_look_end(dcli_text *out, const dcli_body *body);
+/** As dcli_emit_element(), for an access with a declared reach in a loop that only notes violations. */
 void dcli_emit_look(dcli_text *out, const dcli_body *body, int a);
 /** Emit the conditions ` && ...` on steps and strides under which a loop that only notes violations can be run. */
 void dcli_emit_look_steps(dcli_text *out, const dcli_body *body);

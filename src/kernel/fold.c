@@ -335,10 +335,9 @@ void dcli_emit_vectorize(dcli_text *out, const dcli_body *body)
     size_t most = 4;
     for (int a = 0; a < body->access_count; a++)
         most = dcli_max(most, dcl_type_bytes(body->params[body->access[a].param].type));
-    bool unrolls = dcli_inner_unrolls(body);
-    if (unrolls || dcli_body_looks(body))
-        dcli_text_put(out, "    dcl_widen(0);\n#pragma clang loop vectorize_width(%d)%s\n", (int)(WIDEST_BYTES / most),
-                      unrolls ? " interleave_count(2)" : "");
+    if (dcli_inner_unrolls(body) || dcli_body_looks(body))
+        dcli_text_put(out, "    dcl_widen(0);\n#pragma clang loop vectorize_width(%d) interleave_count(2)\n",
+                      (int)(WIDEST_BYTES / most));
     else
         dcli_text_put(out, "#pragma clang loop vectorize(enable)\n");
 }

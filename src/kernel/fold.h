@@ -34,9 +34,9 @@ void dcli_emit_slot_begin(dcli_text *out, const dcli_body *body);
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);
 /** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
 bool dcli_fold_runs(const dcli_body *body);
-/** Emit the request to vectorize the loop that follows. Bodies that compute much per element get vectors of 64 bytes: those with
- *  declared reads (dcli_body_looks()), which compute addresses, and those whose inner loops are unrolled. Of the latter, two vectors are
- *  computed at a time, because an element is a long chain of dependent operations. Other bodies are limited by memory. */
+/** Emit the request to vectorize the loop that follows. Bodies that compute much per element get vectors of 64 bytes, two at a time: those
+ *  with declared reads (dcli_body_looks()), which compute addresses and gather, and those whose inner loops are unrolled, in which an
+ *  element is a long chain of dependent operations. Other bodies are limited by memory. */
 void dcli_emit_vectorize(dcli_text *out, const dcli_body *body);
 /** Emit the code before the loop over a strip of dcl_m elements. For a run it ends with an `if` whose block is the loop,
  *  because only long strips are tried as runs. */

@@ -194,6 +194,7 @@ static void emit_looked_line(dcli_nest *nest, const char *first, const char *cou
                   v, first, count, bounded.code != NULL ? bounded.code : "");
     dcli_emit_look_lows(nest->out, body);
     emit(&looking, number);
+    dcli_emit_look_end(nest->out, body);
     dcli_text_put(nest->out, "    }\n    if (dcl_bad < 0) {\n");
     emit(nest, number);
     dcli_text_put(nest->out, "    }\n    }\n");

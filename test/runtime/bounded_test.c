@@ -133,13 +133,17 @@ Test(bounded, as_plain_loops)
     }
 }
 
-/* One element reads a row too far away, or beyond the array: that is reported, it reads 0, and the others are right. */
+/* One element reads a row or column too far away, or beyond the array: that is reported, it reads 0, and the others are right. */
 Test(bounded, violations_are_reported)
 {
     static const struct {
         long i, j, by;
+        bool column;
         const char *words;
-    } cases[] = {{10, 33, 3, "A(13, 33)"}, {20, WIDEST - 1, -3, "A(17, 132)"}, {0, 5, -1, "A(-1, 5)"}};
+    } cases[] = {{10, 33, 3, false, "A(13, 33)"}, {20, WIDEST - 1, -3, false, "A(17, 132)"},
+                 {0, 5, -1, false, "A(-1, 5)"},   {MOST - 1, 5, 1, false, "A(41, 5)"},
+                 {10, 33, 3, true, "A(10, 36)"},  {20, 40, -3, true, "A(20, 37)"},
+                 {5, 0, -1, true, "A(5, -1)"},    {5, WIDEST - 1, 2, true, "A(5, 134)"}};
     static struct sheet sheet;
     dcl_cluster *cluster = open_nodes(1);
     dcl_grid grid = dcl_grid_2d(DCL_INT32, MOST, WIDEST);
@@ -152,7 +156,9 @@ Test(bounded, violations_are_reported)
         memset(sheet.k, 0, sizeof sheet.k);
         sheet.k[cases[c].i * WIDEST + cases[c].j] = (int32_t)cases[c].by;
         TEST_OK(dcl_write(K, NULL, sheet.k, NULL));
-        TEST_OK(dcl_forall(cluster, "B(i,j) = A(i + K(i,j), j);", DCL_OUT(B), DCL_IN(K), DCL_IN_HALO(A, 2, 0)));
+        TEST_OK(cases[c].column
+                    ? dcl_forall(cluster, "B(i,j) = A(i, j + K(i,j));", DCL_OUT(B), DCL_IN(K), DCL_IN_HALO(A, 0, 2))
+                    : dcl_forall(cluster, "B(i,j) = A(i + K(i,j), j);", DCL_OUT(B), DCL_IN(K), DCL_IN_HALO(A, 2, 0)));
         TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, cases[c].words);
         dcl_read(B, NULL, sheet.b, NULL);
         for (long n = 0; n < MOST * WIDEST; n++)
