@@ -340,7 +340,7 @@ static void put_steps(dcli_text *out, const struct lanes *l)
         put_range(out, l, l->step);
         dcli_text_put(out, ";\n    }\n");
     }
-    dcli_text_put(out, "    dcl_more |= ");
+    dcli_text_put(out, "    dcl_more |= 1 && "); /* the test may be a long, or no integer */
     put_test(out, l);
     dcli_text_put(out, ";\n");
 }

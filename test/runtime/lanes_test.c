@@ -87,3 +87,29 @@ Test(lanes_on_device, gives_what_plain_loops_give)
     }
     TEST_OK(dcl_close(cluster));
 }
+
+/* The condition of a loop may be any number: one whose low bits are 0, or one that is no integer. */
+Test(lanes_on_device, conditions_that_are_no_int)
+{
+    int64_t a[MOST];
+    int32_t bits[MOST], halves[MOST];
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_INT64, MOST)),
+              *B = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, MOST)),
+              *H = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, MOST));
+    for (int i = 0; i < MOST; i++)
+        a[i] = (int64_t)1 << (i < 32 ? 40 : i % 40);
+    TEST_OK(dcl_write(A, NULL, a, NULL));
+    TEST_OK(dcl_forall(cluster, "long n = A(i); int c = 0; while (n) { n = n >> 1; c = c + 1; } B(i) = c;", DCL_OUT(B),
+                       DCL_IN(A)));
+    TEST_OK(dcl_forall(cluster, "float r = i % 5 * 0.5f; int c = 0; while (r) { r = r - 0.5f; c = c + 1; } H(i) = c;",
+                       DCL_OUT(H)));
+    TEST_OK(dcl_read(B, NULL, bits, NULL));
+    TEST_OK(dcl_read(H, NULL, halves, NULL));
+    for (int i = 0; i < MOST; i++)
+        cr_expect(bits[i] == 1 + (i < 32 ? 40 : i % 40) && halves[i] == i % 5, "%d: %d, %d", i, bits[i], halves[i]);
+    dcl_release(H);
+    dcl_release(B);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
