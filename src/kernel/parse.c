@@ -254,12 +254,12 @@ static dcl_status check_length(const char *text, const char *what)
                      DCLI_MAX_BODY_BYTES);
 }
 
-/* Copy a text, with lines joined that end with a backslash. @return NULL: no memory. */
+/* Copy a text, with lines joined that end with a backslash; compilers accept blanks after it. @return NULL: no memory. */
 static char *join_lines(const char *text)
 {
     char *joined = dcli_strdup(text), *to = joined;
     for (const char *at = text; joined != NULL && *at != '\0';) {
-        size_t end = *at == '\\' ? 1 + (at[1] == '\r') : 0;
+        size_t end = *at == '\\' ? 1 + strspn(at + 1, " \t\r\v\f") : 0;
         if (end > 0 && at[end] == '\n')
             at += end + 1;
         else
