@@ -18,7 +18,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers kill stealing delays storm starts endure siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers kill stealing delays storm starts endure programs siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -157,6 +157,9 @@ crowd: build ## open a session of N (1024) worker processes, run a stencil, clos
 
 endure: build ## the OpenCL driver: N (100) losses, N / 2 stops, 10 N sessions and loads
 	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) test/icd/endure.py build/dcl build/test/icd $(or $(N),100)
+
+programs: build ## programs of others on the OpenCL driver, where they are installed: natively, over local:1 and tcp:1; takes an hour
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) test/icd/programs.py build/dcl build/test/icd $(NAMES)
 
 starts: build ## start and stop a cluster of worker processes N (1000) times
 	@TEST_STARTS=$(or $(N),1000) $(if $(WORKERS),TEST_WORKERS=$(WORKERS)) \

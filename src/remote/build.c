@@ -1,6 +1,6 @@
 /* remote/build.c - compiling programs in a thread of its own, so that commands go on and their ends are reported meanwhile.
  *
- * The serving thread makes a job of each command that builds, and answers when its thread has ended it; jobs are done one after
+ * The serving thread makes a job of each command that builds, and of each question for a binary, and answers when its thread has ended it; jobs are done one after
  * another. While one is being done, its thread alone uses the program: the serving thread refuses what needs it. */
 #include <pthread.h>
 #include <signal.h>
@@ -17,17 +17,19 @@
 
 enum { MOST_JOBS = 1024 }; /* that wait */
 
-/** A command that builds. */
+/** A command that builds, or a question for a binary. */
 typedef struct dcli_job {
     struct dcli_job *next;
-    int kind;                                             /* a dcli_command_kind */
+    int kind;                                             /* a dcli_command_kind; 0: the binary is read */
     int64_t question;                                     /* number of the answer */
     dcli_object *program;                                 /* reference */
     int count;                                            /* other programs: headers, or what is linked */
     dcli_object *other[DCLI_MOST_COMMAND_NUMBERS];        /* [count] references */
     cl_program handle, others[DCLI_MOST_COMMAND_NUMBERS]; /* the program, and the others, [count] */
     char options[DCLI_MOST_TEXT + 32];
-    cl_program made; /* takes the place of the program; NULL: none does */
+    cl_program made;       /* takes the place of the program; NULL: none does */
+    unsigned char *binary; /* [binary_bytes] */
+    size_t binary_bytes;
     cl_int code;
 } dcli_job;
 
@@ -68,9 +70,28 @@ static cl_int build_with(const dcli_remote *remote, dcli_job *job)
     return code == CL_COMPILE_PROGRAM_FAILURE || code == CL_LINK_PROGRAM_FAILURE ? CL_BUILD_PROGRAM_FAILURE : code;
 }
 
+/* Read the binary of a program. PoCL compiles all its kernels for that. */
+static void read_binary(dcli_job *job)
+{
+    size_t length = 0;
+    job->code = clGetProgramInfo(job->handle, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL);
+    if (job->code == CL_SUCCESS && length > DCLI_MOST_CL_TEXT)
+        job->code = CL_OUT_OF_RESOURCES;
+    if (job->code != CL_SUCCESS || length == 0)
+        return;
+    if ((job->binary = dcli_malloc(length)) == NULL) {
+        job->code = CL_OUT_OF_HOST_MEMORY;
+        return;
+    }
+    job->code = clGetProgramInfo(job->handle, CL_PROGRAM_BINARIES, sizeof job->binary, &job->binary, NULL);
+    job->binary_bytes = job->code == CL_SUCCESS ? length : 0;
+}
+
 static void do_job(const dcli_remote *remote, dcli_job *job)
 {
-    if (job->kind == DCLI_CL_LINK)
+    if (job->kind == 0)
+        read_binary(job);
+    else if (job->kind == DCLI_CL_LINK)
         job->made = clLinkProgram(remote->context, 1, &remote->device, job->options, (cl_uint)job->count, job->others,
                                   NULL, NULL, &job->code);
     else if (job->kind == DCLI_CL_COMPILE)
@@ -131,6 +152,7 @@ static void free_job(dcli_remote *remote, dcli_job *job)
     for (int o = 0; o < job->count; o++)
         dcli_object_drop(remote, job->other[o]);
     dcli_object_drop(remote, job->program);
+    dcli_free(job->binary);
     dcli_free(job);
 }
 
@@ -204,7 +226,10 @@ static dcl_status find_program(dcli_remote *remote, const dcli_msg_command *comm
  * being built. */
 static void mark(dcli_job *job, int change)
 {
-    job->program->program.building += change;
+    if (job->kind == 0)
+        job->program->program.used += change;
+    else
+        job->program->program.building += change;
     for (int o = 0; o < job->count; o++)
         job->other[o]->program.used += change;
 }
@@ -271,9 +296,42 @@ dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command
     return status;
 }
 
+dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
+{
+    dcli_object *program = dcli_object_find(remote, query->object, DCLI_OBJECT_PROGRAM);
+    if (program == NULL)
+        return dcli_command_broken("an unknown program");
+    if (remote->builder->count >= MOST_JOBS)
+        return dcli_command_broken("too many others before it");
+    dcli_job *job = dcli_calloc(1, sizeof *job);
+    if (job == NULL)
+        return DCL_ERR_NOMEM;
+    job->question = query->number;
+    job->program = dcli_object_hold(program);
+    job->handle = dcli_program_of(remote, program);
+    if (job->handle == NULL)
+        job->code = CL_INVALID_PROGRAM;
+    else if (program->program.building > 0)
+        job->code = CL_INVALID_OPERATION;
+    queue_job(remote->builder, job);
+    return DCL_OK;
+}
+
+static dcl_status answer_binary(dcli_remote *remote, const dcli_job *job)
+{
+    dcl_status status = dcli_program_send_binary(remote, job->question, job->binary, job->binary_bytes);
+    if (status != DCL_OK)
+        return status;
+    dcli_facts_begin(remote, job->question);
+    dcli_fact_number(&remote->facts, 1, (int64_t)job->binary_bytes);
+    return dcli_facts_end(&remote->facts, job->code);
+}
+
 static dcl_status answer(dcli_remote *remote, const dcli_job *job)
 {
     dcli_object *program = job->program;
+    if (job->kind == 0)
+        return answer_binary(remote, job);
     if (job->made != NULL) {
         if (program->program.program != NULL)
             clReleaseProgram(program->program.program);

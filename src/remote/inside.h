@@ -352,8 +352,8 @@ cl_program dcli_program_of(dcli_remote *remote, dcli_object *program);
 
 /** Append the facts of a built program to an answer. */
 void dcli_program_describe(dcli_remote *remote, dcli_facts *facts, cl_program program, bool has_kernels);
-/** Answer a question for a program's binary. */
-dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query);
+/** Send a program's binary in chunks. */
+dcl_status dcli_program_send_binary(dcli_remote *remote, int64_t transfer, const unsigned char *binary, size_t length);
 
 /* ---- build.c ---- */
 
@@ -361,6 +361,8 @@ dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
 dcl_status dcli_builder_open(dcli_remote *remote);
 /** Let a program be built, compiled or linked; the answer is sent when that is done. */
 dcl_status dcli_program_build_remote(dcli_remote *remote, const dcli_msg_command *command);
+/** Let the binary of a program be read; the answer is sent when that is done. */
+dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query);
 /** Send the answers of builds that have ended. */
 dcl_status dcli_builder_look(dcli_remote *remote);
 /** Whether programs are being built. */

@@ -15,8 +15,8 @@ dcl_status dcli_program_append(dcli_remote *remote, const dcli_msg_command *comm
 {
     dcli_object *program = dcli_object_find(remote, command->object, DCLI_OBJECT_PROGRAM);
     int64_t length = command->number_count == 1 ? command->number[0] : -1;
-    if (program == NULL || program->program.text == NULL || length < 0 || command->word_count != (length + 7) / 8 ||
-        length > program->bytes - program->program.arrived)
+    if (program == NULL || program->program.text == NULL || length < 0 ||
+        length > program->bytes - program->program.arrived || command->word_count != (length + 7) / 8)
         return dcli_command_broken("a text of another length than announced");
     if (length > 0)
         memcpy(program->program.text + program->program.arrived, command->word, (size_t)length);
@@ -180,7 +180,7 @@ void dcli_program_describe(dcli_remote *remote, dcli_facts *facts, cl_program pr
 
 /* ---- binaries ---- */
 
-static dcl_status send_binary(dcli_remote *remote, int64_t transfer, const unsigned char *binary, size_t length)
+dcl_status dcli_program_send_binary(dcli_remote *remote, int64_t transfer, const unsigned char *binary, size_t length)
 {
     size_t most = (size_t)remote->terms.chunk_bytes;
     dcl_status status = DCL_OK;
@@ -197,33 +197,4 @@ static dcl_status send_binary(dcli_remote *remote, int64_t transfer, const unsig
         status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, &payload);
     }
     return status;
-}
-
-dcl_status dcli_program_binary(dcli_remote *remote, const dcli_msg_query *query)
-{
-    dcli_object *object = dcli_object_find(remote, query->object, DCLI_OBJECT_PROGRAM);
-    if (object == NULL)
-        return dcli_command_broken("an unknown program");
-    size_t length = 0;
-    cl_program program = dcli_program_of(remote, object);
-    cl_int code = program == NULL ? CL_INVALID_PROGRAM
-                  : object->program.building > 0
-                      ? CL_INVALID_OPERATION
-                      : clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL);
-    if (code == CL_SUCCESS && length > DCLI_MOST_CL_TEXT)
-        code = CL_OUT_OF_RESOURCES;
-    unsigned char *binary = code == CL_SUCCESS && length > 0 ? dcli_malloc(length) : NULL;
-    if (binary != NULL)
-        code = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
-    else
-        length = 0;
-    dcl_status status = DCL_OK;
-    if (code == CL_SUCCESS && length > 0)
-        status = send_binary(remote, query->number, binary, length);
-    dcli_free(binary);
-    if (status != DCL_OK)
-        return status;
-    dcli_facts_begin(remote, query->number);
-    dcli_fact_number(&remote->facts, 1, (int64_t)length);
-    return dcli_facts_end(&remote->facts, code);
 }

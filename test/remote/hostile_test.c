@@ -2,6 +2,7 @@
  * session ends with a sentence, or its commands fail, and the next session works. The driver is the test, in the same
  * process as the server, so the sanitizers see both. */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +71,10 @@ static const row rows[] = {
      0},
     {"a text shorter than it says",
      {{DCLI_CL_SOURCE, 9, NUMBERS(700)}, {DCLI_CL_APPEND, 9, NUMBERS(80), WORDS(0)}},
+     "a text of another length",
+     0},
+    {"a text of nearly all bytes",
+     {{DCLI_CL_SOURCE, 9, NUMBERS(700)}, {DCLI_CL_APPEND, 9, NUMBERS(INT64_MAX), WORDS(0)}},
      "a text of another length",
      0},
     {"a build of no program", {{DCLI_CL_BUILD, 9, NUMBERS(50), .text = ""}}, "an unknown program", 0},
@@ -559,6 +564,47 @@ Test(hostile, commands_run_while_a_program_is_built)
     command(&s, (dcli_msg_command){DCLI_CL_KERNEL, 11, NUMBERS(9), .text = "f"});
     command(&s, (dcli_msg_command){DCLI_CL_LAUNCH, 11, QUEUE, 102, NUMBERS(1, 0, 1, 0)});
     cr_expect_eq(end_of(&s, 102), CL_INVALID_KERNEL_ARGS, "its kernels can be made now");
+    expect(&s, "the session goes on", NULL);
+    works();
+    close_all();
+}
+
+/* To read the binary of a program, PoCL compiles its kernels. Commands run meanwhile, and kernels can be made. */
+Test(hostile, commands_run_while_a_binary_is_read)
+{
+    enum { QUESTION = 50 };
+    fake_opencl fake;
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    open_all();
+    session s;
+    dcli_received received = {0};
+    begin(&s, true);
+    command(&s, (dcli_msg_command){DCLI_CL_LAUNCH, KERNEL, QUEUE, 99, NUMBERS(1, 0, 1, 0)}); /* without arguments */
+    cr_assert_eq(end_of(&s, 99), CL_INVALID_KERNEL_ARGS, "the program is built");
+    fake.plan("hang clGetProgramInfo 1+");
+    send(&s, (dcli_message){.kind = DCLI_MSG_QUERY, .query = {QUESTION, DCLI_ASK_BINARY, PROGRAM}});
+    command(&s, (dcli_msg_command){DCLI_CL_FILL, BUFFER, QUEUE, 101, NUMBERS(0, 8, 1), WORDS(1)});
+    cr_expect_eq(end_of(&s, 101), CL_SUCCESS, "another command ends");
+    command(&s, (dcli_msg_command){DCLI_CL_KERNEL, 11, NUMBERS(PROGRAM), .text = "f"});
+    command(&s, (dcli_msg_command){DCLI_CL_LAUNCH, 11, QUEUE, 102, NUMBERS(1, 0, 1, 0)});
+    cr_expect_eq(end_of(&s, 102), CL_INVALID_KERNEL_ARGS, "its kernels can be made");
+    fake.plan(NULL);
+    int status = 1;
+    int64_t bytes = 0, told = -1;
+    while (status == 1) {
+        cr_assert_eq(dcli_endpoint_receive(s.end[DRIVER], LONG, &received), DCL_OK, "%s", dcl_error());
+        const dcli_msg_answer *answer = &received.message.answer;
+        if (received.message.kind == DCLI_MSG_DATA && received.message.data.transfer == QUESTION)
+            bytes += (int64_t)received.payload_bytes;
+        if (received.message.kind == DCLI_MSG_ANSWER && !answer->more && answer->number == QUESTION) {
+            status = answer->status;
+            told = answer->fact_count == 1 ? answer->fact[0].word[0] : -1;
+        }
+        dcli_received_free(&received);
+    }
+    cr_expect_eq(status, CL_SUCCESS);
+    cr_expect(bytes > 0 && bytes == told, "%" PRId64 " bytes of %" PRId64, bytes, told);
     expect(&s, "the session goes on", NULL);
     works();
     close_all();

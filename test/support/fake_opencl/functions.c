@@ -525,6 +525,8 @@ static cl_int CL_API_CALL fake_clBuildProgram(cl_program program, cl_uint count,
     return fake_real.clBuildProgram(program, count, devices, more, notify, user);
 }
 
+STATUS(clGetProgramInfo, (cl_program program, cl_program_info what, size_t bytes, void *value, size_t *bytes_out),
+       (program, what, bytes, value, bytes_out))
 STATUS(clGetProgramBuildInfo,
        (cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes, void *value,
         size_t *bytes_out),

@@ -6,16 +6,16 @@
 #include <stddef.h>
 
 /** List of the replaced functions: X of each name. */
-#define FAKE_FUNCTIONS(X)                                                                                        \
-    X(clGetPlatformInfo), X(clGetDeviceIDs), X(clGetDeviceInfo), X(clCreateContext), X(clReleaseContext),        \
-        X(clCreateCommandQueue), X(clReleaseCommandQueue), X(clRetainCommandQueue), X(clFlush), X(clFinish),     \
-        X(clCreateBuffer), X(clRetainMemObject), X(clReleaseMemObject), X(clCreateProgramWithSource),            \
-        X(clBuildProgram), X(clGetProgramBuildInfo), X(clReleaseProgram), X(clCreateKernel), X(clGetKernelInfo), \
-        X(clGetKernelWorkGroupInfo), X(clSetKernelArg), X(clReleaseKernel), X(clEnqueueNDRangeKernel),           \
-        X(clEnqueueFillBuffer), X(clEnqueueCopyBuffer), X(clEnqueueMarkerWithWaitList), X(clEnqueueReadBuffer),  \
-        X(clEnqueueWriteBuffer), X(clEnqueueReadBufferRect), X(clEnqueueWriteBufferRect), X(clEnqueueMapBuffer), \
-        X(clEnqueueUnmapMemObject), X(clGetEventInfo), X(clGetEventProfilingInfo), X(clSetEventCallback),        \
-        X(clWaitForEvents), X(clRetainEvent), X(clReleaseEvent)
+#define FAKE_FUNCTIONS(X)                                                                                          \
+    X(clGetPlatformInfo), X(clGetDeviceIDs), X(clGetDeviceInfo), X(clCreateContext), X(clReleaseContext),          \
+        X(clCreateCommandQueue), X(clReleaseCommandQueue), X(clRetainCommandQueue), X(clFlush), X(clFinish),       \
+        X(clCreateBuffer), X(clRetainMemObject), X(clReleaseMemObject), X(clCreateProgramWithSource),              \
+        X(clBuildProgram), X(clGetProgramInfo), X(clGetProgramBuildInfo), X(clReleaseProgram), X(clCreateKernel),  \
+        X(clGetKernelInfo), X(clGetKernelWorkGroupInfo), X(clSetKernelArg), X(clReleaseKernel),                    \
+        X(clEnqueueNDRangeKernel), X(clEnqueueFillBuffer), X(clEnqueueCopyBuffer), X(clEnqueueMarkerWithWaitList), \
+        X(clEnqueueReadBuffer), X(clEnqueueWriteBuffer), X(clEnqueueReadBufferRect), X(clEnqueueWriteBufferRect),  \
+        X(clEnqueueMapBuffer), X(clEnqueueUnmapMemObject), X(clGetEventInfo), X(clGetEventProfilingInfo),          \
+        X(clSetEventCallback), X(clWaitForEvents), X(clRetainEvent), X(clReleaseEvent)
 
 /** The functions that are only called under "peers": X(name) for each. */
 #define FAKE_PEER_FUNCTIONS(X) X(clCreateBufferWithProperties), X(clCreateSubBuffer)

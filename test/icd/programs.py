@@ -1,0 +1,190 @@
+"""programs.py COMMAND FOLDER [NAME...]: programs of others on the OpenCL driver, from the packages of the system.
+
+Each runs natively first, then over local:1 and tcp:1. What is right natively has to be right over the driver. Programs that are not
+installed are left out, and those without a platform. Prints a row for each program, and fails if one differs. `make programs`, which takes
+an hour; NAME chooses some of: clinfo, clpeak, clblast, clfft, pyopencl, hashcat."""
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(os.path.dirname(HERE), "processes"))
+from session import Failed, test_in_folder
+import processes
+from workers import open_place
+
+NAMES = sys.argv[3:] or ["clinfo", "pyopencl", "clfft", "clblast", "hashcat", "clpeak"]
+PLACES = ["native", "local:1", "tcp:1"]
+SECONDS = 3000  # for one program: kernels are compiled
+
+# Properties that clinfo --raw may show differently over the driver, and why: the table of docs/remote-opencl.md.
+DIFFERENT = {
+    "the platform is DCL's": ["CL_PLATFORM_NAME", "CL_PLATFORM_VENDOR", "CL_PLATFORM_VERSION", "CL_PLATFORM_ICD_SUFFIX_KHR", "ICDL"],
+    "extensions that need entry points, or features, that the driver does not have": [
+        "CL_PLATFORM_EXTENSIONS", "CL_DEVICE_EXTENSIONS", "COMMAND_BUFFER", "CL_DEVICE_SPIR_VERSIONS"],
+    "images": ["IMAGE", "CL_DEVICE_MAX_SAMPLERS", "CL_DEVICE_OPENCL_C_FEATURES"],
+    "sub-devices": ["PARTITION"],
+    "shared virtual memory": ["SVM"],
+    "memory of the device is in another process": ["CL_DEVICE_HOST_UNIFIED_MEMORY"],
+    "a function of the program cannot run in another process": ["CL_DEVICE_EXECUTION_CAPABILITIES"],
+    "built-in kernels": ["BUILT_IN_KERNELS"],
+    "the platform's first device is its default": ["CL_DEVICE_TYPE"],
+}
+
+BLAS = ["xswap", "xscal", "xcopy", "xaxpy", "xdot", "xdotu", "xdotc", "xnrm2", "xasum", "xamax", "xgemv", "xgbmv", "xhemv", "xsymv", "xtrmv",
+        "xtrsv", "xger", "xgeru", "xsyr", "xhad", "xomatcopy", "xim2col", "xaxpybatched"]
+
+# Modes of hashcat, an example hash of each, and a mask of few candidates of which one is its password.
+HASHES = {
+    0: ("MD5", "8743b52063cd84097a65d1633f5c74f5"),
+    10: ("md5($pass.$salt)", "3d83c8e717ff0e7ecfe187f088d69954:343141"),
+    100: ("SHA1", "b89eaac7e61417341b710b727768294d0e6a277b"),
+    120: ("sha1($salt.$pass)", "a428863972744b16afef28e0087fc094b44bb7b1:465727565"),
+    400: ("phpass", "$P$946647711V1klyitUYhtB8Yw5DMA/w."),
+    500: ("md5crypt", "$1$38652870$DUjsu4TTlTsOe/xxZ05uf/"),
+    900: ("MD4", "afe04867ec7a3845145579a95f72eca7"),
+    1000: ("NTLM", "b4b9b02e6f09a9bd760f388b67351e2b"),
+    1400: ("SHA2-256", "127e6fbfe24a750e72930c220a8e138275656b8e5d8f48a98c3c92df2caba935"),
+    1700: ("SHA2-512", "82a9dda829eb7f8ffe9fbe49e45d47d2dad9664fbb7adf72492e3c81ebd3e29134d9bc12212bf83c6840f10e8246b9db54a4859b7ccd0123d86e5872c1"
+                       "e5082f"),
+    6000: ("RIPEMD-160", "012cb9b334ec1aeb71a9c8ce85586082467f7eb6"),
+}
+
+
+class Place:
+    def __init__(self, name, variables):
+        self.name, self.variables = name, variables
+
+    def run(self, argv, variables=None):
+        """@return what it prints on both outputs, its exit code, and how long it took. It runs in a folder of its own."""
+        plain = {name: value for name, value in processes.environment().items() if not name.startswith("DCL_")}
+        begin = time.monotonic()
+        try:
+            ended = subprocess.run(argv, env={**plain, **self.variables, **(variables or {})}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=SECONDS,
+                                   cwd=self.folder)
+        except subprocess.TimeoutExpired:
+            return "", "did not end", SECONDS
+        with open(os.path.join(self.folder, "last"), "w", encoding="utf-8") as file:
+            file.write(ended.stdout)
+        return ended.stdout, ended.returncode, time.monotonic() - begin
+
+
+# ---- programs: each is called with a place, and returns what is compared, and what is printed beside it ----
+
+def properties(text):
+    found = {}
+    for line in text.splitlines():
+        if match := re.match(r"\s*(?:\[\S+\]\s+)?(CL_\w+)\s+(.*)", line):
+            last = match.group(1)
+            found.setdefault(last, []).append(match.group(2))
+        elif found:
+            found[last].append(line.strip())
+    return found
+
+
+def clinfo(place):
+    text, code, _ = place.run(["clinfo", "--raw"])
+    same = sum(place.run(["clinfo", "--raw"])[0] == text for _ in range(4))
+    found = properties(text)
+    if place.name == "native":
+        clinfo.native = found
+    names = [name for name in {**found, **clinfo.native} if found.get(name) != clinfo.native.get(name)]
+    unexplained = [name for name in names if not any(part in name for parts in DIFFERENT.values() for part in parts)]
+    return (code, same, unexplained), f"{len(found)} properties, {len(names)} differ"
+
+
+def clpeak(place):
+    text, code, _ = place.run(["clpeak"])
+    figures = re.findall(r"^\s+([\w ()-]+?)\s*: ([0-9.]+)(?: us)?$", text, re.M)
+    return (code, [name for name, _ in figures]), "; ".join(f"{name} {value}" for name, value in figures)
+
+
+def clblast(place):
+    counts = [0, 0, 0]
+    for routine in BLAS:
+        text, code, _ = place.run([f"clblast_test_{routine}", "-cblas", "1"])
+        for number, word in enumerate(("passed", "skipped", "failed")):
+            counts[number] += sum(int(found) for found in re.findall(rf"(\d+) test\(s\) {word}", text))
+        if code not in (0, 1) or "test(s) passed" not in text:
+            return (routine, code), text[-300:]
+    return tuple(counts), f"{len(BLAS)} routines: {counts[0]} passed, {counts[1]} skipped, {counts[2]} failed"
+
+
+def clfft(place):
+    verdicts = {}
+    for shape in (["-x", "64"], ["-x", "243"], ["-x", "343"], ["-x", "1024"], ["-x", "64", "-y", "60"], ["-x", "16", "-y", "16", "-z", "16"]):
+        for more in ([], ["--double"], ["--inv"]) if shape[1] in ("243", "343") else ([],):
+            text, code, _ = place.run(["clFFT-client", *shape, *more, "-p", "2"])
+            verdicts[" ".join(shape + more)] = (code, "PASS" in text)
+    passed = sum(good for _, good in verdicts.values())
+    compared = by_python(place, "with_clfft.py")
+    return (verdicts, compared), f"{passed} of {len(verdicts)} PASS; {compared[-1]}"
+
+
+def by_python(place, name):
+    """@return its exit code, what it says is wrong, and its last line; compilers' warnings are left out."""
+    text, code, _ = place.run(["/usr/bin/python3", "-W", "ignore", f"{HERE}/{name}"])
+    lines = text.strip().splitlines()
+    return code, [line for line in lines if line.startswith("WRONG")], next((line for line in reversed(lines) if "generated" not in line), "")
+
+
+def pyopencl(place):
+    found = by_python(place, "with_pyopencl.py")
+    return found, found[-1]
+
+
+def hashcat(place):
+    found = {}
+    for mode, (name, text) in HASHES.items():
+        said, code, _ = place.run(["hashcat", "--potfile-disable", "--restore-disable", "--session", f"dcl{mode}", "--hwmon-disable",
+                                   "--backend-ignore-cuda", "--backend-ignore-hip", "--force", "-O", "-m", str(mode), "-a", "3", text,
+                                   "hashc?l?l"], {"XDG_DATA_HOME": f"{place.folder}/data", "XDG_CACHE_HOME": f"{place.folder}/cache"})
+        found[name] = (code, f"{text}:hashcat" in said, "self-test" in said.lower())
+    right = sum(code == 0 and cracked and not failed for code, cracked, failed in found.values())
+    wrong = [name for name, (code, cracked, failed) in found.items() if code != 0 or not cracked or failed]
+    return found, f"{right} of {len(found)} cracked" + (f"; not: {', '.join(wrong)}" if wrong else "")
+
+
+NEEDS = {"clinfo": "clinfo", "clpeak": "clpeak", "clblast": "clblast_test_xaxpy", "clfft": "clFFT-client", "hashcat": "hashcat"}
+
+
+def is_there(name):
+    if name == "pyopencl":
+        return subprocess.run(["/usr/bin/python3", "-c", "import pyopencl"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    return shutil.which(NEEDS[name]) is not None
+
+
+def check(dcl, programs, base):
+    driver = os.path.join(os.path.dirname(dcl), "dcl.icd")
+    wrong = []
+    os.mkdir(f"{base}/offers")
+    with open_place("tcp:1", dcl, f"{base}/offers") as tcp:
+        common = {"OCL_ICD_VENDORS": driver, "DCL_PROGRAM": dcl}
+        places = [Place("native", {}), Place("local:1", {**common, "DCL_WORKERS": "local:1"}), Place("tcp:1", {**tcp.variables, **common})]
+        for place in places:
+            place.folder = f"{base}/{place.name}"
+            os.mkdir(place.folder)
+        for name in NAMES:
+            if not is_there(name):
+                print(f"{name}: not installed", flush=True)
+                continue
+            native = None
+            for place in places:
+                begin = time.monotonic()
+                found, text = globals()[name](place)
+                native = found if place.name == "native" else native
+                print(f"{name} | {place.name} | {text} | {time.monotonic() - begin:.0f} s{'' if found == native else ' | DIFFERS'}", flush=True)
+                if found != native:
+                    print(f"    {found}, natively {native}", flush=True)
+                    wrong.append(f"{name} over {place.name}")
+    if wrong:
+        raise Failed(f"differ from native: {', '.join(wrong)}")
+
+
+if __name__ == "__main__":
+    sys.exit(test_in_folder("programs", check))
