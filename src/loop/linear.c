@@ -183,13 +183,13 @@ void dcli_loops_linear_print(const dcli_loops_tree *tree, const dcli_loops_linea
             continue;
         dcli_text_put(out, "%s", first ? coef < 0 ? "-" : "" : coef < 0 ? " - " : " + ");
         if (coef != 1 && coef != -1)
-            dcli_text_put(out, "%" PRId64 "*", coef < 0 ? -coef : coef);
+            dcli_text_put(out, "%" PRIu64 "*", coef < 0 ? -(uint64_t)coef : (uint64_t)coef);
         dcli_text_put(out, "%s", tree->loop[loop[d]].name);
         first = false;
     }
     if (first)
         dcli_text_put(out, "%" PRId64, linear->constant);
     else if (linear->constant != 0)
-        dcli_text_put(out, " %c %" PRId64, linear->constant < 0 ? '-' : '+',
-                      linear->constant < 0 ? -linear->constant : linear->constant);
+        dcli_text_put(out, " %c %" PRIu64, linear->constant < 0 ? '-' : '+',
+                      linear->constant < 0 ? -(uint64_t)linear->constant : (uint64_t)linear->constant);
 }

@@ -1,9 +1,11 @@
 /* loop/parse.c - parse the statements of a loop nest.
  *
  * After an error in a statement the parser continues after this statement, so that all errors of a nest are found at once. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "loop/parser.h"
 
 enum { LONGEST = 1 << 16 /* most bytes of a nest */ };
@@ -281,8 +283,8 @@ static bool read_step(dcli_loops_parser *parser, dcli_loops_loop *loop)
     }
     for (int d = 0; d < DCLI_LOOPS_DEPTH && constant; d++)
         constant = step.coef[d] == 0;
-    loop->step = constant ? dcli_loops_sign_is(op, "-=") ? -step.constant : step.constant : 0;
-    if (loop->step != 0)
+    constant = constant && dcli_mul(step.constant, dcli_loops_sign_is(op, "-=") ? -1 : 1, &loop->step);
+    if (constant && loop->step != 0)
         return true;
     dcli_loops_complain(parser->complaints, place, "step", "the step of this loop is not constant, or 0");
     dcli_loops_note(parser->complaints, "%s", way);
@@ -307,7 +309,10 @@ static bool set_bounds(dcli_loops_parser *parser, dcli_loops_loop *loop, const d
         !read_bounds(parser, limit, rises ? "min" : "max", limit_count, limits))
         return false;
     for (int n = 0; n < *limit_count && dcli_loops_sign_in(relation, "< >"); n++)
-        limits[n].constant += rises ? -1 : 1;
+        if (!dcli_add(limits[n].constant, rises ? -1 : 1, &limits[n].constant)) {
+            dcli_loops_complain(parser->complaints, limit->place, "overflow", "this bound does not fit 64 bits");
+            return false;
+        }
     if (*first_count == 1 || loop->step == 1 || loop->step == -1)
         return true;
     dcli_loops_complain(parser->complaints, first->place, "step",
@@ -627,7 +632,7 @@ static void print_nodes(const dcli_loops_tree *tree, const dcli_loops_node *node
             print_bounds(tree, loop, true, out);
             dcli_text_put(out, "]");
             if (loop->step != 1)
-                dcli_text_put(out, " by %d", (int)loop->step);
+                dcli_text_put(out, " by %" PRId64, loop->step);
         } else {
             dcli_text_put(out, node->test.negated ? "if !" : "if ");
             dcli_loops_expr_print(tree, node->test.condition, out);
