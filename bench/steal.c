@@ -1,7 +1,9 @@
 /* steal.c - measures what stealing gains where work is spread unevenly over the nodes, and what it costs where the work is
  * even.
  *
- *     steal [item]         uneven, slow, mandelbrot, balanced, same; all of them if not given
+ *     steal [item]         uneven, slow, mandelbrot, balanced, same, vain; all but the last if not given
+ *     steal balanced 31    with so many trials instead of 11
+ *     steal vain 1000      with so many runs
  *
  * uneven      256 tasks of 512 integers whose cost is proportional to the task's number, map "block", two worker processes of this
  *             host on a processor each. Ideal: the time of all tasks on one such process, divided by two. Without lending, the
@@ -11,15 +13,21 @@
  * mandelbrot  the set on 4096^2 points, at most 256 steps. Ideal: the time on one process / 2.
  * balanced    C = A + B, C = A + B^T and a five-point stencil on 2048^2 floats: one embedded node, and two worker processes.
  * same        as balanced, with never in place of pays: how far the measurement itself is off 1 on this machine.
+ * vain        1,000 runs of the balanced bodies, and 1,000 of the uneven tasks, with pays on two worker processes: the share of
+ *             the bytes that were lent in vain in all bytes that were moved. A run is five calls of each balanced body, or a
+ *             call of the uneven one. Run it also beside other work: nodes that nobody disturbs lend no balanced work.
  *
  * Uneven, slow and mandelbrot run with the policies never, pays and always (DCL_STEAL). Timed: a call and its wait, from the
- * second on, the clusters taking turns. Results are compared first.
- * Balanced compares pays with never in 11 trials. The place of a cluster's arrays in memory changes its times for as long as
+ * second on, the clusters taking turns. Results are compared first. Uneven and mandelbrot also run without lending under a
+ * map that deals the same work evenly. What that takes above the ideal is lost by the machine and by a call's begin and
+ * end, not by lending: two processors that compute at once may be slower than one alone, because they share caches, a
+ * core or a power limit.
+ * Balanced compares pays with never in 11 trials, or as many as are given. The place of a cluster's arrays in memory changes its times for as long as
  * it exists, and the cluster that is opened first may get another place than the second. So a trial opens two pairs of clusters, one after
  * the other, the second pair in the reverse order. Each pair runs in the order never, pays, pays, never and its reverse in
  * turns, so that a steady drift of the machine's speed adds the same to both. A trial's ratio is the geometric mean of the
  * median ratios of its two pairs. Printed: the median of the trials, and an interval that contains the true median with a
- * probability of 98.8 % if trials are independent.
+ * probability of at least 98.8 % if trials are independent (sign test).
  *
  * Processes of a single processor need one that is free: with other work on this host, nothing here means much; the least
  * times, which are printed for uneven work, suffer least. */
@@ -55,6 +63,7 @@ static dcl_cluster *open_cluster(const char *workers, bool pinned, const char *s
 /* A body with one output, and what one process is measured against. */
 struct work {
     const char *name, *body, *map;
+    const char *even_map; /* each node has the same work; NULL: none is known */
     dcl_grid grid;
     double ideal; /* nodes that are as fast as the one alone */
     int rounds;   /* calls that are timed; 0: ROUNDS */
@@ -88,10 +97,10 @@ struct pair {
     double took[ROUNDS];
 };
 
-static struct pair open_pair(const struct work *work, const char *steal)
+static struct pair open_pair(const struct work *work, const char *steal, const char *map)
 {
     struct pair pair = {.cluster = open_cluster("local:2", true, steal)};
-    pair.map = dcl_map_parse(pair.cluster, work->map);
+    pair.map = dcl_map_parse(pair.cluster, map);
     pair.C = dcl_agile(work->grid, pair.map);
     check(pair.C != NULL, "dcl_agile");
     return pair;
@@ -120,24 +129,27 @@ static void measure(const struct work *work, const char *fault)
     check(C != NULL, "dcl_agile");
     if (fault != NULL)
         setenv("DCL_FAULT", fault, 1);
-    struct pair pair[POLICIES];
+    struct pair pair[POLICIES + 1];
+    int pairs = POLICIES;
     for (int p = 0; p < POLICIES; p++)
-        pair[p] = open_pair(work, policy[p]);
+        pair[p] = open_pair(work, policy[p], work->map);
+    if (work->even_map != NULL)
+        pair[pairs++] = open_pair(work, "never", work->even_map);
     unsetenv("DCL_FAULT");
     double single[ROUNDS];
     run(one, work, C);
-    for (int p = 0; p < POLICIES; p++) {
+    for (int p = 0; p < pairs; p++) {
         run(pair[p].cluster, work, pair[p].C);
         compare(work, C, pair[p].C);
     }
     for (int r = 0; r < rounds_of(work); r++) {
         single[r] = run(one, work, C);
-        for (int p = 0; p < POLICIES; p++)
+        for (int p = 0; p < pairs; p++)
             pair[p].took[r] = run(pair[p].cluster, work, pair[p].C);
     }
-    for (int p = 0; p < POLICIES; p++) {
+    for (int p = 0; p < pairs; p++) {
         compare(work, C, pair[p].C);
-        report(work, &pair[p], policy[p], single, pair[p].took);
+        report(work, &pair[p], p < POLICIES ? policy[p] : "never, dealt evenly", single, pair[p].took);
         dcl_release(pair[p].C);
         dcl_release(pair[p].map);
         check(dcl_close(pair[p].cluster) == DCL_OK, "dcl_close");
@@ -147,7 +159,8 @@ static void measure(const struct work *work, const char *fault)
     check(dcl_close(one) == DCL_OK, "dcl_close");
 }
 
-static void uneven(void)
+/* 256 tasks, each of which costs as much as its number. @param n  0; 1: all are four times as costly */
+static struct work growing_tasks(int n)
 {
     static const struct {
         const char *name, *body;
@@ -155,13 +168,20 @@ static void uneven(void)
                   "int s = (int)i; for (int k = 0; k < 4 * (i / 512); k++) s = s * 1664525 + 1013904223; C(i) = s;"},
                  {"the same, four times as costly",
                   "int s = (int)i; for (int k = 0; k < 16 * (i / 512); k++) s = s * 1664525 + 1013904223; C(i) = s;"}};
-    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++)
-        measure(&(struct work){.name = cases[n].name,
-                               .body = cases[n].body,
-                               .map = "block;tile=512",
-                               .grid = dcl_grid_1d(DCL_INT32, (int64_t)TASKS * TASK),
-                               .ideal = 2},
-                NULL);
+    return (struct work){.name = cases[n].name,
+                         .body = cases[n].body,
+                         .map = "block;tile=512",
+                         .even_map = "cyclic(512);tile=512",
+                         .grid = dcl_grid_1d(DCL_INT32, (int64_t)TASKS * TASK),
+                         .ideal = 2};
+}
+
+static void uneven(void)
+{
+    for (int n = 0; n < 2; n++) {
+        struct work work = growing_tasks(n);
+        measure(&work, NULL);
+    }
 }
 
 static void slow(void)
@@ -184,6 +204,7 @@ static void mandelbrot(void)
                     " while (n < 256 && x * x + y * y < 4) { float t = x * x - y * y + u; y = 2 * x * y + v;"
                     " x = t; n++; } C(i,j) = n;",
             .map = "block,*",
+            .even_map = "cyclic(16),*",
             .grid = dcl_grid_2d(DCL_INT32, SIDE, SIDE),
             .ideal = 2,
             .rounds = 5}, /* a round takes some 6 s */
@@ -195,15 +216,28 @@ static void mandelbrot(void)
 static const char *const balanced_names[] = {"A + B", "A + B^T", "stencil"};
 enum {
     BODIES = sizeof balanced_names / sizeof balanced_names[0],
-    TRIALS = 11,
+    MOST_TRIALS = 101,
     ORDERS = 2, /* in which the clusters of a trial's pairs are opened */
     ROUNDS_OF_PAIR = 5,
     TURNS = 4, /* of a round: two of each cluster per body */
-    CALLS = 5, /* of a turn */
-    /* The interval excludes so many trials at either end. Of 11 independent ones, at most one is on one side of the true
-     * median with a probability of 2 * (1 + 11) / 2^11 = 1.2 % (sign test). */
-    EXCLUDED = 1
+    CALLS = 5  /* of a turn */
 };
+
+static int trials = 11;
+
+/* How many trials the interval excludes at either end: of independent ones, at most so many are on one side of the true
+ * median with a probability of at most 1.2 %. For 11 it is 1: 2 * (1 + 11) / 2^11. */
+static int excluded(void)
+{
+    double ways = 1, sum = 0; /* to choose `count` of the trials; of all counts so far */
+    int count = 0;
+    for (;; count++) {
+        sum += ways;
+        if (2 * sum / pow(2, trials) > 0.012)
+            return count > 0 ? count - 1 : 0;
+        ways *= (double)(trials - count) / (count + 1);
+    }
+}
 
 /* A cluster with the arrays of the balanced bodies. */
 struct even {
@@ -255,8 +289,8 @@ static void close_even(struct even *even)
 
 /* What the trials of a kind of cluster found. */
 struct even_found {
-    double ratio[BODIES][TRIALS], never[BODIES][TRIALS];  /* ms of a call */
-    int64_t lent, taken_back, moved, loan_bytes, in_vain; /* of all trials, the second of each pair */
+    double ratio[BODIES][MOST_TRIALS], never[BODIES][MOST_TRIALS]; /* ms of a call */
+    int64_t lent, taken_back, moved, loan_bytes, in_vain;          /* of all trials, the second of each pair */
 };
 
 static void add_moved(struct even_found *found, const struct even *even)
@@ -319,18 +353,18 @@ static void balanced_on(const char *workers, const char *steal)
 {
     const char *name = workers != NULL ? workers : "one embedded node";
     struct even_found found = {.lent = 0};
-    for (int trial = 0; trial < TRIALS; trial++)
+    for (int trial = 0; trial < trials; trial++)
         run_trial(workers, steal, trial, &found);
     for (int b = 0; b < BODIES; b++) {
-        double *ratio = found.ratio[b], middle = median(TRIALS, ratio); /* sorts them */
+        double *ratio = found.ratio[b], middle = median(trials, ratio); /* sorts them */
         printf("%s on 2048^2 f32, %s: never %.3f ms, %s / never: ratio %.3f, interval %.3f to %.3f "
                "(median of %d trials, %d calls each)\n",
-               balanced_names[b], name, median(TRIALS, found.never[b]), steal, middle, ratio[EXCLUDED],
-               ratio[TRIALS - 1 - EXCLUDED], TRIALS, ORDERS * ROUNDS_OF_PAIR * TURNS / 2 * CALLS);
+               balanced_names[b], name, median(trials, found.never[b]), steal, middle, ratio[excluded()],
+               ratio[trials - 1 - excluded()], trials, ORDERS * ROUNDS_OF_PAIR * TURNS / 2 * CALLS);
     }
     printf("%d calls, %s, %s: %" PRId64 " lent, %" PRId64 " taken back, %" PRId64 " bytes moved, %" PRId64
            " of them for loans, %" PRId64 " in vain (%.3f %% of all)\n",
-           TRIALS * ORDERS * BODIES * (ROUNDS_OF_PAIR * TURNS / 2 + 1) * CALLS, name, steal, found.lent,
+           trials * ORDERS * BODIES * (ROUNDS_OF_PAIR * TURNS / 2 + 1) * CALLS, name, steal, found.lent,
            found.taken_back, found.moved, found.loan_bytes, found.in_vain,
            found.moved > 0 ? 100.0 * (double)found.in_vain / (double)found.moved : 0.0);
     fflush(stdout);
@@ -348,21 +382,79 @@ static void same(void)
     balanced_on("local:2", "never");
 }
 
+/* ---- bytes in vain -------------------------------------------------------------------------------------------------- */
+
+static int vain_runs = 1000;
+
+static void report_vain(const char *name, const struct even_found *found)
+{
+    printf("%d runs, %s, local:2, pays: %" PRId64 " lent, %" PRId64 " taken back, %" PRId64 " bytes moved, %" PRId64
+           " of them for loans, %" PRId64 " in vain (%.3f %% of all)\n",
+           vain_runs, name, found->lent, found->taken_back, found->moved, found->loan_bytes, found->in_vain,
+           found->moved > 0 ? 100.0 * (double)found->in_vain / (double)found->moved : 0.0);
+    fflush(stdout);
+}
+
+static void vain(void)
+{
+    struct even even = {0};
+    struct even_found found = {.lent = 0};
+    open_even(&even, "local:2", "pays");
+    for (int n = 0; n < vain_runs; n++)
+        for (int b = 0; b < BODIES; b++)
+            run_even(&even, b);
+    add_moved(&found, &even);
+    close_even(&even);
+    report_vain("A + B, A + B^T and a stencil", &found);
+
+    found = (struct even_found){.lent = 0};
+    struct work tasks = growing_tasks(0);
+    even = (struct even){.cluster = open_cluster("local:2", false, "pays")};
+    even.map = dcl_map_parse(even.cluster, tasks.map);
+    even.C = dcl_agile(tasks.grid, even.map);
+    check(even.C != NULL, "dcl_agile");
+    for (int n = 0; n < vain_runs; n++)
+        run(even.cluster, &tasks, even.C);
+    add_moved(&found, &even);
+    close_even(&even);
+    report_vain(tasks.name, &found);
+}
+
+/* Take the number after the item, if there is one. @return whether it is valid */
+static bool read_number(int argc, char **argv)
+{
+    int number = argc > 2 ? atoi(argv[2]) : 0;
+    bool counts_trials = argc > 2 && (strcmp(argv[1], "balanced") == 0 || strcmp(argv[1], "same") == 0);
+    if (argc > 3 || (argc > 2 && number < 1) || (counts_trials && number > MOST_TRIALS))
+        return false;
+    if (counts_trials)
+        trials = number;
+    else if (argc > 2)
+        vain_runs = number;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*measure)(void);
-    } items[] = {
-        {"uneven", uneven}, {"slow", slow}, {"mandelbrot", mandelbrot}, {"balanced", balanced}, {"same", same}};
+        bool by_name; /* only if it is asked for */
+    } items[] = {{"uneven", uneven, false},     {"slow", slow, false}, {"mandelbrot", mandelbrot, false},
+                 {"balanced", balanced, false}, {"same", same, false}, {"vain", vain, true}};
+    if (!read_number(argc, argv)) {
+        fprintf(stderr, "steal: expected balanced or same with a number of trials of 1..%d, or vain with one of runs\n",
+                MOST_TRIALS);
+        return 2;
+    }
     printf("DCL %s, commit %s\n", dcl_version(), bench_commit);
     bool any = false;
     for (size_t n = 0; n < sizeof items / sizeof items[0]; n++)
-        if (argc < 2 || strcmp(argv[1], items[n].name) == 0) {
+        if (argc < 2 ? !items[n].by_name : strcmp(argv[1], items[n].name) == 0) {
             items[n].measure();
             any = true;
         }
     if (!any)
-        fprintf(stderr, "steal: no item \"%s\"; expected uneven, slow, mandelbrot, balanced or same\n", argv[1]);
+        fprintf(stderr, "steal: no item \"%s\"; expected uneven, slow, mandelbrot, balanced, same or vain\n", argv[1]);
     return any ? 0 : 2;
 }
