@@ -106,6 +106,7 @@ typedef struct dcli_transport {
     /** Time at which `take` must be called even if nothing arrives, as dcli_monotonic_ns(). NULL: never. */
     int64_t (*due_ns)(const dcli_endpoint *endpoint);
     void (*close)(dcli_endpoint *endpoint);
+    bool by_threads;      /* messages come and go through threads of libzmq */
     int most_descriptors; /* most descriptors that it waits for; 0: number of peers + 4 */
 } dcli_transport;
 

@@ -153,6 +153,9 @@ dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns)
 /** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
  *  number of processors. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
+/** Whether a thread that polls may keep a processor from the threads through which its messages come: those of libzmq,
+ *  unless there are about two processors for each peer. */
+bool dcli_endpoint_crowds(const dcli_endpoint *endpoint);
 /** Pause between two polls. Yields unless there are about two processors for each peer, because the peer that is waited
  *  for may need this one. */
 void dcli_endpoint_pause(const dcli_endpoint *endpoint);

@@ -47,6 +47,7 @@ static const dcli_transport transport = {.send = dcli_wire_send,
                                          .descriptors = descriptors,
                                          .due_ns = dcli_wire_due_ns,
                                          .close = close_wire,
+                                         .by_threads = true,
                                          .most_descriptors = DCLI_WIRE_SOURCES};
 
 static dcl_status check_terms(const dcli_wire_terms *terms)

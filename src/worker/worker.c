@@ -120,13 +120,21 @@ static int wait_for_gpu(const dcli_worker *worker)
     return now - own->asked_since_ns < ASK_NS ? 0 : PAUSE_MS;
 }
 
+/* Whether polling would hold up what this thread waits for: it runs before all threads of the device and of libzmq, and
+ * there are too few processors for all of them. */
+static bool is_in_the_way(const dcli_worker *worker)
+{
+    return dcli_slice_is_raised() && dcli_endpoint_crowds(worker->endpoint);
+}
+
 /* Whether to poll the device for a short time rather than sleep, because waking up costs more: only while an action or
  * a peer waits for the device. */
-static bool spins(dcli_as_node *own)
+static bool spins(const dcli_worker *worker)
 {
     enum { SPIN_NS = 50000 };
+    dcli_as_node *own = worker->as_node;
     bool holds = own->held.operation != NULL && !own->delays;
-    if (!holds && own->passing == 0 && own->moving_count == 0)
+    if ((!holds && own->passing == 0 && own->moving_count == 0) || is_in_the_way(worker))
         return false;
     int64_t now = dcli_monotonic_ns();
     if (own->spin_end_ns == 0)
@@ -164,7 +172,7 @@ static int idle_time(dcli_worker *worker)
     }
     if (dcli_device_is_gpu(own->device))
         return wait_for_gpu(worker);
-    if (asks_ahead(worker) || spins(own))
+    if (asks_ahead(worker) || spins(worker))
         return 0;
     /* Wake up for the oldest batch only if another node can then continue; otherwise when everything launched has
      * ended. Waking for each batch would cost more than small kernels. */
@@ -280,11 +288,13 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
     return status;
 }
 
-/* Whether to sleep at once, because polling for messages would take the processor from the device: it has launches of some
- * length to run, or its threads cannot run while this one polls. */
-static bool leaves_processor(const dcli_as_node *own)
+/* Whether to sleep at once, because polling for messages would take the processor from the device, which has launches of
+ * some length to run, or from threads that cannot run while this one polls. */
+static bool leaves_processor(const dcli_worker *worker)
 {
-    return own->window_launches > 0 || (own->running_first < own->running_count && dcli_slice_is_raised());
+    const dcli_as_node *own = worker->as_node;
+    return own->window_launches > 0 || (own->running_first < own->running_count && dcli_slice_is_raised()) ||
+           is_in_the_way(worker);
 }
 
 static dcl_status sleep_for(dcli_worker *worker, int milliseconds)
@@ -295,7 +305,7 @@ static dcl_status sleep_for(dcli_worker *worker, int milliseconds)
     if (worker->is_host)
         atomic_store_explicit(&worker->as_host->resting, true, memory_order_relaxed);
     else
-        dcli_endpoint_spin(worker->endpoint, leaves_processor(worker->as_node) ? AT_ONCE_NS : 0);
+        dcli_endpoint_spin(worker->endpoint, leaves_processor(worker) ? AT_ONCE_NS : 0);
     return receive(worker, milliseconds, &any);
 }
 
