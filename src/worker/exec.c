@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "store/files.h"
 #include "store/npy.h"
@@ -285,6 +287,19 @@ static int64_t note_cost(dcli_worker *worker, const dcli_running *running)
     return ns;
 }
 
+/* The time that a launch of borrowed batches kept the device from other work: since it became the first one in the queue, if
+ * it is the only one of `first` .. `last` - 1 that has ended; else that of its kernels. The victim predicts its own batches by
+ * the former (worker/profile.h), so kernels alone would make each thief look faster than it is.
+ * @param kernel_ns  0: not measured */
+static int64_t borrowed_ns(const dcli_worker *worker, int64_t kernel_ns, uint64_t retired)
+{
+    const dcli_as_node *own = worker->as_node;
+    bool more = own->running_first < own->running_count && own->running[own->running_first].ticket <= retired;
+    if (kernel_ns == 0 || more || own->front_since_ns == 0)
+        return kernel_ns;
+    return dcli_max(kernel_ns, dcli_monotonic_ns() - own->front_since_ns);
+}
+
 dcl_status dcli_exec_collect(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
@@ -305,7 +320,9 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         own->window_parts -= dcli_window_is_part(running);
         own->running_first++;
         if (running->job.borrowed != NULL)
-            status = dcli_borrowed_ended(worker, running->job.borrowed, ns, ended);
+            status =
+                dcli_borrowed_ended(worker, running->job.borrowed,
+                                    own->running_first == first + 1 ? borrowed_ns(worker, ns, retired) : ns, ended);
         else
             status = dcli_node_batches_done(worker->node, running->operation, running->batch, 1 + running->more, ended);
     }
