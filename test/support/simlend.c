@@ -20,13 +20,14 @@ struct sim_loan_entry {
     struct sim_loan_entry *next;
 };
 
-enum { BUCKETS = 1024 };
+enum { BUCKETS = 1 << 16 };
 
 static const struct sim_loan_entry *find_loan(struct sim *sim, const dcli_operation *operation, int64_t batch,
                                               int64_t count, int victim, int thief)
 {
     uint64_t hash =
-        (((uint64_t)operation->number * 31 + (uint64_t)batch) * 67 + (uint64_t)victim) * 71 + (uint64_t)thief;
+        ((((uint64_t)operation->number * 31 + (uint64_t)batch) * 67 + (uint64_t)victim) * 71 + (uint64_t)thief) * 73 +
+        (uint64_t)count;
     struct sim_loan_entry **bucket = &sim->loans[hash % BUCKETS], *entry = *bucket;
     for (; entry != NULL; entry = entry->next)
         if (entry->operation == operation->number && entry->batch == batch && entry->count == count &&
