@@ -79,7 +79,13 @@ static test_value term_at(const test_call *call, const int64_t index[])
     test_value a = call->a.values[test_at(&call->a, index)];
     if (call->second == TEST_OPERATORS)
         return a;
-    return test_compute(call->second, type, a, call->b.values[test_at(&call->b, index)]);
+    if (!call->window)
+        return test_compute(call->second, type, a, call->b.values[test_at(&call->b, index)]);
+    test_value total = {0};
+    test_operand b = call->b;
+    for (int w = 0; w < TEST_WINDOW; w++, b.shift[0]++)
+        total = test_compute(TEST_PLUS, type, total, test_compute(call->second, type, a, b.values[test_at(&b, index)]));
+    return total;
 }
 
 static test_value converted_at(const test_call *call, const int64_t index[])

@@ -4,7 +4,10 @@
 
 #include "verbs/values.h"
 
-enum { TEST_MOST_INDICES = 6 };
+enum {
+    TEST_MOST_INDICES = 6,
+    TEST_WINDOW = 3 /* elements of b that a loop of the body reads at each index */
+};
 
 /** An operand: an array read or written at plain indices, each axis `shift` behind the index. */
 typedef struct test_operand {
@@ -57,6 +60,7 @@ typedef struct test_call {
     int inner;                   /* ALONG, KEYED: number of reduced indices */
     int64_t *places;             /* and, for each element of out, their values; -1: none */
     bool chain;                  /* ALONG: a contraction */
+    bool window;                 /* FORALL: the sum of a OP b over TEST_WINDOW elements of b along its first axis */
 } test_call;
 
 /** The element of an operand at values of all indices, or the number of elements: the constant; -1: outside of its grid, for which a

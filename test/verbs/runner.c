@@ -7,7 +7,7 @@
  *   verb=            forall, value, along, scan, keyed, element
  *   op=, second=     an operator before `=`; one within the expression, `none`: there is one input
  *   flags=           of letters: i (out is read, too), x (exclusive), f (DCL_FAST), b (in a box), c (contraction),
- *                    o (some keys are outside), t (the index, too)
+ *                    o (some keys are outside), t (the index, too), w (a loop over a window of b along its first axis)
  *   along=1          scan: number of the index
  *   space=0:5,-3:8   first value and extent of each index
  *   out=TYPE|AXES|SHIFTS|MAP    AXES: the number of the index along each axis, SHIFTS: what is added to it, between commas;
@@ -131,7 +131,8 @@ static void read_operand(char *text, const test_call *call, const char *name, te
     operand->rank = integers(axes, DCL_MAX_RANK, operand->index);
     integers(shifts, DCL_MAX_RANK, operand->shift);
     for (int d = 0; d < operand->rank; d++) {
-        extent[d] = call->extent[operand->index[d]];
+        extent[d] =
+            call->extent[operand->index[d]] + (call->window && d == 0 && operand == &call->b ? TEST_WINDOW - 1 : 0);
         operand->bound[d] = text != NULL && text[d] != '-' ? text[d] : '\0';
         origin[d] = call->start[operand->index[d]] + (operand->bound[d] == '\0' ? operand->shift[d] : 0);
     }
@@ -171,6 +172,7 @@ static void read_line(char *line, struct run *run)
     run->call.chain = strchr(value[8], 'c') != NULL;
     run->fast = strchr(value[8], 'f') != NULL;
     run->call.placed = strchr(value[8], 't') != NULL;
+    run->call.window = strchr(value[8], 'w') != NULL;
     run->outside = strchr(value[8], 'o') != NULL;
     run->call.along = atoi(value[9]);
     read_space(value[10], &run->call);
@@ -226,6 +228,8 @@ static void add_operand(struct run *run, const struct held *held)
         add(run, "%c", 'i' + held->operand->index[d]);
         if (held->operand->shift[d] != 0)
             add(run, "%+d", held->operand->shift[d]);
+        if (run->call.window && held == &run->b && d == 0)
+            add(run, "+w");
         if (bound != '\0' && strchr("crsz", bound) != NULL)
             add(run, bound == 'z' ? ",%s,%s,3)" : ",%s,%s)", low_names[d], high_names[d]);
         else if (bound == 'n')
@@ -254,12 +258,35 @@ static void add_term(struct run *run, test_operator op, const struct held *a, co
     add_operand(run, b);
 }
 
+/* A type in OpenCL C. */
+static const char *name_of(dcl_type type)
+{
+    static const char *const names[] = {"char", "uchar", "short", "ushort", "int",
+                                        "uint", "long",  "ulong", "float",  "double"};
+    static const dcl_type types[] = {DCL_INT8,   DCL_UINT8, DCL_INT16,  DCL_UINT16, DCL_INT32,
+                                     DCL_UINT32, DCL_INT64, DCL_UINT64, DCL_FLOAT,  DCL_DOUBLE};
+    int n = 0;
+    while (types[n] != type)
+        n++;
+    return names[n];
+}
+
 static void write_text(struct run *run)
 {
     const test_call *call = &run->call;
+    if (call->window) {
+        add(run, "%s sum = 0; for (int w = 0; w < %d; w++) sum += (", name_of(test_promoted(call->a.type)),
+            TEST_WINDOW);
+        add_term(run, call->second, &run->a, &run->b);
+        add(run, "); ");
+    }
     add_operand(run, &run->out);
     if (call->verb == TEST_FORALL) {
         add(run, " = ");
+        if (call->window) {
+            add(run, "sum;");
+            return;
+        }
         if (call->inout)
             add_term(run, call->op, &run->out, &run->a);
         else
@@ -274,15 +301,8 @@ static void write_text(struct run *run)
 /* The function of TEST_OWN. */
 static void write_operator(struct run *run)
 {
-    static const char *const names[] = {"char", "uchar", "short", "ushort", "int",
-                                        "uint", "long",  "ulong", "float",  "double"};
-    static const dcl_type types[] = {DCL_INT8,   DCL_UINT8, DCL_INT16,  DCL_UINT16, DCL_INT32,
-                                     DCL_UINT32, DCL_INT64, DCL_UINT64, DCL_FLOAT,  DCL_DOUBLE};
     dcl_type type = run->call.out.type;
-    int n = 0;
-    while (types[n] != type)
-        n++;
-    const char *name = names[n];
+    const char *name = name_of(type);
     if (test_is_floating(type))
         snprintf(
             run->own, sizeof run->own,

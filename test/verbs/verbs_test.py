@@ -55,6 +55,7 @@ OF_TEXTS = ["verb", "op", "type", "rank"]
 OF_CASES = [name for name in FACTORS if name not in OF_TEXTS]
 BITS = ["&", "|", "^"]
 SMALL, FACTOR, WHOLE, SPECIAL, NEAR_ONE = range(5)  # values.h
+WINDOW = 3  # oracle.h
 
 
 def is_valid(verb, op, type_name):
@@ -81,7 +82,7 @@ class Text:
         self.flags, self.along, self.second = "", 0, self.draw_second(rng)
         self.indices, self.b, self.keys, self.range, self.bounds = rank, None, None, None, ""
         getattr(self, f"draw_{verb}")(rng)
-        if self.b is not None and "c" not in self.flags and rng.random() < 0.3:
+        if self.b is not None and not set(self.flags) & set("cw") and rng.random() < 0.3:
             self.draw_bounds(rng)
         if verb not in ("scan", "keyed") and rng.random() < 0.3:
             self.draw_range(rng)
@@ -111,6 +112,7 @@ class Text:
             self.flags, self.input_type, self.second = "i", self.type, "none"
         else:
             self.second, self.b = self.op, self.some(rng, every, shifted)
+            self.flags = rng.choice(["", "", "w"])
 
     def draw_value(self, rng):
         every = range(self.rank)
@@ -202,7 +204,7 @@ class Text:
             return NEAR_ONE if self.input_type in FLOATS and self.second in ("none", "*") else SMALL
         if "t" in self.flags:  # many equal values
             return rng.choice([FACTOR, FACTOR, SPECIAL if self.input_type in FLOATS else SMALL])
-        computes = self.second in "*+-" or (self.verb == "forall" and self.op in "*+-")
+        computes = self.second in "*+-" or "w" in self.flags or (self.verb == "forall" and self.op in "*+-")
         if self.input_type in INTEGERS and computes:
             return SMALL
         return rng.choice([SMALL, WHOLE, WHOLE, SPECIAL])
@@ -334,7 +336,10 @@ class Case:
         bounds = self.text.bounds if operand is self.text.b else ""
         first = [self.start[x] + (s if not bounds or bounds[d] == "-" else 0)
                  for d, (x, s) in enumerate(zip(indices, shifts))]
-        text = draw.draw_map(rng, kind, [self.shape[x] for x in indices], first, self.row["nodes"]) if indices else ""
+        shape = [self.shape[x] for x in indices]
+        if "w" in self.flags and operand is self.text.b:
+            shape[0] += WINDOW - 1
+        text = draw.draw_map(rng, kind, shape, first, self.row["nodes"]) if indices else ""
         if type_name.startswith("u"):
             text = text.replace(";rest=-", ";rest=")  # negative numbers are refused
         return "|".join([type_name, ",".join(map(str, indices)), ",".join(map(str, shifts)), text] + ([bounds] if bounds else []))
