@@ -13,6 +13,7 @@
 #include <dcl/image.h>
 #include <dcl/iterate.h>
 #include <dcl/local.h>
+#include <dcl/loops.h>
 #include <dcl/map.h>
 #include <dcl/random.h>
 #include <dcl/reduce.h>

@@ -65,14 +65,15 @@ typedef enum dcl_call_kind {
     DCL_CALL_IS_REMAP,     /**< dcl_remap_with() */
     DCL_CALL_IS_MOVE,      /**< dcl_move() */
     DCL_CALL_IS_REDUCTION, /**< dcl_reduce(): reduce to values, or along axes into arrays */
-    DCL_CALL_IS_SCAN       /**< dcl_scan(): combine the elements up to each one */
+    DCL_CALL_IS_SCAN,      /**< dcl_scan(): combine the elements up to each one */
+    DCL_CALL_IS_LOOPS      /**< dcl_loops(): run a loop nest */
 } dcl_call_kind;
 
 typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
 
 /** A call. It is made by one of the macros DCL_CALL_BODY() (dcl/forall.h), DCL_CALL_TILES() (dcl/tile_kernel.h),
- *  DCL_CALL_COPY(), DCL_CALL_REMAP() (dcl/remap.h), DCL_CALL_MOVE() (dcl/local.h), DCL_CALL_REDUCTION() (dcl/reduce.h)
- *  and DCL_CALL_SCAN() (dcl/scan.h). Other languages make it by hand: zero the struct, then set `struct_size`, `kind`
+ *  DCL_CALL_COPY(), DCL_CALL_REMAP() (dcl/remap.h), DCL_CALL_MOVE() (dcl/local.h), DCL_CALL_REDUCTION() (dcl/reduce.h),
+ *  DCL_CALL_SCAN() (dcl/scan.h) and DCL_CALL_LOOPS() (dcl/loops.h). Other languages make it by hand: zero the struct, then set `struct_size`, `kind`
  *  and the fields of that kind. The library borrows the struct, and everything that it points to, until the call
  *  returns.
  *
@@ -82,15 +83,16 @@ typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
 typedef struct dcl_call {
     size_t struct_size;   /**< sizeof(dcl_call) of the program */
     dcl_call_kind kind;   /**< what the call does: fields marked with this kind are used */
-    dcl_cluster *cluster; /**< BODY, TILES, REDUCTION, SCAN */
-    const char *text;     /**< BODY, REDUCTION, SCAN: the body, TILES: the kernel */
+    dcl_cluster *cluster; /**< BODY, TILES, REDUCTION, SCAN, LOOPS */
+    const char *text;     /**< BODY, REDUCTION, SCAN: the body, TILES: the kernel, LOOPS: the nest */
     const dcl_box *box;   /**< NULL: all indices. BODY, TILES, REDUCTION into arrays: in the grid of the first output.
                                REDUCTION to values: in the grid of the input that gives the indices. MOVE: in the grid
                                of the array */
-    int arg_count;        /**< BODY, TILES: 1..64; REDUCTION: 1..63; SCAN: 2..56 */
+    int arg_count;        /**< BODY, TILES, LOOPS: 1..64; REDUCTION: 1..63; SCAN: 2..56 */
     size_t arg_bytes;     /**< sizeof(dcl_arg) of the program; for the same kinds as arg_count */
     const dcl_arg *args;  /**< [arg_count] BODY, TILES: at least one output; the first one gives the index space.
-                               REDUCTION: at least one result or one output. SCAN: one output, and DCL_ALONG */
+                               REDUCTION: at least one result or one output. SCAN: one output, and DCL_ALONG. LOOPS: at
+                               least one output */
     dcl_array *array;     /**< COPY: to; REMAP, MOVE: the array */
     dcl_array *from;      /**< COPY */
     dcl_map *map;         /**< REMAP */

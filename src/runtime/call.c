@@ -60,6 +60,8 @@ dcl_status dcl_call_run(const dcl_call *call)
         return dcli_reduction_call(call);
     case DCL_CALL_IS_SCAN:
         return dcli_scan_run(call->cluster, call->text, call->arg_count, call->args);
+    case DCL_CALL_IS_LOOPS:
+        return dcli_loops_run(call);
     case DCL_CALL_IS_COPY:
         return dcl_copy(call->from, call->array);
     case DCL_CALL_IS_REMAP:
@@ -104,6 +106,8 @@ static dcl_status look_at(const dcl_call *call, const dcli_look *look)
         return dcli_reduction_look_at(call, look);
     case DCL_CALL_IS_SCAN:
         return dcli_scan_look(call->cluster, call->text, call->arg_count, call->args, look);
+    case DCL_CALL_IS_LOOPS:
+        return dcli_loops_look(call, look);
     case DCL_CALL_IS_COPY:
         return dcli_copy_look(call->from, call->array, look);
     case DCL_CALL_IS_REMAP:
@@ -141,6 +145,11 @@ static dcl_status check_asked(const dcl_cluster *cluster, const void *user)
 
 dcl_report *dcl_call_report(const dcl_call *call, int node)
 {
+    if (call->kind == DCL_CALL_IS_LOOPS) {
+        DCLI_FAIL(DCL_ERR_UNSUPPORTED, "the call is a loop nest, whose operations are too many for one report; use "
+                                       "dcl_call_explain(), which sums their counters");
+        return NULL;
+    }
     bool is_body = call->kind == DCL_CALL_IS_BODY || call->kind == DCL_CALL_IS_TILES;
     dcli_report_asked asked = {.node = call->kind == DCL_CALL_IS_MOVE ? call->node : node, .advise = is_body};
     dcli_times *times = NULL;

@@ -12,12 +12,12 @@ struct inside {
 };
 
 /* By kind: the name of the public function, for errors. */
-static const char *const run_name[] = {"dcl_call_run", "dcl_forall", "dcl_forall_tiles", "dcl_copy",
-                                       "dcl_remap",    "dcl_move",   "dcl_reduce",       "dcl_scan"};
+static const char *const run_name[] = {"dcl_call_run", "dcl_forall", "dcl_forall_tiles", "dcl_copy", "dcl_remap",
+                                       "dcl_move",     "dcl_reduce", "dcl_scan",         "dcl_loops"};
 
 static const char *name_of(const dcl_call *call)
 {
-    bool is_known = call != NULL && call->kind >= DCL_CALL_IS_BODY && call->kind <= DCL_CALL_IS_SCAN;
+    bool is_known = call != NULL && call->kind >= DCL_CALL_IS_BODY && call->kind <= DCL_CALL_IS_LOOPS;
     return run_name[is_known ? call->kind : 0];
 }
 
@@ -41,8 +41,8 @@ static dcl_status complete(const dcl_call *call, dcl_call *complete_out)
             call->struct_size, sizeof *call, DCL_VERSION);
     memset(complete_out, 0, sizeof *complete_out);
     memcpy(complete_out, call, call->struct_size);
-    if (complete_out->kind < DCL_CALL_IS_BODY || complete_out->kind > DCL_CALL_IS_SCAN)
-        return DCLI_FAIL(DCL_ERR_INVALID, "call->kind is %d; expected DCL_CALL_IS_BODY..DCL_CALL_IS_SCAN",
+    if (complete_out->kind < DCL_CALL_IS_BODY || complete_out->kind > DCL_CALL_IS_LOOPS)
+        return DCLI_FAIL(DCL_ERR_INVALID, "call->kind is %d; expected DCL_CALL_IS_BODY..DCL_CALL_IS_LOOPS",
                          (int)complete_out->kind);
     return check_args(complete_out);
 }
@@ -63,6 +63,7 @@ static void look_up(dcli_call *frame, dcl_call *call, dcl_arg copy[])
     case DCL_CALL_IS_TILES:
     case DCL_CALL_IS_REDUCTION:
     case DCL_CALL_IS_SCAN:
+    case DCL_CALL_IS_LOOPS:
         call->cluster = dcli_call_cluster(frame, "cluster", call->cluster);
         if (call->args == NULL || call->arg_count < 1 || call->arg_count > DCLI_MAX_PARAMS)
             return;

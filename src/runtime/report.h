@@ -42,6 +42,9 @@ dcl_status dcli_reduction_look(dcl_cluster *cluster, const dcl_box *box, const c
                                const dcl_arg args[], const dcli_look *look);
 dcl_status dcli_scan_look(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[],
                           const dcli_look *look);
+/** Run a loop nest, or pass its operations to `look`: dcl_loops(). Takes the lock. */
+dcl_status dcli_loops_run(const dcl_call *call);
+dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look);
 dcl_status dcli_keyed_look(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
                            const dcli_look *look);
 /** Run a checked keyed reduction, or pass its operations to `look` if that is not NULL. The lock is held. @param imagined  number of the

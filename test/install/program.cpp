@@ -173,7 +173,7 @@ void check_calls(dcl_cluster *cluster, dcl_array *x, dcl_array *y, std::int64_t 
     check_sum(y, n, 8 * n, "dcl_forall_n");
 }
 
-// Reductions and scans.
+// Reductions, scans and loop nests.
 void check_reductions(dcl_cluster *cluster, dcl_array *x, dcl_array *y, std::int64_t n)
 {
     long sum = 0;
@@ -187,6 +187,9 @@ void check_reductions(dcl_cluster *cluster, dcl_array *x, dcl_array *y, std::int
     check(DCL_RESULT_AT(y).array == y, "DCL_RESULT_AT of an array");
     check(dcl_scan(cluster, "y(i) += x(i);", DCL_OUT(y), DCL_IN(x), DCL_ALONG("i"), DCL_EXCLUSIVE), "dcl_scan");
     check_sum(y, n, n * (n - 1) / 2 + 8 * (n - 71), "dcl_scan");
+    check(dcl_loops(cluster, "for (i = 0; i < n; i++) y[n-1-i] = 2 * x[i];", DCL_OUT(y), DCL_IN(x), DCL_VALUE(n)),
+          "dcl_loops");
+    check_sum(y, n, 2 * (n + 8), "dcl_loops");
 }
 } // namespace
 

@@ -112,7 +112,7 @@ Test(call_planned, wrong_descriptions)
     expect_refused(&s, &bad, "build against the headers of the library that is loaded");
     bad = good;
     bad.kind = (dcl_call_kind)0;
-    expect_refused(&s, &bad, "call->kind is 0; expected DCL_CALL_IS_BODY..DCL_CALL_IS_SCAN");
+    expect_refused(&s, &bad, "call->kind is 0; expected DCL_CALL_IS_BODY..DCL_CALL_IS_LOOPS");
     bad.kind = (dcl_call_kind)9;
     expect_refused(&s, &bad, "call->kind is 9");
     bad = good;

@@ -1,0 +1,523 @@
+/* loop/emit.c - generate the body of an operation: what a thread runs for its element.
+ *
+ * The body walks through the tree in the program's order. A fixed loop becomes its one iteration, a free one a loop over the
+ * values that its counter has in any thread, so that DCL can derive what the body reads. Conditions restrict both where a thread
+ * has fewer iterations. The element is kept in a variable and written at the end.
+ *
+ * Names: i, j, ... are the indices of the element; a<n>_A is argument n, e<n>_A its element, o<n>_A its other elements; s<n>_x
+ * a scalar argument, t<n>_x a variable of the nest; c<n>_x, l<n>_x, u<n>_x the counter of loop n and its bounds; h<k>_x the counter of
+ * host loop k. Names of the nest stand behind an underscore only, so they meet no name of OpenCL C. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "loop/inside.h"
+
+static const char index_letters[] = "ijklmnop";
+
+/* What the text is generated of. */
+struct writer {
+    dcli_loops_sets *sets;
+    const dcli_loops_tree *tree;
+    dcli_loops_operation *operation;
+    dcli_text *out;
+    int statement; /* whose expressions are written */
+    isl_map *unguarded[DCLI_LOOPS_STATEMENTS];
+};
+
+/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+
+static void add_operand(struct writer *writer, const char *prefix, int number, const char *name, dcl_access access,
+                        int symbol, int64_t value)
+{
+    dcli_loops_operation *operation = writer->operation;
+    dcli_loops_operand made = {.access = access, .symbol = symbol, .value = value};
+    snprintf(made.name, sizeof made.name, "%s%d_%s", prefix, number, name);
+    for (int k = 0; k < operation->operand_count; k++)
+        if (strcmp(operation->operand[k].name, made.name) == 0)
+            return;
+    if (operation->operand_count == DCLI_LOOPS_OPERANDS) {
+        writer->out->failed = true;
+        return;
+    }
+    operation->operand[operation->operand_count++] = made;
+}
+
+/* ---- counters ----------------------------------------------------------------------------------------------------- */
+
+static void put_linear(struct writer *writer, const dcli_loops_linear *linear, const int loop[]);
+
+static int host_of(const dcli_loops_operation *operation, int loop)
+{
+    for (int k = 0; k < operation->hosts.count; k++)
+        if (operation->hosts.loop[k] == loop)
+            return k;
+    return -1;
+}
+
+/* Put the loops around a loop, and the loop itself, by depth. */
+static void list_loops(const dcli_loops_tree *tree, int loop, int loops_out[])
+{
+    for (; loop >= 0; loop = tree->loop[loop].parent)
+        loops_out[tree->loop[loop].depth] = loop;
+}
+
+/* Put the value of a counter, of type long. */
+static void put_counter(struct writer *writer, int loop)
+{
+    const dcli_loops_run *run = &writer->operation->run[loop];
+    const char *name = writer->tree->loop[loop].name;
+    int host = host_of(writer->operation, loop), around[DCLI_LOOPS_DEPTH] = {0};
+    if (host >= 0) {
+        add_operand(writer, "h", host, name, DCL_ACCESS_VALUE, -1, -1 - host);
+        dcli_text_put(writer->out, "h%d_%s", host, name);
+    } else if (run->way == DCLI_LOOPS_FREE) {
+        dcli_text_put(writer->out, "c%d_%s", loop, name);
+    } else {
+        bool plain = run->sign > 0 && run->rest.constant == 0;
+        for (int d = 0; d < DCLI_LOOPS_DEPTH; d++)
+            plain &= run->rest.coef[d] == 0;
+        if (plain) {
+            dcli_text_put(writer->out, "%c", index_letters[run->row]);
+            return;
+        }
+        list_loops(writer->tree, loop, around);
+        dcli_text_put(writer->out, run->sign > 0 ? "(%c - " : "((-%c) + ", index_letters[run->row]);
+        put_linear(writer, &run->rest, around);
+        dcli_text_put(writer->out, ")");
+    }
+}
+
+/* Put a linear form of counters. @param loop  by depth. */
+static void put_linear(struct writer *writer, const dcli_loops_linear *linear, const int loop[])
+{
+    dcli_text_put(writer->out, "(%" PRId64, linear->constant);
+    for (int d = 0; d < DCLI_LOOPS_DEPTH; d++) {
+        if (linear->coef[d] == 0)
+            continue;
+        dcli_text_put(writer->out, " + ");
+        if (linear->coef[d] != 1)
+            dcli_text_put(writer->out, "(%" PRId64 ") * ", linear->coef[d]);
+        put_counter(writer, loop[d]);
+    }
+    dcli_text_put(writer->out, ")");
+}
+
+/* ---- expressions -------------------------------------------------------------------------------------------------- */
+
+static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in_subscript);
+
+static bool is_output(const dcli_loops_operation *operation, int array)
+{
+    for (int k = 0; k < operation->output_count; k++)
+        if (operation->output[k] == array)
+            return true;
+    return false;
+}
+
+static void put_subscripts(struct writer *writer, const dcli_loops_expr *expr)
+{
+    for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next) {
+        dcli_text_put(writer->out, item == expr->first ? "(" : ", ");
+        put_expr(writer, item, true);
+    }
+    dcli_text_put(writer->out, ")");
+}
+
+static void put_element(struct writer *writer, const dcli_loops_expr *expr)
+{
+    const char *name = writer->tree->name[expr->symbol].name;
+    bool written = is_output(writer->operation, expr->symbol);
+    if (written && writer->operation->own[writer->statement][expr->read]) {
+        dcli_text_put(writer->out, "e%d_%s", expr->symbol, name);
+        return;
+    }
+    const char *prefix = written ? "o" : "a";
+    add_operand(writer, prefix, expr->symbol, name, DCL_ACCESS_IN, expr->symbol, 0);
+    dcli_text_put(writer->out, "%s%d_%s", prefix, expr->symbol, name);
+    put_subscripts(writer, expr);
+}
+
+/* Put a counter as a value of the type that it has in the nest. */
+static void put_counter_value(struct writer *writer, int loop)
+{
+    dcli_text_put(writer->out, writer->tree->loop[loop].is_long ? "((long)" : "((int)");
+    put_counter(writer, loop);
+    dcli_text_put(writer->out, ")");
+}
+
+static void put_items(struct writer *writer, const dcli_loops_expr *expr, const char *separator, bool in_subscript)
+{
+    for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next) {
+        put_expr(writer, item, in_subscript);
+        if (item->next != NULL)
+            dcli_text_put(writer->out, "%s", separator);
+    }
+}
+
+static void put_binary(struct writer *writer, const dcli_loops_expr *expr, bool in_subscript)
+{
+    char between[8];
+    dcli_loops_linear constant;
+    if (in_subscript && strchr("/%", expr->text[0]) != NULL && /* of numbers: the parser has refused others */
+        dcli_loops_linear_read(writer->tree, expr, NULL, "subscript", &constant)) {
+        dcli_text_put(writer->out, "(%" PRId64 ")", constant.constant);
+        return;
+    }
+    snprintf(between, sizeof between, " %.2s ", expr->text);
+    dcli_text_put(writer->out, "(");
+    put_items(writer, expr, between, in_subscript);
+    dcli_text_put(writer->out, ")");
+}
+
+static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in_subscript)
+{
+    dcli_text *out = writer->out;
+    switch (expr->kind) {
+    case DCLI_LOOPS_EXPR_NUMBER:
+        dcli_text_put(out, "%s", expr->text);
+        return;
+    case DCLI_LOOPS_EXPR_COUNTER:
+        if (in_subscript)
+            put_counter(writer, expr->symbol);
+        else
+            put_counter_value(writer, expr->symbol);
+        return;
+    case DCLI_LOOPS_EXPR_VALUE:
+        if (in_subscript && writer->tree->name[expr->symbol].type == DCL_UINT64) { /* would make the others unsigned */
+            dcli_text_put(out, "(%" PRId64 ")", writer->tree->name[expr->symbol].value);
+            return;
+        }
+        add_operand(writer, "s", expr->symbol, expr->text, DCL_ACCESS_VALUE, expr->symbol, 0);
+        dcli_text_put(out, "s%d_%s", expr->symbol, expr->text);
+        return;
+    case DCLI_LOOPS_EXPR_SCALAR:
+        dcli_text_put(out, "t%d_%s", expr->symbol, expr->text);
+        return;
+    case DCLI_LOOPS_EXPR_ELEMENT:
+        put_element(writer, expr);
+        return;
+    case DCLI_LOOPS_EXPR_CALL:
+        dcli_text_put(out, "%s(", expr->text);
+        put_items(writer, expr, ", ", false);
+        dcli_text_put(out, ")");
+        return;
+    case DCLI_LOOPS_EXPR_UNARY:
+        dcli_text_put(out, "(%s ", expr->text);
+        put_items(writer, expr, "", in_subscript);
+        dcli_text_put(out, ")");
+        return;
+    case DCLI_LOOPS_EXPR_BINARY:
+        put_binary(writer, expr, in_subscript);
+        return;
+    case DCLI_LOOPS_EXPR_CHOICE:
+        dcli_text_put(out, "(");
+        put_expr(writer, expr->first, false);
+        dcli_text_put(out, " ? ");
+        put_expr(writer, expr->first->next, false);
+        dcli_text_put(out, " : ");
+        put_expr(writer, expr->first->next->next, false);
+        dcli_text_put(out, ")");
+        return;
+    case DCLI_LOOPS_EXPR_CAST:
+        dcli_text_put(out, in_subscript ? "(" : "((%s)", expr->text);
+        put_items(writer, expr, "", in_subscript);
+        dcli_text_put(out, ")");
+        return;
+    }
+}
+
+/* ---- conditions --------------------------------------------------------------------------------------------------- */
+
+static void put_nodes(struct writer *writer, const dcli_loops_node *node);
+
+static bool is_inside(const struct writer *writer, int s, int loop)
+{
+    return dcli_loops_in(writer->operation->statements, s) && dcli_loops_depth_in(writer->tree, s, loop) >= 0;
+}
+
+/* Whether some iteration that would run without it violates `c<d> RELATION linear`. */
+static bool is_needed(struct writer *writer, int loop, const char *violated, const dcli_loops_linear *linear)
+{
+    int d = writer->tree->loop[loop].depth;
+    bool needed = false;
+    for (int s = 0; s < writer->tree->statement_count; s++) {
+        if (!is_inside(writer, s, loop))
+            continue;
+        dcli_text text = {0};
+        dcli_text_put(&text, "{ ");
+        dcli_loops_put_space(&text, writer->sets, s);
+        dcli_text_put(&text, " : c%d %s ", d, violated);
+        dcli_loops_put_linear(&text, linear);
+        dcli_text_put(&text, " }");
+        isl_map *bad =
+            isl_map_intersect_domain(isl_map_copy(writer->unguarded[s]), dcli_loops_read_set(writer->sets, &text));
+        needed |= !dcli_loops_no_map(writer->sets, bad);
+    }
+    return needed;
+}
+
+static void put_bound(struct writer *writer, int loop, const char *relation, const dcli_loops_linear *linear,
+                      const char *then)
+{
+    int around[DCLI_LOOPS_DEPTH] = {0};
+    list_loops(writer->tree, loop, around);
+    dcli_text_put(writer->out, "if (");
+    put_counter(writer, loop);
+    dcli_text_put(writer->out, " %s ", relation);
+    put_linear(writer, linear, around);
+    dcli_text_put(writer->out, ") %s", then);
+}
+
+/* Put the conditions on a counter that are needed. In a free loop they go on with the next iteration, or leave the loop behind its
+ * last one; otherwise they open blocks. @return the blocks. */
+static int put_bounds(struct writer *writer, int number)
+{
+    const dcli_loops_loop *loop = &writer->tree->loop[number];
+    bool free = writer->operation->run[number].way == DCLI_LOOPS_FREE;
+    int blocks = 0;
+    for (int n = 0; n < loop->low_count; n++)
+        if (is_needed(writer, number, "<", &loop->low[n])) {
+            put_bound(writer, number, free ? "<" : ">=", &loop->low[n],
+                      free ? loop->step > 0 ? "continue; " : "break; " : "{ ");
+            blocks += !free;
+        }
+    for (int n = 0; n < loop->high_count; n++)
+        if (is_needed(writer, number, ">", &loop->high[n])) {
+            put_bound(writer, number, free ? ">" : "<=", &loop->high[n],
+                      free ? loop->step < 0 ? "continue; " : "break; " : "{ ");
+            blocks += !free;
+        }
+    if (loop->step == 1 || loop->step == -1 || (free && dcli_loops_counts_in_steps(loop)))
+        return blocks;
+    int around[DCLI_LOOPS_DEPTH] = {0};
+    list_loops(writer->tree, number, around);
+    dcli_text_put(writer->out, "if ((");
+    put_counter(writer, number);
+    dcli_text_put(writer->out, " - ");
+    put_linear(writer, loop->step > 0 ? &loop->low[0] : &loop->high[0], around);
+    dcli_text_put(writer->out, ") %% %" PRId64 " == 0) { ", loop->step < 0 ? -loop->step : loop->step);
+    return blocks + 1;
+}
+
+static void put_comparison_text(struct writer *writer, const dcli_loops_expr *condition)
+{
+    if (condition->kind == DCLI_LOOPS_EXPR_UNARY) {
+        dcli_text_put(writer->out, "!(");
+        put_comparison_text(writer, condition->first);
+        dcli_text_put(writer->out, ")");
+        return;
+    }
+    bool joins = strcmp(condition->text, "&&") == 0 || strcmp(condition->text, "||") == 0;
+    dcli_text_put(writer->out, "(");
+    for (const dcli_loops_expr *side = condition->first; side != NULL; side = side->next) {
+        if (joins)
+            put_comparison_text(writer, side);
+        else
+            put_expr(writer, side, true); /* integers of 64 bits, as in the analysis */
+        if (side->next != NULL)
+            dcli_text_put(writer->out, " %s ", condition->text);
+    }
+    dcli_text_put(writer->out, ")");
+}
+
+/* ---- statements --------------------------------------------------------------------------------------------------- */
+
+/* Put the condition that a statement writes the thread's element, as far as its loops do not imply it. */
+static int put_element_test(struct writer *writer, const dcli_loops_statement *statement)
+{
+    int blocks = 0, s = writer->statement;
+    for (int r = 0; statement->target.is_array && r < writer->operation->rank; r++) {
+        dcli_text text = {0};
+        dcli_text_put(&text, "{ ");
+        dcli_loops_put_space(&text, writer->sets, s);
+        dcli_text_put(&text, " -> [");
+        for (int k = 0; k < writer->operation->rank; k++)
+            dcli_text_put(&text, "%sx%d", k > 0 ? "," : "", k);
+        dcli_text_put(&text, "] : x%d != ", r);
+        dcli_loops_put_linear(&text, &statement->target.subscript[r]);
+        dcli_text_put(&text, " }");
+        isl_map *other =
+            isl_map_intersect(isl_map_copy(writer->unguarded[s]), dcli_loops_read_map(writer->sets, &text));
+        if (dcli_loops_no_map(writer->sets, other))
+            continue;
+        dcli_text_put(writer->out, "if (%c == ", index_letters[r]);
+        put_linear(writer, &statement->target.subscript[r], statement->loop);
+        dcli_text_put(writer->out, ") { ");
+        blocks++;
+    }
+    return blocks;
+}
+
+static void put_blocks_end(struct writer *writer, int blocks)
+{
+    for (; blocks > 0; blocks--)
+        dcli_text_put(writer->out, "} ");
+}
+
+static void put_assignment(struct writer *writer, int s)
+{
+    const dcli_loops_statement *statement = &writer->tree->statement[s];
+    const dcli_loops_access *target = &statement->target;
+    writer->statement = s;
+    int blocks = put_element_test(writer, statement);
+    if (target->is_array)
+        dcli_text_put(writer->out, "e%d_%s", target->symbol, writer->tree->name[target->symbol].name);
+    else
+        dcli_text_put(writer->out, "t%d_%s", target->symbol, writer->tree->scalar[target->symbol].name);
+    dcli_text_put(writer->out, " %s ", statement->op);
+    put_expr(writer, statement->value, false);
+    dcli_text_put(writer->out, "; ");
+    put_blocks_end(writer, blocks);
+    dcli_text_put(writer->out, "\n");
+}
+
+static bool holds_statement(const struct writer *writer, const dcli_loops_node *node)
+{
+    if (node->kind == DCLI_LOOPS_NODE_ASSIGN)
+        return dcli_loops_in(writer->operation->statements, node->number);
+    for (const dcli_loops_node *inside = node->first; inside != NULL; inside = inside->next)
+        if (holds_statement(writer, inside))
+            return true;
+    return false;
+}
+
+/* Put the head of a free loop, whose bounds are arguments. */
+static void put_head(struct writer *writer, int number)
+{
+    const dcli_loops_loop *loop = &writer->tree->loop[number];
+    int64_t step = dcli_loops_counts_in_steps(loop) ? loop->step : loop->step > 0 ? 1 : -1;
+    const char *name = loop->name;
+    add_operand(writer, "l", number, name, DCL_ACCESS_VALUE, -1, 2 * number);
+    add_operand(writer, "u", number, name, DCL_ACCESS_VALUE, -1, 2 * number + 1);
+    if (step > 0)
+        dcli_text_put(writer->out, "for (long c%d_%s = l%d_%s; c%d_%s <= u%d_%s; c%d_%s += %" PRId64 ") { ", number,
+                      name, number, name, number, name, number, name, number, name, step);
+    else
+        dcli_text_put(writer->out, "for (long c%d_%s = u%d_%s; c%d_%s >= l%d_%s; c%d_%s -= %" PRId64 ") { ", number,
+                      name, number, name, number, name, number, name, number, name, -step);
+}
+
+static void put_loop(struct writer *writer, const dcli_loops_node *node)
+{
+    bool free = writer->operation->run[node->number].way == DCLI_LOOPS_FREE;
+    if (free)
+        put_head(writer, node->number);
+    int blocks = put_bounds(writer, node->number);
+    put_nodes(writer, node->first);
+    put_blocks_end(writer, blocks + free);
+    dcli_text_put(writer->out, "\n");
+}
+
+static void put_nodes(struct writer *writer, const dcli_loops_node *node)
+{
+    for (; node != NULL; node = node->next) {
+        if (!holds_statement(writer, node))
+            continue;
+        if (node->kind == DCLI_LOOPS_NODE_ASSIGN) {
+            put_assignment(writer, node->number);
+        } else if (node->kind == DCLI_LOOPS_NODE_LOOP) {
+            put_loop(writer, node);
+        } else {
+            dcli_text_put(writer->out, node->test.negated ? "if (!" : "if (");
+            put_comparison_text(writer, node->test.condition);
+            dcli_text_put(writer->out, ") {\n");
+            put_nodes(writer, node->first);
+            dcli_text_put(writer->out, "}\n");
+        }
+    }
+}
+
+/* ---- bodies ------------------------------------------------------------------------------------------------------- */
+
+static const char *type_name(dcl_type type)
+{
+    static const char *const names[] = {"?",      "char", "short", "int",  "long",  "uchar",
+                                        "ushort", "uint", "ulong", "half", "float", "double"};
+    return names[type];
+}
+
+/* Whether every thread assigns its element of an array before anything else happens to it: by the first statement of the text
+ * that touches the array, which has one iteration per thread. */
+static bool is_overwritten(struct writer *writer, int array)
+{
+    const dcli_loops_operation *operation = writer->operation;
+    for (int s = 0; s < writer->tree->statement_count; s++) {
+        const dcli_loops_statement *statement = &writer->tree->statement[s];
+        if (!dcli_loops_in(operation->statements, s))
+            continue;
+        for (int r = 0; r < statement->read_count; r++)
+            if (statement->read[r].is_array && statement->read[r].symbol == array && operation->own[s][r])
+                return false;
+        if (!statement->target.is_array || statement->target.symbol != array)
+            continue;
+        for (int d = 0; d < statement->depth; d++)
+            if (operation->run[statement->loop[d]].way == DCLI_LOOPS_FREE)
+                return false;
+        isl_set *written = isl_map_range(isl_map_copy(operation->threads[s]));
+        return dcli_loops_no_set(writer->sets, isl_set_subtract(isl_set_copy(operation->box), written));
+    }
+    return false;
+}
+
+static void put_access(struct writer *writer, int array)
+{
+    dcli_text_put(writer->out, "a%d_%s(", array, writer->tree->name[array].name);
+    for (int r = 0; r < writer->operation->rank; r++)
+        dcli_text_put(writer->out, "%s%c", r > 0 ? "," : "", index_letters[r]);
+    dcli_text_put(writer->out, ")");
+}
+
+static void put_body(struct writer *writer)
+{
+    const dcli_loops_operation *operation = writer->operation;
+    const dcli_loops_tree *tree = writer->tree;
+    for (int k = 0; k < operation->output_count; k++) {
+        int array = operation->output[k];
+        bool overwritten = is_overwritten(writer, array);
+        add_operand(writer, "a", array, tree->name[array].name, overwritten ? DCL_ACCESS_OUT : DCL_ACCESS_INOUT, array,
+                    0);
+        dcli_text_put(writer->out, "%s e%d_%s", type_name(tree->name[array].type), array, tree->name[array].name);
+        if (!overwritten) {
+            dcli_text_put(writer->out, " = ");
+            put_access(writer, array);
+        }
+        dcli_text_put(writer->out, ";\n");
+    }
+    for (int v = 0; v < tree->scalar_count; v++)
+        for (int s = 0; s < tree->statement_count; s++)
+            if (dcli_loops_in(operation->statements, s) && !tree->statement[s].target.is_array &&
+                tree->statement[s].target.symbol == v) {
+                dcli_text_put(writer->out, "%s t%d_%s;\n", tree->scalar[v].type, v, tree->scalar[v].name);
+                break;
+            }
+    put_nodes(writer, tree->first);
+    for (int k = 0; k < operation->output_count; k++) {
+        put_access(writer, operation->output[k]);
+        dcli_text_put(writer->out, " = e%d_%s;\n", operation->output[k], tree->name[operation->output[k]].name);
+    }
+}
+
+dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operation)
+{
+    dcli_text out = {0};
+    struct writer writer = {.sets = sets, .tree = sets->tree, .operation = operation, .out = &out};
+    for (int s = 0; s < sets->tree->statement_count; s++)
+        if (dcli_loops_in(operation->statements, s))
+            writer.unguarded[s] = dcli_loops_unguarded(sets, operation, s);
+    put_body(&writer);
+    for (int s = 0; s < sets->tree->statement_count; s++)
+        isl_map_free(writer.unguarded[s]);
+    if (operation->operand_count == DCLI_LOOPS_OPERANDS) {
+        dcli_text_free(&out);
+        return DCLI_FAIL(DCL_ERR_BODY,
+                         "statements of the nest that run together use %d arrays, scalars and loops; expected "
+                         "fewer; split the nest",
+                         DCLI_LOOPS_OPERANDS);
+    }
+    if (out.failed)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "no memory for the text of a body");
+    operation->body = dcli_text_take(&out);
+    return DCL_OK;
+}

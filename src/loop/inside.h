@@ -1,0 +1,112 @@
+/* loop/inside.h - a plan while it is made: for the files of this room that make it, verify it and generate its bodies. */
+#ifndef DCLI_LOOP_INSIDE_H
+#define DCLI_LOOP_INSIDE_H
+
+#include <isl/aff.h>
+#include <isl/space.h>
+
+#include "loop/plan.h"
+#include "loop/sets.h"
+
+/** A set of statements, or of loops: bit n is number n. */
+typedef uint64_t dcli_loops_mask;
+static inline bool dcli_loops_in(dcli_loops_mask mask, int n) { return (mask >> n & 1) != 0; }
+
+/** The loops that the program runs around an operation, the outermost first. */
+typedef struct dcli_loops_hosts {
+    int count, loop[DCLI_LOOPS_DEPTH];
+} dcli_loops_hosts;
+
+/** How the threads of an operation run a loop. */
+typedef enum dcli_loops_way {
+    DCLI_LOOPS_FREE,  /* all iterations in order, within `low` and `high` */
+    DCLI_LOOPS_FIXED, /* one iteration: counter = sign * (index of the element along `row` - `rest`) */
+    DCLI_LOOPS_HOSTED /* one iteration: the program runs the loop */
+} dcli_loops_way;
+
+typedef struct dcli_loops_run {
+    dcli_loops_way way;
+    int row, sign;
+    dcli_loops_linear rest;
+    isl_set *range; /* FREE: the values of the counter, from the least to the greatest; by the counters of the hosts */
+    isl_pw_aff *low, *high; /* the least and the greatest */
+} dcli_loops_run;
+
+typedef struct dcli_loops_operation {
+    dcli_loops_mask statements;
+    dcli_loops_hosts hosts;
+    int rank;
+    int output_count, output[DCLI_LOOPS_STATEMENTS]; /* the arrays that are written, the first one in the text first */
+    dcli_loops_run run[DCLI_LOOPS_MOST];             /* by loop */
+    isl_map *threads
+        [DCLI_LOOPS_STATEMENTS]; /* by statement: to the indices of the elements whose threads run an iteration */
+    isl_set *box;                /* the threads */
+    isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* of the box, by the counters of the hosts */
+    bool own[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];  /* a read is of the thread's own element */
+    bool parallel;                                      /* threads take the place of a loop */
+    char *body;
+    int operand_count;
+    dcli_loops_operand operand[DCLI_LOOPS_OPERANDS]; /* VALUEs with symbol -1: `value` is 2 * loop (low), 2 * loop + 1
+                                                        (high), or -1 - k (counter of host k) */
+} dcli_loops_operation;
+
+/** A step of a plan: an operation, or a loop around steps. */
+typedef struct dcli_loops_step {
+    int operation;          /* -1: a loop */
+    int loop;               /* the loop that the program runs */
+    dcli_loops_hosts hosts; /* around the step */
+    dcli_loops_mask statements;
+    isl_pw_aff *low, *high;               /* the least and the greatest value of its counter, by those of the hosts */
+    struct dcli_loops_step *first, *next; /* inside of a loop; after this step */
+} dcli_loops_step;
+
+struct dcli_loops_plan {
+    dcli_loops_tree *tree;
+    dcli_loops_sets *sets;
+    int operation_count;
+    dcli_loops_operation *operation[DCLI_LOOPS_OPERATIONS];
+    dcli_loops_step *first;
+};
+
+/** Why statements cannot be one operation. */
+typedef struct dcli_loops_why {
+    enum { DCLI_LOOPS_CROSS, DCLI_LOOPS_STRIDE, DCLI_LOOPS_OVERLAP, DCLI_LOOPS_SCALAR, DCLI_LOOPS_MIXED } reason;
+    int statement, read; /* STRIDE, OVERLAP */
+    int number;          /* CROSS: of the dependence; SCALAR: of the flow */
+} dcli_loops_why;
+
+/** Try to make statements one operation. @return NULL: why_out, or sets->failed. */
+dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops_mask statements,
+                                               const dcli_loops_hosts *hosts, dcli_loops_why *why_out);
+void dcli_loops_operation_free(dcli_loops_operation *operation);
+
+/** The iterations of a statement in the iteration of the hosts that the parameters name. */
+isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts);
+/** A map between statements s and t, which is taken, cut to one iteration of the hosts. */
+isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, const dcli_loops_hosts *hosts);
+/** Put the parameters: `[p0,p1] -> `. */
+void dcli_loops_put_parameters(dcli_text *out, const dcli_loops_hosts *hosts);
+/** The loop of statement s at depth d is number `loop`: d; -1: it is not around s. */
+int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop);
+/** Whether a loop whose first value is the same everywhere can count in its own steps; others go through all values between. */
+bool dcli_loops_counts_in_steps(const dcli_loops_loop *loop);
+/** The values of a loop's counter in statements: a set of one dimension. */
+isl_set *dcli_loops_range(dcli_loops_sets *sets, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts);
+/** The least and the greatest value of dimension d of a set, by its parameters. */
+void dcli_loops_bounds(dcli_loops_sets *sets, const isl_set *set, int d, isl_pw_aff **low_out, isl_pw_aff **high_out);
+/** The smallest box around a set, which is taken. */
+isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set);
+
+/** Iterations that run in the threads of an operation if nothing but its ways of running loops restricts them. */
+isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s);
+
+/** Whether the values of a variable reach the threads that use them: each computes them itself. */
+bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *operation, const dcli_loops_flow *flow);
+
+/** Make the body and the arguments of an operation. */
+dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operation);
+
+/** Whether a plan keeps all dependences: an independent test of the plan that is run. */
+bool dcli_loops_verify(dcli_loops_plan *plan);
+
+#endif

@@ -1,0 +1,430 @@
+/* loop/operation.c - decide whether statements can be one operation, each thread of which computes one element.
+ *
+ * The element that a statement writes determines its thread. A loop whose counter follows from the element has one iteration in a
+ * thread; the others run in order. That is a legal order if all dependences stay within threads. An element that another
+ * thread reads must be of another array, or outside of the box of the elements that are written. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "loop/inside.h"
+
+/* ---- sets with host counters -------------------------------------------------------------------------------------- */
+
+void dcli_loops_put_parameters(dcli_text *out, const dcli_loops_hosts *hosts)
+{
+    if (hosts->count == 0)
+        return;
+    for (int k = 0; k < hosts->count; k++)
+        dcli_text_put(out, "%sp%d", k > 0 ? "," : "[", k);
+    dcli_text_put(out, "] -> ");
+}
+
+int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop)
+{
+    int d = tree->loop[loop].depth;
+    return d < tree->statement[s].depth && tree->statement[s].loop[d] == loop ? d : -1;
+}
+
+isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts)
+{
+    dcli_text text = {0};
+    dcli_loops_put_parameters(&text, hosts);
+    dcli_text_put(&text, "{ ");
+    dcli_loops_put_space(&text, sets, s);
+    dcli_text_put(&text, " : 0 = 0");
+    for (int k = 0; k < hosts->count; k++)
+        dcli_text_put(&text, " and c%d = p%d", dcli_loops_depth_in(sets->tree, s, hosts->loop[k]), k);
+    dcli_text_put(&text, " }");
+    return isl_set_intersect(dcli_loops_read_set(sets, &text), isl_set_copy(sets->domain[s]));
+}
+
+isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, const dcli_loops_hosts *hosts)
+{
+    map = isl_map_intersect_domain(map, dcli_loops_at(sets, s, hosts));
+    return isl_map_intersect_range(map, dcli_loops_at(sets, t, hosts));
+}
+
+bool dcli_loops_counts_in_steps(const dcli_loops_loop *loop)
+{
+    const dcli_loops_linear *first = loop->step > 0 ? &loop->low[0] : &loop->high[0];
+    for (int d = 0; d < DCLI_LOOPS_DEPTH; d++)
+        if (first->coef[d] != 0)
+            return false;
+    return loop->step <= INT16_MAX && loop->step >= -INT16_MAX; /* most that a loop of a body may count */
+}
+
+isl_set *dcli_loops_range(dcli_loops_sets *sets, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts)
+{
+    isl_set *all = NULL;
+    for (int s = 0; s < sets->tree->statement_count; s++) {
+        int d = dcli_loops_depth_in(sets->tree, s, loop);
+        if (!dcli_loops_in(statements, s) || d < 0)
+            continue;
+        isl_set *set = isl_set_reset_tuple_id(dcli_loops_at(sets, s, hosts));
+        int depth = sets->tree->statement[s].depth;
+        set = isl_set_project_out(set, isl_dim_set, (unsigned)d + 1, (unsigned)(depth - d - 1));
+        set = isl_set_project_out(set, isl_dim_set, 0, (unsigned)d);
+        all = all == NULL ? set : isl_set_union(all, set);
+    }
+    sets->failed |= all == NULL;
+    return all;
+}
+
+void dcli_loops_bounds(dcli_loops_sets *sets, const isl_set *set, int d, isl_pw_aff **low_out, isl_pw_aff **high_out)
+{
+    *low_out = isl_set_dim_min(isl_set_copy((isl_set *)set), d);
+    *high_out = isl_set_dim_max(isl_set_copy((isl_set *)set), d);
+    sets->failed |= *low_out == NULL || *high_out == NULL;
+}
+
+isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set)
+{
+    isl_set *box = isl_set_universe(isl_set_get_space(set));
+    box = isl_set_lower_bound_multi_pw_aff(box, isl_set_min_multi_pw_aff(isl_set_copy(set)));
+    box = isl_set_upper_bound_multi_pw_aff(box, isl_set_max_multi_pw_aff(set));
+    sets->failed |= box == NULL;
+    return box;
+}
+
+/* ---- which element is whose --------------------------------------------------------------------------------------- */
+
+/* Determine how threads run the loops around one statement that writes an array. @return false: a subscript has a factor. */
+static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts *hosts, dcli_loops_run run_out[])
+{
+    const dcli_loops_statement *statement = &tree->statement[s];
+    int rank = tree->name[statement->target.symbol].grid.rank;
+    bool hosted[DCLI_LOOPS_DEPTH] = {false}, done[DCLI_LOOPS_DEPTH] = {false};
+    for (int k = 0; k < hosts->count; k++)
+        hosted[dcli_loops_depth_in(tree, s, hosts->loop[k])] = true;
+    for (int d = 0; d < statement->depth; d++)
+        run_out[d] = (dcli_loops_run){.way = hosted[d] ? DCLI_LOOPS_HOSTED : DCLI_LOOPS_FREE};
+    for (int r = 0; r < rank; r++) {
+        const dcli_loops_linear *subscript = &statement->target.subscript[r];
+        int deepest = statement->depth - 1; /* the innermost loop, run by the threads, of which the subscript depends */
+        while (deepest >= 0 && (hosted[deepest] || subscript->coef[deepest] == 0))
+            deepest--;
+        if (deepest < 0 || done[deepest])
+            continue; /* a condition of the statement */
+        if (subscript->coef[deepest] != 1 && subscript->coef[deepest] != -1)
+            return false;
+        run_out[deepest] = (dcli_loops_run){
+            .way = DCLI_LOOPS_FIXED, .row = r, .sign = (int)subscript->coef[deepest], .rest = *subscript};
+        run_out[deepest].rest.coef[deepest] = 0;
+        done[deepest] = true;
+    }
+    return true;
+}
+
+static bool same_run(const dcli_loops_run *a, const dcli_loops_run *b)
+{
+    return a->way == b->way && a->row == b->row && a->sign == b->sign &&
+           memcmp(&a->rest, &b->rest, sizeof a->rest) == 0;
+}
+
+static bool same_shape(const dcl_grid *a, const dcl_grid *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++)
+        if (a->extent[d] != b->extent[d] || a->origin[d] != b->origin[d])
+            return false;
+    return true;
+}
+
+static void add_output(dcli_loops_operation *operation, int array)
+{
+    for (int k = 0; k < operation->output_count; k++)
+        if (operation->output[k] == array)
+            return;
+    operation->output[operation->output_count++] = array;
+}
+
+/* Find the ways of all loops; statements that share a loop must agree. */
+static bool agree(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_loops_why *why)
+{
+    const dcli_loops_tree *tree = sets->tree;
+    dcli_loops_mask known = 0;
+    for (int k = 0; k < operation->hosts.count; k++) {
+        operation->run[operation->hosts.loop[k]].way = DCLI_LOOPS_HOSTED;
+        known |= (dcli_loops_mask)1 << operation->hosts.loop[k];
+    }
+    for (int s = 0; s < tree->statement_count; s++) {
+        const dcli_loops_statement *statement = &tree->statement[s];
+        dcli_loops_run run[DCLI_LOOPS_DEPTH];
+        if (!dcli_loops_in(operation->statements, s) || !statement->target.is_array)
+            continue;
+        *why = (dcli_loops_why){.reason = DCLI_LOOPS_STRIDE, .statement = s};
+        if (!find_ways(tree, s, &operation->hosts, run))
+            return false;
+        add_output(operation, statement->target.symbol);
+        why->reason = DCLI_LOOPS_MIXED;
+        if (!same_shape(&tree->name[statement->target.symbol].grid, &tree->name[operation->output[0]].grid))
+            return false;
+        for (int d = 0; d < statement->depth; d++) {
+            dcli_loops_run *mine = &operation->run[statement->loop[d]];
+            if (dcli_loops_in(known, statement->loop[d]) && !same_run(mine, &run[d]))
+                return false;
+            *mine = run[d];
+            known |= (dcli_loops_mask)1 << statement->loop[d];
+        }
+    }
+    operation->rank = operation->output_count > 0 ? tree->name[operation->output[0]].grid.rank : 0;
+    return true;
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+/* Begin the text of a map from the iterations of s to threads: `[p0] -> { S0[c0,c1] -> [x0,x1] : 0 = 0`, with what fixed loops
+ * require. */
+static void put_threads(dcli_text *out, dcli_loops_sets *sets, const dcli_loops_operation *operation, int s)
+{
+    const dcli_loops_statement *statement = &sets->tree->statement[s];
+    dcli_loops_put_parameters(out, &operation->hosts);
+    dcli_text_put(out, "{ ");
+    dcli_loops_put_space(out, sets, s);
+    dcli_text_put(out, " -> [");
+    for (int r = 0; r < operation->rank; r++)
+        dcli_text_put(out, "%sx%d", r > 0 ? "," : "", r);
+    dcli_text_put(out, "] : 0 = 0");
+    for (int k = 0; k < operation->hosts.count; k++)
+        dcli_text_put(out, " and c%d = p%d", dcli_loops_depth_in(sets->tree, s, operation->hosts.loop[k]), k);
+    for (int d = 0; d < statement->depth; d++) {
+        const dcli_loops_run *run = &operation->run[statement->loop[d]];
+        if (run->way != DCLI_LOOPS_FIXED)
+            continue;
+        dcli_text_put(out, " and x%d = %sc%d + ", run->row, run->sign < 0 ? "-" : "", d);
+        dcli_loops_put_linear(out, &run->rest);
+    }
+}
+
+static void find_box(dcli_loops_sets *sets, dcli_loops_operation *operation)
+{
+    isl_set *all = NULL;
+    for (int s = 0; s < sets->tree->statement_count; s++)
+        if (dcli_loops_in(operation->statements, s) && sets->tree->statement[s].target.is_array) {
+            isl_set *set = isl_map_range(
+                isl_map_intersect_domain(isl_map_copy(sets->write[s]), dcli_loops_at(sets, s, &operation->hosts)));
+            set = isl_set_reset_tuple_id(set);
+            all = all == NULL ? set : isl_set_union(all, set);
+        }
+    operation->box = dcli_loops_box(sets, all);
+}
+
+/* The threads that run each iteration: what the generated code does. */
+static void find_threads(dcli_loops_sets *sets, dcli_loops_operation *operation)
+{
+    for (int s = 0; s < sets->tree->statement_count; s++) {
+        if (!dcli_loops_in(operation->statements, s))
+            continue;
+        const dcli_loops_statement *statement = &sets->tree->statement[s];
+        dcli_text text = {0};
+        put_threads(&text, sets, operation, s);
+        for (int r = 0; statement->target.is_array && r < operation->rank; r++) {
+            dcli_text_put(&text, " and x%d = ", r);
+            dcli_loops_put_linear(&text, &statement->target.subscript[r]);
+        }
+        dcli_text_put(&text, " }");
+        isl_map *map = isl_map_intersect_domain(dcli_loops_read_map(sets, &text), isl_set_copy(sets->domain[s]));
+        operation->threads[s] = isl_map_intersect_range(map, isl_set_copy(operation->box));
+    }
+}
+
+isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s)
+{
+    const dcli_loops_statement *statement = &sets->tree->statement[s];
+    dcli_text text = {0};
+    put_threads(&text, sets, operation, s);
+    dcli_text_put(&text, " }");
+    isl_map *map = isl_map_intersect_range(dcli_loops_read_map(sets, &text), isl_set_copy(operation->box));
+    for (int d = 0; d < statement->depth; d++) {
+        const dcli_loops_run *run = &operation->run[statement->loop[d]];
+        if (run->way != DCLI_LOOPS_FREE)
+            continue;
+        dcli_text counter = {0};
+        dcli_text_put(&counter, "{ ");
+        dcli_loops_put_space(&counter, sets, s);
+        dcli_text_put(&counter, " -> [c%d] }", d);
+        isl_map *reverse = isl_map_reverse(dcli_loops_read_map(sets, &counter));
+        map = isl_map_intersect_domain(map, isl_set_apply(isl_set_copy(run->range), reverse));
+    }
+    return map;
+}
+
+/* ---- conditions --------------------------------------------------------------------------------------------------- */
+
+/* Cut a map between iterations of s and t to one iteration of the hosts, and take it to the threads that run them: a set of
+ * pairs [x -> y]. The map is taken. */
+static isl_map *between_threads(dcli_loops_sets *sets, const dcli_loops_operation *operation, isl_map *map, int s,
+                                int t)
+{
+    map = dcli_loops_both_at(sets, map, s, t, &operation->hosts);
+    map = isl_map_apply_range(isl_map_reverse(isl_map_copy(operation->threads[s])), map);
+    return isl_map_apply_range(map, isl_map_copy(operation->threads[t]));
+}
+
+/* Remove the pairs of equal threads from a map between threads. */
+static isl_map *of_others(isl_map *map) { return isl_map_subtract(map, isl_map_identity(isl_map_get_space(map))); }
+
+/* Whether no dependence leads from one thread to another in one iteration of the hosts. */
+static bool stay_in_threads(dcli_loops_sets *sets, const dcli_loops_operation *operation, dcli_loops_why *why)
+{
+    for (int64_t n = 0; n < sets->dependence_count; n++) {
+        const dcli_loops_dependence *d = &sets->dependence[n];
+        if (!dcli_loops_in(operation->statements, d->source) || !dcli_loops_in(operation->statements, d->sink))
+            continue;
+        isl_map *map = between_threads(sets, operation, isl_map_copy(d->map), d->source, d->sink);
+        if (dcli_loops_no_map(sets, of_others(map)))
+            continue;
+        *why = (dcli_loops_why){.reason = DCLI_LOOPS_CROSS, .number = (int)n};
+        return false;
+    }
+    return true;
+}
+
+bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *operation, const dcli_loops_flow *flow)
+{
+    if (!dcli_loops_in(operation->statements, flow->source))
+        return false;
+    /* the flow in one iteration of the hosts is all of the flow */
+    isl_map *here = dcli_loops_both_at(sets, isl_map_copy(flow->map), flow->source, flow->sink, &operation->hosts);
+    isl_set *sinks = isl_map_range(
+        isl_map_intersect_range(isl_map_copy(flow->map), dcli_loops_at(sets, flow->sink, &operation->hosts)));
+    if (!dcli_loops_no_set(sets, isl_set_subtract(sinks, isl_map_range(isl_map_copy(here))))) {
+        isl_map_free(here);
+        return false;
+    }
+    /* each thread that uses a value computes it: sink -> threads of the sink, without those of the source */
+    isl_map *used = isl_map_apply_range(here, isl_map_copy(operation->threads[flow->sink]));
+    isl_map *made = isl_map_copy(operation->threads[flow->source]);
+    return dcli_loops_no_map(sets, isl_map_subtract(used, made));
+}
+
+static bool values_reach_all(dcli_loops_sets *sets, const dcli_loops_operation *operation, dcli_loops_why *why)
+{
+    for (int64_t n = 0; n < sets->flow_count; n++) {
+        if (!dcli_loops_in(operation->statements, sets->flow[n].sink))
+            continue;
+        *why = (dcli_loops_why){.reason = DCLI_LOOPS_SCALAR, .number = (int)n};
+        if (!dcli_loops_values_reach(sets, operation, &sets->flow[n]))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a read is always of the element of the thread that reads. */
+static bool is_own(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+{
+    isl_map *access = isl_map_reset_tuple_id(isl_map_copy(sets->read[s][r]), isl_dim_out);
+    isl_map *map = isl_map_apply_range(isl_map_reverse(isl_map_copy(operation->threads[s])), access);
+    return dcli_loops_no_map(sets, of_others(map));
+}
+
+static bool writes(const dcli_loops_operation *operation, int array)
+{
+    for (int k = 0; k < operation->output_count; k++)
+        if (operation->output[k] == array)
+            return true;
+    return false;
+}
+
+/* Whether the elements that a read reaches have no box in common with what the operation writes. */
+static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+{
+    isl_set *set = isl_map_range(
+        isl_map_intersect_domain(isl_map_copy(sets->read[s][r]), dcli_loops_at(sets, s, &operation->hosts)));
+    set = isl_set_reset_tuple_id(set);
+    if (dcli_loops_no_set(sets, isl_set_copy(set))) {
+        isl_set_free(set);
+        return true;
+    }
+    return dcli_loops_no_set(sets, isl_set_intersect(dcli_loops_box(sets, set), isl_set_copy(operation->box)));
+}
+
+/* Whether each element of a written array that a thread reads is its own, or apart from what is written. */
+static bool reads_are_apart(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_loops_why *why)
+{
+    for (int s = 0; s < sets->tree->statement_count; s++) {
+        const dcli_loops_statement *statement = &sets->tree->statement[s];
+        for (int r = 0; dcli_loops_in(operation->statements, s) && r < statement->read_count; r++) {
+            if (!statement->read[r].is_array || !writes(operation, statement->read[r].symbol))
+                continue;
+            operation->own[s][r] = is_own(sets, operation, s, r);
+            if (operation->own[s][r] || is_apart(sets, operation, s, r))
+                continue;
+            *why = (dcli_loops_why){.reason = DCLI_LOOPS_OVERLAP, .statement = s, .read = r};
+            return false;
+        }
+    }
+    return true;
+}
+
+static void find_ranges(dcli_loops_sets *sets, dcli_loops_operation *operation)
+{
+    for (int l = 0; l < sets->tree->loop_count; l++) {
+        bool used = false;
+        for (int s = 0; s < sets->tree->statement_count; s++)
+            used |= dcli_loops_in(operation->statements, s) && dcli_loops_depth_in(sets->tree, s, l) >= 0;
+        if (used && operation->run[l].way == DCLI_LOOPS_FREE)
+            operation->run[l].range =
+                dcli_loops_box(sets, dcli_loops_range(sets, operation->statements, l, &operation->hosts));
+        if (operation->run[l].range != NULL)
+            dcli_loops_bounds(sets, operation->run[l].range, 0, &operation->run[l].low, &operation->run[l].high);
+    }
+    for (int r = 0; r < operation->rank; r++)
+        dcli_loops_bounds(sets, operation->box, r, &operation->low[r], &operation->high[r]);
+}
+
+/* Whether the threads of an operation take the place of a loop. If that loop has one iteration only, there is one thread. */
+static bool is_parallel(const dcli_loops_sets *sets, const dcli_loops_operation *operation)
+{
+    for (int l = 0; l < sets->tree->loop_count; l++)
+        if (operation->run[l].way == DCLI_LOOPS_FIXED)
+            return true;
+    return false;
+}
+
+dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops_mask statements,
+                                               const dcli_loops_hosts *hosts, dcli_loops_why *why_out)
+{
+    dcli_loops_operation *operation = dcli_calloc(1, sizeof *operation);
+    if (operation == NULL) {
+        sets->failed = true;
+        return NULL;
+    }
+    operation->statements = statements;
+    operation->hosts = *hosts;
+    bool possible = agree(sets, operation, why_out);
+    if (possible && operation->output_count > 0) {
+        find_box(sets, operation);
+        find_threads(sets, operation);
+        possible = stay_in_threads(sets, operation, why_out) && values_reach_all(sets, operation, why_out) &&
+                   reads_are_apart(sets, operation, why_out);
+        operation->parallel = possible && is_parallel(sets, operation);
+    }
+    if (possible && !sets->failed) {
+        find_ranges(sets, operation);
+        return operation;
+    }
+    dcli_loops_operation_free(operation);
+    return NULL;
+}
+
+void dcli_loops_operation_free(dcli_loops_operation *operation)
+{
+    if (operation == NULL)
+        return;
+    for (int l = 0; l < DCLI_LOOPS_MOST; l++) {
+        isl_set_free(operation->run[l].range);
+        isl_pw_aff_free(operation->run[l].low);
+        isl_pw_aff_free(operation->run[l].high);
+    }
+    for (int r = 0; r < DCL_MAX_RANK; r++) {
+        isl_pw_aff_free(operation->low[r]);
+        isl_pw_aff_free(operation->high[r]);
+    }
+    for (int s = 0; s < DCLI_LOOPS_STATEMENTS; s++)
+        isl_map_free(operation->threads[s]);
+    isl_set_free(operation->box);
+    dcli_free(operation->body);
+    dcli_free(operation);
+}

@@ -1,0 +1,57 @@
+/* loop/plan.h - what is done for a loop nest: operations over the elements that it writes, and loops around them that the
+ * program runs.
+ *
+ * An operation computes elements of its outputs, each by one thread: the thread of element x runs, in the program's order, the
+ * iterations of the operation's statements that write x. So operations have the form of bodies of dcl_forall(). The plan is
+ * verified before it is used (loop/verify.c). */
+#ifndef DCLI_LOOP_PLAN_H
+#define DCLI_LOOP_PLAN_H
+
+#include "loop/tree.h"
+
+enum {
+    DCLI_LOOPS_OPERATIONS = 64, /* most operations of a plan */
+    DCLI_LOOPS_OPERANDS = 60    /* most arguments of an operation */
+};
+
+/** An argument of an operation. */
+typedef struct dcli_loops_operand {
+    char name[64];
+    dcl_access access; /* OUT, INOUT, IN, VALUE */
+    int symbol;        /* argument of the nest; -1: an integer of the plan */
+    int64_t value;     /* of an integer of the plan */
+} dcli_loops_operand;
+
+/** An operation as it is to be run: a body at the indices of a box of its first output. */
+typedef struct dcli_loops_call {
+    const char *body;
+    int operand_count;
+    dcli_loops_operand operand[DCLI_LOOPS_OPERANDS];
+    dcl_box box;
+} dcli_loops_call;
+
+typedef struct dcli_loops_plan dcli_loops_plan;
+
+/** Called for each operation in order. @return not DCL_OK: the walk ends with this status. */
+typedef dcl_status dcli_loops_run_fn(void *user, const dcli_loops_call *call);
+
+/** Parse, analyse and plan a nest.
+ *  @param text   borrowed until the plan is freed, as names.
+ *  @param names  [count] its arguments; no half.
+ *  @return DCL_OK; DCL_ERR_BODY: all that is wrong with it (loop/message.h); DCL_ERR_NOMEM, DCL_ERR_UNSUPPORTED,
+ *          DCL_ERR_INTERNAL (the plan violates a dependence: an error of the library, and nothing is run). */
+dcl_status dcli_loops_plan_make(const char *text, int count, const dcli_loops_name names[], dcli_loops_plan **plan_out);
+void dcli_loops_plan_free(dcli_loops_plan *plan);
+
+/** Call `run` for each operation, with the values of the loops around it. */
+dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, void *user);
+
+/** Print the plan: per line an operation or a loop around operations; for tests and people.
+ *
+ *      for t: in order
+ *        op 0: S0 at B[i], 98 threads
+ *
+ *  A loop of an operation is followed by how it runs: a thread each, or in order. */
+void dcli_loops_plan_print(const dcli_loops_plan *plan, dcli_text *out);
+
+#endif

@@ -1,0 +1,106 @@
+/* loop/verify.c - test that a plan keeps all dependences, whatever led to it.
+ *
+ * Each iteration gets a time: places of steps and counters of the loops that the program runs. A plan is right if no iteration
+ * runs before one on which it depends, if iterations of the same time that depend on each other run in the same thread, and if
+ * every iteration runs in a thread. In a thread, iterations run in the program's order. */
+#include <string.h>
+
+#include "loop/inside.h"
+
+/* Where a statement stands in the steps. */
+struct spot {
+    int count; /* of loops around it */
+    int place[DCLI_LOOPS_DEPTH + 1], loop[DCLI_LOOPS_DEPTH];
+    int operation; /* -1: none, its value is not used */
+};
+
+static void find_spots(const dcli_loops_plan *plan, const dcli_loops_step *step, struct spot *around,
+                       struct spot spots[])
+{
+    for (int place = 0; step != NULL; step = step->next, place++) {
+        around->place[around->count] = place;
+        around->operation = step->operation;
+        for (int s = 0; s < plan->tree->statement_count && step->operation >= 0; s++)
+            if (dcli_loops_in(plan->operation[step->operation]->statements, s))
+                spots[s] = *around;
+        if (step->operation >= 0)
+            continue;
+        around->loop[around->count++] = step->loop;
+        find_spots(plan, step->first, around, spots);
+        around->count--;
+    }
+}
+
+/* The times of the iterations of a statement. */
+static isl_map *times_of(const dcli_loops_plan *plan, int s, const struct spot *spot)
+{
+    dcli_text text = {0};
+    dcli_text_put(&text, "{ ");
+    dcli_loops_put_space(&text, plan->sets, s);
+    dcli_text_put(&text, " -> [%d", spot->place[0]);
+    for (int k = 0; k < DCLI_LOOPS_DEPTH; k++) {
+        if (k < spot->count)
+            dcli_text_put(&text, ", %sc%d, %d", plan->tree->loop[spot->loop[k]].step < 0 ? "-" : "",
+                          dcli_loops_depth_in(plan->tree, s, spot->loop[k]), spot->place[k + 1]);
+        else
+            dcli_text_put(&text, ", 0, 0");
+    }
+    dcli_text_put(&text, "] }");
+    return dcli_loops_read_map(plan->sets, &text);
+}
+
+/* Whether no iteration of a dependence runs before the one on which it depends. */
+static bool in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d, const struct spot spots[])
+{
+    isl_map *from = times_of(plan, d->source, &spots[d->source]), *to = times_of(plan, d->sink, &spots[d->sink]);
+    isl_map *later = isl_map_lex_gt(isl_space_range(isl_map_get_space(from)));
+    isl_map *wrong = isl_map_apply_range(isl_map_apply_range(from, later), isl_map_reverse(to));
+    return dcli_loops_no_map(plan->sets, isl_map_intersect(wrong, isl_map_copy(d->map)));
+}
+
+/* Whether iterations of a dependence in one operation run in one thread. */
+static bool in_thread(const dcli_loops_plan *plan, const dcli_loops_dependence *d,
+                      const dcli_loops_operation *operation)
+{
+    isl_map *map = dcli_loops_both_at(plan->sets, isl_map_copy(d->map), d->source, d->sink, &operation->hosts);
+    map = isl_map_apply_range(isl_map_reverse(isl_map_copy(operation->threads[d->source])), map);
+    map = isl_map_apply_range(map, isl_map_copy(operation->threads[d->sink]));
+    isl_map *same = isl_map_identity(isl_map_get_space(map));
+    return dcli_loops_no_map(plan->sets, isl_map_subtract(map, same));
+}
+
+/* Whether a thread runs each iteration of a statement. */
+static bool runs_all(const dcli_loops_plan *plan, int s, const dcli_loops_operation *operation)
+{
+    isl_set *run = isl_map_domain(isl_map_copy(operation->threads[s]));
+    return dcli_loops_no_set(plan->sets, isl_set_subtract(dcli_loops_at(plan->sets, s, &operation->hosts), run));
+}
+
+bool dcli_loops_verify(dcli_loops_plan *plan)
+{
+    struct spot spots[DCLI_LOOPS_STATEMENTS], around = {0};
+    for (int s = 0; s < DCLI_LOOPS_STATEMENTS; s++)
+        spots[s].operation = -1;
+    find_spots(plan, plan->first, &around, spots);
+    for (int s = 0; s < plan->tree->statement_count; s++) {
+        if (spots[s].operation >= 0 && plan->tree->statement[s].target.is_array &&
+            !runs_all(plan, s, plan->operation[spots[s].operation]))
+            return false;
+        if (spots[s].operation < 0 && plan->tree->statement[s].target.is_array)
+            return false;
+    }
+    for (int64_t n = 0; n < plan->sets->dependence_count; n++) {
+        const dcli_loops_dependence *d = &plan->sets->dependence[n];
+        int first = spots[d->source].operation, second = spots[d->sink].operation;
+        if (first < 0 || second < 0)
+            continue;
+        if (!in_order(plan, d, spots) || (first == second && !in_thread(plan, d, plan->operation[first])))
+            return false;
+    }
+    for (int64_t n = 0; n < plan->sets->flow_count; n++) {
+        int sink = spots[plan->sets->flow[n].sink].operation;
+        if (sink >= 0 && !dcli_loops_values_reach(plan->sets, plan->operation[sink], &plan->sets->flow[n]))
+            return false;
+    }
+    return !plan->sets->failed;
+}

@@ -1,0 +1,101 @@
+/* loop/walk.c - go through the operations of a plan: the loops that the program runs, and the numbers of each operation. */
+#include <isl/point.h>
+#include <isl/val.h>
+
+#include "base/error.h"
+#include "loop/inside.h"
+
+struct walk {
+    dcli_loops_plan *plan;
+    dcli_loops_run_fn *run;
+    void *user;
+    int64_t counter[DCLI_LOOPS_DEPTH]; /* of the hosts */
+};
+
+/* The value of a bound for the counters of the hosts. @return false: there is none, because nothing runs. */
+static bool evaluate(const struct walk *walk, const dcli_loops_hosts *hosts, isl_pw_aff *bound, int64_t *value_out)
+{
+    isl_ctx *ctx = walk->plan->sets->ctx;
+    isl_point *point = isl_point_zero(isl_pw_aff_get_domain_space(bound));
+    for (int k = 0; k < hosts->count; k++)
+        point = isl_point_set_coordinate_val(point, isl_dim_param, k, isl_val_int_from_si(ctx, (long)walk->counter[k]));
+    isl_val *value = isl_pw_aff_eval(isl_pw_aff_copy(bound), point);
+    bool is_int = isl_val_is_int(value) == isl_bool_true;
+    *value_out = is_int ? isl_val_get_num_si(value) : 0;
+    walk->plan->sets->failed |= value == NULL;
+    isl_val_free(value);
+    return is_int;
+}
+
+/* Find the numbers of an operation. @return false: it has no threads for these counters. */
+static bool find_numbers(const struct walk *walk, const dcli_loops_operation *operation, dcli_loops_call *call)
+{
+    const dcli_loops_hosts *hosts = &operation->hosts;
+    call->body = operation->body;
+    call->operand_count = operation->operand_count;
+    call->box.rank = operation->rank;
+    for (int r = 0; r < operation->rank; r++) {
+        int64_t low, high;
+        if (!evaluate(walk, hosts, operation->low[r], &low) || !evaluate(walk, hosts, operation->high[r], &high))
+            return false;
+        call->box.start[r] = low;
+        call->box.count[r] = high - low + 1;
+        call->box.stride[r] = 1;
+    }
+    for (int k = 0; k < operation->operand_count; k++) {
+        dcli_loops_operand *operand = &call->operand[k];
+        *operand = operation->operand[k];
+        if (operand->symbol >= 0 || operand->access != DCL_ACCESS_VALUE)
+            continue;
+        if (operand->value < 0) {
+            operand->value = walk->counter[-1 - operand->value];
+            continue;
+        }
+        const dcli_loops_run *run = &operation->run[operand->value / 2];
+        bool high = operand->value % 2 == 1;
+        if (!evaluate(walk, hosts, high ? run->high : run->low, &operand->value))
+            operand->value = high ? -1 : 0; /* the loop has no iterations */
+    }
+    return true;
+}
+
+static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step);
+
+static dcl_status walk_loop(struct walk *walk, const dcli_loops_step *step)
+{
+    const dcli_loops_loop *loop = &walk->plan->tree->loop[step->loop];
+    int64_t low, high;
+    if (!evaluate(walk, &step->hosts, step->low, &low) || !evaluate(walk, &step->hosts, step->high, &high))
+        return DCL_OK;
+    int64_t pace = dcli_loops_counts_in_steps(loop) ? loop->step > 0 ? loop->step : -loop->step : 1, span = high - low;
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0; n <= span && status == DCL_OK;
+         n += pace) { /* iterations that the loop does not have are empty */
+        walk->counter[step->hosts.count] = loop->step > 0 ? low + n : high - n;
+        status = walk_steps(walk, step->first);
+    }
+    return status;
+}
+
+static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step)
+{
+    dcl_status status = DCL_OK;
+    for (; step != NULL && status == DCL_OK; step = step->next) {
+        dcli_loops_call call;
+        if (step->operation < 0)
+            status = walk_loop(walk, step);
+        else if (find_numbers(walk, walk->plan->operation[step->operation], &call))
+            status = walk->run(walk->user, &call);
+    }
+    return status;
+}
+
+dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, void *user)
+{
+    struct walk walk = {.plan = plan, .run = run, .user = user};
+    isl_ctx_set_max_operations(plan->sets->ctx, 0); /* no limit: bounds are evaluated, no sets are computed */
+    dcl_status status = walk_steps(&walk, plan->first);
+    if (status == DCL_OK && plan->sets->failed)
+        return DCLI_FAIL(DCL_ERR_NOMEM, "isl has no memory to compute the bounds of an operation");
+    return status;
+}

@@ -1,0 +1,156 @@
+/* runtime/loops.c - run the operations of a loop nest, or look at them. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "loop/plan.h"
+#include "runtime/report.h"
+
+/* A nest in progress. */
+struct nest {
+    const dcl_call *call;
+    const dcli_look *look; /* NULL: it is run */
+};
+
+/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+
+static bool is_integer(dcl_type type) { return type >= DCL_INT8 && type <= DCL_UINT64; }
+
+static dcl_status describe_array(const dcl_arg *arg, dcli_loops_name *name)
+{
+    const dcli_layout *layout;
+    name->grid = *dcli_array_grid(arg->array);
+    name->type = name->grid.type;
+    dcl_status status = dcli_array_layout(arg->array, &layout);
+    if (status != DCL_OK)
+        return status;
+    if (name->type == DCL_HALF)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "argument %s has elements of type half; expected integers, float or double; use "
+                         "dcl_forall() for half",
+                         arg->name);
+    if (layout->partial)
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "argument %s stores only some of its elements; expected an array with all of them; use dcl_forall(), "
+            "whose bodies run for the stored ones",
+            arg->name);
+    return DCL_OK;
+}
+
+static dcl_status describe(const dcl_arg *arg, dcli_loops_name *name)
+{
+    *name = (dcli_loops_name){.access = arg->access};
+    if (strlen(arg->name) >= sizeof name->name)
+        return DCLI_FAIL(DCL_ERR_INVALID, "the name %.60s has %zu characters; expected at most %zu", arg->name,
+                         strlen(arg->name), sizeof name->name - 1);
+    strcpy(name->name, arg->name);
+    switch (arg->access) {
+    case DCL_ACCESS_VALUE:
+        name->type = arg->type;
+        name->is_integer = is_integer(arg->type) && (arg->type < DCL_UINT8 || arg->value.u <= INT64_MAX);
+        name->value = arg->value.i;
+        return DCL_OK;
+    case DCL_ACCESS_IN_KEPT:
+        name->access = DCL_ACCESS_IN;
+        return describe_array(arg, name);
+    case DCL_ACCESS_OUT:
+    case DCL_ACCESS_IN:
+    case DCL_ACCESS_INOUT:
+        return describe_array(arg, name);
+    default:
+        return dcli_refuse_arg(arg, "a loop nest takes DCL_IN, DCL_IN_KEPT, DCL_OUT, DCL_INOUT and DCL_VALUE");
+    }
+}
+
+/* Check that no two arguments have one name, or show elements of one array that is written. */
+static dcl_status check_pair(const dcl_arg *a, const dcl_arg *b)
+{
+    if (strcmp(a->name, b->name) == 0)
+        return DCLI_FAIL(DCL_ERR_INVALID, "two arguments have the name %s; expected a name for each", a->name);
+    bool arrays = a->access != DCL_ACCESS_VALUE && b->access != DCL_ACCESS_VALUE;
+    bool written = a->access == DCL_ACCESS_OUT || a->access == DCL_ACCESS_INOUT || b->access == DCL_ACCESS_OUT ||
+                   b->access == DCL_ACCESS_INOUT;
+    if (!arrays || !written || dcli_array_base(a->array) != dcli_array_base(b->array))
+        return DCL_OK;
+    return DCLI_FAIL(
+        DCL_ERR_INVALID,
+        "%s and %s are the same array, or views of one, which is written; expected one argument for it; use one "
+        "name in the nest, with DCL_INOUT",
+        a->name, b->name);
+}
+
+static dcl_status check_args(const dcl_call *call, dcli_loops_name names[])
+{
+    dcl_status status = dcli_args_check(call->cluster, call->text, DCLI_TEXT_BODY, false, call->arg_count, call->args);
+    for (int k = 0; k < call->arg_count && status == DCL_OK; k++) {
+        status = describe(&call->args[k], &names[k]);
+        for (int other = 0; other < k && status == DCL_OK; other++)
+            status = check_pair(&call->args[other], &call->args[k]);
+    }
+    return status;
+}
+
+/* ---- operations --------------------------------------------------------------------------------------------------- */
+
+static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *operand)
+{
+    if (operand->symbol < 0)
+        return dcl_arg_signed(operand->name, DCL_INT64, operand->value);
+    dcl_arg arg = nest->call->args[operand->symbol];
+    arg.name = operand->name;
+    if (arg.access != DCL_ACCESS_VALUE && !(arg.access == DCL_ACCESS_IN_KEPT && operand->access == DCL_ACCESS_IN))
+        arg.access = operand->access;
+    return arg;
+}
+
+static dcl_status run_operation(void *user, const dcli_loops_call *operation)
+{
+    const struct nest *nest = user;
+    dcl_arg args[DCLI_LOOPS_OPERANDS];
+    for (int k = 0; k < operation->operand_count; k++)
+        args[k] = make_arg(nest, &operation->operand[k]);
+    if (nest->look != NULL)
+        return dcli_forall_look(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
+                                operation->operand_count, args, nest->look);
+    return dcli_forall_run(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
+                           operation->operand_count, args);
+}
+
+/* Plan a nest. */
+static dcl_status plan_nest(const dcl_call *call, dcli_loops_name names[], dcli_loops_plan **plan_out)
+{
+    dcl_status status = check_args(call, names);
+    return status == DCL_OK ? dcli_loops_plan_make(call->text, call->arg_count, names, plan_out) : status;
+}
+
+dcl_status dcli_loops_run(const dcl_call *call)
+{
+    struct nest nest = {.call = call};
+    dcli_loops_name names[DCLI_MAX_PARAMS];
+    dcli_loops_plan *plan;
+    dcl_status status = plan_nest(call, names, &plan);
+    if (status != DCL_OK && call->cluster != NULL) {
+        pthread_mutex_lock(&call->cluster->lock);
+        return dcli_cluster_end_call(call->cluster, status);
+    }
+    if (status != DCL_OK)
+        return status;
+    status = dcli_loops_plan_walk(plan, run_operation, &nest);
+    dcli_loops_plan_free(plan);
+    return status;
+}
+
+dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look)
+{
+    struct nest nest = {.call = call, .look = look};
+    dcli_loops_name names[DCLI_MAX_PARAMS];
+    dcli_loops_plan *plan;
+    dcl_status status = call->cluster != NULL ? look->check(call->cluster, look->user) : DCL_OK;
+    if (status == DCL_OK)
+        status = plan_nest(call, names, &plan);
+    if (status != DCL_OK)
+        return status;
+    status = dcli_loops_plan_walk(plan, run_operation, &nest);
+    dcli_loops_plan_free(plan);
+    return status;
+}

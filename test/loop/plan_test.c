@@ -1,0 +1,225 @@
+/* test/loop/plan_test.c - tests the plans of loop nests: which loops are found parallel, what stands in the way of others, and that
+ * a plan that violates a dependence is found out. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "loop/inside.h"
+
+TestSuite(loops_plan, .timeout = 120);
+
+/* Arrays A[10][10] (input), B[10][10], C[10][10], x[10], y[10], z[19], w[10] (output); n = 10. */
+#define ARRAY(text, use, axes, ...)                                \
+    {                                                              \
+        .name = text, .access = use, .type = DCL_DOUBLE, .grid = { \
+            .rank = axes,                                          \
+            .type = DCL_DOUBLE,                                    \
+            .extent = {__VA_ARGS__}                                \
+        }                                                          \
+    }
+static dcli_loops_name names[] = {
+    ARRAY("A", DCL_ACCESS_IN, 2, 10, 10),
+    ARRAY("B", DCL_ACCESS_INOUT, 2, 10, 10),
+    ARRAY("C", DCL_ACCESS_INOUT, 2, 10, 10),
+    ARRAY("x", DCL_ACCESS_INOUT, 1, 10),
+    ARRAY("y", DCL_ACCESS_INOUT, 1, 10),
+    ARRAY("z", DCL_ACCESS_INOUT, 1, 19),
+    ARRAY("w", DCL_ACCESS_OUT, 1, 10),
+    ARRAY("A3", DCL_ACCESS_IN, 3, 10, 10, 10),
+    {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT32, .is_integer = true, .value = 10},
+};
+enum { NAMES = sizeof names / sizeof names[0] };
+
+struct plan_case {
+    char what[48], text[320], plan[400];
+};
+
+ParameterizedTestParameters(loops_plan, plans)
+{
+    static struct plan_case cases[] = {
+        {"elements", "for (i = 0; i < n; i++) for (j = 0; j < n; j++) C[i][j] = A[j][i];",
+         "operation 0: S0 writes C; i (line 1) parallel; j (line 1) parallel\n"},
+        {"a product: the sum in order",
+         "for (i = 0; i < n; i++) for (k = 0; k < n; k++) for (j = 0; j < n; j++)\nC[i][j] += A[i][k] * B[k][j];",
+         "operation 0: S0 writes C; i (line 1) parallel; k (line 1) in order; j (line 1) parallel\n"},
+        {"a product of polynomials", "for (i = 0; i < n; i++) for (j = 0; j < n; j++) z[i+j] += x[i] * y[j];",
+         "operation 0: S0 writes z; i (line 1) in order; j (line 1) parallel\n"},
+        {"statements of one element together",
+         "for (i = 0; i < n; i++) { y[i] = 0;\n for (j = 0; j < n; j++) y[i] += A[i][j] * x[j]; }",
+         "operation 0: S0 S1 writes y; i (line 1) parallel; j (line 2) in order\n"},
+        {"two results of one loop",
+         "for (i = 0; i < n; i++) { y[i] = 0;\n for (j = 0; j < n; j++) { x[j] += A[i][j]; y[i] += A[i][j]; } }",
+         "operation 0: S0 S2 writes y; i (line 1) parallel; j (line 2) in order\n"
+         "operation 1: S1 writes x; i (line 1) in order; j (line 2) parallel\n"},
+        {"a time loop",
+         "for (t = 0; t < n; t++) {\n for (i = 1; i < n - 1; i++) y[i] = x[i-1] + x[i+1];\n for (i = 1; i < n - 1; "
+         "i++) x[i] = y[i]; }",
+         "program: t (line 1)\n"
+         "  operation 0: S0 writes y; i (line 2) parallel\n"
+         "  operation 1: S1 writes x; i (line 3) parallel\n"},
+        {"rows after each other", "for (i = 1; i < n; i++) for (j = 0; j < n; j++) C[i][j] += C[i-1][j];",
+         "program: i (line 1)\n  operation 0: S0 writes C; j (line 1) parallel\n"},
+        {"columns after each other", "for (i = 0; i < n; i++) for (j = 1; j < n; j++) C[i][j] += C[i][j-1];",
+         "program: j (line 1)\n  operation 0: S0 writes C; i (line 1) parallel\n"},
+        {"downwards", "for (i = n - 2; i >= 0; i--) for (j = 0; j < n; j++) C[i][j] += C[i+1][j];",
+         "program: i (line 1)\n  operation 0: S0 writes C; j (line 1) parallel\n"},
+        {"reads of rows that are written later",
+         "for (i = 0; i < n; i++) for (j = 0; j < n; j++)\n for (k = i + 1; k < n; k++) B[i][j] += A[k][i] * B[k][j];",
+         "program: i (line 1)\n  operation 0: S0 writes B; j (line 1) parallel; k (line 2) in order\n"},
+        {"a triangle", "for (i = 0; i < n; i++) for (j = 0; j <= i; j++) C[i][j] = x[j];",
+         "operation 0: S0 writes C; i (line 1) parallel; j (line 1) parallel\n"},
+        {"a variable", "for (i = 0; i < n; i++) { double s = 0; for (j = 0; j < n; j++) s += A[i][j]; y[i] = s; }",
+         "operation 0: S0 S1 S2 writes y; i (line 1) parallel; j (line 1) in order\n"},
+        {"a variable declared outside", "double s; for (i = 0; i < n; i++) { s = x[i]; y[i] = s * s; }",
+         "operation 0: S0 S1 writes y; i (line 1) parallel\n"},
+        {"one after the other", "for (i = 0; i < n; i++) y[i] = x[i]; for (i = 0; i < n; i++) x[i] = y[n-1-i];",
+         "operation 0: S0 writes y; i (line 1) parallel\noperation 1: S1 writes x; i (line 1) parallel\n"},
+        {"a loop of no iterations", "for (i = n; i < n; i++) y[i] = x[i];",
+         "operation 0: S0 writes y; i (line 1) parallel\n"},
+    };
+    return cr_make_param_array(struct plan_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct plan_case *c, loops_plan, plans)
+{
+    dcli_loops_plan *plan = NULL;
+    dcli_text printed = {0};
+    cr_assert_eq(dcli_loops_plan_make(c->text, NAMES, names, &plan), DCL_OK, "%s: %s", c->what, dcl_error());
+    dcli_loops_plan_print(plan, &printed);
+    cr_expect_str_eq(printed.bytes, c->plan, "%s:\n%s", c->what, printed.bytes);
+    dcli_text_free(&printed);
+    dcli_loops_plan_free(plan);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------------------ */
+
+struct refused_case {
+    char what[48], text[280], error[200], note[200];
+};
+
+ParameterizedTestParameters(loops_plan, refused)
+{
+    static struct refused_case cases[] = {
+        {"outside of the array", "for (i = 0; i < n; i++)\n  y[i] = x[i+1];",
+         "nest:2:10: error: subscript 1 of x is 10, outside of 0..9 [out-of-bounds]", "at i = 9; narrow the loop"},
+        {"outside of one axis", "for (i = 0; i < n; i++) for (j = i; j <= n; j++) C[i][j] = 1;",
+         "nest:1:50: error: subscript 2 of C is 10, outside of 0..9 [out-of-bounds]", "at i = 0, j = 10"},
+        {"outside where a condition is false", "for (i = 0; i < n; i++) y[i] = i > 1 ? x[i-2] : x[i-1];",
+         "nest:1:49: error: subscript 1 of x is -1, outside of 0..9 [out-of-bounds]", "at i = 0"},
+        {"an output that is read", "for (i = 0; i < n; i++) w[i] += x[i];",
+         "nest:1:25: error: w is read before the nest assigns it [unassigned]",
+         "it is a DCL_OUT; pass it as DCL_INOUT"},
+        {"a variable that is read", "for (i = 0; i < n; i++) { double s; if (i > 3) s = 1; y[i] = s; }",
+         "nest:1:62: error: s is read before the nest assigns it [unassigned]", "at i = 0; give it a value"},
+        {"a recurrence", "for (i = 1; i < n; i++)\n    y[i] = y[i-1] + x[i];",
+         "nest:2:12: error: the iterations of loop i cannot run in parallel: y is written by one iteration and read by "
+         "a later "
+         "one [carried]",
+         "written at i = 1 (line 2), read at i = 2 (line 2)"},
+        {"neighbours in place",
+         "for (t = 0; t < 3; t++) for (i = 1; i < n-1; i++) for (j = 1; j < n-1; j++)\n"
+         "    C[i][j] = C[i-1][j+1] + C[i+1][j-1] + C[i][j-1] + C[i][j+1];",
+         "nest:2:43: error: the iterations of loop j cannot run in parallel: C is",
+         "written at t = 0, i = 1, j = 1 (line 2), read at t = 0, i = 1, j = 2 (line 2)"},
+        {"a sum to one element", "for (i = 0; i < n; i++) y[0] += x[i];",
+         "nest:1:1: error: nothing in this loop can run in parallel: in each of its steps a single element",
+         "use dcl_reduce()"},
+        {"a variable from the iteration before", "double s = 0; for (i = 0; i < n; i++) { s += x[i]; y[i] = s; }",
+         "nest:1:41: error: the variable s carries a value between iterations",
+         "assigned at i = 0 (line 1), read at i = 1"},
+        {"a factor in what is written", "for (i = 0; i < 5; i++) y[2*i] = 1;",
+         "nest:1:25: error: the counter in a subscript of y, which is written, is multiplied by a number [stride]",
+         "let the loop count in these steps"},
+        {"red and black", "for (i = 2; i < n; i += 2) y[i] = y[i-1];",
+         "nest:1:35: error: y is read among the elements that are written at the same time [overlap]",
+         "DCL compares boxes only"},
+    };
+    return cr_make_param_array(struct refused_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct refused_case *c, loops_plan, refused)
+{
+    dcli_loops_plan *plan = NULL;
+    dcl_status status = dcli_loops_plan_make(c->text, NAMES, names, &plan);
+    cr_expect_eq(status, DCL_ERR_BODY, "%s: accepted", c->what);
+    cr_expect_eq(strncmp(dcli_error_sentence(), c->error, strlen(c->error)), 0, "%s: %s", c->what, dcl_error());
+    cr_expect(strstr(dcl_error(), c->note) != NULL, "%s: %s", c->what, dcl_error());
+    dcli_loops_plan_free(plan);
+}
+
+Test(loops_plan, a_nest_that_is_too_hard_is_refused)
+{
+    /* many subscripts of many counters, at each other: far beyond the limit of operations */
+    dcli_text text = {0};
+    dcli_text_put(&text,
+                  "for (a = 0; a < 2; a++) for (b = a; b < 9; b++) for (c = 0; c < b; c++) for (d = c; d < 7; d += 2)\n"
+                  "for (e = 0; e < d; e++) for (f = e; f < 9; f += 3) for (g = 0; g < f; g++) {");
+    for (int k = 0; k < 12; k++)
+        dcli_text_put(&text, "C[b][d] += A3[%d*a+b-c+d][e+f-g][c-d+e] * A[a+b-d][f-e+%d] * B[a][g] * C[c][e];", k % 3,
+                      k % 2);
+    dcli_text_put(&text, "}");
+    dcli_loops_complaints complaints = {.text = text.bytes};
+    dcli_loops_tree *tree = dcli_loops_parse(text.bytes, NAMES, names, &complaints);
+    cr_assert(tree != NULL && complaints.count == 0);
+    dcli_loops_sets *sets = dcli_loops_sets_make(tree, 20000, &complaints);
+    cr_expect(sets != NULL && sets->failed, "20,000 operations were enough");
+    dcli_loops_sets_free(sets);
+    dcli_loops_complaints_free(&complaints);
+    dcli_loops_tree_free(tree);
+    dcli_text_free(&text);
+}
+
+/* ---- verification -------------------------------------------------------------------------------------------------- */
+
+static dcli_loops_plan *make(const char *text)
+{
+    dcli_loops_plan *plan = NULL;
+    cr_assert_eq(dcli_loops_plan_make(text, NAMES, names, &plan), DCL_OK, "%s", dcl_error());
+    cr_assert(dcli_loops_verify(plan));
+    return plan;
+}
+
+Test(loops_plan, operations_in_another_order_are_found_out)
+{
+    dcli_loops_plan *plan = make("for (i = 0; i < n; i++) y[i] = x[i]; for (i = 0; i < n; i++) x[i] = y[i] + 1;");
+    dcli_loops_step *first = plan->first, *second = first->next;
+    plan->first = second;
+    second->next = first;
+    first->next = NULL;
+    cr_expect(!dcli_loops_verify(plan));
+    dcli_loops_plan_free(plan);
+}
+
+Test(loops_plan, a_statement_without_an_operation_is_found_out)
+{
+    dcli_loops_plan *plan = make("for (i = 0; i < n; i++) { y[i] = x[i]; y[i] += 1; }");
+    plan->operation[0]->statements &= ~(dcli_loops_mask)2;
+    cr_expect(!dcli_loops_verify(plan));
+    dcli_loops_plan_free(plan);
+}
+
+/* All rows at once, which depend on each other: as if the program did not run the loop i. */
+Test(loops_plan, threads_that_depend_on_each_other_are_found_out)
+{
+    dcli_loops_plan *plan = make("for (i = 1; i < n; i++) for (j = 0; j < n; j++) C[i][j] += C[i-1][j];");
+    dcli_loops_operation *operation = plan->operation[0];
+    isl_map_free(operation->threads[0]);
+    operation->threads[0] =
+        isl_map_read_from_str(plan->sets->ctx, "{ S0[i,j] -> [i,j] : 1 <= i <= 9 and 0 <= j <= 9 }");
+    operation->hosts.count = 0;
+    plan->first->operation = 0;
+    cr_expect(!dcli_loops_verify(plan));
+    plan->first->operation = -1;
+    dcli_loops_plan_free(plan);
+}
+
+/* A value that another thread has computed: as if the variable were shared. */
+Test(loops_plan, values_that_do_not_reach_their_thread_are_found_out)
+{
+    dcli_loops_plan *plan = make("double s; for (i = 0; i < n; i++) { s = x[i]; y[i] = s; }");
+    isl_map_free(plan->operation[0]->threads[0]);
+    plan->operation[0]->threads[0] = isl_map_read_from_str(plan->sets->ctx, "{ S0[i] -> [9 - i] : 0 <= i <= 9 }");
+    cr_expect(!dcli_loops_verify(plan));
+    dcli_loops_plan_free(plan);
+}

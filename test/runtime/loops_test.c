@@ -1,0 +1,334 @@
+/* test/runtime/loops_test.c - tests loop nests: kernels of linear algebra and stencils, written down from their definitions. Each text
+ * is compiled as C, too, and all results have the same bits, on any number of nodes and under several maps.
+ *
+ * The kernels are those of L.-N. Pouchet et al., PolyBench/C. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "support/nodes.h"
+
+TestSuite(loops, .timeout = TEST_SECONDS);
+
+enum { N = 21, M = 18, L = 13, STEPS = 3, MOST = N * N * N };
+
+struct array {
+    const char *name;
+    int rank, extent[3];
+    dcl_access access;
+};
+
+struct kernel {
+    const char *name, *text;
+    void (*run)(double *p[], int n, int m, int l, int steps, double alpha, double beta);
+    struct array array[8];
+};
+
+/* The arrays of a kernel, in the order of its table. */
+#define V(name, k) double *const name = p[k];
+#define A2(name, k, columns) double(*const name)[columns] = (double(*)[columns])p[k];
+#define A3(name, k, rows, columns) double(*const name)[rows][columns] = (double(*)[rows][columns])p[k];
+
+/* Define a kernel as a C function and as a text. */
+#define KERNEL(name, arrays, ...)                                                                  \
+    static void name##_run(double *p[], int n, int m, int l, int steps, double alpha, double beta) \
+    {                                                                                              \
+        int i = 0, j = 0, k = 0, t = 0, q = 0, r = 0, s = 0;                                       \
+        arrays __VA_ARGS__;                                                                        \
+        (void)n, (void)m, (void)l, (void)steps, (void)alpha, (void)beta;                           \
+        (void)i, (void)j, (void)k, (void)t, (void)q, (void)r, (void)s;                             \
+    }                                                                                              \
+    static const char name##_text[] = #__VA_ARGS__ ";";
+
+/* clang-format off */
+KERNEL(gemm, A2(C, 0, M) A2(A, 1, L) A2(B, 2, M),
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < m; j++) C[i][j] *= beta;
+        for (k = 0; k < l; k++)
+            for (j = 0; j < m; j++) C[i][j] += alpha * A[i][k] * B[k][j];
+    })
+KERNEL(two_mm, A2(D, 0, N) A2(T, 1, M) A2(A, 2, L) A2(B, 3, M) A2(C, 4, N),
+    for (i = 0; i < n; i++)
+        for (j = 0; j < m; j++) {
+            T[i][j] = 0.0;
+            for (k = 0; k < l; ++k) T[i][j] += alpha * A[i][k] * B[k][j];
+        }
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n; j++) {
+            D[i][j] *= beta;
+            for (k = 0; k < m; ++k) D[i][j] += T[i][k] * C[k][j];
+        })
+KERNEL(mvt, V(x, 0) V(y, 1) V(u, 2) V(v, 3) A2(A, 4, N),
+    for (i = 0; i < n; i++) for (j = 0; j < n; j++) x[i] = x[i] + A[i][j] * u[j];
+    for (i = 0; i < n; i++) for (j = 0; j < n; j++) y[i] = y[i] + A[j][i] * v[j])
+KERNEL(gesummv, V(y, 0) V(w, 1) V(x, 2) A2(A, 3, N) A2(B, 4, N),
+    for (i = 0; i < n; i++) {
+        w[i] = 0.0;
+        y[i] = 0.0;
+        for (j = 0; j < n; j++) {
+            w[i] = A[i][j] * x[j] + w[i];
+            y[i] = B[i][j] * x[j] + y[i];
+        }
+        y[i] = alpha * w[i] + beta * y[i];
+    })
+KERNEL(atax, V(y, 0) V(w, 1) V(x, 2) A2(A, 3, M),
+    for (i = 0; i < m; i++) y[i] = 0;
+    for (i = 0; i < n; i++) {
+        w[i] = 0.0;
+        for (j = 0; j < m; j++) w[i] = w[i] + A[i][j] * x[j];
+        for (j = 0; j < m; j++) y[j] = y[j] + A[i][j] * w[i];
+    })
+KERNEL(bicg, V(x, 0) V(y, 1) V(u, 2) V(v, 3) A2(A, 4, M),
+    for (i = 0; i < m; i++) x[i] = 0;
+    for (i = 0; i < n; i++) {
+        y[i] = 0.0;
+        for (j = 0; j < m; j++) {
+            x[j] = x[j] + u[i] * A[i][j];
+            y[i] = y[i] + A[i][j] * v[j];
+        }
+    })
+KERNEL(jacobi_1d, V(A, 0) V(B, 1),
+    for (t = 0; t < steps; t++) {
+        for (i = 1; i < n - 1; i++) B[i] = 0.33333 * (A[i-1] + A[i] + A[i + 1]);
+        for (i = 1; i < n - 1; i++) A[i] = 0.33333 * (B[i-1] + B[i] + B[i + 1]);
+    })
+KERNEL(jacobi_2d, A2(A, 0, N) A2(B, 1, N),
+    for (t = 0; t < steps; t++) {
+        for (i = 1; i < n - 1; i++)
+            for (j = 1; j < n - 1; j++) B[i][j] = 0.2 * (A[i][j] + A[i][j-1] + A[i][1+j] + A[1+i][j] + A[i-1][j]);
+        for (i = 1; i < n - 1; i++)
+            for (j = 1; j < n - 1; j++) A[i][j] = 0.2 * (B[i][j] + B[i][j-1] + B[i][1+j] + B[1+i][j] + B[i-1][j]);
+    })
+KERNEL(doitgen, A3(A, 0, 4, L) V(w, 1) A2(C, 2, L),
+    for (r = 0; r < 3; r++)
+        for (q = 0; q < 4; q++) {
+            for (k = 0; k < l; k++) {
+                w[k] = 0.0;
+                for (s = 0; s < l; s++) w[k] += A[r][q][s] * C[s][k];
+            }
+            for (k = 0; k < l; k++) A[r][q][k] = w[k];
+        })
+KERNEL(trmm, A2(B, 0, M) A2(A, 1, N),
+    for (i = 0; i < n; i++)
+        for (j = 0; j < m; j++) {
+            for (k = i + 1; k < n; k++) B[i][j] += A[k][i] * B[k][j];
+            B[i][j] = alpha * B[i][j];
+        })
+/* clang-format on */
+
+#define IN DCL_ACCESS_IN
+#define OUT DCL_ACCESS_OUT
+#define INOUT DCL_ACCESS_INOUT
+#define OF(name) #name, name##_text, name##_run
+static const struct kernel kernels[] = {
+    {OF(gemm), {{"C", 2, {N, M}, INOUT}, {"A", 2, {N, L}, IN}, {"B", 2, {L, M}, IN}}},
+    {OF(two_mm),
+     {{"D", 2, {N, N}, INOUT},
+      {"T", 2, {N, M}, OUT},
+      {"A", 2, {N, L}, IN},
+      {"B", 2, {L, M}, IN},
+      {"C", 2, {M, N}, IN}}},
+    {OF(mvt), {{"x", 1, {N}, INOUT}, {"y", 1, {N}, INOUT}, {"u", 1, {N}, IN}, {"v", 1, {N}, IN}, {"A", 2, {N, N}, IN}}},
+    {OF(gesummv),
+     {{"y", 1, {N}, OUT}, {"w", 1, {N}, OUT}, {"x", 1, {N}, IN}, {"A", 2, {N, N}, IN}, {"B", 2, {N, N}, IN}}},
+    {OF(atax), {{"y", 1, {M}, OUT}, {"w", 1, {N}, OUT}, {"x", 1, {M}, IN}, {"A", 2, {N, M}, IN}}},
+    {OF(bicg), {{"x", 1, {M}, OUT}, {"y", 1, {N}, OUT}, {"u", 1, {N}, IN}, {"v", 1, {M}, IN}, {"A", 2, {N, M}, IN}}},
+    {OF(jacobi_1d), {{"A", 1, {N}, INOUT}, {"B", 1, {N}, INOUT}}},
+    {OF(jacobi_2d), {{"A", 2, {N, N}, INOUT}, {"B", 2, {N, N}, INOUT}}},
+    {OF(doitgen), {{"A", 3, {3, 4, L}, INOUT}, {"w", 1, {L}, OUT}, {"C", 2, {L, L}, IN}}},
+    {OF(trmm), {{"B", 2, {N, M}, INOUT}, {"A", 2, {N, N}, IN}}},
+};
+
+static int elements(const struct array *array)
+{
+    int count = 1;
+    for (int d = 0; d < array->rank; d++)
+        count *= array->extent[d];
+    return count;
+}
+
+/* Values whose sums round. */
+static void fill(double *at, int count, int seed)
+{
+    uint32_t state = (uint32_t)seed * 2654435761U + 1;
+    for (int k = 0; k < count; k++) {
+        state = state * 1664525 + 1013904223;
+        at[k] = (double)(int32_t)state / (1 << (state >> 28));
+    }
+}
+
+static double right[8][MOST], found[MOST];
+
+static void run_kernel(dcl_cluster *cluster, const char *where, const struct kernel *kernel, int variant)
+{
+    static const char *const maps[2][3] = {{"block", "block,*", "block,*,*"},
+                                           {"cyclic(3)", "*,cyclic(5)", "*,block,cyclic(2)"}};
+    const int n = N, m = M, l = L, steps = STEPS;
+    const double alpha = 1.7, beta = 0.3;
+    double *p[8] = {NULL};
+    dcl_array *made[8] = {NULL};
+    dcl_arg args[16];
+    int count = 0;
+    for (const struct array *a = kernel->array; a < kernel->array + 8 && a->name != NULL; a++, count++) {
+        dcl_grid grid = {.rank = a->rank, .type = DCL_DOUBLE};
+        for (int d = 0; d < a->rank; d++)
+            grid.extent[d] = a->extent[d];
+        p[count] = right[count];
+        fill(right[count], elements(a), count);
+        made[count] = test_array(cluster, maps[(variant + count) % 2][a->rank - 1], grid);
+        TEST_OK(dcl_write(made[count], NULL, right[count], NULL));
+        args[count] = dcl_arg_array(a->access, a->name, made[count]);
+    }
+    int arrays = count;
+    args[count++] = DCL_VALUE(n);
+    args[count++] = DCL_VALUE(m);
+    args[count++] = DCL_VALUE(l);
+    args[count++] = DCL_VALUE(steps);
+    args[count++] = DCL_VALUE(alpha);
+    args[count++] = DCL_VALUE(beta);
+    kernel->run(p, n, m, l, steps, alpha, beta);
+    const dcl_call call = dcl_call_loops(cluster, kernel->text, count, args);
+    TEST_OK(dcl_call_run(&call));
+    for (int k = 0; k < arrays; k++) {
+        TEST_OK(dcl_read(made[k], NULL, found, NULL));
+        cr_expect_eq(memcmp(found, right[k], (size_t)elements(&kernel->array[k]) * sizeof *found), 0,
+                     "%s, %s, maps %d: %s differs", kernel->name, where, variant, kernel->array[k].name);
+        dcl_release(made[k]);
+    }
+}
+
+static void run_kernels(dcl_cluster *cluster, const char *where)
+{
+    for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++)
+        for (int variant = 0; variant < 2; variant++)
+            run_kernel(cluster, where, &kernels[k], variant);
+}
+
+Test(loops, kernels_have_the_bits_of_sequential_c)
+{
+    for (int nodes = 3; nodes >= 1; nodes--) {
+        char where[16];
+        dcl_cluster *cluster = open_nodes(nodes);
+        snprintf(where, sizeof where, "%d nodes", nodes);
+        run_kernels(cluster, where);
+        dcl_close(cluster);
+    }
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------------------------- */
+
+#define COPY "for (i = 0; i < n; i++) y[i] = x[i];"
+
+Test(loops, wrong_arguments_are_refused)
+{
+    dcl_cluster *cluster = open_nodes(1);
+    const int n = 8;
+    const dcl_box part = dcl_box_nd(1, (int64_t[]){0}, (int64_t[]){4});
+    dcl_array *x = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, n));
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, n));
+    dcl_array *some = test_array(cluster, "block;every=2", dcl_grid_1d(DCL_DOUBLE, n)), *view = dcl_sub(x, &part);
+    TEST_REFUSED(dcl_loops(NULL, COPY, DCL_OUT(y), DCL_IN(x), DCL_VALUE(n)), DCL_ERR_INVALID,
+                 "dcl_loops: cluster is NULL");
+    TEST_REFUSED(dcl_loops(cluster, NULL, DCL_OUT(y)), DCL_ERR_INVALID, "body is NULL");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_IN(x), DCL_IN(y)), DCL_ERR_INVALID, "no argument is an output");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT(y), DCL_IN_AS("y", x)), DCL_ERR_INVALID,
+                 "two arguments have the name y");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT_AS("y", x), DCL_IN(x)), DCL_ERR_INVALID,
+                 "y and x are the same array");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT_AS("y", view), DCL_IN(x)), DCL_ERR_INVALID,
+                 "y and x are the same array");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT_AS("y", some), DCL_IN(x)), DCL_ERR_UNSUPPORTED, "y stores only some");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT(y), DCL_IN_ALL(x)), DCL_ERR_INVALID, "a loop nest takes DCL_IN");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT(y), DCL_IN(x)), DCL_ERR_BODY,
+                 "dcl_loops: nest:1:17: error: n is not known");
+    dcl_clear_error(cluster);
+    dcl_release(view);
+    dcl_release(some);
+    dcl_release(y);
+    dcl_release(x);
+    dcl_close(cluster);
+}
+
+Test(loops, explained_is_counted)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    const int n = 64, steps = 3;
+    static const char text[] = "for (t = 0; t < steps; t++) {\n"
+                               "    for (i = 1; i < n - 1; i++) y[i] = x[i-1] + x[i+1];\n"
+                               "    for (i = 1; i < n - 1; i++) x[i] = y[i] / 2;\n"
+                               "}";
+    dcl_array *x = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, n));
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, n));
+    dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
+    TEST_OK(dcl_call_explain(DCL_CALL_LOOPS(cluster, text, DCL_INOUT(x), DCL_INOUT(y), DCL_VALUE(n), DCL_VALUE(steps)),
+                             DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_loops(cluster, text, DCL_INOUT(x), DCL_INOUT(y), DCL_VALUE(n), DCL_VALUE(steps)));
+    dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
+    cr_expect_eq(planned.bytes_moved, steps * 2 * (int64_t)sizeof(double), "one element of each neighbour per step");
+    cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved);
+    cr_expect_eq(after.tasks - before.tasks, planned.tasks);
+    dcl_release(y);
+    dcl_release(x);
+    dcl_close(cluster);
+}
+
+/* Types, counters as values, casts, conditions, steps, variables, and a product of polynomials. */
+Test(loops, values_are_those_of_c)
+{
+    enum { SIZE = 37 };
+    static const char text[] = "for (i = 0; i < n; i++) { int s = i * 7 % 5; f[i] = s / 2 + 0.1f * i; if (i > 4 && !(i "
+                               ">= n - 3)) c[i] = f[i] * 3; else c[i] "
+                               "-= i; }\n"
+                               "for (i = n - 1; i >= 2; i -= 3) g[i] = (int)(f[i] * 10) + (i > 9 ? g[i] : x[i+1]);\n"
+                               "for (i = 0; i < m; i++) for (j = 0; j < m; j++) x[i+j] += g[i] * c[j];";
+    dcl_cluster *cluster = open_nodes(2);
+    const int n = SIZE, m = (SIZE + 1) / 2;
+    float f[SIZE] = {0};
+    int32_t c[SIZE];
+    double g[SIZE], x[SIZE], got[SIZE];
+    dcl_array *F = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, n)),
+              *C = test_array(cluster, "cyclic", dcl_grid_1d(DCL_INT32, n));
+    dcl_array *G = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, n)),
+              *X = test_array(cluster, "cyclic", dcl_grid_1d(DCL_DOUBLE, n));
+    for (int i = 0; i < n; i++)
+        c[i] = 3 * i - 40, g[i] = i / 3.0, x[i] = 1.0 / (i + 1);
+    TEST_OK(dcl_write(C, NULL, c, NULL));
+    TEST_OK(dcl_write(G, NULL, g, NULL));
+    TEST_OK(dcl_write(X, NULL, x, NULL));
+    TEST_OK(dcl_loops(cluster, text, DCL_OUT_AS("f", F), DCL_INOUT_AS("c", C), DCL_INOUT_AS("g", G),
+                      DCL_INOUT_AS("x", X), DCL_VALUE(n), DCL_VALUE(m)));
+    for (int i = 0; i < n; i++) {
+        int s = i * 7 % 5;
+        f[i] = (float)(s / 2) + 0.1f * (float)i;
+        c[i] = i > 4 && !(i >= n - 3) ? (int32_t)(f[i] * 3) : c[i] - i;
+    }
+    for (int i = n - 1; i >= 2; i -= 3)
+        g[i] = (int)(f[i] * 10) + (i > 9 ? g[i] : x[i + 1]);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            x[i + j] += g[i] * c[j];
+    TEST_OK(dcl_read(G, NULL, got, NULL));
+    cr_expect_eq(memcmp(got, g, sizeof g), 0, "g differs");
+    TEST_OK(dcl_read(X, NULL, got, NULL));
+    cr_expect_eq(memcmp(got, x, sizeof x), 0, "x differs");
+    int32_t whole[SIZE];
+    TEST_OK(dcl_read(C, NULL, whole, NULL));
+    cr_expect_eq(memcmp(whole, c, sizeof c), 0, "c differs");
+    dcl_release(X);
+    dcl_release(G);
+    dcl_release(C);
+    dcl_release(F);
+    dcl_close(cluster);
+}
+
+#ifdef TEST_DCL
+Test(loops, kernels_have_the_bits_of_sequential_c_in_worker_processes)
+{
+    dcl_config config = test_config(2);
+    config.workers = "local:2";
+    config.program = TEST_DCL;
+    dcl_cluster *cluster = test_open(&config);
+    run_kernels(cluster, "local:2");
+    dcl_close(cluster);
+}
+#endif
