@@ -18,7 +18,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers kill stealing delays storm starts endure programs siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers kill stealing delays storm starts endure programs siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ bench: build ## run the benchmarks, one after the other
 
 links: build ## elements between two workers over tcp, against ZeroMQ alone; most of it needs root
 	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/links.py build/dcl build/bench/links || [ $$? -eq 77 ]
+
+opencl-links: build ## writes and reads by the OpenCL driver over cables of 100 Mbit/s to 2.5 Gbit/s, against ZeroMQ alone; needs root
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_links.py build/dcl build/bench/links || [ $$? -eq 77 ]
 
 remap-memory: build ## measure the memory that dcl_remap and A + B^T take beside arrays of MEGABYTES (1024)
 	build/bench/remap_memory $(MEGABYTES)

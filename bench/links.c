@@ -1,9 +1,11 @@
-/* links.c - what bench/links.py runs on its hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
+/* links.c - what bench/links.py and bench/opencl_links.py run on their hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
  *
  *     links copy MEGABYTES ROUNDS              dcl_copy() from the first node of DCL_WORKERS to the last; prints seconds, a
  *                                              round a line
  *     links give ADDRESS MEGABYTES plain|keys  binds a socket; prints its public key; sends so much in chunks when asked
  *     links take ADDRESS MEGABYTES ROUNDS KEY  connects to it; prints seconds, a round a line; KEY "plain": no encryption
+ *     links transfers MEGABYTES PART ROUNDS    writes and reads a buffer of the first OpenCL device, in transfers of PART MB;
+ *                                              prints seconds of a write and of a read, a line each, per round
  *     links device MEGABYTES ROUNDS            copies so much within the memory of device 0; prints seconds, a round a line
  *
  * `copy` says "ready" before its rounds and waits for a line before and after them, so that the caller can read the
@@ -158,7 +160,7 @@ static int take(const char *address, size_t bytes, int rounds, const char *serve
     return 0;
 }
 
-static int on_device(size_t bytes, int rounds)
+static cl_device_id first_device(void)
 {
     cl_platform_id platforms[16];
     cl_uint count = 0;
@@ -167,6 +169,47 @@ static int on_device(size_t bytes, int rounds)
     for (cl_uint p = 0; p < count && p < 16 && device == NULL; p++)
         clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 1, &device, NULL);
     check(device != NULL, "no OpenCL device");
+    return device;
+}
+
+static void end_round(cl_command_queue queue, cl_int code, double start, bool counts)
+{
+    check(code == CL_SUCCESS && clFinish(queue) == CL_SUCCESS, "a transfer");
+    if (counts)
+        printf("%.6f\n", now() - start);
+}
+
+/* Write and read a buffer by transfers of `part` bytes. */
+static int transfers(size_t bytes, size_t part, int rounds)
+{
+    cl_device_id device = first_device();
+    cl_int code;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
+    cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+    unsigned char *sent = malloc(bytes), *got = calloc(1, bytes);
+    check(code == CL_SUCCESS && sent != NULL && got != NULL, "a buffer");
+    for (size_t i = 0; i < bytes; i++)
+        sent[i] = (unsigned char)(i * 2654435761U >> 11);
+    for (int r = -1; r < rounds; r++) { /* the first round is not counted */
+        double start = now();
+        for (size_t at = 0; at < bytes && code == CL_SUCCESS; at += part)
+            code = clEnqueueWriteBuffer(queue, buffer, CL_FALSE, at, part, sent + at, 0, NULL, NULL);
+        end_round(queue, code, start, r >= 0);
+        start = now();
+        for (size_t at = 0; at < bytes && code == CL_SUCCESS; at += part)
+            code = clEnqueueReadBuffer(queue, buffer, CL_FALSE, at, part, got + at, 0, NULL, NULL);
+        end_round(queue, code, start, r >= 0);
+    }
+    check(memcmp(sent, got, bytes) == 0, "what was read is wrong");
+    free(sent);
+    free(got);
+    return 0;
+}
+
+static int on_device(size_t bytes, int rounds)
+{
+    cl_device_id device = first_device();
     cl_int code;
     cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
@@ -195,6 +238,8 @@ int main(int argc, char *argv[])
         return take(argv[2], (size_t)atol(argv[3]) << 20, atoi(argv[4]), argv[5]);
     if (strcmp(what, "device") == 0 && argc == 4)
         return on_device((size_t)atol(argv[2]) << 20, atoi(argv[3]));
+    if (strcmp(what, "transfers") == 0 && argc == 5)
+        return transfers((size_t)atol(argv[2]) << 20, (size_t)atol(argv[3]) << 20, atoi(argv[4]));
     fprintf(stderr, "links: run by bench/links.py, see `make links`\n");
     return argc > 1 ? 2 : 0; /* alone, as `make bench` runs all programs, it measures nothing */
 }

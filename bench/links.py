@@ -45,13 +45,13 @@ def numbers_of(process):
     return [float(line) for line in output.split()]
 
 
-def by_hand(links, giver, taker, security):
+def by_hand(links, giver, taker, security, megabytes=MEGABYTES, rounds=ROUNDS):
     """@return seconds per round, CPU seconds of all rounds by the giver and the taker."""
     address = f"tcp://{giver.address}:{PORT}"
-    give = giver.start([links, "give", address, str(MEGABYTES), security])
+    give = giver.start([links, "give", address, str(megabytes), security])
     try:
         key = give.stdout.readline().strip()
-        take = taker.start([links, "take", address, str(MEGABYTES), str(ROUNDS), key])
+        take = taker.start([links, "take", address, str(megabytes), str(rounds), key])
         *seconds, taken = numbers_of(take)
         (given,) = numbers_of(give)
         return seconds, given, taken

@@ -12,7 +12,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include "bare.h"
 
-enum { ROUNDS = 30, QUEUED = 100, ALONE = 5, LARGE_ROUNDS = 30 };
+enum { ROUNDS = 300, QUEUED = 100, ALONE = 5, LARGE_ROUNDS = 30 };
 
 typedef struct side {
     const char *name;

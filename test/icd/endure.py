@@ -1,5 +1,5 @@
-"""endure.py COMMAND FOLDER [ROUNDS]: the OpenCL driver, for long. ROUNDS (100) devices are lost while nothing runs, half as many are stopped,
-and ten times as many sessions and loads of the driver follow each other. A loss is known within a second, or a second after the silence that
+"""endure.py COMMAND FOLDER [ROUNDS]: the OpenCL driver, for long. ROUNDS (100) devices are lost during a kernel, as many while nothing runs,
+half as many are stopped, and ten times as many sessions and loads of the driver follow each other. A loss is known within a second, or a second after the silence that
 DCL_SILENCE_MS allows; other devices go on, and nothing is left. `make endure`."""
 import os
 import signal
@@ -8,6 +8,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "processes"))
+from icd_test import kill_one
 from session import Failed, Program, SLOW, test_in_folder, workers_of
 import processes
 from workers import open_place
@@ -37,14 +38,26 @@ def lose_idle(path, variables, place, how, work):
     return seconds
 
 
+def report(what, took, limit):
+    late = [seconds for seconds in took if seconds > limit * SLOW]
+    print(f"{what}: {len(took)} of {len(took)} right; known after {1000 * took[len(took) // 2]:.0f} ms (median), "
+          f"{1000 * took[-1]:.0f} ms (longest); {len(late)} after more than {limit:g} s", flush=True)
+
+
 def lose(path, variables, place, how, rounds, limit, what, work):
     before = processes.snapshot(folders=[work])
     took = sorted(lose_idle(path, variables, place, how, work) for _ in range(rounds))
     os.remove(f"{work}/errors")
     processes.nothing_left(before, 3 * SLOW, folders=[work])
-    late = [seconds for seconds in took if seconds > limit * SLOW]
-    print(f"{what}: {rounds} of {rounds} right; known after {1000 * took[len(took) // 2]:.0f} ms (median), "
-          f"{1000 * took[-1]:.0f} ms (longest); {len(late)} after more than {limit:g} s", flush=True)
+    report(what, took, limit)
+
+
+def lose_at_work(path, variables, place, rounds, work):
+    before = processes.snapshot(folders=[work])
+    took = sorted(kill_one(path, variables, place, work) for _ in range(rounds))
+    os.remove(f"{work}/errors")
+    processes.nothing_left(before, 3 * SLOW, folders=[work])
+    report("killed during a kernel", took, 1)
 
 
 def sessions(path, variables, place, rounds, work):
@@ -83,6 +96,8 @@ def check(dcl, programs, base):
     driver = os.path.join(os.path.dirname(dcl), "libdcl-opencl.so")
     with open_place("local:2", dcl, f"{base}/workers") as place:
         variables = {**place.variables, "DCL_PROGRAM": dcl}
+        loaded = {**variables, "OCL_ICD_VENDORS": os.path.join(os.path.dirname(dcl), "dcl.icd")}
+        lose_at_work(f"{programs}/program", loaded, place, ROUNDS, work)
         lose(path, variables, place, signal.SIGKILL, ROUNDS, 1, "killed while nothing runs", work)
         silent = {**variables, "DCL_SILENCE_MS": str(SILENCE_MS)}
         lose(path, silent, place, signal.SIGSTOP, (ROUNDS + 1) // 2, 1 + SILENCE_MS / 1000, "stopped", work)
