@@ -72,6 +72,16 @@ static bool is_within(const test_call *call, const int64_t index[], unsigned kep
            (!range->high || x <= range->slope * y + range->above);
 }
 
+bool test_runs_at(const test_call *call, const int64_t index[])
+{
+    for (int x = 0; x < call->indices; x++) {
+        int64_t along = index[x] - call->first[x];
+        if (along < 0 || along % call->step[x] != 0 || along / call->step[x] >= call->count[x])
+            return false;
+    }
+    return is_within(call, index, 0, true);
+}
+
 /* The value of the expression at an index, before it is converted; its type is the promoted one of a. */
 static test_value term_at(const test_call *call, const int64_t index[])
 {

@@ -67,6 +67,9 @@ typedef struct test_call {
  *  subscript with a bound never is. */
 int64_t test_at(const test_operand *operand, const int64_t index[]);
 
+/** Whether the body is run at these values of all indices. */
+bool test_runs_at(const test_call *call, const int64_t index[]);
+
 /** Compute the results into call->out.values. @return whether there was memory */
 bool test_compute_call(test_call *call);
 

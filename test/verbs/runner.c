@@ -7,7 +7,8 @@
  *   verb=            forall, value, along, scan, keyed, element
  *   op=, second=     an operator before `=`; one within the expression, `none`: there is one input
  *   flags=           of letters: i (out is read, too), x (exclusive), f (DCL_FAST), b (in a box), c (contraction),
- *                    o (some keys are outside), t (the index, too), w (a loop over a window of b along its first axis)
+ *                    o (some keys are outside), t (the index, too), w (a loop over a window of b along its first axis),
+ *                    m (value: another result counts the indices), e (value: a is copied into an output beside the results)
  *   along=1          scan: number of the index
  *   space=0:5,-3:8   first value and extent of each index
  *   out=TYPE|AXES|SHIFTS|MAP    AXES: the number of the index along each axis, SHIFTS: what is added to it, between commas;
@@ -66,7 +67,9 @@ struct run {
     char *workers, *devices, *move, *steal;
     size_t tile;
     test_call call;
-    bool fast, outside;
+    bool fast, outside, counts, copies;
+    int64_t many; /* the indices, as the call counts them */
+    dcl_array *copy;
     int64_t where[DCL_MAX_RANK];
     dcl_array *at;  /* of a reduction along axes */
     char over[120]; /* the text of DCL_OVER */
@@ -173,6 +176,8 @@ static void read_line(char *line, struct run *run)
     run->fast = strchr(value[8], 'f') != NULL;
     run->call.placed = strchr(value[8], 't') != NULL;
     run->call.window = strchr(value[8], 'w') != NULL;
+    run->counts = strchr(value[8], 'm') != NULL;
+    run->copies = strchr(value[8], 'e') != NULL;
     run->outside = strchr(value[8], 'o') != NULL;
     run->call.along = atoi(value[9]);
     read_space(value[10], &run->call);
@@ -295,6 +300,13 @@ static void write_text(struct run *run)
         add(run, " %s= ", test_operator_text[call->op]);
         add_term(run, call->second, &run->a, &run->b);
     }
+    add(run, run->counts ? "; many += 1;" : ";");
+    if (!run->copies)
+        return;
+    struct held copy = {.operand = &run->call.a, .name = " Z"};
+    add_operand(run, &copy);
+    add(run, " = ");
+    add_operand(run, &run->a);
     add(run, ";");
 }
 
@@ -615,6 +627,10 @@ static int list_arguments(struct run *run, dcl_arg args[], void *result)
         args[n++] = dcl_arg_result("P", call->out.type, result);
     if (call->placed && call->verb == TEST_VALUE)
         args[n++] = DCL_RESULT_AT(run->where);
+    if (run->counts)
+        args[n++] = dcl_arg_result("many", DCL_INT64, &run->many);
+    if (run->copies)
+        args[n++] = dcl_arg_array(DCL_ACCESS_INOUT, "Z", run->copy);
     if (call->verb != TEST_VALUE)
         args[n++] = dcl_arg_array(call->inout ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT, "P", run->out.array);
     if (call->placed && (call->verb == TEST_ALONG || call->verb == TEST_KEYED))
@@ -656,11 +672,49 @@ static bool compare_result(const struct run *run, const void *result)
                   test_print(type, run->call.out.values[0], expected));
 }
 
+static const char *const maps[] = {"block", "cyclic", "rows:cyclic", "rows:hash"};
+
+static bool make_copy(struct run *run)
+{
+    if (!run->copies)
+        return true;
+    dcl_map *map = dcl_map_parse(run->cluster, maps[test_next(&run->random) % 4]);
+    run->copy = dcl_agile(run->call.a.grid, map);
+    dcl_release(map);
+    return run->copy != NULL || failed("array of the copy: %s", dcl_error());
+}
+
+/* Compare the number of indices, and the copy of a: 0 where the body is not run. */
+static bool compare_extras(struct run *run)
+{
+    const test_operand *a = &run->call.a;
+    int64_t total = dcl_grid_count(&a->grid), many = 0;
+    size_t size = dcl_type_bytes(a->type);
+    char *bytes = calloc((size_t)total + 1, size), found[40], expected[40];
+    bool good = !run->copies || done("dcl_read", dcl_read(run->copy, NULL, bytes, NULL));
+    for (int64_t e = 0; good && e < total; e++) {
+        int64_t index[TEST_MOST_INDICES] = {0}, left = e;
+        for (int d = a->rank - 1; d >= 0; d--) {
+            index[a->index[d]] = a->grid.origin[d] + left % a->grid.extent[d];
+            left /= a->grid.extent[d];
+        }
+        bool runs = test_runs_at(&run->call, index);
+        test_value value = test_load(a->type, bytes + (size_t)e * size), right = runs ? a->values[e] : (test_value){0};
+        many += runs;
+        if (run->copies && !test_same(a->type, value, right))
+            good = failed("element %" PRId64 " of Z is %s; expected %s", e, test_print(a->type, value, found),
+                          test_print(a->type, right, expected));
+    }
+    free(bytes);
+    if (good && run->counts && run->many != many)
+        return failed("the number of indices is %" PRId64 "; expected %" PRId64, run->many, many);
+    return good;
+}
+
 /* Make the array for the indices of a reduction along axes or by keys, and room for the right ones. */
 static bool make_places(struct run *run)
 {
     test_call *call = &run->call;
-    static const char *const maps[] = {"block", "cyclic", "rows:cyclic", "rows:hash"};
     dcl_grid grid = call->out.grid;
     int64_t total = dcl_grid_count(&grid);
     if (!call->placed || (call->verb != TEST_ALONG && call->verb != TEST_KEYED))
@@ -747,7 +801,7 @@ static bool run_call(struct run *run)
     if (!done("run", dcl_call_run(&described)) || !wait_for(run) || !equal_counters(run, plan, before))
         return false;
     if (call->verb == TEST_VALUE)
-        return compare_result(run, result);
+        return compare_result(run, result) && compare_extras(run);
     int64_t total = dcl_grid_count(&call->out.grid);
     for (int64_t e = 0; e < total; e++)
         if (run->out.owner[e] < 0)
@@ -769,8 +823,9 @@ static bool run_case(struct run *run)
                 make_array(run, &run->out, run->spread, run->call.inout);
     if (run->call.verb == TEST_VALUE)
         run->call.out.values = calloc(1, sizeof *run->call.out.values);
-    good = good && compare(run, &run->a, "input") && make_places(run) && run_call(run);
+    good = good && compare(run, &run->a, "input") && make_places(run) && make_copy(run) && run_call(run);
     dcl_release(run->at);
+    dcl_release(run->copy);
     free(run->call.places);
     end_array(&run->a);
     end_array(&run->b);

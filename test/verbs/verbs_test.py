@@ -124,6 +124,9 @@ class Text:
         if self.verb == "value" and self.op in ("min", "max") and rng.random() < 0.5:
             self.flags = "t"
             self.input_type = rng.choice([self.input_type] + INTEGERS)
+        if self.verb == "value":
+            ordered = self.op == "combine" or (self.op == "*" and self.type in FLOATS)  # not beside outputs
+            self.flags += rng.choice(["", "", "m"] if ordered else ["", "", "m", "e", "me"])
 
     def draw_along(self, rng):
         a = list(range(self.rank))
