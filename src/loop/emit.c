@@ -107,6 +107,7 @@ static void put_linear(struct writer *writer, const dcli_loops_linear *linear, c
 /* ---- expressions -------------------------------------------------------------------------------------------------- */
 
 static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in_subscript);
+static void put_comparison_text(struct writer *writer, const dcli_loops_expr *condition);
 
 static bool is_output(const dcli_loops_operation *operation, int array)
 {
@@ -198,11 +199,13 @@ static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in
     case DCLI_LOOPS_EXPR_ELEMENT:
         put_element(writer, expr);
         return;
-    case DCLI_LOOPS_EXPR_CALL:
-        dcli_text_put(out, "%s(", expr->text);
+    case DCLI_LOOPS_EXPR_CALL: {
+        bool is_abs = strcmp(expr->text, "abs") == 0; /* unsigned in OpenCL C, signed in C */
+        dcli_text_put(out, is_abs ? "((long)%s(" : "%s(", expr->text);
         put_items(writer, expr, ", ", false);
-        dcli_text_put(out, ")");
+        dcli_text_put(out, is_abs ? "))" : ")");
         return;
+    }
     case DCLI_LOOPS_EXPR_UNARY:
         dcli_text_put(out, "(%s ", expr->text);
         put_items(writer, expr, "", in_subscript);
@@ -213,7 +216,10 @@ static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in
         return;
     case DCLI_LOOPS_EXPR_CHOICE:
         dcli_text_put(out, "(");
-        put_expr(writer, expr->first, false);
+        if (dcli_loops_condition_is_linear(writer->tree, expr->first, NULL))
+            put_comparison_text(writer, expr->first);
+        else
+            put_expr(writer, expr->first, false);
         dcli_text_put(out, " ? ");
         put_expr(writer, expr->first->next, false);
         dcli_text_put(out, " : ");

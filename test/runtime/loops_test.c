@@ -332,3 +332,28 @@ Test(loops, kernels_have_the_bits_of_sequential_c_in_worker_processes)
     dcl_close(cluster);
 }
 #endif
+
+/* abs() is signed, as in C; in OpenCL C it is unsigned. What a ?: reads agrees with what was analysed, also where a comparison has an
+ * unsigned scalar: integers are numbers. */
+Test(loops, integers_are_numbers)
+{
+    enum { COUNT = 20 };
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, COUNT)),
+              *B = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, COUNT));
+    double found[COUNT];
+    unsigned n = COUNT;
+    int k = 7;
+    TEST_OK(dcl_forall(cluster, "A(i) = i;", DCL_OUT(A)));
+    TEST_OK(dcl_loops(cluster, "for (i = 0; i < n; i++) B[i] = 1 - abs(i - k) + (i - 1 < 3 ? 100 : A[i-1]);",
+                      DCL_OUT(B), DCL_IN(A), DCL_VALUE(n), DCL_VALUE(k)));
+    TEST_OK(dcl_read(B, NULL, found, NULL));
+    for (int i = 0; i < COUNT; i++) {
+        double right = 1 - (i < k ? k - i : i - k) + (i - 1 < 3 ? 100 : i - 1);
+        cr_expect_eq(found[i], right, "%d: %g, expected %g", i, found[i], right);
+    }
+    dcl_release(B);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
