@@ -6,7 +6,7 @@
  * three axes of 512 x 512 x 512 floats, OpenMP in squares of 32. convolution: 5 x 5 taps on 8192 x 8192 floats, as one body and in two
  * passes; the best OpenMP is separable, a line at a time. jacobi: 100 sweeps of a five-point stencil on 4096 x 4096 floats, queued, and with
  * a wait after each. checked: a body with declared reads at computed places against the same text as a tile kernel, which checks nothing.
- * On one embedded node and on local:2, default maps. Timed: from the first call until the result is complete. Results are
+ * On one embedded node and on local:2, default maps; jacobi also with an overlap of 16 lines. Timed: from the first call until the result is complete. Results are
  * compared first. */
 #include <math.h>
 #include <sys/mman.h>
@@ -369,9 +369,9 @@ static bool is_wanted(const char *name, int count, char *words[])
     return wanted;
 }
 
-/* Measure the items of one group whose names are wanted, on arrays of the same shape. */
-static void measure(dcl_cluster *cluster, const char *where, dcl_grid grid_a, dcl_grid grid_b, bool third, int items,
-                    const struct item item[], int count, char *words[])
+/* Measure the items of one group whose names are wanted, on arrays of the same shape. @param text  of their map; NULL: the default. */
+static void measure(dcl_cluster *cluster, const char *where, const char *text, dcl_grid grid_a, dcl_grid grid_b,
+                    bool third, int items, const struct item item[], int count, char *words[])
 {
     bool any = false;
     for (int k = 0; k < items; k++)
@@ -379,7 +379,7 @@ static void measure(dcl_cluster *cluster, const char *where, dcl_grid grid_a, dc
     if (!any)
         return;
     size_t bytes = (size_t)elements * sizeof(float) * 2; /* the largest array of all groups is half of it */
-    dcl_map *map = dcl_map_default(cluster);
+    dcl_map *map = text != NULL ? dcl_map_parse(cluster, text) : dcl_map_default(cluster);
     struct state s = {.cluster = cluster, .A = dcl_agile(grid_a, map), .B = dcl_agile(grid_b, map)};
     s.C = third ? dcl_agile(grid_a, map) : NULL;
     s.W = dcl_agile(dcl_grid_2d(DCL_FLOAT, 5, 5), map);
@@ -440,6 +440,8 @@ int main(int argc, char **argv)
     const struct item sweeps[] = {
         {"jacobi", "OpenMP", 2 * SWEEPS * heat, dcl_queued, plain_sweeps, same_heat, false},
         {"jacobi waited", "OpenMP", 2 * SWEEPS * heat, dcl_waited, plain_sweeps, same_heat, false}};
+    const struct item overlapped[] = {
+        {"jacobi with an overlap", "OpenMP", 2 * SWEEPS * heat, dcl_queued, plain_sweeps, same_heat, false}};
     printf("DCL %s, commit %s, bodies\n", dcl_version(), bench_commit);
     for (int p = 0; p < 2; p++) {
         static const char *const places[] = {NULL, "local:2"};
@@ -451,13 +453,15 @@ int main(int argc, char **argv)
         check(cluster != NULL, "dcl_open");
         dcl_grid square = dcl_grid_2d(DCL_FLOAT, EDGE, EDGE), small = dcl_grid_2d(DCL_FLOAT, HEAT, HEAT);
         dcl_grid box = dcl_grid_3d(DCL_FLOAT, CUBE, CUBE, CUBE);
-        measure(cluster, where, dcl_grid_1d(DCL_INT32, elements), dcl_grid_1d(DCL_INT32, BINS), false, COUNT(histogram),
-                histogram, argc - 1, argv + 1);
-        measure(cluster, where, square, dcl_grid_1d(DCL_FLOAT, EDGE), false, COUNT(columns), columns, argc - 1,
+        measure(cluster, where, NULL, dcl_grid_1d(DCL_INT32, elements), dcl_grid_1d(DCL_INT32, BINS), false,
+                COUNT(histogram), histogram, argc - 1, argv + 1);
+        measure(cluster, where, NULL, square, dcl_grid_1d(DCL_FLOAT, EDGE), false, COUNT(columns), columns, argc - 1,
                 argv + 1);
-        measure(cluster, where, box, box, false, COUNT(permutations), permutations, argc - 1, argv + 1);
-        measure(cluster, where, square, square, true, COUNT(planes), planes, argc - 1, argv + 1);
-        measure(cluster, where, small, small, false, COUNT(sweeps), sweeps, argc - 1, argv + 1);
+        measure(cluster, where, NULL, box, box, false, COUNT(permutations), permutations, argc - 1, argv + 1);
+        measure(cluster, where, NULL, square, square, true, COUNT(planes), planes, argc - 1, argv + 1);
+        measure(cluster, where, NULL, small, small, false, COUNT(sweeps), sweeps, argc - 1, argv + 1);
+        measure(cluster, where, "block;overlap=16", small, small, false, COUNT(overlapped), overlapped, argc - 1,
+                argv + 1);
         check(dcl_close(cluster) == DCL_OK, "dcl_close");
     }
     return 0;

@@ -213,7 +213,7 @@ DCL_API dcl_map *dcl_map_default(dcl_cluster *cluster);
  *
  *      MAP    = AXES | DEALT | BOXES | "replicated" [ "(" N ")" ], then { ";block=" SIZES | ";tile=" SIZES
  *             | ";nodes=" NODES | ";seed=" N | ";owners=" OWNERS | ";every=" SIZES | ";rest=" NUMBER
- *             | ";halo=" WIDTH { "," WIDTH } | ";periodic=" ( "*" | N { "," N } ) }
+ *             | ";halo=" WIDTH { "," WIDTH } | ";periodic=" ( "*" | N { "," N } ) | ";overlap=" N }
  *      AXES   = RULE { "," RULE } [ "@" N { "x" N } ]      one RULE alone stands for all axes of any rank
  *      RULE   = "block" [ "(" N ")" ] | "cyclic" [ "(" N ")" ] | "*"
  *             | "splits" "(" N { "," N } ")" | "weighted" "(" N { ":" N } ")"
@@ -282,6 +282,26 @@ DCL_API dcl_map *dcl_map_with_rest(const dcl_map *map, double rest);
  *          `;halo=1`, `;halo=1:2,0;periodic=0`, with `;periodic=*` for all axes. */
 DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[], const int64_t high[],
                               const bool periodic[]);
+
+/** Let every node also store lines of other nodes around its own, and compute some of them itself, so that time loops
+ *  exchange edges once in several steps. A line is all elements with one index of the first axis.
+ *
+ *  Owners are those of `map`. The lines are used by loop bodies whose arrays all have the same grid and map, which run over
+ *  a box by dcl_forall_over(), and which read no element outside the grid, along the first axis at constant distances from
+ *  the index. If such a body reads r lines beyond a part, and d lines around the parts are up to date, the call moves nothing if
+ *  d >= r. It then brings d - r lines of its outputs up to date, too, because each node also computes these. If d < r, the
+ *  call first moves all `lines` lines over each border, of all inputs. With r = 1, that is one exchange in `lines` steps.
+ *  dcl_explain() tells for each call what it moves. All other calls work as with `map`; after one that writes an
+ *  array, no line around its parts is up to date. If 2 * r > lines, the lines are not used.
+ *
+ *  dcl_map_locate() and dcl_map_storage() count these lines: a part begins after the lines before it. dcl_reshape() refuses
+ *  such arrays.
+ *  @param map    a map that divides only the first axis, each node having one run of it, such as `block,*`. Not a dealt,
+ *                listed, replicated or strided map, or one with a halo.
+ *  @param lines  stored before and after each part, 0..65536. 0: no overlap.
+ *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. As
+ *          text, `;overlap=8`. */
+DCL_API dcl_map *dcl_map_overlap(const dcl_map *map, int64_t lines);
 
 /** Make the same map over other nodes.
  *  @param count  length of `nodes`, at least 1. If the map states an arrangement of nodes (`@2x2`), count must

@@ -13,7 +13,7 @@
     X(clear_error) X(wait) X(wait_all) \
     X(map_axes) X(map_dealt) X(map_hash) X(map_table) X(map_function) X(map_weighted) X(measure_shares) \
     X(map_replicated) X(map_sparse) X(map_listed) X(map_block_cyclic) X(map_block) X(map_default) X(map_parse) \
-    X(map_with_grains) X(map_every) X(map_with_rest) X(map_halo) X(map_on) X(map_retain) X(map_release) \
+    X(map_with_grains) X(map_every) X(map_with_rest) X(map_halo) X(map_overlap) X(map_on) X(map_retain) X(map_release) \
     X(map_node_count) X(map_node) X(map_print) X(map_equal) X(map_locate) X(map_storage) X(map_describe_sized) \
     X(map_boxes) X(map_grains) X(map_tiles) \
     X(agile) X(array_release) X(grid_of) X(map_of) X(cluster_of) X(fill) X(write) X(read) X(swap) X(keep) X(steal) \

@@ -37,7 +37,7 @@ enum { STAGE_ALIGN = 64, SMALL_STAGE = 64, ELEMENT_ALIGN = 8 };
 static int64_t round_up(int64_t bytes, int64_t align) { return dcli_ceil_div(bytes, align) * align; }
 
 /* Place stages in the arena, after the addresses of source parts: stage_at is their offset. It is -1 for stages that
- * only gathering works use, and 0 for replicas, which have memory of their own. */
+ * only gathering works use, 0 for replicas, which have memory of their own, and the offset in the part for lines around it. */
 static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan, const dcli_batch *batch,
                                const dcli_operation *operation, dcli_lowered *lowered)
 {
@@ -56,7 +56,7 @@ static dcl_status place_stages(const dcli_gather *gather, const dcli_plan *plan,
             lowered->arena_bytes = round_up(lowered->arena_bytes, STAGE_ALIGN);
         lowered->stage_at[s] = wanted[s] ? lowered->arena_bytes : -1;
         if (stage->kind != DCLI_STAGE_TEMPORARY)
-            lowered->stage_at[s] = 0;
+            lowered->stage_at[s] = stage->offset * (int64_t)dcli_element_bytes(operation, stage->operand);
         if (stage->kind != DCLI_STAGE_TEMPORARY || !wanted[s])
             continue;
         lowered->arena_bytes += round_up(bytes, bytes < SMALL_STAGE ? ELEMENT_ALIGN : STAGE_ALIGN);

@@ -89,8 +89,10 @@ static void put_pieces(const dcli_plan *plan, int64_t first, int64_t count, cons
 
 static void put_stage(const dcli_operation *operation, const dcli_plan *plan, int64_t s, dcli_text *text)
 {
-    static const char *const kinds[] = {
-        [DCLI_STAGE_TEMPORARY] = "stage", [DCLI_STAGE_NEW_REPLICA] = "new replica", [DCLI_STAGE_REPLICA] = "replica"};
+    static const char *const kinds[] = {[DCLI_STAGE_TEMPORARY] = "stage",
+                                        [DCLI_STAGE_NEW_REPLICA] = "new replica",
+                                        [DCLI_STAGE_REPLICA] = "replica",
+                                        [DCLI_STAGE_AROUND] = "lines around"};
     const dcli_stage *stage = &plan->stage[s];
     dcli_text_put(text, "  %s %" PRId64 " of %s ", kinds[stage->kind], s, name_of(operation, stage->operand));
     put_box(text, &stage->box);

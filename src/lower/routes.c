@@ -137,7 +137,9 @@ dcl_status dcli_routes_of_batch(const dcli_operation *operation, const dcli_plan
         const dcli_stage *stage = &plan->stage[s];
         dcli_space space = {DCLI_SPACE_STAGE, 0};
         int64_t at = stage_at != NULL ? stage_at[s - batch->first_stage] : 0;
-        if (stage->kind != DCLI_STAGE_TEMPORARY)
+        if (stage->kind == DCLI_STAGE_AROUND)
+            space = (dcli_space){DCLI_SPACE_OWN, 0};
+        else if (stage->kind != DCLI_STAGE_TEMPORARY)
             space = (dcli_space){DCLI_SPACE_REPLICA, (int)s};
         if (at < 0)
             continue; /* its elements are gathered by the work-items that use them */

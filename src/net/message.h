@@ -15,13 +15,14 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_DEPTH = 8,         /* nesting of arrays; operands of operations need 5 */
        DCLI_MOST_ITEMS =
            1 << 15, /* numbers, strings and arrays: 64 operations of 64 operands, with 128 views, 4,096 numbers of
-                     declarations and an order of 256, have 32,520 */
+                     declarations and an order of 256, have 32,648 */
        DCLI_MOST_OPERATIONS = 64, /* descriptors of operations in one message */
        DCLI_MOST_ORDER = 256,     /* operations in one message, with those that repeat an earlier one */
        DCLI_MOST_OPERATION_KIND = 10,
        DCLI_MOST_OPERANDS = 64,
        DCLI_MOST_MARKS_FAILURES = 128,
-       DCLI_MOST_VIEWS = 128, /* most views that a sender puts into one message */
+       DCLI_MOST_LINES = 65537, /* lines around a part that are computed, plus 1 */
+       DCLI_MOST_VIEWS = 128,   /* most views that a sender puts into one message */
        DCLI_MOST_DECLARED_NUMBERS =
            4096, /* most numbers of a declaration; about the same limit holds for a message with several operations */
        DCLI_MOST_PEERS = 1 << 16,
@@ -169,6 +170,8 @@ typedef struct dcli_msg_operation {
     bool unset;             /* CREATE: the next operation overwrites the whole array; until then its contents are
                                undefined */
     int steal;              /* FORALL: a dcl_steal_policy */
+    int overlap;            /* FORALL: as in dcli_operation */
+    uint64_t fresh;         /* FORALL: bit k: operand k is fresh */
 } dcli_msg_operation;
 
 /** Proof that a forwarded message is from the host: for each node that it has yet to reach, the node's number and the

@@ -117,7 +117,10 @@ static const dcli_record operation_record = RECORD("operation", operation, 2, "o
     BOOL(operation, unset,
          "create: the next operation overwrites the whole array; until then its contents are undefined"),
     INT(operation, steal, DCL_STEAL_DEFAULT, DCL_STEAL_ALWAYS,
-        "forall: when its batches are lent. 0: as the session's setting; 1: never; 2: if it pays; 3: always"));
+        "forall: when its batches are lent. 0: as the session's setting; 1: never; 2: if it pays; 3: always"),
+    INT(operation, overlap, 0, DCLI_MOST_LINES,
+        "forall: more than 0: nodes compute this number less 1 of the lines around their parts, too"),
+    BITS(operation, fresh, "forall: bit k: the lines around the parts of operand k are received first"));
 
 static const dcli_record parameter_record = RECORD("parameter", parameter, 2, "a named argument of a body",
     STRING(parameter, name, DCLI_MOST_NAME, "its name in the body"),

@@ -198,6 +198,8 @@ static dcl_status check_storage(const dcli_layout *layout)
     dcli_wide elements = 1;
     for (int d = 0; d < layout->grid.rank; d++)
         elements *= layout->kind == DCLI_MAP_DEALT ? layout->pieces[d] * layout->rule.piece[d] : layout->grid.extent[d];
+    if (layout->kind == DCLI_MAP_AXES && layout->grid.extent[0] > 0) /* the lines around a part */
+        elements += elements / layout->grid.extent[0] * 2 * layout->around;
     if (layout->kind == DCLI_MAP_AXES)
         elements += elements / 16; /* an upper bound of padding */
     if (elements * (dcli_wide)dcl_type_bytes(layout->grid.type) > INT64_MAX)
@@ -224,6 +226,10 @@ static dcl_status bind_elements(dcli_layout *layout)
         status = bind_dealt(layout);
     else
         status = dcli_boxes_bind(layout);
+    if (status != DCL_OK)
+        return status;
+    if (rule->overlap > 0)
+        status = dcli_overlap_bind(layout);
     if (status != DCL_OK)
         return status;
     bind_grains(layout);
@@ -308,8 +314,9 @@ static bool same_division(const dcli_layout *a, const dcli_layout *b)
         if (x->run != y->run || x->more != y->more || x->nodes != y->nodes || x->used != y->used)
             return false;
     }
-    return same_pitches(a, b);
+    return a->around == b->around && same_pitches(a, b);
 }
+
 static bool same_dealing(const dcli_layout *a, const dcli_layout *b)
 {
     for (int d = 0; d < a->grid.rank; d++)

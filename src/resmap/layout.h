@@ -17,6 +17,8 @@ typedef struct dcli_node_range {
     int first, count;
 } dcli_node_range;
 
+enum { DCLI_MOST_OVERLAP = 65536 }; /* most lines around a part */
+
 enum {
     DCLI_NODE_RANGES = 32
 }; /* most ranges of a map: few, so that a rule is a plain value and a node is found quickly */
@@ -61,6 +63,9 @@ typedef struct dcli_map_rule {
     int halo_rank;
     int64_t halo_low[DCL_MAX_RANK], halo_high[DCL_MAX_RANK];
     unsigned periodic; /* bit d: axis d is periodic, as far as reads are concerned; DCLI_ALL_PERIODIC: all axes */
+    /* AXES: each node also stores this many lines (all elements of an index of the first axis) before and after its own,
+     * directly beside them: overlap.c. 0: none. Not with a halo, `every`, or copies. */
+    int64_t overlap;
 } dcli_map_rule;
 
 #define DCLI_ALL_PERIODIC ((1U << DCL_MAX_RANK) - 1)
@@ -163,6 +168,8 @@ typedef struct dcli_layout {
     dcli_scatter scatter;                 /* DEALT by hash: the permutation of pieces */
     dcli_owner_runs owned;                /* DEALT by table: the owners of pieces */
     dcli_boxes boxes;                     /* BOXES: the boxes and their search tree */
+    int64_t around;                       /* AXES: lines that are stored before and after each part (rule.overlap);
+                                             0: none. The part begins after them */
     bool partial;                         /* some elements are not stored, because the map is strided or some pieces
                                              have no owner */
     uint64_t fill_value;                  /* the fill value as the bytes of one element */
@@ -269,6 +276,13 @@ static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
     int place = layout->rule.copies > 0 ? dcli_layout_place(layout, node) : -1;
     return place >= 0 && place < layout->rule.copies;
 }
+
+/** Find the region of a node's part, and that of the part together with the lines around it (rule.overlap), as far as these are
+ *  in the grid. @return DCL_OK or DCL_ERR_NOMEM. *found_out: false: the layout has no such lines, or the node owns nothing. */
+dcl_status dcli_layout_around(const dcli_layout *layout, int node, bool *found_out, dcli_region *own_out,
+                              dcli_region *around_out);
+/** The elements of a line: one index of the first axis, with padding. For layouts with an overlap. */
+int64_t dcli_layout_line(const dcli_layout *layout);
 
 /** Whether axis d is periodic as far as reads are concerned. */
 static inline bool dcli_layout_wraps(const dcli_layout *layout, int d)

@@ -169,5 +169,7 @@ size_t dcli_map_rule_print(const dcli_map_rule *rule, char *text_out, size_t cap
     put_sizes(&printer, ";every=", rule->every_rank, rule->every, "");
     put_fill_value(&printer, rule->fill_value);
     put_halo(&printer, rule);
+    if (rule->overlap > 0)
+        put(&printer, ";overlap=", rule->overlap, "");
     return printer.length;
 }

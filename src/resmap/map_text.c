@@ -13,8 +13,8 @@
 
 struct parser {
     const char *text, *at;
-    const char *like;                      /* an example of the part that is being parsed, for error messages */
-    bool seed, fill_value, halo, periodic; /* parts that were given already */
+    const char *like; /* an example of the part that is being parsed, for error messages */
+    bool seed, fill_value, halo, periodic, overlap; /* parts that were given already */
 };
 
 /* The example for axes, and for text of no known family. */
@@ -475,6 +475,17 @@ static dcl_status parse_periodic(struct parser *parser, dcli_map_rule *rule)
     return DCL_OK;
 }
 
+static dcl_status parse_overlap(struct parser *parser, dcli_map_rule *rule)
+{
+    parser->like = "an overlap reads like ;overlap=8";
+    if (parser->overlap)
+        return fail(parser, "an overlap that was not given before");
+    if (!accept(parser, '='))
+        return fail(parser, "\"=\" and a number of lines");
+    parser->overlap = true;
+    return parse_number(parser, 0, DCLI_MOST_OVERLAP, "a number of lines, 0..65536", &rule->overlap);
+}
+
 static dcl_status parse_seed(struct parser *parser, dcli_map_rule *rule)
 {
     parser->like = "a seed reads like ;seed=7";
@@ -537,14 +548,17 @@ static dcl_status parse_grains(struct parser *parser, int node_count, dcli_map_r
             status = parse_halo(parser, rule);
         else if (accept_word(parser, "periodic"))
             status = parse_periodic(parser, rule);
+        else if (accept_word(parser, "overlap"))
+            status = parse_overlap(parser, rule);
         else if (rule->kind == DCLI_MAP_DEALT && accept_word(parser, "seed"))
             status = parse_seed(parser, rule);
         else if (rule->kind == DCLI_MAP_DEALT && accept_word(parser, "owners"))
             status = parse_owners(parser, node_count, rule);
         else
-            status = fail(parser, rule->kind == DCLI_MAP_DEALT
-                                      ? "block=, tile=, nodes=, every=, rest=, halo=, periodic=, seed= or owners="
-                                      : "block=, tile=, nodes=, every=, rest=, halo= or periodic=");
+            status =
+                fail(parser, rule->kind == DCLI_MAP_DEALT
+                                 ? "block=, tile=, nodes=, every=, rest=, halo=, periodic=, overlap=, seed= or owners="
+                                 : "block=, tile=, nodes=, every=, rest=, halo=, periodic= or overlap=");
         if (status != DCL_OK)
             return status;
     }

@@ -162,6 +162,12 @@ void dcli_every_outward(const dcli_layout *layout, dcli_region_list *list, int64
 
 /** Bring the halo of a rule into one form, as far as its rank is known, so that equal halos compare equal. */
 void dcli_halo_settle(dcli_map_rule *rule);
+/** Check the overlap of a rule (overlap.c). @return DCL_OK or DCL_ERR_INVALID. */
+dcl_status dcli_overlap_check(const dcli_map_rule *rule);
+/** Set `around` of a layout whose axes are divided. @return DCL_OK, or DCL_ERR_INVALID: another axis than the first is
+ *  divided, or a node has several runs of it. */
+dcl_status dcli_overlap_bind(dcli_layout *layout);
+
 /** Check the widths and periodic axes of a rule. @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_halo_check(const dcli_map_rule *rule);
 /** Whether two rules have the same halo and the same periodic axes. */

@@ -292,6 +292,10 @@ static dcl_status shape_rule(const dcli_layout *layout, const dcl_grid *grid, dc
         return status;
     bool whole = layout->kind == DCLI_MAP_AXES && layout->rule.axes[0].kind == DCL_AXIS_WHOLE;
     int axis = is_small(layout) ? 0 : divided_axis(layout);
+    if (layout->around > 0)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
+                         "the map has an overlap (;overlap=), whose lines have the array's shape; use "
+                         "dcl_reshape_copy()");
     if (axis > 0)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "the map divides axis %d: elements that follow each other do not lie so, and would have to "

@@ -337,6 +337,8 @@ dcl_status dcli_map_rule_check(const dcli_map_rule *rule)
         status = check_every(rule);
     if (status == DCL_OK)
         status = dcli_halo_check(rule);
+    if (status == DCL_OK)
+        status = dcli_overlap_check(rule);
     return status != DCL_OK ? status : check_grains(rule);
 }
 
@@ -441,7 +443,7 @@ bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b)
     if (!sizes_equal(a->every_rank, a->every, b->every_rank, b->every) ||
         !dcli_fill_value_equal(a->fill_value, b->fill_value))
         return false;
-    if (!dcli_halo_equal(a, b))
+    if (!dcli_halo_equal(a, b) || a->overlap != b->overlap)
         return false;
     if (a->tile_bytes != b->tile_bytes || a->block_bytes != b->block_bytes || a->small_bytes != b->small_bytes)
         return false;

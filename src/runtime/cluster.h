@@ -19,6 +19,7 @@
 #include "store/new_file.h"
 #include "worker/worker.h"
 #include "workqueue/operation.h"
+#include "workqueue/overlap.h"
 #include "workqueue/plan.h"
 
 /** State of a storage as the program records it. dcl_swap() exchanges these between handles. */
@@ -30,6 +31,7 @@ typedef struct dcli_storage_state {
                                overwritten_at and > 0 */
     bool lost;              /* a part of it was on a lost node: failed for good */
     bool had_replicas;      /* nodes may have replicas of it */
+    dcli_valid_lines lines; /* around the nodes' parts */
     dcl_status status;
     char *text;         /* error text of the failure; NULL: one of the cluster's `causes` has it */
     int64_t strayed_at; /* last operation that wrote it and accessed elements outside its grid; valid while >=

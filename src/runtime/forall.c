@@ -297,6 +297,7 @@ static dcl_status fill_operation(struct call *call, int count, const dcl_arg arg
     operation->kind = DCLI_OP_FORALL;
     operation->body = call->known->body;
     operation->node = 0;
+    operation->overlap = 0;
     call->count = 0;
     for (int k = 0; k < count && status == DCL_OK; k++)
         if (dcli_arg_is_param(&args[k]))
@@ -399,6 +400,20 @@ static dcl_status check_inputs(const struct call *call)
     return DCL_OK;
 }
 
+/* Choose whether the operation uses the lines around the nodes' parts. It was resolved before: only operands that are fresh
+ * change. */
+static void choose_overlap(struct call *call)
+{
+    const dcli_layout *layout = call->operation.operand[call->known->body->owner].layout;
+    const dcli_valid_lines *lines[DCLI_MAX_PARAMS];
+    if (layout == NULL || layout->around == 0)
+        return;
+    for (int k = 0; k < call->count; k++)
+        lines[k] = call->states[k] != NULL ? &call->states[k]->lines : NULL;
+    dcli_overlap_choose(&call->operation, lines);
+    dcli_operation_resolve(&call->operation);
+}
+
 static dcl_status issue_call(struct call *call)
 {
     dcli_msg_operand operands[DCLI_MAX_PARAMS];
@@ -411,8 +426,11 @@ static dcl_status issue_call(struct call *call)
                                      .view = views,
                                      .reach = reaches,
                                      .steal = (int)call->steal};
+    choose_overlap(call);
+    descriptor.overlap = (int)call->operation.overlap;
     for (int k = 0; k < call->count; k++) {
         const dcli_operand *operand = &call->operation.operand[k];
+        descriptor.fresh |= (uint64_t)operand->fresh << k;
         operands[k] = (dcli_msg_operand){.storage = operand->storage,
                                          .value = call->operation.value[k].u,
                                          .generation = operand->keeps ? operand->generation : -operand->generation};
@@ -623,6 +641,7 @@ static dcl_status plan_call(struct call *call, const char *body, int count, cons
     if (status == DCL_OK)
         status = prepare_call(call, body, count, args);
     if (status == DCL_OK) {
+        choose_overlap(call);
         dcli_directory_begin(&call->cluster->replicas.directory, &call->operation, NULL, NULL);
         status =
             look(user, &(dcli_planned){.cluster = call->cluster, .operation = &call->operation, .array = call->array});

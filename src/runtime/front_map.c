@@ -40,6 +40,7 @@ MADE_MAP(map_with_rest, ASKS, MAP(map), (const dcl_map *map, double rest), (map,
 MADE_MAP(map_halo, ASKS, MAP(map),
          (const dcl_map *map, int rank, const int64_t low[], const int64_t high[], const bool periodic[]),
          (map, rank, low, high, periodic))
+MADE_MAP(map_overlap, ASKS, MAP(map), (const dcl_map *map, int64_t lines), (map, lines))
 MADE_MAP(map_on, ASKS, MAP(map), (const dcl_map *map, int count, const int nodes[]), (map, count, nodes))
 ANSWER(int, map_node_count, 0, MAP(map), (const dcl_map *map), (map))
 ANSWER(int, map_node, -1, MAP(map), (const dcl_map *map, int place), (map, place))

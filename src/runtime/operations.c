@@ -114,6 +114,14 @@ dcl_status dcli_array_check(const dcl_array *array)
 
 static void note_states(const dcli_operation *operation, dcli_storage_state *const states[])
 {
+    dcli_valid_lines *lines[DCLI_MAX_PARAMS];
+    bool around = false;
+    for (int k = 0; k < operation->operand_count; k++) {
+        lines[k] = states[k] != NULL ? &states[k]->lines : NULL;
+        around |= operation->operand[k].layout != NULL && operation->operand[k].layout->around > 0;
+    }
+    if (around)
+        dcli_overlap_record(operation, lines);
     for (int k = 0; k < operation->operand_count; k++) {
         if (states[k] == NULL)
             continue;

@@ -260,6 +260,7 @@ static dcl_map *totals_map(const struct scanning *s, const dcl_map *like)
     rule.small_bytes = 0; /* they are small, but the leaves are on many nodes */
     rule.halo_rank = rule.every_rank = rule.block_rank = 0;
     rule.periodic = 0;
+    rule.overlap = 0;
     rule.tile_rank = s->grid.rank;
     for (int d = 0; d < s->grid.rank; d++)
         rule.tile[d] = dcli_max(d == s->scan.axis ? s->tile[d] / s->leaf : s->tile[d], 1);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "worker/process_data.h"
+#include "workqueue/overlap.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
@@ -84,7 +85,8 @@ static dcl_status find_operands(dcli_catalog *catalog, const dcli_msg_operation 
         operation->operand[k] = (dcli_operand){.storage = storage,
                                                .layout = held != NULL ? held->shared->layout : NULL,
                                                .generation = generation < 0 ? -generation : generation,
-                                               .keeps = generation > 0};
+                                               .keeps = generation > 0,
+                                               .fresh = (descriptor->fresh >> k & 1) != 0};
         operation->value[k].u = descriptor->operand[k].value;
     }
     return DCL_OK;
@@ -247,6 +249,7 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
                          descriptor->number, descriptor->operand_count, descriptor->node, catalog->node_count,
                          descriptor->operand_count > 0 ? descriptor->operand[0].generation : 0);
     entry->operation.node = descriptor->node;
+    entry->operation.overlap = descriptor->overlap;
     if (uses_file && (descriptor->path == NULL || descriptor->path[0] == '\0'))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " names no file", descriptor->number);
     dcl_status status =
@@ -266,8 +269,10 @@ static dcl_status fill_entry(dcli_catalog *catalog, const dcli_msg_operation *de
     if (descriptor->kind == DCLI_OP_RELEASE)
         entry->held[0]->released = true; /* free the storage later: open operations may still use it */
     dcli_operation_resolve(&entry->operation);
-    if (entry->operation.kind != DCLI_OP_FORALL || catalog->self == catalog->node_count)
-        return DCL_OK;
+    if (descriptor->overlap != 0 || descriptor->fresh != 0)
+        status = dcli_overlap_check_received(&entry->operation);
+    if (status != DCL_OK || entry->operation.kind != DCLI_OP_FORALL || catalog->self == catalog->node_count)
+        return status;
     bool fixed;
     dcli_cached_plan *known = dcli_plans_find(&catalog->plans, &entry->operation, shapes_of(entry), &fixed);
     *plan_out = fixed ? known : NULL;

@@ -37,7 +37,8 @@ static bool is_repetition(const dcli_msg_operation *a, const dcli_msg_operation 
 {
     return a->kind == DCLI_OP_FORALL && b->kind == DCLI_OP_FORALL && a->kernel == b->kernel &&
            a->operand_count == b->operand_count && a->view_count + b->view_count == 0 &&
-           a->reach_count + b->reach_count == 0 && a->steal == b->steal && have_equal_boxes(a, b) &&
+           a->reach_count + b->reach_count == 0 && a->steal == b->steal && a->overlap == b->overlap &&
+           a->fresh == b->fresh && have_equal_boxes(a, b) &&
            memcmp(a->operand, b->operand, (size_t)a->operand_count * sizeof *a->operand) == 0;
 }
 

@@ -225,6 +225,8 @@ static bool route_is_settled(const dcli_worker *worker, const dcli_entry *entry,
         settled = replica_is_settled(worker, entry, &plan->stage[route->from.number], false);
     if (settled && route->from.kind == DCLI_SPACE_OWN)
         settled = is_settled(entry->held[route->operand], false);
+    if (settled && route->to.kind == DCLI_SPACE_OWN)
+        settled = is_settled(entry->held[route->operand], true);
     return settled;
 }
 

@@ -34,13 +34,15 @@ uint64_t dcli_plan_hash(const dcli_plan_wanted *wanted)
     const dcli_operation *operation = wanted->operation;
     uint64_t hash = dcli_hash_word(DCLI_HASH_START, (uint64_t)operation->kind * 1048576 + (uint64_t)wanted->node);
     hash = dcli_hash_word(hash, 2 * (uint64_t)operation->node + wanted->streams);
+    hash = dcli_hash_word(hash, (uint64_t)operation->overlap);
     hash = dcli_hash_word(hash, (uint64_t)wanted->with);
     hash = dcli_hash_word(hash, (uint64_t)wanted->fine_elements);
     hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->body);
     for (int k = 0; k < operation->operand_count; k++) {
         hash = dcli_hash_word(hash, (uint64_t)(uintptr_t)operation->operand[k].layout);
         hash = dcli_hash_word(hash, value_of(wanted, k));
-        hash = dcli_hash_word(hash, 2 * (uint64_t)(operation->operand[k].generation > 0) + operation->operand[k].keeps);
+        hash = dcli_hash_word(hash, 4 * (uint64_t)(operation->operand[k].generation > 0) +
+                                        2 * (uint64_t)operation->operand[k].keeps + operation->operand[k].fresh);
         if (operation->operand[k].view != NULL)
             hash = hash_view(hash, operation->operand[k].view);
         const dcli_declared *declared = &operation->operand[k].declared;
@@ -67,7 +69,8 @@ static bool equal_views(const dcli_transform *a, const dcli_transform *b)
 static bool equal_operands(const dcli_plan_operand *a, const dcli_operand *b, uint64_t value)
 {
     return a->layout == b->layout && a->value == value && a->uses_replicas == (b->generation > 0) &&
-           a->keeps == b->keeps && equal_views(a->view, b->view) && dcli_declared_equal(&a->declared, &b->declared);
+           a->keeps == b->keeps && a->fresh == b->fresh && equal_views(a->view, b->view) &&
+           dcli_declared_equal(&a->declared, &b->declared);
 }
 
 bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *wanted)
@@ -77,8 +80,8 @@ bool dcli_plan_fits(const dcli_shared_plan *shared, const dcli_plan_wanted *want
     size_t bytes = (size_t)a->rank * sizeof(int64_t);
     if (shared->hash != wanted->hash || shared->node != wanted->node || shared->with != wanted->with ||
         shared->streams != wanted->streams || shared->fine_elements != wanted->fine_elements ||
-        shared->kind != operation->kind || shared->target != operation->node || shared->body != operation->body ||
-        shared->operand_count != operation->operand_count || a->rank != b->rank ||
+        shared->kind != operation->kind || shared->target != operation->node || shared->overlap != operation->overlap ||
+        shared->body != operation->body || shared->operand_count != operation->operand_count || a->rank != b->rank ||
         !equal_states(&shared->state, wanted->state))
         return false;
     for (int k = 0; k < operation->operand_count; k++)
@@ -112,6 +115,7 @@ static dcli_shared_plan *make_record(const dcli_plan_wanted *wanted)
                                  .fine_elements = wanted->fine_elements,
                                  .kind = operation->kind,
                                  .target = operation->node,
+                                 .overlap = operation->overlap,
                                  .body = operation->body,
                                  .box = operation->box,
                                  .operand_count = operation->operand_count,
@@ -126,7 +130,8 @@ static dcli_shared_plan *make_record(const dcli_plan_wanted *wanted)
                                   .declared = from->declared,
                                   .value = value_of(wanted, (int)k),
                                   .uses_replicas = from->generation > 0,
-                                  .keeps = from->keeps};
+                                  .keeps = from->keeps,
+                                  .fresh = from->fresh};
         if (from->view != NULL) {
             *view = *from->view;
             to->view = view++;

@@ -30,7 +30,7 @@ typedef struct dcli_plan_operand {
     const dcli_transform *view;
     dcli_declared declared;
     uint64_t value; /* value of a scalar on which the plan depends; else 0 */
-    bool uses_replicas, keeps;
+    bool uses_replicas, keeps, fresh;
 } dcli_plan_operand;
 
 /** A plan that peers share. Immutable once it is held, except for what its cache's lock guards. */
@@ -42,7 +42,8 @@ typedef struct dcli_shared_plan {
     bool streams;
     int64_t fine_elements;
     dcli_op_kind kind;
-    int target; /* MOVE: dcli_operation.node, to which the elements move */
+    int target;      /* MOVE: dcli_operation.node, to which the elements move */
+    int64_t overlap; /* as in dcli_operation */
     const dcli_body *body;
     dcl_box box;
     dcli_directory_state state;

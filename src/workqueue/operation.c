@@ -69,6 +69,7 @@ static void resolve_forall(dcli_operation *operation)
     }
     for (int k = 0; k < operation->operand_count; k++) {
         operation->operand[k].overwrites &= !operation->operand[k].reads;
+        operation->operand[k].writes |= operation->operand[k].fresh;
         if (operation->operand[k].writes) {
             operation->operand[k].generation = 0;
             operation->operand[k].keeps = false;

@@ -33,6 +33,8 @@ typedef struct dcli_operand {
                                    storage valid again */
     int64_t generation;         /* generation of the replicas that are used; 0: none are */
     bool keeps;                 /* received elements become replicas */
+    bool fresh; /* FORALL with an overlap: the lines around the nodes' parts are received again first; so it is
+                                   written, too */
 } dcli_operand;
 
 /** A descriptor, ready to be planned. FORALL: operand k is parameter k of the body; otherwise operand 0 is the array,
@@ -42,9 +44,11 @@ typedef struct dcli_operation {
     int64_t number; /* 1, 2, ... in the program's order */
     dcli_op_kind kind;
     int operand_count;
-    const dcli_body *body;                 /* FORALL: the loop body */
-    dcl_box box;                           /* FORALL: the index space; READ, WRITE, FILL, MOVE: the elements */
-    int node;                              /* MOVE: the node to which the elements move */
+    const dcli_body *body; /* FORALL: the loop body */
+    dcl_box box;           /* FORALL: the index space; READ, WRITE, FILL, MOVE: the elements */
+    int node;              /* MOVE: the node to which the elements move */
+    int64_t overlap;       /* FORALL: more than 0: nodes read the lines around their parts in place, and also
+                                              compute overlap - 1 of them on each side (overlap.h) */
     dcli_scalar value[DCLI_MAX_PARAMS];    /* [operand_count] FORALL: scalars, by parameter */
     dcli_operand operand[DCLI_MAX_PARAMS]; /* [operand_count] */
 } dcli_operation;

@@ -8,6 +8,7 @@
 #include "segment/image.h"
 #include "segment/preimage.h"
 #include "segment/wide.h"
+#include "workqueue/overlap.h"
 #include "workqueue/plan.h"
 
 /* The search for the partners of one node in a loop body. */
@@ -163,7 +164,9 @@ static dcl_status find_in_body(const dcli_operation *operation, const dcli_subsc
                             .self = self,
                             .partners = partners};
     dcl_status status = DCL_OK;
-    if (!dcli_box_is_empty(&operation->box))
+    if (operation->overlap > 0)
+        status = dcli_overlap_partners(operation, self, partners);
+    else if (!dcli_box_is_empty(&operation->box))
         status = dcli_makes_replicas(operation) ? add_computing(&search, &operation->box) : search_accesses(&search);
     dcli_region_list_free(&search.regions);
     dcli_box_list_free(&search.boxes);

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "workqueue/builder.h"
+#include "workqueue/overlap.h"
 #include "workqueue/partners.h"
 #include "workqueue/plan_detail.h"
 #include "workqueue/plan_forall.h"
@@ -265,6 +266,8 @@ bool dcli_operation_is_local(const dcli_operation *operation)
         return false;
     if (operation->kind != DCLI_OP_FORALL)
         return true;
+    if (operation->overlap > 0)
+        return !dcli_overlap_receives(operation);
     for (int a = 0; a < operation->body->access_count; a++)
         if (dcli_operation_subscripts(operation, a, &own, &base[a]) != DCL_OK)
             return false;

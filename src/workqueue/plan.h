@@ -101,7 +101,8 @@ typedef struct dcli_piece {
 typedef enum dcli_stage_kind {
     DCLI_STAGE_TEMPORARY,   /* ends with its batch */
     DCLI_STAGE_NEW_REPLICA, /* it becomes a replica, filled by this batch, or by several */
-    DCLI_STAGE_REPLICA      /* it is an existing replica of exactly this box, from an earlier operation or batch */
+    DCLI_STAGE_REPLICA,     /* it is an existing replica of exactly this box, from an earlier operation or batch */
+    DCLI_STAGE_AROUND       /* it is in the memory of the node's part: lines around it (plan_overlap.c) */
 } dcli_stage_kind;
 
 /** A stage: temporary memory for `box`, in the layout of dcli_region_padded(). It may extend beyond a periodic axis of
@@ -110,6 +111,7 @@ typedef struct dcli_stage {
     int operand;
     dcl_box box;
     int64_t elements; /* size of its memory, including padding */
+    int64_t offset;   /* AROUND: of its first element in the part */
     bool fill_first;  /* elements that are not stored are read: fill it with the layout's fill value before the
                          pieces */
     int64_t first_in, in_count;   /* pieces copied in before the launch */

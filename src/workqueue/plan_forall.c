@@ -12,6 +12,7 @@
 #include "segment/declared.h"
 #include "segment/image.h"
 #include "workqueue/narrow.h"
+#include "workqueue/overlap.h"
 #include "workqueue/plan_fine.h"
 #include "workqueue/plan_local.h"
 #include "workqueue/plan_panels.h"
@@ -762,7 +763,8 @@ static int64_t tiles_together(const dcli_builder *builder, int64_t tiles, int64_
 
 static bool is_lendable(const dcli_operation *operation)
 {
-    return operation->kind == DCLI_OP_FORALL && !operation->body->tile_kernel && operation->body->result_count == 0;
+    return operation->kind == DCLI_OP_FORALL && !operation->body->tile_kernel && operation->body->result_count == 0 &&
+           operation->overlap == 0;
 }
 
 bool dcli_may_be_lent_by_any(const dcli_operation *operation, const dcli_plan_terms *terms)
@@ -809,11 +811,20 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
             status = dcli_builder_one(builder, operation->body->access[a].param, builder->self, &own);
         builder->at_home[a] = home && own != NULL;
     }
+    if (operation->overlap > 0)
+        builder->local = status == DCL_OK && !dcli_overlap_receives(operation);
     if (status != DCL_OK || dcli_layout_place(layout, builder->self) < 0 || dcli_box_is_empty(&operation->box))
         return status;
     int64_t tiles = dcli_layout_tile_count(layout, builder->self), owned = dcli_layout_owned(layout, builder->self);
     if (owned == 0)
         return DCL_OK;
+    if (operation->overlap > 0) {
+        status = dcli_plan_overlap(builder, tiles);
+        if (status != DCL_OK || builder->terms->streams)
+            return status;
+        dcli_count_blocks(builder);
+        return dcli_count_tasks(builder, tiles);
+    }
     int64_t few = tiles_together(builder, tiles, owned);
     bool alone = is_alone(builder), at_once = alone || builder->local;
     int64_t most = most_elements(builder);

@@ -457,6 +457,20 @@ dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, con
     return status;
 }
 
+dcl_status dcli_around_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t offset)
+{
+    int64_t stage;
+    dcl_status status = dcli_add_stage(builder, k, box, &stage);
+    if (status != DCL_OK)
+        return status;
+    builder->plan->stage[stage].kind = DCLI_STAGE_AROUND;
+    builder->plan->stage[stage].offset = offset;
+    if (!builder->terms->pair)
+        status = dcli_builder_want(builder, &(dcli_want){.stage = stage, .content = true, .box = *box});
+    struct move move = {.stage = stage, .counted = true};
+    return status == DCL_OK ? move_box(builder, k, box, &move) : status;
+}
+
 /* ---- stages of a work --------------------------------------------------------------------------------------------- */
 
 static dcl_status stage_alone(dcli_builder *builder, int a, struct dcli_view *view)

@@ -89,6 +89,9 @@ void dcli_bind_view(dcli_builder *builder, int a, const dcl_box *box, const stru
 /** Add a stage of the batch for a box of operand k. */
 dcl_status dcli_add_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out);
 
+/** Plan a loop body with an overlap: one batch (plan_overlap.c). */
+dcl_status dcli_plan_overlap(dcli_builder *builder, int64_t tiles);
+
 /** Plan a box of tiles; if declared reaches need it, it is cut first. */
 dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
 /** Plan a box that declared reaches do not cut any further. */
@@ -128,6 +131,10 @@ dcl_status dcli_lacks(dcli_builder *builder, int k, const dcl_box *box, bool *la
 
 /** Let the current batch copy a part of a box into a replica of the box. Parts of all batches are disjoint. */
 dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part);
+
+/** Let the current batch receive lines around this node's part of operand k: a box that others own. @param offset  of its
+ *  first element in the memory of the part. */
+dcl_status dcli_around_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t offset);
 
 /** Get the stage of this batch that stands for an existing replica; add it if there is none. */
 dcl_status dcli_name_copy(dcli_builder *builder, int k, const dcl_box *box, int64_t *stage_out);

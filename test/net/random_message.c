@@ -111,6 +111,8 @@ static void fill_grid(test_random *random, dcli_msg_operation *operation)
     operation->map_nodes = test_random_below(random, DCLI_MOST_PEERS + 1);
     operation->unset = flag(random);
     operation->steal = test_random_below(random, 4);
+    operation->overlap = test_random_below(random, DCLI_MOST_LINES + 1);
+    operation->fresh = bits(random);
 }
 
 static void fill_views(test_random *random, dcli_msg_operation *operation)
@@ -665,7 +667,7 @@ static bool same_operation(const dcli_msg_operation *a, const dcli_msg_operation
         !EQUAL(fortran_order) || !EQUAL(swapped) || !EQUAL(type) || !EQUAL(rank) || !NUMBERS(origin, rank) ||
         !NUMBERS(extent, rank) || !STRINGS(map) || !EQUAL(tile_bytes) || !EQUAL(block_bytes) || !EQUAL(small_bytes) ||
         !EQUAL(map_nodes) || !EQUAL(view_count) || !EQUAL(reach_count) || !EQUAL(node) || !EQUAL(unset) ||
-        !EQUAL(steal))
+        !EQUAL(steal) || !EQUAL(overlap) || !EQUAL(fresh))
         return false;
     for (int v = 0; v < a->view_count; v++)
         if (!same_view(&a->view[v], &b->view[v]))

@@ -135,7 +135,8 @@ static void open_sim(struct sim *sim)
         sim->host = (int)dcli_min(sim_pick(sim, 8, 64), sim_pick(sim, 8, 64));
     sim->peers = sim->host + 1;
     sim->node = need(sim->peers, sizeof *sim->node);
-    sim->program = sim_program_make(&sim->random, sim->host, sim_pick_spares(sim), sim->settings->steps);
+    sim->program =
+        sim_program_make(&sim->random, sim->host, sim_pick_spares(sim), sim->settings->steps, sim->settings->loops);
     sim_verdict_open(&sim->verdict, sim->program, sim->peers);
     dcli_plan_terms terms;
     pick_terms(sim, &terms);
@@ -299,8 +300,12 @@ char *sim_cluster_run(const sim_settings *settings, sim_figures *figures_out)
     char *text = sim_is_wrong(&sim.data) ? report(&sim) : NULL;
     sim.figures.nodes = sim.host;
     sim.figures.operations = sim.program->step_count;
-    for (int s = 0; s < sim.program->step_count; s++)
-        sim.figures.foralls += sim.program->step[s].operation.kind == DCLI_OP_FORALL;
+    for (int s = 0; s < sim.program->step_count; s++) {
+        const dcli_operation *operation = &sim.program->step[s].operation;
+        sim.figures.foralls += operation->kind == DCLI_OP_FORALL;
+        sim.figures.overlapped += operation->overlap > 0;
+        sim.figures.received += operation->overlap > 0 && dcli_overlap_receives(operation);
+    }
     memcpy(sim.figures.via, sim.data.via, sizeof sim.figures.via);
     *figures_out = sim.figures;
     close_sim(&sim);

@@ -24,12 +24,14 @@ typedef struct sim_settings {
     bool lose;           /* lose nodes in every run */
     bool alike;          /* all devices are CPUs that see memory at the host's addresses */
     sim_lending lending; /* how nodes lend batches to each other */
+    bool loops;          /* time loops, with several steps per exchange */
     bool trace;          /* print every action and message to standard error */
 } sim_settings;
 
 /** What happened in a run, to show that the simulation covers it. */
 typedef struct sim_figures {
     int nodes, operations, foralls;
+    int overlapped, received; /* bodies that used the lines around parts; that received them first */
     int64_t batches, chunks, messages, bytes_moved, failures;
     int64_t declined; /* streams of a plan that has failed: their chunks came empty */
     int64_t failures_in_marks,

@@ -206,6 +206,26 @@ static void go_through_box(const dcli_operation *operation, struct touched *touc
     } while (sim_next_place(place, &operation->box));
 }
 
+/* Record the lines around parts that nodes receive in an operation with an overlap. */
+static void go_through_lines(const sim_data *data, const dcli_operation *operation, struct touched touched[])
+{
+    for (int k = 0; k < operation->operand_count; k++)
+        for (int node = 0; node < data->terms.node_count && operation->operand[k].fresh; node++) {
+            dcli_region own, around;
+            bool found;
+            int64_t place[DCL_MAX_RANK] = {0}, element[DCL_MAX_RANK];
+            if (dcli_layout_around(operation->operand[k].layout, node, &found, &own, &around) != DCL_OK)
+                abort();
+            if (!found)
+                continue;
+            do {
+                for (int d = 0; d < around.box.rank; d++)
+                    element[d] = around.box.start[d] + place[d];
+                touch(&operation->operand[k], element, node, &touched[k]);
+            } while (sim_next_place(place, &around.box));
+        }
+}
+
 static bool counts_exactly(const dcli_operation *operation)
 {
     return operation->kind == DCLI_OP_MOVE || is_exact(operation);
@@ -229,6 +249,8 @@ bool sim_count_moved(const sim_data *data, const dcli_operation *operation, int6
         }
     if (operation->kind == DCLI_OP_MOVE)
         go_through_box(operation, &touched[0]);
+    else if (operation->overlap > 0)
+        go_through_lines(data, operation, touched);
     else
         go_through(operation, touched);
     for (int k = 0; k < operation->operand_count; k++) {

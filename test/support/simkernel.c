@@ -90,6 +90,12 @@ static int64_t *stage_memory(struct run *run, const dcli_stage *stage)
         sim_wrong(run->data, "a stage has another size than its box");
     if (stage->kind == DCLI_STAGE_TEMPORARY)
         return sim_garbage(stage->elements);
+    if (stage->kind == DCLI_STAGE_AROUND) {
+        sim_memory part = sim_written_part(run->data, run->operation, stage->operand, run->p);
+        if (stage->offset < 0 || stage->offset + stage->elements > part.elements)
+            sim_wrong(run->data, "lines around a part lie outside its memory");
+        return part.data + stage->offset;
+    }
     sim_replica *copy = sim_replica_of(run->data, run->p, run->operation, stage);
     if (copy != NULL && copy->data == NULL && stage->kind == DCLI_STAGE_NEW_REPLICA)
         copy->data = sim_garbage(stage->elements);

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "resmap/map_text.h"
 #include "segment/declared.h"
 #include "support/simbody.h"
 #include "support/simmap.h"
@@ -482,7 +483,9 @@ struct maker {
     test_random *random;
     int present;                  /* nodes that have joined */
     int64_t extent[4], origin[4]; /* pool of axes for arrays, so that many fit each other */
-    int64_t generation;           /* of copies */
+    int64_t generation;           /* of copies; 0: there are none */
+    bool loops;                   /* the arrays have one grid and an overlap, and bodies are steps of time loops */
+    dcli_valid_lines lines[SIM_MAX_ARRAYS]; /* by storage, less 1 */
     int handle[SIM_MAX_ARRAYS], handles;
 };
 
@@ -496,7 +499,15 @@ static sim_step *new_step(struct maker *maker, dcli_op_kind kind)
 
 static void finish_step(struct maker *maker, sim_step *step)
 {
-    dcli_operation_resolve(&step->operation);
+    dcli_operation *operation = &step->operation;
+    dcli_valid_lines *lines[DCLI_MAX_PARAMS];
+    for (int k = 0; k < operation->operand_count; k++)
+        lines[k] = operation->operand[k].storage > 0 ? &maker->lines[operation->operand[k].storage - 1] : NULL;
+    dcli_operation_resolve(operation);
+    if (operation->kind == DCLI_OP_FORALL)
+        dcli_overlap_choose(operation, (const dcli_valid_lines *const *)lines);
+    dcli_operation_resolve(operation);
+    dcli_overlap_record(operation, lines);
     run_step(maker->program, step);
 }
 
@@ -538,14 +549,35 @@ static void pick_grid(struct maker *maker, dcl_grid *grid)
         grid->extent[0] = test_between(maker->random, 1, 200);
 }
 
+/* Bind one of few maps with an overlap, so that most arrays have the same. */
+static void bind_overlap(struct maker *maker, const dcl_grid *grid, sim_array *array)
+{
+    dcli_map_rule rule;
+    if (maker->program->array_count > 1 && test_between(maker->random, 0, 7) > 0)
+        snprintf(array->map, sizeof array->map, "%s", maker->program->array[0].map);
+    else
+        snprintf(array->map, sizeof array->map, "%s%s;overlap=%d",
+                 maker->present > 3 && test_between(maker->random, 0, 2) == 0 ? "splits(3,9,17)" : "block",
+                 grid->rank > 1 ? ",*" : "", (int)test_between(maker->random, 2, 6));
+    if (dcli_map_rule_parse(array->map, maker->present, &rule) != DCL_OK || dcli_map_rule_check(&rule) != DCL_OK ||
+        dcli_layout_bind(&rule, grid, &array->layout) != DCL_OK)
+        abort();
+    dcli_map_rule_release(&rule);
+}
+
 static void create(struct maker *maker)
 {
     sim_program *program = maker->program;
     sim_array *array = &program->array[program->array_count];
     dcl_grid grid;
     pick_grid(maker, &grid);
+    if (maker->loops)
+        grid = (dcl_grid){.type = DCL_INT64, .rank = 2, .extent = {maker->extent[0] + 12, maker->extent[1]}};
     array->storage = ++program->array_count;
-    sim_map_bind(maker->random, maker->present, &grid, array->map, sizeof array->map, &array->layout);
+    if (maker->loops)
+        bind_overlap(maker, &grid, array);
+    else
+        sim_map_bind(maker->random, maker->present, &grid, array->map, sizeof array->map, &array->layout);
     array->elements = dcl_grid_count(&grid);
     array->value = need((size_t)array->elements, sizeof *array->value);
     set_all(array, NULL);
@@ -664,6 +696,44 @@ static void move(struct maker *maker)
     finish_step(maker, step);
 }
 
+/* A step of a time loop: V from elements near (i,j), in a box in which these are in the grid. */
+static void loop_step(struct maker *maker)
+{
+    enum { PARAMS = 3 };
+    static const char *const bodies[] = {
+        "V(i,j) = U(i-%d,j) + U(i+%d,j+%d) + U(i,j-%d);", "V(i,j) = U(i-%d,j) + U(i+%d,j+%d) + W(i,j-%d);",
+        "V(i,j) += U(i-%d,j) + U(i+%d,j+%d) - U(i,j-%d);", "if (U(i-%d,j) > 5) V(i,j) = U(i+%d,j+%d) + W(i,j-%d);"};
+    static const char *const names[PARAMS] = {"V", "U", "W"};
+    int kind = (int)test_between(maker->random, 0, 3), low = (int)test_between(maker->random, 0, 2);
+    int high = (int)test_between(maker->random, 0, 2), right = (int)test_between(maker->random, 0, 1);
+    int left = (int)test_between(maker->random, 0, 1), first = (int)test_between(maker->random, 0, maker->handles - 1);
+    sim_step *step = new_step(maker, DCLI_OP_FORALL);
+    dcli_operation *operation = &step->operation;
+    dcli_param param[PARAMS];
+    operation->operand_count = kind == 1 || kind == 3 ? 3 : 2;
+    for (int k = 0; k < operation->operand_count; k++) {
+        const sim_array *array = &maker->program->array[maker->handle[(first + k) % maker->handles]];
+        dcl_access access = k > 0 ? DCL_ACCESS_IN : kind == 2 ? DCL_ACCESS_INOUT : DCL_ACCESS_OUT;
+        param[k] = (dcli_param){.access = access, .type = DCL_INT64, .rank = 2};
+        snprintf(param[k].name, sizeof param[k].name, "%s", names[k]);
+        operation->operand[k] = (dcli_operand){.storage = array->storage, .layout = &array->layout};
+    }
+    snprintf(step->text, sizeof step->text, bodies[kind], low, high, right, left);
+    if (dcli_body_parse(step->text, "", operation->operand_count, param, &step->body) != DCL_OK)
+        abort();
+    operation->body = step->body;
+    operation->box = dcl_box_of(&operation->operand[0].layout->grid);
+    int64_t around[] = {dcli_max(low, high), 1};
+    for (int d = 0; d < 2; d++) {
+        int64_t more = test_between(maker->random, 0, 3) == 0 ? test_between(maker->random, 0, 3) : 0;
+        operation->box.start[d] += around[d] + more;
+        operation->box.count[d] = dcli_max(0, operation->box.count[d] - 2 * around[d] - more);
+    }
+    if (dcli_operation_check(operation) != DCL_OK)
+        abort();
+    finish_step(maker, step);
+}
+
 static void forall(struct maker *maker)
 {
     enum { TRIES = 12 };
@@ -687,6 +757,11 @@ static void forall(struct maker *maker)
 static void any_step(struct maker *maker)
 {
     int64_t dice = test_between(maker->random, 0, 99);
+    if (maker->loops && dice < 80 && maker->handles > 2) {
+        for (int64_t steps = test_between(maker->random, 1, 3); steps > 0; steps--)
+            loop_step(maker);
+        return;
+    }
     if (dice < 48)
         forall(maker);
     else if (dice < 55)
@@ -726,16 +801,17 @@ static void maybe_join(struct maker *maker, int steps_left)
     while (maker->handles < 6 && test_between(maker->random, 0, 1) == 0);
 }
 
-sim_program *sim_program_make(test_random *random, int node_count, int spares, int steps)
+sim_program *sim_program_make(test_random *random, int node_count, int spares, int steps, bool loops)
 {
     sim_program *program = need(1, sizeof *program);
     program->node_count = node_count;
     program->spare_count = spares;
     for (int n = 0; n < spares; n++)
         program->joins[n] = INT64_MAX;
-    struct maker maker = {.program = program, .random = random, .present = node_count - spares, .generation = 1};
+    struct maker maker = {
+        .program = program, .random = random, .present = node_count - spares, .generation = 1, .loops = loops};
     pick_extents(&maker);
-    int64_t arrays = test_between(random, 2, 5);
+    int64_t arrays = test_between(random, loops ? 3 : 2, 5);
     for (int64_t n = 0; n < arrays; n++)
         create(&maker);
     for (int64_t n = 0; n < arrays; n++)
@@ -794,6 +870,8 @@ void sim_program_print(const sim_program *program, dcli_text *text)
         dcli_box_print(&operation->box, box, sizeof box);
         dcli_text_put(text, "%3" PRId64 " %s over %s: %s", operation->number, kinds[operation->kind], box,
                       program->step[s].text);
+        if (operation->overlap > 0)
+            dcli_text_put(text, " with %" PRId64 " lines more,", operation->overlap - 1);
         for (int k = 0; k < operation->operand_count; k++)
             if (operation->operand[k].storage >= 0) {
                 char view[320] = "";

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "segment/random.h"
-#include "workqueue/operation.h"
+#include "workqueue/overlap.h"
 
 /** The contents of memory after a failure, and of unwritten memory. No mixture gives these values. */
 #define SIM_POISON INT64_C(0x5BADBADBADBADBAD)
@@ -54,8 +54,9 @@ typedef struct sim_program {
 } sim_program;
 
 /** Generate a program: some arrays with contents, then `steps` random operations; and run it on plain arrays. Arrays
- *  lie on nodes that exist when they are made: `spares` of them join later. Aborts the test without memory. */
-sim_program *sim_program_make(test_random *random, int node_count, int spares, int steps);
+ *  lie on nodes that exist when they are made: `spares` of them join later. Aborts the test without memory.
+ *  @param loops  most operations are steps of time loops, on arrays whose maps have an overlap. */
+sim_program *sim_program_make(test_random *random, int node_count, int spares, int steps, bool loops);
 void sim_program_free(sim_program *program);
 /** The program as text, an operation per line. */
 void sim_program_print(const sim_program *program, dcli_text *text);

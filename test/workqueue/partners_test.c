@@ -41,12 +41,12 @@ static void keep_nothing(dcli_operation *operation)
     }
 }
 
-static void compare_program(uint64_t seed)
+static void compare_program(uint64_t seed, bool loops)
 {
     test_random random = seed;
     dcli_node_ways ways[MOST_NODES + 1] = {{0}}; /* pairs with the host are made here, too */
     int nodes = (int)test_between(&random, 2, MOST_NODES);
-    sim_program *program = sim_program_make(&random, nodes, 0, STEPS);
+    sim_program *program = sim_program_make(&random, nodes, 0, STEPS, loops);
     bool mixed = test_between(&random, 0, 1) == 0, some = test_between(&random, 0, 1) == 0;
     for (int n = 0; n < nodes; n++)
         ways[n].can = (mixed ? test_between(&random, 0, 1) == 0 : some) ? DCLI_CAN_ALL : 0;
@@ -78,7 +78,9 @@ Test(partners, pairs_of_random_programs_have_the_chunks_of_full_plans)
     const char *text = getenv("TEST_SEED");
     uint64_t first = text != NULL ? strtoull(text, NULL, 10) : 1;
     for (uint64_t seed = first; seed < first + PROGRAMS; seed++)
-        compare_program(seed);
+        compare_program(seed, false);
+    for (uint64_t seed = first; seed < first + PROGRAMS / 4; seed++)
+        compare_program(seed, true);
 }
 
 /* Stencils whose footprints overlap each other, and meet several owners: what is needed already is cut out of them, and

@@ -43,6 +43,8 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
 {
     sum->operations += one->operations;
     sum->foralls += one->foralls;
+    sum->overlapped += one->overlapped;
+    sum->received += one->received;
     sum->batches += one->batches;
     sum->early += one->early;
     sum->joined_batches += one->joined_batches;
@@ -159,6 +161,31 @@ Test(simulation, lending)
               "%" PRId64 " lent, %" PRId64 " loans of several, %" PRId64 " in place, %" PRId64 " won, %" PRId64
               " returned, %" PRId64 " taken back, %" PRId64 " late",
               sum.lent, sum.lent_together, sum.lent_in_place, sum.won, sum.returned, sum.taken_back, sum.late);
+}
+
+/* Time loops on few nodes, with several steps per exchange, failures, and nodes that are lost or join. */
+Test(simulation, loops)
+{
+    static const int nodes[] = {2, 3, 5, 9};
+    sim_figures sum = {0};
+    for (int n = 0; n < 4; n++)
+        for (uint64_t seed = (uint64_t)setting("TEST_SEED", 1), end = seed + (uint64_t)setting("TEST_LOOPS", 15);
+             seed < end; seed++) {
+            sim_settings settings = {.seed = seed,
+                                     .nodes = nodes[n],
+                                     .steps = (int)setting("TEST_STEPS", 25),
+                                     .lose = seed % 3 == 0,
+                                     .lending = (sim_lending)setting("TEST_LENDING", SIM_LEND_ANY),
+                                     .loops = true,
+                                     .trace = setting("TEST_TRACE", 0) != 0};
+            sim_figures figures;
+            char *wrong = sim_cluster_run(&settings, &figures);
+            cr_assert_null(wrong, "%s", wrong);
+            add_figures(&sum, &figures);
+        }
+    cr_assert(sum.received > 100 && 2 * sum.overlapped > 3 * sum.received && sum.failures > 0 && sum.lost > 0,
+              "%d of %d bodies used lines around parts, %d received them; %" PRId64 " failures, %" PRId64 " losses",
+              sum.overlapped, sum.foralls, sum.received, sum.failures, sum.lost);
 }
 
 /* The same seed is the same run. */

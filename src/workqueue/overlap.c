@@ -1,0 +1,251 @@
+/* workqueue/overlap.c - decides which loop bodies use the lines around parts, and records how many of these are valid. */
+#include "workqueue/overlap.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/error.h"
+
+/* ---- bodies ---------------------------------------------------------------------------------------------------------- */
+
+/* How far the reads of an access are from the line of the index, at most. */
+static int64_t find_reach(const dcli_subscripts *subscripts)
+{
+    const dcli_subscript *first = &subscripts->axis[0];
+    int64_t low = first->constant, high = low;
+    for (int q = 0; q < subscripts->inner_rank; q++) {
+        int64_t last = first->coef[subscripts->space_rank + q] * (subscripts->inner_count[q] - 1);
+        low += dcli_min(0, last);
+        high += dcli_max(0, last);
+    }
+    return dcli_max(dcli_max(-low, high), 0);
+}
+
+/* Whether the lines that an access reads are as far from the line of the index for all indices, and not too far for
+ * find_reach() to compute with. */
+static bool reads_lines(const dcli_subscripts *subscripts)
+{
+    const dcli_subscript *first = &subscripts->axis[0];
+    bool fits = subscripts->reach == DCLI_REACH_AFFINE && first->coef[0] == 1 &&
+                first->constant >= -DCLI_MOST_OVERLAP && first->constant <= DCLI_MOST_OVERLAP;
+    for (int m = 1; m < subscripts->space_rank && fits; m++)
+        fits = first->coef[m] == 0;
+    for (int q = 0; q < subscripts->inner_rank && fits; q++) {
+        int64_t coef = first->coef[subscripts->space_rank + q], count = subscripts->inner_count[q];
+        fits = coef >= -DCLI_MOST_OVERLAP && coef <= DCLI_MOST_OVERLAP && count > 0 && count <= DCLI_MOST_OVERLAP;
+    }
+    for (int d = 0; d < subscripts->rank && fits; d++)
+        fits = !subscripts->axis[d].clamped && subscripts->axis[d].period == 0;
+    return fits;
+}
+
+/* Whether an access can use lines around parts: its array has them as the first output has, and it reads nothing outside the
+ * grid. Outputs are written at the indices. @param subscripts_out  the access's. */
+static bool access_fits(const dcli_operation *operation, int a, const dcli_subscripts *home,
+                        dcli_subscripts *subscripts_out)
+{
+    const dcli_body_access *access = &operation->body->access[a];
+    const dcli_operand *operand = &operation->operand[access->param],
+                       *owner = &operation->operand[operation->body->owner];
+    dcli_subscripts base;
+    dcl_box foot;
+    bool cut;
+    if (operand->layout == NULL || operand->view != NULL || operand->reshaped || operand->generation != 0 ||
+        !dcli_layout_same(operand->layout, owner->layout) ||
+        dcli_operation_subscripts(operation, a, subscripts_out, &base) != DCL_OK || !reads_lines(subscripts_out))
+        return false;
+    if (access->written && !dcli_subscripts_same(subscripts_out, home))
+        return false;
+    return dcli_footprint(subscripts_out, &operation->box, &operand->layout->grid, &foot, &cut) && !cut;
+}
+
+/* Whether a body can use lines around parts at all. */
+static bool body_fits(const dcli_operation *operation)
+{
+    const dcli_body *body = operation->body;
+    const dcli_layout *layout = operation->operand[body->owner].layout;
+    bool fits = layout != NULL && layout->around > 0 && !body->tile_kernel && body->result_count == 0 &&
+                body->added == 0 && !body->slanted && body->space_rank == layout->grid.rank &&
+                body->access[body->home].written && strstr(body->text, "printf") == NULL &&
+                strstr(body->prelude, "printf") == NULL;
+    for (int m = 0; m < operation->box.rank && fits; m++)
+        fits = operation->box.count[m] > 0 && (operation->box.stride[m] == 1 || operation->box.count[m] == 1);
+    return fits;
+}
+
+/** What an operation needs of one operand. */
+struct need {
+    bool content; /* its contents are needed */
+    bool
+        written; /* the body writes its storage: then its lines cannot be received in the same operation, because owners may
+                      have written theirs before they send them */
+    int64_t reach; /* lines before and after those that are computed */
+    dcl_box foot;  /* around all elements that are needed */
+};
+
+static bool writes_storage(const dcli_operation *operation, int64_t storage)
+{
+    for (int a = 0; a < operation->body->access_count; a++)
+        if (operation->body->access[a].written &&
+            operation->operand[operation->body->access[a].param].storage == storage)
+            return true;
+    return false;
+}
+
+/* Find what is needed of the operands. @return false: the operation cannot use lines around parts. */
+static bool find_needs(const dcli_operation *operation, struct need needs[])
+{
+    const dcli_body *body = operation->body;
+    dcli_subscripts home, base, subscripts;
+    if (!body_fits(operation) || dcli_operation_subscripts(operation, body->home, &home, &base) != DCL_OK)
+        return false;
+    for (int k = 0; k < operation->operand_count; k++)
+        needs[k] = (struct need){.written = writes_storage(operation, operation->operand[k].storage)};
+    for (int a = 0; a < body->access_count; a++) {
+        const dcli_body_access *access = &body->access[a];
+        struct need *need = &needs[access->param];
+        dcl_box foot;
+        bool cut;
+        if (!access_fits(operation, a, &home, &subscripts))
+            return false;
+        if (!access->read && !access->conditional)
+            continue;
+        dcli_footprint(&subscripts, &operation->box, &operation->operand[access->param].layout->grid, &foot, &cut);
+        if (need->content)
+            dcli_box_bound(&need->foot, &foot, &foot);
+        *need = (struct need){.content = true,
+                              .written = need->written,
+                              .reach = dcli_max(need->reach, find_reach(&subscripts)),
+                              .foot = foot};
+    }
+    return true;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------------------------------- */
+
+/* Whether `box` contains every index of `part`; both have strides of 1. */
+static bool contains(const dcl_box *box, const dcl_box *part)
+{
+    for (int d = 0; d < box->rank; d++)
+        if (part->start[d] < box->start[d] || part->start[d] + part->count[d] > box->start[d] + box->count[d])
+            return false;
+    return true;
+}
+
+/* Valid lines of a storage for what an operation needs of it. */
+static int64_t valid_for(const dcli_valid_lines *lines, const dcl_box *foot)
+{
+    return lines->box.rank > 0 && contains(&lines->box, foot) ? lines->inside : dcli_min(lines->inside, lines->outside);
+}
+
+void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[])
+{
+    struct need needs[DCLI_MAX_PARAMS];
+    operation->overlap = 0;
+    for (int k = 0; k < operation->operand_count; k++)
+        operation->operand[k].fresh = false;
+    const dcli_layout *layout = operation->operand[operation->body->owner].layout;
+    if (layout == NULL || layout->around == 0 || !find_needs(operation, needs))
+        return;
+    int64_t most = layout->around, beyond = most;
+    bool receives = false;
+    for (int k = 0; k < operation->operand_count; k++) {
+        if (2 * needs[k].reach > most)
+            return;                                       /* the lines are too few for a second step */
+        assert(!needs[k].written || needs[k].reach == 0); /* one array is read and written at the same subscript only */
+        receives |= needs[k].content && valid_for(lines[k], &needs[k].foot) < needs[k].reach;
+    }
+    /* Inputs are received together: one that still has a few valid lines would end the next steps early. */
+    for (int k = 0; k < operation->operand_count; k++) {
+        if (!needs[k].content)
+            continue;
+        int64_t valid = valid_for(lines[k], &needs[k].foot);
+        operation->operand[k].fresh = receives && valid < most && !needs[k].written;
+        beyond = dcli_min(beyond, (operation->operand[k].fresh ? most : valid) - needs[k].reach);
+    }
+    operation->overlap = beyond + 1;
+}
+
+static bool is_whole(const dcl_box *box, const dcl_grid *grid)
+{
+    dcl_box whole = dcl_box_of(grid);
+    return contains(box, &whole);
+}
+
+/* Record that the elements of a box were written, and that `valid` lines of them are valid around each part. */
+static void record_written(dcli_valid_lines *lines, const dcl_box *box, const dcl_grid *grid, int64_t valid)
+{
+    if (is_whole(box, grid)) {
+        *lines = (dcli_valid_lines){.inside = valid, .outside = valid};
+        return;
+    }
+    if (lines->box.rank > 0 && !contains(box, &lines->box))
+        lines->outside = dcli_min(lines->outside, lines->inside);
+    lines->box = *box;
+    lines->inside = valid;
+}
+
+void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *const lines[])
+{
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_operand *operand = &operation->operand[k];
+        if (lines[k] == NULL || operand->layout == NULL || operand->layout->around == 0 || !operand->writes)
+            continue;
+        if (operation->overlap == 0)
+            *lines[k] = (dcli_valid_lines){.inside = 0};
+        else if (operand->fresh)
+            *lines[k] = (dcli_valid_lines){.inside = operand->layout->around, .outside = operand->layout->around};
+    }
+    for (int a = 0; operation->overlap > 0 && a < operation->body->access_count; a++) {
+        int k = operation->body->access[a].param;
+        if (operation->body->access[a].written && lines[k] != NULL)
+            record_written(lines[k], &operation->box, &operation->operand[k].layout->grid, operation->overlap - 1);
+    }
+}
+
+/* ---- received operations --------------------------------------------------------------------------------------------- */
+
+dcl_status dcli_overlap_check_received(const dcli_operation *operation)
+{
+    struct need needs[DCLI_MAX_PARAMS];
+    bool fits = operation->overlap > 0 && operation->kind == DCLI_OP_FORALL && find_needs(operation, needs);
+    int64_t most = fits ? operation->operand[operation->body->owner].layout->around : 0;
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_operand *operand = &operation->operand[k];
+        if (operation->overlap == 0 && !operand->fresh)
+            continue;
+        if (!fits || (operand->fresh && (!needs[k].content || needs[k].written)) ||
+            operation->overlap - 1 + needs[k].reach > most)
+            return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                             "operation %" PRId64 " computes %" PRId64 " lines around parts that have %" PRId64
+                             ", or receives those of operand %d, which does not fit its body",
+                             operation->number, operation->overlap - 1, most, k);
+    }
+    return DCL_OK;
+}
+
+bool dcli_overlap_receives(const dcli_operation *operation)
+{
+    bool receives = false;
+    for (int k = 0; k < operation->operand_count; k++)
+        receives |= operation->operand[k].fresh;
+    return receives;
+}
+
+dcl_status dcli_overlap_partners(const dcli_operation *operation, int self, dcli_node_list *partners)
+{
+    dcli_region own, around;
+    bool found;
+    const dcli_layout *layout = operation->operand[operation->body->owner].layout;
+    dcli_node_list owners = {0};
+    dcl_status status = dcli_layout_around(layout, self, &found, &own, &around);
+    if (status == DCL_OK && found)
+        status = dcli_layout_owners(layout, &around.box, &owners);
+    for (int64_t n = 0; n < owners.count && status == DCL_OK; n++)
+        if (owners.node[n] != self)
+            status = dcli_node_list_add(partners, owners.node[n]);
+    dcli_node_list_free(&owners);
+    return status;
+}

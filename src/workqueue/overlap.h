@@ -1,0 +1,36 @@
+/* workqueue/overlap.h - several steps of a time loop per exchange, for arrays whose maps have an overlap (resmap/overlap.c).
+ *
+ * Each node stores, around its part, lines that other nodes own. The program's side records how many of them are *valid*, that
+ * is, have the values of their owners. A loop body that reads r lines before or after its own may then run without any exchange
+ * where d >= r lines are valid, and also compute d - r lines beyond each node's part. So the output has d - r valid lines
+ * around each part, for the next step. If the lines are too few, they are received first (dcli_operand.fresh). Lines are computed
+ * by the same body from the same values as at their owners, so they have the same bits.
+ *
+ * What is valid is the same number on all nodes. It is a function of the sequence of operations, known before an
+ * operation is issued; explain uses it, too. Pure functions. */
+#ifndef DCLI_WORKQUEUE_OVERLAP_H
+#define DCLI_WORKQUEUE_OVERLAP_H
+
+#include "workqueue/operation.h"
+
+/** How many lines around the parts of a storage are valid. {0}: none. */
+typedef struct dcli_valid_lines {
+    dcl_box box;             /* the elements that the last operation with an overlap has written; rank 0: all */
+    int64_t inside, outside; /* valid lines: of elements in `box`, of others. With rank 0 they are equal */
+} dcli_valid_lines;
+
+/** Choose whether a FORALL that is about to be issued uses the lines around parts, and set `overlap` and the operands' `fresh`.
+ *  Call it before dcli_operation_resolve().
+ *  @param lines  [operand_count] of the operands' storages; NULL for operands that are no arrays. */
+void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[]);
+/** Record an operation that was issued, of any kind. @param lines  as of dcli_overlap_choose(); updated. */
+void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *const lines[]);
+
+/** Check `overlap` and `fresh` of a FORALL that was received. @return DCL_OK or DCL_ERR_PROTOCOL. */
+dcl_status dcli_overlap_check_received(const dcli_operation *operation);
+/** Whether nodes receive lines for an operation with an overlap. */
+bool dcli_overlap_receives(const dcli_operation *operation);
+/** List the nodes that may exchange lines with `self` in an operation with an overlap. */
+dcl_status dcli_overlap_partners(const dcli_operation *operation, int self, dcli_node_list *partners);
+
+#endif

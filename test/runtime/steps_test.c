@@ -1,0 +1,278 @@
+/* test/runtime/steps_test.c - time loops on maps with an overlap: several steps per exchange, with the bits of plain loops. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dcl/local.h>
+
+#include "support/nodes.h"
+
+TestSuite(steps_on_device, .timeout = TEST_SECONDS);
+
+enum { NODES = 3, ROWS = 48, COLUMNS = 20, STEPS = 100, ARRAYS = 3, FAR = 2 };
+
+typedef uint32_t grid_values[ROWS][COLUMNS];
+
+static const char stencil[] = "V(i,j) = 3 * U(i-1,j) + U(i+1,j) * U(i,j-1) + U(i,j+1) + (uint)(i * j);";
+
+static void plain_step(grid_values V, grid_values U, const dcl_box *box)
+{
+    for (int64_t i = box->start[0]; i < box->start[0] + box->count[0]; i++)
+        for (int64_t j = box->start[1]; j < box->start[1] + box->count[1]; j++)
+            V[i][j] = 3 * U[i - 1][j] + U[i + 1][j] * U[i][j - 1] + U[i][j + 1] + (uint32_t)(i * j);
+}
+
+static const dcl_box inside = {.rank = 2, .start = {1, 1}, .count = {ROWS - 2, COLUMNS - 2}, .stride = {1, 1}};
+
+/* 100 steps on 3 nodes, each explained before it runs. 5 lines are exchanged over each of two borders in each direction: with
+ * the second step, and then with each fifth. */
+static void run_loop(const char *transfer)
+{
+    enum { LINES = 5, EXCHANGE = 2 * 2 * LINES * COLUMNS * (int)sizeof(uint32_t) };
+    static grid_values u, v, found;
+    dcl_config config = test_config(NODES);
+    config.transfer = transfer;
+    dcl_cluster *cluster = test_open(&config);
+    dcl_grid grid = dcl_grid_2d(DCL_UINT32, ROWS, COLUMNS);
+    dcl_array *U = test_array(cluster, "block,*;overlap=5", grid), *V = test_array(cluster, "block,*;overlap=5", grid);
+    memset(v, 0, sizeof v);
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            u[i][j] = (uint32_t)(i * 37 + j);
+    TEST_OK(dcl_write(U, NULL, u, NULL));
+    int exchanges = 0;
+    dcl_counters first = test_counters(cluster, DCL_ALL_NODES), before = first;
+    for (int n = 0; n < STEPS; n++) {
+        dcl_arg args[] = {DCL_OUT(V), DCL_IN(U)};
+        dcl_counters planned;
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, &inside, stencil, 2, args), DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_run(DCL_CALL_BODY_N(cluster, &inside, stencil, 2, args)));
+        TEST_OK(dcl_wait(cluster));
+        dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
+        cr_assert_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved, "step %d", n);
+        cr_assert_eq(after.messages_planned - before.messages_planned, planned.messages_planned, "step %d", n);
+        cr_assert(planned.bytes_moved == 0 || planned.bytes_moved == EXCHANGE, "step %d: %" PRId64, n,
+                  planned.bytes_moved);
+        exchanges += planned.bytes_moved > 0;
+        before = after;
+        TEST_OK(dcl_swap(U, V));
+        plain_step(n % 2 == 0 ? v : u, n % 2 == 0 ? u : v, &inside);
+    }
+    /* step 0 receives all of U, step 1 the elements at the edge of V, which nothing has written; then each fifth step */
+    cr_expect_eq(exchanges, 2 + (STEPS - 2) / LINES);
+    cr_expect_eq(before.bytes_moved - first.bytes_moved, exchanges * EXCHANGE);
+    cr_expect_leq(before.messages_planned - first.messages_planned, exchanges * 4);
+    TEST_OK(dcl_read(U, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, u, sizeof u), 0, "%s", transfer);
+    dcl_release(U);
+    dcl_release(V);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(steps_on_device, move_what_is_explained_in_place) { run_loop("place"); }
+Test(steps_on_device, move_what_is_explained_in_messages) { run_loop("send"); }
+
+/* ---- random programs ------------------------------------------------------------------------------------------------ */
+
+/** Arrays, and their elements as plain loops compute them. */
+typedef struct modelled {
+    dcl_array *array[ARRAYS];
+    grid_values value[ARRAYS];
+} modelled;
+
+static dcl_box draw_box(int edge)
+{
+    dcl_box box = {.rank = 2, .start = {edge, edge}, .count = {ROWS - 2 * edge, COLUMNS - 2 * edge}, .stride = {1, 1}};
+    for (int d = 0; d < 2 && rand() % 3 == 0; d++) {
+        box.start[d] += rand() % 5;
+        box.count[d] -= 5 + rand() % 5;
+    }
+    return box;
+}
+
+static void step(modelled *of, dcl_cluster *cluster, int v, int u)
+{
+    dcl_array *V = of->array[v], *U = of->array[u];
+    dcl_box box = draw_box(1);
+    TEST_OK(dcl_forall_over(cluster, &box, stencil, DCL_OUT(V), DCL_IN(U)));
+    plain_step(of->value[v], of->value[u], &box);
+}
+
+/* A step with a third array, which reads two lines ahead and writes only some elements. */
+static void step_of_three(modelled *of, dcl_cluster *cluster, int v, int u, int w)
+{
+    dcl_array *V = of->array[v], *U = of->array[u], *W = of->array[w];
+    dcl_box box = draw_box(FAR);
+    TEST_OK(dcl_forall_over(cluster, &box, "if (U(i+2,j) % 3 != 0) V(i,j) = U(i+2,j) + W(i-1,j);", DCL_OUT(V),
+                            DCL_IN(U), DCL_IN(W)));
+    for (int64_t i = box.start[0]; i < box.start[0] + box.count[0]; i++)
+        for (int64_t j = box.start[1]; j < box.start[1] + box.count[1]; j++)
+            if (of->value[u][i + 2][j] % 3 != 0)
+                of->value[v][i][j] = of->value[u][i + 2][j] + of->value[w][i - 1][j];
+}
+
+/* A step in place, which has a loop. */
+static void step_in_place(modelled *of, dcl_cluster *cluster, int v, int u)
+{
+    dcl_array *V = of->array[v], *U = of->array[u];
+    dcl_box box = draw_box(FAR);
+    TEST_OK(
+        dcl_forall_over(cluster, &box, "for (int d = -2; d <= 1; d++) V(i,j) += U(i+d,j);", DCL_INOUT(V), DCL_IN(U)));
+    for (int64_t i = box.start[0]; i < box.start[0] + box.count[0]; i++)
+        for (int64_t j = box.start[1]; j < box.start[1] + box.count[1]; j++)
+            for (int d = -2; d <= 1; d++)
+                of->value[v][i][j] += of->value[u][i + d][j];
+}
+
+/* The program writes a few rows. */
+static void write_rows(modelled *of, int v)
+{
+    static uint32_t rows[3][COLUMNS];
+    dcl_box box = {.rank = 2, .start = {rand() % (ROWS - 3), 0}, .count = {3, COLUMNS}, .stride = {1, 1}};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            rows[i][j] = of->value[v][box.start[0] + i][j] = (uint32_t)rand();
+    TEST_OK(dcl_write(of->array[v], &box, rows, NULL));
+}
+
+static void call_any(modelled *of, dcl_cluster *cluster)
+{
+    int dice = rand() % 100, v = rand() % ARRAYS, u = (v + 1 + rand() % (ARRAYS - 1)) % ARRAYS, w = ARRAYS - v - u;
+    if (dice < 50)
+        step(of, cluster, v, u);
+    else if (dice < 65)
+        step_of_three(of, cluster, v, u, w);
+    else if (dice < 80)
+        step_in_place(of, cluster, v, u);
+    else if (dice < 90)
+        write_rows(of, v);
+    else {
+        TEST_OK(dcl_fill(of->array[v], &(uint32_t){(uint32_t)dice}));
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLUMNS; j++)
+                of->value[v][i][j] = (uint32_t)dice;
+    }
+}
+
+/* Random calls under one map. */
+static void run_programs(const char *map, int nodes, const char *transfer, const char *steal)
+{
+    enum { PROGRAMS = 4, CALLS = 60 };
+    static modelled of;
+    static grid_values found;
+    dcl_config config = test_config(nodes);
+    config.transfer = transfer;
+    config.steal = steal;
+    dcl_cluster *cluster = test_open(&config);
+    for (int program = 0; program < PROGRAMS; program++) {
+        srand((unsigned)program + 1);
+        for (int k = 0; k < ARRAYS; k++) {
+            of.array[k] = test_array(cluster, map, dcl_grid_2d(DCL_UINT32, ROWS, COLUMNS));
+            memset(of.value[k], 0, sizeof of.value[k]);
+        }
+        for (int n = 0; n < CALLS; n++)
+            call_any(&of, cluster);
+        for (int k = 0; k < ARRAYS; k++) {
+            TEST_OK(dcl_read(of.array[k], NULL, found, NULL));
+            cr_assert_eq(memcmp(found, of.value[k], sizeof found), 0,
+                         "%s, %d nodes, %s, %s: program %d, array %d differs", map, nodes, transfer, steal, program, k);
+            dcl_release(of.array[k]);
+        }
+    }
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(steps_on_device, alone) { run_programs("block,*;overlap=6", 1, "auto", "never"); }
+Test(steps_on_device, two_nodes) { run_programs("block,*;overlap=6", 2, "place", "never"); }
+Test(steps_on_device, five_nodes) { run_programs("block,*;overlap=5", 5, "send", "always"); }
+/* The lines around a part are of several nodes. */
+Test(steps_on_device, wide_overlap) { run_programs("weighted(3:1:4),*;overlap=20", 3, "auto", "always"); }
+
+/* ---- other calls ---------------------------------------------------------------------------------------------------- */
+
+enum { LENGTH = 60, LAYERS = 14, WIDTH = 5, DEPTH = 7 };
+
+static void remap(dcl_array *array, const char *text)
+{
+    dcl_map *map = dcl_map_parse(dcl_cluster_of(array), text);
+    TEST_OK(dcl_remap(array, map));
+    dcl_map_release(map);
+}
+
+/* A loop in one dimension, between whose steps other calls read and move the array. */
+Test(steps_on_device, other_calls_between)
+{
+    static int32_t a[LENGTH], b[LENGTH], found[LENGTH];
+    dcl_cluster *cluster = open_nodes(NODES);
+    dcl_map *block = dcl_map_block(cluster), *map = dcl_map_overlap(block, 4);
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, LENGTH);
+    dcl_array *A = dcl_agile(grid, map), *B = dcl_agile(grid, map), *sums = dcl_agile(grid, block);
+    cr_assert_not_null(B, "%s", dcl_error());
+    const dcl_box inner = dcl_box_nd(1, (int64_t[]){1}, (int64_t[]){LENGTH - 2});
+    for (int i = 0; i < LENGTH; i++)
+        a[i] = i % 7;
+    memset(b, 0, sizeof b);
+    TEST_OK(dcl_write(A, NULL, a, NULL));
+    for (int n = 0; n < 48; n++) {
+        int32_t *from = n % 2 == 0 ? a : b, *to = n % 2 == 0 ? b : a, sum = 0, plain = 0;
+        TEST_OK(dcl_forall_over(cluster, &inner, "B(i) = A(i-1) - 2 * A(i) + A(i+1) % 5;", DCL_OUT(B), DCL_IN(A)));
+        for (int i = 1; i < LENGTH - 1; i++)
+            to[i] = from[i - 1] - 2 * from[i] + from[i + 1] % 5;
+        TEST_OK(dcl_swap(A, B));
+        if (n % 7 == 0) {
+            TEST_OK(dcl_reduce(cluster, "sum += A(i);", DCL_RESULT(sum), DCL_IN(A)));
+            for (int i = 0; i < LENGTH; i++)
+                plain += to[i];
+            cr_expect_eq(sum, plain, "step %d", n);
+        } else if (n % 7 == 3) {
+            TEST_OK(dcl_scan(cluster, "sums(i) += A(i);", DCL_OUT(sums), DCL_IN(A), DCL_ALONG("i")));
+            TEST_OK(dcl_read(sums, NULL, found, NULL));
+            for (int i = 0; i < LENGTH; i++)
+                cr_assert_eq(found[i], plain += to[i], "step %d, element %d", n, i);
+        } else if (n % 7 == 5) {
+            remap(A, "cyclic(3)");
+            remap(A, "block;overlap=4");
+        }
+    }
+    TEST_OK(dcl_read(A, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, a, sizeof a), 0);
+    dcl_release(sums);
+    dcl_release(B);
+    dcl_release(A);
+    dcl_release(map);
+    dcl_release(block);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* A loop in three dimensions; a line is a layer. */
+Test(steps_on_device, three_dimensions)
+{
+    static int64_t u[2][LAYERS][WIDTH][DEPTH], found[LAYERS][WIDTH][DEPTH];
+    dcl_cluster *cluster = open_nodes(NODES);
+    dcl_grid grid = dcl_grid_3d(DCL_INT64, LAYERS, WIDTH, DEPTH);
+    dcl_array *U = test_array(cluster, "block,*,*;overlap=4", grid),
+              *V = test_array(cluster, "block,*,*;overlap=4", grid);
+    const dcl_box inner = {
+        .rank = 3, .start = {1, 1}, .count = {LAYERS - 2, WIDTH - 1, DEPTH - 1}, .stride = {1, 1, 1}};
+    TEST_OK(dcl_forall(cluster, "U(i,j,k) = i * 31 + j * 7 - k;", DCL_OUT(U)));
+    for (int i = 0; i < LAYERS; i++)
+        for (int j = 0; j < WIDTH; j++)
+            for (int k = 0; k < DEPTH; k++)
+                u[0][i][j][k] = i * 31 + j * 7 - k;
+    for (int n = 0; n < 30; n++) {
+        TEST_OK(dcl_forall_over(cluster, &inner, "V(i,j,k) = (U(i-1,j,k) + U(i+1,j-1,k)) % 1000 + U(i,j,k+1);",
+                                DCL_OUT(V), DCL_IN(U)));
+        TEST_OK(dcl_swap(U, V));
+        for (int i = 1; i < LAYERS - 1; i++)
+            for (int j = 1; j < WIDTH; j++)
+                for (int k = 0; k < DEPTH - 1; k++)
+                    u[1 - n % 2][i][j][k] =
+                        (u[n % 2][i - 1][j][k] + u[n % 2][i + 1][j - 1][k]) % 1000 + u[n % 2][i][j][k + 1];
+    }
+    TEST_OK(dcl_read(U, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, u[0], sizeof found), 0);
+    dcl_release(V);
+    dcl_release(U);
+    TEST_OK(dcl_close(cluster));
+}
