@@ -197,23 +197,20 @@ static void run_kernel(dcl_cluster *cluster, const char *where, const struct ker
     }
 }
 
-static void run_kernels(dcl_cluster *cluster, const char *where)
+/* @param variants  1: every array has one map; 2: and then the other one. */
+static void run_kernels(dcl_cluster *cluster, const char *where, int variants)
 {
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++)
-        for (int variant = 0; variant < 2; variant++)
+        for (int variant = 0; variant < variants; variant++)
             run_kernel(cluster, where, &kernels[k], variant);
+    dcl_close(cluster);
 }
 
-Test(loops, kernels_have_the_bits_of_sequential_c)
-{
-    for (int nodes = 3; nodes >= 1; nodes--) {
-        char where[16];
-        dcl_cluster *cluster = open_nodes(nodes);
-        snprintf(where, sizeof where, "%d nodes", nodes);
-        run_kernels(cluster, where);
-        dcl_close(cluster);
-    }
-}
+Test(loops, kernels_have_the_bits_of_sequential_c_on_three_nodes) { run_kernels(open_nodes(3), "3 nodes", 2); }
+
+Test(loops, kernels_have_the_bits_of_sequential_c_on_two_nodes) { run_kernels(open_nodes(2), "2 nodes", 2); }
+
+Test(loops, kernels_have_the_bits_of_sequential_c_on_one_node) { run_kernels(open_nodes(1), "1 node", 1); }
 
 /* ---- calls ----------------------------------------------------------------------------------------------------------- */
 
@@ -327,9 +324,7 @@ Test(loops, kernels_have_the_bits_of_sequential_c_in_worker_processes)
     dcl_config config = test_config(2);
     config.workers = "local:2";
     config.program = TEST_DCL;
-    dcl_cluster *cluster = test_open(&config);
-    run_kernels(cluster, "local:2");
-    dcl_close(cluster);
+    run_kernels(test_open(&config), "local:2", 2);
 }
 #endif
 
