@@ -64,7 +64,7 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *
  *          Otherwise as dcl_forall(). A nest that is refused changes nothing; if the compiler of a device refuses a later
  *          operation of it, earlier ones have run.
- *  Cost: a nest is analysed at each call: some milliseconds for nests of a few statements. dcl_call_explain() of
+ *  Cost: a nest is analysed at each call: tens of milliseconds for nests of a few statements. dcl_call_explain() of
  *  DCL_CALL_LOOPS() sums the planned counters of all operations. */
 #define dcl_loops(cluster, nest, ...) dcl_call_run(DCL_CALL_LOOPS(cluster, nest, __VA_ARGS__))
 
