@@ -5,6 +5,7 @@
  *   hostile session    opens a session and ends
  *   hostile idle       prints "open", waits until its first device is lost, and uses the second one
  *   hostile reload DRIVER N   loads and unloads the driver N times; prints descriptors and threads after the first and the last time
+ *   hostile asks       asks for all properties of all devices; prints how many devices there are, and how many messages the driver has sent
  *   hostile list       prints the names of what can be broken
  *   hostile NAME       breaks it, and prints how its session ended */
 #include <dirent.h>
@@ -304,6 +305,30 @@ static int be_idle(void)
     return failed;
 }
 
+/* What clinfo asks for, and more: every property that the headers name, of every device. */
+static int ask(void)
+{
+    enum { FIRST = 0x1000, LAST = 0x107f, MOST = 64, MOST_BYTES = 1 << 16 };
+    static char value[MOST_BYTES];
+    cl_device_id devices[MOST];
+    cl_uint count = 0;
+    cl_platform_id platform;
+    int64_t sent = 0;
+    int known = 0;
+    check(icd_clIcdGetPlatformIDsKHR(1, &platform, NULL), "clGetPlatformIDs");
+    check(icd_clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, devices, &count), "clGetDeviceIDs");
+    for (cl_uint d = 0; d < count; d++)
+        for (cl_device_info what = FIRST; what <= LAST; what++)
+            known += icd_clGetDeviceInfo(devices[d], what, sizeof value, value, NULL) == CL_SUCCESS;
+    for (int s = 0; s < icd.server_count; s++) {
+        int64_t messages = 0, bytes = 0;
+        dcli_endpoint_counts(icd.server[s]->endpoint, &messages, &bytes);
+        sent += messages;
+    }
+    printf("%u devices, %d properties, %d messages\n", (unsigned)count, known, (int)sent);
+    return 0;
+}
+
 static int entries_of(const char *path)
 {
     DIR *folder = opendir(path);
@@ -339,6 +364,8 @@ int main(int argc, char *argv[])
     const char *name = argc >= 2 ? argv[1] : "";
     if (strcmp(name, "reload") == 0 && argc == 4)
         return reload(argv[2], (int)strtol(argv[3], NULL, 10));
+    if (strcmp(name, "asks") == 0)
+        return ask();
     for (int a = 0; strcmp(name, "list") == 0 && a < ACTS; a++)
         printf("%s\n", acts[a].name);
     if (strcmp(name, "list") == 0)

@@ -7,6 +7,7 @@ gives every entry point handles that are none; test/icd/random.c compares random
 test/icd/hostile.c breaks the protocol beside honest clients."""
 import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -180,6 +181,14 @@ def hostile(programs, variables, work):
     print(f"{len(names)} hostile clients beside two honest ones")
 
 
+def few_questions(programs, variables, place, folder):
+    """All properties of a device take at most 12 messages of the driver; the rest is answered by what these have brought."""
+    (line,) = run([f"{programs}/hostile", "asks"], variables, folder)
+    devices, properties, messages = (int(word) for word in re.findall(r"\d+", line))
+    if devices != place.nodes or properties < 60 * devices or not devices <= messages <= 12 * devices:
+        raise Failed(f"properties of the devices: {line}")
+
+
 def beside_others(dcl, driver, base, work):
     """A loader that finds the driver beside the host's own asks it for devices also in the processes that serve it."""
     os.mkdir(f"{base}/vendors")
@@ -205,6 +214,7 @@ def check(dcl, programs, base):
             variables = {**place.variables, "OCL_ICD_VENDORS": driver}
             direct = {"TEST_DIRECT": "1"} if place.nodes > 1 else {}
             compare(native, run([f"{programs}/program"], {**variables, **direct}, work), text)
+            few_questions(programs, {**variables, "DCL_PROGRAM": dcl}, place, work)
             if text == "local:2":
                 print(run([f"{programs}/wrong"], variables, work)[-1])
                 print(run([f"{programs}/random", "12"], variables, work)[-1])
