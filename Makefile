@@ -109,9 +109,9 @@ pairs: build ## all operations on all pairs of kinds of maps, in all ranks, on 1
 	@TEST_DCL=build/dcl TEST_LONG=1 $(if $(N),TEST_CASES=$(N)) $(if $(SEED),TEST_SEED=$(SEED)) \
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/pairs/pairs_test.py
 
-verbs: build ## compare N (20000) cases of all verbs, operators, types and maps with plain loops, KERNELS (300) texts, from SEED
+verbs: build ## compare N (20000) cases of all verbs, operators, types and maps with plain loops, KERNELS (300) texts, in JOBS processes
 	@TEST_DCL=build/dcl TEST_CASES=$(or $(N),20000) TEST_KERNELS=$(or $(KERNELS),300) $(if $(SEED),TEST_SEED=$(SEED)) \
-	    TEST_PLACES=$(or $(PLACES),-$(comma)local$(comma)tcp) $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/verbs/verbs_test.py
+	    $(if $(JOBS),TEST_JOBS=$(JOBS)) TEST_PLACES=$(or $(PLACES),-$(comma)local$(comma)tcp) $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/verbs/verbs_test.py
 
 golden: build ## run 2000 generated cases and compare results and counters with test/golden/golden.txt; some minutes
 	build/test/golden test/golden/golden.txt $(if $(CASE),case $(CASE))

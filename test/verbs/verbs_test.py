@@ -9,11 +9,13 @@ Software Engineering 23, 1997).
 
 Settings: TEST_DCL and TEST_VERBS, the programs (build/dcl, and test/verbs beside it); TEST_SEED (a new one), printed;
 TEST_CASES, how many (24, on few clusters); TEST_KERNELS, how many texts at most (5); TEST_CASE, to run a single case again; TEST_PLACES,
-of - (threads), local and tcp (-,local). Ends with `N passed, M failed`."""
+of - (threads), local and tcp (-,local). TEST_JOBS, how many processes share the texts (1). TEST_PARTS, to run a part of the cases only:
+2/8 for the third of eight, 0-3/8 for the first four, one process for each. Ends with `N passed, M failed`."""
 import itertools
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +35,8 @@ CASES = int(os.environ.get("TEST_CASES") or 24)
 TEXTS = int(os.environ.get("TEST_KERNELS") or 5)
 SKIPPED = 77  # how CTest is told
 NODES_MOST = 5
+JOBS = int(os.environ.get("TEST_JOBS") or 1)
+PARTS = os.environ.get("TEST_PARTS") or (f"0-{JOBS - 1}/{JOBS}" if JOBS > 1 else None)
 MOST_FAILURES = int(os.environ.get("TEST_FAILURES") or 10)
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -226,6 +230,8 @@ def draw_texts(count):
         texts.append(Text(rng, *best))
         if len(texts) % 15 == 5:  # products have kernels of their own, and need three of the factors
             texts.append(Text(rng, "along", rng.choice("+-"), rng.choice(FLOATS), rng.choice([2, 2, 3])))
+    for number, text in enumerate(texts):
+        text.number = number
     return texts[:count], len(missing)
 
 
@@ -416,7 +422,45 @@ def run_all(lane, cases):
     return lane.passed, lane.failed + bool(problem)
 
 
+def parts_of(text):
+    """"2-4/8": the parts 2, 3, 4 of 8. @return range, number of parts"""
+    which, _, total = text.partition("/")
+    first, _, last = which.partition("-")
+    try:
+        parts, total = range(int(first), int(last or first) + 1), int(total)
+    except ValueError:
+        sys.exit(f"TEST_PARTS is '{text}'; expected parts and their number, such as 0-3/8")
+    if not parts or not 0 <= parts[0] <= parts[-1] < total:
+        sys.exit(f"TEST_PARTS is '{text}'; expected parts from 0 to one less than their number")
+    return parts, total
+
+
+def run_parts(parts, total):
+    """A process for each part. @return exit status"""
+    command = [sys.executable, os.path.abspath(__file__)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                                  env={**os.environ, "TEST_SEED": str(SEED), "TEST_PARTS": f"{part}/{total}"}) for part in parts]
+    passed = failed = status = 0
+    for part, process in zip(parts, processes):
+        lines = process.communicate()[0].splitlines()
+        print(f"part {part} of {total}: " + "; ".join(lines), flush=True)
+        last = lines[-1].split() if lines else []
+        if len(last) == 4 and last[1] == "passed," and last[3] == "failed":
+            passed, failed = passed + int(last[0]), failed + int(last[2])
+        status = status or process.returncode
+    print(f"{passed} passed, {failed} failed")
+    return status
+
+
+def is_chosen(case, only, parts, total):
+    """The cases of a text are in one part, so that one process compiles its kernels."""
+    return case.number == int(only) if only else case.text.number % total in parts
+
+
 def main():
+    parts, total = parts_of(PARTS or "0/1")
+    if len(parts) > 1:
+        return run_parts(parts, total)
     devices = Devices(DCL)
     if len(devices.numbers) < NODES_MOST:
         print(f"skipped: {len(devices.numbers)} OpenCL devices serve as nodes (`dcl devices`); {NODES_MOST} are needed")
@@ -425,7 +469,7 @@ def main():
     texts, missing = draw_texts(TEXTS)
     only = os.environ.get("TEST_CASE")
     rows, first = draw_rows(texts, int(only) + 1 if only else CASES)
-    cases = [Case(number, *row) for number, row in enumerate(rows) if only is None or number == int(only)]
+    cases = [case for number, row in enumerate(rows) if is_chosen(case := Case(number, *row), only, parts, total)]
     covered = f"the first {first} have every two factors" if first and not missing else "too few for every two factors"
     print(f"seed {SEED}: {len(cases)} cases of {len({id(case.text) for case in cases})} texts; {covered}", flush=True)
     folder = tempfile.mkdtemp(prefix="dcl-verbs-")
