@@ -9,7 +9,8 @@
  * tiles.
  *
  * On an H200, of the rate of a copy: sums of the columns of 16384 x 16384 floats read at 0.88, y = A x at 0.76 (of 40960 x 40960 floats 0.89
- * and 0.90); with a group of 128 work-items for an element of y 0.64 and 0.82. */
+ * and 0.90); with a group of 128 work-items for an element of y 0.64 and 0.82. With 32 summands per turn of a work-item (DCL_EACH), y = A x
+ * takes 2 to 6 % less time than with 16, sums of columns 5 to 20 %. */
 #include <stdio.h>
 
 #include "base/check.h"

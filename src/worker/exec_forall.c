@@ -249,6 +249,18 @@ static int64_t partial_slots(const dcli_worker *worker, const dcli_entry *entry)
            dcli_slot_longs(body->result_count);
 }
 
+/* How many groups of a GPU reduce. They share the tiles, however many they are. As many as run at a time read as fast as more of
+ * them, and each leaves partial results, which must be merged. Several results take more registers, so that fewer groups run. */
+static size_t reducing_groups(const dcli_worker *worker, const dcli_entry *entry)
+{
+    enum { GROUPS_PER_UNIT = 4, GROUPS_OF_SEVERAL = 2 };
+    const dcli_body *body = entry->operation.body;
+    int64_t most = partial_slots(worker, entry), units = dcli_device_about(worker->as_node->device)->compute_units;
+    if (body->keyed)
+        return (size_t)most;
+    return (size_t)dcli_min(most, (body->result_count == 1 ? GROUPS_PER_UNIT : GROUPS_OF_SEVERAL) * units);
+}
+
 /* Set the kernel arguments in the order of kernel/body.h, without the row or table. */
 static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const dcli_launch *launch, dcli_memory *arena,
                                 dcli_own_scalar scalars[], dcli_argument arguments[], int *count_out)
@@ -343,8 +355,8 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
                                 because setting an argument to the same value costs nothing */
         dcli_launch_size size = dcli_body_launch_size(body, launch->variant, row + dcli_row_at(body, DCLI_ROW_COUNT, 0),
                                                       set->count - done, !alone);
-        if (dcli_body_is_reduced(body)) /* groups share the tiles, however many they are */
-            size.global[0] = dcli_min(size.global[0], (size_t)partial_slots(worker, entry) * size.local[0]);
+        if (dcli_body_is_reduced(body))
+            size.global[0] = dcli_min(size.global[0], reducing_groups(worker, entry) * size.local[0]);
         uint32_t first = alone ? 0 : (uint32_t)(set->first + done), rows = (uint32_t)size.rows;
         arguments[count] = (dcli_argument){.value = row, .bytes = (size_t)dcli_row_length(body) * sizeof(int64_t)};
         arguments[count + 1] = (dcli_argument){.memory = table != NULL ? table : worker->as_node->nothing};
