@@ -63,7 +63,8 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *              nest:2:12: error: the iterations of loop i cannot run in parallel: ... [carried]
  *
  *          Otherwise as dcl_forall(). A nest that is refused changes nothing; if the compiler of a device refuses a later
- *          operation of it, earlier ones have run.
+ *          operation of it, earlier ones have run. Calls of other threads may come between the operations of a nest: a
+ *          thread that uses the same arrays must wait until this call has returned.
  *  Cost: a nest is analysed at each call: tens of milliseconds for nests of a few statements. dcl_call_explain() of
  *  DCL_CALL_LOOPS() sums the planned counters of all operations. */
 #define dcl_loops(cluster, nest, ...) dcl_call_run(DCL_CALL_LOOPS(cluster, nest, __VA_ARGS__))

@@ -12,7 +12,7 @@ static const char *const functions =
     "exp exp2 "
     "exp10 expm1 fabs fdim floor fma fmax fmin fmod hypot ldexp lgamma log log2 log10 log1p logb mad maxmag minmag "
     "nextafter "
-    "pow pown powr remainder rint rootn round rsqrt sin sinh sinpi sqrt tan tanh tanpi tgamma trunc abs abs_diff clamp "
+    "pow pown powr remainder rint rootn round rsqrt sin sinh sinpi sqrt tan tanh tanpi tgamma trunc abs clamp "
     "max min "
     "degrees mix radians step smoothstep sign isfinite isinf isnan isnormal signbit mul24 mad24 rotate clz popcount "
     "convert_int convert_uint convert_long convert_ulong convert_float convert_double convert_char convert_uchar "
@@ -64,29 +64,50 @@ static dcli_loops_expr *make(dcli_loops_parser *parser, dcli_loops_expr_kind kin
     return expr;
 }
 
+/* The words of a type, counted, and its name in OpenCL C, where `long long` is no type. @return false: there is no such type. */
+static bool name_type(int longs, bool is_signed, bool is_unsigned, const char *base, char type_out[16])
+{
+    bool plain = base[0] == '\0' || strcmp(base, "int") == 0;
+    if (longs > 2 || (is_signed && is_unsigned) || (longs > 0 && !plain))
+        return false;
+    if (is_unsigned && !plain && strcmp(base, "char") != 0 && strcmp(base, "short") != 0)
+        return false;
+    snprintf(type_out, 16, "%s%s", is_unsigned ? "u" : "", longs > 0 ? "long" : base[0] == '\0' ? "int" : base);
+    return true;
+}
+
 bool dcli_loops_parse_type(dcli_loops_parser *parser, char type_out[16])
 {
     static const char *const words =
         "char short int long float double uchar ushort uint ulong unsigned signed size_t bool";
-    int begin = parser->at;
+    int begin = parser->at, longs = 0;
+    bool is_signed = false, is_unsigned = false, any = false, twice = false;
+    char base[16] = "";
     type_out[0] = '\0';
-    while (dcli_loops_sign_in(dcli_loops_parse_now(parser), words) || dcli_loops_parse_is(parser, "const")) {
+    for (;; parser->at++) {
         const dcli_loops_sign *word = dcli_loops_parse_now(parser);
-        parser->at++;
-        size_t used = strlen(type_out);
         if (dcli_loops_sign_is(word, "const"))
             continue;
-        if (used + (size_t)word->length + 2 > 16) {
-            parser->at = begin;
-            return false;
+        if (!dcli_loops_sign_in(word, words))
+            break;
+        any = true;
+        if (dcli_loops_sign_is(word, "long")) {
+            longs++;
+        } else if (dcli_loops_sign_is(word, "signed")) {
+            is_signed = true;
+        } else if (dcli_loops_sign_is(word, "unsigned")) {
+            is_unsigned = true;
+        } else if (!dcli_loops_sign_is(word, "int") || base[0] == '\0') { /* `short int` is short */
+            twice |= base[0] != '\0' && strcmp(base, "int") != 0;
+            snprintf(base, sizeof base, "%.*s", word->length, word->start);
+        } else {
+            twice |= strcmp(base, "short") != 0;
         }
-        snprintf(type_out + used, 16 - used, "%s%.*s", used > 0 ? " " : "", word->length, word->start);
     }
-    if (strcmp(type_out, "long long") == 0)
-        strcpy(type_out, "long");
-    if (type_out[0] == '\0')
-        parser->at = begin;
-    return type_out[0] != '\0';
+    if (any && !twice && name_type(longs, is_signed, is_unsigned, base, type_out))
+        return true;
+    parser->at = begin;
+    return false;
 }
 
 bool dcli_loops_parse_note_read(dcli_loops_parser *parser, dcli_loops_expr *expr)

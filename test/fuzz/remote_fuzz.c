@@ -135,9 +135,6 @@ static dcl_status send_one(fuzz_input *input)
         dcli_msg_taken taken = {.transfer = object_number(input), .granted = any_number(input)};
         return taken.granted < 0 ? DCL_OK : dcli_transfer_taken(remote, DRIVER, &taken);
     }
-    case 2:
-        return dcli_remote_answer(remote,
-                                  &(dcli_msg_query){1 + fuzz_below(input, 5), DCLI_ASK_BINARY, object_number(input)});
     default:
         return send_command(input);
     }

@@ -52,6 +52,12 @@ ParameterizedTestParameters(loops_parse, trees)
          "for i in [0, 9] { S0: y[i] = 0; for j in [0, 19] { S1: y[i] += (A[i][j] * x[j]); } } "},
         {"variables", "for (i = 0; i < n; i++) { double s = 0, t; t = 2; s += t; y[i] = s; }",
          "for i in [0, 9] { S0: double s = 0; S1: t = 2; S2: s += t; S3: y[i] = s; } "},
+        {"types of several words",
+         "for (i = 0; i < n; i++) { unsigned long long int a = 1; const short int b = 2; unsigned c = 3; long long d = "
+         "4;"
+         " y[i] = (signed char)a; }",
+         "for i in [0, 9] { S0: ulong a = 1; S1: short b = 2; S2: uint c = 3; S3: long d = 4; S4: y[i] = ((char)a); "
+         "} "},
         {"if and else", "for (i = 0; i < n; i++) if (i > 2 && !(i == 7)) y[i] = 1; else { y[i] = 2; }",
          "for i in [0, 9] { if ((i > 2) && (!(i == 7))) { S0: y[i] = 1; } if !((i > 2) && (!(i == 7))) { S1: y[i] = 2; "
          "} } "},
@@ -84,6 +90,7 @@ struct wrong_case {
 ParameterizedTestParameters(loops_parse, wrong)
 {
     static struct wrong_case cases[] = {
+        {"no type", "for (i = 0; i < n; i++) { unsigned double s = 2; y[i] = s; }", "nest:1:27: error: "},
         {"a subscript of data", "for (i = 0; i < n; i++)\n    y[i] = x[A[i][0]];",
          "nest:2:14: error: this subscript depends on data"},
         {"a variable as subscript", "for (i = 0; i < n; i++) { int s = 2; y[s] = 1; }",
