@@ -203,19 +203,19 @@ static void remap(dcl_array *array, const char *text)
 /* A loop in one dimension, between whose steps other calls read and move the array. */
 Test(steps_on_device, other_calls_between)
 {
-    static int32_t a[LENGTH], b[LENGTH], found[LENGTH];
+    static uint32_t a[LENGTH], b[LENGTH], found[LENGTH];
     dcl_cluster *cluster = open_nodes(NODES);
     dcl_map *block = dcl_map_block(cluster), *map = dcl_map_overlap(block, 4);
-    dcl_grid grid = dcl_grid_1d(DCL_INT32, LENGTH);
+    dcl_grid grid = dcl_grid_1d(DCL_UINT32, LENGTH);
     dcl_array *A = dcl_agile(grid, map), *B = dcl_agile(grid, map), *sums = dcl_agile(grid, block);
     cr_assert_not_null(B, "%s", dcl_error());
     const dcl_box inner = dcl_box_nd(1, (int64_t[]){1}, (int64_t[]){LENGTH - 2});
     for (int i = 0; i < LENGTH; i++)
-        a[i] = i % 7;
+        a[i] = (uint32_t)i % 7;
     memset(b, 0, sizeof b);
     TEST_OK(dcl_write(A, NULL, a, NULL));
     for (int n = 0; n < 48; n++) {
-        int32_t *from = n % 2 == 0 ? a : b, *to = n % 2 == 0 ? b : a, sum = 0, plain = 0;
+        uint32_t *from = n % 2 == 0 ? a : b, *to = n % 2 == 0 ? b : a, sum = 0, plain = 0;
         TEST_OK(dcl_forall_over(cluster, &inner, "B(i) = A(i-1) - 2 * A(i) + A(i+1) % 5;", DCL_OUT(B), DCL_IN(A)));
         for (int i = 1; i < LENGTH - 1; i++)
             to[i] = from[i - 1] - 2 * from[i] + from[i + 1] % 5;
