@@ -2,8 +2,8 @@
  * even.
  *
  *     steal [item]         uneven, slow, mandelbrot, balanced, same, vain; all but the last if not given
- *     steal balanced 31    with so many trials instead of 11
- *     steal vain 1000      with so many runs
+ *     steal balanced 31    31 trials instead of 11
+ *     steal vain 1000      1,000 runs
  *
  * uneven      256 tasks of 512 integers whose cost is proportional to the task's number, map "block", two worker processes of this
  *             host on a processor each. Ideal: the time of all tasks on one such process, divided by two. Without lending, the
@@ -225,8 +225,8 @@ enum {
 
 static int trials = 11;
 
-/* How many trials the interval excludes at either end: of independent ones, at most so many are on one side of the true
- * median with a probability of at most 1.2 %. For 11 it is 1: 2 * (1 + 11) / 2^11. */
+/* How many trials the interval excludes at either end. The probability that no more independent trials than this are on one side
+ * of the true median is at most 1.2 %. For 11 trials it is 1: 2 * (1 + 11) / 2^11. */
 static int excluded(void)
 {
     double ways = 1, sum = 0; /* to choose `count` of the trials; of all counts so far */

@@ -291,14 +291,15 @@ DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[],
  *  the index. If such a body reads r lines beyond a part, and d lines around the parts are up to date, the call moves nothing if
  *  d >= r. It then brings d - r lines of its outputs up to date, too, because each node also computes these. If d < r, the
  *  call first moves all `lines` lines over each border, of all inputs. With r = 1, that is one exchange in `lines` steps.
- *  dcl_explain() tells for each call what it moves. All other calls work as with `map`; after one that writes an
- *  array, no line around its parts is up to date. If 2 * r > lines, the lines are not used.
+ *  dcl_explain() says what each call moves. All other calls work as with `map`; but a call that writes an array in another way
+ *  makes all lines around its parts out of date. If 2 * r > lines, the lines are not used.
  *
  *  dcl_map_locate() and dcl_map_storage() count these lines: a part begins after the lines before it. dcl_reshape() refuses
  *  such arrays.
  *  @param map    a map that divides only the first axis, each node having one run of it, such as `block,*`. Not a dealt,
  *                listed, replicated or strided map, or one with a halo.
  *  @param lines  stored before and after each part, 0..65536. 0: no overlap.
+ *  Cost: each node stores 2 * lines more lines of each array, and computes up to as many of them in each call.
  *  @return a new map, yours (`map` stays yours too); or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. NULL is passed through. As
  *          text, `;overlap=8`. */
 DCL_API dcl_map *dcl_map_overlap(const dcl_map *map, int64_t lines);

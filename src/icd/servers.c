@@ -128,7 +128,7 @@ typedef struct opening {
     char problem[DCLI_ERROR_BYTES];
 } opening;
 
-/* Ask all devices what they are. Those that do not say it are left out. @return an error if all are. */
+/* Ask all devices what they are. Devices that do not answer are left out. @return an error if none answers. */
 static dcl_status describe(icd_server *server)
 {
     dcl_status status = DCL_OK;

@@ -1,4 +1,5 @@
-/* kernel/stack.c - recognize bodies whose lines share what they read, and generate the loop over stacks of lines.
+/* kernel/stack.c - stacks: several lines computed together, because neighbouring lines read the same elements. Recognizes the bodies
+ * for which this pays, and generates the loop.
  *
  * The variables of the body exist once per line of the stack. While a statement is emitted for a line, macros give them the names of
  * this line, dcl_y<line>_NAME, and do the same with the index of the axis along which lines are stacked.

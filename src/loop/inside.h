@@ -17,6 +17,14 @@ typedef struct dcli_loops_hosts {
     int count, loop[DCLI_LOOPS_DEPTH];
 } dcli_loops_hosts;
 
+static inline bool dcli_loops_is_hosted(const dcli_loops_hosts *hosts, int loop)
+{
+    for (int k = 0; k < hosts->count; k++)
+        if (hosts->loop[k] == loop)
+            return true;
+    return false;
+}
+
 /** How the threads of an operation run a loop. */
 typedef enum dcli_loops_way {
     DCLI_LOOPS_FREE,  /* all iterations in order, within `low` and `high` */

@@ -1,4 +1,4 @@
-/* loop/message.h - what is said about a loop nest: errors at a line and a column of its text, all of a nest at once. */
+/* loop/message.h - the errors of a loop nest. All are collected, each with its line and column, and reported together. */
 #ifndef DCLI_LOOPS_MESSAGE_H
 #define DCLI_LOOPS_MESSAGE_H
 

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "loop/inside.h"
+#include "segment/box.h"
 
 /* ---- sets with host counters -------------------------------------------------------------------------------------- */
 
@@ -121,16 +122,6 @@ static bool same_run(const dcli_loops_run *a, const dcli_loops_run *b)
            memcmp(&a->rest, &b->rest, sizeof a->rest) == 0;
 }
 
-static bool same_shape(const dcl_grid *a, const dcl_grid *b)
-{
-    if (a->rank != b->rank)
-        return false;
-    for (int d = 0; d < a->rank; d++)
-        if (a->extent[d] != b->extent[d] || a->origin[d] != b->origin[d])
-            return false;
-    return true;
-}
-
 static void add_output(dcli_loops_operation *operation, int array)
 {
     for (int k = 0; k < operation->output_count; k++)
@@ -158,7 +149,7 @@ static bool agree(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_l
             return false;
         add_output(operation, statement->target.symbol);
         why->reason = DCLI_LOOPS_MIXED;
-        if (!same_shape(&tree->name[statement->target.symbol].grid, &tree->name[operation->output[0]].grid))
+        if (!dcli_grid_same_shape(&tree->name[statement->target.symbol].grid, &tree->name[operation->output[0]].grid))
             return false;
         for (int d = 0; d < statement->depth; d++) {
             dcli_loops_run *mine = &operation->run[statement->loop[d]];
@@ -340,7 +331,8 @@ static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operatio
     return dcli_loops_no_set(sets, isl_set_intersect(dcli_loops_box(sets, set), isl_set_copy(operation->box)));
 }
 
-/* Whether each element of a written array that a thread reads is its own, or apart from what is written. */
+/* Check the elements that threads read of arrays which the operation writes. Each must be the thread's own element, or outside of
+ * the box of all that is written. */
 static bool reads_are_apart(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_loops_why *why)
 {
     for (int s = 0; s < sets->tree->statement_count; s++) {

@@ -321,7 +321,7 @@ static bool set_bounds(dcli_loops_parser *parser, dcli_loops_loop *loop, const d
     return false;
 }
 
-/* Read what stands in the parentheses of a `for`. The counter is known in its limit and step, so the loop is entered. */
+/* Read the parentheses of a `for`. The loop is entered before its limit is read, because limit and step name the counter. */
 static bool read_header(dcli_loops_parser *parser, dcli_loops_loop *loop)
 {
     char type[16] = "";

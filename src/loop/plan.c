@@ -155,15 +155,13 @@ static bool share_loop(const struct planner *planner, dcli_loops_mask a, dcli_lo
                        const dcli_loops_hosts *hosts)
 {
     for (int l = 0; l < planner->tree->loop_count; l++) {
-        bool around[2] = {false, false}, hosted = false;
-        for (int k = 0; k < hosts->count; k++)
-            hosted |= hosts->loop[k] == l;
+        bool around[2] = {false, false};
         for (int s = 0; s < planner->tree->statement_count; s++) {
             bool inside = dcli_loops_depth_in(planner->tree, s, l) >= 0;
             around[0] |= inside && dcli_loops_in(a, s);
             around[1] |= inside && dcli_loops_in(b, s);
         }
-        if (around[0] && around[1] && !hosted)
+        if (around[0] && around[1] && !dcli_loops_is_hosted(hosts, l))
             return true;
     }
     return false;
@@ -245,10 +243,8 @@ static bool host_some_loop(struct planner *planner, dcli_loops_mask statements, 
 {
     bool outermost = true;
     for (int l = 0; l < planner->tree->loop_count && !planner->sets->failed; l++) {
-        bool hosted = false;
-        for (int k = 0; k < hosts->count; k++)
-            hosted |= hosts->loop[k] == l;
-        if (hosted || hosts->count == DCLI_LOOPS_DEPTH || !is_around_all(planner, statements, l))
+        if (dcli_loops_is_hosted(hosts, l) || hosts->count == DCLI_LOOPS_DEPTH ||
+            !is_around_all(planner, statements, l))
             continue;
         bool may = outermost || may_host(planner, statements, l, hosts);
         outermost = false;
@@ -336,11 +332,9 @@ static int common_loop(const dcli_loops_tree *tree, int s, int t, const dcli_loo
 {
     int found = -1;
     for (int d = 0; d < tree->statement[s].depth && d < tree->statement[t].depth; d++) {
-        bool hosted = false;
-        for (int k = 0; k < hosts->count; k++)
-            hosted |= hosts->loop[k] == tree->statement[s].loop[d];
-        if (tree->statement[s].loop[d] == tree->statement[t].loop[d] && !hosted)
-            found = tree->statement[s].loop[d];
+        int loop = tree->statement[s].loop[d];
+        if (loop == tree->statement[t].loop[d] && !dcli_loops_is_hosted(hosts, loop))
+            found = loop;
     }
     return found;
 }
@@ -364,8 +358,7 @@ static void complain_cross(struct planner *planner, dcli_loops_complaints *compl
 {
     const dcli_loops_dependence *d = &planner->sets->dependence[planner->failure.why.number];
     const dcli_loops_tree *tree = planner->tree;
-    const dcli_loops_access *source = access_of(tree, d->source, d->source_read),
-                            *sink = access_of(tree, d->sink, d->sink_read);
+    const dcli_loops_access *sink = access_of(tree, d->sink, d->sink_read);
     int loop = common_loop(tree, d->source, d->sink, &planner->failure.hosts);
     int64_t from[DCLI_LOOPS_DEPTH], to[DCLI_LOOPS_DEPTH];
     isl_map *map = dcli_loops_both_at(planner->sets, isl_map_copy(d->map), d->source, d->sink, &planner->failure.hosts);
@@ -387,7 +380,6 @@ static void complain_cross(struct planner *planner, dcli_loops_complaints *compl
                         loop >= 0 ? "the iterations of loop " : "these statements",
                         loop >= 0 ? tree->loop[loop].name : "", name_of(tree, sink),
                         d->source_read < 0 ? "written" : "read", d->sink_read < 0 ? "written" : "read");
-    (void)source;
     if (dcli_loops_first_pair(planner->sets, map, d->source, d->sink, from, to))
         put_pair(complaints, tree, d->source_read < 0 ? "written" : "read", d->source, from,
                  d->sink_read < 0 ? "written" : "read", d->sink, to,

@@ -72,7 +72,7 @@ static bool name_type(int longs, bool is_signed, bool is_unsigned, const char *b
         return false;
     if (is_unsigned && !plain && strcmp(base, "char") != 0 && strcmp(base, "short") != 0)
         return false;
-    snprintf(type_out, 16, "%s%s", is_unsigned ? "u" : "", longs > 0 ? "long" : base[0] == '\0' ? "int" : base);
+    snprintf(type_out, 16, "%s%.14s", is_unsigned ? "u" : "", longs > 0 ? "long" : base[0] == '\0' ? "int" : base);
     return true;
 }
 

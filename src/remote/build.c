@@ -1,7 +1,7 @@
 /* remote/build.c - compiling programs in a thread of its own, so that commands go on and their ends are reported meanwhile.
  *
- * The serving thread makes a job of each command that builds, and of each question for a binary, and answers when its thread has ended it; jobs are done one after
- * another. While one is being done, its thread alone uses the program: the serving thread refuses what needs it. */
+ * The serving thread makes a job of each command that builds, and of each question for a binary. It answers when the other thread
+ * has ended the job. Jobs are done one after another. While one is being done, its thread alone uses the program: the serving thread refuses what needs it. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

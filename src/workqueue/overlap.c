@@ -79,8 +79,8 @@ static bool body_fits(const dcli_operation *operation)
 struct need {
     bool content; /* its contents are needed */
     bool
-        written; /* the body writes its storage: then its lines cannot be received in the same operation, because owners may
-                      have written theirs before they send them */
+        written; /* the body writes its storage. Its lines are not received in this operation then: their owners may write them
+                      before they send them */
     int64_t reach; /* lines before and after those that are computed */
     dcl_box foot;  /* around all elements that are needed */
 };
