@@ -1,7 +1,7 @@
 /* test/workqueue/sim_test.c - random programs on simulated clusters.
  *
- * TEST_SEED (the first seed), TEST_SEEDS (how many), TEST_SECONDS (after which no further one is begun, see has_time(); 0:
- * no limit), TEST_NODES and TEST_STEPS, TEST_LENDING (a sim_lending) change what is run; TEST_TRACE=1 shows every action and
+ * TEST_SEED (the first seed), TEST_SEEDS (how many), TEST_SECONDS (after which no further one is begun but
+ * the first LEAST_SEEDS; 0: no limit), TEST_NODES and TEST_STEPS, TEST_LENDING (a sim_lending) change what is run; TEST_TRACE=1 shows every action and
  * message. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -24,19 +24,17 @@ static int64_t setting(const char *name, int64_t otherwise)
     return text != NULL ? strtoll(text, NULL, 0) : otherwise;
 }
 
-static double seconds_of(clockid_t clock)
+static double monotonic_seconds(void)
 {
     struct timespec now;
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Whether there is time for another seed. After the wall time, the least number of seeds still has so much processor time:
- * on a busy machine that is later. */
-static bool has_time(int64_t run, double begin, double worked, double seconds)
+/* Whether another seed is run: the least number always is, however slow the machine. */
+static bool has_time(int64_t run, double begin, double seconds)
 {
-    return seconds_of(CLOCK_MONOTONIC) - begin < seconds ||
-           (run < LEAST_SEEDS && seconds_of(CLOCK_PROCESS_CPUTIME_ID) - worked < seconds);
+    return run < LEAST_SEEDS || monotonic_seconds() - begin < seconds;
 }
 
 static void add_figures(sim_figures *sum, const sim_figures *one)
@@ -74,8 +72,8 @@ static int64_t run_lending(uint64_t first, int64_t count, int64_t step, int node
                            sim_figures *sum)
 {
     int64_t seconds = setting("TEST_SECONDS", SECONDS), run = 0;
-    double begin = seconds_of(CLOCK_MONOTONIC), worked = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-    for (; run < count && (seconds == 0 || has_time(run, begin, worked, (double)seconds)); run++) {
+    double begin = monotonic_seconds();
+    for (; run < count && (seconds == 0 || has_time(run, begin, (double)seconds)); run++) {
         sim_settings settings = {.seed = first + (uint64_t)(run * step),
                                  .nodes = nodes,
                                  .steps = (int)setting("TEST_STEPS", 20),
@@ -119,8 +117,6 @@ ParameterizedTest(int *runner, simulation, random_programs)
             *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.early, sum.chunks,
             sum.messages, sum.failures, sum.lost, sum.losses_told, sum.joined, sum.asked, sum.lent, sum.lent_in_place,
             sum.won, sum.returned, sum.taken_back, sum.late);
-    cr_assert(run >= (count < LEAST_SEEDS ? count : LEAST_SEEDS),
-              "only %" PRId64 " of %" PRId64 " seeds in the time; expected %d", run, count, LEAST_SEEDS);
     if (run >= 50) /* it does exercise all of it */
         cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.declined > 0 &&
                   sum.failures_in_marks > 0 && sum.in_place && sum.sent && sum.lost > 0 && sum.losses_told > 0 &&
