@@ -1,8 +1,8 @@
 /* test/workqueue/sim_test.c - random programs on simulated clusters.
  *
- * TEST_SEED (the first seed), TEST_SEEDS (how many), TEST_SECONDS (after which no further one is begun but
- * the first LEAST_SEEDS; 0: no limit), TEST_NODES and TEST_STEPS, TEST_LENDING (a sim_lending) change what is run; TEST_TRACE=1 shows every action and
- * message. */
+ * TEST_SEED (the first seed), TEST_SEEDS (how many), TEST_SECONDS (after which no further one is begun but the first
+ * LEAST_SEEDS; 0: no limit), TEST_NODES and TEST_STEPS, TEST_LENDING (a sim_lending) change what is run; TEST_TRACE=1
+ * shows every action and message. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>
