@@ -43,9 +43,10 @@ void dcli_loops_note(dcli_loops_complaints *complaints, const char *format, ...)
 }
 
 /* Put the line of a place, and a caret below its column. */
-static void put_line(dcli_text *out, const char *text, dcli_loops_place place)
+static void put_line(dcli_text *out, const dcli_loops_complaints *complaints, dcli_loops_place place)
 {
-    for (int line = 1; line < place.line && strchr(text, '\n') != NULL; line++)
+    const char *text = complaints->text;
+    for (int line = 1 + complaints->shift; line < place.line && strchr(text, '\n') != NULL; line++)
         text = strchr(text, '\n') + 1;
     int length = (int)strcspn(text, "\n");
     dcli_text_put(out, "    %.*s\n    ", length, text);
@@ -61,9 +62,9 @@ static void put_one(dcli_text *out, const dcli_loops_complaints *complaints, int
     if (said == NULL)
         return;
     int length = notes != NULL ? (int)(notes - said) : (int)strlen(said);
-    dcli_text_put(out, "nest:%d:%d: error: %.*s\n", complaints->place[n].line, complaints->place[n].column, length,
-                  said);
-    put_line(out, complaints->text, complaints->place[n]);
+    dcli_text_put(out, "%s:%d:%d: error: %.*s\n", complaints->file[0] != '\0' ? complaints->file : "nest",
+                  complaints->place[n].line, complaints->place[n].column, length, said);
+    put_line(out, complaints, complaints->place[n]);
     dcli_text_put(out, "%s", notes != NULL ? notes : "");
 }
 

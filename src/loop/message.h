@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-/** A place in the text of a nest, from 1. Columns count bytes. */
+/** A place in the text of a nest, from 1. Columns count bytes. Lines are those of `#line`, if the text begins with it. */
 typedef struct dcli_loops_place {
     int line, column;
 } dcli_loops_place;
@@ -16,6 +16,8 @@ enum { DCLI_LOOPS_COMPLAINTS = 16 /* later ones are counted only */ };
 /** The errors of a nest. Start with {.text = ...}. */
 typedef struct dcli_loops_complaints {
     const char *text; /* the nest, borrowed */
+    char file[256];   /* of `#line N "FILE"`; "": the errors are of "nest" */
+    int shift;        /* the line of a place, less its line in `text` */
     int count;
     dcli_loops_place place[DCLI_LOOPS_COMPLAINTS];
     const char *code[DCLI_LOOPS_COMPLAINTS];
@@ -29,7 +31,7 @@ void dcli_loops_complain(dcli_loops_complaints *complaints, dcli_loops_place pla
 void dcli_loops_note(dcli_loops_complaints *complaints, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** Record all errors, in the order of the text, as one error of this thread:
  *
- *      nest:3:9: error: TEXT [CODE]
+ *      nest:3:9: error: TEXT [CODE]        (or FILE:3:9, if the text begins with #line)
  *          the line
  *          ^
  *        note: ...

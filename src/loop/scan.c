@@ -9,6 +9,8 @@
 typedef struct scanner {
     const char *at;
     dcli_loops_place place;
+    bool line_begins; /* nothing but white space and comments stands before `at` in its line */
+    bool begun;       /* a token or a #line was read */
     dcli_loops_complaints *complaints;
 } scanner;
 
@@ -23,13 +25,72 @@ static void step_over(scanner *scan, int length)
     }
 }
 
-/* Skip white space and comments. */
+/* Length of the rest of a line, with the lines on which it is continued. */
+static int rest_of_line(const char *at)
+{
+    int length = (int)strcspn(at, "\n");
+    while (at[length] == '\n' && length > 0 && at[length - 1] == '\\')
+        length += 1 + (int)strcspn(at + length + 1, "\n");
+    return length;
+}
+
+/* Whether a directive has this name; `*after` is what follows the name. */
+static bool is_directive(const char *at, const char *name, const char **after)
+{
+    at += 1 + strspn(at + 1, " \t");
+    *after = at + strlen(name);
+    return strncmp(at, name, strlen(name)) == 0 && !is_word_byte(**after);
+}
+
+/* Read `N "FILE"` of a #line that the text begins with: from there on places are those of a program's file.
+ * @return the line that follows; 0: it is none. */
+static int read_line_directive(const char *at, char file_out[256])
+{
+    enum { MOST_LINES = 1000000000 };
+    int line = 0, length = 0;
+    for (at += strspn(at, " \t"); isdigit((unsigned char)*at) && line < MOST_LINES / 10; at++)
+        line = 10 * line + (*at - '0');
+    at += strspn(at, " \t");
+    if (*at++ != '"')
+        return 0;
+    for (; *at != '"' && *at != '\n' && *at != '\0' && length < 255; at++) {
+        at += *at == '\\' && (at[1] == '\\' || at[1] == '"');
+        file_out[length++] = *at;
+    }
+    file_out[length] = '\0';
+    return *at == '"' ? line : 0;
+}
+
+/* Step over a directive: #pragma is for compilers; others have no meaning in a nest. */
+static void skip_directive(scanner *scan)
+{
+    const char *after;
+    int line = 0;
+    if (is_directive(scan->at, "line", &after) && !scan->begun)
+        line = read_line_directive(after, scan->complaints->file);
+    if (line == 0 && !is_directive(scan->at, "pragma", &after)) {
+        scan->complaints->file[0] = scan->begun ? scan->complaints->file[0] : '\0';
+        dcli_loops_complain(scan->complaints, scan->place, "directive", "a nest has no preprocessor directives");
+        dcli_loops_note(scan->complaints, "pass defined numbers as DCL_VALUE, and write out the branch that is meant");
+    }
+    step_over(scan, rest_of_line(scan->at));
+    if (line == 0)
+        return;
+    scan->complaints->shift = line - 1 - scan->place.line;
+    scan->place.line = line - 1; /* of the directive itself */
+    scan->begun = true;
+}
+
+/* Skip white space, comments and directives. */
 static void skip_blank(scanner *scan)
 {
     for (;;) {
         const char *end;
         if (isspace((unsigned char)*scan->at)) {
+            scan->line_begins |= *scan->at == '\n';
             step_over(scan, 1);
+        } else if (*scan->at == '#' && scan->line_begins) {
+            skip_directive(scan);
         } else if (strncmp(scan->at, "//", 2) == 0) {
             step_over(scan, (int)strcspn(scan->at, "\n"));
         } else if (strncmp(scan->at, "/*", 2) == 0) {
@@ -70,6 +131,8 @@ static void scan_one(scanner *scan, dcli_loops_sign *sign)
     *sign = (dcli_loops_sign){.kind = DCLI_LOOPS_SIGN_END, .place = scan->place, .start = scan->at};
     if (*scan->at == '\0')
         return;
+    scan->begun = true;
+    scan->line_begins = false;
     if (isalpha((unsigned char)*scan->at) || *scan->at == '_') {
         sign->kind = DCLI_LOOPS_SIGN_NAME;
         while (is_word_byte(scan->at[sign->length]))
@@ -88,7 +151,7 @@ dcli_loops_sign *dcli_loops_signs_make(const char *text, dcli_loops_complaints *
 {
     dcli_loops_sign *signs = NULL;
     int64_t count = 0, capacity = 0;
-    scanner scan = {.at = text, .place = {1, 1}, .complaints = complaints};
+    scanner scan = {.at = text, .place = {1, 1}, .line_begins = true, .complaints = complaints};
     do {
         if (dcli_grow(&signs, count, &capacity, sizeof *signs) != 0) {
             dcli_free(signs);

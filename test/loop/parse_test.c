@@ -39,6 +39,9 @@ struct tree_case {
 ParameterizedTestParameters(loops_parse, trees)
 {
     static struct tree_case cases[] = {
+        {"in lines of a file, with a pragma of others",
+         "#line 7 \"a.c\"\n#pragma omp parallel for\nfor (i = 0; i < n; i++) y[i] = 1;",
+         "for i in [0, 9] { S0: y[i] = 1; } "},
         {"one loop", "for (i = 0; i < n; i++) y[i] = 1;", "for i in [0, 9] { S0: y[i] = 1; } "},
         {"counters declared", "for (int i = 0; i <= n - 1; ++i) for (long j = 0; j < 20; j += 3) C[i][j] *= alpha;",
          "for i in [0, 9] { for j in [0, 19] by 3 { S0: C[i][j] *= alpha; } } "},
@@ -154,6 +157,15 @@ ParameterizedTestParameters(loops_parse, wrong)
          "nest:1:33: error: the text ends here; expected ; after the assignment [syntax]"},
         {"no brace", "for (i = 0; i < n; i++) { y[i] = 1;",
          "nest:1:25: error: this brace is not closed; expected } [syntax]"},
+        {"a directive", "for (i = 0; i < n; i++)\n#ifdef FAST\n y[i] = 1;",
+         "nest:2:1: error: a nest has no preprocessor directives [directive]"},
+        {"a #line without a file", "#line 7\ny[0] = 1;", "nest:1:1: error: a nest has no preprocessor directives"},
+        {"a #line behind a token", "y[0] = 1;\n#line 7 \"a.c\"\ny[0] = 2;",
+         "nest:2:1: error: a nest has no preprocessor directives"},
+        {"in lines of a file", "#line 70 \"a b.c\"\n#pragma omp \\\n parallel\n/* */ y[0] = beta;",
+         "a b.c:72:14: error: beta is not known here [unknown-name]\n    /* */ y[0] = beta;\n                 ^\n"},
+        {"a name of a file with quotes", "\n # line 70 \"a\\\\b\\\"c\" \n beta",
+         "a\\b\"c:70:2: error: beta is not known here"},
         {"an open comment", "/* y", "nest:1:1: error: this comment does not end; expected */ [syntax]"},
         {"nothing", " ; ", "nest:1:4: error: the nest has no assignment [syntax]"},
     };
