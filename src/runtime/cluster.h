@@ -198,6 +198,7 @@ struct dcl_cluster {
     struct dcli_combination *combinations; /* bodies that combine, kept for later reductions: runtime/combine.c */
     struct dcli_keyed *keyed;              /* keyed reductions that may be incomplete: runtime/keyed.c */
     dcli_bodies bodies;
+    struct dcli_nest_plan *nest_plans; /* of loop nests: runtime/nest_plans.h */
     dcli_replica_notes replicas;
     dcli_times *times; /* a report asks the nodes for the times of a body (runtime/balance.h); NULL: none does */
     struct dcli_measured *measured; /* results of timing bodies, for maps by measured shares */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "loop/plan.h"
+#include "runtime/nest_plans.h"
 #include "runtime/report.h"
 
 /* A nest in progress. */
@@ -120,7 +120,7 @@ static dcl_status run_operation(void *user, const dcli_loops_call *operation)
 static dcl_status plan_nest(const dcl_call *call, dcli_loops_name names[], dcli_loops_plan **plan_out)
 {
     dcl_status status = check_args(call, names);
-    return status == DCL_OK ? dcli_loops_plan_make(call->text, call->arg_count, names, plan_out) : status;
+    return status == DCL_OK ? dcli_nest_plan_take(call->cluster, call->text, call->arg_count, names, plan_out) : status;
 }
 
 dcl_status dcli_loops_run(const dcl_call *call)
@@ -136,7 +136,7 @@ dcl_status dcli_loops_run(const dcl_call *call)
     if (status != DCL_OK)
         return status;
     status = dcli_loops_plan_walk(plan, run_operation, &nest);
-    dcli_loops_plan_free(plan);
+    dcli_nest_plan_give(call->cluster, plan, status == DCL_OK);
     return status;
 }
 
@@ -151,6 +151,6 @@ dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look)
     if (status != DCL_OK)
         return status;
     status = dcli_loops_plan_walk(plan, run_operation, &nest);
-    dcli_loops_plan_free(plan);
+    dcli_nest_plan_give(call->cluster, plan, status == DCL_OK);
     return status;
 }

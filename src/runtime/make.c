@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "runtime/cluster.h"
+#include "runtime/nest_plans.h"
 
 void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
 {
@@ -134,6 +135,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
     dcli_outcomes_free(&cluster->outcomes);
     dcli_outcomes_free(&cluster->causes);
     dcli_bodies_free(cluster);
+    dcli_nest_plans_free(cluster);
     dcli_measured_free(cluster->measured);
     dcli_cluster_forget_files(cluster);
     pthread_mutex_destroy(&cluster->lock);

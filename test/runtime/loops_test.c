@@ -4,6 +4,7 @@
  * The kernels are those of L.-N. Pouchet et al., PolyBench/C. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "support/nodes.h"
@@ -266,6 +267,70 @@ Test(loops, explained_is_counted)
     cr_expect_eq(after.tasks - before.tasks, planned.tasks);
     dcl_release(y);
     dcl_release(x);
+    dcl_close(cluster);
+}
+
+/* Plans are kept: a call may take that of an earlier call only if all that the plan depends on is the same. */
+Test(loops, kept_plans_are_of_the_same_sizes_and_grids)
+{
+    static const char text[] = "for (i = 0; i < n; i++) y[i] += a * i;";
+    static const struct {
+        int n, size;
+        double a;
+    } calls[] = {{8, 8, 1}, {8, 8, 2}, {5, 8, 1}, {5, 6, 1}, {8, 8, 3}, {6, 6, 2}, {5, 6, 4}};
+    dcl_cluster *cluster = open_nodes(2);
+    for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
+        const int n = calls[c].n;
+        const double a = calls[c].a;
+        double got[8];
+        dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, calls[c].size));
+        for (int k = 0; k < 20; k++)
+            TEST_OK(dcl_loops(cluster, text, DCL_INOUT(y), DCL_VALUE(n), DCL_VALUE(a)));
+        TEST_OK(dcl_read(y, NULL, got, NULL));
+        for (int i = 0; i < calls[c].size; i++)
+            cr_expect_eq(got[i], i < n ? 20 * a * i : 0, "call %zu, element %d: %g", c, i, got[i]);
+        dcl_release(y);
+    }
+    for (int n = 1; n <= 40; n++) { /* more than are kept */
+        dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, 40));
+        const double a = 1;
+        double got[40];
+        TEST_OK(dcl_loops(cluster, text, DCL_INOUT(y), DCL_VALUE(n), DCL_VALUE(a)));
+        TEST_OK(dcl_read(y, NULL, got, NULL));
+        cr_expect_eq(got[n - 1], n - 1, "%d iterations", n);
+        cr_expect(n == 40 || got[n] == 0, "%d iterations", n);
+        dcl_release(y);
+    }
+    dcl_close(cluster);
+}
+
+static void *run_same_nest(void *user)
+{
+    dcl_cluster *cluster = user;
+    const int n = 50;
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, n));
+    bool right = true;
+    double got[50];
+    for (int k = 0; k < 10; k++)
+        TEST_OK(dcl_loops(cluster, "for (i = 0; i < n; i++) y[i] += i;", DCL_INOUT(y), DCL_VALUE(n)));
+    TEST_OK(dcl_read(y, NULL, got, NULL));
+    for (int i = 0; i < n; i++)
+        right &= got[i] == 10 * i;
+    dcl_release(y);
+    return right ? cluster : NULL;
+}
+
+Test(loops, threads_run_one_nest_at_the_same_time)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    pthread_t thread[4];
+    for (int t = 0; t < 4; t++)
+        cr_assert_eq(pthread_create(&thread[t], NULL, run_same_nest, cluster), 0);
+    for (int t = 0; t < 4; t++) {
+        void *right;
+        pthread_join(thread[t], &right);
+        cr_expect_not_null(right, "thread %d", t);
+    }
     dcl_close(cluster);
 }
 
