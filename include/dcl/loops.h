@@ -50,14 +50,17 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *      numbers (sqrt, fabs, exp, pow, fmin, fma, ...).
  *  Loops need not be perfectly nested. All names are free: no letter is reserved.
  *
- *  A subscript of an array that is written must contain each counter with factor 1 or -1. Two arguments must not show the
- *  same elements if one of them is written.
+ *  Two arguments must not show the same elements if one of them is written.
+ *
+ *  Loops inside of which nothing can run in parallel are run by the program, one operation per element that is written: the
+ *  log has a warning (DCL_LOG=warn) that says which iterations depend on each other. Counters with factors in what is written, as
+ *  in A[2*i], are among these. More than 16,384 such operations are refused.
  *
  *  @param cluster  NULL is an error.
  *  @param nest     borrowed for the call.
  *  @param ...      DCL_IN, DCL_OUT (its old elements are not read), DCL_INOUT and DCL_VALUE under their names in the nest;
  *                  with _AS under others. Elements of outputs that the nest does not assign keep their values. No half.
- *  @return DCL_OK when started. DCL_ERR_BODY if the nest is wrong or nothing in it can run in parallel. Then the text lists all
+ *  @return DCL_OK when started. DCL_ERR_BODY if the nest is wrong or too much of it cannot run in parallel. Then the text lists all
  *          errors, each with line, column, a code in brackets and a way out (docs/loops.md):
  *
  *              nest:2:12: error: the iterations of loop i cannot run in parallel: ... [carried]

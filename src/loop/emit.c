@@ -4,7 +4,8 @@
  * values that its counter has in any thread, so that DCL can derive what the body reads. Conditions restrict both where a thread
  * has fewer iterations. The element is kept in a variable and written at the end.
  *
- * Names: i, j, ... are the indices of the element; a<n>_A is argument n, e<n>_A its element, o<n>_A its other elements; s<n>_x
+ * Names: i, j, ... are the indices of the element; a<n>_A is argument n, e<n>_A its element, o<n>_A its other elements, k<n>_A the
+ * copy of it; s<n>_x
  * a scalar argument, t<n>_x a variable of the nest; c<n>_x, l<n>_x, u<n>_x the counter of loop n and its bounds; h<k>_x the counter of
  * host loop k. Names of the nest follow an underscore, so they differ from all names of
  * OpenCL C. */
@@ -33,7 +34,7 @@ static void add_operand(struct writer *writer, const char *prefix, int number, c
                         int symbol, int64_t value)
 {
     dcli_loops_operation *operation = writer->operation;
-    dcli_loops_operand made = {.access = access, .symbol = symbol, .value = value};
+    dcli_loops_operand made = {.access = access, .of_copy = prefix[0] == 'k', .symbol = symbol, .value = value};
     snprintf(made.name, sizeof made.name, "%s%d_%s", prefix, number, name);
     for (int k = 0; k < operation->operand_count; k++)
         if (strcmp(operation->operand[k].name, made.name) == 0)
@@ -127,6 +128,18 @@ static void put_subscripts(struct writer *writer, const dcli_loops_expr *expr)
     dcli_text_put(writer->out, ")");
 }
 
+/* Begin a choice between the thread's own element, as it is now, and another one. */
+static void put_own_test(struct writer *writer, const dcli_loops_expr *expr)
+{
+    int r = 0;
+    for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next, r++) {
+        dcli_text_put(writer->out, "%s(", r == 0 ? "(" : " && ");
+        put_expr(writer, item, true);
+        dcli_text_put(writer->out, ") == %c", index_letters[r]);
+    }
+    dcli_text_put(writer->out, " ? e%d_%s : ", expr->symbol, writer->tree->name[expr->symbol].name);
+}
+
 static void put_element(struct writer *writer, const dcli_loops_expr *expr)
 {
     const char *name = writer->tree->name[expr->symbol].name;
@@ -135,10 +148,16 @@ static void put_element(struct writer *writer, const dcli_loops_expr *expr)
         dcli_text_put(writer->out, "e%d_%s", expr->symbol, name);
         return;
     }
-    const char *prefix = written ? "o" : "a";
+    bool copied = written && writer->operation->copied[writer->statement][expr->read],
+         mixed = copied && writer->operation->mixed[writer->statement][expr->read];
+    const char *prefix = copied ? "k" : written ? "o" : "a";
+    if (mixed)
+        put_own_test(writer, expr);
     add_operand(writer, prefix, expr->symbol, name, DCL_ACCESS_IN, expr->symbol, 0);
     dcli_text_put(writer->out, "%s%d_%s", prefix, expr->symbol, name);
     put_subscripts(writer, expr);
+    if (mixed)
+        dcli_text_put(writer->out, ")");
 }
 
 /* Put a counter as a value of the type that it has in the nest. */
@@ -455,7 +474,8 @@ static bool is_overwritten(struct writer *writer, int array)
         if (!dcli_loops_in(operation->statements, s))
             continue;
         for (int r = 0; r < statement->read_count; r++)
-            if (statement->read[r].is_array && statement->read[r].symbol == array && operation->own[s][r])
+            if (statement->read[r].is_array && statement->read[r].symbol == array &&
+                (operation->own[s][r] || operation->mixed[s][r]))
                 return false;
         if (!statement->target.is_array || statement->target.symbol != array)
             continue;

@@ -40,6 +40,13 @@ typedef struct dcli_loops_run {
     isl_pw_aff *low, *high; /* the least and the greatest */
 } dcli_loops_run;
 
+/** The elements of an array that are copied before an operation, because its threads read them among those that it writes. */
+typedef struct dcli_loops_copy {
+    int array, rank;
+    char body[96];                                      /* copy(i,j) = from(i,j); */
+    isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* the box around them, by the counters of the hosts */
+} dcli_loops_copy;
+
 typedef struct dcli_loops_operation {
     dcli_loops_mask statements;
     dcli_loops_hosts hosts;
@@ -49,14 +56,33 @@ typedef struct dcli_loops_operation {
     isl_map *threads
         [DCLI_LOOPS_STATEMENTS]; /* by statement: to the indices of the elements whose threads run an iteration */
     isl_set *box;                /* the threads */
-    isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* of the box, by the counters of the hosts */
-    bool own[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];  /* a read is of the thread's own element */
-    bool parallel;                                      /* threads take the place of a loop */
+    isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK];   /* of the box, by the counters of the hosts */
+    bool own[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];    /* a read is of the thread's own element */
+    bool copied[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS]; /* a read is of the copy that is made before the operation */
+    bool mixed[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];  /* of the copy, unless it is of the thread's own element */
+    int copy_count;
+    dcli_loops_copy copy[DCLI_LOOPS_STATEMENTS];
+    bool parallel; /* threads take the place of a loop */
     char *body;
     int operand_count;
     dcli_loops_operand operand[DCLI_LOOPS_OPERANDS]; /* VALUEs with symbol -1: `value` is 2 * loop (low), 2 * loop + 1
                                                         (high), or -1 - k (counter of host k) */
 } dcli_loops_operation;
+
+/** Why statements cannot be one operation. */
+typedef struct dcli_loops_why {
+    enum { DCLI_LOOPS_CROSS, DCLI_LOOPS_STRIDE, DCLI_LOOPS_SCALAR, DCLI_LOOPS_MIXED } reason;
+    int statement; /* STRIDE */
+    int number;    /* CROSS: of the dependence; SCALAR: of the flow */
+} dcli_loops_why;
+
+/** Why a part of a nest is not parallel. */
+typedef struct dcli_loops_failure {
+    bool known;
+    dcli_loops_mask statements;
+    dcli_loops_hosts hosts;
+    dcli_loops_why why;
+} dcli_loops_failure;
 
 /** A step of a plan: an operation, or a loop around steps. */
 typedef struct dcli_loops_step {
@@ -64,6 +90,8 @@ typedef struct dcli_loops_step {
     int loop;               /* the loop that the program runs */
     dcli_loops_hosts hosts; /* around the step */
     dcli_loops_mask statements;
+    bool in_order;                        /* a loop inside of which nothing runs in parallel */
+    dcli_loops_why why;                   /* why the program runs the loop */
     isl_pw_aff *low, *high;               /* the least and the greatest value of its counter, by those of the hosts */
     struct dcli_loops_step *first, *next; /* inside of a loop; after this step */
 } dcli_loops_step;
@@ -74,14 +102,13 @@ struct dcli_loops_plan {
     int operation_count;
     dcli_loops_operation *operation[DCLI_LOOPS_OPERATIONS];
     dcli_loops_step *first;
+    char file[256]; /* as in complaints */
+    int shift;
+    bool warned;
+    bool improvable;        /* refused, or partly in order, because of how its statements depend on each other */
+    dcli_loops_mask failed; /* statements that stand in the way */
+    int64_t in_order;       /* iterations of the loops that the program runs though nothing in them is parallel */
 };
-
-/** Why statements cannot be one operation. */
-typedef struct dcli_loops_why {
-    enum { DCLI_LOOPS_CROSS, DCLI_LOOPS_STRIDE, DCLI_LOOPS_OVERLAP, DCLI_LOOPS_SCALAR, DCLI_LOOPS_MIXED } reason;
-    int statement, read; /* STRIDE, OVERLAP */
-    int number;          /* CROSS: of the dependence; SCALAR: of the flow */
-} dcli_loops_why;
 
 /** Try to make statements one operation. @return NULL: why_out, or sets->failed. */
 dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops_mask statements,
@@ -108,11 +135,17 @@ isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set);
 /** Iterations that run in the threads of an operation if nothing but its ways of running loops restricts them. */
 isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s);
 
+/** A map from threads to the elements that read r of statement s reaches in them. */
+isl_map *dcli_loops_reached(const dcli_loops_operation *operation, const dcli_loops_sets *sets, int s, int r);
+
 /** Whether the values of a variable reach the threads that use them: each computes them itself. */
 bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *operation, const dcli_loops_flow *flow);
 
 /** Make the body and the arguments of an operation. */
 dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operation);
+
+/** Say why statements do not run in parallel. */
+void dcli_loops_blame(dcli_loops_sets *sets, const dcli_loops_failure *failure, dcli_loops_complaints *complaints);
 
 /** Whether a plan keeps all dependences: an independent test of the plan that is run. */
 bool dcli_loops_verify(dcli_loops_plan *plan);

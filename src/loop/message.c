@@ -56,14 +56,14 @@ static void put_line(dcli_text *out, const dcli_loops_complaints *complaints, dc
     dcli_text_put(out, "^");
 }
 
-static void put_one(dcli_text *out, const dcli_loops_complaints *complaints, int n)
+static void put_one(dcli_text *out, const dcli_loops_complaints *complaints, const char *kind, int n)
 {
     const char *said = complaints->said[n].bytes, *notes = said != NULL ? strchr(said, '\n') : NULL;
     if (said == NULL)
         return;
     int length = notes != NULL ? (int)(notes - said) : (int)strlen(said);
-    dcli_text_put(out, "%s:%d:%d: error: %.*s\n", complaints->file[0] != '\0' ? complaints->file : "nest",
-                  complaints->place[n].line, complaints->place[n].column, length, said);
+    dcli_text_put(out, "%s:%d:%d: %s: %.*s\n", complaints->file[0] != '\0' ? complaints->file : "nest",
+                  complaints->place[n].line, complaints->place[n].column, kind, length, said);
     put_line(out, complaints, complaints->place[n]);
     dcli_text_put(out, "%s", notes != NULL ? notes : "");
 }
@@ -80,20 +80,25 @@ static int next_of(const dcli_loops_complaints *complaints, int count, const boo
     return found;
 }
 
+void dcli_loops_complaints_put(const dcli_loops_complaints *complaints, const char *kind, dcli_text *out)
+{
+    bool done[DCLI_LOOPS_COMPLAINTS] = {false};
+    int count = complaints->count < DCLI_LOOPS_COMPLAINTS ? complaints->count : DCLI_LOOPS_COMPLAINTS;
+    for (int n = 0; (n = next_of(complaints, count, done)) >= 0;) {
+        dcli_text_put(out, "%s", out->length > 0 ? "\n" : "");
+        put_one(out, complaints, kind, n);
+        done[n] = true;
+    }
+    if (complaints->count > count)
+        dcli_text_put(out, "\nand %d %ss more", complaints->count - count, kind);
+}
+
 dcl_status dcli_loops_complaints_end(dcli_loops_complaints *complaints)
 {
     if (complaints->count == 0)
         return DCL_OK;
     dcli_text all = {0};
-    bool done[DCLI_LOOPS_COMPLAINTS] = {false};
-    int count = complaints->count < DCLI_LOOPS_COMPLAINTS ? complaints->count : DCLI_LOOPS_COMPLAINTS;
-    for (int n = 0; (n = next_of(complaints, count, done)) >= 0;) {
-        dcli_text_put(&all, "%s", all.length > 0 ? "\n" : "");
-        put_one(&all, complaints, n);
-        done[n] = true;
-    }
-    if (complaints->count > count)
-        dcli_text_put(&all, "\nand %d errors more", complaints->count - count);
+    dcli_loops_complaints_put(complaints, "error", &all);
     dcl_status status = all.failed ? DCL_ERR_NOMEM : DCLI_FAIL(DCL_ERR_BODY, "%s", all.bytes);
     dcli_text_free(&all);
     return status;

@@ -38,6 +38,8 @@ void dcli_loops_note(dcli_loops_complaints *complaints, const char *format, ...)
  *
  *  @return DCL_OK: there are none; else DCL_ERR_BODY. */
 dcl_status dcli_loops_complaints_end(dcli_loops_complaints *complaints);
+/** Put all of them, in the order of the text, as a `kind`: "error", "warning". */
+void dcli_loops_complaints_put(const dcli_loops_complaints *complaints, const char *kind, dcli_text *out);
 /** Free the texts. */
 void dcli_loops_complaints_free(dcli_loops_complaints *complaints);
 

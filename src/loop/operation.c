@@ -1,8 +1,9 @@
 /* loop/operation.c - decide whether statements can be one operation, each thread of which computes one element.
  *
  * The element that a statement writes determines its thread. A loop whose counter follows from the element has one iteration in a
- * thread; the others run in order. That is a legal order if all dependences stay within threads. An element that another
- * thread reads must be of another array, or outside of the box of the elements that are written. */
+ * thread; the others run in order. That is a legal order if all dependences stay within threads. There is one exception: an
+ * element that another thread writes later may be read from a copy that is made before the operation. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -256,8 +257,9 @@ static isl_map *between_threads(dcli_loops_sets *sets, const dcli_loops_operatio
 /* Remove the pairs of equal threads from a map between threads. */
 static isl_map *of_others(isl_map *map) { return isl_map_subtract(map, isl_map_identity(isl_map_get_space(map))); }
 
-/* Whether no dependence leads from one thread to another in one iteration of the hosts. */
-static bool stay_in_threads(dcli_loops_sets *sets, const dcli_loops_operation *operation, dcli_loops_why *why)
+/* Whether no dependence leads from one thread to another in one iteration of the hosts, but for reads of elements that are
+ * written later: these will be of a copy. */
+static bool stay_in_threads(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_loops_why *why)
 {
     for (int64_t n = 0; n < sets->dependence_count; n++) {
         const dcli_loops_dependence *d = &sets->dependence[n];
@@ -266,6 +268,10 @@ static bool stay_in_threads(dcli_loops_sets *sets, const dcli_loops_operation *o
         isl_map *map = between_threads(sets, operation, isl_map_copy(d->map), d->source, d->sink);
         if (dcli_loops_no_map(sets, of_others(map)))
             continue;
+        if (d->source_read >= 0) {
+            operation->copied[d->source][d->source_read] = true;
+            continue;
+        }
         *why = (dcli_loops_why){.reason = DCLI_LOOPS_CROSS, .number = (int)n};
         return false;
     }
@@ -302,12 +308,24 @@ static bool values_reach_all(dcli_loops_sets *sets, const dcli_loops_operation *
     return true;
 }
 
+isl_map *dcli_loops_reached(const dcli_loops_operation *operation, const dcli_loops_sets *sets, int s, int r)
+{
+    isl_map *access = isl_map_reset_tuple_id(isl_map_copy(sets->read[s][r]), isl_dim_out);
+    return isl_map_apply_range(isl_map_reverse(isl_map_copy(operation->threads[s])), access);
+}
+
 /* Whether a read is always of the element of the thread that reads. */
 static bool is_own(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
 {
-    isl_map *access = isl_map_reset_tuple_id(isl_map_copy(sets->read[s][r]), isl_dim_out);
-    isl_map *map = isl_map_apply_range(isl_map_reverse(isl_map_copy(operation->threads[s])), access);
-    return dcli_loops_no_map(sets, of_others(map));
+    return dcli_loops_no_map(sets, of_others(dcli_loops_reached(operation, sets, s, r)));
+}
+
+/* Whether a read is of the element of the thread that reads in some iteration. */
+static bool is_ever_own(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+{
+    isl_map *map = dcli_loops_reached(operation, sets, s, r);
+    isl_map *same = isl_map_identity(isl_map_get_space(map));
+    return !dcli_loops_no_map(sets, isl_map_intersect(map, same));
 }
 
 static bool writes(const dcli_loops_operation *operation, int array)
@@ -318,12 +336,18 @@ static bool writes(const dcli_loops_operation *operation, int array)
     return false;
 }
 
-/* Whether the elements that a read reaches have no box in common with what the operation writes. */
-static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+/* The elements that a read reaches in an iteration of the hosts. */
+static isl_set *elements_of(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
 {
     isl_set *set = isl_map_range(
         isl_map_intersect_domain(isl_map_copy(sets->read[s][r]), dcli_loops_at(sets, s, &operation->hosts)));
-    set = isl_set_reset_tuple_id(set);
+    return isl_set_reset_tuple_id(set);
+}
+
+/* Whether the elements that a read reaches have no box in common with what the operation writes. */
+static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+{
+    isl_set *set = elements_of(sets, operation, s, r);
     if (dcli_loops_no_set(sets, isl_set_copy(set))) {
         isl_set_free(set);
         return true;
@@ -331,9 +355,9 @@ static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operatio
     return dcli_loops_no_set(sets, isl_set_intersect(dcli_loops_box(sets, set), isl_set_copy(operation->box)));
 }
 
-/* Check the elements that threads read of arrays which the operation writes. Each must be the thread's own element, or outside of
- * the box of all that is written. */
-static bool reads_are_apart(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_loops_why *why)
+/* Find out how threads read the arrays that the operation writes: their own elements, elements outside of the box of all that is
+ * written, or those of a copy. */
+static void find_reads(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
     for (int s = 0; s < sets->tree->statement_count; s++) {
         const dcli_loops_statement *statement = &sets->tree->statement[s];
@@ -341,13 +365,45 @@ static bool reads_are_apart(dcli_loops_sets *sets, dcli_loops_operation *operati
             if (!statement->read[r].is_array || !writes(operation, statement->read[r].symbol))
                 continue;
             operation->own[s][r] = is_own(sets, operation, s, r);
-            if (operation->own[s][r] || is_apart(sets, operation, s, r))
-                continue;
-            *why = (dcli_loops_why){.reason = DCLI_LOOPS_OVERLAP, .statement = s, .read = r};
-            return false;
+            operation->copied[s][r] =
+                !operation->own[s][r] && (operation->copied[s][r] || !is_apart(sets, operation, s, r));
+            operation->mixed[s][r] = operation->copied[s][r] && is_ever_own(sets, operation, s, r);
         }
     }
-    return true;
+}
+
+/* Make the body that copies. */
+static void name_copy(dcli_loops_copy *copy)
+{
+    char indices[2 * DCL_MAX_RANK + 1] = "";
+    for (int r = 0; r < copy->rank; r++) {
+        indices[2 * r] = "ijklmnop"[r];
+        indices[2 * r + 1] = r + 1 < copy->rank ? ',' : '\0';
+    }
+    snprintf(copy->body, sizeof copy->body, "copy(%s) = from(%s);", indices, indices);
+}
+
+/* Find the boxes that are copied before the operation. */
+static void find_copies(dcli_loops_sets *sets, dcli_loops_operation *operation)
+{
+    for (int k = 0; k < operation->output_count; k++) {
+        isl_set *all = NULL;
+        for (int s = 0; s < sets->tree->statement_count; s++)
+            for (int r = 0; r < sets->tree->statement[s].read_count; r++)
+                if (operation->copied[s][r] && sets->tree->statement[s].read[r].symbol == operation->output[k]) {
+                    isl_set *set = elements_of(sets, operation, s, r);
+                    all = all == NULL ? set : isl_set_union(all, set);
+                }
+        if (all == NULL)
+            continue;
+        dcli_loops_copy *copy = &operation->copy[operation->copy_count++];
+        copy->array = operation->output[k];
+        copy->rank = operation->rank;
+        name_copy(copy);
+        for (int r = 0; r < copy->rank; r++)
+            dcli_loops_bounds(sets, all, r, &copy->low[r], &copy->high[r]);
+        isl_set_free(all);
+    }
 }
 
 static void find_ranges(dcli_loops_sets *sets, dcli_loops_operation *operation)
@@ -389,9 +445,12 @@ dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops
     if (possible && operation->output_count > 0) {
         find_box(sets, operation);
         find_threads(sets, operation);
-        possible = stay_in_threads(sets, operation, why_out) && values_reach_all(sets, operation, why_out) &&
-                   reads_are_apart(sets, operation, why_out);
-        operation->parallel = possible && is_parallel(sets, operation);
+        possible = stay_in_threads(sets, operation, why_out) && values_reach_all(sets, operation, why_out);
+        if (possible) {
+            find_reads(sets, operation);
+            find_copies(sets, operation);
+            operation->parallel = is_parallel(sets, operation);
+        }
     }
     if (possible && !sets->failed) {
         find_ranges(sets, operation);
@@ -414,6 +473,11 @@ void dcli_loops_operation_free(dcli_loops_operation *operation)
         isl_pw_aff_free(operation->low[r]);
         isl_pw_aff_free(operation->high[r]);
     }
+    for (int k = 0; k < operation->copy_count; k++)
+        for (int r = 0; r < operation->copy[k].rank; r++) {
+            isl_pw_aff_free(operation->copy[k].low[r]);
+            isl_pw_aff_free(operation->copy[k].high[r]);
+        }
     for (int s = 0; s < DCLI_LOOPS_STATEMENTS; s++)
         isl_map_free(operation->threads[s]);
     isl_set_free(operation->box);

@@ -584,6 +584,7 @@ void dcli_loops_tree_free(dcli_loops_tree *tree)
 {
     if (tree == NULL)
         return;
+    dcli_free(tree->own_names);
     for (dcli_loops_expr *expr = tree->exprs, *before; expr != NULL; expr = before) {
         before = expr->made;
         dcli_free(expr);

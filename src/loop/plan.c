@@ -7,6 +7,7 @@
 #include "loop/plan.h"
 
 #include <inttypes.h>
+#include <isl/ilp.h>
 #include <isl/options.h>
 #include <isl/point.h>
 #include <isl/val.h>
@@ -17,21 +18,17 @@
 #include "base/error.h"
 #include "loop/inside.h"
 
-enum { MOST_OPERATIONS_OF_ISL = 60 * 1000 * 1000 /* a second or two */ };
-
-/* Why a part of the nest has no plan. */
-struct failure {
-    bool known;
-    dcli_loops_mask statements;
-    dcli_loops_hosts hosts;
-    dcli_loops_why why;
+enum {
+    MOST_OPERATIONS_OF_ISL = 60 * 1000 * 1000, /* a second or two */
+    MOST_IN_ORDER =
+        16384 /* most operations of one thread that the program starts for a loop: some tenths of a second */
 };
 
 struct planner {
     dcli_loops_plan *plan;
     dcli_loops_sets *sets;
     const dcli_loops_tree *tree;
-    struct failure failure;
+    dcli_loops_failure failure;
 };
 
 /* Statements that are planned together: those that depend on each other, by a mask for each. */
@@ -206,15 +203,18 @@ static void take_back(struct planner *planner, int operation_count)
         dcli_loops_operation_free(planner->plan->operation[--planner->plan->operation_count]);
 }
 
-/* Let the program run a loop around statements. @return false: what is inside has no plan, or no threads. */
+/* Let the program run a loop around statements.
+ *  @param why  the reason.
+ *  @param in_order  even if nothing inside is parallel.
+ *  @return false: what is inside has no plan, or no threads. */
 static bool host_loop(struct planner *planner, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts,
-                      struct sequence *sequence)
+                      const dcli_loops_why *why, bool in_order, struct sequence *sequence)
 {
     dcli_loops_hosts more = *hosts;
     more.loop[more.count++] = loop;
     struct sequence inside = {.end = &inside.first};
     int operation_count = planner->plan->operation_count;
-    bool planned = plan_region(planner, statements, &more, &inside) && inside.parallel;
+    bool planned = plan_region(planner, statements, &more, &inside) && (inside.parallel || in_order);
     dcli_loops_step *step = planned ? add_step(planner, sequence, statements, hosts) : NULL;
     if (step == NULL) {
         free_steps(inside.first);
@@ -223,10 +223,12 @@ static bool host_loop(struct planner *planner, dcli_loops_mask statements, int l
     }
     step->loop = loop;
     step->first = inside.first;
+    step->in_order = !inside.parallel;
+    step->why = *why;
     isl_set *range = dcli_loops_range(planner->sets, statements, loop, hosts);
     dcli_loops_bounds(planner->sets, range, 0, &step->low, &step->high);
     isl_set_free(range);
-    sequence->parallel = true;
+    sequence->parallel |= inside.parallel;
     return true;
 }
 
@@ -234,24 +236,30 @@ static void note_failure(struct planner *planner, dcli_loops_mask statements, co
                          const dcli_loops_why *why)
 {
     if (!planner->failure.known)
-        planner->failure = (struct failure){true, statements, *hosts, *why};
+        planner->failure = (dcli_loops_failure){true, statements, *hosts, *why};
 }
 
-/* Plan statements that are no operation: let the program run the first loop around them inside of which something is parallel. */
+/* Plan statements that are no operation: let the program run the first loop around them inside of which something is parallel. If
+ * there is none, it runs the outermost one. */
 static bool host_some_loop(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
                            const dcli_loops_why *why, struct sequence *sequence)
 {
-    bool outermost = true;
+    int outermost = -1;
     for (int l = 0; l < planner->tree->loop_count && !planner->sets->failed; l++) {
         if (dcli_loops_is_hosted(hosts, l) || hosts->count == DCLI_LOOPS_DEPTH ||
             !is_around_all(planner, statements, l))
             continue;
-        bool may = outermost || may_host(planner, statements, l, hosts);
-        outermost = false;
-        if (may && host_loop(planner, statements, l, hosts, sequence)) {
+        bool may = outermost < 0 || may_host(planner, statements, l, hosts);
+        outermost = outermost < 0 ? l : outermost;
+        if (may && host_loop(planner, statements, l, hosts, why, false, sequence)) {
             planner->failure.known = false;
             return true;
         }
+    }
+    if (outermost >= 0 && !planner->sets->failed &&
+        host_loop(planner, statements, outermost, hosts, why, true, sequence)) {
+        planner->failure.known = false;
+        return true;
     }
     note_failure(planner, statements, hosts, why);
     return false;
@@ -315,155 +323,6 @@ static bool plan_region(struct planner *planner, dcli_loops_mask statements, con
     return remaining == 0 && !planner->sets->failed;
 }
 
-/* ---- what stands in the way ---------------------------------------------------------------------------------------- */
-
-static const char *name_of(const dcli_loops_tree *tree, const dcli_loops_access *access)
-{
-    return access->is_array ? tree->name[access->symbol].name : tree->scalar[access->symbol].name;
-}
-
-static const dcli_loops_access *access_of(const dcli_loops_tree *tree, int s, int read)
-{
-    return read < 0 ? &tree->statement[s].target : &tree->statement[s].read[read];
-}
-
-/* The innermost loop, not run by the program, that is around both statements; -1: none. */
-static int common_loop(const dcli_loops_tree *tree, int s, int t, const dcli_loops_hosts *hosts)
-{
-    int found = -1;
-    for (int d = 0; d < tree->statement[s].depth && d < tree->statement[t].depth; d++) {
-        int loop = tree->statement[s].loop[d];
-        if (loop == tree->statement[t].loop[d] && !dcli_loops_is_hosted(hosts, loop))
-            found = loop;
-    }
-    return found;
-}
-
-static void put_pair(dcli_loops_complaints *complaints, const dcli_loops_tree *tree, const char *first, int s,
-                     const int64_t from[], const char *second, int t, const int64_t to[], const char *way)
-{
-    dcli_text source = {0}, sink = {0};
-    dcli_loops_put_iteration(&source, tree, s, from);
-    dcli_loops_put_iteration(&sink, tree, t, to);
-    dcli_loops_note(complaints, "%s at %s (line %d), %s at %s (line %d)", first,
-                    source.bytes != NULL ? source.bytes : "once", tree->statement[s].place.line, second,
-                    sink.bytes != NULL ? sink.bytes : "once", tree->statement[t].place.line);
-    dcli_loops_note(complaints, "%s", way);
-    dcli_text_free(&source);
-    dcli_text_free(&sink);
-}
-
-/* Complain of a dependence between threads, with a pair of iterations in the first iteration of the hosts that has one. */
-static void complain_cross(struct planner *planner, dcli_loops_complaints *complaints)
-{
-    const dcli_loops_dependence *d = &planner->sets->dependence[planner->failure.why.number];
-    const dcli_loops_tree *tree = planner->tree;
-    const dcli_loops_access *sink = access_of(tree, d->sink, d->sink_read);
-    int loop = common_loop(tree, d->source, d->sink, &planner->failure.hosts);
-    int64_t from[DCLI_LOOPS_DEPTH], to[DCLI_LOOPS_DEPTH];
-    isl_map *map = dcli_loops_both_at(planner->sets, isl_map_copy(d->map), d->source, d->sink, &planner->failure.hosts);
-    map = isl_map_project_out(map, isl_dim_param, 0, (unsigned)planner->failure.hosts.count);
-    if (loop >= 0) { /* of different iterations of the loop, if there are */
-        int a = dcli_loops_depth_in(tree, d->source, loop), b = dcli_loops_depth_in(tree, d->sink, loop);
-        isl_map *equal = isl_map_equate(isl_map_universe(isl_map_get_space(map)), isl_dim_in, a, isl_dim_out, b);
-        isl_map *other = isl_map_subtract(isl_map_copy(map), equal);
-        if (dcli_loops_no_map(planner->sets, isl_map_copy(other))) {
-            isl_map_free(other);
-        } else {
-            isl_map_free(map);
-            map = other;
-        }
-    }
-    dcli_loops_complain(complaints, sink->place, "carried",
-                        "%s%s cannot run in parallel: %s is %s by one iteration and %s by "
-                        "a later one",
-                        loop >= 0 ? "the iterations of loop " : "these statements",
-                        loop >= 0 ? tree->loop[loop].name : "", name_of(tree, sink),
-                        d->source_read < 0 ? "written" : "read", d->sink_read < 0 ? "written" : "read");
-    if (dcli_loops_first_pair(planner->sets, map, d->source, d->sink, from, to))
-        put_pair(complaints, tree, d->source_read < 0 ? "written" : "read", d->source, from,
-                 d->sink_read < 0 ? "written" : "read", d->sink, to,
-                 "write to another array than is read, or change the order of the loops so that an inner loop is free "
-                 "of this");
-}
-
-static void complain_scalar(struct planner *planner, dcli_loops_complaints *complaints)
-{
-    const dcli_loops_flow *f = &planner->sets->flow[planner->failure.why.number];
-    const dcli_loops_tree *tree = planner->tree;
-    const dcli_loops_access *read = NULL;
-    int64_t from[DCLI_LOOPS_DEPTH], to[DCLI_LOOPS_DEPTH];
-    for (int r = 0; r < tree->statement[f->sink].read_count; r++)
-        if (!tree->statement[f->sink].read[r].is_array && tree->statement[f->sink].read[r].symbol == f->scalar)
-            read = &tree->statement[f->sink].read[r];
-    dcli_loops_complain(complaints, read != NULL ? read->place : tree->statement[f->sink].place, "scalar",
-                        "the variable %s carries a value between iterations that would run in parallel",
-                        tree->scalar[f->scalar].name);
-    if (dcli_loops_first_pair(planner->sets, isl_map_copy(f->map), f->source, f->sink, from, to))
-        put_pair(
-            complaints, tree, "assigned", f->source, from, "read", f->sink, to,
-            "keep the values in an array, as s[i] in place of s, or give the variable its value in the same iteration");
-}
-
-static void complain_failure(struct planner *planner, dcli_loops_complaints *complaints)
-{
-    const dcli_loops_tree *tree = planner->tree;
-    const dcli_loops_why *why = &planner->failure.why;
-    int s = 0;
-    switch (why->reason) {
-    case DCLI_LOOPS_CROSS:
-        complain_cross(planner, complaints);
-        return;
-    case DCLI_LOOPS_SCALAR:
-        complain_scalar(planner, complaints);
-        return;
-    case DCLI_LOOPS_STRIDE:
-        dcli_loops_complain(complaints, tree->statement[why->statement].target.place, "stride",
-                            "the counter in a subscript of %s, which is written, is multiplied by a number",
-                            name_of(tree, &tree->statement[why->statement].target));
-        dcli_loops_note(complaints, "let the loop count in these steps, as for (i = 0; i < n; i += 2) in place of 2*i");
-        return;
-    case DCLI_LOOPS_OVERLAP:
-        dcli_loops_complain(complaints, tree->statement[why->statement].read[why->read].place, "overlap",
-                            "%s is read among the elements that are written at the same time",
-                            name_of(tree, &tree->statement[why->statement].read[why->read]));
-        dcli_loops_note(complaints,
-                        "no element that is read is written, but DCL compares boxes only; write to another array");
-        return;
-    case DCLI_LOOPS_MIXED:
-        while (!dcli_loops_in(planner->failure.statements, s))
-            s++;
-        dcli_loops_complain(
-            complaints, tree->statement[s].place, "mixed",
-            "this statement and others depend on each other in a circle, but write elements of arrays of "
-            "different shapes, or at different subscripts of the same loops");
-        dcli_loops_note(complaints, "split the loops, or give each variable one user");
-        return;
-    }
-}
-
-/* Complain of outer loops none of whose operations has two threads. */
-static void complain_sequential(const dcli_loops_plan *plan, dcli_loops_complaints *complaints)
-{
-    const dcli_loops_tree *tree = plan->tree;
-    for (const dcli_loops_node *node = tree->first; node != NULL; node = node->next) {
-        bool parallel = false, alone = false;
-        for (int o = 0; o < plan->operation_count && node->kind == DCLI_LOOPS_NODE_LOOP; o++)
-            for (int s = 0; s < tree->statement_count; s++)
-                if (dcli_loops_in(plan->operation[o]->statements, s) &&
-                    dcli_loops_depth_in(tree, s, node->number) >= 0) {
-                    parallel |= plan->operation[o]->parallel;
-                    alone = true;
-                }
-        if (!alone || parallel)
-            continue;
-        dcli_loops_complain(
-            complaints, node->place, "nothing-parallel",
-            "nothing in this loop can run in parallel: in each of its steps a single element is written");
-        dcli_loops_note(complaints, "for sums and other reductions to single values, use dcl_reduce()");
-    }
-}
-
 /* ---- making ------------------------------------------------------------------------------------------------------- */
 
 static dcl_status complain_limit(dcli_loops_plan *plan, dcli_loops_complaints *complaints)
@@ -483,6 +342,45 @@ static dcl_status complain_limit(dcli_loops_plan *plan, dcli_loops_complaints *c
                      isl_ctx_last_error_line(plan->sets->ctx));
 }
 
+/* Iterations of the loops around a step and of its own, as boxes; at most MOST_IN_ORDER + 1. */
+static int64_t count_iterations(dcli_loops_sets *sets, const dcli_loops_step *step)
+{
+    int64_t count = 1;
+    for (int k = 0; k <= step->hosts.count && count <= MOST_IN_ORDER; k++) {
+        dcli_loops_hosts none = {0};
+        int loop = k < step->hosts.count ? step->hosts.loop[k] : step->loop;
+        isl_set *range = dcli_loops_range(sets, step->statements, loop, &none);
+        isl_val *low = isl_pw_aff_min_val(isl_set_dim_min(isl_set_copy(range), 0)),
+                *high = isl_pw_aff_max_val(isl_set_dim_max(range, 0));
+        int64_t least = low != NULL && isl_val_is_int(low) == isl_bool_true ? isl_val_get_num_si(low) : 0,
+                greatest = high != NULL && isl_val_is_int(high) == isl_bool_true ? isl_val_get_num_si(high) : -1;
+        isl_val_free(low);
+        isl_val_free(high);
+        int64_t step_size = sets->tree->loop[loop].step, extent = greatest - least + 1;
+        extent = (extent + llabs(step_size) - 1) / llabs(step_size);
+        count = extent > MOST_IN_ORDER ? MOST_IN_ORDER + 1 : count * (extent > 0 ? extent : 0);
+    }
+    return count > MOST_IN_ORDER ? MOST_IN_ORDER + 1 : count;
+}
+
+/* Add up the iterations of the loops that the program runs though nothing in them is parallel, and complain of those with too many
+ * of them. */
+static void check_in_order(struct planner *planner, const dcli_loops_step *step, dcli_loops_complaints *complaints)
+{
+    for (; step != NULL; step = step->next) {
+        int64_t count = step->in_order ? count_iterations(planner->sets, step) : 0;
+        planner->plan->in_order += count;
+        if (count > MOST_IN_ORDER) {
+            planner->failure = (dcli_loops_failure){true, step->statements, step->hosts, step->why};
+            dcli_loops_blame(planner->sets, &planner->failure, complaints);
+            dcli_loops_note(complaints, "the program would have to start more than %d operations of one thread each",
+                            MOST_IN_ORDER);
+        } else {
+            check_in_order(planner, step->first, complaints);
+        }
+    }
+}
+
 /* Plan a tree whose sets are known. */
 static dcl_status plan_all(dcli_loops_plan *plan, dcli_loops_complaints *complaints)
 {
@@ -494,24 +392,35 @@ static dcl_status plan_all(dcli_loops_plan *plan, dcli_loops_complaints *complai
     plan->first = sequence.first;
     if (plan->sets->failed)
         return complain_limit(plan, complaints);
-    if (!planned)
-        complain_failure(&planner, complaints);
-    else
-        complain_sequential(plan, complaints);
-    if (complaints->count > 0)
-        return DCL_OK;
-    if (!plan->sets->failed && !dcli_loops_verify(plan))
+    if (!planned) {
+        dcli_loops_blame(planner.sets, &planner.failure, complaints);
+        plan->failed = planner.failure.statements;
+    } else {
+        check_in_order(&planner, plan->first, complaints);
+    }
+    plan->improvable = complaints->count > 0 || plan->in_order > 0;
+    if (complaints->count == 0 && !plan->sets->failed && !dcli_loops_verify(plan) && !plan->sets->failed)
         return DCLI_FAIL(DCL_ERR_INTERNAL, "the plan of the nest violates a dependence, so nothing was run; this is an "
                                            "error of DCL: please report the nest");
-    for (int o = 0; o < plan->operation_count && !plan->sets->failed; o++) {
-        dcl_status status = dcli_loops_emit(plan->sets, plan->operation[o]);
-        if (status != DCL_OK)
-            return status;
-    }
     return plan->sets->failed ? complain_limit(plan, complaints) : DCL_OK;
 }
 
-static dcl_status make_plan(const char *text, int count, const dcli_loops_name names[],
+/* How the variables of a nest are changed before it is planned. */
+struct change {
+    bool split;        /* each statement that writes an array has its own */
+    uint32_t expanded; /* these are arrays of one element */
+};
+
+/* @return whether the tree was changed, or need not be. */
+static bool change_tree(dcli_loops_tree *tree, const struct change *change)
+{
+    if (change->expanded != 0 && !dcli_loops_tree_expand(tree, change->expanded))
+        return false;
+    return !change->split || dcli_loops_tree_split(tree) || change->expanded != 0;
+}
+
+/* @return DCL_ERR_UNSUPPORTED: the nest cannot be changed in this way. */
+static dcl_status make_plan(const char *text, int count, const dcli_loops_name names[], const struct change *change,
                             dcli_loops_complaints *complaints, dcli_loops_plan *plan)
 {
     plan->tree = dcli_loops_parse(text, count, names, complaints);
@@ -519,12 +428,71 @@ static dcl_status make_plan(const char *text, int count, const dcli_loops_name n
         return DCL_ERR_NOMEM;
     if (complaints->count > 0)
         return DCL_OK;
+    if (!change_tree(plan->tree, change))
+        return DCL_ERR_UNSUPPORTED;
     plan->sets = dcli_loops_sets_make(plan->tree, MOST_OPERATIONS_OF_ISL, complaints);
     if (plan->sets == NULL)
         return DCL_ERR_NOMEM;
     if (plan->sets->failed)
         return complain_limit(plan, complaints);
     return complaints->count > 0 ? DCL_OK : plan_all(plan, complaints);
+}
+
+/* The variables, as the program has declared them, that statements of a plan assign. */
+static uint32_t variables_of(const dcli_loops_plan *plan, dcli_loops_mask statements)
+{
+    uint32_t all = 0;
+    for (int s = 0; s < plan->tree->statement_count; s++) {
+        const dcli_loops_access *target = &plan->tree->statement[s].target;
+        for (int v = 0; v < plan->tree->scalar_count && dcli_loops_in(statements, s) && !target->is_array; v++)
+            if (memcmp(&plan->tree->scalar[v].place, &plan->tree->scalar[target->symbol].place,
+                       sizeof plan->tree->scalar[v].place) == 0) {
+                all |= (uint32_t)1 << v; /* the first one of this place: the others are repetitions */
+                break;
+            }
+    }
+    return all;
+}
+
+/* Plan a nest that has no good plan again, with other variables. *plan is exchanged if the new plan is better. */
+static void plan_again(const char *text, int count, const dcli_loops_name names[], dcli_loops_complaints *complaints,
+                       dcli_loops_plan **plan)
+{
+    struct change change = {.split = true};
+    for (int round = 0; round < DCLI_LOOPS_SCALARS; round++) {
+        dcli_loops_complaints more = {.text = text};
+        dcli_loops_plan *other = dcli_calloc(1, sizeof *other);
+        bool made = other != NULL && make_plan(text, count, names, &change, &more, other) == DCL_OK;
+        uint32_t before = change.expanded;
+        if (made && more.count == 0 && (complaints->count > 0 || other->in_order < (*plan)->in_order)) {
+            dcli_loops_plan *worse = *plan;
+            other->shift = worse->shift;
+            memcpy(other->file, worse->file, sizeof other->file);
+            *plan = other;
+            other = worse;
+            dcli_loops_complaints_free(complaints);
+            *complaints = (dcli_loops_complaints){.text = text};
+        } else if (made && more.count > 0) {
+            change.expanded |= variables_of(other, other->failed);
+        } else if (complaints->count > 0 && other != NULL) {
+            change.expanded |= variables_of(*plan, (*plan)->failed);
+        }
+        dcli_loops_complaints_free(&more);
+        dcli_loops_plan_free(other);
+        if (change.expanded == before)
+            return;
+    }
+}
+
+/* Generate the bodies of the operations. */
+static dcl_status emit_all(dcli_loops_plan *plan, dcli_loops_complaints *complaints)
+{
+    for (int o = 0; o < plan->operation_count && !plan->sets->failed; o++) {
+        dcl_status status = dcli_loops_emit(plan->sets, plan->operation[o]);
+        if (status != DCL_OK)
+            return status;
+    }
+    return plan->sets->failed ? complain_limit(plan, complaints) : DCL_OK;
 }
 
 dcl_status dcli_loops_plan_make(const char *text, int count, const dcli_loops_name names[], dcli_loops_plan **plan_out)
@@ -536,7 +504,13 @@ dcl_status dcli_loops_plan_make(const char *text, int count, const dcli_loops_na
     if (plan == NULL)
         return DCL_ERR_NOMEM;
     dcli_loops_complaints complaints = {.text = text};
-    status = make_plan(text, count, names, &complaints, plan);
+    status = make_plan(text, count, names, &(struct change){0}, &complaints, plan);
+    plan->shift = complaints.shift;
+    memcpy(plan->file, complaints.file, sizeof plan->file);
+    if (status == DCL_OK && plan->improvable)
+        plan_again(text, count, names, &complaints, &plan);
+    if (status == DCL_OK && complaints.count == 0)
+        status = emit_all(plan, &complaints);
     if (status == DCL_OK)
         status = dcli_loops_complaints_end(&complaints);
     dcli_loops_complaints_free(&complaints);
@@ -545,6 +519,11 @@ dcl_status dcli_loops_plan_make(const char *text, int count, const dcli_loops_na
     else
         dcli_loops_plan_free(plan);
     return status;
+}
+
+const dcli_loops_name *dcli_loops_plan_name(const dcli_loops_plan *plan, int symbol)
+{
+    return &plan->tree->name[symbol];
 }
 
 void dcli_loops_plan_free(dcli_loops_plan *plan)
@@ -558,42 +537,3 @@ void dcli_loops_plan_free(dcli_loops_plan *plan)
     dcli_loops_tree_free(plan->tree);
     dcli_free(plan);
 }
-
-/* ---- printing ----------------------------------------------------------------------------------------------------- */
-
-static void print_operation(const dcli_loops_plan *plan, int number, dcli_text *out)
-{
-    const dcli_loops_operation *operation = plan->operation[number];
-    const dcli_loops_tree *tree = plan->tree;
-    dcli_text_put(out, "operation %d:", number);
-    for (int s = 0; s < tree->statement_count; s++)
-        if (dcli_loops_in(operation->statements, s))
-            dcli_text_put(out, " S%d", s);
-    for (int k = 0; k < operation->output_count; k++)
-        dcli_text_put(out, "%s%s", k == 0 ? " writes " : ", ", tree->name[operation->output[k]].name);
-    for (int l = 0; l < tree->loop_count; l++) {
-        bool used = false;
-        for (int s = 0; s < tree->statement_count; s++)
-            used |= dcli_loops_in(operation->statements, s) && dcli_loops_depth_in(tree, s, l) >= 0;
-        if (!used || operation->run[l].way == DCLI_LOOPS_HOSTED)
-            continue;
-        dcli_text_put(out, "; %s (line %d) ", tree->loop[l].name, tree->loop[l].place.line);
-        dcli_text_put(out, operation->run[l].way == DCLI_LOOPS_FREE ? "in order" : "parallel");
-    }
-    dcli_text_put(out, "%s\n", operation->parallel ? "" : "; one thread");
-}
-
-static void print_steps(const dcli_loops_plan *plan, const dcli_loops_step *step, int indent, dcli_text *out)
-{
-    for (; step != NULL; step = step->next) {
-        dcli_text_put(out, "%*s", indent, "");
-        if (step->operation >= 0)
-            print_operation(plan, step->operation, out);
-        else
-            dcli_text_put(out, "program: %s (line %d)\n", plan->tree->loop[step->loop].name,
-                          plan->tree->loop[step->loop].place.line);
-        print_steps(plan, step->first, indent + 2, out);
-    }
-}
-
-void dcli_loops_plan_print(const dcli_loops_plan *plan, dcli_text *out) { print_steps(plan, plan->first, 0, out); }

@@ -2,8 +2,8 @@
  * program runs.
  *
  * An operation computes elements of its outputs, each by one thread: the thread of element x runs, in the program's order, the
- * iterations of the operation's statements that write x. So operations have the form of bodies of dcl_forall(). The plan is
- * verified before it is used (loop/verify.c). */
+ * iterations of the operation's statements that write x. So operations have the form of bodies of dcl_forall(). Where threads
+ * read elements that others write later, these are copied to another array by an operation before. The plan is verified before it is used (loop/verify.c). */
 #ifndef DCLI_LOOP_PLAN_H
 #define DCLI_LOOP_PLAN_H
 
@@ -18,7 +18,8 @@ enum {
 typedef struct dcli_loops_operand {
     char name[64];
     dcl_access access; /* OUT, INOUT, IN, VALUE */
-    int symbol;        /* argument of the nest; -1: an integer of the plan */
+    bool of_copy;      /* not the argument, but an array of its grid that keeps a copy of some of its elements */
+    int symbol;        /* argument of the nest, or one after them: an array of the plan; -1: an integer of the plan */
     int64_t value;     /* of an integer of the plan */
 } dcli_loops_operand;
 
@@ -43,6 +44,9 @@ typedef dcl_status dcli_loops_run_fn(void *user, const dcli_loops_call *call);
 dcl_status dcli_loops_plan_make(const char *text, int count, const dcli_loops_name names[], dcli_loops_plan **plan_out);
 void dcli_loops_plan_free(dcli_loops_plan *plan);
 
+/** An argument of the nest, or an array of the plan: one whose symbol is not below the number of arguments. */
+const dcli_loops_name *dcli_loops_plan_name(const dcli_loops_plan *plan, int symbol);
+
 /** Call `run` for each operation, with the values of the loops around it. */
 dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, void *user);
 
@@ -53,5 +57,11 @@ dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, v
  *
  *  A loop of an operation is followed by how it runs: a thread each, or in order. */
 void dcli_loops_plan_print(const dcli_loops_plan *plan, dcli_text *out);
+
+/** Explain the plan: for each loop whether it is parallel, in order or a reduction, and why. */
+void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out);
+
+/** Put a warning for each part of the nest in which nothing runs in parallel, once for a plan. @return whether there is one. */
+bool dcli_loops_plan_warn(dcli_loops_plan *plan, dcli_text *out);
 
 #endif

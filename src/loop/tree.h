@@ -124,7 +124,8 @@ typedef struct dcli_loops_statement {
 typedef struct dcli_loops_tree {
     const char *text; /* borrowed */
     int name_count;
-    const dcli_loops_name *name; /* [name_count], borrowed */
+    const dcli_loops_name *name; /* [name_count], borrowed unless they are own_names */
+    dcli_loops_name *own_names;  /* the arguments, and variables that became arrays; NULL: the arguments only */
     dcli_loops_node *first;
     int node_count;
     int loop_count, statement_count, scalar_count;
@@ -141,6 +142,14 @@ typedef struct dcli_loops_tree {
 dcli_loops_tree *dcli_loops_parse(const char *text, int count, const dcli_loops_name names[],
                                   dcli_loops_complaints *complaints);
 void dcli_loops_tree_free(dcli_loops_tree *tree);
+
+/** Give each statement that writes an array variables of its own, by repeating the assignments to them (loop/split.c).
+ *  @return false: nothing was to be done, or it was not possible; then the tree may be incomplete. */
+bool dcli_loops_tree_split(dcli_loops_tree *tree);
+/** Make variables arrays of one element, whose names follow those of the arguments.
+ *  @param scalars  bit v is variable v.
+ *  @return false: no memory, or a variable has a type that arrays do not have; then the tree is incomplete. */
+bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars);
 
 /** Print a tree as one line, for tests: `for i in [0, 9] { S0: C[i] = 1; }`. */
 void dcli_loops_tree_print(const dcli_loops_tree *tree, dcli_text *out);

@@ -58,7 +58,9 @@ static bool in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d
     return dcli_loops_no_map(plan->sets, isl_map_intersect(wrong, isl_map_copy(d->map)));
 }
 
-/* Whether iterations of a dependence in one operation run in one thread. */
+/* Whether iterations of a dependence in one operation run in one thread, or the first one reads from a copy what the other one
+ * writes. That the copy has the right value follows from the dependences of the element on writes before, which are in other
+ * operations if they are in other threads. */
 static bool in_thread(const dcli_loops_plan *plan, const dcli_loops_dependence *d,
                       const dcli_loops_operation *operation)
 {
@@ -66,7 +68,30 @@ static bool in_thread(const dcli_loops_plan *plan, const dcli_loops_dependence *
     map = isl_map_apply_range(isl_map_reverse(isl_map_copy(operation->threads[d->source])), map);
     map = isl_map_apply_range(map, isl_map_copy(operation->threads[d->sink]));
     isl_map *same = isl_map_identity(isl_map_get_space(map));
+    if (d->source_read >= 0 && operation->copied[d->source][d->source_read]) {
+        isl_map_free(map);
+        isl_map_free(same);
+        return true;
+    }
     return dcli_loops_no_map(plan->sets, isl_map_subtract(map, same));
+}
+
+/* Whether no read of a copy, and no other read but those that are marked, is of an element that the thread itself writes. */
+static bool reads_own(const dcli_loops_plan *plan, int s, const dcli_loops_operation *operation)
+{
+    for (int r = 0; r < plan->tree->statement[s].read_count; r++) {
+        bool written = false;
+        for (int k = 0; k < operation->output_count; k++)
+            written |= plan->tree->statement[s].read[r].is_array &&
+                       operation->output[k] == plan->tree->statement[s].read[r].symbol;
+        if (!written || operation->own[s][r] || operation->mixed[s][r])
+            continue;
+        isl_map *map = dcli_loops_reached(operation, plan->sets, s, r);
+        isl_map *same = isl_map_identity(isl_map_get_space(map));
+        if (!dcli_loops_no_map(plan->sets, isl_map_intersect(map, same)))
+            return false;
+    }
+    return true;
 }
 
 /* Whether a thread runs each iteration of a statement. */
@@ -85,6 +110,8 @@ bool dcli_loops_verify(dcli_loops_plan *plan)
     for (int s = 0; s < plan->tree->statement_count; s++) {
         if (spots[s].operation >= 0 && plan->tree->statement[s].target.is_array &&
             !runs_all(plan, s, plan->operation[spots[s].operation]))
+            return false;
+        if (spots[s].operation >= 0 && !reads_own(plan, s, plan->operation[spots[s].operation]))
             return false;
         if (spots[s].operation < 0 && plan->tree->statement[s].target.is_array)
             return false;

@@ -27,21 +27,30 @@ static bool evaluate(const struct walk *walk, const dcli_loops_hosts *hosts, isl
     return is_int;
 }
 
+/* Find a box. @return false: it is empty. */
+static bool find_box(const struct walk *walk, const dcli_loops_hosts *hosts, int rank, isl_pw_aff *const low[],
+                     isl_pw_aff *const high[], dcl_box *box_out)
+{
+    box_out->rank = rank;
+    for (int r = 0; r < rank; r++) {
+        int64_t first, last;
+        if (!evaluate(walk, hosts, low[r], &first) || !evaluate(walk, hosts, high[r], &last))
+            return false;
+        box_out->start[r] = first;
+        box_out->count[r] = last - first + 1;
+        box_out->stride[r] = 1;
+    }
+    return true;
+}
+
 /* Find the numbers of an operation. @return false: it has no threads for these counters. */
 static bool find_numbers(const struct walk *walk, const dcli_loops_operation *operation, dcli_loops_call *call)
 {
     const dcli_loops_hosts *hosts = &operation->hosts;
     call->body = operation->body;
     call->operand_count = operation->operand_count;
-    call->box.rank = operation->rank;
-    for (int r = 0; r < operation->rank; r++) {
-        int64_t low, high;
-        if (!evaluate(walk, hosts, operation->low[r], &low) || !evaluate(walk, hosts, operation->high[r], &high))
-            return false;
-        call->box.start[r] = low;
-        call->box.count[r] = high - low + 1;
-        call->box.stride[r] = 1;
-    }
+    if (!find_box(walk, hosts, operation->rank, operation->low, operation->high, &call->box))
+        return false;
     for (int k = 0; k < operation->operand_count; k++) {
         dcli_loops_operand *operand = &call->operand[k];
         *operand = operation->operand[k];
@@ -57,6 +66,18 @@ static bool find_numbers(const struct walk *walk, const dcli_loops_operation *op
             operand->value = high ? -1 : 0; /* the loop has no iterations */
     }
     return true;
+}
+
+/* Issue the operation that copies a box of an array. */
+static dcl_status walk_copy(struct walk *walk, const dcli_loops_hosts *hosts, const dcli_loops_copy *copy)
+{
+    dcli_loops_call call = {.body = copy->body, .operand_count = 2};
+    call.operand[0] =
+        (dcli_loops_operand){.name = "copy", .access = DCL_ACCESS_OUT, .of_copy = true, .symbol = copy->array};
+    call.operand[1] = (dcli_loops_operand){.name = "from", .access = DCL_ACCESS_IN, .symbol = copy->array};
+    if (!find_box(walk, hosts, copy->rank, copy->low, copy->high, &call.box))
+        return DCL_OK; /* nothing is read */
+    return walk->run(walk->user, &call);
 }
 
 static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step);
@@ -77,15 +98,25 @@ static dcl_status walk_loop(struct walk *walk, const dcli_loops_step *step)
     return status;
 }
 
+static dcl_status walk_operation(struct walk *walk, const dcli_loops_operation *operation)
+{
+    dcli_loops_call call;
+    dcl_status status = DCL_OK;
+    if (!find_numbers(walk, operation, &call))
+        return DCL_OK;
+    for (int k = 0; k < operation->copy_count && status == DCL_OK; k++)
+        status = walk_copy(walk, &operation->hosts, &operation->copy[k]);
+    return status == DCL_OK ? walk->run(walk->user, &call) : status;
+}
+
 static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step)
 {
     dcl_status status = DCL_OK;
     for (; step != NULL && status == DCL_OK; step = step->next) {
-        dcli_loops_call call;
         if (step->operation < 0)
             status = walk_loop(walk, step);
-        else if (find_numbers(walk, walk->plan->operation[step->operation], &call))
-            status = walk->run(walk->user, &call);
+        else
+            status = walk_operation(walk, walk->plan->operation[step->operation]);
     }
     return status;
 }

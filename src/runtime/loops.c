@@ -9,6 +9,9 @@
 struct nest {
     const dcl_call *call;
     const dcli_look *look; /* NULL: it is run */
+    const dcli_loops_plan *plan;
+    dcl_array *copy[DCLI_MAX_PARAMS];   /* by argument: for copies of its elements; NULL: not needed so far */
+    dcl_array *own[DCLI_LOOPS_SCALARS]; /* arrays of the plan, by symbol - arg_count; likewise */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -96,24 +99,81 @@ static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *opera
 {
     if (operand->symbol < 0)
         return dcl_arg_signed(operand->name, DCL_INT64, operand->value);
+    if (operand->symbol >= nest->call->arg_count)
+        return dcl_arg_array(operand->access, operand->name, nest->own[operand->symbol - nest->call->arg_count]);
     dcl_arg arg = nest->call->args[operand->symbol];
     arg.name = operand->name;
+    if (operand->of_copy)
+        arg.array = nest->copy[operand->symbol];
     if (arg.access != DCL_ACCESS_VALUE && !(arg.access == DCL_ACCESS_IN_KEPT && operand->access == DCL_ACCESS_IN))
         arg.access = operand->access;
     return arg;
 }
 
+/* Make an array that the program does not see. @param map  NULL: the default one */
+static dcl_status make_hidden(const struct nest *nest, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
+{
+    dcl_map *usual = map == NULL ? dcl_map_default(nest->call->cluster) : NULL;
+    dcl_array *array = dcl_agile(*grid, map != NULL ? map : usual);
+    dcl_map_release(usual);
+    if (array == NULL)
+        return dcli_error_status();
+    array->hidden = true;
+    *array_out = array;
+    return DCL_OK;
+}
+
+/* Make the array of an operand that is none of the program's, unless there is one. */
+static dcl_status provide_array(struct nest *nest, const dcli_loops_operand *operand)
+{
+    int own = operand->symbol - nest->call->arg_count;
+    if (own >= 0)
+        return nest->own[own] != NULL
+                   ? DCL_OK
+                   : make_hidden(nest, &dcli_loops_plan_name(nest->plan, operand->symbol)->grid, NULL, &nest->own[own]);
+    if (!operand->of_copy || nest->copy[operand->symbol] != NULL)
+        return DCL_OK;
+    dcl_array *array = nest->call->args[operand->symbol].array; /* the map of a view is not one for its grid */
+    return make_hidden(nest, dcli_array_grid(array), array->base == NULL ? array->map : NULL,
+                       &nest->copy[operand->symbol]);
+}
+
 static dcl_status run_operation(void *user, const dcli_loops_call *operation)
 {
-    const struct nest *nest = user;
+    struct nest *nest = user;
     dcl_arg args[DCLI_LOOPS_OPERANDS];
-    for (int k = 0; k < operation->operand_count; k++)
-        args[k] = make_arg(nest, &operation->operand[k]);
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_loops_operand *operand = &operation->operand[k];
+        dcl_status status = provide_array(nest, operand);
+        if (status != DCL_OK)
+            return status;
+        args[k] = make_arg(nest, operand);
+    }
     if (nest->look != NULL)
         return dcli_forall_look(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
                                 operation->operand_count, args, nest->look);
     return dcli_forall_run(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
                            operation->operand_count, args);
+}
+
+/* Go through the operations of a nest. */
+static dcl_status walk(struct nest *nest, dcli_loops_plan *plan)
+{
+    dcli_text warnings = {0};
+    nest->plan = plan;
+    if (nest->look == NULL && nest->call->cluster->log.level >= DCLI_LOG_WARN &&
+        dcli_loops_plan_warn(plan, &warnings) && warnings.bytes != NULL)
+        DCLI_LOG(&nest->call->cluster->log, DCLI_LOG_WARN, "dcl_loops: %s", warnings.bytes);
+    dcli_text_free(&warnings);
+    dcl_status status = dcli_loops_plan_walk(plan, run_operation, nest);
+    for (int k = 0; k < DCLI_MAX_PARAMS; k++)
+        if (nest->copy[k] != NULL)
+            dcl_array_release(nest->copy[k]);
+    for (int k = 0; k < DCLI_LOOPS_SCALARS; k++)
+        if (nest->own[k] != NULL)
+            dcl_array_release(nest->own[k]);
+    dcli_nest_plan_give(nest->call->cluster, plan, status == DCL_OK);
+    return status;
 }
 
 /* Plan a nest. */
@@ -133,11 +193,7 @@ dcl_status dcli_loops_run(const dcl_call *call)
         pthread_mutex_lock(&call->cluster->lock);
         return dcli_cluster_end_call(call->cluster, status);
     }
-    if (status != DCL_OK)
-        return status;
-    status = dcli_loops_plan_walk(plan, run_operation, &nest);
-    dcli_nest_plan_give(call->cluster, plan, status == DCL_OK);
-    return status;
+    return status == DCL_OK ? walk(&nest, plan) : status;
 }
 
 dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look)
@@ -148,9 +204,5 @@ dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look)
     dcl_status status = call->cluster != NULL ? look->check(call->cluster, look->user) : DCL_OK;
     if (status == DCL_OK)
         status = plan_nest(call, names, &plan);
-    if (status != DCL_OK)
-        return status;
-    status = dcli_loops_plan_walk(plan, run_operation, &nest);
-    dcli_nest_plan_give(call->cluster, plan, status == DCL_OK);
-    return status;
+    return status == DCL_OK ? walk(&nest, plan) : status;
 }

@@ -66,7 +66,7 @@ ParameterizedTestParameters(loops_plan, plans)
          "program: i (line 1)\n  operation 0: S0 writes C; j (line 1) parallel\n"},
         {"reads of rows that are written later",
          "for (i = 0; i < n; i++) for (j = 0; j < n; j++)\n for (k = i + 1; k < n; k++) B[i][j] += A[k][i] * B[k][j];",
-         "program: i (line 1)\n  operation 0: S0 writes B; j (line 1) parallel; k (line 2) in order\n"},
+         "operation 0: S0 writes B; i (line 1) parallel; j (line 1) parallel; k (line 2) in order\n"},
         {"a triangle", "for (i = 0; i < n; i++) for (j = 0; j <= i; j++) C[i][j] = x[j];",
          "operation 0: S0 writes C; i (line 1) parallel; j (line 1) parallel\n"},
         {"a variable", "for (i = 0; i < n; i++) { double s = 0; for (j = 0; j < n; j++) s += A[i][j]; y[i] = s; }",
@@ -75,6 +75,32 @@ ParameterizedTestParameters(loops_plan, plans)
          "operation 0: S0 S1 writes y; i (line 1) parallel\n"},
         {"one after the other", "for (i = 0; i < n; i++) y[i] = x[i]; for (i = 0; i < n; i++) x[i] = y[n-1-i];",
          "operation 0: S0 writes y; i (line 1) parallel\noperation 1: S1 writes x; i (line 1) parallel\n"},
+        {"elements that are written later are copied", "for (i = 0; i < 9; i++) y[i] = x[i] + y[i+1];",
+         "operation 0: S0 writes y; i (line 1) parallel\n"},
+        {"red and black", "for (i = 2; i < n; i += 2) y[i] = y[i-1];",
+         "operation 0: S0 writes y; i (line 1) parallel\n"},
+        {"a recurrence", "for (i = 1; i < n; i++)\n    y[i] = y[i-1] + x[i];",
+         "program: i (line 1); nothing in parallel\n  operation 0: S0 writes y; one thread\n"},
+        {"a recurrence beside something parallel",
+         "for (i = 1; i < n; i++) {\n y[i] = y[i-1] + x[i];\n C[i][i] = y[i]; }",
+         "program: i (line 1); nothing in parallel\n  operation 0: S0 writes y; one thread\n"
+         "operation 1: S1 writes C; i (line 1) parallel\n"},
+        {"neighbours in place",
+         "for (t = 0; t < 3; t++) for (i = 1; i < n-1; i++) for (j = 1; j < n-1; j++)\n"
+         "    C[i][j] = C[i-1][j+1] + C[i+1][j-1] + C[i][j-1] + C[i][j+1];",
+         "program: t (line 1); nothing in parallel\n  program: i (line 1); nothing in parallel\n"
+         "    program: j (line 1); nothing in parallel\n      operation 0: S0 writes C; one thread\n"},
+        {"a sum to one element", "for (i = 0; i < n; i++) y[0] += x[i];",
+         "operation 0: S0 writes y; i (line 1) in order; one thread\n"},
+        {"a variable with two users",
+         "for (i = 0; i < n; i++) {\n double s = x[i];\n y[i] = s;\n for (j = 0; j < n; j++) C[j][i] = s; }",
+         "operation 0: S0 S1 writes y; i (line 1) parallel\n"
+         "operation 1: S2 S3 writes C; i (line 1) parallel; j (line 4) parallel\n"},
+        {"a variable from the iteration before", "double s = 0; for (i = 0; i < n; i++) { s += x[i]; y[i] = s; }",
+         "operation 0: S0 writes s; one thread\nprogram: i (line 1); nothing in parallel\n"
+         "  operation 1: S1 writes s; one thread\n  operation 2: S2 writes y; one thread\n"},
+        {"a factor in what is written", "for (i = 0; i < 5; i++) y[2*i] = 1;",
+         "program: i (line 1); nothing in parallel\n  operation 0: S0 writes y; one thread\n"},
         {"a loop of no iterations", "for (i = n; i < n; i++) y[i] = x[i];",
          "operation 0: S0 writes y; i (line 1) parallel\n"},
     };
@@ -90,6 +116,83 @@ ParameterizedTest(struct plan_case *c, loops_plan, plans)
     cr_expect_str_eq(printed.bytes, c->plan, "%s:\n%s", c->what, printed.bytes);
     dcli_text_free(&printed);
     dcli_loops_plan_free(plan);
+}
+
+/* ---- explained ------------------------------------------------------------------------------------------------------ */
+
+struct explained_case {
+    char what[48], text[200], explained[900];
+};
+
+ParameterizedTestParameters(loops_plan, explained)
+{
+    static struct explained_case cases[] = {
+        {"a product of polynomials", "for (i = 0; i < n; i++)\n for (j = 0; j < n; j++) z[i+j] += x[i] * y[j];",
+         "operation 0\n"
+         "  a thread for each z[i + j] (line 2): 19\n"
+         "  loop i (line 1): a reduction: each thread adds up z[i + j] in the order of the loop\n"
+         "  loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"},
+        {"a loop of the program", "for (i = 1; i < n; i++)\n for (j = 0; j < n; j++) C[i][j] = C[i-1][j] + C[i][j+0];",
+         "loop i (line 1): in order, run by the program\n"
+         "  because the iterations of loop j cannot run in parallel: C is written by one iteration and read by a later "
+         "one\n"
+         "  note: written at i = 1, j = 0 (line 2), read at i = 2, j = 0 (line 2)\n"
+         "  operation 0\n"
+         "    a thread for each C[i][j] (line 2): 1 x 10\n"
+         "    loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"},
+        {"a copy", "for (i = 0; i < 9; i++) y[i] += y[i+1];",
+         "operation 0\n"
+         "  a thread for each y[i] (line 1): 9\n"
+         "  loop i (line 1): parallel: its counter follows from the element, so each thread has one iteration\n"
+         "  before it, elements of y that other threads write are copied\n"},
+        {"nothing in parallel", "for (i = 1; i < n; i++) y[i] = y[i-1];",
+         "loop i (line 1): in order, run by the program; nothing in it is parallel\n"
+         "  because the iterations of loop i cannot run in parallel: y is written by one iteration and read by a later "
+         "one\n"
+         "  note: written at i = 1 (line 1), read at i = 2 (line 1)\n"
+         "  operation 0: one thread, nothing in parallel\n"
+         "    a thread for each y[i] (line 1): 1\n"},
+    };
+    return cr_make_param_array(struct explained_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct explained_case *c, loops_plan, explained)
+{
+    dcli_loops_plan *plan = NULL;
+    dcli_text printed = {0};
+    cr_assert_eq(dcli_loops_plan_make(c->text, NAMES, names, &plan), DCL_OK, "%s: %s", c->what, dcl_error());
+    dcli_loops_plan_explain(plan, &printed);
+    cr_expect_str_eq(printed.bytes, c->explained, "%s:\n%s", c->what, printed.bytes);
+    dcli_text_free(&printed);
+    dcli_loops_plan_free(plan);
+}
+
+Test(loops_plan, what_is_not_parallel_is_said)
+{
+    static const struct {
+        const char *text, *warning; /* NULL: none */
+    } cases[] = {
+        {"for (i = 1; i < n; i++) y[i] = y[i-1];",
+         "nest:1:32: warning: the iterations of loop i cannot run in parallel"},
+        {"for (i = 0; i < n; i++) y[0] += x[i];", "nest:1:25: warning: one thread runs the loops"},
+        {"for (i = 0; i < 5; i++) y[2*i] = 1;", "nest:1:25: warning: the counter in a subscript of y"},
+        {"for (t = 0; t < 2; t++) {\n for (i = 0; i < n; i++) x[i] = y[i];\n for (i = 1; i < n; i++) y[i] = y[i-1] + "
+         "x[i];\n}",
+         "nest:3:33: warning: the iterations of loop i cannot"},
+        {"for (i = 0; i < 9; i++) y[i] = y[i+1];", NULL},
+        {"y[0] = 1;", NULL},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        dcli_loops_plan *plan = NULL;
+        dcli_text said = {0};
+        cr_assert_eq(dcli_loops_plan_make(cases[k].text, NAMES, names, &plan), DCL_OK, "%s", dcl_error());
+        cr_expect_eq(dcli_loops_plan_warn(plan, &said), cases[k].warning != NULL, "%s: %s", cases[k].text, said.bytes);
+        if (cases[k].warning != NULL)
+            cr_expect(said.bytes != NULL && strncmp(said.bytes, cases[k].warning, strlen(cases[k].warning)) == 0,
+                      "%s: %s", cases[k].text, said.bytes);
+        dcli_text_free(&said);
+        dcli_loops_plan_free(plan);
+    }
 }
 
 /* ---- refusals ------------------------------------------------------------------------------------------------------ */
@@ -112,28 +215,11 @@ ParameterizedTestParameters(loops_plan, refused)
          "it is a DCL_OUT; pass it as DCL_INOUT"},
         {"a variable that is read", "for (i = 0; i < n; i++) { double s; if (i > 3) s = 1; y[i] = s; }",
          "nest:1:62: error: s is read before the nest assigns it [unassigned]", "at i = 0; give it a value"},
-        {"a recurrence", "for (i = 1; i < n; i++)\n    y[i] = y[i-1] + x[i];",
-         "nest:2:12: error: the iterations of loop i cannot run in parallel: y is written by one iteration and read by "
-         "a later "
-         "one [carried]",
-         "written at i = 1 (line 2), read at i = 2 (line 2)"},
-        {"neighbours in place",
-         "for (t = 0; t < 3; t++) for (i = 1; i < n-1; i++) for (j = 1; j < n-1; j++)\n"
-         "    C[i][j] = C[i-1][j+1] + C[i+1][j-1] + C[i][j-1] + C[i][j+1];",
-         "nest:2:43: error: the iterations of loop j cannot run in parallel: C is",
-         "written at t = 0, i = 1, j = 1 (line 2), read at t = 0, i = 1, j = 2 (line 2)"},
-        {"a sum to one element", "for (i = 0; i < n; i++) y[0] += x[i];",
-         "nest:1:1: error: nothing in this loop can run in parallel: in each of its steps a single element",
-         "use dcl_reduce()"},
-        {"a variable from the iteration before", "double s = 0; for (i = 0; i < n; i++) { s += x[i]; y[i] = s; }",
-         "nest:1:41: error: the variable s carries a value between iterations",
-         "assigned at i = 0 (line 1), read at i = 1"},
-        {"a factor in what is written", "for (i = 0; i < 5; i++) y[2*i] = 1;",
-         "nest:1:25: error: the counter in a subscript of y, which is written, is multiplied by a number [stride]",
-         "let the loop count in these steps"},
-        {"red and black", "for (i = 2; i < n; i += 2) y[i] = y[i-1];",
-         "nest:1:35: error: y is read among the elements that are written at the same time [overlap]",
-         "DCL compares boxes only"},
+        {"too many operations of one thread",
+         "for (t = 0; t < 10000; t++)\n  for (i = 1; i < n; i++) y[i] = y[i-1] + x[i];",
+         "nest:2:34: error: the iterations of loop i cannot run in parallel: y is written by one iteration and read by "
+         "a later one [carried]",
+         "more than 16384 operations of one thread each"},
     };
     return cr_make_param_array(struct refused_case, cases, sizeof cases / sizeof cases[0]);
 }
@@ -220,6 +306,26 @@ Test(loops_plan, values_that_do_not_reach_their_thread_are_found_out)
     dcli_loops_plan *plan = make("double s; for (i = 0; i < n; i++) { s = x[i]; y[i] = s; }");
     isl_map_free(plan->operation[0]->threads[0]);
     plan->operation[0]->threads[0] = isl_map_read_from_str(plan->sets->ctx, "{ S0[i] -> [9 - i] : 0 <= i <= 9 }");
+    cr_expect(!dcli_loops_verify(plan));
+    dcli_loops_plan_free(plan);
+}
+
+/* An element that another thread writes later: as if it were not read from a copy. */
+Test(loops_plan, a_copy_that_is_left_out_is_found_out)
+{
+    dcli_loops_plan *plan = make("for (i = 0; i < 9; i++) y[i] = y[i+1];");
+    cr_assert(plan->operation[0]->copied[0][0]);
+    plan->operation[0]->copied[0][0] = false;
+    cr_expect(!dcli_loops_verify(plan));
+    dcli_loops_plan_free(plan);
+}
+
+/* The thread's own element, after it was written: as if it were read from the copy. */
+Test(loops_plan, an_own_element_that_is_read_from_a_copy_is_found_out)
+{
+    dcli_loops_plan *plan = make("for (i = 0; i < n; i++) for (j = i; j < n; j++) y[i] += y[j];");
+    cr_assert(plan->operation[0]->copied[0][0] && plan->operation[0]->mixed[0][0]);
+    plan->operation[0]->mixed[0][0] = false;
     cr_expect(!dcli_loops_verify(plan));
     dcli_loops_plan_free(plan);
 }

@@ -1,5 +1,5 @@
 /* test/runtime/loops_random_test.c - tests random loop nests: what DCL makes of them has the bits that an interpreter of the
- * parsed nest computes, one iteration after the other. Refused nests must have a message of a kind that such nests can have.
+ * parsed nest computes, one iteration after the other. Nearly all are accepted; refused ones must have a message.
  *
  * TEST_NESTS sets the number of nests, TEST_SEED the first one. */
 #include <criterion/criterion.h>
@@ -218,8 +218,6 @@ static void put_loop(struct maker *m)
 /* Run a nest. @return whether it was accepted. */
 static bool run_nest(dcl_cluster *cluster, const char *text, int64_t number)
 {
-    static const char *const expected[] = {"[carried]", "[nothing-parallel]", "[scalar]", "[overlap]", "[mixed]",
-                                           "[stride]"};
     static const char *const maps[2][2] = {{"block", "block,*"}, {"cyclic(2)", "*,cyclic(3)"}};
     dcl_arg args[ARRAYS];
     dcl_array *made[ARRAYS];
@@ -236,10 +234,8 @@ static bool run_nest(dcl_cluster *cluster, const char *text, int64_t number)
     const dcl_call call = dcl_call_loops(cluster, text, ARRAYS, args);
     dcl_status status = dcl_call_run(&call);
     memcpy(right, start, sizeof right);
-    bool known = status == DCL_OK;
-    for (size_t e = 0; e < sizeof expected / sizeof expected[0]; e++)
-        known |= status == DCL_ERR_BODY && strstr(dcl_error(), expected[e]) != NULL;
-    cr_expect(known, "nest %" PRId64 ": %s\n%s", number, dcl_error(), text);
+    cr_expect(status == DCL_OK || (status == DCL_ERR_BODY && strstr(dcl_error(), "error: ") != NULL),
+              "nest %" PRId64 ": %s\n%s", number, dcl_error(), text);
     dcl_clear_error(cluster);
     if (status == DCL_OK) {
         dcli_loops_complaints complaints = {.text = text};
@@ -279,6 +275,7 @@ Test(loops_random, nests_have_the_bits_of_an_interpreter)
         dcli_text_free(&text);
     }
     cr_log_info("%" PRId64 " of %" PRId64 " nests were accepted\n", accepted, cases);
-    cr_expect(cases < CASES || accepted > 0, "no nest was accepted");
+    cr_expect(accepted * 100 >= cases * 95, "%" PRId64 " of %" PRId64 " nests were accepted; expected 95 %%", accepted,
+              cases);
     dcl_close(cluster);
 }

@@ -1,0 +1,216 @@
+/* loop/report.c - print a plan, and explain it: which loop is parallel, runs in order or is a reduction, and why. */
+#include <inttypes.h>
+#include <isl/ilp.h>
+#include <isl/val.h>
+#include <string.h>
+
+#include "loop/inside.h"
+
+/* ---- in a line ------------------------------------------------------------------------------------------------------ */
+
+static void print_operation(const dcli_loops_plan *plan, int number, dcli_text *out)
+{
+    const dcli_loops_operation *operation = plan->operation[number];
+    const dcli_loops_tree *tree = plan->tree;
+    dcli_text_put(out, "operation %d:", number);
+    for (int s = 0; s < tree->statement_count; s++)
+        if (dcli_loops_in(operation->statements, s))
+            dcli_text_put(out, " S%d", s);
+    for (int k = 0; k < operation->output_count; k++)
+        dcli_text_put(out, "%s%s", k == 0 ? " writes " : ", ", tree->name[operation->output[k]].name);
+    for (int l = 0; l < tree->loop_count; l++) {
+        bool used = false;
+        for (int s = 0; s < tree->statement_count; s++)
+            used |= dcli_loops_in(operation->statements, s) && dcli_loops_depth_in(tree, s, l) >= 0;
+        if (!used || operation->run[l].way == DCLI_LOOPS_HOSTED)
+            continue;
+        dcli_text_put(out, "; %s (line %d) ", tree->loop[l].name, tree->loop[l].place.line);
+        dcli_text_put(out, operation->run[l].way == DCLI_LOOPS_FREE ? "in order" : "parallel");
+    }
+    dcli_text_put(out, "%s\n", operation->parallel ? "" : "; one thread");
+}
+
+static void print_steps(const dcli_loops_plan *plan, const dcli_loops_step *step, int indent, dcli_text *out)
+{
+    for (; step != NULL; step = step->next) {
+        dcli_text_put(out, "%*s", indent, "");
+        if (step->operation >= 0)
+            print_operation(plan, step->operation, out);
+        else
+            dcli_text_put(out, "program: %s (line %d)%s\n", plan->tree->loop[step->loop].name,
+                          plan->tree->loop[step->loop].place.line, step->in_order ? "; nothing in parallel" : "");
+        print_steps(plan, step->first, indent + 2, out);
+    }
+}
+
+void dcli_loops_plan_print(const dcli_loops_plan *plan, dcli_text *out) { print_steps(plan, plan->first, 0, out); }
+
+/* ---- explained ------------------------------------------------------------------------------------------------------ */
+
+static void put_element(const dcli_loops_tree *tree, int s, const dcli_loops_access *access, dcli_text *out)
+{
+    const dcli_loops_statement *statement = &tree->statement[s];
+    dcli_text_put(out, "%s", access->is_array ? tree->name[access->symbol].name : tree->scalar[access->symbol].name);
+    for (int r = 0; access->is_array && r < tree->name[access->symbol].grid.rank; r++) {
+        dcli_text_put(out, "[");
+        dcli_loops_linear_print(tree, &access->subscript[r], statement->depth, statement->loop, out);
+        dcli_text_put(out, "]");
+    }
+}
+
+/* A statement of an operation that adds to its target, or multiplies it, in a loop; -1: none. If threads run all iterations of the
+ * loop, it is the same element in all of them. */
+static int find_reduction(const dcli_loops_tree *tree, dcli_loops_mask statements, int loop)
+{
+    for (int s = 0; s < tree->statement_count; s++) {
+        const dcli_loops_statement *statement = &tree->statement[s];
+        if (dcli_loops_in(statements, s) && dcli_loops_depth_in(tree, s, loop) >= 0 && statement->reads_target)
+            return s;
+    }
+    return -1;
+}
+
+/* The number of threads along an axis, if it is the same in all iterations of the hosts; -1. */
+static int64_t extent_of(const dcli_loops_operation *operation, int r)
+{
+    isl_pw_aff *difference = isl_pw_aff_sub(isl_pw_aff_copy(operation->high[r]), isl_pw_aff_copy(operation->low[r]));
+    isl_val *least = isl_pw_aff_min_val(isl_pw_aff_copy(difference)), *most = isl_pw_aff_max_val(difference);
+    bool same = isl_val_is_int(least) == isl_bool_true && isl_val_eq(least, most) == isl_bool_true;
+    int64_t extent = same ? isl_val_get_num_si(least) + 1 : -1;
+    isl_val_free(least);
+    isl_val_free(most);
+    return extent;
+}
+
+/* Say which element is whose thread. */
+static void explain_threads(const dcli_loops_plan *plan, const dcli_loops_operation *operation, int indent,
+                            dcli_text *out)
+{
+    const dcli_loops_tree *tree = plan->tree;
+    for (int s = 0; s < tree->statement_count; s++) {
+        if (!dcli_loops_in(operation->statements, s) || !tree->statement[s].target.is_array)
+            continue;
+        dcli_text_put(out, "%*sa thread for each ", indent, "");
+        put_element(tree, s, &tree->statement[s].target, out);
+        dcli_text_put(out, " (line %d)", tree->statement[s].place.line);
+        for (int r = 0; r < operation->rank; r++) {
+            int64_t extent = extent_of(operation, r);
+            dcli_text_put(out, "%s", r == 0 ? ": " : " x ");
+            if (extent >= 0)
+                dcli_text_put(out, "%" PRId64, extent);
+            else
+                dcli_text_put(out, "as many as the counters of the program leave");
+        }
+        dcli_text_put(out, "\n");
+        return;
+    }
+}
+
+static void explain_loop(const dcli_loops_plan *plan, const dcli_loops_operation *operation, int loop, int indent,
+                         dcli_text *out)
+{
+    const dcli_loops_tree *tree = plan->tree;
+    int sum = find_reduction(tree, operation->statements, loop);
+    dcli_text_put(out, "%*sloop %s (line %d): ", indent, "", tree->loop[loop].name, tree->loop[loop].place.line);
+    if (operation->run[loop].way == DCLI_LOOPS_FIXED) {
+        dcli_text_put(out, "parallel: its counter follows from the element, so each thread has one iteration\n");
+    } else if (sum >= 0) {
+        dcli_text_put(out, "a reduction: each thread adds up ");
+        put_element(tree, sum, &tree->statement[sum].target, out);
+        dcli_text_put(out, " in the order of the loop\n");
+    } else {
+        dcli_text_put(out, "in order: all its iterations in a thread concern the same element\n");
+    }
+}
+
+static void explain_operation(const dcli_loops_plan *plan, int number, int indent, dcli_text *out)
+{
+    const dcli_loops_operation *operation = plan->operation[number];
+    const dcli_loops_tree *tree = plan->tree;
+    dcli_text_put(out, "%*soperation %d%s\n", indent, "", number,
+                  operation->parallel ? "" : ": one thread, nothing in parallel");
+    explain_threads(plan, operation, indent + 2, out);
+    for (int l = 0; l < tree->loop_count; l++) {
+        bool used = false;
+        for (int s = 0; s < tree->statement_count; s++)
+            used |= dcli_loops_in(operation->statements, s) && dcli_loops_depth_in(tree, s, l) >= 0;
+        if (used && operation->run[l].way != DCLI_LOOPS_HOSTED)
+            explain_loop(plan, operation, l, indent + 2, out);
+    }
+    for (int k = 0; k < operation->copy_count; k++)
+        dcli_text_put(out, "%*sbefore it, elements of %s that other threads write are copied\n", indent + 2, "",
+                      tree->name[operation->copy[k].array].name);
+}
+
+/* Put the sentence, without its code, and the notes of the reason why a step is run by the program. */
+static void put_reason(const dcli_loops_plan *plan, const dcli_loops_step *step, int indent, dcli_text *out)
+{
+    dcli_loops_complaints why = {.text = plan->tree->text};
+    dcli_loops_blame(plan->sets, &(dcli_loops_failure){true, step->statements, step->hosts, step->why}, &why);
+    const char *said = why.count > 0 && why.said[0].bytes != NULL ? why.said[0].bytes : "";
+    int length = (int)strcspn(said, "\n"), code = length;
+    while (code > 0 && said[code] != '[')
+        code--;
+    dcli_text_put(out, "%*sbecause %.*s\n", indent, "", code > 1 ? code - 1 : length, said);
+    if (said[length] == '\n') { /* the first note has the iterations */
+        const char *note = said + length + 1 + strspn(said + length + 1, " ");
+        dcli_text_put(out, "%*s%.*s\n", indent, "", (int)strcspn(note, "\n"), note);
+    }
+    dcli_loops_complaints_free(&why);
+}
+
+static void explain_steps(const dcli_loops_plan *plan, const dcli_loops_step *step, int indent, dcli_text *out)
+{
+    for (; step != NULL; step = step->next) {
+        if (step->operation >= 0) {
+            explain_operation(plan, step->operation, indent, out);
+            continue;
+        }
+        const dcli_loops_loop *loop = &plan->tree->loop[step->loop];
+        dcli_text_put(out, "%*sloop %s (line %d): in order, run by the program%s\n", indent, "", loop->name,
+                      loop->place.line, step->in_order ? "; nothing in it is parallel" : "");
+        put_reason(plan, step, indent + 2, out);
+        explain_steps(plan, step->first, indent + 2, out);
+    }
+}
+
+void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out) { explain_steps(plan, plan->first, 0, out); }
+
+/* ---- warnings ------------------------------------------------------------------------------------------------------- */
+
+static void warn_steps(const dcli_loops_plan *plan, const dcli_loops_step *step, dcli_loops_complaints *warnings)
+{
+    for (; step != NULL; step = step->next) {
+        const dcli_loops_operation *operation = step->operation >= 0 ? plan->operation[step->operation] : NULL;
+        int before = warnings->count;
+        if (step->in_order)
+            dcli_loops_blame(plan->sets, &(dcli_loops_failure){true, step->statements, step->hosts, step->why},
+                             warnings);
+        else if (operation == NULL)
+            warn_steps(plan, step->first, warnings);
+        for (int s = 0; operation != NULL && !operation->parallel && s < plan->tree->statement_count; s++)
+            if (dcli_loops_in(operation->statements, s) && plan->tree->statement[s].depth > operation->hosts.count) {
+                dcli_loops_complain(warnings, plan->tree->statement[s].place, "nothing-parallel",
+                                    "one thread runs the loops around this statement, which write a single element");
+                dcli_loops_note(warnings, "for sums and other reductions to single values, use dcl_reduce()");
+                break;
+            }
+        if (step->in_order && warnings->count > before)
+            dcli_loops_note(warnings,
+                            "so nothing is parallel here, and the program starts one operation after the other");
+    }
+}
+
+bool dcli_loops_plan_warn(dcli_loops_plan *plan, dcli_text *out)
+{
+    if (plan->warned)
+        return false;
+    plan->warned = true;
+    dcli_loops_complaints warnings = {.text = plan->tree->text, .shift = plan->shift};
+    memcpy(warnings.file, plan->file, sizeof warnings.file);
+    warn_steps(plan, plan->first, &warnings);
+    dcli_loops_complaints_put(&warnings, "warning", out);
+    bool any = warnings.count > 0;
+    dcli_loops_complaints_free(&warnings);
+    return any;
+}

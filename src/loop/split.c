@@ -1,0 +1,208 @@
+/* loop/split.c - change how statements share variables.
+ *
+ * Every operation computes the variables that it uses itself. So statements that use one variable must be one operation, unless each
+ * has its own: assignments to variables are repeated, under other names, for the second of these statements and all later ones. A
+ * variable that carries values from one operation to another becomes an array of one element. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "loop/tree.h"
+
+/* A set of variables: bit v is variable v. */
+typedef uint32_t variables;
+
+static variables read_by(const dcli_loops_statement *statement)
+{
+    variables all = 0;
+    for (int r = 0; r < statement->read_count; r++)
+        if (!statement->read[r].is_array)
+            all |= (variables)1 << statement->read[r].symbol;
+    return all;
+}
+
+/* The variables that a statement uses: those that it reads, and those of which these are computed. */
+static variables used_by(const dcli_loops_tree *tree, int count, int s)
+{
+    variables used = read_by(&tree->statement[s]), before;
+    do {
+        before = used;
+        for (int t = 0; t < count; t++)
+            if (!tree->statement[t].target.is_array && (used >> tree->statement[t].target.symbol & 1) != 0)
+                used |= read_by(&tree->statement[t]);
+    } while (used != before);
+    return used;
+}
+
+/* Copy an expression, with other variables. @return NULL: no memory. */
+static dcli_loops_expr *copy_expr(dcli_loops_tree *tree, const dcli_loops_expr *expr, const int other[])
+{
+    dcli_loops_expr *made = dcli_calloc(1, sizeof *made), **end;
+    if (made == NULL)
+        return NULL;
+    *made = *expr;
+    made->first = made->next = NULL;
+    made->made = tree->exprs;
+    tree->exprs = made;
+    if (made->kind == DCLI_LOOPS_EXPR_SCALAR)
+        made->symbol = other[made->symbol];
+    end = &made->first;
+    for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next) {
+        *end = copy_expr(tree, item, other);
+        if (*end == NULL)
+            return NULL;
+        end = &(*end)->next;
+    }
+    return made;
+}
+
+/* Let a statement read other variables. @return false: no memory. */
+static bool rename_reads(dcli_loops_tree *tree, dcli_loops_statement *statement, const int other[])
+{
+    for (int r = 0; r < statement->read_count; r++)
+        if (!statement->read[r].is_array)
+            statement->read[r].symbol = other[statement->read[r].symbol];
+    statement->value = copy_expr(tree, statement->value, other);
+    return statement->value != NULL;
+}
+
+/* Repeat an assignment to a variable directly behind it, for another variable. @return false: no memory. */
+static bool repeat(dcli_loops_tree *tree, int t, const int other[])
+{
+    dcli_loops_statement *statement = &tree->statement[tree->statement_count];
+    dcli_loops_node *node = dcli_calloc(1, sizeof *node);
+    if (node == NULL)
+        return false;
+    *statement = tree->statement[t];
+    *node = *statement->node;
+    node->made = tree->nodes;
+    tree->nodes = node;
+    tree->statement[t].node->next = node;
+    node->number = tree->statement_count++;
+    statement->node = node;
+    statement->target.symbol = other[statement->target.symbol];
+    return rename_reads(tree, statement, other);
+}
+
+static int number_nodes(dcli_loops_node *node, int order)
+{
+    for (; node != NULL; node = node->next) {
+        node->order = order++;
+        order = number_nodes(node->first, order);
+    }
+    return order;
+}
+
+/* Give statement s its own ones of some variables. @return false: no memory, or too many statements or variables. */
+static bool own_variables(dcli_loops_tree *tree, int count, int s, variables used)
+{
+    int other[DCLI_LOOPS_SCALARS], scalars = tree->scalar_count;
+    for (int v = 0; v < scalars; v++) {
+        other[v] = v;
+        if ((used >> v & 1) == 0)
+            continue;
+        if (tree->scalar_count == DCLI_LOOPS_SCALARS)
+            return false;
+        other[v] = tree->scalar_count;
+        tree->scalar[tree->scalar_count++] = tree->scalar[v];
+    }
+    for (int t = 0; t < count; t++) {
+        const dcli_loops_access *target = &tree->statement[t].target;
+        if (target->is_array || target->symbol >= scalars || (used >> target->symbol & 1) == 0)
+            continue;
+        if (tree->statement_count == DCLI_LOOPS_STATEMENTS || !repeat(tree, t, other))
+            return false;
+    }
+    return rename_reads(tree, &tree->statement[s], other);
+}
+
+bool dcli_loops_tree_split(dcli_loops_tree *tree)
+{
+    variables taken = 0;
+    int count = tree->statement_count;
+    for (int s = 0; s < count; s++) {
+        variables used = tree->statement[s].target.is_array ? used_by(tree, count, s) : 0;
+        if ((used & taken) != 0 && !own_variables(tree, count, s, used))
+            return false;
+        taken |= used;
+    }
+    tree->node_count = number_nodes(tree->first, 0);
+    return tree->statement_count > count;
+}
+
+/* ---- variables as arrays -------------------------------------------------------------------------------------------- */
+
+static dcl_type type_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        dcl_type type;
+    } types[] = {{"char", DCL_INT8},   {"short", DCL_INT16},   {"int", DCL_INT32},   {"long", DCL_INT64},
+                 {"uchar", DCL_UINT8}, {"ushort", DCL_UINT16}, {"uint", DCL_UINT32}, {"ulong", DCL_UINT64},
+                 {"float", DCL_FLOAT}, {"double", DCL_DOUBLE}};
+    for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
+        if (strcmp(name, types[k].name) == 0)
+            return types[k].type;
+    return (dcl_type)0;
+}
+
+/* Let expressions read element 0 of an array instead of a variable. @return false: no memory. */
+static bool read_element(dcli_loops_tree *tree, dcli_loops_expr *expr, int variable, int array)
+{
+    bool done = true;
+    if (expr->kind == DCLI_LOOPS_EXPR_SCALAR && expr->symbol == variable) {
+        dcli_loops_expr *zero = dcli_calloc(1, sizeof *zero);
+        if (zero == NULL)
+            return false;
+        *zero = (dcli_loops_expr){
+            .kind = DCLI_LOOPS_EXPR_NUMBER, .place = expr->place, .symbol = -1, .read = -1, .made = tree->exprs};
+        strcpy(zero->text, "0");
+        tree->exprs = zero;
+        expr->kind = DCLI_LOOPS_EXPR_ELEMENT;
+        expr->symbol = array;
+        expr->first = zero;
+        return true;
+    }
+    for (dcli_loops_expr *item = expr->first; item != NULL && done; item = item->next)
+        done = read_element(tree, item, variable, array);
+    return done;
+}
+
+static void become_element(dcli_loops_access *access, int variable, int array)
+{
+    if (access->is_array || access->symbol != variable)
+        return;
+    access->is_array = true;
+    access->symbol = array;
+    memset(access->subscript, 0, sizeof access->subscript);
+}
+
+bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars)
+{
+    if (tree->own_names == NULL) {
+        tree->own_names = dcli_calloc((size_t)(tree->name_count + DCLI_LOOPS_SCALARS), sizeof *tree->own_names);
+        if (tree->own_names == NULL)
+            return false;
+        memcpy(tree->own_names, tree->name, (size_t)tree->name_count * sizeof *tree->name);
+        tree->name = tree->own_names;
+    }
+    for (int v = 0; v < tree->scalar_count; v++) {
+        if ((scalars >> v & 1) == 0)
+            continue;
+        dcl_type type = type_of(tree->scalar[v].type);
+        if (type == (dcl_type)0)
+            return false;
+        int array = tree->name_count++;
+        dcli_loops_name *name = &tree->own_names[array];
+        *name = (dcli_loops_name){.access = DCL_ACCESS_INOUT, .type = type, .grid = dcl_grid_1d(type, 1)};
+        memcpy(name->name, tree->scalar[v].name, sizeof name->name);
+        for (int s = 0; s < tree->statement_count; s++) {
+            dcli_loops_statement *statement = &tree->statement[s];
+            become_element(&statement->target, v, array);
+            for (int r = 0; r < statement->read_count; r++)
+                become_element(&statement->read[r], v, array);
+            if (!read_element(tree, (dcli_loops_expr *)statement->value, v, array))
+                return false;
+        }
+    }
+    return true;
+}
