@@ -14,27 +14,31 @@ enum {
 
 /* ---- the own thread ---- */
 
+/* Whether commands wait to be sent. Events to forget need not be sent soon: they go with the next command, or when the own thread
+ * serves again. */
 static bool has_unsent(const icd_server *server)
 {
     for (int d = 0; d < server->device_count; d++)
-        if (server->device[d]->first != NULL)
-            return true;
+        for (const icd_batch *batch = server->device[d]->first; batch != NULL; batch = batch->next)
+            for (int c = 0; c < batch->count; c++)
+                if (batch->command[c].kind != DCLI_CL_FORGET_EVENT)
+                    return true;
     return false;
 }
 
 /* Wait while another thread serves, and for LINGER_NS after that. A thread that has served for long wakes this thread
- * when it leaves; threads that wait often and briefly do not. icd.lock is held. */
+ * when it leaves; threads that wait often and briefly do not. If this thread parked whenever it finds another one serving, each of
+ * these would have to wake it. icd.lock is held. */
 static void rest(icd_server *server)
 {
     for (;;) {
-        int64_t end_ns = (server->taken ? server->taken_ns : server->left_ns) + LINGER_NS;
-        bool over = !server->lingers || server->summoned || dcli_monotonic_ns() >= end_ns;
-        if (over && !server->taken)
+        int64_t now_ns = dcli_monotonic_ns(), end_ns = (server->taken ? server->taken_ns : server->left_ns) + LINGER_NS;
+        if (!server->taken && (!server->lingers || server->summoned || now_ns >= end_ns))
             break;
         struct timespec end = dcli_at_ns(end_ns);
         server->resting = true;
-        server->parked = over;
-        if (over)
+        server->parked = now_ns >= end_ns;
+        if (server->parked)
             pthread_cond_wait(&server->rested, &icd.lock);
         else
             pthread_cond_timedwait(&server->rested, &icd.lock, &end);

@@ -4,6 +4,7 @@
  * or has ended: the device's driver then orders it. Until then it waits here, in the list of its command queue: because an
  * event of the program or of another server has not ended, because data have not arrived, or because a command before it
  * waits. So no command waits in the device for something that only a message can bring. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -409,20 +410,43 @@ static cl_int submit(dcli_remote *remote, dcli_task *task, cl_uint waits, const 
     }
 }
 
+/* The event of the last command that was submitted to a queue in order, and has not ended as far as is known. NULL: there is none. */
+static cl_event last_of(const dcli_object *queue)
+{
+    if (queue->queue.oldest == NULL)
+        return NULL;
+    return ((dcli_completion *)(void *)((char *)queue->queue.newest - offsetof(dcli_completion, later)))->real;
+}
+
+/* Whether a marker or barrier needs no command of the device: it ends when all that was submitted before it has ended, and so does the
+ * last command of a queue in order. With profiling it has times of its own. */
+static bool marks_last(const dcli_task *task, cl_uint waits)
+{
+    return waits == 0 && task->queue->queue.in_order && !task->queue->queue.profiles;
+}
+
 static void submit_and_end(dcli_remote *remote, dcli_task *task)
 {
     cl_event wait[DCLI_MOST_COMMAND_WAITS], real = NULL;
     cl_uint waits = dcli_task_waits(task, wait);
-    bool marks = task->kind == DCLI_CL_MARKER || task->kind == DCLI_CL_BARRIER;
-    if (marks && task->number[0] != 0 && waits == 0 && !task->queue->queue.in_order) {
-        /* All events of its list have ended. To the device it would be one without a list, which waits for all. */
+    cl_int code = CL_SUCCESS;
+    bool is_mark = task->kind == DCLI_CL_MARKER || task->kind == DCLI_CL_BARRIER;
+    bool marks = is_mark && marks_last(task, waits);
+    /* All events of its list have ended. To the device it would be one without a list, which waits for all. */
+    bool over = is_mark && task->number[0] != 0 && waits == 0 && !task->queue->queue.in_order;
+    if (over || (marks && last_of(task->queue) == NULL)) {
         if (task->event != NULL)
             dcli_event_end(remote, task->event, CL_SUCCESS, NULL, NULL);
         dcli_task_end(remote, task, CL_SUCCESS);
         return;
     }
-    cl_int code = submit(remote, task, waits, waits > 0 ? wait : NULL, &real);
-    task->queue->queue.dirty = true;
+    if (marks) {
+        real = last_of(task->queue);
+        clRetainEvent(real);
+    } else {
+        code = submit(remote, task, waits, waits > 0 ? wait : NULL, &real);
+        task->queue->queue.dirty = true;
+    }
     if (code == CL_SUCCESS && dcli_completion_ask(remote, task->queue, real, task->event, NULL) != DCL_OK)
         code = CL_OUT_OF_RESOURCES;
     if (task->event != NULL)

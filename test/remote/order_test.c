@@ -121,6 +121,42 @@ Test(order, a_queue_out_of_order_reports_at_once)
     close_scene(&s);
 }
 
+static void mark(scene *s, int64_t queue, int64_t event)
+{
+    command(s, (dcli_msg_command){DCLI_CL_MARKER, .queue = queue, .event = event, NUMBERS(0)});
+}
+
+/* In a queue in order, a marker ends when the command before it has ended, and the device is given none. */
+Test(order, a_marker_ends_with_the_command_before_it)
+{
+    scene s;
+    fake_opencl fake;
+    dcli_completion *completion[2] = {NULL, NULL};
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    open_scene(&s);
+    mark(&s, QUEUE, FIRST - 1);
+    cr_assert_eq(s.remote->ended_count, 1, "nothing was before it");
+    fill(&s, QUEUE, FIRST);
+    mark(&s, QUEUE, SECOND);
+    await_calls(&s, completion);
+    cr_assert(completion[0] != NULL && completion[1] != NULL);
+    call_backwards(&s, completion);
+    cr_expect_eq(s.remote->ended_count, 1, "the command before it has not ended, as far as is known");
+    call_first(&s, completion);
+    cr_assert_eq(s.remote->ended_count, 3);
+    cr_expect_eq(s.remote->ended[0].event, FIRST - 1);
+    cr_expect_eq(s.remote->ended[1].event, FIRST);
+    cr_expect_eq(s.remote->ended[2].event, SECOND);
+    cr_expect_eq(fake.calls("clEnqueueMarkerWithWaitList"), 0);
+    mark(&s, FREE_QUEUE, FREE_FIRST);
+    dcli_queues_flush(s.remote);
+    while (atomic_load(&s.remote->callbacks) > 0)
+        poll(NULL, 0, 1);
+    cr_expect_eq(fake.calls("clEnqueueMarkerWithWaitList"), 1, "out of order, the device has to know");
+    close_scene(&s);
+}
+
 /* Commands without an event count as outstanding, because time limits apply to them, too. */
 Test(order, commands_without_an_event_are_outstanding)
 {
