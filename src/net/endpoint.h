@@ -117,6 +117,7 @@ struct dcli_endpoint {
     int self, peer_count;
     bool followed;                  /* the message that is being sent is (dcli_message.followed) */
     int64_t spin_ns, usual_spin_ns; /* how long a receive polls before it sleeps: now, and unless it is set */
+    bool bulky;                     /* the last message had a payload of BULK_BYTES or more, and came through libzmq */
     struct pollfd *polled;          /* [polled_capacity] what the last poll() has found: one of the sets */
     struct pollfd *polled_set[2];   /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
     bool in_poll[2];                /* for each poll set: a thread is in poll() with it */

@@ -14,6 +14,10 @@
 #include "net/endpoint.h"
 #include "net/table.h"
 
+/* After a payload of so many bytes, a receive does not poll before it sleeps: libzmq's thread needs some 100 us for the next one, and
+ * a processor. */
+enum { BULK_BYTES = 256 << 10 };
+
 /* ---- one message -------------------------------------------------------------------------------------------------- */
 
 static dcl_status refuse(dcli_endpoint *endpoint, int from)
@@ -65,6 +69,7 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
     if (status == DCL_OK)
         status = decode(endpoint, &incoming, &received);
     if (status == DCL_OK) {
+        endpoint->bulky = endpoint->transport->by_threads && received.payload_bytes >= BULK_BYTES;
         *received_out = received;
         return DCL_OK;
     }
@@ -171,7 +176,8 @@ static bool sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
 static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dcli_received *received_out)
 {
     int64_t start_ns = dcli_monotonic_ns();
-    spin(endpoint, deadline_ns - start_ns < endpoint->spin_ns ? deadline_ns : start_ns + endpoint->spin_ns);
+    if (!endpoint->bulky)
+        spin(endpoint, deadline_ns - start_ns < endpoint->spin_ns ? deadline_ns : start_ns + endpoint->spin_ns);
     for (;;) {
         dcl_status status = take(endpoint, received_out);
         if (status != DCL_ERR_TIMEOUT)
