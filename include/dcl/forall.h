@@ -39,7 +39,10 @@ typedef enum dcl_access {
     DCL_ACCESS_EXCLUSIVE,     /**< scans: an element's own value does not count */
     DCL_ACCESS_FAST,          /**< reductions: in any order; see DCL_FAST in dcl/reduce.h */
     DCL_ACCESS_RESULT_AT,     /**< reductions: the index of the RESULT before; see DCL_RESULT_AT in dcl/reduce.h */
-    DCL_ACCESS_OVER           /**< `name` is the text of DCL_OVER: ranges of indices */
+    DCL_ACCESS_OVER,          /**< `name` is the text of DCL_OVER: ranges of indices */
+    DCL_ACCESS_HOST_IN,       /**< loop nests: memory of the program, read; see DCL_HOST_IN in dcl/loops.h */
+    DCL_ACCESS_HOST_OUT,      /**< loop nests: memory of the program, written before it is read */
+    DCL_ACCESS_HOST_INOUT     /**< loop nests: memory of the program, read and written */
 } dcl_access;
 
 /** Callback for DCL_IN_FUNCTION: returns the boxes of an input that the body reads at a box of indices.
@@ -58,23 +61,25 @@ typedef struct dcl_arg {
     dcl_access access;
     const char *name; /**< its name in the body, an identifier; PRELUDE: the text */
     dcl_array *array; /**< all kinds but VALUE, RESULT, PRELUDE, GROUP, ITEMS, STEALING, ALONG, EXCLUSIVE, FAST,
-                           OPERATOR and OVER. RESULT_AT: the array that gets the indices, or NULL after a RESULT */
-    dcl_type type;    /**< VALUE: type of the scalar */
+                           OPERATOR, OVER and HOST_*. RESULT_AT: the array that gets the indices, or NULL after a
+                           RESULT */
+    dcl_type type;    /**< VALUE: type of the scalar; HOST_*: of the elements */
     union {
         int64_t i;  /**< signed types */
         uint64_t u; /**< unsigned types */
         double f;   /**< float (converted), double */
     } value;
     int width_count;             /**< entries of `width`. IN_HALO, IN_CROSS: 1 or the array's rank; GROUP, ITEMS:
-                                      1..3 */
+                                      1..3; HOST_*: the rank */
     int64_t width[DCL_MAX_RANK]; /**< [width_count] IN_HALO, IN_CROSS: elements to either side, per axis or one for
-                                      all axes */
+                                      all axes; HOST_*: the extents */
     const dcl_box *box;          /**< IN_BOX: borrowed for the call */
     int64_t first, last;         /**< IN_AT: least and greatest first subscript */
     dcl_reads_fn *function;      /**< IN_FUNCTION */
     void *user;                  /**< IN_FUNCTION: passed to `function` */
     const char *of;              /**< MOVE: name of the output that is computed from the array */
-    void *result;                /**< RESULT: the variable, of type `type`; RESULT_AT: int64_t, one per axis */
+    void *result; /**< RESULT: the variable, of type `type`; RESULT_AT: int64_t, one per axis; HOST_*: the
+                                      first element, which HOST_IN does not change */
 } dcl_arg;
 
 /** How a body uses an array. */

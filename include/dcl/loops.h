@@ -56,11 +56,17 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *  log has a warning (DCL_LOG=warn) that says which iterations depend on each other. Counters with factors in what is written, as
  *  in A[2*i], are among these. More than 16,384 such operations are refused.
  *
+ *  Arrays may also be memory of the program: DCL_HOST_IN, DCL_HOST_OUT and DCL_HOST_INOUT. The elements that the nest reads
+ *  are copied to the nodes, and those that it writes are copied back. Then the call returns when the results are in the
+ *  program's memory.
+ *
  *  @param cluster  NULL is an error.
  *  @param nest     borrowed for the call.
  *  @param ...      DCL_IN, DCL_OUT (its old elements are not read), DCL_INOUT and DCL_VALUE under their names in the nest;
- *                  with _AS under others. Elements of outputs that the nest does not assign keep their values. No half.
- *  @return DCL_OK when started. DCL_ERR_BODY if the nest is wrong or too much of it cannot run in parallel. Then the text lists all
+ *                  with _AS under others; DCL_HOST_IN, DCL_HOST_OUT, DCL_HOST_INOUT. Elements of outputs that the nest does
+ *                  not assign keep their values. No half.
+ *  @return DCL_OK when started, or, if an argument is memory of the program, when complete. DCL_ERR_BODY if the nest is wrong or
+ *          too much of it cannot run in parallel. Then the text lists all
  *          errors, each with line, column, a code in brackets and a way out (docs/loops.md):
  *
  *              nest:2:12: error: the iterations of loop i cannot run in parallel: ... [carried]
@@ -71,6 +77,43 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *  Cost: a nest is analysed at each call: tens of milliseconds for nests of a few statements. dcl_call_explain() of
  *  DCL_CALL_LOOPS() sums the planned counters of all operations. */
 #define dcl_loops(cluster, nest, ...) dcl_call_run(DCL_CALL_LOOPS(cluster, nest, __VA_ARGS__))
+
+/** Memory of the program as an array of a loop nest, in row-major order: `DCL_HOST_IN(A, n, m)` is A[0..n-1][0..m-1].
+ *
+ *      double A[100][50], *B = malloc(50 * 20 * sizeof *B);
+ *      dcl_loops(cluster, text, DCL_HOST_INOUT_AS("C", &c[0][0], 100, 20), DCL_HOST_IN(A, 100, 50), DCL_HOST_IN(B, 50, 20));
+ *
+ *  The memory is a pointer to the first element, or an array or pointer to arrays of up to four axes; its type is found by
+ *  the compiler: an integer type, float or double. Only IN may be const. The memory must not be changed while the call runs;
+ *  other threads may read what is not written.
+ *
+ *  OUT: the nest reads no element that it has not assigned before. Two arguments must not overlap in memory if one of them is
+ *  written. DCL_ERR_INVALID for a null pointer, for an extent below 1, and for overlaps.
+ *
+ *  If a nest is refused or fails while it is computed, the memory is unchanged. If it fails while results are copied back, which
+ *  only happens when a node is lost, memory that is written has undefined contents; the error text says so.
+ *
+ *  @param ...  1..DCL_MAX_RANK extents. */
+#define DCL_HOST_IN_AS(name, memory, ...) DCLI_HOST(DCL_ACCESS_HOST_IN, name, memory, DCLI_HOST_READ, __VA_ARGS__)
+#define DCL_HOST_OUT_AS(name, memory, ...) DCLI_HOST(DCL_ACCESS_HOST_OUT, name, memory, DCLI_HOST_WRITTEN, __VA_ARGS__)
+#define DCL_HOST_INOUT_AS(name, memory, ...) \
+    DCLI_HOST(DCL_ACCESS_HOST_INOUT, name, memory, DCLI_HOST_WRITTEN, __VA_ARGS__)
+/** Memory of the program under the name of its variable. */
+#define DCL_HOST_IN(memory, ...) DCL_HOST_IN_AS(#memory, memory, __VA_ARGS__)
+#define DCL_HOST_OUT(memory, ...) DCL_HOST_OUT_AS(#memory, memory, __VA_ARGS__)
+#define DCL_HOST_INOUT(memory, ...) DCL_HOST_INOUT_AS(#memory, memory, __VA_ARGS__)
+
+/** @param access  DCL_ACCESS_HOST_IN, DCL_ACCESS_HOST_OUT or DCL_ACCESS_HOST_INOUT.
+ *  @param memory  address of the first element; not written for HOST_IN.
+ *  @param count, extents  [count] the rank, and elements along each axis. */
+static inline dcl_arg dcl_arg_host(dcl_access access, const char *name, dcl_type type, const void *memory, int count,
+                                   const int64_t extents[])
+{
+    dcl_arg arg = dcl_arg_halo(access, name, NULL, count, extents);
+    arg.type = type;
+    arg.result = (void *)(uintptr_t)memory;
+    return arg;
+}
 
 /** The description of a loop nest. */
 #define DCL_CALL_LOOPS(cluster, nest, ...) DCLI_CALL(dcl_call_loops((cluster), (nest), DCLI_ARGUMENTS(__VA_ARGS__)))
@@ -83,5 +126,76 @@ inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, const dcl
 {
     return dcl_call_loops(cluster, nest, static_cast<int>(N), list.arg);
 }
+
+/* The type of an element of memory: T for T, T[5] and T[5][7]. */
+template <class T> struct dcli_element {
+    typedef T type;
+};
+template <class T, size_t N> struct dcli_element<T[N]> : dcli_element<T> {
+};
+static inline dcl_type dcli_type_of(const char *) { return static_cast<char>(-1) < 0 ? DCL_INT8 : DCL_UINT8; }
+static inline dcl_type dcli_type_of(const signed char *) { return DCL_INT8; }
+static inline dcl_type dcli_type_of(const short *) { return DCL_INT16; }
+static inline dcl_type dcli_type_of(const int *) { return DCL_INT32; }
+static inline dcl_type dcli_type_of(const long *) { return DCL_INT64; }
+static inline dcl_type dcli_type_of(const long long *) { return DCL_INT64; }
+static inline dcl_type dcli_type_of(const unsigned char *) { return DCL_UINT8; }
+static inline dcl_type dcli_type_of(const unsigned short *) { return DCL_UINT16; }
+static inline dcl_type dcli_type_of(const unsigned *) { return DCL_UINT32; }
+static inline dcl_type dcli_type_of(const unsigned long *) { return DCL_UINT64; }
+static inline dcl_type dcli_type_of(const unsigned long long *) { return DCL_UINT64; }
+static inline dcl_type dcli_type_of(const float *) { return DCL_FLOAT; }
+static inline dcl_type dcli_type_of(const double *) { return DCL_DOUBLE; }
+template <class T, class... E>
+inline dcl_arg dcli_host_read(dcl_access access, const char *name, const T *memory, E... extent)
+{
+    const int64_t extents[] = {static_cast<int64_t>(extent)...};
+    const typename dcli_element<T>::type *element = NULL;
+    return dcl_arg_host(access, name, dcli_type_of(element), memory, static_cast<int>(sizeof...(E)), extents);
+}
+template <class T, class... E>
+inline dcl_arg dcli_host_written(dcl_access access, const char *name, T *memory, E... extent)
+{
+    void *written = memory; /* not const */
+    (void)written;
+    return dcli_host_read(access, name, memory, extent...);
+}
+#define DCLI_HOST_READ dcli_host_read
+#define DCLI_HOST_WRITTEN dcli_host_written
+#define DCLI_HOST(access, name, memory, function, ...) function((access), (name), (memory), __VA_ARGS__)
+#else
+/* clang-format off */
+/* From a pointer to arrays, one level down; a pointer to elements stays as it is. Not evaluated: only the type counts. */
+#define DCLI_HOST_DOWN(p)                                                                                          \
+    (*_Generic((p), char *: (char **)0, const char *: (const char **)0,                                            \
+        signed char *: (signed char **)0, const signed char *: (const signed char **)0,                            \
+        short *: (short **)0, const short *: (const short **)0, int *: (int **)0, const int *: (const int **)0,    \
+        long *: (long **)0, const long *: (const long **)0,                                                        \
+        long long *: (long long **)0, const long long *: (const long long **)0,                                    \
+        unsigned char *: (unsigned char **)0, const unsigned char *: (const unsigned char **)0,                    \
+        unsigned short *: (unsigned short **)0, const unsigned short *: (const unsigned short **)0,                \
+        unsigned *: (unsigned **)0, const unsigned *: (const unsigned **)0,                                        \
+        unsigned long *: (unsigned long **)0, const unsigned long *: (const unsigned long **)0,                    \
+        unsigned long long *: (unsigned long long **)0, const unsigned long long *: (const unsigned long long **)0, \
+        float *: (float **)0, const float *: (const float **)0,                                                    \
+        double *: (double **)0, const double *: (const double **)0, default: (p)))
+#define DCLI_HOST_ELEMENTS(p) DCLI_HOST_DOWN(DCLI_HOST_DOWN(DCLI_HOST_DOWN(p)))
+#define DCLI_HOST_MUTABLE                                                                                 \
+    char *: (char)-1 < 0 ? DCL_INT8 : DCL_UINT8, signed char *: DCL_INT8, short *: DCL_INT16,             \
+    int *: DCL_INT32, long *: DCL_INT64, long long *: DCL_INT64, unsigned char *: DCL_UINT8,              \
+    unsigned short *: DCL_UINT16, unsigned *: DCL_UINT32, unsigned long *: DCL_UINT64,                    \
+    unsigned long long *: DCL_UINT64, float *: DCL_FLOAT, double *: DCL_DOUBLE
+#define DCLI_HOST_READ(p)                                                                                 \
+    _Generic(DCLI_HOST_ELEMENTS(p), const char *: (char)-1 < 0 ? DCL_INT8 : DCL_UINT8, const signed char *: DCL_INT8,                     \
+    const short *: DCL_INT16, const int *: DCL_INT32, const long *: DCL_INT64,                            \
+    const long long *: DCL_INT64, const unsigned char *: DCL_UINT8, const unsigned short *: DCL_UINT16,   \
+    const unsigned *: DCL_UINT32, const unsigned long *: DCL_UINT64,                                      \
+    const unsigned long long *: DCL_UINT64, const float *: DCL_FLOAT, const double *: DCL_DOUBLE,         \
+    DCLI_HOST_MUTABLE)
+#define DCLI_HOST_WRITTEN(p) _Generic(DCLI_HOST_ELEMENTS(p), DCLI_HOST_MUTABLE)
+/* clang-format on */
+#define DCLI_HOST(access, name, memory, type_of, ...)         \
+    dcl_arg_host((access), (name), type_of(memory), (memory), \
+                 (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 #endif
 #endif

@@ -96,6 +96,12 @@ typedef struct dcli_loops_step {
     struct dcli_loops_step *first, *next; /* inside of a loop; after this step */
 } dcli_loops_step;
 
+/** What a nest reads or writes of an array, once it was computed. */
+typedef struct dcli_loops_touched {
+    bool known, all;
+    dcl_box box;
+} dcli_loops_touched;
+
 struct dcli_loops_plan {
     dcli_loops_tree *tree;
     dcli_loops_sets *sets;
@@ -105,9 +111,10 @@ struct dcli_loops_plan {
     char file[256]; /* as in complaints */
     int shift;
     bool warned;
-    bool improvable;        /* refused, or partly in order, because of how its statements depend on each other */
-    dcli_loops_mask failed; /* statements that stand in the way */
-    int64_t in_order;       /* iterations of the loops that the program runs though nothing in them is parallel */
+    bool improvable;             /* refused, or partly in order, because of how its statements depend on each other */
+    dcli_loops_mask failed;      /* statements that stand in the way */
+    int64_t in_order;            /* iterations of the loops that the program runs though nothing in them is parallel */
+    dcli_loops_touched *touched; /* [2 * tree->name_count] reads and writes of each argument; NULL: none is known yet */
 };
 
 /** Try to make statements one operation. @return NULL: why_out, or sets->failed. */

@@ -535,5 +535,6 @@ void dcli_loops_plan_free(dcli_loops_plan *plan)
         dcli_loops_operation_free(plan->operation[o]);
     dcli_loops_sets_free(plan->sets);
     dcli_loops_tree_free(plan->tree);
+    dcli_free(plan->touched);
     dcli_free(plan);
 }

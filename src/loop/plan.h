@@ -50,6 +50,11 @@ const dcli_loops_name *dcli_loops_plan_name(const dcli_loops_plan *plan, int sym
 /** Call `run` for each operation, with the values of the loops around it. */
 dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, void *user);
 
+/** Find the elements of an array that a nest reads or writes.
+ *  @param box_out  the smallest box around them; empty if there are none.
+ *  @param all_out  whether they are all elements of the box. */
+dcl_status dcli_loops_plan_touches(dcli_loops_plan *plan, int array, bool written, dcl_box *box_out, bool *all_out);
+
 /** Print the plan: per line an operation or a loop around operations; for tests and people.
  *
  *      for t: in order

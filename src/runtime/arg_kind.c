@@ -30,8 +30,11 @@ static const char *const names[] = {"",
                                     "DCL_EXCLUSIVE",
                                     "DCL_FAST",
                                     "DCL_RESULT_AT",
-                                    "DCL_OVER"};
-_Static_assert(sizeof names / sizeof names[0] == DCL_ACCESS_OVER + 1, "a name for each kind of argument");
+                                    "DCL_OVER",
+                                    "DCL_HOST_IN",
+                                    "DCL_HOST_OUT",
+                                    "DCL_HOST_INOUT"};
+_Static_assert(sizeof names / sizeof names[0] == DCL_ACCESS_HOST_INOUT + 1, "a name for each kind of argument");
 
 dcl_status dcli_refuse_arg(const dcl_arg *arg, const char *takes)
 {

@@ -414,6 +414,10 @@ typedef enum dcli_text_kind { DCLI_TEXT_BODY, DCLI_TEXT_TILES, DCLI_TEXT_ALONG }
  *  @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kind kind, bool reduces, int count,
                            const dcl_arg args[]);
+/** Whether an argument is memory of the program: DCL_HOST_IN and so on. */
+bool dcli_arg_is_host(const dcl_arg *arg);
+/** dcli_args_check() for a loop nest, whose arguments may be memory of the program. That memory is not checked here. */
+dcl_status dcli_nest_args_check(dcl_cluster *cluster, const char *nest, int count, const dcl_arg args[]);
 /** Run a scan: dcl_scan(). */
 dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[]);
 

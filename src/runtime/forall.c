@@ -138,9 +138,16 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
     case DCL_ACCESS_IN_FUNCTION:
     case DCL_ACCESS_MOVE:
         return check_array_arg(cluster, arg);
+    case DCL_ACCESS_HOST_IN:
+    case DCL_ACCESS_HOST_OUT:
+    case DCL_ACCESS_HOST_INOUT:
+        return dcli_refuse_arg(arg,
+                               "memory of the program is an argument of dcl_loops() only; copy it to an array with "
+                               "dcl_write()");
     }
-    return DCLI_FAIL(DCL_ERR_INVALID, "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_OVER",
-                     arg->name, (int)arg->access);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "argument %s has access number %d; expected DCL_ACCESS_OUT..DCL_ACCESS_HOST_INOUT",
+                     arg->name != NULL ? arg->name : "NULL", (int)arg->access);
 }
 
 /* Check that a reduction along axes takes arguments of this kind. */
@@ -189,8 +196,14 @@ static dcl_status check_move(int k, int count, const dcl_arg args[])
                      of != NULL ? of : "NULL", found);
 }
 
-dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kind kind, bool reduces, int count,
-                           const dcl_arg args[])
+bool dcli_arg_is_host(const dcl_arg *arg)
+{
+    return arg->access >= DCL_ACCESS_HOST_IN && arg->access <= DCL_ACCESS_HOST_INOUT;
+}
+
+/* Check the arguments of a call. @param nest  it is a loop nest: memory of the program has been checked before. */
+static dcl_status check_args(dcl_cluster *cluster, const char *body, dcli_text_kind kind, bool reduces, bool nest,
+                             int count, const dcl_arg args[])
 {
     if (cluster == NULL)
         return DCLI_FAIL_NULL("cluster is NULL; expected one made by dcl_open()");
@@ -203,6 +216,10 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
     int sizes[2] = {0}; /* how often DCL_GROUP and DCL_ITEMS are given */
     int stealing = 0, ranges = 0;
     for (int k = 0; k < count; k++) {
+        if (nest && dcli_arg_is_host(&args[k])) {
+            output |= args[k].access != DCL_ACCESS_HOST_IN;
+            continue;
+        }
         dcl_status status = check_arg(cluster, kind == DCLI_TEXT_TILES, k, &args[k]);
         if (status == DCL_OK && kind == DCLI_TEXT_ALONG)
             status = check_along(&args[k]);
@@ -246,6 +263,17 @@ dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kin
     return reduces ? DCLI_FAIL(DCL_ERR_INVALID,
                                "no argument is a result; expected at least one DCL_RESULT, DCL_OUT or DCL_INOUT")
                    : DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected at least one DCL_OUT or DCL_INOUT");
+}
+
+dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kind kind, bool reduces, int count,
+                           const dcl_arg args[])
+{
+    return check_args(cluster, body, kind, reduces, false, count, args);
+}
+
+dcl_status dcli_nest_args_check(dcl_cluster *cluster, const char *nest, int count, const dcl_arg args[])
+{
+    return check_args(cluster, nest, DCLI_TEXT_BODY, false, true, count, args);
 }
 
 /* ---- calls -------------------------------------------------------------------------------------------------------- */

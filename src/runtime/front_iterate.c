@@ -79,7 +79,7 @@ static dcl_status check_arg(const dcl_arg *arg, int k)
     if (arg->access == DCL_ACCESS_IN || arg->access == DCL_ACCESS_IN_ALL || arg->access == DCL_ACCESS_VALUE ||
         arg->access == DCL_ACCESS_PRELUDE)
         return DCL_OK;
-    if (arg->access < DCL_ACCESS_OUT || arg->access > DCL_ACCESS_OVER)
+    if (arg->access < DCL_ACCESS_OUT || arg->access > DCL_ACCESS_HOST_INOUT)
         return DCLI_FAIL(DCL_ERR_INVALID,
                          "argument %d of the condition has access number %d; expected that of an input", k,
                          (int)arg->access);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "runtime/host_array.h"
 #include "runtime/nest_plans.h"
 #include "runtime/report.h"
 
@@ -9,9 +10,12 @@
 struct nest {
     const dcl_call *call;
     const dcli_look *look; /* NULL: it is run */
-    const dcli_loops_plan *plan;
+    dcli_loops_plan *plan;
     dcl_array *copy[DCLI_MAX_PARAMS];   /* by argument: for copies of its elements; NULL: not needed so far */
     dcl_array *own[DCLI_LOOPS_SCALARS]; /* arrays of the plan, by symbol - arg_count; likewise */
+    int host_count;
+    dcli_host_array host[DCLI_MAX_PARAMS]; /* memory of the program */
+    int host_of[DCLI_MAX_PARAMS];          /* by argument: its number in `host`; -1: none */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -40,6 +44,21 @@ static dcl_status describe_array(const dcl_arg *arg, dcli_loops_name *name)
     return DCL_OK;
 }
 
+/* How the operations of a nest access an argument. */
+static dcl_access access_of(const dcl_arg *arg)
+{
+    switch (arg->access) {
+    case DCL_ACCESS_HOST_IN:
+        return DCL_ACCESS_IN;
+    case DCL_ACCESS_HOST_OUT:
+        return DCL_ACCESS_OUT;
+    case DCL_ACCESS_HOST_INOUT:
+        return DCL_ACCESS_INOUT;
+    default:
+        return arg->access;
+    }
+}
+
 static dcl_status describe(const dcl_arg *arg, dcli_loops_name *name)
 {
     *name = (dcli_loops_name){.access = arg->access};
@@ -60,8 +79,17 @@ static dcl_status describe(const dcl_arg *arg, dcli_loops_name *name)
     case DCL_ACCESS_IN:
     case DCL_ACCESS_INOUT:
         return describe_array(arg, name);
+    case DCL_ACCESS_HOST_IN:
+    case DCL_ACCESS_HOST_OUT:
+    case DCL_ACCESS_HOST_INOUT:
+        name->access = access_of(arg);
+        name->grid = dcli_host_grid(arg);
+        name->type = arg->type;
+        return DCL_OK;
     default:
-        return dcli_refuse_arg(arg, "a loop nest takes DCL_IN, DCL_IN_KEPT, DCL_OUT, DCL_INOUT and DCL_VALUE");
+        return dcli_refuse_arg(arg,
+                               "a loop nest takes DCL_IN, DCL_IN_KEPT, DCL_OUT, DCL_INOUT, DCL_VALUE, DCL_HOST_IN, "
+                               "DCL_HOST_OUT and DCL_HOST_INOUT");
     }
 }
 
@@ -70,6 +98,10 @@ static dcl_status check_pair(const dcl_arg *a, const dcl_arg *b)
 {
     if (strcmp(a->name, b->name) == 0)
         return DCLI_FAIL(DCL_ERR_INVALID, "two arguments have the name %s; expected a name for each", a->name);
+    if (dcli_arg_is_host(a) && dcli_arg_is_host(b))
+        return dcli_host_check_pair(a, b);
+    if (dcli_arg_is_host(a) || dcli_arg_is_host(b))
+        return DCL_OK;
     bool arrays = a->access != DCL_ACCESS_VALUE && b->access != DCL_ACCESS_VALUE;
     bool written = a->access == DCL_ACCESS_OUT || a->access == DCL_ACCESS_INOUT || b->access == DCL_ACCESS_OUT ||
                    b->access == DCL_ACCESS_INOUT;
@@ -84,7 +116,10 @@ static dcl_status check_pair(const dcl_arg *a, const dcl_arg *b)
 
 static dcl_status check_args(const dcl_call *call, dcli_loops_name names[])
 {
-    dcl_status status = dcli_args_check(call->cluster, call->text, DCLI_TEXT_BODY, false, call->arg_count, call->args);
+    dcl_status status = dcli_nest_args_check(call->cluster, call->text, call->arg_count, call->args);
+    for (int k = 0; k < call->arg_count && status == DCL_OK; k++)
+        if (dcli_arg_is_host(&call->args[k]))
+            status = dcli_host_check(&call->args[k]);
     for (int k = 0; k < call->arg_count && status == DCL_OK; k++) {
         status = describe(&call->args[k], &names[k]);
         for (int other = 0; other < k && status == DCL_OK; other++)
@@ -95,6 +130,13 @@ static dcl_status check_args(const dcl_call *call, dcli_loops_name names[])
 
 /* ---- operations --------------------------------------------------------------------------------------------------- */
 
+/* The array of an argument. */
+static dcl_array *array_of(const struct nest *nest, int symbol)
+{
+    const dcl_arg *arg = &nest->call->args[symbol];
+    return dcli_arg_is_host(arg) ? nest->host[nest->host_of[symbol]].array : arg->array;
+}
+
 static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *operand)
 {
     if (operand->symbol < 0)
@@ -102,6 +144,8 @@ static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *opera
     if (operand->symbol >= nest->call->arg_count)
         return dcl_arg_array(operand->access, operand->name, nest->own[operand->symbol - nest->call->arg_count]);
     dcl_arg arg = nest->call->args[operand->symbol];
+    if (dcli_arg_is_host(&arg))
+        arg = dcl_arg_array(access_of(&arg), NULL, array_of(nest, operand->symbol));
     arg.name = operand->name;
     if (operand->of_copy)
         arg.array = nest->copy[operand->symbol];
@@ -133,7 +177,7 @@ static dcl_status provide_array(struct nest *nest, const dcli_loops_operand *ope
                    : make_hidden(nest, &dcli_loops_plan_name(nest->plan, operand->symbol)->grid, NULL, &nest->own[own]);
     if (!operand->of_copy || nest->copy[operand->symbol] != NULL)
         return DCL_OK;
-    dcl_array *array = nest->call->args[operand->symbol].array; /* the map of a view is not one for its grid */
+    dcl_array *array = array_of(nest, operand->symbol); /* the map of a view is not one for its grid */
     return make_hidden(nest, dcli_array_grid(array), array->base == NULL ? array->map : NULL,
                        &nest->copy[operand->symbol]);
 }
@@ -156,6 +200,61 @@ static dcl_status run_operation(void *user, const dcli_loops_call *operation)
                            operation->operand_count, args);
 }
 
+/* ---- memory of the program ----------------------------------------------------------------------------------------- */
+
+/* List the arguments in memory of the program, and what the nest reads and writes of them. */
+static dcl_status find_hosts(struct nest *nest)
+{
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < nest->call->arg_count && status == DCL_OK; k++) {
+        nest->host_of[k] = dcli_arg_is_host(&nest->call->args[k]) ? nest->host_count : -1;
+        if (nest->host_of[k] >= 0)
+            status = dcli_host_array_find(nest->plan, k, &nest->call->args[k], &nest->host[nest->host_count++]);
+    }
+    return status;
+}
+
+static dcl_status open_hosts(struct nest *nest)
+{
+    dcl_status status = DCL_OK;
+    for (int h = 0; h < nest->host_count && status == DCL_OK; h++)
+        status = nest->look != NULL ? dcli_host_array_imagine(nest->call->cluster, h + 1, &nest->host[h])
+                                    : dcli_host_array_open(nest->call->cluster, &nest->host[h]);
+    return status;
+}
+
+/* Copy what the nest has written to the memory, if all of it was computed. */
+static dcl_status fetch_hosts(struct nest *nest)
+{
+    dcl_status status = DCL_OK;
+    for (int h = 0; h < nest->host_count && status == DCL_OK; h++)
+        status = dcli_host_array_wait(nest->call->cluster, &nest->host[h]);
+    if (status != DCL_OK)
+        return status;
+    for (int h = 0; h < nest->host_count; h++) {
+        status = dcli_host_array_fetch(nest->call->cluster, &nest->host[h]);
+        if (status != DCL_OK)
+            return DCLI_FAIL(status, "the memory of %s, and of outputs after it, has undefined contents: %.400s",
+                             nest->host[h].arg->name, dcl_error());
+    }
+    return DCL_OK;
+}
+
+static dcl_status close_hosts(struct nest *nest, dcl_status status)
+{
+    for (int h = 0; h < nest->host_count; h++) {
+        dcl_status copied = dcli_host_array_copied(nest->call->cluster, &nest->host[h]);
+        status = status == DCL_OK ? copied : status;
+    }
+    if (status == DCL_OK && nest->look == NULL && nest->host_count > 0)
+        status = fetch_hosts(nest);
+    for (int h = 0; h < nest->host_count; h++)
+        dcli_host_array_close(nest->call->cluster, &nest->host[h], nest->look != NULL);
+    return status;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------- */
+
 /* Go through the operations of a nest. */
 static dcl_status walk(struct nest *nest, dcli_loops_plan *plan)
 {
@@ -165,13 +264,18 @@ static dcl_status walk(struct nest *nest, dcli_loops_plan *plan)
         dcli_loops_plan_warn(plan, &warnings) && warnings.bytes != NULL)
         DCLI_LOG(&nest->call->cluster->log, DCLI_LOG_WARN, "dcl_loops: %s", warnings.bytes);
     dcli_text_free(&warnings);
-    dcl_status status = dcli_loops_plan_walk(plan, run_operation, nest);
+    dcl_status status = find_hosts(nest);
+    if (status == DCL_OK)
+        status = open_hosts(nest);
+    if (status == DCL_OK)
+        status = dcli_loops_plan_walk(plan, run_operation, nest);
     for (int k = 0; k < DCLI_MAX_PARAMS; k++)
         if (nest->copy[k] != NULL)
             dcl_array_release(nest->copy[k]);
     for (int k = 0; k < DCLI_LOOPS_SCALARS; k++)
         if (nest->own[k] != NULL)
             dcl_array_release(nest->own[k]);
+    status = close_hosts(nest, status);
     dcli_nest_plan_give(nest->call->cluster, plan, status == DCL_OK);
     return status;
 }

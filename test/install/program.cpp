@@ -193,6 +193,21 @@ void check_reductions(dcl_cluster *cluster, dcl_array *x, dcl_array *y, std::int
 }
 } // namespace
 
+// Memory of the program in a loop nest: type and rank come from the variable.
+void check_memory(dcl_cluster *cluster)
+{
+    const double in[2][3] = {{1, 2, 3}, {4, 5, 6}};
+    std::vector<float> out(6);
+    long whole[2] = {5, 6};
+    const int n = 2, m = 3;
+    check(dcl_loops(cluster,
+                    "for (i = 0; i < n; i++) { whole[i] += i; for (j = 0; j < m; j++) out[i][j] = 2 * in[i][j]; }",
+                    DCL_HOST_OUT_AS("out", out.data(), n, m), DCL_HOST_IN(in, n, m), DCL_HOST_INOUT(whole, n),
+                    DCL_VALUE(n), DCL_VALUE(m)),
+          "dcl_loops");
+    check(out[0] == 2 && out[5] == 12 && whole[0] == 5 && whole[1] == 7, "what dcl_loops has computed");
+}
+
 int main()
 {
     const std::int64_t n = 1000, piece[] = {64};
@@ -208,6 +223,7 @@ int main()
     check_arguments(x, y);
     check_calls(cluster, x, y, n);
     check_reductions(cluster, x, y, n);
+    check_memory(cluster);
     std::printf("program_cpp: %d nodes: %d failures\n", dcl_node_count(cluster), failures);
     dcl_release(y);
     dcl_release(x);

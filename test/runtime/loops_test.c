@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/nodes.h"
@@ -160,8 +161,11 @@ static void fill(double *at, int count, int seed)
 
 static double right[8][MOST], found[MOST];
 
+enum { MEMORY = 2 }; /* the variant with arrays in the program's memory */
+
 static void run_kernel(dcl_cluster *cluster, const char *where, const struct kernel *kernel, int variant)
 {
+    static double memory[8][MOST];
     static const char *const maps[2][3] = {{"block", "block,*", "block,*,*"},
                                            {"cyclic(3)", "*,cyclic(5)", "*,block,cyclic(2)"}};
     const int n = N, m = M, l = L, steps = STEPS;
@@ -176,6 +180,14 @@ static void run_kernel(dcl_cluster *cluster, const char *where, const struct ker
             grid.extent[d] = a->extent[d];
         p[count] = right[count];
         fill(right[count], elements(a), count);
+        if (variant == MEMORY) {
+            memcpy(memory[count], right[count], sizeof memory[count]);
+            args[count] = dcl_arg_host(a->access == IN    ? DCL_ACCESS_HOST_IN
+                                       : a->access == OUT ? DCL_ACCESS_HOST_OUT
+                                                          : DCL_ACCESS_HOST_INOUT,
+                                       a->name, DCL_DOUBLE, memory[count], a->rank, grid.extent);
+            continue;
+        }
         made[count] = test_array(cluster, maps[(variant + count) % 2][a->rank - 1], grid);
         TEST_OK(dcl_write(made[count], NULL, right[count], NULL));
         args[count] = dcl_arg_array(a->access, a->name, made[count]);
@@ -191,14 +203,17 @@ static void run_kernel(dcl_cluster *cluster, const char *where, const struct ker
     const dcl_call call = dcl_call_loops(cluster, kernel->text, count, args);
     TEST_OK(dcl_call_run(&call));
     for (int k = 0; k < arrays; k++) {
-        TEST_OK(dcl_read(made[k], NULL, found, NULL));
+        if (variant == MEMORY)
+            memcpy(found, memory[k], sizeof found);
+        else
+            TEST_OK(dcl_read(made[k], NULL, found, NULL));
         cr_expect_eq(memcmp(found, right[k], (size_t)elements(&kernel->array[k]) * sizeof *found), 0,
                      "%s, %s, maps %d: %s differs", kernel->name, where, variant, kernel->array[k].name);
         dcl_release(made[k]);
     }
 }
 
-/* @param variants  1: every array has one map; 2: and then the other one. */
+/* @param variants  1: every array has one map; 2: and then the other one; 3: and then all are in the program's memory. */
 static void run_kernels(dcl_cluster *cluster, const char *where, int variants)
 {
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++)
@@ -209,7 +224,7 @@ static void run_kernels(dcl_cluster *cluster, const char *where, int variants)
 
 Test(loops, kernels_have_the_bits_of_sequential_c_on_three_nodes) { run_kernels(open_nodes(3), "3 nodes", 2); }
 
-Test(loops, kernels_have_the_bits_of_sequential_c_on_two_nodes) { run_kernels(open_nodes(2), "2 nodes", 2); }
+Test(loops, kernels_have_the_bits_of_sequential_c_on_two_nodes) { run_kernels(open_nodes(2), "2 nodes", 3); }
 
 Test(loops, kernels_have_the_bits_of_sequential_c_on_one_node) { run_kernels(open_nodes(1), "1 node", 1); }
 
@@ -334,6 +349,104 @@ Test(loops, threads_run_one_nest_at_the_same_time)
     dcl_close(cluster);
 }
 
+/* ---- memory of the program ------------------------------------------------------------------------------------------- */
+
+/* The type and shape follow from the variable; elements that the nest does not assign keep their values. */
+Test(loops, memory_of_the_program_is_read_and_written)
+{
+    enum { ROWS = 6, COLUMNS = 9 };
+    dcl_cluster *cluster = open_nodes(2);
+    const int n = ROWS, m = COLUMNS;
+    float A[ROWS][COLUMNS], *B = malloc(sizeof A);
+    const int32_t weight[COLUMNS] = {3, 1, 4, 1, 5, 9, 2, 6, 5};
+    int64_t odd[ROWS][3][2], sum[ROWS];
+    cr_assert_not_null(B);
+    for (int i = 0; i < n; i++) {
+        sum[i] = -7 * i;
+        for (int j = 0; j < m; j++)
+            A[i][j] = (float)(i * m + j), B[i * m + j] = -1;
+        for (int j = 0; j < 6; j++)
+            odd[i][j / 2][j % 2] = i * 6 + j;
+    }
+    TEST_OK(dcl_loops(cluster,
+                      "for (i = 1; i < n; i++) {\n"
+                      "    for (j = 0; j < m; j++) B[i][j] = A[i-1][j] * weight[j];\n"
+                      "    if (i > 3) sum[i] += odd[i][2][1];\n"
+                      "}",
+                      DCL_HOST_IN(A, n, m), DCL_HOST_OUT(B, n, m), DCL_HOST_IN(weight, m), DCL_HOST_IN(odd, n, 3, 2),
+                      DCL_HOST_INOUT(sum, n), DCL_VALUE(n), DCL_VALUE(m)));
+    for (int i = 0; i < n; i++) {
+        cr_expect_eq(sum[i], -7 * i + (i > 3 ? i * 6 + 5 : 0), "sum %d", i);
+        for (int j = 0; j < m; j++)
+            cr_expect_eq(B[i * m + j], i == 0 ? -1 : A[i - 1][j] * (float)weight[j], "%d %d", i, j);
+    }
+    free(B);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* Beside arrays of the cluster. */
+Test(loops, memory_of_the_program_is_used_beside_arrays)
+{
+    enum { COUNT = 50 };
+    dcl_cluster *cluster = open_nodes(2);
+    const int n = COUNT;
+    double y[COUNT], found[COUNT], x[COUNT];
+    dcl_array *X = test_array(cluster, "cyclic", dcl_grid_1d(DCL_DOUBLE, n));
+    for (int i = 0; i < n; i++)
+        x[i] = i * 0.5, y[i] = 1;
+    TEST_OK(dcl_write(X, NULL, x, NULL));
+    TEST_OK(dcl_loops(cluster, "for (i = 0; i < n; i++) y[i] += X[n-1-i]; for (i = 0; i < n; i++) X[i] = 2 * i;",
+                      DCL_HOST_INOUT(y, n), DCL_INOUT(X), DCL_VALUE(n)));
+    TEST_OK(dcl_read(X, NULL, found, NULL));
+    for (int i = 0; i < n; i++) {
+        cr_expect_eq(y[i], 1 + x[n - 1 - i], "y[%d] is %g", i, y[i]);
+        cr_expect_eq(found[i], 2.0 * i, "X[%d] is %g", i, found[i]);
+    }
+    dcl_release(X);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(loops, wrong_memory_is_refused)
+{
+    dcl_cluster *cluster = open_nodes(1);
+    const int n = 8;
+    double x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {0}, *none = NULL;
+    const int64_t huge[2] = {INT64_C(1) << 40, INT64_C(1) << 40}, extent[DCL_MAX_RANK + 1] = {8};
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT_AS("y", none, n), DCL_HOST_IN(x, n), DCL_VALUE(n)),
+                 DCL_ERR_INVALID, "the memory of argument y is NULL");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT(y, 0), DCL_HOST_IN(x, n), DCL_VALUE(n)), DCL_ERR_INVALID,
+                 "extent 0 of argument y is 0");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT(y, n), DCL_HOST_IN(x, n, -3), DCL_VALUE(n)), DCL_ERR_INVALID,
+                 "extent 1 of argument x is -3");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT(y, n),
+                           dcl_arg_host(DCL_ACCESS_HOST_IN, "x", DCL_DOUBLE, x, 2, huge), DCL_VALUE(n)),
+                 DCL_ERR_INVALID, "exceeds");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT(y, n),
+                           dcl_arg_host(DCL_ACCESS_HOST_IN, "x", (dcl_type)77, x, 1, extent), DCL_VALUE(n)),
+                 DCL_ERR_INVALID, "element type is number 77");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT(y, n),
+                           dcl_arg_host(DCL_ACCESS_HOST_IN, "x", DCL_HALF, x, 1, extent), DCL_VALUE(n)),
+                 DCL_ERR_UNSUPPORTED, "type half");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT(y, n),
+                           dcl_arg_host(DCL_ACCESS_HOST_IN, "x", DCL_DOUBLE, x, DCL_MAX_RANK + 1, extent),
+                           DCL_VALUE(n)),
+                 DCL_ERR_INVALID, "rank is 9");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT_AS("y", x + 3, 5), DCL_HOST_IN(x, n), DCL_VALUE(n)),
+                 DCL_ERR_INVALID, "y and x overlap in memory");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_IN(y, n), DCL_HOST_IN(x, n), DCL_VALUE(n)), DCL_ERR_INVALID,
+                 "no argument is an output");
+    TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT(y, 7), DCL_HOST_IN(x, n), DCL_VALUE(n)), DCL_ERR_BODY,
+                 "[out-of-bounds]");
+    TEST_REFUSED(dcl_forall(cluster, "y(i) = i;", DCL_HOST_OUT(y, n)), DCL_ERR_INVALID,
+                 "is DCL_HOST_OUT; memory of the program");
+    for (int i = 0; i < n; i++)
+        cr_expect(x[i] == i + 1 && y[i] == 0, "%d was changed", i);
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_loops(cluster, COPY, DCL_HOST_OUT_AS("y", x + 4, 4), DCL_HOST_IN(x, 4), DCL_VALUE_AS("n", 4)));
+    cr_expect(x[4] == 1 && x[7] == 4, "neighbours in memory are no overlap");
+    TEST_OK(dcl_close(cluster));
+}
+
 /* Types, counters as values, casts, conditions, steps, variables, and a product of polynomials. */
 Test(loops, values_are_those_of_c)
 {
@@ -384,12 +497,36 @@ Test(loops, values_are_those_of_c)
 }
 
 #ifdef TEST_DCL
+/* If a node has no memory for one of the arrays, nothing is copied back. */
+Test(loops, memory_is_unchanged_if_the_nest_fails)
+{
+    enum { COUNT = 1 << 20 };
+    static double x[COUNT], y[COUNT];
+    dcl_config config = test_config(1);
+    config.workers = "local:1";
+    config.program = TEST_DCL;
+    config.quota_bytes = 6 << 20; /* less than y */
+    dcl_cluster *cluster = test_open(&config);
+    const int n = COUNT, some = 9;
+    for (int i = 0; i < n; i++)
+        x[i] = y[i] = i;
+    TEST_REFUSED(dcl_loops(cluster, "for (i = 0; i < some; i++) x[i] = -1; for (i = 0; i < n; i++) y[i] = -i;",
+                           DCL_HOST_INOUT(x, some), DCL_HOST_OUT(y, n), DCL_VALUE(n), DCL_VALUE(some)),
+                 DCL_ERR_NOMEM, "quota");
+    for (int i = 0; i < n; i++)
+        cr_assert(x[i] == i && y[i] == i, "element %d was changed: %g, %g", i, x[i], y[i]);
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_loops(cluster, "for (i = 0; i < some; i++) x[i] = -1;", DCL_HOST_INOUT(x, some), DCL_VALUE(some)));
+    cr_expect(x[8] == -1 && x[9] == 9);
+    dcl_close(cluster);
+}
+
 Test(loops, kernels_have_the_bits_of_sequential_c_in_worker_processes)
 {
     dcl_config config = test_config(2);
     config.workers = "local:2";
     config.program = TEST_DCL;
-    run_kernels(test_open(&config), "local:2", 2);
+    run_kernels(test_open(&config), "local:2", 3);
 }
 #endif
 
