@@ -11,7 +11,7 @@
 
 enum {
     READ_NOTE = 4 << 20, /* bytes of a read, after which the server is told that they have arrived */
-    FAREWELL_MS = 300 /* wait at most so long after a connection has ended, until it is known how the process ended */
+    FAREWELL_MS = 600 /* wait at most so long after a connection has ended, until it is known how the process ended */
 };
 
 /* ---- commands to send ---- */
@@ -580,7 +580,8 @@ static bool hear_apart(const icd_device *device, int other)
     icd_server *server = device->server;
     if (other >= server->device_count || other == device->node)
         return false;
-    server->apart[device->node][other] = server->apart[other][device->node] = true;
+    server->apart[device->node * server->device_count + other] = true;
+    server->apart[other * server->device_count + device->node] = true;
     return true;
 }
 
@@ -622,7 +623,7 @@ static bool hear(icd_device *device, const dcli_received *received)
 bool icd_are_joined(const icd_device *one, const icd_device *other)
 {
     return one != NULL && one != other && one->server == other->server && !one->lost && !other->lost &&
-           !one->server->apart[one->node][other->node];
+           !one->server->apart[one->node * one->server->device_count + other->node];
 }
 
 /* The status with which an event ends that can no longer become complete: its device is lost, or an event that it waits

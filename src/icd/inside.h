@@ -159,8 +159,7 @@ struct icd_server {
     int waiters;               /* threads of the program that wait while another one serves */
     int device_count;
     icd_device *device[ICD_MOST_PLATFORM_DEVICES];
-    bool apart[ICD_MOST_PLATFORM_DEVICES][ICD_MOST_PLATFORM_DEVICES]; /* the servers of two devices cannot reach each
-                                                                         other */
+    bool *apart; /* [device_count][device_count] the servers of two devices cannot reach each other */
     bool has_losses;
     bool reported[ICD_MOST_PLATFORM_DEVICES]; /* losses that the process monitor has reported, not yet handled */
     char seen[ICD_MOST_PLATFORM_DEVICES][ICD_SEEN_BYTES];

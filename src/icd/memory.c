@@ -263,6 +263,13 @@ static cl_int move_between(icd_mem *mem, icd_device *source, int from, icd_devic
     return status;
 }
 
+/* Whether a copy has the newest contents, or will have them. The move that was to bring them may have failed, because two servers
+ * have lost each other, and another copy may still have them. */
+static bool has_contents(const icd_copy *copy)
+{
+    return copy->valid && (copy->ready == NULL || copy->ready->status >= CL_COMPLETE);
+}
+
 static cl_int get_contents(icd_mem *mem, icd_device *device, int place)
 {
     cl_int status = work_queue(device);
@@ -272,7 +279,7 @@ static cl_int get_contents(icd_mem *mem, icd_device *device, int place)
     for (int d = 0; d < mem->context->device_count; d++) {
         was_written = was_written || mem->copy[d].valid;
         icd_device *source = mem->context->device[d];
-        if (d != place && mem->copy[d].valid && !source->lost)
+        if (d != place && has_contents(&mem->copy[d]) && !source->lost)
             return icd_are_joined(source, device) ? move_directly(mem, source, d, device, place)
                                                   : move_between(mem, source, d, device, place);
     }
@@ -288,14 +295,14 @@ cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads,
     cl_int status = make_on(mem, queue->device, place);
     if (status == CL_SUCCESS)
         status = make_on(root, queue->device, place);
-    if (status == CL_SUCCESS && reads && !root->copy[place].valid) {
+    icd_copy *copy = &root->copy[place];
+    if (status == CL_SUCCESS && reads && !has_contents(copy)) {
         status = get_contents(root, queue->device, place);
         if (status == CL_SUCCESS)
-            root->copy[place].valid = true;
+            copy->valid = true;
     }
-    icd_copy *copy = &root->copy[place];
     if (status == CL_SUCCESS && copy->ready != NULL) {
-        if (copy->ready->status == CL_COMPLETE) {
+        if (copy->ready->status <= CL_COMPLETE) { /* a failed one is of contents that this command does not need */
             icd_drop(copy->ready);
             copy->ready = NULL;
         } else {

@@ -75,6 +75,8 @@ static dcl_status make_devices(icd_server *server)
     if (count > ICD_MOST_PLATFORM_DEVICES)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "%s has %d devices; expected at most %d; offer fewer", server->name,
                          count, ICD_MOST_PLATFORM_DEVICES);
+    if ((server->apart = dcli_calloc((size_t)count * (size_t)count, sizeof *server->apart)) == NULL)
+        return DCL_ERR_NOMEM;
     for (int d = 0; d < count; d++) {
         pthread_mutex_lock(&icd.lock);
         icd_device *device = icd_make(ICD_DEVICE, sizeof *device);
@@ -228,6 +230,7 @@ static bool open_together(const dcl_config *config)
     dcli_buffers_close(server->buffers);
     dcli_net_close(server->net);
     dcli_free((char *)(uintptr_t)server->config.workers);
+    dcli_free(server->apart);
     dcli_free(server);
     return false;
 }

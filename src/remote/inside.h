@@ -19,6 +19,7 @@ enum {
     DCLI_REPORTS_LATE_MS = 2,           /* ends of unobserved commands are noticed and reported at most so late */
     DCLI_PEER_EAGER = 64 << 10,         /* a transfer of at most so many bytes is sent to another server at once */
     DCLI_PEER_EAGER_SESSION = 4 << 20,  /* bytes of such transfers that the other servers have not taken */
+    DCLI_PEER_LEAST = 64,               /* as many as a smaller one counts, and a message that has come early */
     DCLI_TOLD = 1024                    /* ends of unknown events, told by other servers, that are remembered */
 };
 

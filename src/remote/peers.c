@@ -81,13 +81,16 @@ static int64_t transfer_of(const dcli_message *message)
                                              : 0;
 }
 
-/* Keep a message until the driver has told of its transfer. */
+static int64_t weight(const dcli_received *received)
+{
+    return dcli_max((int64_t)received->payload_bytes, DCLI_PEER_LEAST);
+}
+
+/* Keep a message until the driver has told of its transfer. The limit is what all servers together send before it is taken. */
 static dcl_status keep(dcli_remote *remote, dcli_received *received)
 {
-    enum { MOST = 1 << 16 };
-    int64_t bytes = (int64_t)received->payload_bytes;
-    if (remote->peers.early_count == MOST ||
-        remote->peers.early_bytes + bytes > remote->terms.client * (int64_t)DCLI_PEER_EAGER_SESSION)
+    int64_t bytes = weight(received);
+    if (remote->peers.early_bytes + bytes > remote->terms.client * (int64_t)DCLI_PEER_EAGER_SESSION)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "another server sends too much of which the driver has not told; use the "
                                            "same release on all hosts");
     if (dcli_grow(&remote->peers.early, remote->peers.early_count, &remote->peers.early_capacity,
@@ -113,7 +116,7 @@ static void hear_early(dcli_remote *remote, int64_t transfer)
             continue;
         }
         int from = early->from;
-        remote->peers.early_bytes -= (int64_t)early->payload_bytes;
+        remote->peers.early_bytes -= weight(early);
         if (of == transfer && !is_apart(remote, from) && hear_transfer(remote, early) != DCL_OK)
             dcli_peer_lose(remote, from, dcli_error_sentence());
         dcli_received_free(early);

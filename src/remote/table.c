@@ -154,7 +154,8 @@ static void free_kernel(dcli_remote *remote, dcli_object *object)
 static void free_transfer(dcli_remote *remote, dcli_object *object)
 {
     remote->held_bytes -= object->transfer.held;
-    remote->peers.eager_bytes -= object->transfer.eager;
+    if (object->transfer.eager > 0)
+        remote->peers.eager_bytes -= dcli_max(object->transfer.eager, DCLI_PEER_LEAST);
     if (object->transfer.loan != NULL && atomic_load(&object->transfer.loan->count) == 0)
         dcli_free(object->transfer.loan); /* else the session ends */
     while (object->transfer.first != NULL) {

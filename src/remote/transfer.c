@@ -484,12 +484,12 @@ static void write_more(dcli_remote *remote, dcli_task *task)
 /* Decide whether a transfer to another server need not wait until it is granted. */
 static void choose_eager(dcli_remote *remote, dcli_object *transfer)
 {
-    int64_t total = transfer->transfer.total;
+    int64_t total = transfer->transfer.total, counts = dcli_max(total, DCLI_PEER_LEAST);
     if (!is_between_servers(remote, transfer) || total > DCLI_PEER_EAGER ||
-        total > DCLI_PEER_EAGER_SESSION - remote->peers.eager_bytes)
+        counts > DCLI_PEER_EAGER_SESSION - remote->peers.eager_bytes)
         return;
     transfer->transfer.eager = total;
-    remote->peers.eager_bytes += total;
+    remote->peers.eager_bytes += counts;
 }
 
 static void read_more(dcli_remote *remote, dcli_task *task)

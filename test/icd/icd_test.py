@@ -5,11 +5,15 @@ device is killed during a kernel, the program hears of it within a second, and i
 arrives before its end, however slowly it is read. test/icd/wrong.c
 gives every entry point handles that are none; test/icd/random.c compares random programs with plain loops;
 test/icd/hostile.c breaks the protocol beside honest clients."""
+import contextlib
+import ctypes
 import glob
 import os
 import re
 import shutil
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -97,6 +101,57 @@ def kill_one(program_path, variables, place, folder):
     if place.nodes > 1 and not any(text.endswith("right") and "many launches" in text for text in rest):
         raise Failed(f"the other device does not go on: {program.said()}")
     return seconds
+
+
+def sever(one, other):
+    """End the tcp connections between two processes, as a network does."""
+    pidfd_getfd = 438  # number of the system call
+    system_call = ctypes.CDLL(None, use_errno=True).syscall
+    ends = {one: [], other: []}
+    for pid, found in ends.items():
+        descriptor = os.pidfd_open(pid)
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            copy = system_call(pidfd_getfd, descriptor, int(name), 0)
+            if copy < 0:
+                continue
+            if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+                os.close(copy)
+                continue
+            end = socket.socket(fileno=copy)
+            with contextlib.suppress(OSError):
+                found.append((end, end.getsockname(), end.getpeername()))
+        os.close(descriptor)
+    mutual = [mine for mine in ends[one] for theirs in ends[other] if mine[1] and mine[1] == theirs[2] and mine[2] == theirs[1]]
+    for end, _, _ in mutual:
+        end.shutdown(socket.SHUT_RDWR)
+    return len(mutual)
+
+
+def lose_each_other(program_path, variables, place, folder):
+    """Two servers lose each other while contents move between them: the read that waits for them fails, and the next one gets them
+    through the program."""
+    program = Program([program_path, "apart"], variables, f"{folder}/errors")
+    stopped = None
+    try:
+        while program.next(SECONDS * SLOW) != "ready":
+            pass
+        one, other = workers_of(program, place)
+        os.kill(other, signal.SIGSTOP)
+        stopped = other
+        os.kill(program.pid, signal.SIGUSR1)
+        if program.next(SECONDS * SLOW) != "moving":
+            raise Failed(program.said())
+        if sever(one, other) == 0:
+            raise Failed("no connection between the workers is there")
+        os.kill(other, signal.SIGCONT)
+        stopped = None
+        line = program.next(SECONDS * SLOW)
+        if program.end(20 * SLOW) != 0 or line != "wait -14, then 0 and right":
+            raise Failed(f"servers that lose each other: {program.said()}")
+    finally:
+        if stopped is not None:
+            os.kill(stopped, signal.SIGCONT)
+        program.kill()
 
 
 class Unread(Program):
@@ -223,6 +278,7 @@ def check(dcl, programs, base):
             if text == "tcp:2": # with a worker that is not there, each of the others has a session of its own
                 dead = {**variables, "DCL_WORKERS": variables["DCL_WORKERS"] + ",tcp://127.0.0.1:1"}
                 compare(native, run([f"{programs}/program"], dead, work), "tcp:2 and one that is not there")
+                lose_each_other(f"{programs}/program", variables, place, work)
             if text == "tcp:1":
                 hostile(programs, variables, work)
             if "keys" not in text:

@@ -6,6 +6,8 @@
  *   program print N    launches a kernel that prints N lines of 70 bytes, and ends at once after that
  *   program spin MS    launches a kernel that runs long, prints "running", and then how it ended
  *   program needs MS   launches such a kernel on one device, and on another device one that needs its results
+ *   program apart      reads on one device what another one has, while the two lose each other: after SIGUSR1, in which they are
+ *                      prepared for that
  *
  * With TEST_DIRECT=1, contents that move from device to device must not pass through this process. */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -15,6 +17,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -910,6 +913,51 @@ static int try_needs(cl_device_id first, cl_device_id second, long milliseconds)
     return value;
 }
 
+/* Two servers lose each other while contents move. The read that needs them fails, and the next one gets them another way. */
+static int try_apart(cl_device_id first, cl_device_id second)
+{
+    const cl_device_id both[2] = {first, second};
+    cl_int status, value = 7, sum = 0, *got = malloc(LARGE);
+    cl_context context = clCreateContext(NULL, 2, both, NULL, NULL, &status);
+    check(status, "clCreateContext");
+    cl_mem x = clCreateBuffer(context, 0, LARGE, NULL, &status);
+    check(status, "clCreateBuffer");
+    cl_command_queue queue[2];
+    for (int d = 0; d < 2; d++) {
+        queue[d] = clCreateCommandQueueWithProperties(context, both[d], NULL, &status);
+        check(status, "clCreateCommandQueueWithProperties");
+    }
+    cl_int zero = 0; /* both servers have the buffer, and are connected */
+    check(clEnqueueFillBuffer(queue[1], x, &zero, sizeof zero, 0, LARGE, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clEnqueueMigrateMemObjects(queue[0], 1, &x, 0, 0, NULL, NULL), "clEnqueueMigrateMemObjects");
+    check(clEnqueueFillBuffer(queue[0], x, &value, sizeof value, 0, LARGE, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clFinish(queue[0]), "clFinish");
+    sigset_t asked;
+    int number;
+    sigemptyset(&asked);
+    sigaddset(&asked, SIGUSR1);
+    printf("ready\n");
+    fflush(stdout);
+    sigwait(&asked, &number);
+    cl_event event;
+    check(clEnqueueReadBuffer(queue[1], x, CL_FALSE, 0, LARGE, got, 0, NULL, &event), "clEnqueueReadBuffer");
+    check(clFlush(queue[1]), "clFlush");
+    printf("moving\n");
+    fflush(stdout);
+    cl_int waited = clWaitForEvents(1, &event);
+    status = clEnqueueReadBuffer(queue[1], x, CL_TRUE, 0, LARGE, got, 0, NULL, NULL);
+    for (size_t i = 0; i < LARGE / sizeof *got; i++)
+        sum += got[i] != value;
+    printf("wait %d, then %d and %s\n", waited, status, sum == 0 ? "right" : "WRONG");
+    clReleaseEvent(event);
+    for (int d = 0; d < 2; d++)
+        clReleaseCommandQueue(queue[d]);
+    clReleaseMemObject(x);
+    clReleaseContext(context);
+    free(got);
+    return 0;
+}
+
 /* Print the lines 0 to n - 1. */
 static int print_lines(cl_int n)
 {
@@ -929,6 +977,10 @@ int main(int count, char **list)
     cl_platform_id platform;
     cl_device_id devices[16];
     cl_uint found = 0;
+    sigset_t asked; /* by try_apart(); before there are threads */
+    sigemptyset(&asked);
+    sigaddset(&asked, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &asked, NULL);
     check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
     check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, devices, &found), "clGetDeviceIDs");
     if (count == 3 && strcmp(list[1], "print") == 0) {
@@ -949,6 +1001,8 @@ int main(int count, char **list)
     }
     if (count == 3 && strcmp(list[1], "needs") == 0 && found > 1)
         return try_needs(devices[0], devices[1], atol(list[2]));
+    if (count == 2 && strcmp(list[1], "apart") == 0 && found > 1)
+        return try_apart(devices[0], devices[1]);
     if (count == 2 && strcmp(list[1], "limits") == 0) {
         open_setting(devices[0]);
         int result = try_limits();

@@ -277,6 +277,33 @@ Test(peers, data_of_failed_transfers_are_dropped)
     close_scene(&s);
 }
 
+/* However small transfers are, no server sends another one more of them than that one keeps before the driver has told it. */
+Test(peers, tiny_transfers_count_more_than_their_bytes)
+{
+    enum { TINY = 4, FIT = 2, BEFORE = DCLI_PEER_EAGER_SESSION - FIT * DCLI_PEER_LEAST };
+    scene s;
+    open_scene(&s, SMALL);
+    s.server[SOURCE]->peers.eager_bytes = BEFORE; /* of other transfers */
+    for (int64_t t = 0; t <= FIT; t++)
+        command(&s, SOURCE,
+                (dcli_msg_command){DCLI_CL_READ, BUFFER, QUEUE, EVENT + 1000 + t,
+                                   NUMBERS(TRANSFER + t, 0, TINY, 1, 1, 0, 0, 0, TARGET + 1)});
+    cr_expect_eq(s.server[SOURCE]->peers.eager_bytes, DCLI_PEER_EAGER_SESSION);
+    int64_t until = dcli_monotonic_ms() + 1000 * SECONDS;
+    while ((s.server[TARGET]->peers.early_count < FIT || s.server[SOURCE]->outstanding > 0) &&
+           dcli_monotonic_ms() < until)
+        for (int n = 0; n < 2; n++)
+            turn(&s, n);
+    cr_expect_eq(s.server[TARGET]->peers.early_count, FIT, "one waits until it is granted");
+    cr_expect_eq(s.server[TARGET]->peers.early_bytes, FIT * DCLI_PEER_LEAST);
+    for (int64_t t = 0; t <= FIT; t++)
+        command(&s, SOURCE, (dcli_msg_command){DCLI_CL_FAIL_TRANSFER, NUMBERS(TRANSFER + t, -14)});
+    turn(&s, SOURCE);
+    cr_expect_eq(s.server[SOURCE]->peers.eager_bytes, BEFORE);
+    s.server[SOURCE]->peers.eager_bytes = 0;
+    close_scene(&s);
+}
+
 /* If a server cannot reach another one, it fails all transfers with it, also later ones, and tells the driver. */
 Test(peers, a_lost_server_fails_its_transfers)
 {
