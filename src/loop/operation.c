@@ -29,6 +29,11 @@ int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop)
 
 isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts)
 {
+    size_t bytes = (size_t)hosts->count * sizeof *hosts->loop;
+    if (hosts->count == 0)
+        return isl_set_copy(sets->domain[s]);
+    if (sets->at[s] != NULL && sets->at_count[s] == hosts->count && memcmp(sets->at_host[s], hosts->loop, bytes) == 0)
+        return isl_set_copy(sets->at[s]);
     dcli_text text = {0};
     dcli_loops_put_parameters(&text, hosts);
     dcli_text_put(&text, "{ ");
@@ -37,7 +42,11 @@ isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hos
     for (int k = 0; k < hosts->count; k++)
         dcli_text_put(&text, " and c%d = p%d", dcli_loops_depth_in(sets->tree, s, hosts->loop[k]), k);
     dcli_text_put(&text, " }");
-    return isl_set_intersect(dcli_loops_read_set(sets, &text), isl_set_copy(sets->domain[s]));
+    isl_set_free(sets->at[s]);
+    sets->at[s] = isl_set_intersect(dcli_loops_read_set(sets, &text), isl_set_copy(sets->domain[s]));
+    sets->at_count[s] = hosts->count;
+    memcpy(sets->at_host[s], hosts->loop, bytes);
+    return isl_set_copy(sets->at[s]);
 }
 
 isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, const dcli_loops_hosts *hosts)

@@ -201,6 +201,8 @@ static int declare(dcli_loops_parser *parser, const char *type)
             dcli_loops_note(parser->complaints, "choose another name");
             return -1;
         }
+    made.depth = parser->depth;
+    memcpy(made.loop, parser->loop, sizeof made.loop);
     tree->scalar[tree->scalar_count] = made;
     return tree->scalar_count++;
 }

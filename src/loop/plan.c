@@ -20,6 +20,7 @@
 
 enum {
     MOST_OPERATIONS_OF_ISL = 60 * 1000 * 1000, /* a second or two */
+    MOST_COUNTER = 1 << 30,                    /* greatest index of a variable that becomes an array */
     MOST_IN_ORDER =
         16384 /* most operations of one thread that the program starts for a loop: some tenths of a second */
 };
@@ -342,6 +343,17 @@ static dcl_status complain_limit(dcli_loops_plan *plan, dcli_loops_complaints *c
                      isl_ctx_last_error_line(plan->sets->ctx));
 }
 
+/* Find the least and the greatest element of a set of one dimension, which is taken; 0 and -1: it is empty. */
+static void find_extremes(isl_set *range, int64_t *low_out, int64_t *high_out)
+{
+    isl_val *low = isl_pw_aff_min_val(isl_set_dim_min(isl_set_copy(range), 0)),
+            *high = isl_pw_aff_max_val(isl_set_dim_max(range, 0));
+    *low_out = low != NULL && isl_val_is_int(low) == isl_bool_true ? isl_val_get_num_si(low) : 0;
+    *high_out = high != NULL && isl_val_is_int(high) == isl_bool_true ? isl_val_get_num_si(high) : -1;
+    isl_val_free(low);
+    isl_val_free(high);
+}
+
 /* Iterations of the loops around a step and of its own, as boxes; at most MOST_IN_ORDER + 1. */
 static int64_t count_iterations(dcli_loops_sets *sets, const dcli_loops_step *step)
 {
@@ -349,13 +361,8 @@ static int64_t count_iterations(dcli_loops_sets *sets, const dcli_loops_step *st
     for (int k = 0; k <= step->hosts.count && count <= MOST_IN_ORDER; k++) {
         dcli_loops_hosts none = {0};
         int loop = k < step->hosts.count ? step->hosts.loop[k] : step->loop;
-        isl_set *range = dcli_loops_range(sets, step->statements, loop, &none);
-        isl_val *low = isl_pw_aff_min_val(isl_set_dim_min(isl_set_copy(range), 0)),
-                *high = isl_pw_aff_max_val(isl_set_dim_max(range, 0));
-        int64_t least = low != NULL && isl_val_is_int(low) == isl_bool_true ? isl_val_get_num_si(low) : 0,
-                greatest = high != NULL && isl_val_is_int(high) == isl_bool_true ? isl_val_get_num_si(high) : -1;
-        isl_val_free(low);
-        isl_val_free(high);
+        int64_t least, greatest;
+        find_extremes(dcli_loops_range(sets, step->statements, loop, &none), &least, &greatest);
         int64_t step_size = sets->tree->loop[loop].step, extent = greatest - least + 1;
         extent = (extent + llabs(step_size) - 1) / llabs(step_size);
         count = extent > MOST_IN_ORDER ? MOST_IN_ORDER + 1 : count * (extent > 0 ? extent : 0);
@@ -399,22 +406,20 @@ static dcl_status plan_all(dcli_loops_plan *plan, dcli_loops_complaints *complai
         check_in_order(&planner, plan->first, complaints);
     }
     plan->improvable = complaints->count > 0 || plan->in_order > 0;
-    if (complaints->count == 0 && !plan->sets->failed && !dcli_loops_verify(plan) && !plan->sets->failed)
-        return DCLI_FAIL(DCL_ERR_INTERNAL, "the plan of the nest violates a dependence, so nothing was run; this is an "
-                                           "error of DCL: please report the nest");
     return plan->sets->failed ? complain_limit(plan, complaints) : DCL_OK;
 }
 
 /* How the variables of a nest are changed before it is planned. */
 struct change {
     bool split;        /* each statement that writes an array has its own */
-    uint32_t expanded; /* these are arrays of one element */
+    uint32_t expanded; /* these are arrays */
+    dcl_grid grid[DCLI_LOOPS_SCALARS];
 };
 
 /* @return whether the tree was changed, or need not be. */
 static bool change_tree(dcli_loops_tree *tree, const struct change *change)
 {
-    if (change->expanded != 0 && !dcli_loops_tree_expand(tree, change->expanded))
+    if (change->expanded != 0 && !dcli_loops_tree_expand(tree, change->expanded, change->grid))
         return false;
     return !change->split || dcli_loops_tree_split(tree) || change->expanded != 0;
 }
@@ -436,6 +441,36 @@ static dcl_status make_plan(const char *text, int count, const dcli_loops_name n
     if (plan->sets->failed)
         return complain_limit(plan, complaints);
     return complaints->count > 0 ? DCL_OK : plan_all(plan, complaints);
+}
+
+/* Find the values of the counters around the declaration of a variable. @return false: the numbers are too large. */
+static bool find_grid(dcli_loops_sets *sets, int variable, dcl_grid *grid_out)
+{
+    const dcli_loops_scalar *scalar = &sets->tree->scalar[variable];
+    dcli_loops_mask users = 0;
+    dcli_loops_hosts none = {0};
+    for (int s = 0; s < sets->tree->statement_count; s++)
+        if (scalar->depth > 0 && dcli_loops_depth_in(sets->tree, s, scalar->loop[scalar->depth - 1]) >= 0)
+            users |= (dcli_loops_mask)1 << s;
+    *grid_out = dcl_grid_1d(DCL_DOUBLE, 1);
+    for (int d = 0; d < scalar->depth; d++) {
+        int64_t low, high;
+        find_extremes(dcli_loops_range(sets, users, scalar->loop[d], &none), &low, &high);
+        if (low < -MOST_COUNTER || high > MOST_COUNTER)
+            return false;
+        grid_out->origin[d] = low;
+        grid_out->extent[d] = high >= low ? high - low + 1 : 1;
+        grid_out->rank = d + 1;
+    }
+    return true;
+}
+
+/* Note that variables are to be arrays. */
+static void expand(struct change *change, dcli_loops_plan *plan, uint32_t variables)
+{
+    for (int v = 0; v < DCLI_LOOPS_SCALARS && plan->sets != NULL; v++)
+        if ((variables >> v & 1) != 0 && find_grid(plan->sets, v, &change->grid[v]))
+            change->expanded |= (uint32_t)1 << v;
 }
 
 /* The variables, as the program has declared them, that statements of a plan assign. */
@@ -473,9 +508,9 @@ static void plan_again(const char *text, int count, const dcli_loops_name names[
             dcli_loops_complaints_free(complaints);
             *complaints = (dcli_loops_complaints){.text = text};
         } else if (made && more.count > 0) {
-            change.expanded |= variables_of(other, other->failed);
+            expand(&change, *plan, variables_of(other, other->failed));
         } else if (complaints->count > 0 && other != NULL) {
-            change.expanded |= variables_of(*plan, (*plan)->failed);
+            expand(&change, *plan, variables_of(*plan, (*plan)->failed));
         }
         dcli_loops_complaints_free(&more);
         dcli_loops_plan_free(other);
@@ -484,9 +519,12 @@ static void plan_again(const char *text, int count, const dcli_loops_name names[
     }
 }
 
-/* Generate the bodies of the operations. */
-static dcl_status emit_all(dcli_loops_plan *plan, dcli_loops_complaints *complaints)
+/* Verify a plan, and generate the bodies of its operations. */
+static dcl_status finish(dcli_loops_plan *plan, dcli_loops_complaints *complaints)
 {
+    if (!dcli_loops_verify(plan) && !plan->sets->failed)
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "the plan of the nest violates a dependence, so nothing was run; this is an "
+                                           "error of DCL: please report the nest");
     for (int o = 0; o < plan->operation_count && !plan->sets->failed; o++) {
         dcl_status status = dcli_loops_emit(plan->sets, plan->operation[o]);
         if (status != DCL_OK)
@@ -510,7 +548,7 @@ dcl_status dcli_loops_plan_make(const char *text, int count, const dcli_loops_na
     if (status == DCL_OK && plan->improvable)
         plan_again(text, count, names, &complaints, &plan);
     if (status == DCL_OK && complaints.count == 0)
-        status = emit_all(plan, &complaints);
+        status = finish(plan, &complaints);
     if (status == DCL_OK)
         status = dcli_loops_complaints_end(&complaints);
     dcli_loops_complaints_free(&complaints);

@@ -376,15 +376,42 @@ static void check_output(dcli_loops_sets *sets, int array, dcli_loops_complaints
 
 /* ---- dependences -------------------------------------------------------------------------------------------------- */
 
-/* Pairs of iterations of s and t, those of s before those of t. */
-static isl_map *before(dcli_loops_sets *sets, int s, int t)
+void dcli_loops_put_pairs(dcli_text *out, const dcli_loops_sets *sets, int s, int t)
 {
-    isl_space *times = isl_space_range(isl_map_get_space(sets->order[s]));
-    isl_map *map = isl_map_apply_range(isl_map_copy(sets->order[s]), isl_map_lex_lt(times));
-    return isl_map_apply_range(map, isl_map_reverse(isl_map_copy(sets->order[t])));
+    dcli_text_put(out, "{ ");
+    dcli_loops_put_space(out, sets, s);
+    dcli_text_put(out, " -> S%d[", t);
+    for (int d = 0; d < sets->tree->statement[t].depth; d++)
+        dcli_text_put(out, "%sd%d", d > 0 ? "," : "", d);
+    dcli_text_put(out, "] : 0 = 1");
 }
 
-static void add_dependence(dcli_loops_sets *sets, int s, int a, int t, int b)
+/* Pairs of iterations of s and t, those of s before those of t: the first counter of their common loops that differs decides, and
+ * if there is none, the text. */
+static isl_map *before(dcli_loops_sets *sets, int s, int t)
+{
+    const dcli_loops_statement *first = &sets->tree->statement[s], *second = &sets->tree->statement[t];
+    dcli_text text = {0};
+    int common = 0;
+    while (common < first->depth && common < second->depth && first->loop[common] == second->loop[common])
+        common++;
+    dcli_loops_put_pairs(&text, sets, s, t);
+    for (int d = 0; d <= common; d++) {
+        if (d == common && first->node->order >= second->node->order)
+            break;
+        dcli_text_put(&text, " or (0 = 0");
+        for (int k = 0; k < d; k++)
+            dcli_text_put(&text, " and c%d = d%d", k, k);
+        if (d < common)
+            dcli_text_put(&text, " and c%d %s d%d", d, sets->tree->loop[first->loop[d]].step > 0 ? "<" : ">", d);
+        dcli_text_put(&text, ")");
+    }
+    dcli_text_put(&text, " }");
+    return dcli_loops_read_map(sets, &text);
+}
+
+/* @param order  before(sets, s, t), made when it is needed first */
+static void add_dependence(dcli_loops_sets *sets, int s, int a, int t, int b, isl_map **order)
 {
     const dcli_loops_statement *source = &sets->tree->statement[s], *sink = &sets->tree->statement[t];
     const dcli_loops_access *first = a < 0 ? &source->target : &source->read[a];
@@ -393,7 +420,9 @@ static void add_dependence(dcli_loops_sets *sets, int s, int a, int t, int b)
         return;
     isl_map *from = isl_map_copy(a < 0 ? sets->write[s] : sets->read[s][a]);
     isl_map *to = isl_map_copy(b < 0 ? sets->write[t] : sets->read[t][b]);
-    isl_map *map = isl_map_intersect(isl_map_apply_range(from, isl_map_reverse(to)), before(sets, s, t));
+    if (*order == NULL)
+        *order = before(sets, s, t);
+    isl_map *map = isl_map_intersect(isl_map_apply_range(from, isl_map_reverse(to)), isl_map_copy(*order));
     if (dcli_loops_no_map(sets, isl_map_copy(map)) || !has_room(sets, &sets->dependence, sets->dependence_count,
                                                                 &sets->dependence_capacity, sizeof *sets->dependence))
         isl_map_free(map);
@@ -404,10 +433,13 @@ static void add_dependence(dcli_loops_sets *sets, int s, int a, int t, int b)
 static void find_dependences(dcli_loops_sets *sets)
 {
     for (int s = 0; s < sets->tree->statement_count; s++)
-        for (int t = 0; t < sets->tree->statement_count; t++)
+        for (int t = 0; t < sets->tree->statement_count; t++) {
+            isl_map *order = NULL;
             for (int a = -1; a < sets->tree->statement[s].read_count; a++)
                 for (int b = -1; b < sets->tree->statement[t].read_count; b++)
-                    add_dependence(sets, s, a, t, b);
+                    add_dependence(sets, s, a, t, b, &order);
+            isl_map_free(order);
+        }
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
@@ -471,6 +503,7 @@ void dcli_loops_sets_free(dcli_loops_sets *sets)
         isl_set_free(sets->domain[s]);
         isl_map_free(sets->order[s]);
         isl_map_free(sets->write[s]);
+        isl_set_free(sets->at[s]);
         for (int r = 0; r < sets->tree->statement[s].read_count; r++)
             isl_map_free(sets->read[s][r]);
     }

@@ -33,6 +33,8 @@ typedef struct dcli_loops_sets {
     isl_map *order[DCLI_LOOPS_STATEMENTS]; /* to the time of each iteration in the program's order */
     isl_map *write[DCLI_LOOPS_STATEMENTS]; /* to what is written */
     isl_map *read[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];
+    isl_set *at[DCLI_LOOPS_STATEMENTS]; /* the last result of dcli_loops_at(), for the hosts beside it */
+    int at_count[DCLI_LOOPS_STATEMENTS], at_host[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_DEPTH];
     int64_t dependence_count, dependence_capacity;
     dcli_loops_dependence *dependence;
     int64_t flow_count, flow_capacity;
@@ -57,6 +59,9 @@ isl_map *dcli_loops_read_map(dcli_loops_sets *sets, dcli_text *text);
 void dcli_loops_put_linear(dcli_text *out, const dcli_loops_linear *linear);
 /** Put the space of a statement: `S3[c0,c1]`. */
 void dcli_loops_put_space(dcli_text *out, const dcli_loops_sets *sets, int s);
+/** Begin a map between the iterations of s and t, whose counters are c<d> and d<d>, that is empty unless ` or ...` follows:
+ *  `{ S0[c0] -> S1[d0] : 0 = 1`. */
+void dcli_loops_put_pairs(dcli_text *out, const dcli_loops_sets *sets, int s, int t);
 /** Put a condition as constraints. */
 void dcli_loops_put_test(dcli_text *out, const dcli_loops_tree *tree, const dcli_loops_expr *condition, bool negated);
 

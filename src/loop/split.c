@@ -2,7 +2,9 @@
  *
  * Every operation computes the variables that it uses itself. So statements that use one variable must be one operation, unless each
  * has its own: assignments to variables are repeated, under other names, for the second of these statements and all later ones. A
- * variable that carries values from one operation to another becomes an array of one element. */
+ * variable that carries values from one operation to another becomes an array, with an element for each iteration of the loops around
+ * its declaration. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -145,38 +147,55 @@ static dcl_type type_of(const char *name)
     return (dcl_type)0;
 }
 
-/* Let expressions read element 0 of an array instead of a variable. @return false: no memory. */
+/* Add a subscript: the counter of a loop, or 0. @return false: no memory. */
+static bool add_subscript(dcli_loops_tree *tree, dcli_loops_expr *element, int loop)
+{
+    dcli_loops_expr *made = dcli_calloc(1, sizeof *made), **end = &element->first;
+    if (made == NULL)
+        return false;
+    *made = (dcli_loops_expr){.kind = loop < 0 ? DCLI_LOOPS_EXPR_NUMBER : DCLI_LOOPS_EXPR_COUNTER,
+                              .place = element->place,
+                              .symbol = loop,
+                              .read = -1,
+                              .made = tree->exprs};
+    snprintf(made->text, sizeof made->text, "%.31s", loop < 0 ? "0" : tree->loop[loop].name);
+    tree->exprs = made;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = made;
+    return true;
+}
+
+/* Let expressions read an array instead of a variable. @return false: no memory. */
 static bool read_element(dcli_loops_tree *tree, dcli_loops_expr *expr, int variable, int array)
 {
+    const dcli_loops_scalar *scalar = &tree->scalar[variable];
     bool done = true;
     if (expr->kind == DCLI_LOOPS_EXPR_SCALAR && expr->symbol == variable) {
-        dcli_loops_expr *zero = dcli_calloc(1, sizeof *zero);
-        if (zero == NULL)
-            return false;
-        *zero = (dcli_loops_expr){
-            .kind = DCLI_LOOPS_EXPR_NUMBER, .place = expr->place, .symbol = -1, .read = -1, .made = tree->exprs};
-        strcpy(zero->text, "0");
-        tree->exprs = zero;
         expr->kind = DCLI_LOOPS_EXPR_ELEMENT;
         expr->symbol = array;
-        expr->first = zero;
-        return true;
+        expr->first = NULL;
+        for (int d = 0; d < scalar->depth && done; d++)
+            done = add_subscript(tree, expr, scalar->loop[d]);
+        return scalar->depth > 0 ? done : add_subscript(tree, expr, -1);
     }
     for (dcli_loops_expr *item = expr->first; item != NULL && done; item = item->next)
         done = read_element(tree, item, variable, array);
     return done;
 }
 
-static void become_element(dcli_loops_access *access, int variable, int array)
+static void become_element(dcli_loops_access *access, int variable, int array, int depth)
 {
     if (access->is_array || access->symbol != variable)
         return;
     access->is_array = true;
     access->symbol = array;
     memset(access->subscript, 0, sizeof access->subscript);
+    for (int d = 0; d < depth; d++)
+        access->subscript[d].coef[d] = 1;
 }
 
-bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars)
+bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars, const dcl_grid grids[])
 {
     if (tree->own_names == NULL) {
         tree->own_names = dcli_calloc((size_t)(tree->name_count + DCLI_LOOPS_SCALARS), sizeof *tree->own_names);
@@ -189,17 +208,18 @@ bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars)
         if ((scalars >> v & 1) == 0)
             continue;
         dcl_type type = type_of(tree->scalar[v].type);
-        if (type == (dcl_type)0)
+        if (type == (dcl_type)0 || tree->scalar[v].depth > DCL_MAX_RANK)
             return false;
         int array = tree->name_count++;
         dcli_loops_name *name = &tree->own_names[array];
-        *name = (dcli_loops_name){.access = DCL_ACCESS_INOUT, .type = type, .grid = dcl_grid_1d(type, 1)};
+        *name = (dcli_loops_name){.access = DCL_ACCESS_INOUT, .type = type, .grid = grids[v]};
+        name->grid.type = type;
         memcpy(name->name, tree->scalar[v].name, sizeof name->name);
         for (int s = 0; s < tree->statement_count; s++) {
             dcli_loops_statement *statement = &tree->statement[s];
-            become_element(&statement->target, v, array);
+            become_element(&statement->target, v, array, tree->scalar[v].depth);
             for (int r = 0; r < statement->read_count; r++)
-                become_element(&statement->read[r], v, array);
+                become_element(&statement->read[r], v, array, tree->scalar[v].depth);
             if (!read_element(tree, (dcli_loops_expr *)statement->value, v, array))
                 return false;
         }

@@ -94,6 +94,7 @@ typedef struct dcli_loops_loop {
 typedef struct dcli_loops_scalar {
     char name[48], type[16];
     dcli_loops_place place;
+    int depth, loop[DCLI_LOOPS_DEPTH]; /* the loops around its declaration, the outermost first */
 } dcli_loops_scalar;
 
 /** An element, or a variable, that a statement reads or writes. */
@@ -146,10 +147,12 @@ void dcli_loops_tree_free(dcli_loops_tree *tree);
 /** Give each statement that writes an array variables of its own, by repeating the assignments to them (loop/split.c).
  *  @return false: nothing was to be done, or it was not possible; then the tree may be incomplete. */
 bool dcli_loops_tree_split(dcli_loops_tree *tree);
-/** Make variables arrays of one element, whose names follow those of the arguments.
+/** Make variables arrays, with an element for each iteration of the loops around their declaration. They follow the arguments.
  *  @param scalars  bit v is variable v.
+ *  @param grids    [DCLI_LOOPS_SCALARS] by variable: the values of these loops' counters; rank 1 and one element if there are
+ *                  none. The type is set here.
  *  @return false: no memory, or a variable has a type that arrays do not have; then the tree is incomplete. */
-bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars);
+bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars, const dcl_grid grids[]);
 
 /** Print a tree as one line, for tests: `for i in [0, 9] { S0: C[i] = 1; }`. */
 void dcli_loops_tree_print(const dcli_loops_tree *tree, dcli_text *out);

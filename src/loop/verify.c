@@ -31,31 +31,37 @@ static void find_spots(const dcli_loops_plan *plan, const dcli_loops_step *step,
     }
 }
 
-/* The times of the iterations of a statement. */
-static isl_map *times_of(const dcli_loops_plan *plan, int s, const struct spot *spot)
+/* Pairs of iterations of s and t, those of t in an earlier step than those of s: the first step in which they differ, or the first
+ * counter of a loop around both that differs, decides. */
+static isl_map *later(const dcli_loops_plan *plan, int s, int t, const struct spot spots[])
 {
-    dcli_text text = {0};
-    dcli_text_put(&text, "{ ");
-    dcli_loops_put_space(&text, plan->sets, s);
-    dcli_text_put(&text, " -> [%d", spot->place[0]);
-    for (int k = 0; k < DCLI_LOOPS_DEPTH; k++) {
-        if (k < spot->count)
-            dcli_text_put(&text, ", %sc%d, %d", plan->tree->loop[spot->loop[k]].step < 0 ? "-" : "",
-                          dcli_loops_depth_in(plan->tree, s, spot->loop[k]), spot->place[k + 1]);
-        else
-            dcli_text_put(&text, ", 0, 0");
+    const struct spot *a = &spots[s], *b = &spots[t];
+    dcli_text text = {0}, equal = {0};
+    dcli_loops_put_pairs(&text, plan->sets, s, t);
+    for (int k = 0;; k++) {
+        if (a->place[k] > b->place[k])
+            dcli_text_put(&text, " or (0 = 0%s)", equal.bytes != NULL ? equal.bytes : "");
+        if (a->place[k] != b->place[k] || k == a->count)
+            break; /* steps of one place are one step: both statements are in its loop, or in its operation */
+        int c = dcli_loops_depth_in(plan->tree, s, a->loop[k]), d = dcli_loops_depth_in(plan->tree, t, a->loop[k]);
+        dcli_text_put(&text, " or (0 = 0%s and c%d %s d%d)", equal.bytes != NULL ? equal.bytes : "", c,
+                      plan->tree->loop[a->loop[k]].step > 0 ? ">" : "<", d);
+        dcli_text_put(&equal, " and c%d = d%d", c, d);
     }
-    dcli_text_put(&text, "] }");
+    dcli_text_put(&text, " }");
+    plan->sets->failed |= equal.failed;
+    dcli_text_free(&equal);
     return dcli_loops_read_map(plan->sets, &text);
 }
 
-/* Whether no iteration of a dependence runs before the one on which it depends. */
-static bool in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d, const struct spot spots[])
+/* Whether no iteration of a dependence runs before the one on which it depends.
+ * @param wrong  pairs of iterations of its statements of which the sink runs first; made when needed first */
+static bool in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d, const struct spot spots[],
+                     isl_map **wrong)
 {
-    isl_map *from = times_of(plan, d->source, &spots[d->source]), *to = times_of(plan, d->sink, &spots[d->sink]);
-    isl_map *later = isl_map_lex_gt(isl_space_range(isl_map_get_space(from)));
-    isl_map *wrong = isl_map_apply_range(isl_map_apply_range(from, later), isl_map_reverse(to));
-    return dcli_loops_no_map(plan->sets, isl_map_intersect(wrong, isl_map_copy(d->map)));
+    if (*wrong == NULL)
+        *wrong = later(plan, d->source, d->sink, spots);
+    return dcli_loops_no_map(plan->sets, isl_map_intersect(isl_map_copy(*wrong), isl_map_copy(d->map)));
 }
 
 /* Whether iterations of a dependence in one operation run in one thread, or the first one reads from a copy what the other one
@@ -101,6 +107,23 @@ static bool runs_all(const dcli_loops_plan *plan, int s, const dcli_loops_operat
     return dcli_loops_no_set(plan->sets, isl_set_subtract(dcli_loops_at(plan->sets, s, &operation->hosts), run));
 }
 
+/* Whether the steps and threads of a plan keep all dependences. Those between two statements follow each other. */
+static bool all_in_order(const dcli_loops_plan *plan, const struct spot spots[])
+{
+    isl_map *wrong = NULL;
+    bool right = true;
+    for (int64_t n = 0; n < plan->sets->dependence_count && right; n++) {
+        const dcli_loops_dependence *d = &plan->sets->dependence[n];
+        int first = spots[d->source].operation, second = spots[d->sink].operation;
+        if (n > 0 && (d->source != d[-1].source || d->sink != d[-1].sink))
+            wrong = isl_map_free(wrong);
+        if (first >= 0 && second >= 0)
+            right = in_order(plan, d, spots, &wrong) && (first != second || in_thread(plan, d, plan->operation[first]));
+    }
+    isl_map_free(wrong);
+    return right;
+}
+
 bool dcli_loops_verify(dcli_loops_plan *plan)
 {
     struct spot spots[DCLI_LOOPS_STATEMENTS], around = {0};
@@ -116,14 +139,8 @@ bool dcli_loops_verify(dcli_loops_plan *plan)
         if (spots[s].operation < 0 && plan->tree->statement[s].target.is_array)
             return false;
     }
-    for (int64_t n = 0; n < plan->sets->dependence_count; n++) {
-        const dcli_loops_dependence *d = &plan->sets->dependence[n];
-        int first = spots[d->source].operation, second = spots[d->sink].operation;
-        if (first < 0 || second < 0)
-            continue;
-        if (!in_order(plan, d, spots) || (first == second && !in_thread(plan, d, plan->operation[first])))
-            return false;
-    }
+    if (!all_in_order(plan, spots))
+        return false;
     for (int64_t n = 0; n < plan->sets->flow_count; n++) {
         int sink = spots[plan->sets->flow[n].sink].operation;
         if (sink >= 0 && !dcli_loops_values_reach(plan->sets, plan->operation[sink], &plan->sets->flow[n]))
