@@ -524,12 +524,10 @@ int main(int count, char *arguments[])
     int rounds = count > 1 ? atoi(arguments[1]) : 5;
     check(rounds > 0 && rounds <= MOST_ROUNDS, "rounds");
     printf("DCL %s, commit %s, loops\n", dcl_version(), bench_commit);
-    for (int one = 1; one >= 0; one--) {
+    for (int one = 0; one < 2; one++) {
         dcl_config config;
         if (one)
-            setenv("POCL_MAX_PTHREAD_COUNT", "1", 1); /* for the worker process; PoCL is not started here */
-        else
-            unsetenv("POCL_MAX_PTHREAD_COUNT");
+            setenv("POCL_MAX_PTHREAD_COUNT", "1", 1); /* for the worker process; PoCL has read it here */
         check(dcl_config_read(&config) == DCL_OK, "dcl_config_read");
         config.workers = one ? "local:1" : NULL;
         dcl_cluster *cluster = dcl_open(&config);

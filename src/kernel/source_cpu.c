@@ -22,6 +22,7 @@
 #include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
 #include "kernel/stack.h"
+#include "kernel/sweep.h"
 
 enum {
     LINE_ELEMENTS = 1024,          /* elements of a line of output that is collected, if no input is transposed */
@@ -518,6 +519,8 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_nest_row(&nest);
     if (blocked)
         dcli_emit_chain_blocks(&nest);
+    else if ((variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_CHECKED) && dcli_sweeps(body))
+        dcli_emit_sweeps(&nest);
     else if (variant == DCLI_VARIANT_UNIT)
         emit_unit_kernel(&nest);
     else if (variant == DCLI_VARIANT_CHECKED && dcli_edges_may_be_plain(body))

@@ -10,11 +10,15 @@
  * host loop k. Names of the nest follow an underscore, so they differ from all names of
  * OpenCL C. */
 #include <inttypes.h>
+#include <isl/ilp.h>
+#include <isl/val.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "loop/inside.h"
+
+enum { SHORT_LOOP = 9 }; /* iterations of a loop that kernels unroll */
 
 static const char index_letters[] = "ijklmnop";
 
@@ -26,6 +30,7 @@ struct writer {
     dcli_text *out;
     int statement; /* whose expressions are written */
     isl_map *unguarded[DCLI_LOOPS_STATEMENTS];
+    dcli_loops_mask limited; /* fixed loops whose bounds are limits of the free loop around them */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -296,6 +301,49 @@ static void put_bound(struct writer *writer, int loop, const char *relation, con
     dcli_text_put(writer->out, ") %s", then);
 }
 
+/* Put the bound of a fixed loop as a limit of the free loop around it, if that is possible: `limit` is not negative where the bound holds.
+ * @param row, sign  of the index that is added to `limit` */
+static bool put_limit(struct writer *writer, int free_loop, int row, int sign, const dcli_loops_linear *limit)
+{
+    int depth = writer->tree->loop[free_loop].depth, around[DCLI_LOOPS_DEPTH] = {0};
+    dcli_loops_linear rest = *limit;
+    int64_t factor = rest.coef[depth];
+    if (factor != 1 && factor != -1)
+        return false;
+    rest.coef[depth] = 0;
+    list_loops(writer->tree, free_loop, around);
+    dcli_text_put(writer->out, "if (");
+    put_counter(writer, free_loop);
+    dcli_text_put(writer->out, factor > 0 ? " < -(%s%c + " : " > (%s%c + ", sign < 0 ? "-" : "", index_letters[row]);
+    put_linear(writer, &rest, around);
+    dcli_text_put(writer->out, factor > 0 ? ")) continue; " : ")) break; ");
+    return true;
+}
+
+/* Put the bounds of the fixed loop that is all that a free loop contains as limits of the free loop. */
+static void put_limits(struct writer *writer, int free_loop, int number)
+{
+    const dcli_loops_loop *loop = &writer->tree->loop[number];
+    const dcli_loops_run *run = &writer->operation->run[number];
+    int around = 0;
+    if (writer->tree->loop[free_loop].step != 1 || loop->step != 1 || run->rest.coef[loop->depth] != 0)
+        return;
+    for (int side = 0; side < 2; side++) /* sign * (index - rest) - low, or high - sign * (index - rest) */
+        for (int n = 0; n < (side == 0 ? loop->low_count : loop->high_count); n++) {
+            const dcli_loops_linear *bound = side == 0 ? &loop->low[n] : &loop->high[n];
+            int sign = side == 0 ? run->sign : -run->sign;
+            dcli_loops_linear limit = {.constant = -sign * run->rest.constant +
+                                                   (side == 0 ? -bound->constant : bound->constant)};
+            for (int d = 0; d < DCLI_LOOPS_DEPTH; d++)
+                limit.coef[d] = -sign * run->rest.coef[d] + (side == 0 ? -bound->coef[d] : bound->coef[d]);
+            if (!is_needed(writer, number, side == 0 ? "<" : ">", bound))
+                continue;
+            around += put_limit(writer, free_loop, run->row, sign, &limit) ? 0 : 1;
+        }
+    if (around == 0)
+        writer->limited |= (dcli_loops_mask)1 << number;
+}
+
 /* Put the conditions on a counter that are needed. In a free loop they go on with the next iteration, or leave the loop behind its
  * last one; otherwise they open blocks. @return the blocks. */
 static int put_bounds(struct writer *writer, int number)
@@ -303,6 +351,8 @@ static int put_bounds(struct writer *writer, int number)
     const dcli_loops_loop *loop = &writer->tree->loop[number];
     bool free = writer->operation->run[number].way == DCLI_LOOPS_FREE;
     int blocks = 0;
+    if (dcli_loops_in(writer->limited, number))
+        return 0;
     for (int n = 0; n < loop->low_count; n++)
         if (is_needed(writer, number, "<", &loop->low[n])) {
             put_bound(writer, number, free ? "<" : ">=", &loop->low[n],
@@ -409,20 +459,56 @@ static bool holds_statement(const struct writer *writer, const dcli_loops_node *
     return false;
 }
 
-/* Put the head of a free loop, whose bounds are arguments. */
+/* The loop that contains all statements that are put of these nodes; NULL: there is none. */
+static const dcli_loops_node *only_loop(const struct writer *writer, const dcli_loops_node *node)
+{
+    const dcli_loops_node *found = NULL;
+    for (; node != NULL; node = node->next) {
+        if (!holds_statement(writer, node))
+            continue;
+        if (found != NULL || node->kind != DCLI_LOOPS_NODE_LOOP)
+            return NULL;
+        found = node;
+    }
+    return found;
+}
+
+/* The value of a bound, if it is the same in all iterations of the hosts. */
+static bool is_constant(isl_pw_aff *bound, int64_t *value_out)
+{
+    isl_val *low = isl_pw_aff_min_val(isl_pw_aff_copy(bound)), *high = isl_pw_aff_max_val(isl_pw_aff_copy(bound));
+    bool is_one =
+        low != NULL && high != NULL && isl_val_is_int(low) == isl_bool_true && isl_val_eq(low, high) == isl_bool_true;
+    *value_out = is_one ? isl_val_get_num_si(low) : 0;
+    isl_val_free(low);
+    isl_val_free(high);
+    return is_one;
+}
+
+/* Put the head of a free loop. Bounds are arguments, so that one text serves all sizes. Those of short loops are numbers, because the
+ * kernels unroll such loops. */
 static void put_head(struct writer *writer, int number)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
-    int64_t step = dcli_loops_counts_in_steps(loop) ? loop->step : loop->step > 0 ? 1 : -1;
+    const dcli_loops_run *run = &writer->operation->run[number];
+    int64_t step = dcli_loops_counts_in_steps(loop) ? loop->step : loop->step > 0 ? 1 : -1, low, high;
     const char *name = loop->name;
-    add_operand(writer, "l", number, name, DCL_ACCESS_VALUE, -1, 2 * number);
-    add_operand(writer, "u", number, name, DCL_ACCESS_VALUE, -1, 2 * number + 1);
+    char first[80], last[80];
+    if (is_constant(run->low, &low) && is_constant(run->high, &high) && high - low < SHORT_LOOP && high >= low) {
+        snprintf(first, sizeof first, "%" PRId64, low);
+        snprintf(last, sizeof last, "%" PRId64, high);
+    } else {
+        add_operand(writer, "l", number, name, DCL_ACCESS_VALUE, -1, 2 * number);
+        add_operand(writer, "u", number, name, DCL_ACCESS_VALUE, -1, 2 * number + 1);
+        snprintf(first, sizeof first, "l%d_%s", number, name);
+        snprintf(last, sizeof last, "u%d_%s", number, name);
+    }
     if (step > 0)
-        dcli_text_put(writer->out, "for (long c%d_%s = l%d_%s; c%d_%s <= u%d_%s; c%d_%s += %" PRId64 ") { ", number,
-                      name, number, name, number, name, number, name, number, name, step);
+        dcli_text_put(writer->out, "for (long c%d_%s = %s; c%d_%s <= %s; c%d_%s += %" PRId64 ") { ", number, name,
+                      first, number, name, last, number, name, step);
     else
-        dcli_text_put(writer->out, "for (long c%d_%s = u%d_%s; c%d_%s >= l%d_%s; c%d_%s -= %" PRId64 ") { ", number,
-                      name, number, name, number, name, number, name, number, name, -step);
+        dcli_text_put(writer->out, "for (long c%d_%s = %s; c%d_%s >= %s; c%d_%s -= %" PRId64 ") { ", number, name, last,
+                      number, name, first, number, name, -step);
 }
 
 static void put_loop(struct writer *writer, const dcli_loops_node *node)
@@ -431,6 +517,9 @@ static void put_loop(struct writer *writer, const dcli_loops_node *node)
     if (free)
         put_head(writer, node->number);
     int blocks = put_bounds(writer, node->number);
+    const dcli_loops_node *only = only_loop(writer, node->first);
+    if (free && blocks == 0 && only != NULL && writer->operation->run[only->number].way == DCLI_LOOPS_FIXED)
+        put_limits(writer, node->number, only->number);
     put_nodes(writer, node->first);
     put_blocks_end(writer, blocks + free);
     dcli_text_put(writer->out, "\n");

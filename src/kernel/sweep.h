@@ -1,0 +1,24 @@
+/* kernel/sweep.h - bodies with long inner loops (products of matrices, of polynomials): many elements per step of the loop.
+ *
+ * Compilers vectorize the innermost loop only. If that is a loop of the body, its order must be kept, so nothing is vectorized. A
+ * sweep is a strip of the innermost axis, times a few neighbouring lines. The variables of the body are kept in arrays, one value per
+ * element of the sweep. Each step of the loop, or a few steps at once, is run for all these elements, in a loop over the strip that
+ * compilers vectorize. An element goes through the same operations in the same order as alone, so that the bits are the same.
+ * Source: loop interchange and unroll-and-jam, R. Allen, K. Kennedy, Optimizing Compilers for Modern Architectures (2002), chapter 8. */
+#ifndef DCLI_KERNEL_SWEEP_H
+#define DCLI_KERNEL_SWEEP_H
+
+#include "kernel/nest.h"
+
+enum { DCLI_SWEEP_LINES = 4, DCLI_SWEEP_ELEMENTS = 256 }; /* most lines, and elements of a line, of a sweep */
+
+/** Whether dcl_unit and dcl_checked run a body in sweeps: it contains loops that are inner axes, count up by 1 and are not unrolled, perhaps
+ *  in each other or in `if`s without `else`; all other statements are plain; elements that are read in such loops are the same along the
+ *  innermost axis, or neighbours in memory. Such a loop may begin with `if (x < E) continue;` and `if (x > E) break;`, where x is its
+ *  variable and E consists of indices, scalars and variables of loops around it. */
+bool dcli_sweeps(const dcli_body *body);
+
+/** Emit the loops over all axes; after dcli_nest_row(). In dcl_checked, steps at which all reads stay inside are not checked. */
+void dcli_emit_sweeps(dcli_nest *nest);
+
+#endif

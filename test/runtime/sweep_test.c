@@ -1,0 +1,176 @@
+/* test/runtime/sweep_test.c - bodies with long loops, which kernels for CPUs run for many elements at once, against plain loops of the
+ * program. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "support/nodes.h"
+
+TestSuite(sweep_on_device, .timeout = TEST_SECONDS);
+
+enum { ROWS = 11, MOST = 700, INNER = 37, TERMS = 331 };
+
+static double a[ROWS * INNER], b[INNER * MOST], c[ROWS * MOST], found[ROWS * MOST];
+static float f[ROWS * MOST], found_floats[ROWS * MOST];
+
+static void product(int64_t width)
+{
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t j = 0; j < width; j++)
+            for (int64_t k = 0; k < INNER; k++)
+                c[i * width + j] += 1.5 * a[i * INNER + k] * b[k * width + j];
+}
+
+static const char product_text[] =
+    "double s = C(i,j);\nfor (long k = 0; k < n; k++)\n    s += alpha * A(i,k) * B(k,j);\n"
+    "C(i,j) = s;";
+
+/* Limits that depend on both indices, and a condition. */
+static void triangle(int64_t width)
+{
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t j = 0; j < width; j++) {
+            double s = 0.5;
+            if (j <= i * 60)
+                for (int64_t k = i - 3 > 0 ? i - 3 : 0; k < INNER && k <= 2 * j - 5; k++)
+                    s += a[i * INNER + k] * b[k * width + j];
+            c[i * width + j] = s;
+        }
+}
+
+static const char triangle_text[] =
+    "double s = 0.5;\nif (j <= i * 60) {\n    for (long k = 0; k < n; k++) {\n        if (k < i - 3) continue;\n"
+    "        if (k > 2 * j - 5) break;\n        s += A(i,k) * B(k,j);\n    }\n}\nC(i,j) = s;";
+
+/* Loops in each other, two results of different types, a counter of type int as a value. */
+static void nested(int64_t width)
+{
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t j = 0; j < width; j++) {
+            double s = (double)j;
+            float most = -1;
+            for (int64_t x = 1; x < 9; x++) {
+                if (x > j + 2)
+                    break;
+                double t = (double)x / 3;
+                for (int64_t k = x; k < INNER; k++)
+                    t += b[k * width + j] * a[i * INNER + x];
+                s = s * 0.75 + t;
+                if (t > (double)most)
+                    most = (float)t;
+            }
+            c[i * width + j] += s;
+            f[i * width + j] = most + (float)(i * 3);
+        }
+}
+
+static const char nested_text[] =
+    "double s = j; float most = -1;\nfor (int x = 1; x < eight; x++) {\n    if (x > j + 2) break;\n"
+    "    double t = x / 3.0;\n    for (int k = 0; k < n; k++) {\n        if (k < x) continue;\n"
+    "        t += B(k,j) * A(i,x);\n    }\n    s = s * 0.75 + t;\n    if (t > most) most = t;\n}\n"
+    "C(i,j) += s; F(i,j) = most + i * 3;";
+
+static void fill(double *values, int count, int seed)
+{
+    for (int e = 0; e < count; e++)
+        values[e] = (double)((e + seed) * 7919 % 1009) / 17 - 20;
+}
+
+static void compare(dcl_cluster *cluster, const char *map, int64_t width)
+{
+    const int n = INNER, eight = 9;
+    const double alpha = 1.5;
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, ROWS, INNER));
+    dcl_array *B = test_array(cluster, map, dcl_grid_2d(DCL_DOUBLE, INNER, width));
+    dcl_array *C = test_array(cluster, map, dcl_grid_2d(DCL_DOUBLE, ROWS, width));
+    dcl_array *F = test_array(cluster, map, dcl_grid_2d(DCL_FLOAT, ROWS, width));
+    fill(a, ROWS * INNER, 3);
+    fill(b, (int)(INNER * width), 5);
+    fill(c, (int)(ROWS * width), 7);
+    TEST_OK(dcl_write(A, NULL, a, NULL));
+    TEST_OK(dcl_write(B, NULL, b, NULL));
+    TEST_OK(dcl_write(C, NULL, c, NULL));
+    for (int step = 0; step < 3; step++) {
+        if (step == 0) {
+            product(width);
+            TEST_OK(
+                dcl_forall(cluster, product_text, DCL_INOUT(C), DCL_IN(A), DCL_IN(B), DCL_VALUE(n), DCL_VALUE(alpha)));
+        } else if (step == 1) {
+            triangle(width);
+            TEST_OK(dcl_forall(cluster, triangle_text, DCL_OUT(C), DCL_IN(A), DCL_IN(B), DCL_VALUE(n)));
+        } else {
+            nested(width);
+            TEST_OK(dcl_forall(cluster, nested_text, DCL_INOUT(C), DCL_OUT(F), DCL_IN(A), DCL_IN(B), DCL_VALUE(n),
+                               DCL_VALUE(eight)));
+        }
+        TEST_OK(dcl_read(C, NULL, found, NULL));
+        cr_expect_eq(memcmp(found, c, (size_t)(ROWS * width) * sizeof *c), 0, "%s, width %d, step %d", map, (int)width,
+                     step);
+    }
+    TEST_OK(dcl_read(F, NULL, found_floats, NULL));
+    cr_expect_eq(memcmp(found_floats, f, (size_t)(ROWS * width) * sizeof *f), 0, "%s, width %d, F", map, (int)width);
+    dcl_release(F);
+    dcl_release(C);
+    dcl_release(B);
+    dcl_release(A);
+}
+
+static void compare_all(dcl_cluster *cluster)
+{
+    static const int64_t widths[] = {MOST, 5, 70};
+    static const char *const maps[] = {"block", "cyclic(3),*", "*,cyclic(7)"};
+    for (int n = 0; n < 5; n++)
+        compare(cluster, maps[n % 3], widths[n / 2]);
+    dcl_close(cluster);
+}
+
+Test(sweep_on_device, has_the_bits_of_plain_loops_on_one_node) { compare_all(open_nodes(1)); }
+
+Test(sweep_on_device, has_the_bits_of_plain_loops_on_three_nodes) { compare_all(open_nodes(3)); }
+
+/* The footprint of y is larger than y: its reads are inside thanks to the limits only. */
+Test(sweep_on_device, limits_keep_reads_inside)
+{
+    static double x[TERMS], y[TERMS], z[2 * TERMS - 1], got[2 * TERMS - 1];
+    dcl_cluster *cluster = open_nodes(2);
+    const int last = TERMS - 1;
+    dcl_array *X = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, TERMS));
+    dcl_array *Y = test_array(cluster, "cyclic(9)", dcl_grid_1d(DCL_DOUBLE, TERMS));
+    dcl_array *Z = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, 2 * TERMS - 1));
+    fill(x, TERMS, 1);
+    fill(y, TERMS, 2);
+    TEST_OK(dcl_write(X, NULL, x, NULL));
+    TEST_OK(dcl_write(Y, NULL, y, NULL));
+    TEST_OK(dcl_forall(cluster,
+                       "double e = Z(i);\nfor (long c = 0; c <= last; c++) {\n    if (c < i - last) continue;\n"
+                       "    if (c > i) break;\n    e += X(c) * Y(i - c);\n}\nZ(i) = e;",
+                       DCL_INOUT(Z), DCL_IN(X), DCL_IN(Y), DCL_VALUE(last)));
+    for (int i = 0; i < TERMS; i++)
+        for (int j = 0; j < TERMS; j++)
+            z[i + j] += x[i] * y[j];
+    TEST_OK(dcl_read(Z, NULL, got, NULL));
+    cr_expect_eq(memcmp(got, z, sizeof z), 0);
+    dcl_release(Z);
+    dcl_release(Y);
+    dcl_release(X);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(sweep_on_device, reads_outside_are_reported_and_give_zero)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    const int n = 20;
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, 6, 300));
+    dcl_array *C = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, 6, 300));
+    TEST_OK(dcl_forall(cluster, "A(i,j) = 1;", DCL_OUT(A)));
+    dcl_forall(cluster, "double s = 0; for (long k = 0; k < n; k++) { s += A(i,j+k); } C(i,j) = s;", DCL_OUT(C),
+               DCL_IN(A), DCL_VALUE(n));
+    cr_expect_eq(dcl_wait(cluster), DCL_ERR_RANGE);
+    cr_expect_not_null(strstr(dcl_error(), "A("), "%s", dcl_error());
+    dcl_read(C, NULL, found, NULL);
+    for (int e = 0; e < 6 * 300; e++)
+        cr_expect_eq(found[e], e % 300 + n <= 300 ? n : 300 - e % 300, "element %d: %g", e, found[e]);
+    dcl_clear_error(cluster);
+    dcl_release(C);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
