@@ -19,7 +19,8 @@ static int common_loop(const dcli_loops_tree *tree, int s, int t, const dcli_loo
     int found = -1;
     for (int d = 0; d < tree->statement[s].depth && d < tree->statement[t].depth; d++) {
         int loop = tree->statement[s].loop[d];
-        if (loop == tree->statement[t].loop[d] && !dcli_loops_is_hosted(hosts, loop))
+        if (loop == tree->statement[t].loop[d] && !dcli_loops_is_hosted(hosts, s, d) &&
+            !dcli_loops_is_hosted(hosts, t, d))
             found = loop;
     }
     return found;

@@ -57,10 +57,7 @@ static void put_linear(struct writer *writer, const dcli_loops_linear *linear, c
 
 static int host_of(const dcli_loops_operation *operation, int loop)
 {
-    for (int k = 0; k < operation->hosts.count; k++)
-        if (operation->hosts.loop[k] == loop)
-            return k;
-    return -1;
+    return operation->run[loop].way == DCLI_LOOPS_HOSTED ? operation->run[loop].row : -1;
 }
 
 /* Put the loops around a loop, and the loop itself, by depth. */

@@ -12,15 +12,19 @@
 typedef uint64_t dcli_loops_mask;
 static inline bool dcli_loops_in(dcli_loops_mask mask, int n) { return (mask >> n & 1) != 0; }
 
-/** The loops that the program runs around an operation, the outermost first. */
+/** The loops that the program runs around an operation, the outermost first. Its counter number k is that of `loop[k]`. It can also be the
+ * counter of other loops in other statements, if their iterations are to run beside each other: those at the depths depth[k]. */
 typedef struct dcli_loops_hosts {
     int count, loop[DCLI_LOOPS_DEPTH];
+    int8_t depth[DCLI_LOOPS_DEPTH]
+                [DCLI_LOOPS_STATEMENTS]; /* by statement of the region around which the program runs it */
 } dcli_loops_hosts;
 
-static inline bool dcli_loops_is_hosted(const dcli_loops_hosts *hosts, int loop)
+/** Whether the program runs the loop at depth d around statement s. */
+static inline bool dcli_loops_is_hosted(const dcli_loops_hosts *hosts, int s, int d)
 {
     for (int k = 0; k < hosts->count; k++)
-        if (hosts->loop[k] == loop)
+        if (hosts->depth[k][s] == d)
             return true;
     return false;
 }
@@ -34,7 +38,7 @@ typedef enum dcli_loops_way {
 
 typedef struct dcli_loops_run {
     dcli_loops_way way;
-    int row, sign;
+    int row, sign; /* HOSTED: `row` is the number of the host */
     dcli_loops_linear rest;
     isl_set *range; /* FREE: the values of the counter, from the least to the greatest; by the counters of the hosts */
     isl_pw_aff *low, *high; /* the least and the greatest */
@@ -86,9 +90,10 @@ typedef struct dcli_loops_failure {
 
 /** A step of a plan: an operation, or a loop around steps. */
 typedef struct dcli_loops_step {
-    int operation;          /* -1: a loop */
-    int loop;               /* the loop that the program runs */
-    dcli_loops_hosts hosts; /* around the step */
+    int operation;           /* -1: a loop */
+    int loop;                /* the loop that the program runs */
+    dcli_loops_hosts inside; /* around what is inside of it: `hosts` and this loop */
+    dcli_loops_hosts hosts;  /* around the step */
     dcli_loops_mask statements;
     bool in_order;                        /* a loop inside of which nothing runs in parallel */
     dcli_loops_why why;                   /* why the program runs the loop */
@@ -132,6 +137,10 @@ void dcli_loops_put_parameters(dcli_text *out, const dcli_loops_hosts *hosts);
 int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop);
 /** Whether a loop whose first value is the same everywhere can count in its own steps; others go through all values between. */
 bool dcli_loops_counts_in_steps(const dcli_loops_loop *loop);
+/** The values that counter number k of `inside` has in statements: a set of one dimension.
+ *  @param hosts  the counters by which it is given: the first ones of `inside`. */
+isl_set *dcli_loops_counter(dcli_loops_sets *sets, dcli_loops_mask statements, const dcli_loops_hosts *inside, int k,
+                            const dcli_loops_hosts *hosts);
 /** The values of a loop's counter in statements: a set of one dimension. */
 isl_set *dcli_loops_range(dcli_loops_sets *sets, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts);
 /** The least and the greatest value of dimension d of a set, by its parameters. */

@@ -29,10 +29,12 @@ int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop)
 
 isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts)
 {
-    size_t bytes = (size_t)hosts->count * sizeof *hosts->loop;
     if (hosts->count == 0)
         return isl_set_copy(sets->domain[s]);
-    if (sets->at[s] != NULL && sets->at_count[s] == hosts->count && memcmp(sets->at_host[s], hosts->loop, bytes) == 0)
+    bool known = sets->at[s] != NULL && sets->at_count[s] == hosts->count;
+    for (int k = 0; k < hosts->count; k++)
+        known = known && sets->at_depth[s][k] == hosts->depth[k][s];
+    if (known)
         return isl_set_copy(sets->at[s]);
     dcli_text text = {0};
     dcli_loops_put_parameters(&text, hosts);
@@ -40,12 +42,13 @@ isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hos
     dcli_loops_put_space(&text, sets, s);
     dcli_text_put(&text, " : 0 = 0");
     for (int k = 0; k < hosts->count; k++)
-        dcli_text_put(&text, " and c%d = p%d", dcli_loops_depth_in(sets->tree, s, hosts->loop[k]), k);
+        dcli_text_put(&text, " and c%d = p%d", hosts->depth[k][s], k);
     dcli_text_put(&text, " }");
     isl_set_free(sets->at[s]);
     sets->at[s] = isl_set_intersect(dcli_loops_read_set(sets, &text), isl_set_copy(sets->domain[s]));
     sets->at_count[s] = hosts->count;
-    memcpy(sets->at_host[s], hosts->loop, bytes);
+    for (int k = 0; k < hosts->count; k++)
+        sets->at_depth[s][k] = hosts->depth[k][s];
     return isl_set_copy(sets->at[s]);
 }
 
@@ -64,19 +67,33 @@ bool dcli_loops_counts_in_steps(const dcli_loops_loop *loop)
     return loop->step <= INT16_MAX && loop->step >= -INT16_MAX; /* most that a loop of a body may count */
 }
 
+/* Add the values of the counter at depth d of statement s to a set, which is taken; NULL: empty. */
+static isl_set *add_counter(dcli_loops_sets *sets, isl_set *all, int s, int d, const dcli_loops_hosts *hosts)
+{
+    isl_set *set = isl_set_reset_tuple_id(dcli_loops_at(sets, s, hosts));
+    int depth = sets->tree->statement[s].depth;
+    set = isl_set_project_out(set, isl_dim_set, (unsigned)d + 1, (unsigned)(depth - d - 1));
+    set = isl_set_project_out(set, isl_dim_set, 0, (unsigned)d);
+    return all == NULL ? set : isl_set_union(all, set);
+}
+
+isl_set *dcli_loops_counter(dcli_loops_sets *sets, dcli_loops_mask statements, const dcli_loops_hosts *inside, int k,
+                            const dcli_loops_hosts *hosts)
+{
+    isl_set *all = NULL;
+    for (int s = 0; s < sets->tree->statement_count; s++)
+        if (dcli_loops_in(statements, s))
+            all = add_counter(sets, all, s, inside->depth[k][s], hosts);
+    sets->failed |= all == NULL;
+    return all;
+}
+
 isl_set *dcli_loops_range(dcli_loops_sets *sets, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts)
 {
     isl_set *all = NULL;
-    for (int s = 0; s < sets->tree->statement_count; s++) {
-        int d = dcli_loops_depth_in(sets->tree, s, loop);
-        if (!dcli_loops_in(statements, s) || d < 0)
-            continue;
-        isl_set *set = isl_set_reset_tuple_id(dcli_loops_at(sets, s, hosts));
-        int depth = sets->tree->statement[s].depth;
-        set = isl_set_project_out(set, isl_dim_set, (unsigned)d + 1, (unsigned)(depth - d - 1));
-        set = isl_set_project_out(set, isl_dim_set, 0, (unsigned)d);
-        all = all == NULL ? set : isl_set_union(all, set);
-    }
+    for (int s = 0; s < sets->tree->statement_count; s++)
+        if (dcli_loops_in(statements, s) && dcli_loops_depth_in(sets->tree, s, loop) >= 0)
+            all = add_counter(sets, all, s, dcli_loops_depth_in(sets->tree, s, loop), hosts);
     sets->failed |= all == NULL;
     return all;
 }
@@ -106,9 +123,11 @@ static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts
     int rank = tree->name[statement->target.symbol].grid.rank;
     bool hosted[DCLI_LOOPS_DEPTH] = {false}, done[DCLI_LOOPS_DEPTH] = {false};
     for (int k = 0; k < hosts->count; k++)
-        hosted[dcli_loops_depth_in(tree, s, hosts->loop[k])] = true;
+        hosted[hosts->depth[k][s]] = true;
     for (int d = 0; d < statement->depth; d++)
-        run_out[d] = (dcli_loops_run){.way = hosted[d] ? DCLI_LOOPS_HOSTED : DCLI_LOOPS_FREE};
+        run_out[d] = (dcli_loops_run){.way = DCLI_LOOPS_FREE};
+    for (int k = 0; k < hosts->count; k++)
+        run_out[hosts->depth[k][s]] = (dcli_loops_run){.way = DCLI_LOOPS_HOSTED, .row = k};
     for (int r = 0; r < rank; r++) {
         const dcli_loops_linear *subscript = &statement->target.subscript[r];
         int deepest = statement->depth - 1; /* the innermost loop, run by the threads, of which the subscript depends */
@@ -140,15 +159,37 @@ static void add_output(dcli_loops_operation *operation, int array)
     operation->output[operation->output_count++] = array;
 }
 
+/* Note the loops that the program runs. */
+static void find_hosted(const dcli_loops_tree *tree, dcli_loops_operation *operation, dcli_loops_mask *known)
+{
+    for (int s = 0; s < tree->statement_count; s++)
+        for (int k = 0; k < operation->hosts.count && dcli_loops_in(operation->statements, s); k++) {
+            int loop = tree->statement[s].loop[operation->hosts.depth[k][s]];
+            operation->run[loop] = (dcli_loops_run){.way = DCLI_LOOPS_HOSTED, .row = k};
+            *known |= (dcli_loops_mask)1 << loop;
+        }
+}
+
+/* Whether the loops that the program runs around some statements are those that it runs around all of them. */
+static bool all_hosted(const dcli_loops_tree *tree, const dcli_loops_operation *operation)
+{
+    for (int s = 0; s < tree->statement_count; s++)
+        for (int d = 0; d < tree->statement[s].depth && dcli_loops_in(operation->statements, s); d++) {
+            const dcli_loops_run *run = &operation->run[tree->statement[s].loop[d]];
+            bool hosted = run->way == DCLI_LOOPS_HOSTED;
+            if (hosted != dcli_loops_is_hosted(&operation->hosts, s, d) ||
+                (hosted && operation->hosts.depth[run->row][s] != d))
+                return false;
+        }
+    return true;
+}
+
 /* Find the ways of all loops; statements that share a loop must agree. */
 static bool agree(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_loops_why *why)
 {
     const dcli_loops_tree *tree = sets->tree;
     dcli_loops_mask known = 0;
-    for (int k = 0; k < operation->hosts.count; k++) {
-        operation->run[operation->hosts.loop[k]].way = DCLI_LOOPS_HOSTED;
-        known |= (dcli_loops_mask)1 << operation->hosts.loop[k];
-    }
+    find_hosted(tree, operation, &known);
     for (int s = 0; s < tree->statement_count; s++) {
         const dcli_loops_statement *statement = &tree->statement[s];
         dcli_loops_run run[DCLI_LOOPS_DEPTH];
@@ -169,6 +210,8 @@ static bool agree(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_l
             known |= (dcli_loops_mask)1 << statement->loop[d];
         }
     }
+    if (!all_hosted(tree, operation))
+        return false;
     operation->rank = operation->output_count > 0 ? tree->name[operation->output[0]].grid.rank : 0;
     return true;
 }
@@ -188,7 +231,7 @@ static void put_threads(dcli_text *out, dcli_loops_sets *sets, const dcli_loops_
         dcli_text_put(out, "%sx%d", r > 0 ? "," : "", r);
     dcli_text_put(out, "] : 0 = 0");
     for (int k = 0; k < operation->hosts.count; k++)
-        dcli_text_put(out, " and c%d = p%d", dcli_loops_depth_in(sets->tree, s, operation->hosts.loop[k]), k);
+        dcli_text_put(out, " and c%d = p%d", operation->hosts.depth[k][s], k);
     for (int d = 0; d < statement->depth; d++) {
         const dcli_loops_run *run = &operation->run[statement->loop[d]];
         if (run->way != DCLI_LOOPS_FIXED)

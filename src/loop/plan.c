@@ -20,7 +20,10 @@
 
 enum {
     MOST_OPERATIONS_OF_ISL = 60 * 1000 * 1000, /* a second or two */
-    MOST_COUNTER = 1 << 30,                    /* greatest index of a variable that becomes an array */
+    MOST_TESTS_BESIDE = 400, /* pairs of statements that are tested for loops that run beside each other */
+    MOST_ATTEMPTS_BESIDE = 6,
+    MOST_BESIDE = 8,        /* statements */
+    MOST_COUNTER = 1 << 30, /* greatest index of a variable that becomes an array */
     MOST_IN_ORDER =
         16384 /* most operations of one thread that the program starts for a loop: some tenths of a second */
 };
@@ -30,6 +33,8 @@ struct planner {
     dcli_loops_sets *sets;
     const dcli_loops_tree *tree;
     dcli_loops_failure failure;
+    bool strict; /* parts in order are not taken */
+    bool flat;   /* the program runs no further loops */
 };
 
 /* Statements that are planned together: those that depend on each other, by a mask for each. */
@@ -155,11 +160,12 @@ static bool share_loop(const struct planner *planner, dcli_loops_mask a, dcli_lo
     for (int l = 0; l < planner->tree->loop_count; l++) {
         bool around[2] = {false, false};
         for (int s = 0; s < planner->tree->statement_count; s++) {
-            bool inside = dcli_loops_depth_in(planner->tree, s, l) >= 0;
+            int d = dcli_loops_depth_in(planner->tree, s, l);
+            bool inside = d >= 0 && !dcli_loops_is_hosted(hosts, s, d);
             around[0] |= inside && dcli_loops_in(a, s);
             around[1] |= inside && dcli_loops_in(b, s);
         }
-        if (around[0] && around[1] && !dcli_loops_is_hosted(hosts, l))
+        if (around[0] && around[1])
             return true;
     }
     return false;
@@ -167,34 +173,47 @@ static bool share_loop(const struct planner *planner, dcli_loops_mask a, dcli_lo
 
 /* ---- loops of the program ----------------------------------------------------------------------------------------- */
 
-/* Whether the program may run a loop around statements, in which it need not be the outermost: no dependence leads back along
- * it. */
-static bool may_host(struct planner *planner, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts)
+/* Whether no dependence between two statements leads back along the counters at depths c of s and d of t. */
+static bool leads_on(struct planner *planner, int s, int c, int t, int d, const dcli_loops_hosts *hosts)
 {
     dcli_loops_sets *sets = planner->sets;
-    bool down = planner->tree->loop[loop].step < 0;
+    bool down = planner->tree->loop[planner->tree->statement[s].loop[c]].step < 0;
     for (int64_t n = 0; n < sets->dependence_count; n++) {
-        const dcli_loops_dependence *d = &sets->dependence[n];
-        if (!dcli_loops_in(statements, d->source) || !dcli_loops_in(statements, d->sink))
+        const dcli_loops_dependence *dependence = &sets->dependence[n];
+        if (dependence->source != s || dependence->sink != t)
             continue;
-        int from = dcli_loops_depth_in(planner->tree, d->source, loop),
-            to = dcli_loops_depth_in(planner->tree, d->sink, loop);
-        isl_map *map = dcli_loops_both_at(sets, isl_map_copy(d->map), d->source, d->sink, hosts);
+        isl_map *map = dcli_loops_both_at(sets, isl_map_copy(dependence->map), s, t, hosts);
         isl_map *back = isl_map_universe(isl_map_get_space(map));
-        back = down ? isl_map_order_lt(back, isl_dim_in, from, isl_dim_out, to)
-                    : isl_map_order_gt(back, isl_dim_in, from, isl_dim_out, to);
+        back = down ? isl_map_order_lt(back, isl_dim_in, c, isl_dim_out, d)
+                    : isl_map_order_gt(back, isl_dim_in, c, isl_dim_out, d);
         if (!dcli_loops_no_map(sets, isl_map_intersect(map, back)))
             return false;
     }
     return true;
 }
 
-static bool is_around_all(const struct planner *planner, dcli_loops_mask statements, int loop)
+/* Whether the program may run a loop around statements, in which it need not be the outermost: no dependence leads back along
+ * it. */
+static bool may_host(struct planner *planner, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts)
 {
+    int d = planner->tree->loop[loop].depth;
     for (int s = 0; s < planner->tree->statement_count; s++)
-        if (dcli_loops_in(statements, s) && dcli_loops_depth_in(planner->tree, s, loop) < 0)
-            return false;
+        for (int t = 0; t < planner->tree->statement_count; t++)
+            if (dcli_loops_in(statements, s) && dcli_loops_in(statements, t) && !leads_on(planner, s, d, t, d, hosts))
+                return false;
     return true;
+}
+
+/* Whether a loop is around statements, and the program does not run it yet. */
+static bool may_be_hosted(const struct planner *planner, dcli_loops_mask statements, int loop,
+                          const dcli_loops_hosts *hosts)
+{
+    for (int s = 0; s < planner->tree->statement_count; s++) {
+        int d = dcli_loops_depth_in(planner->tree, s, loop);
+        if (dcli_loops_in(statements, s) && (d < 0 || dcli_loops_is_hosted(hosts, s, d)))
+            return false;
+    }
+    return hosts->count < DCLI_LOOPS_DEPTH;
 }
 
 /* Remove the operations that an attempt has made. */
@@ -204,29 +223,28 @@ static void take_back(struct planner *planner, int operation_count)
         dcli_loops_operation_free(planner->plan->operation[--planner->plan->operation_count]);
 }
 
-/* Let the program run a loop around statements.
+/* Let the program run the last loop of `more`, whose other loops are those of `hosts`, around statements.
  *  @param why  the reason.
  *  @param in_order  even if nothing inside is parallel.
  *  @return false: what is inside has no plan, or no threads. */
-static bool host_loop(struct planner *planner, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts,
-                      const dcli_loops_why *why, bool in_order, struct sequence *sequence)
+static bool host(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *more,
+                 const dcli_loops_hosts *hosts, const dcli_loops_why *why, bool in_order, struct sequence *sequence)
 {
-    dcli_loops_hosts more = *hosts;
-    more.loop[more.count++] = loop;
     struct sequence inside = {.end = &inside.first};
     int operation_count = planner->plan->operation_count;
-    bool planned = plan_region(planner, statements, &more, &inside) && (inside.parallel || in_order);
+    bool planned = plan_region(planner, statements, more, &inside) && (inside.parallel || in_order);
     dcli_loops_step *step = planned ? add_step(planner, sequence, statements, hosts) : NULL;
     if (step == NULL) {
         free_steps(inside.first);
         take_back(planner, operation_count);
         return false;
     }
-    step->loop = loop;
+    step->loop = more->loop[hosts->count];
+    step->inside = *more;
     step->first = inside.first;
     step->in_order = !inside.parallel;
     step->why = *why;
-    isl_set *range = dcli_loops_range(planner->sets, statements, loop, hosts);
+    isl_set *range = dcli_loops_counter(planner->sets, statements, more, hosts->count, hosts);
     dcli_loops_bounds(planner->sets, range, 0, &step->low, &step->high);
     isl_set_free(range);
     sequence->parallel |= inside.parallel;
@@ -240,30 +258,133 @@ static void note_failure(struct planner *planner, dcli_loops_mask statements, co
         planner->failure = (dcli_loops_failure){true, statements, *hosts, *why};
 }
 
-/* Plan statements that are no operation: let the program run the first loop around them inside of which something is parallel. If
- * there is none, it runs the outermost one. */
+/* Let the program run one loop around statements: see host(). */
+static bool host_loop(struct planner *planner, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts,
+                      const dcli_loops_why *why, bool in_order, struct sequence *sequence)
+{
+    dcli_loops_hosts more = *hosts;
+    more.loop[more.count] = loop;
+    for (int s = 0; s < planner->tree->statement_count; s++)
+        more.depth[more.count][s] = (int8_t)(dcli_loops_in(statements, s) ? planner->tree->loop[loop].depth : -1);
+    more.count++;
+    return host(planner, statements, &more, hosts, why, in_order, sequence);
+}
+
+/* Loops of different statements that the program might run as one. */
+struct beside {
+    dcli_loops_mask statements;
+    const dcli_loops_hosts *hosts;
+    const dcli_loops_why *why;
+    struct sequence *sequence;
+    dcli_loops_hosts more; /* with the depths that were chosen so far */
+    int tests, attempts;
+};
+
+/* Whether the counter at depth d of statement s can be the same as those that were chosen for the statements before it. */
+static bool fits_beside(struct planner *planner, struct beside *beside, int s, int d)
+{
+    const dcli_loops_tree *tree = planner->tree;
+    int k = beside->hosts->count;
+    int64_t step = tree->loop[tree->statement[s].loop[d]].step;
+    if (dcli_loops_is_hosted(beside->hosts, s, d) || (step != 1 && step != -1))
+        return false;
+    beside->more.depth[k][s] = (int8_t)d;
+    for (int t = 0; t <= s; t++) {
+        if (!dcli_loops_in(beside->statements, t))
+            continue;
+        int c = beside->more.depth[k][t];
+        if (tree->loop[tree->statement[t].loop[c]].step != step || ++beside->tests > MOST_TESTS_BESIDE ||
+            !leads_on(planner, s, d, t, c, beside->hosts) || (t != s && !leads_on(planner, t, c, s, d, beside->hosts)))
+            return false;
+    }
+    return true;
+}
+
+/* Choose the loops of statement s and later ones, the innermost first, and let the program run them as one. */
+static bool host_beside(struct planner *planner, struct beside *beside, int s)
+{
+    const dcli_loops_tree *tree = planner->tree;
+    int k = beside->hosts->count;
+    while (s < tree->statement_count && !dcli_loops_in(beside->statements, s))
+        s++;
+    if (s < tree->statement_count) {
+        for (int d = tree->statement[s].depth - 1; d >= 0 && !planner->sets->failed; d--)
+            if (fits_beside(planner, beside, s, d) && host_beside(planner, beside, s + 1))
+                return true;
+        return false;
+    }
+    beside->more.loop[k] = -1;
+    bool one = true; /* the same loop for all: tried before */
+    for (int t = 0; t < tree->statement_count; t++)
+        if (dcli_loops_in(beside->statements, t)) {
+            int loop = tree->statement[t].loop[beside->more.depth[k][t]];
+            one &= beside->more.loop[k] < 0 || beside->more.loop[k] == loop;
+            beside->more.loop[k] = loop;
+        }
+    return !one && beside->attempts++ < MOST_ATTEMPTS_BESIDE &&
+           host(planner, beside->statements, &beside->more, beside->hosts, beside->why, false, beside->sequence);
+}
+
+/* Let the program run the outermost loop around statements inside of which something is parallel. */
+static bool host_common(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
+                        const dcli_loops_why *why, struct sequence *sequence)
+{
+    bool outermost = true;
+    for (int l = 0; l < planner->tree->loop_count && !planner->sets->failed; l++) {
+        if (!may_be_hosted(planner, statements, l, hosts))
+            continue;
+        bool may = outermost || may_host(planner, statements, l, hosts);
+        outermost = false;
+        if (may && host_loop(planner, statements, l, hosts, why, false, sequence))
+            return true;
+    }
+    return false;
+}
+
+/* Let the program run loops of different statements as one. */
+static bool host_different(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
+                           const dcli_loops_why *why, struct sequence *sequence)
+{
+    struct beside beside = {.statements = statements, .hosts = hosts, .why = why, .sequence = sequence, .more = *hosts};
+    beside.more.count++;
+    return hosts->count < DCLI_LOOPS_DEPTH && __builtin_popcountll(statements) <= MOST_BESIDE &&
+           host_beside(planner, &beside, 0);
+}
+
+/* Let the program run as few loops as possible around statements, inside of which all is parallel: one around all of them or of different
+ * statements; else several. */
+static bool host_parallel(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
+                          const dcli_loops_why *why, struct sequence *sequence)
+{
+    bool strict = planner->strict, hosted;
+    planner->strict = planner->flat = true;
+    hosted = host_common(planner, statements, hosts, why, sequence) ||
+             host_different(planner, statements, hosts, why, sequence);
+    planner->flat = false;
+    hosted = hosted || host_common(planner, statements, hosts, why, sequence) ||
+             host_different(planner, statements, hosts, why, sequence);
+    planner->strict = strict;
+    return hosted;
+}
+
+/* Plan statements that are no operation: let the program run the first loop around them inside of which all is parallel. If there is none,
+ * something must be; if there is none of that either, it runs the outermost one. */
 static bool host_some_loop(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
                            const dcli_loops_why *why, struct sequence *sequence)
 {
-    int outermost = -1;
-    for (int l = 0; l < planner->tree->loop_count && !planner->sets->failed; l++) {
-        if (dcli_loops_is_hosted(hosts, l) || hosts->count == DCLI_LOOPS_DEPTH ||
-            !is_around_all(planner, statements, l))
-            continue;
-        bool may = outermost < 0 || may_host(planner, statements, l, hosts);
-        outermost = outermost < 0 ? l : outermost;
-        if (may && host_loop(planner, statements, l, hosts, why, false, sequence)) {
-            planner->failure.known = false;
-            return true;
+    bool hosted = !planner->flat && host_parallel(planner, statements, hosts, why, sequence), strict = planner->strict;
+    if (!hosted && !strict)
+        hosted = host_common(planner, statements, hosts, why, sequence);
+    for (int l = 0; l < planner->tree->loop_count && !hosted && !strict && !planner->sets->failed; l++)
+        if (may_be_hosted(planner, statements, l, hosts)) {
+            hosted = host_loop(planner, statements, l, hosts, why, true, sequence);
+            break;
         }
-    }
-    if (outermost >= 0 && !planner->sets->failed &&
-        host_loop(planner, statements, outermost, hosts, why, true, sequence)) {
+    if (hosted)
         planner->failure.known = false;
-        return true;
-    }
-    note_failure(planner, statements, hosts, why);
-    return false;
+    else
+        note_failure(planner, statements, hosts, why);
+    return hosted;
 }
 
 /* ---- regions ------------------------------------------------------------------------------------------------------ */
@@ -360,10 +481,9 @@ static int64_t count_iterations(dcli_loops_sets *sets, const dcli_loops_step *st
     int64_t count = 1;
     for (int k = 0; k <= step->hosts.count && count <= MOST_IN_ORDER; k++) {
         dcli_loops_hosts none = {0};
-        int loop = k < step->hosts.count ? step->hosts.loop[k] : step->loop;
         int64_t least, greatest;
-        find_extremes(dcli_loops_range(sets, step->statements, loop, &none), &least, &greatest);
-        int64_t step_size = sets->tree->loop[loop].step, extent = greatest - least + 1;
+        find_extremes(dcli_loops_counter(sets, step->statements, &step->inside, k, &none), &least, &greatest);
+        int64_t step_size = sets->tree->loop[step->inside.loop[k]].step, extent = greatest - least + 1;
         extent = (extent + llabs(step_size) - 1) / llabs(step_size);
         count = extent > MOST_IN_ORDER ? MOST_IN_ORDER + 1 : count * (extent > 0 ? extent : 0);
     }

@@ -8,6 +8,17 @@
 
 /* ---- in a line ------------------------------------------------------------------------------------------------------ */
 
+/* Whether a step runs a loop in some statement. */
+static bool runs(const dcli_loops_tree *tree, const dcli_loops_step *step, int loop)
+{
+    int d = tree->loop[loop].depth;
+    for (int s = 0; s < tree->statement_count; s++)
+        if (dcli_loops_in(step->statements, s) && dcli_loops_depth_in(tree, s, loop) >= 0 &&
+            step->inside.depth[step->hosts.count][s] == d)
+            return true;
+    return false;
+}
+
 static void print_operation(const dcli_loops_plan *plan, int number, dcli_text *out)
 {
     const dcli_loops_operation *operation = plan->operation[number];
@@ -30,6 +41,17 @@ static void print_operation(const dcli_loops_plan *plan, int number, dcli_text *
     dcli_text_put(out, "%s\n", operation->parallel ? "" : "; one thread");
 }
 
+/* Put the loops that a step runs: `program: j (line 2), k (line 3)`. */
+static void print_loop(const dcli_loops_plan *plan, const dcli_loops_step *step, dcli_text *out)
+{
+    dcli_text_put(out, "program:");
+    for (int l = 0, count = 0; l < plan->tree->loop_count; l++)
+        if (runs(plan->tree, step, l))
+            dcli_text_put(out, "%s %s (line %d)", count++ > 0 ? "," : "", plan->tree->loop[l].name,
+                          plan->tree->loop[l].place.line);
+    dcli_text_put(out, "%s\n", step->in_order ? "; nothing in parallel" : "");
+}
+
 static void print_steps(const dcli_loops_plan *plan, const dcli_loops_step *step, int indent, dcli_text *out)
 {
     for (; step != NULL; step = step->next) {
@@ -37,8 +59,7 @@ static void print_steps(const dcli_loops_plan *plan, const dcli_loops_step *step
         if (step->operation >= 0)
             print_operation(plan, step->operation, out);
         else
-            dcli_text_put(out, "program: %s (line %d)%s\n", plan->tree->loop[step->loop].name,
-                          plan->tree->loop[step->loop].place.line, step->in_order ? "; nothing in parallel" : "");
+            print_loop(plan, step, out);
         print_steps(plan, step->first, indent + 2, out);
     }
 }
@@ -167,8 +188,13 @@ static void explain_steps(const dcli_loops_plan *plan, const dcli_loops_step *st
             continue;
         }
         const dcli_loops_loop *loop = &plan->tree->loop[step->loop];
-        dcli_text_put(out, "%*sloop %s (line %d): in order, run by the program%s\n", indent, "", loop->name,
-                      loop->place.line, step->in_order ? "; nothing in it is parallel" : "");
+        dcli_text_put(out, "%*sloop %s (line %d): in order, run by the program", indent, "", loop->name,
+                      loop->place.line);
+        for (int l = 0; l < plan->tree->loop_count; l++)
+            if (l != step->loop && runs(plan->tree, step, l))
+                dcli_text_put(out, ", with loop %s (line %d) beside it", plan->tree->loop[l].name,
+                              plan->tree->loop[l].place.line);
+        dcli_text_put(out, "%s\n", step->in_order ? "; nothing in it is parallel" : "");
         put_reason(plan, step, indent + 2, out);
         explain_steps(plan, step->first, indent + 2, out);
     }

@@ -34,7 +34,7 @@ typedef struct dcli_loops_sets {
     isl_map *write[DCLI_LOOPS_STATEMENTS]; /* to what is written */
     isl_map *read[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];
     isl_set *at[DCLI_LOOPS_STATEMENTS]; /* the last result of dcli_loops_at(), for the hosts beside it */
-    int at_count[DCLI_LOOPS_STATEMENTS], at_host[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_DEPTH];
+    int at_count[DCLI_LOOPS_STATEMENTS], at_depth[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_DEPTH];
     int64_t dependence_count, dependence_capacity;
     dcli_loops_dependence *dependence;
     int64_t flow_count, flow_capacity;

@@ -10,7 +10,8 @@
 /* Where a statement stands in the steps. */
 struct spot {
     int count; /* of loops around it */
-    int place[DCLI_LOOPS_DEPTH + 1], loop[DCLI_LOOPS_DEPTH];
+    int place[DCLI_LOOPS_DEPTH + 1];
+    const dcli_loops_step *loop[DCLI_LOOPS_DEPTH];
     int operation; /* -1: none, its value is not used */
 };
 
@@ -25,7 +26,7 @@ static void find_spots(const dcli_loops_plan *plan, const dcli_loops_step *step,
                 spots[s] = *around;
         if (step->operation >= 0)
             continue;
-        around->loop[around->count++] = step->loop;
+        around->loop[around->count++] = step;
         find_spots(plan, step->first, around, spots);
         around->count--;
     }
@@ -43,9 +44,9 @@ static isl_map *later(const dcli_loops_plan *plan, int s, int t, const struct sp
             dcli_text_put(&text, " or (0 = 0%s)", equal.bytes != NULL ? equal.bytes : "");
         if (a->place[k] != b->place[k] || k == a->count)
             break; /* steps of one place are one step: both statements are in its loop, or in its operation */
-        int c = dcli_loops_depth_in(plan->tree, s, a->loop[k]), d = dcli_loops_depth_in(plan->tree, t, a->loop[k]);
+        int c = a->loop[k]->inside.depth[k][s], d = a->loop[k]->inside.depth[k][t];
         dcli_text_put(&text, " or (0 = 0%s and c%d %s d%d)", equal.bytes != NULL ? equal.bytes : "", c,
-                      plan->tree->loop[a->loop[k]].step > 0 ? ">" : "<", d);
+                      plan->tree->loop[a->loop[k]->loop].step > 0 ? ">" : "<", d);
         dcli_text_put(&equal, " and c%d = d%d", c, d);
     }
     dcli_text_put(&text, " }");

@@ -101,6 +101,21 @@ ParameterizedTestParameters(loops_plan, plans)
          "  operation 1: S1 writes s; one thread\n  operation 2: S2 writes y; one thread\n"},
         {"a factor in what is written", "for (i = 0; i < 5; i++) y[2*i] = 1;",
          "program: i (line 1); nothing in parallel\n  operation 0: S0 writes y; one thread\n"},
+        {"a triangular system: column by column",
+         "for (i = 0; i < n; i++) {\n y[i] = x[i];\n for (j = 0; j < i; j++) y[i] -= A[i][j] * y[j];\n"
+         " y[i] /= A[i][i]; }",
+         "operation 0: S0 writes y; i (line 1) parallel\n"
+         "program: i (line 1), j (line 3)\n"
+         "  operation 1: S2 writes y; one thread\n"
+         "  operation 2: S1 writes y; i (line 1) parallel\n"},
+        {"factors: the rest of the matrix after each pivot",
+         "for (i = 0; i < n; i++) {\n for (j = 0; j < i; j++) {\n  for (k = 0; k < j; k++) C[i][j] -= C[i][k] * "
+         "C[k][j];\n"
+         "  C[i][j] /= C[j][j]; }\n"
+         " for (j = i; j < n; j++)\n  for (k = 0; k < i; k++) C[i][j] -= C[i][k] * C[k][j]; }",
+         "program: j (line 2), k (line 3), k (line 6)\n"
+         "  operation 0: S1 writes C; i (line 1) parallel\n"
+         "  operation 1: S0 S2 writes C; i (line 1) parallel; j (line 2) parallel; j (line 5) parallel\n"},
         {"a loop of no iterations", "for (i = n; i < n; i++) y[i] = x[i];",
          "operation 0: S0 writes y; i (line 1) parallel\n"},
     };
@@ -297,6 +312,20 @@ Test(loops_plan, threads_that_depend_on_each_other_are_found_out)
     plan->first->operation = 0;
     cr_expect(!dcli_loops_verify(plan));
     plan->first->operation = -1;
+    dcli_loops_plan_free(plan);
+}
+
+/* The loop of the program is that of another loop in one statement: as if its iterations could run earlier. */
+Test(loops_plan, loops_beside_each_other_that_violate_a_dependence_are_found_out)
+{
+    dcli_loops_plan *plan = make("for (i = 0; i < n; i++) {\n for (j = 0; j < i; j++) y[i] -= A[i][j] * y[j];\n"
+                                 " y[i] /= A[i][i]; }");
+    cr_assert(plan->first->operation < 0 && plan->first->inside.depth[0][0] == 1);
+    dcli_loops_step *second = plan->first->first->next;
+    plan->first->first->next = NULL;
+    second->next = plan->first->first; /* the divisions after the subtractions */
+    plan->first->first = second;
+    cr_expect(!dcli_loops_verify(plan));
     dcli_loops_plan_free(plan);
 }
 
