@@ -93,6 +93,9 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *  If a nest is refused or fails while it is computed, the memory is unchanged. If it fails while results are copied back, which
  *  only happens when a node is lost, memory that is written has undefined contents; the error text says so.
  *
+ *  If the arrays do not fit the nodes (three quarters of their memory, or of DCL_QUOTA_BYTES), they are streamed: docs/loops.md. Then
+ *  results are copied back as they are computed, so after a failure parts of the outputs are new.
+ *
  *  @param ...  1..DCL_MAX_RANK extents. */
 #define DCL_HOST_IN_AS(name, memory, ...) DCLI_HOST(DCL_ACCESS_HOST_IN, name, memory, DCLI_HOST_READ, __VA_ARGS__)
 #define DCL_HOST_OUT_AS(name, memory, ...) DCLI_HOST(DCL_ACCESS_HOST_OUT, name, memory, DCLI_HOST_WRITTEN, __VA_ARGS__)

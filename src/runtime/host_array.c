@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/check.h"
+#include "loop/tiles.h"
 #include "segment/box.h"
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -59,14 +60,6 @@ dcl_status dcli_host_check_pair(const dcl_arg *a, const dcl_arg *b)
         a->name, b->name);
 }
 
-static dcl_box join(const dcl_box *a, const dcl_box *b)
-{
-    dcl_box both = dcli_box_is_empty(a) ? *b : *a;
-    if (!dcli_box_is_empty(a) && !dcli_box_is_empty(b))
-        dcli_box_bound(a, b, &both);
-    return both;
-}
-
 dcl_status dcli_host_array_find(dcli_loops_plan *plan, int symbol, const dcl_arg *arg, dcli_host_array *out)
 {
     *out = (dcli_host_array){.arg = arg, .grid = dcli_host_grid(arg)};
@@ -75,7 +68,7 @@ dcl_status dcli_host_array_find(dcli_loops_plan *plan, int symbol, const dcl_arg
     dcl_status status = dcli_loops_plan_touches(plan, symbol, true, &out->out, &written_all);
     if (status == DCL_OK)
         status = dcli_loops_plan_touches(plan, symbol, false, &read, &read_all);
-    out->all = join(&out->out, &read);
+    out->all = dcli_tiles_hull(&out->out, &read);
     if (arg->access != DCL_ACCESS_HOST_OUT)
         out->in = out->all;
     else if (!written_all) /* elements of `out` keep their values */
@@ -87,7 +80,7 @@ dcl_status dcli_host_array_find(dcli_loops_plan *plan, int symbol, const dcl_arg
 
 /* ---- arrays ------------------------------------------------------------------------------------------------------- */
 
-static void *address_of(const dcli_host_array *host, const dcl_box *box, int64_t strides_out[])
+void *dcli_host_address(const dcli_host_array *host, const dcl_box *box, int64_t strides_out[])
 {
     int64_t step = 1, offset = 0;
     for (int d = host->grid.rank - 1; d >= 0; d--) {
@@ -115,7 +108,8 @@ static dcl_status start(dcli_host_array *host, dcli_op_kind kind, const dcl_box 
     *operation_out = 0;
     dcl_status status = dcli_cluster_await_room(host->array->cluster);
     if (status == DCL_OK)
-        status = dcli_cluster_issue_one(host->array, &descriptor, box, true, address_of(host, box, strides), strides);
+        status =
+            dcli_cluster_issue_one(host->array, &descriptor, box, true, dcli_host_address(host, box, strides), strides);
     if (status == DCL_OK)
         *operation_out = descriptor.number;
     return status;

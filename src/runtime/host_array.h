@@ -22,6 +22,8 @@ dcl_status dcli_host_check_pair(const dcl_arg *a, const dcl_arg *b);
 
 /** Find what a nest reads and writes of the memory. @param symbol  number of the argument. */
 dcl_status dcli_host_array_find(dcli_loops_plan *plan, int symbol, const dcl_arg *arg, dcli_host_array *out);
+/** The address of the first element of a box, and the steps between elements along each axis. */
+void *dcli_host_address(const dcli_host_array *host, const dcl_box *box, int64_t strides_out[]);
 /** Make the array, and start to copy the elements that the nest reads. Takes the lock. */
 dcl_status dcli_host_array_open(dcl_cluster *cluster, dcli_host_array *host);
 /** Make an array without storage, of the same map. Takes the lock. @param number  as of dcli_array_imagine(). */

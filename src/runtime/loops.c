@@ -5,6 +5,7 @@
 #include "runtime/host_array.h"
 #include "runtime/nest_plans.h"
 #include "runtime/report.h"
+#include "runtime/stream.h"
 
 /* A nest in progress. */
 struct nest {
@@ -16,6 +17,7 @@ struct nest {
     int host_count;
     dcli_host_array host[DCLI_MAX_PARAMS]; /* memory of the program */
     int host_of[DCLI_MAX_PARAMS];          /* by argument: its number in `host`; -1: none */
+    dcli_stream *stream;                   /* the arrays do not fit the nodes; NULL: they do */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -182,6 +184,17 @@ static dcl_status provide_array(struct nest *nest, const dcli_loops_operand *ope
                        &nest->copy[operand->symbol]);
 }
 
+static dcl_status stream_operation(const struct nest *nest, const dcli_loops_call *operation, const dcl_arg args[])
+{
+    int host_of[DCLI_LOOPS_OPERANDS];
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_loops_operand *operand = &operation->operand[k];
+        bool given = operand->symbol >= 0 && operand->symbol < nest->call->arg_count && !operand->of_copy;
+        host_of[k] = given ? nest->host_of[operand->symbol] : -1;
+    }
+    return dcli_stream_run(nest->stream, operation, args, host_of);
+}
+
 static dcl_status run_operation(void *user, const dcli_loops_call *operation)
 {
     struct nest *nest = user;
@@ -193,6 +206,8 @@ static dcl_status run_operation(void *user, const dcli_loops_call *operation)
             return status;
         args[k] = make_arg(nest, operand);
     }
+    if (nest->stream != NULL)
+        return stream_operation(nest, operation, args);
     if (nest->look != NULL)
         return dcli_forall_look(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
                                 operation->operand_count, args, nest->look);
@@ -217,6 +232,8 @@ static dcl_status find_hosts(struct nest *nest)
 static dcl_status open_hosts(struct nest *nest)
 {
     dcl_status status = DCL_OK;
+    if (nest->look == NULL && dcli_stream_is_needed(nest->call->cluster, nest->host_count, nest->host))
+        return dcli_stream_open(nest->call->cluster, nest->host_count, nest->host, &nest->stream);
     for (int h = 0; h < nest->host_count && status == DCL_OK; h++)
         status = nest->look != NULL ? dcli_host_array_imagine(nest->call->cluster, h + 1, &nest->host[h])
                                     : dcli_host_array_open(nest->call->cluster, &nest->host[h]);
@@ -246,10 +263,13 @@ static dcl_status close_hosts(struct nest *nest, dcl_status status)
         dcl_status copied = dcli_host_array_copied(nest->call->cluster, &nest->host[h]);
         status = status == DCL_OK ? copied : status;
     }
-    if (status == DCL_OK && nest->look == NULL && nest->host_count > 0)
+    bool imagined = nest->look != NULL || nest->stream != NULL;
+    if (nest->stream != NULL)
+        status = dcli_stream_close(nest->stream, status);
+    else if (status == DCL_OK && nest->look == NULL && nest->host_count > 0)
         status = fetch_hosts(nest);
     for (int h = 0; h < nest->host_count; h++)
-        dcli_host_array_close(nest->call->cluster, &nest->host[h], nest->look != NULL);
+        dcli_host_array_close(nest->call->cluster, &nest->host[h], imagined);
     return status;
 }
 

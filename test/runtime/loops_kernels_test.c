@@ -581,6 +581,36 @@ Test(loops_kernels, some_have_the_bits_of_sequential_c_on_two_nodes) { run_on(2,
 
 Test(loops_kernels, some_have_the_bits_of_sequential_c_on_one_node) { run_on(1, "1 node", 1); }
 
+static atomic_int streamed;
+
+static void count_streamed(void *user, int level, const char *line)
+{
+    (void)user, (void)level;
+    streamed += strstr(line, "dcl_loops: streamed in ") != NULL;
+}
+
+/* Arrays of several times the memory that nodes may use are streamed. */
+Test(loops_kernels, some_have_the_bits_of_sequential_c_when_they_are_streamed)
+{
+    static const char *const names[] = {"gemm",    "two_mm", "mvt",     "gesummv",   "atax",
+                                        "fdtd_2d", "bicg",   "heat_3d", "jacobi_2d", "gaussian"};
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        dcl_config config = test_config(nodes);
+        config.quota_bytes = nodes == 1 ? 3000 : 900;
+        config.log = "info";
+        config.log_fn = count_streamed;
+        dcl_cluster *cluster = test_open(&config);
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            for (size_t n = 0; n < sizeof kernels / sizeof kernels[0]; n++)
+                if (strcmp(kernels[n].name, names[k]) == 0 && k % 2 == (size_t)nodes % 2) {
+                    streamed = 0;
+                    run_kernel(cluster, "small nodes", &kernels[n], MEMORY);
+                    cr_expect_gt(streamed, 0, "%s, %d nodes", names[k], nodes);
+                }
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
 #ifdef TEST_DCL
 Test(loops_kernels, some_have_the_bits_of_sequential_c_in_worker_processes)
 {

@@ -166,6 +166,22 @@ Test(loops, memory_of_the_program_is_read_and_written)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Single rows that are far apart. */
+Test(loops, rows_of_memory_that_are_apart_are_accessed)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    const int m = 7;
+    double A[9][7];
+    for (int k = 0; k < 63; k++)
+        (&A[0][0])[k] = k;
+    TEST_OK(dcl_loops(cluster, "for (j = 0; j < m; j++) A[6][j] = A[1][j] + 2 * A[5][j];", DCL_HOST_INOUT(A, 9, m),
+                      DCL_VALUE(m)));
+    for (int i = 0; i < 9; i++)
+        for (int j = 0; j < m; j++)
+            cr_expect_eq(A[i][j], i == 6 ? 7 + j + 2 * (35 + j) : 7 * i + j, "%d %d", i, j);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* Beside arrays of the cluster. */
 Test(loops, memory_of_the_program_is_used_beside_arrays)
 {
@@ -278,31 +294,56 @@ Test(loops, values_are_those_of_c)
     dcl_close(cluster);
 }
 
-#ifdef TEST_DCL
-/* If a node has no memory for one of the arrays, nothing is copied back. */
-Test(loops, memory_is_unchanged_if_the_nest_fails)
+/* ---- streaming ------------------------------------------------------------------------------------------------------- */
+
+/* A cluster whose nodes may use so little memory that arrays do not fit. */
+static dcl_cluster *open_small_nodes(int nodes, size_t bytes)
 {
-    enum { COUNT = 1 << 20 };
+    dcl_config config = test_config(nodes);
+    config.quota_bytes = bytes;
+    return test_open(&config);
+}
+
+/* Parts of arrays, columns in memory, and an input that is reused; only what the nest writes is written. */
+Test(loops, parts_of_memory_are_streamed)
+{
+    enum { ROWS = 40, COLUMNS = 30 };
+    static double A[ROWS][COLUMNS], B[COLUMNS][ROWS], w[COLUMNS], right[COLUMNS][ROWS];
+    dcl_cluster *cluster = open_small_nodes(2, 2000);
+    const int n = ROWS, m = COLUMNS;
+    for (int j = 0; j < m; j++) {
+        w[j] = 1.0 / (j + 3);
+        for (int i = 0; i < n; i++)
+            A[i][j] = (i * 31 + j * 17) % 101 / 7.0, B[j][i] = right[j][i] = -1 - i;
+    }
+    for (int j = 2; j < m - 1; j++)
+        for (int i = 1; i < n - 2; i++)
+            right[j][i] = 0.5 * right[j][i] + w[j] * (A[i - 1][j + 1] - A[i + 2][j - 2]);
+    TEST_OK(dcl_loops(cluster,
+                      "for (i = 1; i < n - 2; i++)\n"
+                      "    for (j = 2; j < m - 1; j++) B[j][i] = 0.5 * B[j][i] + w[j] * (A[i-1][j+1] - A[i+2][j-2]);",
+                      DCL_HOST_INOUT(B, m, n), DCL_HOST_IN(A, n, m), DCL_HOST_IN(w, m), DCL_VALUE(n), DCL_VALUE(m)));
+    cr_expect_eq(memcmp(B, right, sizeof B), 0, "B differs");
+    TEST_OK(dcl_close(cluster));
+}
+
+/* Not one element of y fits beside all of x: refused before anything is written. */
+Test(loops, what_cannot_be_streamed_is_refused)
+{
+    enum { COUNT = 1000 };
     static double x[COUNT], y[COUNT];
-    dcl_config config = test_config(1);
-    config.workers = "local:1";
-    config.program = TEST_DCL;
-    config.quota_bytes = 6 << 20; /* less than y */
-    dcl_cluster *cluster = test_open(&config);
-    const int n = COUNT, some = 9;
+    dcl_cluster *cluster = open_small_nodes(1, 4000);
+    const int n = COUNT;
     for (int i = 0; i < n; i++)
         x[i] = y[i] = i;
-    TEST_REFUSED(dcl_loops(cluster, "for (i = 0; i < some; i++) x[i] = -1; for (i = 0; i < n; i++) y[i] = -i;",
-                           DCL_HOST_INOUT(x, some), DCL_HOST_OUT(y, n), DCL_VALUE(n), DCL_VALUE(some)),
-                 DCL_ERR_NOMEM, "quota");
+    TEST_REFUSED(dcl_loops(cluster, "for (i = 0; i < n; i++) for (k = 0; k < n; k++) y[i] += x[k];",
+                           DCL_HOST_INOUT(y, n), DCL_HOST_IN(x, n), DCL_VALUE(n)),
+                 DCL_ERR_NOMEM, "its smallest step needs");
     for (int i = 0; i < n; i++)
         cr_assert(x[i] == i && y[i] == i, "element %d was changed: %g, %g", i, x[i], y[i]);
     dcl_clear_error(cluster);
-    TEST_OK(dcl_loops(cluster, "for (i = 0; i < some; i++) x[i] = -1;", DCL_HOST_INOUT(x, some), DCL_VALUE(some)));
-    cr_expect(x[8] == -1 && x[9] == 9);
     dcl_close(cluster);
 }
-#endif
 
 /* abs() is signed, as in C; in OpenCL C it is unsigned. What a ?: reads agrees with what was analysed, also where a comparison has an
  * unsigned scalar: integers are numbers. */

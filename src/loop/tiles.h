@@ -1,0 +1,59 @@
+/* loop/tiles.h - split an operation of a nest into steps, so that data larger than the memory of the nodes streams through them.
+ *
+ * The indices of an operation are independent of each other (its plan was verified), so each box of them can be a step of its own.
+ * Axis d is split into parts[d] parts of length[d] indices; the last one may be shorter. Step e computes part
+ * (e / product of parts[order[l]], l < k) mod parts[order[k]] of axis order[k].
+ * Source: A. Doroshenko, O. Beketov, M. Bondarenko, O. Yatsenko, "Automated design of parallel programs for heterogeneous platforms
+ * using algebra-algorithmic tools" (2020): LoopRipper. Pure functions. */
+#ifndef DCLI_LOOP_TILES_H
+#define DCLI_LOOP_TILES_H
+
+#include "segment/footprint.h"
+
+enum { DCLI_TILES_ARRAYS = 24 }; /* most arrays of an operation that is split */
+
+/** An array of the operation: a written one is accessed at the operation's own indices only. */
+typedef struct dcli_tiles_array {
+    bool reads, writes;
+    dcl_grid grid;
+} dcli_tiles_array;
+
+/** What a step reads of an array that is only read. */
+typedef struct dcli_tiles_access {
+    int array;
+    dcli_subscripts subscripts;
+} dcli_tiles_access;
+
+/** Assumptions on speed, for choosing. */
+typedef struct dcli_tiles_speed {
+    double bytes_per_s; /* of copies between the program's memory and the nodes */
+    double step_s;      /* fixed cost of a step */
+} dcli_tiles_speed;
+
+typedef struct dcli_tiles {
+    dcl_box box; /* the indices, of stride 1 */
+    int array_count, access_count;
+    dcli_tiles_array array[DCLI_TILES_ARRAYS];
+    const dcli_tiles_access *access; /* [access_count], borrowed */
+    /* chosen: */
+    int64_t parts[DCL_MAX_RANK], length[DCL_MAX_RANK];
+    int order[DCL_MAX_RANK]; /* axes, the one that changes fastest first */
+    int64_t steps;
+    int buffers[DCLI_TILES_ARRAYS]; /* by array: parts of it that a node holds at the same time */
+    int64_t node_bytes;             /* of all buffers of a node */
+    int64_t copied_bytes;           /* in all steps together, estimated */
+    double seconds;                 /* estimated, without the time of the kernels */
+} dcli_tiles;
+
+/** Choose parts and order: the least time among the splits whose buffers fit.
+ *  @param most_bytes  memory of a node for the buffers. @param nodes  that share the steps.
+ *  @return false: nothing fits; node_bytes is then what the smallest tried split needs. */
+bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed);
+/** The indices of step e. */
+dcl_box dcli_tiles_step(const dcli_tiles *tiles, int64_t e);
+/** The smallest box of stride 1 around two boxes. */
+dcl_box dcli_tiles_hull(const dcl_box *a, const dcl_box *b);
+/** The elements of an array that a box of indices needs: the smallest box around them. If there are none, one element. */
+dcl_box dcli_tiles_needs(const dcli_tiles *tiles, int array, const dcl_box *indices);
+
+#endif

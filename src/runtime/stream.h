@@ -1,0 +1,24 @@
+/* runtime/stream.h - loop nests on memory of the program that is larger than the memory of the nodes: each operation is split into
+ * steps, whose elements are copied to the nodes, computed and copied back while other steps do the same. */
+#ifndef DCLI_RUNTIME_STREAM_H
+#define DCLI_RUNTIME_STREAM_H
+
+#include "loop/plan.h"
+#include "runtime/host_array.h"
+
+typedef struct dcli_stream dcli_stream;
+
+/** Whether the arrays of a nest have to be streamed, because they do not fit the nodes. */
+bool dcli_stream_is_needed(const dcl_cluster *cluster, int host_count, const dcli_host_array host[]);
+/** Begin. @param host  [host_count] borrowed; their arrays are made without storage. */
+dcl_status dcli_stream_open(dcl_cluster *cluster, int host_count, dcli_host_array host[], dcli_stream **stream_out);
+/** Run an operation; when it returns, its results are in the program's memory.
+ *  @param args     [operation->operand_count] its arguments.
+ *  @param host_of  [operation->operand_count] the number in `host` of each argument; -1: none.
+ *  @return DCL_OK; DCL_ERR_NOMEM: even the smallest step does not fit; DCL_ERR_UNSUPPORTED. */
+dcl_status dcli_stream_run(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
+                           const int host_of[]);
+/** End. @return status; if it is a failure after results were copied back, the error says so. */
+dcl_status dcli_stream_close(dcli_stream *stream, dcl_status status);
+
+#endif
