@@ -22,12 +22,13 @@
 
 enum {
     MOST_VARIABLES = 16,
-    MOST_TESTS = 12,   /* conditions and limits around a statement */
-    MOST_COPIES = 64,  /* of a statement in unrolled loops */
-    STACKED_STEPS = 4, /* steps of a loop at once, of several lines: their factors stay in registers */
-    SINGLE_STEPS = 16, /* of one line */
-    SHORT_STRIP = 64,  /* elements of a strip whose elements run different steps */
-    WIDEST_BYTES = 64  /* of vectors */
+    MOST_TESTS = 12,    /* conditions and limits around a statement */
+    MOST_COPIES = 64,   /* of a statement in unrolled loops */
+    STACKED_STEPS = 4,  /* steps of a loop at once, of several lines: their factors stay in registers */
+    SINGLE_STEPS = 8,   /* of one line */
+    AT_ENDS = 16,       /* elements at once that run steps which not all elements of a strip have in common */
+    STACKED_BYTES = 64, /* of vectors, where several lines share what they read */
+    SINGLE_BYTES = 32   /* of two vectors at once */
 };
 
 static const char numbers[] = "char short int long uchar ushort uint ulong float double bool";
@@ -327,8 +328,6 @@ bool dcli_sweeps(const dcli_body *body)
 
 /* ---- lines ---------------------------------------------------------------------------------------------------------- */
 
-static int strip_of(const struct sweep *s) { return s->is_uneven ? SHORT_STRIP : DCLI_SWEEP_ELEMENTS; }
-
 static void put_token(const struct sweep *s, int t)
 {
     dcli_text_put(s->nest->out, "%.*s", s->tokens->token[t].length, s->tokens->text + s->tokens->token[t].start);
@@ -458,8 +457,8 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
     dcli_text *out = s->nest->out;
     bool checked = tested && s->nest->variant != DCLI_VARIANT_UNIT;
     if (!checked)
-        dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(1)\n",
-                      WIDEST_BYTES / widest_bytes(s->body));
+        dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(%d)\n",
+                      (s->lines > 1 ? STACKED_BYTES : SINGLE_BYTES) / widest_bytes(s->body), s->lines > 1 ? 1 : 2);
     open_elements(s, d);
     for (int r = 0; r < s->lines; r++) {
         begin_line(s, r, checked);
@@ -582,20 +581,19 @@ static void put_safety(const struct sweep *s, int t, int end, int d, int q)
 
 static void put_statements(struct sweep *s, int t, int end, int d);
 
-/* Emit the first and the last step of loop q that some element of depth d runs, dcl_lowest and dcl_highest, and those that all run,
- * dcl_low and dcl_high. The limits are tokens [t, end). */
+/* Emit, of the steps dcl_begin to dcl_end of loop q, the first and the last one that some element of depth d runs, dcl_lowest and
+ * dcl_highest, and those that all run, dcl_low and dcl_high. The limits are tokens [t, end). */
 static void put_limits(const struct sweep *s, int q, int t, int end, int d)
 {
     dcli_text *out = s->nest->out;
-    dcli_text_put(out, "    long dcl_lowest = dcl_first%d, dcl_highest = dcl_limit%d%s;\n", q, q,
-                  s->body->inside->inner[q].inclusive ? "" : " - 1");
     if (t == end) {
-        dcli_text_put(out, "    long dcl_low = dcl_lowest, dcl_high = dcl_highest;\n");
+        dcli_text_put(out,
+                      "    const long dcl_lowest = dcl_begin, dcl_highest = dcl_end, dcl_low = dcl_begin, dcl_high = "
+                      "dcl_end;\n");
         return;
     }
-    dcli_text_put(out, "    const long dcl_begin = dcl_lowest, dcl_end = dcl_highest;\n"
-                       "    long dcl_low = dcl_begin, dcl_high = dcl_end;\n"
-                       "    dcl_lowest = LONG_MAX;\n    dcl_highest = LONG_MIN;\n");
+    dcli_text_put(out, "    long dcl_low = dcl_begin, dcl_high = dcl_end;\n"
+                       "    long dcl_lowest = LONG_MAX, dcl_highest = LONG_MIN;\n");
     open_elements(s, d);
     for (int r = 0; r < s->lines; r++) {
         begin_line(s, r, false);
@@ -616,15 +614,62 @@ static void put_limits(const struct sweep *s, int q, int t, int end, int d)
     dcli_text_put(out, "    }\n");
 }
 
+/* Emit the steps of loop q, whose statements are tokens [t, end), after put_limits(): a few at once, the rest one by one; with tests where
+ * not all elements of depth d run a step. */
+static void put_steps(const struct sweep *s, int q, int t, int end, int d)
+{
+    dcli_text *out = s->nest->out;
+    int steps = s->lines > 1 ? STACKED_STEPS : SINGLE_STEPS;
+    dcli_text_put(out, "    const bool dcl_fast = dcl_all%d", d);
+    if (s->nest->variant != DCLI_VARIANT_UNIT)
+        put_safety(s, t, end, d, q);
+    dcli_text_put(out,
+                  ";\n    for (long dcl_c%d = dcl_lowest; dcl_c%d <= dcl_highest;) {\n"
+                  "    if (dcl_fast && dcl_c%d >= dcl_low && dcl_c%d <= dcl_high) {\n"
+                  "    for (; dcl_c%d + %d <= dcl_high; dcl_c%d += %d) {\n",
+                  q, q, q, q, q, steps - 1, q, steps);
+    put_plain(s, t, end, d, q, steps, false);
+    dcli_text_put(out, "    }\n    for (; dcl_c%d <= dcl_high; dcl_c%d++) {\n", q, q);
+    put_plain(s, t, end, d, q, 1, false);
+    dcli_text_put(out, "    }\n    } else {\n");
+    put_plain(s, t, end, d, q, 1, true);
+    dcli_text_put(out, "    dcl_c%d++;\n    }\n    }\n", q);
+}
+
+/* Emit the steps of loop q in three phases: those before and after the steps that all elements run are run for a few elements at a time,
+ * which have most of them in common. @param first  of the tokens [first, t) of the limits. */
+static void put_phases(struct sweep *s, int q, int first, int t, int end, int d)
+{
+    dcli_text *out = s->nest->out;
+    int inside = s->depths++;
+    dcli_text_put(
+        out,
+        "    const bool dcl_common = dcl_low <= dcl_high;\n"
+        "    const long dcl_from[] = {dcl_lowest, dcl_common ? dcl_low : dcl_highest + 1, dcl_common ? dcl_high + "
+        "1 : dcl_highest + 1};\n"
+        "    const long dcl_to[] = {dcl_common ? dcl_low - 1 : dcl_highest, dcl_common ? dcl_high : dcl_highest, "
+        "dcl_highest};\n"
+        "    for (int dcl_phase = 0; dcl_phase < 3; dcl_phase++)\n"
+        "    for (long dcl_a%d = dcl_a%d, dcl_b%d; dcl_a%d < dcl_b%d; dcl_a%d = dcl_b%d) {\n"
+        "    dcl_b%d = dcl_phase == 1 ? dcl_b%d : dcl_min(dcl_a%d + %d, dcl_b%d);\n"
+        "    const bool dcl_all%d = dcl_all%d;\n"
+        "    const long dcl_begin = dcl_from[dcl_phase], dcl_end = dcl_to[dcl_phase];\n",
+        inside, d, inside, inside, d, inside, inside, inside, d, inside, AT_ENDS, d, inside, d);
+    put_limits(s, q, first, t, inside);
+    put_steps(s, q, t, end, inside);
+    dcli_text_put(out, "    }\n");
+}
+
 static void put_loop(struct sweep *s, int q, int d)
 {
     const dcli_inner *inner = &s->body->inside->inner[q];
     dcli_text *out = s->nest->out;
     int first, end = statements_of(s, q, &first), at = first, next, tests = s->tests;
-    int steps = s->lines > 1 ? STACKED_STEPS : SINGLE_STEPS, inside = s->depths++;
+    int inside = s->depths++;
     for (; (next = limit_end(s, q, at)) >= 0; at = next)
         s->test[s->tests++] = (struct test){at + 2, s->tokens->token[at + 1].partner, true};
-    dcli_text_put(out, "    {\n");
+    dcli_text_put(out, "    {\n    const long dcl_begin = dcl_first%d, dcl_end = dcl_limit%d%s;\n", q, q,
+                  inner->inclusive ? "" : " - 1");
     put_limits(s, q, first, at, d);
     if (has_long(s, at, end)) {
         dcli_text_put(
@@ -641,20 +686,13 @@ static void put_loop(struct sweep *s, int q, int d)
                       "    const bool dcl_all%d = dcl_all%d && dcl_c%d >= dcl_all_low && dcl_c%d <= dcl_all_high;\n",
                       q, inside, d, inside, d, inside, d, q, q);
         put_statements(s, at, end, inside);
+        dcli_text_put(out, "    }\n");
+    } else if (s->is_uneven && first < at) {
+        put_phases(s, q, first, at, end, d);
     } else {
-        dcli_text_put(out, "    const bool dcl_fast = dcl_all%d", d);
-        if (s->nest->variant != DCLI_VARIANT_UNIT)
-            put_safety(s, at, end, d, q);
-        dcli_text_put(out,
-                      ";\n    for (long dcl_c%d = dcl_lowest; dcl_c%d <= dcl_highest;) {\n"
-                      "    if (dcl_fast && dcl_c%d >= dcl_low && dcl_c%d + %d <= dcl_high) {\n",
-                      q, q, q, q, steps - 1);
-        put_plain(s, at, end, d, q, steps, false);
-        dcli_text_put(out, "    dcl_c%d += %d;\n    } else {\n", q, steps);
-        put_plain(s, at, end, d, q, 1, true);
-        dcli_text_put(out, "    dcl_c%d++;\n    }\n", q);
+        put_steps(s, q, at, end, d);
     }
-    dcli_text_put(out, "    }\n    }\n");
+    dcli_text_put(out, "    }\n");
     s->tests = tests;
 }
 
@@ -713,7 +751,7 @@ static void put_statements(struct sweep *s, int t, int end, int d)
 static void put_strips(struct sweep *s, int lines)
 {
     dcli_text *out = s->nest->out;
-    int v = s->nest->innermost, m = v - 1, strip = strip_of(s);
+    int v = s->nest->innermost, m = v - 1, strip = DCLI_SWEEP_ELEMENTS;
     s->lines = lines;
     s->unit = *s->nest;
     s->unit.variant = DCLI_VARIANT_UNIT;
