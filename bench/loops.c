@@ -195,6 +195,53 @@ KERNEL(bicg, A1(x, 0) A1(y, 1) A1(u, 2) A1(v, 3) A2(A, 4, V), BICG)
         }
 KERNEL(covariance, A2(C, 0, N3) A1(mean, 1) A2(D, 2, N3), COVARIANCE)
 
+#define CORRELATION(PARALLEL) \
+    PARALLEL for (int j = 0; j < m; j++) { \
+        mean[j] = 0.0; \
+        for (int i = 0; i < n; i++) mean[j] += D[i][j]; \
+        mean[j] /= alpha; \
+    } \
+    PARALLEL for (int j = 0; j < m; j++) { \
+        dev[j] = 0.0; \
+        for (int i = 0; i < n; i++) dev[j] += (D[i][j] - mean[j]) * (D[i][j] - mean[j]); \
+        dev[j] /= alpha; \
+        dev[j] = sqrt(dev[j]); \
+        dev[j] = dev[j] <= 0.1 ? 1.0 : dev[j]; \
+    } \
+    PARALLEL for (int i = 0; i < n; i++) \
+        for (int j = 0; j < m; j++) { \
+            D[i][j] -= mean[j]; \
+            D[i][j] /= sqrt(alpha) * dev[j]; \
+        } \
+    PARALLEL for (int i = 0; i < m - 1; i++) { \
+        C[i][i] = 1.0; \
+        for (int j = i + 1; j < m; j++) { \
+            C[i][j] = 0.0; \
+            for (int k = 0; k < n; k++) C[i][j] += D[k][i] * D[k][j]; \
+            C[j][i] = C[i][j]; \
+        } \
+    } \
+    C[m - 1][m - 1] = 1.0;
+KERNEL(correlation, A2(C, 0, N3) A1(mean, 1) A1(dev, 2) A2(D, 3, N3), CORRELATION)
+
+#define THREE_MM(PARALLEL) \
+    PARALLEL for (int i = 0; i < n; i++) \
+        for (int j = 0; j < n; j++) { \
+            E[i][j] = 0.0; \
+            for (int k = 0; k < n; ++k) E[i][j] += A[i][k] * B[k][j]; \
+        } \
+    PARALLEL for (int i = 0; i < n; i++) \
+        for (int j = 0; j < n; j++) { \
+            F[i][j] = 0.0; \
+            for (int k = 0; k < n; ++k) F[i][j] += C[i][k] * D[k][j]; \
+        } \
+    PARALLEL for (int i = 0; i < n; i++) \
+        for (int j = 0; j < n; j++) { \
+            G[i][j] = 0.0; \
+            for (int k = 0; k < n; ++k) G[i][j] += E[i][k] * F[k][j]; \
+        }
+KERNEL(three_mm, A2(A, 0, N3) A2(B, 1, N3) A2(C, 2, N3) A2(D, 3, N3) A2(E, 4, N3) A2(F, 5, N3) A2(G, 6, N3), THREE_MM)
+
 #define DOITGEN(PARALLEL) \
     PARALLEL for (int r = 0; r < n; r++) \
         for (int q = 0; q < m; q++) \
@@ -344,6 +391,20 @@ static const struct kernel kernels[] = {
      NULL,
      {.n = N3, .m = N3},
      {{"C", 2, {N3, N3}, INOUT}, {"mean", 1, {N3}, OUT}, {"D", 2, {N3, N3}, INOUT}}},
+    {OF(correlation),
+     NULL,
+     {.n = N3, .m = N3},
+     {{"C", 2, {N3, N3}, INOUT}, {"mean", 1, {N3}, OUT}, {"dev", 1, {N3}, OUT}, {"D", 2, {N3, N3}, INOUT}}},
+    {OF(three_mm),
+     NULL,
+     {.n = N3},
+     {{"A", 2, {N3, N3}, IN},
+      {"B", 2, {N3, N3}, IN},
+      {"C", 2, {N3, N3}, IN},
+      {"D", 2, {N3, N3}, IN},
+      {"E", 2, {N3, N3}, OUT},
+      {"F", 2, {N3, N3}, OUT},
+      {"G", 2, {N3, N3}, OUT}}},
     {OF(doitgen),
      NULL,
      {.n = R, .m = Q, .l = N2},
