@@ -457,7 +457,7 @@ static dcl_status hear_lent(dcli_worker *worker, int from, const dcli_msg_lent *
     int64_t each = dcli_max(1, lent->each);
     dcl_status status =
         dcli_node_lent(worker->node, from, lent->question, lent->operation, lent->first, lent->count, each);
-    if (status != DCL_OK)
+    if (status != DCL_OK || !dcli_node_is_there(worker->node, from)) /* nothing is borrowed from a node that is lost */
         return status;
     dcli_stealing_answered(worker, from, true);
     for (int64_t b = lent->first, end = b + lent->count, next; b < end; b = next) {
