@@ -6,12 +6,17 @@
 A place is the rate of the hosts' cables (bench/links.py); "none" is without a limit. The device is PoCL's, which copies faster
 than any of these cables carries, so the cable is the slower stage. Between hosts DCL encrypts (CURVE). ZeroMQ by hand sends
 messages of 1 MB, each copied once by the receiver, without encryption and with CURVE. A buffer is moved in transfers of 1 MB,
-of 4 MB, and as a whole, without waiting between them. Medians."""
+of 4 MB, and as a whole, without waiting between them. Medians.
+
+At 1gbit it is also measured how far the network hides the device's copies: the tests' fake device takes as long for a chunk of 1 MB as
+the cable. With DCL_FAULT=store, transfers are stored and forwarded, for comparison. The stages by themselves are ZeroMQ with CURVE over the
+cable, and the same commands on the fake device of this process."""
 import contextlib
 import os
 import statistics
 import sys
 import tempfile
+from unittest import mock
 
 sys.dont_write_bytecode = True  # leave the source folder as it is
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -20,6 +25,8 @@ from hosts import Hosts
 from workers import start_tcp, tcp_place
 
 TURNS, ROUNDS = 3, 2
+RATED, CHUNK_MS = "1gbit", 9  # of a chunk of 1 MB, which takes 8.8 ms over this cable
+RATED_PLAN = f"gpu; apart; discrete; takes clEnqueueWriteBuffer {CHUNK_MS}; takes clEnqueueReadBuffer {CHUNK_MS}"
 MEGABYTES = {"100mbit": 8}  # 64 elsewhere
 
 
@@ -48,6 +55,39 @@ def measure(dcl, links, name, folder):
               f"{hand[what, 'plain'] / median:.3f}, with CURVE {hand[what, 'keys'] / median:.3f}", flush=True)
 
 
+def measure_stages(dcl, links, folder):
+    """How long a transfer takes whose stages take the same time."""
+    megabytes, fake = 64, os.path.join(os.path.dirname(dcl), "test", "fake_opencl.so")
+    if not os.path.exists(fake):
+        print(f"{RATED}, a device as slow as the cable: not measured, because {fake} is not there (make test builds it)")
+        return
+    os.mkdir(f"{folder}/stages")
+    device = {"OCL_ICD_VENDORS": fake, "TEST_OPENCL": RATED_PLAN}
+    with contextlib.ExitStack() as stack:
+        hosts = stack.enter_context(Hosts(2, RATED))
+        stack.enter_context(mock.patch.dict(os.environ, device))  # of the workers
+        offers, public = start_tcp(dcl, f"{folder}/stages", 2, True, stack, hosts)
+        place = tcp_place(offers[-1:], {"worker0": public["worker1"]}, f"{folder}/stages")
+        ours = {**place.variables, "OCL_ICD_VENDORS": os.path.join(os.path.dirname(dcl), "dcl.icd")}
+        client, server = Side(hosts, 0), Side(hosts, 1)
+        took = {}
+        for _ in range(TURNS):
+            for what, giver, taker in (("write", client, server), ("read", server, client)):
+                took.setdefault((what, "cable"), []).extend(by_hand(links, giver, taker, "keys", megabytes, ROUNDS)[0])
+            for way, part, variables in (("device", 1, device), ("pipelined", megabytes, ours),
+                                         ("stored", megabytes, {**ours, "DCL_FAULT": "store"})):
+                seconds = numbers_of(client.start([links, "transfers", str(megabytes), str(part), str(ROUNDS)], variables))
+                took.setdefault(("write", way), []).extend(seconds[::2])
+                took.setdefault(("read", way), []).extend(seconds[1::2])
+    took = {key: statistics.median(values) for key, values in took.items()}
+    for what in ("write", "read"):
+        cable, device, pipelined, stored = (took[what, way] for way in ("cable", "device", "pipelined", "stored"))
+        chunk = min(cable, device) / megabytes
+        print(f"{RATED}, a device as slow as the cable: {what} {megabytes} MB in {pipelined:.3f} s, cable {cable:.3f} s, device {device:.3f} s, "
+              f"stored and forwarded {stored:.3f} s: of the slower stage and a chunk {pipelined / (max(cable, device) + chunk):.3f}, stored of "
+              f"the sum of the stages {stored / (cable + device):.3f}, pipelined of stored {pipelined / stored:.3f}", flush=True)
+
+
 def main(dcl, links, *places):
     why_not = Hosts.why_not("1gbit")
     if why_not:
@@ -56,6 +96,8 @@ def main(dcl, links, *places):
     with tempfile.TemporaryDirectory(prefix="dcl-opencl-links-") as folder:
         for place in places or ("100mbit", "1gbit", "2500mbit", "none"):
             measure(os.path.abspath(dcl), os.path.abspath(links), place, folder)
+            if place == RATED:
+                measure_stages(os.path.abspath(dcl), os.path.abspath(links), folder)
     return 0
 
 

@@ -148,6 +148,7 @@ struct icd_server {
     uint64_t session;
     int client;  /* our number as a peer */
     bool shares; /* its processes are on this host, and can share memory */
+    bool stores; /* transfers are stored and forwarded, for comparison: DCL_FAULT=store */
     pthread_t thread;
     pthread_mutex_t serving; /* held by the thread that uses the connection: locked before icd.lock, or tried */
     pthread_cond_t rested;   /* the own thread is to serve */

@@ -72,11 +72,12 @@ cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t me
                                .host_slice_pitch = host_slice_pitch,
                                .total = dcli_span_bytes(span)};
     /* A write that waits for a gate may be granted before its bytes are there: they are sent. */
-    transfer->in_place = device->server->shares && gate == NULL && span->rows == 1 && span->slices == 1 &&
-                         transfer->total > DCLI_PLACED_BYTES;
+    transfer->in_place = device->server->shares && !device->server->stores && gate == NULL && span->rows == 1 &&
+                         span->slices == 1 && transfer->total > DCLI_PLACED_BYTES;
     transfer->loan = span->rows == 1 && span->slices == 1 ? event->loan : NULL;
+    int64_t way = device->server->stores ? DCLI_STORED : transfer->in_place ? DCLI_IN_PLACE : DCLI_IN_CHUNKS;
     int64_t number[] = {transfer->number, span->offset,    span->row_bytes,   span->rows,
-                        span->slices,     span->row_pitch, span->slice_pitch, transfer->in_place};
+                        span->slices,     span->row_pitch, span->slice_pitch, way};
     dcli_msg_command command = {.kind = in ? DCLI_CL_WRITE : DCLI_CL_READ,
                                 .object = mem_number,
                                 .number_count = 2 + DCLI_SPAN_NUMBERS,

@@ -1,5 +1,6 @@
 /* icd/servers.c - reaching the servers, and what their devices are. */
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/config.h"
@@ -195,6 +196,8 @@ static bool prepare(opening *open, const dcl_config *config, const dcli_worker_a
     if (workers == NULL)
         return false;
     server->config.workers = workers;
+    const char *fault = dcli_config_fault();
+    server->stores = fault != NULL && strcmp(fault, "store") == 0;
     server->shares = address == NULL && dcli_worker_pool_starts(config->workers);
     if (address != NULL)
         open->address = *address;

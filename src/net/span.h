@@ -19,6 +19,10 @@ typedef struct dcli_span {
 } dcli_span;
 enum { DCLI_SPAN_NUMBERS = 6 };
 
+/** How a transfer between driver and server is to be done. DCLI_IN_PLACE: the driver can copy in the memory of the buffer. DCLI_STORED:
+ *  it is held as a whole between the network and the device, for comparison. */
+enum { DCLI_IN_CHUNKS, DCLI_IN_PLACE, DCLI_STORED };
+
 /* Most bytes that a driver sends before they are granted: of one write, and of all writes of a session that have not begun. */
 enum { DCLI_EAGER_TRANSFER = 4 << 20, DCLI_EAGER_SESSION = 32 << 20 };
 

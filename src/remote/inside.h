@@ -20,6 +20,7 @@ enum {
     DCLI_PEER_EAGER = 64 << 10,         /* a transfer of at most so many bytes is sent to another server at once */
     DCLI_PEER_EAGER_SESSION = 4 << 20,  /* bytes of such transfers that the other servers have not taken */
     DCLI_PEER_LEAST = 64,               /* as many as a smaller one counts, and a message that has come early */
+    DCLI_MOST_STORED = 1 << 30,         /* bytes of a transfer that is held as a whole */
     DCLI_TOLD = 1024                    /* ends of unknown events, told by other servers, that are remembered */
 };
 
@@ -99,6 +100,7 @@ typedef struct dcli_object {
             int64_t eager; /* to a server: bytes that may be sent before they are granted */
             int64_t total, granted, arrived, submitted;
             int64_t held;                  /* bytes that have arrived before the write has begun */
+            bool stored;                   /* it is held as a whole between the network and the device */
             bool in_place, copied;         /* the driver copies between its own memory and the buffer's; has copied */
             void *mapped;                  /* the buffer's memory, while it is mapped for this */
             dcli_loan *loan;               /* a read that sends the buffer's memory itself; NULL: it does not */

@@ -589,8 +589,11 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
     transfer->transfer.span = span;
     transfer->transfer.total = dcli_span_bytes(&span);
     transfer->transfer.peer = (int)peer;
-    transfer->transfer.in_place = command->number[1 + DCLI_SPAN_NUMBERS] != 0 && task->object->buffer.place != NULL &&
-                                  span.rows == 1 && span.slices == 1 && peer == remote->terms.client;
+    int64_t way = command->number[1 + DCLI_SPAN_NUMBERS];
+    transfer->transfer.stored =
+        way == DCLI_STORED && transfer->transfer.total <= DCLI_MOST_STORED && peer == remote->terms.client;
+    transfer->transfer.in_place = way == DCLI_IN_PLACE && task->object->buffer.place != NULL && span.rows == 1 &&
+                                  span.slices == 1 && peer == remote->terms.client;
     transfer->transfer.last = &transfer->transfer.first;
     transfer->transfer.sent_last = &transfer->transfer.sent;
     task->transfer = dcli_object_hold(transfer);

@@ -10,6 +10,9 @@
  * allows; the rest it sends when it is granted, which happens when the write has begun. So memory is bounded, and no write
  * waits for one that waits itself. A read is at most WINDOW bytes ahead of what the driver has taken.
  *
+ * For comparison, the driver can ask that a transfer is stored and forwarded: all of it arrives before the device copies any, and
+ * the device copies all of it before any is sent.
+ *
  * Between two servers, the source has a read and the target a write of the same number. The target grants as to a driver; the source
  * sends nothing before that, except small transfers. The read ends when all is sent and granted. */
 #include <poll.h>
@@ -257,6 +260,8 @@ static bool has_ended(dcli_remote *remote, dcli_task *task, const dcli_object *t
 /* End of the bytes that may be read and sent now. */
 static int64_t end_of_reads(const dcli_remote *remote, const dcli_object *transfer)
 {
+    if (transfer->transfer.stored)
+        return transfer->transfer.total;
     return is_between_servers(remote, transfer) ? dcli_max(transfer->transfer.granted, transfer->transfer.eager)
                                                 : transfer->transfer.granted + WINDOW;
 }
@@ -327,7 +332,7 @@ static bool may_lend(const dcli_remote *remote, const dcli_task *task)
 {
     const dcli_object *transfer = task->transfer;
     return remote->lender != NULL && task->kind == DCLI_CL_READ && remote->in_place && !remote->terms.shares &&
-           transfer->transfer.span.rows == 1 && transfer->transfer.span.slices == 1 &&
+           !transfer->transfer.stored && transfer->transfer.span.rows == 1 && transfer->transfer.span.slices == 1 &&
            transfer->transfer.total > WINDOW;
 }
 
@@ -409,7 +414,9 @@ void dcli_chunk_done(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
     }
     if (task != NULL && task->listed)
         remote->stuck_dirty = true;
-    while (transfer->transfer.sent != NULL && transfer->transfer.sent->done) {
+    bool holds = transfer->transfer.stored && task != NULL && task->status == CL_SUCCESS &&
+                 (transfer->transfer.submitted < transfer->transfer.total || transfer->transfer.outstanding > 0);
+    while (!holds && transfer->transfer.sent != NULL && transfer->transfer.sent->done) {
         dcli_chunk *next = transfer->transfer.sent;
         if ((transfer->transfer.sent = next->next) == NULL)
             transfer->transfer.sent_last = &transfer->transfer.sent;
@@ -449,7 +456,8 @@ void dcli_transfer_stop(dcli_remote *remote, dcli_object *transfer, cl_int statu
 /* Grant more, as the device takes what has arrived. */
 static void grant(dcli_remote *remote, dcli_object *transfer)
 {
-    int64_t upto = dcli_min(transfer->transfer.total, transfer->transfer.submitted + WINDOW);
+    int64_t ahead = transfer->transfer.stored ? transfer->transfer.total : WINDOW,
+            upto = dcli_min(transfer->transfer.total, transfer->transfer.submitted + ahead);
     bool much = upto - transfer->transfer.granted >= WINDOW / 4 || upto == transfer->transfer.total;
     bool has_all = transfer->transfer.arrived == transfer->transfer.total && !is_between_servers(remote, transfer);
     if (has_all || upto <= transfer->transfer.granted || !much)
@@ -463,7 +471,8 @@ static void write_more(dcli_remote *remote, dcli_task *task)
     dcli_object *transfer = task->transfer;
     remote->held_bytes -= transfer->transfer.held;
     transfer->transfer.held = 0;
-    while (transfer->transfer.first != NULL && task->status == CL_SUCCESS) {
+    bool holds = transfer->transfer.stored && transfer->transfer.arrived < transfer->transfer.total;
+    while (!holds && transfer->transfer.first != NULL && task->status == CL_SUCCESS) {
         dcli_chunk *chunk = transfer->transfer.first;
         if ((transfer->transfer.first = chunk->next) == NULL)
             transfer->transfer.last = &transfer->transfer.first;

@@ -280,6 +280,7 @@ def check(dcl, programs, base):
                 compare(native, run([f"{programs}/program"], dead, work), "tcp:2 and one that is not there")
                 lose_each_other(f"{programs}/program", variables, place, work)
             if text == "tcp:1":
+                compare(native, run([f"{programs}/program"], {**variables, "DCL_FAULT": "store"}, work), "tcp:1, stored and forwarded")
                 hostile(programs, variables, work)
             if "keys" not in text:
                 took.append(kill_one(f"{programs}/program", variables, place, work))

@@ -240,6 +240,104 @@ Test(order, failures_that_nobody_observes_are_reported_at_once)
     close_scene(&s);
 }
 
+enum { CHUNKS = 3, STORED_BYTES = (CHUNKS - 1) * DCLI_REMOTE_CHUNK + 100 };
+
+/* Open a scene with a buffer of three chunks, and the driver's end. */
+static void open_chunks(scene *s, dcli_endpoint **driver_out)
+{
+    open_scene(s);
+    cr_assert_eq(dcli_endpoint_open(s->net, 5, 1, 2, driver_out), DCL_OK, "%s", dcl_error());
+    s->remote->terms.buffers = dcli_buffers_open();
+    s->remote->terms.chunk_bytes = DCLI_REMOTE_CHUNK;
+    s->remote->in_place = false;
+    command(s, (dcli_msg_command){DCLI_CL_BUFFER, OTHER, NUMBERS(1, STORED_BYTES)});
+}
+
+static void close_chunks(scene *s, dcli_endpoint *driver)
+{
+    dcli_buffers *buffers = s->remote->terms.buffers;
+    dcli_endpoint_close(driver);
+    close_scene(s);
+    dcli_buffers_close(buffers);
+}
+
+static void await_callbacks(const scene *s)
+{
+    while (atomic_load(&s->remote->callbacks) > 0)
+        poll(NULL, 0, 1);
+}
+
+/* Receive all messages. @return how many have data. */
+static int count_data(dcli_endpoint *driver)
+{
+    dcli_received received = {0};
+    int count = 0;
+    while (dcli_endpoint_receive(driver, 0, &received) == DCL_OK) {
+        count += received.message.kind == DCLI_MSG_DATA;
+        dcli_received_free(&received);
+    }
+    return count;
+}
+
+/* A write that is stored is given to the device when all of it has arrived; otherwise each chunk is. */
+Test(order, a_stored_write_waits_for_its_last_chunk)
+{
+    static char bytes[DCLI_REMOTE_CHUNK];
+    for (int way = DCLI_IN_CHUNKS; way <= DCLI_STORED; way += DCLI_STORED) {
+        scene s;
+        dcli_endpoint *driver;
+        open_chunks(&s, &driver);
+        command(&s,
+                (dcli_msg_command){DCLI_CL_WRITE, OTHER, QUEUE, FIRST, NUMBERS(60, 0, STORED_BYTES, 1, 1, 0, 0, way)});
+        for (int c = 0; c < CHUNKS; c++) {
+            size_t length = c < CHUNKS - 1 ? sizeof bytes : STORED_BYTES % DCLI_REMOTE_CHUNK;
+            dcli_received received = {.from = 1, .payload = bytes, .payload_bytes = length};
+            received.message.kind = DCLI_MSG_DATA;
+            received.message.data = (dcli_msg_data){.transfer = 60, .offset = (int64_t)c * DCLI_REMOTE_CHUNK};
+            cr_assert_eq(dcli_transfer_data(s.remote, 1, &received), DCL_OK, "%s", dcl_error());
+            dcli_tasks_look(s.remote);
+            int given = way == DCLI_STORED && c < CHUNKS - 1 ? 0 : c + 1;
+            cr_expect_eq(s.remote->outstanding, given, "way %d: %d chunks of %d are with the device", way,
+                         (int)s.remote->outstanding, c + 1);
+        }
+        dcli_queues_flush(s.remote);
+        await_callbacks(&s);
+        dcli_completions_take(s.remote);
+        cr_expect_eq(s.remote->ended_count, 1);
+        close_chunks(&s, driver);
+    }
+}
+
+/* A read that is stored is sent when the device has copied all of it; otherwise each chunk is. */
+Test(order, a_stored_read_is_sent_when_all_is_copied)
+{
+    for (int way = DCLI_IN_CHUNKS; way <= DCLI_STORED; way += DCLI_STORED) {
+        scene s;
+        dcli_endpoint *driver;
+        open_chunks(&s, &driver);
+        command(&s,
+                (dcli_msg_command){DCLI_CL_READ, OTHER, QUEUE, FIRST, NUMBERS(60, 0, STORED_BYTES, 1, 1, 0, 0, way)});
+        dcli_queues_flush(s.remote);
+        await_callbacks(&s);
+        dcli_completion *list = atomic_exchange(&s.remote->completions, NULL);
+        const dcli_object *queue = dcli_object_find(s.remote, QUEUE, DCLI_OBJECT_QUEUE);
+        for (int c = 1; c <= CHUNKS; c++) { /* the device's driver calls back for one chunk after the other */
+            dcli_completion **at = &list;
+            while (*at != queue->queue.oldest)
+                at = &(*at)->next;
+            dcli_completion *next = *at;
+            *at = next->next;
+            next->next = NULL;
+            atomic_store(&s.remote->completions, next);
+            dcli_completions_take(s.remote);
+            int sent = way == DCLI_IN_CHUNKS ? 1 : c < CHUNKS ? 0 : CHUNKS, heard = count_data(driver);
+            cr_expect_eq(heard, sent, "way %d: %d are sent after chunk %d", way, heard, c);
+        }
+        cr_expect_eq(s.remote->ended_count, 1);
+        close_chunks(&s, driver);
+    }
+}
+
 /* Drivers of GPUs call back late, so they are asked, and not for callbacks. */
 Test(order, gpus_are_asked)
 {

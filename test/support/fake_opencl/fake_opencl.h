@@ -28,6 +28,7 @@
  *   apart                              devices have memory of their own: a buffer in host memory is a copy of it
  *   apart 2                            the same of one device, by its number from 0 among those of its platform
  *   gpu                                devices call themselves GPUs: kernels are generated in the form for these
+ *   discrete                           devices say that they do not share the memory of the host
  *   peers                              devices have UUIDs, and import memory that support/fake_cuda exports
  *   hang clBuildProgram 1              the call does not return
  *   hang kernel 1                      the n-th launched kernel never ends, nor does what is behind it in its queue, nor

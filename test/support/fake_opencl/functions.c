@@ -241,6 +241,8 @@ static cl_int CL_API_CALL fake_clGetDeviceInfo(cl_device_id device, cl_device_in
     code = fake_real.clGetDeviceInfo(device, what, bytes, value, bytes_out);
     if (code == CL_SUCCESS && what == CL_DEVICE_TYPE && value != NULL && fake_plan_gpu())
         *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
+    if (code == CL_SUCCESS && what == CL_DEVICE_HOST_UNIFIED_MEMORY && value != NULL && fake_plan_discrete())
+        *(cl_bool *)value = CL_FALSE;
     return code;
 }
 

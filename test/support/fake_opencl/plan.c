@@ -34,7 +34,7 @@ static struct {
     unsigned serial; /* of the plan */
     struct rule rules[MOST_RULES];
     int rule_count;
-    bool no_devices, no_platforms, no_registering, apart, gpu, peers;
+    bool no_devices, no_platforms, no_registering, apart, gpu, peers, discrete;
     long apart_device; /* -1: all */
     int slow_ms, waits;
     struct {
@@ -128,6 +128,8 @@ static void add_rule(const char *text)
         plan.apart_device = -1;
     } else if (words == 1 && strcmp(first, "gpu") == 0) {
         plan.gpu = true;
+    } else if (words == 1 && strcmp(first, "discrete") == 0) {
+        plan.discrete = true;
     } else if (words == 2 && strcmp(first, "apart") == 0 && (plan.apart_device = strtol(second, &end, 10)) >= 0 &&
                *end == '\0') {
         plan.apart = true;
@@ -158,6 +160,7 @@ void fake_plan_set(const char *text)
     plan.serial++;
     plan.rule_count = 0;
     plan.no_devices = plan.no_platforms = plan.no_registering = plan.apart = plan.gpu = plan.peers = false;
+    plan.discrete = false;
     plan.slow_ms = plan.waits = plan.take_count = 0;
     plan.one[0] = '\0';
     plan.claims[0] = '\0';
@@ -261,6 +264,7 @@ bool fake_plan_apart(int number)
 }
 
 bool fake_plan_gpu(void) { return read_flag(&plan.gpu); }
+bool fake_plan_discrete(void) { return read_flag(&plan.discrete); }
 
 bool fake_plan_peers(void) { return read_flag(&plan.peers); }
 

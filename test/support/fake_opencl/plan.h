@@ -47,6 +47,7 @@ int fake_plan_takes(const char *name);
 /** Whether the plan says so of any. */
 bool fake_plan_some_take(void);
 bool fake_plan_gpu(void);
+bool fake_plan_discrete(void);
 /** Whether device `number` of its platform, from 0, has memory of its own. */
 bool fake_plan_apart(int number);
 /** Whether any device has memory of its own. */
