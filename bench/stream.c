@@ -2,7 +2,8 @@
  *
  *     stream [rounds] [name]        3 rounds if not given; name: gemm, gauss or jacobi-2d
  *
- * One embedded node on all processors; DCL_QUOTA_BYTES is a quarter of the arrays. "bound": the processor time that the streamed call uses, of all
+ * One embedded node on all processors, or the nodes of DCL_WORKERS, of whose time the program knows nothing. DCL_QUOTA_BYTES is such that a
+ * node may use a quarter of the arrays' bytes. "bound": the processor time that the streamed call uses, of all
  * threads, divided by the number of processors: a call that keeps them busy all the time takes just that. "unstreamed": the
  * same call where everything fits. The results of both are compared, bit for bit. Medians; the analysis of the nest is not in
  * them, because the first round is not counted. */
@@ -122,12 +123,13 @@ static void measure(const struct kernel *k, int rounds)
     double whole = time_calls(large, k, other, rounds, &unused);
     for (int a = 0; a < ARRAYS; a++)
         check(memcmp(memory[a], other[a], bytes_of(k, a)) == 0, "results differ");
+    int nodes = dcl_node_count(little);
     double bound = cpu / (double)sysconf(_SC_NPROCESSORS_ONLN);
-    printf("%s f64, %zu MB in %zu MB, 1 device: streamed %.1f ms, bound %.1f ms, bound / streamed %.2f; unstreamed "
+    printf("%s f64, %zu MB in %zu MB, %d nodes: streamed %.1f ms, bound %.1f ms, bound / streamed %.2f; unstreamed "
            "%.1f ms, "
            "unstreamed / streamed %.2f (median of %d)\n",
-           k->name, all >> 20, all >> 22, 1e3 * streamed, 1e3 * bound, bound / streamed, 1e3 * whole, whole / streamed,
-           rounds);
+           k->name, all >> 20, all >> 22, nodes, 1e3 * streamed, 1e3 * bound, bound / streamed, 1e3 * whole,
+           whole / streamed, rounds);
     fflush(stdout);
     dcl_close(little);
     dcl_close(large);

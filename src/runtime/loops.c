@@ -264,6 +264,8 @@ static dcl_status close_hosts(struct nest *nest, dcl_status status)
         status = status == DCL_OK ? copied : status;
     }
     bool imagined = nest->look != NULL || nest->stream != NULL;
+    if (nest->look == NULL)
+        dcli_error_enter("dcl_loops"); /* arrays that were released before have put their own name */
     if (nest->stream != NULL)
         status = dcli_stream_close(nest->stream, status);
     else if (status == DCL_OK && nest->look == NULL && nest->host_count > 0)

@@ -86,6 +86,9 @@ struct ready {
     dcl_array *view[DCLI_TILES_ARRAYS];
 };
 
+/* Functions on arrays, maps and views give errors their own names: give them that of the call again. */
+static void name_call(void) { dcli_error_enter("dcl_loops"); }
+
 /* ---- memory ------------------------------------------------------------------------------------------------------- */
 
 static bool is_cpu(const dcl_cluster *cluster, int node)
@@ -133,6 +136,7 @@ static dcl_status open_maps(dcli_stream *stream)
         stream->most_bytes = dcli_min(stream->most_bytes, bytes_of_node(stream->cluster, n));
     }
     dcl_map_release(block);
+    name_call();
     return status;
 }
 
@@ -147,15 +151,18 @@ dcl_status dcli_stream_open(dcl_cluster *cluster, int host_count, dcli_host_arra
     dcl_status status = stream->map != NULL ? open_maps(stream) : DCL_ERR_NOMEM;
     for (int h = 0; h < host_count && status == DCL_OK; h++)
         status = dcli_host_array_imagine(cluster, APART + h, &host[h]);
-    if (status != DCL_OK)
-        dcli_stream_close(stream, status);
-    else
+    if (status == DCL_OK) {
         *stream_out = stream;
-    return status;
+        return DCL_OK;
+    }
+    for (int h = 0; h < host_count; h++)
+        dcli_host_array_close(cluster, &host[h], true);
+    return dcli_stream_close(stream, status);
 }
 
 dcl_status dcli_stream_close(dcli_stream *stream, dcl_status status)
 {
+    name_call();
     if (status != DCL_OK && stream->wrote)
         DCLI_FAIL(status, "a part of the results is in the program's memory already: %.600s", dcli_error_sentence());
 
@@ -195,6 +202,7 @@ static void make_room(dcli_stream *stream, int node, int64_t bytes)
         dcl_array_release(buffer->array);
         dcli_free(buffer);
     }
+    name_call();
 }
 
 /* Take a buffer of a node for a box of at most these counts. */
@@ -247,6 +255,7 @@ static dcl_status set_slot(dcli_stream *stream, int node, const dcl_grid *larges
     dcl_array *part = dcl_slice(slot->buffer->array, zero, box->count, NULL);
     slot->view = part != NULL ? dcl_shift(part, box->start) : NULL;
     dcl_array_release(part);
+    name_call();
     slot->box = *box;
     return slot->view != NULL ? DCL_OK : dcli_error_status();
 }

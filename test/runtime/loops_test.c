@@ -338,7 +338,7 @@ Test(loops, what_cannot_be_streamed_is_refused)
         x[i] = y[i] = i;
     TEST_REFUSED(dcl_loops(cluster, "for (i = 0; i < n; i++) for (k = 0; k < n; k++) y[i] += x[k];",
                            DCL_HOST_INOUT(y, n), DCL_HOST_IN(x, n), DCL_VALUE(n)),
-                 DCL_ERR_NOMEM, "its smallest step needs");
+                 DCL_ERR_NOMEM, "dcl_loops: an operation of the nest cannot be streamed: its smallest step needs");
     for (int i = 0; i < n; i++)
         cr_assert(x[i] == i && y[i] == i, "element %d was changed: %g, %g", i, x[i], y[i]);
     dcl_clear_error(cluster);
