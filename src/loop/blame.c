@@ -40,6 +40,21 @@ static void put_pair(dcli_loops_complaints *complaints, const dcli_loops_tree *t
     dcli_text_free(&sink);
 }
 
+/* Note a sum of counters that orders the iterations, if there is one. */
+static void note_skew(dcli_loops_sets *sets, const dcli_loops_failure *failure, dcli_loops_complaints *complaints)
+{
+    static const dcli_loops_hosts none = {0};
+    dcli_text sum = {0};
+    if (dcli_loops_skew(sets, failure->statements, &none, &sum) ||
+        dcli_loops_skew(sets, failure->statements, &failure->hosts, &sum))
+        dcli_loops_note(
+            complaints,
+            "iterations with the same %s are independent: an outer loop over this sum, with arrays that have "
+            "an axis for it, makes the inner ones parallel",
+            sum.bytes);
+    dcli_text_free(&sum);
+}
+
 /* Complain of a dependence between threads, with a pair of iterations in the first iteration of the hosts that has one. */
 static void complain_cross(dcli_loops_sets *sets, const dcli_loops_failure *failure, dcli_loops_complaints *complaints)
 {
@@ -72,6 +87,7 @@ static void complain_cross(dcli_loops_sets *sets, const dcli_loops_failure *fail
                  d->sink_read < 0 ? "written" : "read", d->sink, to,
                  "write to another array than is read, or change the order of the loops so that an inner loop is free "
                  "of this");
+    note_skew(sets, failure, complaints);
 }
 
 static void complain_scalar(dcli_loops_sets *sets, const dcli_loops_failure *failure, dcli_loops_complaints *complaints)

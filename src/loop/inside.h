@@ -157,6 +157,10 @@ isl_map *dcli_loops_reached(const dcli_loops_operation *operation, const dcli_lo
 /** Whether the values of a variable reach the threads that use them: each computes them itself. */
 bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *operation, const dcli_loops_flow *flow);
 
+/** Put a sum of the counters of the loops around statements, as `2*i + j`, that grows along all their dependences: iterations with
+ *  the same sum are independent. @return false: none was found. */
+bool dcli_loops_skew(dcli_loops_sets *sets, dcli_loops_mask statements, const dcli_loops_hosts *hosts, dcli_text *out);
+
 /** Make the body and the arguments of an operation. */
 dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operation);
 

@@ -76,7 +76,9 @@ static bool read_product(const reader *reader, const dcli_loops_expr *expr, cons
     const dcli_loops_linear *factor = is_constant(left) ? left : right, *form = is_constant(left) ? right : left;
     if (!is_constant(factor))
         return refuse(reader, expr->place, "product", "multiplies counters, so that it is not affine",
-                      "give the array one more axis, as A[i][j] in place of A[i*n+j]");
+                      strcmp(reader->what, "subscript") == 0
+                          ? "give the array one more axis, as A[i][j] in place of A[i*n+j]"
+                          : "use sums of counters, multiplied by integers");
     return add(out, form, factor->constant) || overflow(reader, expr->place);
 }
 
@@ -97,12 +99,30 @@ static bool read_binary(const reader *reader, const dcli_loops_expr *expr, dcli_
             out->constant = expr->text[0] == '/' ? left.constant / right.constant : left.constant % right.constant;
             return true;
         }
+        if (is_constant(&right) && right.constant <= 0)
+            return refuse(reader, expr->place, "division",
+                          right.constant == 0 ? "divides by 0"
+                                              : "divides by a negative number, which C rounds towards 0",
+                          "divide by a number above 0, and put the sign before the quotient");
         return refuse(reader, expr->place, "division", "divides a counter, so that it is not affine",
                       "let the loop run over the quotient, with another loop inside over the remainder");
     default:
         return refuse(reader, expr->place, "not-affine", "is not affine",
                       "use sums of counters, multiplied by integers");
     }
+}
+
+static bool refuse_data(const reader *reader, const dcli_loops_expr *expr)
+{
+    if (strcmp(reader->what, "bound") == 0)
+        return refuse(reader, expr->place, "data-subscript",
+                      "depends on data, so that how often the loop runs is not known",
+                      "use outer counters and integer scalars; for a loop until a condition, see dcl_iterate()");
+    if (strcmp(reader->what, "condition") == 0)
+        return refuse(reader, expr->place, "data-subscript", "depends on data, so that where it holds is not known",
+                      "write x = condition ? new : x; in place of if");
+    return refuse(reader, expr->place, "data-subscript", "depends on data, so that what it touches is not known",
+                  "use counters and integer scalars; for elements named by data, use dcl_forall() with DCL_IN_ALL");
 }
 
 static bool is_integer_type(const char *type)
@@ -135,8 +155,7 @@ static bool read(const reader *reader, const dcli_loops_expr *expr, dcli_loops_l
         break;
     case DCLI_LOOPS_EXPR_ELEMENT:
     case DCLI_LOOPS_EXPR_SCALAR:
-        return refuse(reader, expr->place, "data-subscript", "depends on data, so that what it touches is not known",
-                      "use counters and integer scalars; for elements named by data, use dcl_forall() with DCL_IN_ALL");
+        return refuse_data(reader, expr);
     case DCLI_LOOPS_EXPR_CALL:
     case DCLI_LOOPS_EXPR_CHOICE:
         break;

@@ -2,6 +2,7 @@
  *
  * After an error in a statement the parser continues after this statement, so that all errors of a nest are found at once. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -248,6 +249,7 @@ static bool read_bounds(dcli_loops_parser *parser, const dcli_loops_expr *expr, 
     if (*count == DCLI_LOOPS_BOUNDS) {
         dcli_loops_complain(parser->complaints, expr->place, "too-large", "this bound has more than %d parts",
                             DCLI_LOOPS_BOUNDS);
+        dcli_loops_note(parser->complaints, "write some of them as an if inside of the loop");
         return false;
     }
     return dcli_loops_linear_read(parser->tree, expr, parser->complaints, "bound", &bounds[(*count)++]);
@@ -313,6 +315,7 @@ static bool set_bounds(dcli_loops_parser *parser, dcli_loops_loop *loop, const d
     for (int n = 0; n < *limit_count && dcli_loops_sign_in(relation, "< >"); n++)
         if (!dcli_add(limits[n].constant, rises ? -1 : 1, &limits[n].constant)) {
             dcli_loops_complain(parser->complaints, limit->place, "overflow", "this bound does not fit 64 bits");
+            dcli_loops_note(parser->complaints, "pass smaller numbers");
             return false;
         }
     if (*first_count == 1 || loop->step == 1 || loop->step == -1)
@@ -328,8 +331,11 @@ static bool read_header(dcli_loops_parser *parser, dcli_loops_loop *loop)
 {
     char type[16] = "";
     dcli_loops_parse_type(parser, type);
-    if (type[0] != '\0' && strcmp(type, "int") != 0 && strcmp(type, "long") != 0)
-        return dcli_loops_parse_refuse(parser, "for", "the counter of a loop is an int or a long", NULL);
+    if (type[0] != '\0' && strcmp(type, "int") != 0 && strcmp(type, "long") != 0) {
+        dcli_loops_parse_refuse(parser, "for", "the counter of a loop is an int or a long",
+                                "write for (int i = 0; i < n; i++)");
+        return copy_name(parser, loop->name) && false; /* so that it is known inside */
+    }
     loop->is_long = strcmp(type, "long") == 0;
     if (!copy_name(parser, loop->name) || !dcli_loops_parse_expect(parser, "=", "and the counter's first value"))
         return false;
@@ -337,6 +343,7 @@ static bool read_header(dcli_loops_parser *parser, dcli_loops_loop *loop)
         if (strcmp(loop->name, parser->tree->loop[parser->loop[d]].name) == 0) {
             dcli_loops_complain(parser->complaints, loop->place, "assigned",
                                 "%s is the counter of a loop around this one, too", loop->name);
+            dcli_loops_note(parser->complaints, "choose another name");
             return false;
         }
     dcli_loops_expr *first = dcli_loops_parse_value(parser);
@@ -354,6 +361,9 @@ static bool read_header(dcli_loops_parser *parser, dcli_loops_loop *loop)
     dcli_loops_expr *limit = dcli_loops_parse_value(parser);
     if (limit == NULL || !dcli_loops_parse_expect(parser, ";", "after the loop's limit"))
         return false;
+    loop->first = first;
+    loop->limit = limit;
+    snprintf(loop->relation, sizeof loop->relation, "%.*s", relation->length, relation->start);
     parser->loop[parser->depth++] = loop->node->number; /* for i = i + 2 */
     bool stepped = read_step(parser, loop);
     parser->depth--;
@@ -457,7 +467,8 @@ static list_end read_block(dcli_loops_parser *parser, list_end end)
     dcli_loops_place place = dcli_loops_parse_now(parser)->place;
     for (parser->at++; !dcli_loops_parse_is(parser, "}");) {
         if (at_end(parser)) {
-            dcli_loops_complain(parser->complaints, place, "syntax", "this brace is not closed; expected }");
+            if (!parser->stopped)
+                dcli_loops_complain(parser->complaints, place, "syntax", "this brace is not closed; expected }");
             return NULL;
         }
         list_end more = read_statement(parser, end);
@@ -527,6 +538,7 @@ static list_end read_statement(dcli_loops_parser *parser, list_end end)
     if (parser->failed || parser->nesting == DCLI_LOOPS_NESTING) {
         if (!parser->failed)
             dcli_loops_parse_refuse(parser, "too-large", "statements are nested too deeply", "simplify the nest");
+        parser->stopped = true;
         parser->at = parser->count - 1;
         return NULL;
     }

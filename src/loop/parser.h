@@ -12,8 +12,9 @@ typedef struct dcli_loops_parser {
     dcli_loops_complaints *complaints;
     const dcli_loops_sign *sign; /* the tokens */
     int count, at;
-    bool failed; /* no memory */
-    int nesting; /* of the expression or statement */
+    bool failed;  /* no memory */
+    bool stopped; /* statements were nested too deeply: the rest is not read */
+    int nesting;  /* of the expression or statement */
     /* around the current statement: */
     int depth, loop[DCLI_LOOPS_DEPTH];
     int test_count;

@@ -69,7 +69,9 @@ static void skip_directive(scanner *scan)
     if (is_directive(scan->at, "line", &after) && !scan->begun)
         line = read_line_directive(after, scan->complaints->file);
     if (line == 0 && !is_directive(scan->at, "pragma", &after)) {
-        scan->complaints->file[0] = scan->begun ? scan->complaints->file[0] : '\0';
+        if (!scan->begun)
+            scan->complaints->file[0] = '\0';
+        scan->begun = true; /* places of errors do not change */
         dcli_loops_complain(scan->complaints, scan->place, "directive", "a nest has no preprocessor directives");
         dcli_loops_note(scan->complaints, "pass defined numbers as DCL_VALUE, and write out the branch that is meant");
     }

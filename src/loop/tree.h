@@ -87,7 +87,9 @@ typedef struct dcli_loops_loop {
     int64_t step;      /* not 0 */
     int low_count, high_count;
     dcli_loops_linear low[DCLI_LOOPS_BOUNDS], high[DCLI_LOOPS_BOUNDS];
-    bool is_long; /* its counter was declared long */
+    bool is_long;                         /* its counter was declared long */
+    const dcli_loops_expr *first, *limit; /* as they are written: counter = first; counter relation limit */
+    char relation[3];
 } dcli_loops_loop;
 
 /** A variable declared in the nest. */

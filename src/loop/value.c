@@ -194,8 +194,9 @@ static bool read_subscripts(dcli_loops_parser *parser, dcli_loops_expr *expr)
         return true;
     dcli_loops_complain(parser->complaints, expr->place, "rank", "%s has %d subscripts; expected %d, one per axis",
                         name->name, count, name->grid.rank);
-    if (count == 1 && name->grid.rank > 1)
-        dcli_loops_note(parser->complaints, "write one pair of brackets per axis, as %s[i][j]", name->name);
+    dcli_loops_note(parser->complaints, "write one pair of brackets per axis%s%s%s",
+                    name->grid.rank == 2 ? ", as " : "", name->grid.rank == 2 ? name->name : "",
+                    name->grid.rank == 2 ? "[i][j]" : "");
     return false;
 }
 
@@ -246,6 +247,7 @@ static dcli_loops_expr *read_name(dcli_loops_parser *parser)
     if (dcli_loops_parse_is(parser, "[")) {
         dcli_loops_complain(parser->complaints, sign->place, "rank", "%.*s is no array, but has subscripts",
                             sign->length, sign->start);
+        dcli_loops_note(parser->complaints, "pass an array under this name, or leave the subscripts out");
         return NULL;
     }
     return expr;
