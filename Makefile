@@ -58,15 +58,16 @@ tsan-threads: ## the few tests that need the thread sanitizer most, in build-tsa
 
 fuzz: ## fuzz messages, sessions, loop nests, the OpenCL server and its driver at once, for MINUTES (30), in build-fuzz/ (clang)
 	@scripts/install-deps --fuzz
-	$(call build,fuzz,build-fuzz,message_fuzz session_fuzz loops_fuzz remote_fuzz driver_fuzz)
+	$(call build,fuzz,build-fuzz,message_fuzz session_fuzz loops_fuzz regions_fuzz remote_fuzz driver_fuzz)
 	@minutes=$(or $(MINUTES),30); failed=0; \
 	test/fuzz/run build-fuzz message_fuzz $$minutes >build-fuzz/message_fuzz.log 2>&1 & message=$$!; \
 	test/fuzz/run build-fuzz session_fuzz $$minutes >build-fuzz/session_fuzz.log 2>&1 & session=$$!; \
 	test/fuzz/run build-fuzz loops_fuzz $$minutes >build-fuzz/loops_fuzz.log 2>&1 & loops=$$!; \
+	test/fuzz/run build-fuzz regions_fuzz $$minutes -close_fd_mask=2 >build-fuzz/regions_fuzz.log 2>&1 & regions=$$!; \
 	test/fuzz/run build-fuzz remote_fuzz $$minutes >build-fuzz/remote_fuzz.log 2>&1 & remote=$$!; \
 	test/fuzz/run build-fuzz driver_fuzz $$minutes -timeout=60 -close_fd_mask=2 >build-fuzz/driver_fuzz.log 2>&1 & driver=$$!; \
-	wait $$message || failed=1; wait $$session || failed=1; wait $$loops || failed=1; wait $$remote || failed=1; wait $$driver || failed=1; \
-	for log in build-fuzz/message_fuzz.log build-fuzz/session_fuzz.log build-fuzz/loops_fuzz.log build-fuzz/remote_fuzz.log build-fuzz/driver_fuzz.log; do \
+	wait $$message || failed=1; wait $$session || failed=1; wait $$loops || failed=1; wait $$regions || failed=1; wait $$remote || failed=1; wait $$driver || failed=1; \
+	for log in build-fuzz/message_fuzz.log build-fuzz/session_fuzz.log build-fuzz/loops_fuzz.log build-fuzz/regions_fuzz.log build-fuzz/remote_fuzz.log build-fuzz/driver_fuzz.log; do \
 	    echo "== $$log"; grep -E 'ERROR|SUMMARY|runtime error|^fuzz:|written to|DONE|^stat::number' $$log; done; exit $$failed
 
 bench: build ## run the benchmarks, one after the other

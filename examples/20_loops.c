@@ -6,7 +6,7 @@
 
 #include <dcl.h>
 
-enum { N = 120, M = 90, STEPS = 10 };
+enum { N = 150, M = 90, STEPS = 10 };
 
 /* The loops, once as C and once as text. */
 #define LOOPS(name, ...)                                \

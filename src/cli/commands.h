@@ -6,6 +6,7 @@ int cli_eval(int count, char **list);
 int cli_map(int count, char **list);
 int cli_sim(int count, char **list);
 int cli_trace(int count, char **list);
+int cli_loops(int count, char **list);
 int cli_devices(int count, char **list);
 int cli_worker(int count, char **list);
 int cli_workers(int count, char **list);

@@ -13,6 +13,7 @@ static const char overview[] =
     "\n"
     "  dcl eval BODY NAME=FILE ...   run a loop body over arrays in .npy files\n"
     "  dcl map --grid SHAPE ...      draw who owns what, and what a body moves\n"
+    "  dcl loops FILE.c ...          run loops of a C program in parallel: a report, or a program with calls of DCL\n"
     "  dcl sim --nodes LIST ...      simulate programs on clusters of up to 16384 nodes\n"
     "  dcl trace FILE                say where the time of a run went that was recorded by DCL_TRACE=FILE\n"
     "  dcl devices                   list the OpenCL devices\n"
@@ -203,6 +204,44 @@ static const char devices[] =
     "  DCL_DEVICES=0,2 dcl eval 'C(i) = 2*A(i);' A=a.npy C=c.npy\n"
     "  POCL_DEVICES='pthread pthread' dcl devices        two nodes of one CPU, with the driver PoCL\n";
 
+static const char loops[] =
+    "dcl loops FILE.c --report [--set NAME=VALUE ...]\n"
+    "dcl loops FILE.c --scheme en|uk|ru [--set NAME=VALUE ...]\n"
+    "dcl loops FILE.c -o OUT.c\n"
+    "\n"
+    "Loops of a C program that stand between two pragmas run in parallel on all devices, with the same results:\n"
+    "\n"
+    "  #pragma dcl loops in(double A[n][m], double B[m][n]) inout(double C[n][n]) value(double alpha)\n"
+    "      for (int i = 0; i < n; i++)\n"
+    "          for (int j = 0; j < n; j++)\n"
+    "              for (int k = 0; k < m; k++)\n"
+    "                  C[i][j] += alpha * A[i][k] * B[k][j];\n"
+    "  #pragma dcl end\n"
+    "\n"
+    "The clauses name the arrays that the loops read (in), write without reading what they held before (out), or both\n"
+    "(inout), with their sizes, and the scalars that they read (value). Defined numbers, enumerators and names in "
+    "sizes\n"
+    "need no clause. Compilers ignore the pragmas: without this command the program runs as before.\n"
+    "\n"
+    "  --report          say how each region would run, and for each loop why it is parallel or not; or all that is "
+    "wrong\n"
+    "  --scheme LANGUAGE print the regions as sentences of an algebra of algorithms, in English (en), Ukrainian (uk) "
+    "or\n"
+    "                    Russian (ru), that say which loops are parallel\n"
+    "  --set NAME=VALUE  for reports and schemes: the value of a name in sizes; 64 without it\n"
+    "  -o OUT.c          write the program with calls of dcl_loops() in place of the regions, to be compiled with "
+    "DCL:\n"
+    "                    cc OUT.c $(pkg-config --cflags --libs dcl). The first region opens a cluster with the "
+    "settings\n"
+    "                    of the environment (dcl help variables). A region that fails says why, and runs as written\n"
+    "\n"
+    "Errors have the form FILE.c:LINE:COLUMN: error: ... [code]; the exit status is then 1. docs/loops.md explains "
+    "them.\n"
+    "\n"
+    "Examples:\n"
+    "  dcl loops heat.c --report --set n=4000\n"
+    "  dcl loops heat.c -o heat.dcl.c && cc -O2 heat.dcl.c $(pkg-config --cflags --libs dcl) -o heat\n";
+
 static const char worker[] =
     "dcl worker --listen ADDRESS [options]\n"
     "\n"
@@ -315,8 +354,8 @@ static const char maps[] =
     "  block      cyclic(2048)      block,*      *,cyclic(64)      rows:cyclic(2048x2048);block=1024x1024\n"
     "  block;nodes=0-1      rows:cyclic(2x2);nodes=0-1,3      *;nodes=2\n";
 
-static const char *const subjects[] = {"",       "eval",    "map",  "sim",  "trace",     "devices",
-                                       "worker", "workers", "keys", "maps", "variables", "help"};
+static const char *const subjects[] = {"",       "eval",    "map",  "loops", "sim",       "trace", "devices",
+                                       "worker", "workers", "keys", "maps",  "variables", "help"};
 
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
@@ -331,8 +370,8 @@ static int variables(void)
 
 int cli_help_about(const char *subject)
 {
-    static const char *const texts[] = {overview, eval,    map,  sim,  trace, devices,
-                                        worker,   workers, keys, maps, NULL,  overview};
+    static const char *const texts[] = {overview, eval,    map,  loops, sim,  trace,   devices,
+                                        worker,   workers, keys, maps,  NULL, overview};
     for (int s = 0; s < SUBJECTS; s++)
         if (strcmp(subject, subjects[s]) == 0) {
             if (texts[s] == NULL)
@@ -344,7 +383,7 @@ int cli_help_about(const char *subject)
         }
     return cli_usage(
         "",
-        "there is no help about '%s'; expected eval, map, sim, trace, devices, worker, workers, keys, maps or "
+        "there is no help about '%s'; expected eval, map, loops, sim, trace, devices, worker, workers, keys, maps or "
         "variables; the nearest is %s",
         subject, subjects[1 + cli_nearest(subject, SUBJECTS - 1, subjects + 1)]);
 }

@@ -35,6 +35,8 @@ static const char *without_function(const char *text)
     return strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
 }
 
+const char *cli_library_sentence(void) { return without_function(dcl_error()); }
+
 int cli_library_failed(void) { return cli_fail("%s", without_function(dcl_error())); }
 
 int cli_usage(const char *command, const char *format, ...)

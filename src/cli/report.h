@@ -14,6 +14,8 @@ enum {
 __attribute__((format(printf, 1, 2))) int cli_fail(const char *format, ...);
 /** Print the library's sentence, dcl_error(), without the name of the C function. @return CLI_FAILURE */
 int cli_library_failed(void);
+/** That sentence. */
+const char *cli_library_sentence(void);
 /** Print "dcl: COMMAND: ..." and where to find help. @return CLI_USAGE */
 __attribute__((format(printf, 2, 3))) int cli_usage(const char *command, const char *format, ...);
 

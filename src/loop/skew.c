@@ -54,10 +54,11 @@ static int common_loops(const dcli_loops_tree *tree, dcli_loops_mask statements,
 {
     int count = 0;
     for (int l = 0; l < tree->loop_count; l++) {
-        bool around = !dcli_loops_is_hosted(hosts, l), any = false;
+        bool around = true, any = false;
         for (int s = 0; s < tree->statement_count; s++)
             if (dcli_loops_in(statements, s)) {
-                around = around && dcli_loops_depth_in(tree, s, l) >= 0;
+                int d = dcli_loops_depth_in(tree, s, l);
+                around = around && d >= 0 && !dcli_loops_is_hosted(hosts, s, d);
                 any = true;
             }
         if (around && any && count < DCLI_LOOPS_DEPTH)

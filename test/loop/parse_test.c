@@ -86,7 +86,7 @@ ParameterizedTest(struct tree_case *c, loops_parse, trees)
     dcli_loops_complaints_free(&complaints);
 }
 
-/* More wrong texts are in messages_test.c. */
+/* More wrong texts are in wrong_test.c. */
 struct wrong_case {
     char what[48], text[240], error[160];
 };
