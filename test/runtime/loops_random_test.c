@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "loop/tree.h"
+#include "support/nests.h"
 #include "support/nodes.h"
 
 TestSuite(loops_random, .timeout = TEST_SECONDS);
 
-enum { EDGE = 9, ARRAYS = 4, CASES = 6 };
+enum { EDGE = TEST_NEST_EDGE, ARRAYS = TEST_NEST_ARRAYS, CASES = 6 };
 
-/* Arrays a, b of rank 1, C, D of rank 2, all indices 0..8. */
-static const int ranks[ARRAYS] = {1, 1, 2, 2};
-static const char *const array_names[ARRAYS] = {"a", "b", "C", "D"};
+static const int *const ranks = test_nest_ranks;
+static const char *const *const array_names = test_nest_names;
 static double start[ARRAYS][EDGE * EDGE], right[ARRAYS][EDGE * EDGE], found[EDGE * EDGE];
 
 /* ---- an interpreter -------------------------------------------------------------------------------------------------- */
@@ -110,109 +110,6 @@ static void execute(struct machine *m, const dcli_loops_node *node)
     }
 }
 
-/* ---- random nests ---------------------------------------------------------------------------------------------------- */
-
-struct maker {
-    uint64_t state;
-    dcli_text *out;
-    int depth, low[4], high[4]; /* of the counters i, j, k, l around: all their values */
-    int statements, counters;
-    bool has_scalar;
-};
-
-static int pick(struct maker *m, int count)
-{
-    m->state = m->state * 6364136223846793005U + 1442695040888963407U;
-    return (int)((m->state >> 33) % (uint64_t)count);
-}
-
-/* Put a subscript that stays in 0..8. */
-static void put_subscript(struct maker *m)
-{
-    int c = m->depth > 0 ? pick(m, m->depth) : 0, kind = pick(m, 12);
-    if (m->depth == 0 || kind == 0) {
-        dcli_text_put(m->out, "[%d]", pick(m, EDGE));
-    } else if (kind == 1 && m->high[c] - m->low[c] < EDGE) {
-        dcli_text_put(m->out, "[%d - %c]", m->high[c] + pick(m, EDGE - m->high[c] + m->low[c]), "ijkl"[c]);
-    } else {
-        int shift = -m->low[c] + pick(m, EDGE - m->high[c] + m->low[c]);
-        if (pick(m, 3) > 0 && m->low[c] >= 0 && m->high[c] < EDGE)
-            shift = 0;
-        dcli_text_put(m->out, "[%c + %d]", "ijkl"[c], shift);
-    }
-}
-
-static void put_element(struct maker *m, int array)
-{
-    dcli_text_put(m->out, "%s", array_names[array]);
-    for (int d = 0; d < ranks[array]; d++)
-        put_subscript(m);
-}
-
-static void put_value(struct maker *m)
-{
-    int terms = 1 + pick(m, 3);
-    for (int t = 0; t < terms; t++) {
-        dcli_text_put(m->out, "%s", t == 0 ? "" : pick(m, 2) ? " * " : " - ");
-        int kind = pick(m, 8);
-        if (kind == 0)
-            dcli_text_put(m->out, "0.3");
-        else if (kind == 1 && m->depth > 0)
-            dcli_text_put(m->out, "%c", "ijkl"[pick(m, m->depth)]);
-        else if (kind == 2 && m->has_scalar)
-            dcli_text_put(m->out, "s");
-        else
-            put_element(m, pick(m, ARRAYS));
-    }
-}
-
-static void put_statement(struct maker *m)
-{
-    static const char *const ops[] = {"=", "=", "+=", "-=", "*="};
-    m->statements++;
-    if (pick(m, 6) == 0 && m->depth > 0)
-        dcli_text_put(m->out, "if (%c %s %d) ", "ijkl"[pick(m, m->depth)], pick(m, 2) ? "<" : ">=", pick(m, EDGE));
-    put_element(m, pick(m, ARRAYS));
-    dcli_text_put(m->out, " %s ", ops[pick(m, 5)]);
-    put_value(m);
-    dcli_text_put(m->out, "; ");
-}
-
-static void put_loop(struct maker *m)
-{
-    int d = m->depth, outer = d > 0 && pick(m, 3) == 0 ? pick(m, d) : -1, step = pick(m, 8) == 0 ? 2 : 1;
-    char c = "ijkl"[d];
-    m->low[d] = pick(m, 3);
-    m->high[d] = EDGE - 1 - pick(m, 3);
-    if (outer >= 0 && pick(m, 2) && m->low[outer] >= 0 && m->high[outer] < EDGE) { /* triangles */
-        m->low[d] = m->low[outer];
-        dcli_text_put(m->out, "for (%c = %c; %c <= %d; %c += %d) { ", c, "ijkl"[outer], c, m -> high[d], c, step);
-    } else if (outer >= 0 && m->high[outer] < EDGE) {
-        m->high[d] = m->high[outer];
-        m->low[d] = 0;
-        dcli_text_put(m->out, "for (%c = %c; %c >= 0; %c -= %d) { ", c, "ijkl"[outer], c, c, step);
-    } else {
-        dcli_text_put(m->out, "for (%c = %d; %c <= %d; %c += %d) { ", c, m->low[d], c, m->high[d], c, step);
-    }
-    m->depth++;
-    bool scalar = m->has_scalar;
-    if (!scalar && pick(m, 4) == 0) {
-        dcli_text_put(m->out, "double s = ");
-        put_value(m);
-        dcli_text_put(m->out, "; ");
-        m->has_scalar = true;
-    }
-    int parts = 1 + pick(m, 2);
-    for (int p = 0; p < parts || m->statements == 0; p++)
-        if (m->depth < 3 && pick(m, 2) == 0 && m->statements < 4)
-            put_loop(m);
-        else
-            put_statement(m);
-    m->has_scalar = scalar;
-    dcli_text_put(m->out, "} ");
-    m->depth--;
-}
-
 /* ---- the test -------------------------------------------------------------------------------------------------------- */
 
 /* Run a nest. @return whether it was accepted. */
@@ -268,9 +165,7 @@ Test(loops_random, nests_have_the_bits_of_an_interpreter)
             start[a][k] = ((k * 37 + a * 11) % 64 - 31) / 16.0 + 0.1;
     for (int64_t n = seed; n < seed + cases; n++) {
         dcli_text text = {0};
-        struct maker maker = {.state = (uint64_t)n * 0x9E3779B97F4A7C15U, .out = &text};
-        for (int nests = 1 + pick(&maker, 2); nests > 0; nests--)
-            put_loop(&maker);
+        test_nest_put(&text, n);
         accepted += run_nest(cluster, text.bytes, n);
         dcli_text_free(&text);
     }
