@@ -12,7 +12,7 @@
 struct dcli_compiling {
     dcli_device *device; /* of it, the thread uses only what never changes */
     char *source;
-    const char **kernels; /* [kernel_count] names, which follow the list in memory */
+    const char **kernels; /* [kernel_count] names, which follow the list in memory; NULL: no kernel of this number */
     int kernel_count, launched;
     pthread_t thread;
     atomic_bool over;
@@ -84,12 +84,12 @@ static const char **copy_names(int count, const char *const names[])
 {
     size_t bytes = (size_t)count * sizeof(char *);
     for (int n = 0; n < count; n++)
-        bytes += strlen(names[n]) + 1;
+        bytes += names[n] != NULL ? strlen(names[n]) + 1 : 0;
     const char **copy = dcli_malloc(bytes);
     char *at = copy != NULL ? (char *)(copy + count) : NULL;
     for (int n = 0; n < count && copy != NULL; n++) {
-        copy[n] = strcpy(at, names[n]);
-        at += strlen(names[n]) + 1;
+        copy[n] = names[n] != NULL ? strcpy(at, names[n]) : NULL;
+        at += names[n] != NULL ? strlen(names[n]) + 1 : 0;
     }
     return copy;
 }

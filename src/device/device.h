@@ -219,8 +219,9 @@ dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t ta
                             size_t element_bytes);
 
 /** Compile a program.
- *  @param kernels  [kernel_count] names. Programs are cached per device by source: building the same source again
- *                  returns another reference to the same program.
+ *  @param kernels  [kernel_count] names, by the numbers that launches give; NULL: the program has no kernel of this number.
+ *                  Programs are cached per device by source: building the same source again returns another reference to
+ *                  the same program.
  *  @param fresh_out  whether it was compiled now (not found in this device's cache); may be NULL.
  *  @param log_out  on DCL_ERR_BODY the compiler's log, freed with dcli_free(); else NULL.
  *  @return DCL_OK, DCL_ERR_BODY (the source does not compile), DCL_ERR_DEVICE, DCL_ERR_NOMEM. */
@@ -233,13 +234,15 @@ dcl_status dcli_program_build(dcli_device *device, const char *source, int kerne
 dcl_status dcli_program_build_own(dcli_device *device, const char *source, int kernel_count,
                                   const char *const kernels[], dcli_program **program_out, bool *fresh_out,
                                   char **log_out);
+/** Whether a program has a kernel of this number. */
+bool dcli_program_has(const dcli_program *program, int kernel);
 void dcli_program_release(dcli_program *program);
 
 /** A program that is being compiled while the device goes on working. */
 typedef struct dcli_compiling dcli_compiling;
 /** Begin to compile a program in a thread of its own, and to launch its first `launched` kernels there once each, with a
  *  work-item and zeros as arguments, so that no later launch of these has to generate code.
- *  @param kernels  [kernel_count] names. @return NULL: there is no memory, or no thread, or exit() has begun. */
+ *  @param kernels  as for dcli_program_build(). @return NULL: there is no memory, or no thread, or exit() has begun. */
 dcli_compiling *dcli_program_compile(dcli_device *device, const char *source, int kernel_count,
                                      const char *const kernels[], int launched);
 /** Whether the compilation has ended, with or without success. */

@@ -174,6 +174,8 @@ dcl_status dcli_device_check_group(const dcli_device *device, const dcli_program
     if (status == DCL_OK)
         status = check_product(device, group, most, "any kernel on");
     for (int n = 0; program != NULL && n < program->kernel_count && status == DCL_OK; n++) {
+        if (!dcli_program_has(program, n))
+            continue;
         code = clGetKernelWorkGroupInfo(program->kernels[n].kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
                                         &most, NULL);
         if (code != CL_SUCCESS)

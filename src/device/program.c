@@ -158,7 +158,7 @@ dcl_status dcli_program_make(dcli_device *device, const char *source, int kernel
     if (status == DCL_OK)
         status = compile(device, source, &program->program, log_out);
     for (int n = 0; n < kernel_count && status == DCL_OK; n++)
-        status = make_kernel(program, kernels[n], &program->kernels[n]);
+        status = kernels[n] != NULL ? make_kernel(program, kernels[n], &program->kernels[n]) : DCL_OK;
     if (status != DCL_OK) {
         dcli_program_unmake(program);
         return status;
@@ -172,9 +172,15 @@ static bool has_kernels(const dcli_program *program, int kernel_count, const cha
     if (program->kernel_count != kernel_count)
         return false;
     for (int n = 0; n < kernel_count; n++)
-        if (strcmp(program->kernels[n].name, kernels[n]) != 0)
+        if (kernels[n] != NULL &&
+            (program->kernels[n].name == NULL || strcmp(program->kernels[n].name, kernels[n]) != 0))
             return false;
     return true;
+}
+
+bool dcli_program_has(const dcli_program *program, int kernel)
+{
+    return kernel < program->kernel_count && program->kernels[kernel].kernel != NULL;
 }
 
 static dcli_program *find_program(dcli_device *device, uint64_t hash, const char *source, int kernel_count,

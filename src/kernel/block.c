@@ -20,6 +20,9 @@
 #include "kernel/cl.h"
 #include "kernel/gather.h"
 #include "kernel/inside.h"
+#include "kernel/source_bundle.h"
+#include "kernel/source_chain.h"
+#include "kernel/sweep.h"
 
 enum {
     LINE_BYTES = 64,
@@ -83,6 +86,32 @@ int dcli_first_streamed(const dcli_body *body)
     return -1;
 }
 
+bool dcli_body_streams(const dcli_body *body)
+{
+    return !body->tile_kernel && dcli_first_streamed(body) >= 0 && !dcli_is_bundled(body) &&
+           !dcli_chain_is_blocked(body) && !dcli_sweeps(body);
+}
+
+bool dcli_rows_stream(const dcli_body *body, const int64_t rows[], int64_t count)
+{
+    if (!dcli_body_streams(body) || count == 0)
+        return false;
+    int a = dcli_first_streamed(body), length = dcli_row_length(body);
+    double bytes = (double)bytes_of(type_of(body, a)), array = bytes, written = 0;
+    const int64_t *low = rows + dcli_row_at(body, DCLI_ROW_GRID_LOW, a),
+                  *end = rows + dcli_row_at(body, DCLI_ROW_GRID_END, a);
+    for (int d = 0; d < dcli_row_field_length(body, DCLI_ROW_GRID_END, a); d++)
+        array *= (double)end[d] - (double)low[d];
+    for (int64_t r = 0; r < count && array >= DCLI_STREAM_ARRAY_BYTES && written < DCLI_STREAM_LAUNCH_BYTES; r++) {
+        const int64_t *counts = rows + r * length + dcli_row_at(body, DCLI_ROW_COUNT, 0);
+        double elements = 1;
+        for (int m = 0; m < body->space_rank; m++)
+            elements *= (double)counts[m];
+        written += elements * bytes;
+    }
+    return array >= DCLI_STREAM_ARRAY_BYTES && written >= DCLI_STREAM_LAUNCH_BYTES;
+}
+
 void dcli_emit_of_type(dcli_text *out, const char *text, dcl_type type)
 {
     dcli_text_put(out, "#define dcl_T %s\n%s#undef dcl_T\n", dcli_kernel_type(type), text);
@@ -95,12 +124,13 @@ static void emit_store(dcli_text *out, dcl_type type)
     dcli_text_put(out, "#undef dcl_lanes\n");
 }
 
-void dcli_emit_block_functions(dcli_text *out, const dcli_body *body)
+void dcli_emit_block_functions(dcli_text *out, const dcli_body *body, const char *const names[DCLI_VARIANT_MOST])
 {
     bool turned[DCL_DOUBLE + 1] = {false}, stored[DCL_DOUBLE + 1] = {false};
+    bool gathers = names[DCLI_VARIANT_GATHERED] != NULL;
     for (int a = 0; a < body->access_count; a++) {
-        turned[type_of(body, a)] |= dcli_is_transposed(body, a) || (dcli_gathers(body) && dcli_may_gather(body, a));
-        stored[type_of(body, a)] |= dcli_is_streamed(body, a);
+        turned[type_of(body, a)] |= dcli_is_transposed(body, a) || (gathers && dcli_may_gather(body, a));
+        stored[type_of(body, a)] |= dcli_is_streamed(body, a) && (gathers || names[DCLI_VARIANT_STREAMED] != NULL);
     }
     for (dcl_type type = DCL_INT8; type <= DCL_DOUBLE; type++) {
         if (turned[type])

@@ -300,17 +300,15 @@ typedef enum dcli_variant {
     DCLI_VARIANT_CHECKED, /* "dcl_checked": any steps; reads are checked against bounds, and violations reported */
     DCLI_VARIANT_COUNT,
     DCLI_VARIANT_ONE = DCLI_VARIANT_COUNT,      /* GPUs: "dcl_one": as dcl_unit, for a launch of one row */
-    DCLI_VARIANT_GATHERED = DCLI_VARIANT_COUNT, /* CPUs: "dcl_gathered": as dcl_unit, but gathers inputs first:
+    DCLI_VARIANT_STREAMED = DCLI_VARIANT_COUNT, /* CPUs: "dcl_streamed": as dcl_unit, but stores without caching; for
+                                                   what dcli_rows_stream() says */
+    DCLI_VARIANT_GATHERED,                      /* CPUs: "dcl_gathered": as dcl_unit, but gathers inputs first:
                                                    kernel/gather.h */
     DCLI_VARIANT_STRAIGHT,                      /* CPUs: "dcl_straight": as dcl_gathered, with all innermost steps 1 */
     DCLI_VARIANT_MOST
 } dcli_variant;
 
-/** Number of kernels in the program of a body: variants 0, 1, ... of dcli_variant. @param watched  as for
- *  dcli_body_source(). */
-int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
-
-/** Generate the program: complete OpenCL C with these kernels.
+/** Generate the program: complete OpenCL C with some of these kernels.
  *
  *  Kernel arguments, in this order:
  *    - one `__global T *` per access, in the order of body->access, without an offset: the row has it;
@@ -335,9 +333,15 @@ int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched);
  *            ROWS, COLUMNS: also if the index that the declaration fixes is not that of the loop.
  *
  *  @param watched  dcl_checked also checks where outputs are written; a write outside is reported and lost.
+ *  @param gathers  whether dcl_gathered and dcl_straight are wanted, if the body can be run by them: compiling these takes
+ *                  long, and few operations need them.
+ *  @param names_out  [DCLI_VARIANT_MOST] the names of the kernels, by variant; NULL: the program does not have it.
  *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers
  *  (#line).
  *  @return the text, freed with dcli_free(); NULL: DCL_ERR_NOMEM. */
+char *dcli_body_program(const dcli_body *body, dcli_form form, bool watched, bool gathers,
+                        const char *names_out[DCLI_VARIANT_MOST]);
+/** The text of dcli_body_program() with all kernels that the body can be run by. */
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
 /** Whether the program for a GPU has dcl_one, unless it is watched: then only dcl_checked is launched. */
 bool dcli_body_has_one(const dcli_body *body);
@@ -400,6 +404,10 @@ void dcli_row_part(const dcli_body *body, const int64_t row[], const int64_t lo[
  *  @return DCL_OK; DCL_ERR_NOMEM: the rows are valid, joined or not. */
 dcl_status dcli_rows_join(const dcli_body *body, bool straight, int64_t rows[], int64_t *count_in_out);
 
+/** Whether the rows of a launch on a CPU are better run by dcl_streamed than by dcl_unit: the body has it, its first output does
+ *  not fit into caches, and much of it is written. */
+bool dcli_rows_stream(const dcli_body *body, const int64_t rows[], int64_t count);
+
 /** Whether dcl_straight may run a row: accesses that are contiguous along some axis and depend on the innermost one
  *  have step 1 along that. */
 bool dcli_row_is_straight(const dcli_body *body, const int64_t row[]);
@@ -444,8 +452,8 @@ dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant varia
                                        bool in_table);
 
 /** Translate a compiler's log into a sentence about the user's text: line and column there, the message, and the
- *  line with a caret. @param watched  as for dcli_body_source(). @return text freed with dcli_free(); NULL:
+ *  line with a caret. @param watched, gathers  as for dcli_body_program(). @return text freed with dcli_free(); NULL:
  *  DCL_ERR_NOMEM. */
-char *dcli_body_log(const dcli_body *body, bool watched, const char *build_log);
+char *dcli_body_log(const dcli_body *body, bool watched, bool gathers, const char *build_log);
 
 #endif

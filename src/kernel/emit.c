@@ -16,7 +16,7 @@
 #include "kernel/nest.h"
 #include "kernel/rewrite.h"
 
-static const char *const kernel_names[] = {"dcl_unit",     "dcl_any",      "dcl_checked",
+static const char *const kernel_names[] = {"dcl_unit",     "dcl_any",      "dcl_checked", "dcl_streamed",
                                            "dcl_gathered", "dcl_straight", "dcl_checked"};
 
 const char *dcli_variant_kernel(dcli_form form, dcli_variant variant)
@@ -620,20 +620,27 @@ void dcli_emit_statements(dcli_text *out, const dcli_body *body)
     dcli_emit_elements_end(out, body);
 }
 
-int dcli_body_kernel_count(const dcli_body *body, dcli_form form, bool watched)
+static void name_kernels(const dcli_body *body, dcli_form form, bool watched, bool gathers,
+                         const char *names_out[DCLI_VARIANT_MOST])
 {
-    if (body->tile_kernel)
-        return watched ? DCLI_VARIANT_COUNT : DCLI_VARIANT_CHECKED;
-    if (form == DCLI_FORM_GPU)
-        return !watched && dcli_body_has_one(body) ? DCLI_VARIANT_ONE + 1 : DCLI_VARIANT_COUNT;
-    if (watched || !dcli_gathers(body))
-        return DCLI_VARIANT_COUNT;
-    return dcli_transposed_axis(body) >= 0 ? DCLI_VARIANT_MOST : DCLI_VARIANT_STRAIGHT;
+    bool cpu = form == DCLI_FORM_CPU && !body->tile_kernel && !watched;
+    bool has[DCLI_VARIANT_MOST] = {
+        [DCLI_VARIANT_UNIT] = true, [DCLI_VARIANT_ANY] = true, [DCLI_VARIANT_CHECKED] = watched || !body->tile_kernel};
+    if (form == DCLI_FORM_GPU && !body->tile_kernel)
+        has[DCLI_VARIANT_ONE] = !watched && dcli_body_has_one(body);
+    if (cpu)
+        has[DCLI_VARIANT_STREAMED] = dcli_body_streams(body);
+    has[DCLI_VARIANT_GATHERED] = cpu && gathers && dcli_gathers(body);
+    has[DCLI_VARIANT_STRAIGHT] = cpu && gathers && dcli_gathers_straight(body);
+    for (int v = 0; v < DCLI_VARIANT_MOST; v++)
+        names_out[v] = has[v] ? dcli_variant_kernel(form, (dcli_variant)v) : NULL;
 }
 
-char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched)
+char *dcli_body_program(const dcli_body *body, dcli_form form, bool watched, bool gathers,
+                        const char *names_out[DCLI_VARIANT_MOST])
 {
     dcli_text out = {0};
+    name_kernels(body, form, watched, gathers, names_out);
     if (body->tile_kernel) {
         dcli_emit_tiles(&out, body, watched);
         return dcli_text_take(&out);
@@ -641,8 +648,14 @@ char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched)
     dcli_variant checked = watched ? DCLI_VARIANT_WATCHED : DCLI_VARIANT_CHECKED;
     emit_head(&out, body, checked, form == DCLI_FORM_CPU && dcli_body_looks(body));
     if (form == DCLI_FORM_CPU)
-        dcli_emit_cpu(&out, body, checked);
+        dcli_emit_cpu(&out, body, checked, names_out);
     else
         dcli_emit_gpu(&out, body, checked);
     return dcli_text_take(&out);
+}
+
+char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched)
+{
+    const char *names[DCLI_VARIANT_MOST];
+    return dcli_body_program(body, form, watched, true, names);
 }

@@ -69,8 +69,10 @@ void dcli_emit_elements_end(dcli_text *out, const dcli_body *body);
 /** Emit the user's statements as a block, and after it the end of all definitions of dcl_a<a>. */
 void dcli_emit_statements(dcli_text *out, const dcli_body *body);
 
-/** Emit the kernels of a body for CPUs. @param checked  the variant of its checking kernel. */
-void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
+/** Emit the kernels of a body for CPUs. @param checked  the variant of its checking kernel. @param names  of the kernels, by
+ *  variant; NULL: not this one. */
+void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked,
+                   const char *const names[DCLI_VARIANT_MOST]);
 /** Emit the kernels of a body for GPUs. @param checked  the variant of its checking kernel. */
 void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
 

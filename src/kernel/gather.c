@@ -20,6 +20,8 @@ bool dcli_gathers(const dcli_body *body)
     return false;
 }
 
+bool dcli_gathers_straight(const dcli_body *body) { return dcli_gathers(body) && dcli_transposed_axis(body) >= 0; }
+
 enum { AHEAD = 8 }; /* how many pieces ahead of the current one are prefetched */
 
 static dcl_type type_of(const dcli_body *body, int a) { return body->params[body->access[a].param].type; }

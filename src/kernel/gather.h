@@ -43,6 +43,8 @@ enum {
 
 /** Whether the program of a body has kernels that gather. */
 bool dcli_gathers(const dcli_body *body);
+/** Whether they include dcl_straight: some input is transposed in blocks by dcl_unit. */
+bool dcli_gathers_straight(const dcli_body *body);
 /** Whether access a is an input that dcl_gathered may gather. */
 bool dcli_may_gather(const dcli_body *body, int a);
 

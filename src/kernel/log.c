@@ -152,13 +152,14 @@ static bool has_line(const char *text, int line)
 
 /* Find the part of the program that a message is about: by the file that it names, else by its line. message->line
  * becomes a line of that part. */
-static enum part find_part(const dcli_body *body, bool watched, struct message *message)
+static enum part find_part(const dcli_body *body, bool watched, bool gathers, struct message *message)
 {
     for (int p = 0; p < PART_COUNT; p++)
         if (is_called(message->file, message->file_length, part_names[p]))
             return (enum part)p;
     for (int form = DCLI_FORM_GPU; form >= DCLI_FORM_CPU; form--) {
-        char *source = dcli_body_source(body, (dcli_form)form, watched);
+        const char *names[DCLI_VARIANT_MOST];
+        char *source = dcli_body_program(body, (dcli_form)form, watched, gathers, names);
         int line = message->line;
         enum part part = source != NULL ? look_up(source, &line) : PART_GENERATED;
         dcli_free(source);
@@ -249,7 +250,7 @@ static void put_body_error(dcli_text *out, const dcli_body *body, const struct m
     dcli_free(shifts.shift);
 }
 
-char *dcli_body_log(const dcli_body *body, bool watched, const char *build_log)
+char *dcli_body_log(const dcli_body *body, bool watched, bool gathers, const char *build_log)
 {
     dcli_text out = {0};
     struct message message;
@@ -259,7 +260,7 @@ char *dcli_body_log(const dcli_body *body, bool watched, const char *build_log)
                       shown, build_log);
         return dcli_text_take(&out);
     }
-    switch (find_part(body, watched, &message)) {
+    switch (find_part(body, watched, gathers, &message)) {
     case PART_PRELUDE:
         dcli_text_put(&out, "prelude line %d, column %d: %.*s", message.line, message.column, message.length,
                       message.text);

@@ -11,6 +11,13 @@ enum {
                                  dimensions 1 and 2 of a launch */
 };
 
+/** Whether a kernel stores outputs without caching them (dcli_is_streamed()). */
+typedef enum dcli_streaming {
+    DCLI_STREAM_NEVER,
+    DCLI_STREAM_ALWAYS,
+    DCLI_STREAM_LARGE /* if dcl_stream is true: where much is written to large arrays */
+} dcli_streaming;
+
 /** A kernel that is being generated. In its text dcl_n<m>, dcl_i<m>, dcl_d<m> are count, start and stride of loop axis
  *  m, and dcl_t<m> is its counter. dcl_s<a>_<m> is the step of access a along axis m, or from m = space_rank on along its
  *  inner axes. dcl_x<a>_<n> is the offset of access a after the n-th dcli_nest_advance(), for counters 0 of its inner
@@ -26,7 +33,8 @@ typedef struct dcli_nest {
     bool
         pointed; /* elements of unchecked kernels are addressed from pointers to the innermost axis' first ones, which compilers keep
                       in registers; otherwise, they add offsets of several rows as a vector, and take addresses from that */
-    bool plain;    /* the row's reads stay inside the arrays: dcl_checked does not check them (kernel/source_edges.c) */
+    bool plain; /* the row's reads stay inside the arrays: dcl_checked does not check them (kernel/source_edges.c) */
+    dcli_streaming streams;
     bool looks;    /* declared reads are noted by dcl_look<a> rather than reported */
     int innermost; /* number of the innermost loop axis */
     int levels;    /* how many offsets (n of dcl_x<a>_<n>) have been emitted */

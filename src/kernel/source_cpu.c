@@ -1,9 +1,9 @@
 /* kernel/source_cpu.c - generate the program for a CPU: a work-item runs the boxes of table rows as loops.
  *
  * dcl_any and dcl_checked are plain loop nests. dcl_unit knows the steps of the innermost axis. If inputs are
- * transposed, it iterates over the two axes in blocks, and transposes each input block first. If the result is larger
- * than the caches, it collects lines of output and stores them without caching. dcl_gathered and dcl_straight do the
- * same for groups of rows, whose inputs they gather first.
+ * transposed, it iterates over the two axes in blocks, and transposes each input block first. dcl_streamed is for
+ * results that are larger than the caches: it collects lines of output and stores them without caching. dcl_gathered and
+ * dcl_straight do either for groups of rows, whose inputs they gather first.
  *
  * The loops are not marked as free of dependences (assume_safety), although they are: LLVM would then execute reads
  * that a condition of the body excludes. `restrict` is sufficient, since an array that is written is touched by one
@@ -24,12 +24,7 @@
 #include "kernel/stack.h"
 #include "kernel/sweep.h"
 
-enum {
-    LINE_ELEMENTS = 1024,          /* elements of a line of output that is collected, if no input is transposed */
-    STREAM_ARRAY_BYTES = 32 << 20, /* arrays of at least this size do not stay in caches */
-    STREAM_LAUNCH_BYTES = 4 << 20  /* launches that write at least this much store it without caching, because it
-                                      would not be read from caches again */
-};
+enum { LINE_ELEMENTS = 1024 }; /* of a line of output that is collected, if no input is transposed */
 
 static const char *type_of(const dcli_body *body, int a)
 {
@@ -272,12 +267,42 @@ void dcli_emit_plain_nest(dcli_nest *nest)
     }
 }
 
-/* Emit the buffers for lines of output and for transposed blocks, and dcl_stream: whether this launch stores without
- * caching. On CPU devices all address spaces are one, so a pointer to a buffer can replace that of the output. */
+/* Whether a kernel collects lines of an output, which it may then store without caching. */
+static bool streams(const dcli_nest *nest, int a)
+{
+    return nest->streams != DCLI_STREAM_NEVER && dcli_is_streamed(nest->body, a);
+}
+
+/* Text that is wanted only where kernels decide by dcl_stream whether they store without caching. */
+static const char *if_large(const dcli_nest *nest, const char *text)
+{
+    return nest->streams == DCLI_STREAM_LARGE ? text : "";
+}
+
+/* Emit dcl_stream of a kernel that gathers: whether this launch stores without caching, as dcli_rows_stream() says it for
+ * others. */
+static void emit_stream_test(dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    int streamed = dcli_first_streamed(body);
+    dcli_text_put(nest->out, "    const int dcl_stream = sizeof(%s)", type_of(body, streamed));
+    for (int d = 0; d < body->space_rank; d++) {
+        dcli_text_put(nest->out, " * (");
+        dcli_emit_number(nest->out, body, nest->form, DCLI_ROW_GRID_END, streamed, d);
+        dcli_text_put(nest->out, " - ");
+        dcli_emit_number(nest->out, body, nest->form, DCLI_ROW_GRID_LOW, streamed, d);
+        dcli_text_put(nest->out, ")");
+    }
+    dcli_text_put(nest->out, " >= %d && sizeof(%s) * dcl_table[%d] >= %d;\n", DCLI_STREAM_ARRAY_BYTES,
+                  type_of(body, streamed), DCLI_GATHER_ELEMENTS, DCLI_STREAM_LAUNCH_BYTES);
+}
+
+/* Emit the buffers for lines of output and for transposed blocks. On CPU devices all address spaces are one, so a pointer
+ * to a buffer can replace that of the output. */
 static void emit_buffers(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
-    int streamed = dcli_first_streamed(body), tall = nest->gathers ? -1 : dcli_tall_access(body);
+    int tall = nest->gathers ? -1 : dcli_tall_access(body);
     int height = across >= 0 ? dcli_block_height(body) : 0, room = height * width;
     if (tall >= 0) {
         int tall_width = DCLI_TALL_BYTES / (int)dcl_type_bytes(body->params[body->access[tall].param].type);
@@ -293,26 +318,11 @@ static void emit_buffers(dcli_nest *nest, int across, int width)
     for (int a = 0; a < body->access_count; a++) {
         if (across >= 0 && dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "    %s dcl_b%d[%d] __attribute__((aligned(64)));\n", type_of(body, a), a, room);
-        if (dcli_is_streamed(body, a))
+        if (streams(nest, a))
             dcli_text_put(nest->out, "    %s dcl_o%d[%d] __attribute__((aligned(64)));\n", type_of(body, a), a, width);
     }
-    if (streamed < 0)
-        return;
-    int rank = body->space_rank;
-    dcli_text_put(nest->out, "    const int dcl_stream = sizeof(%s)", type_of(body, streamed));
-    for (int d = 0; d < rank; d++) {
-        dcli_text_put(nest->out, " * (");
-        dcli_emit_number(nest->out, body, nest->form, DCLI_ROW_GRID_END, streamed, d);
-        dcli_text_put(nest->out, " - ");
-        dcli_emit_number(nest->out, body, nest->form, DCLI_ROW_GRID_LOW, streamed, d);
-        dcli_text_put(nest->out, ")");
-    }
-    dcli_text_put(nest->out, " >= %d && sizeof(%s)", STREAM_ARRAY_BYTES, type_of(body, streamed));
-    if (nest->gathers)
-        dcli_text_put(nest->out, " * dcl_table[%d]", DCLI_GATHER_ELEMENTS);
-    for (int m = 0; m < rank && !nest->gathers; m++)
-        dcli_text_put(nest->out, "%s * dcl_n%d", m == 0 ? " * dcl_rows" : "", m);
-    dcli_text_put(nest->out, " >= %d;\n", STREAM_LAUNCH_BYTES);
+    if (nest->streams == DCLI_STREAM_LARGE)
+        emit_stream_test(nest);
 }
 
 /* Open a loop over the innermost axis in lines: dcl_m elements from element dcl_v on. The first line is shortened so
@@ -323,14 +333,19 @@ static void open_lines(dcli_nest *nest, int across, int width)
     dcli_text_put(nest->out, "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n", v);
     if (across >= 0)
         dcli_text_put(nest->out, "    dcl_m = dcl_width;\n");
+    else if (nest->streams == DCLI_STREAM_NEVER)
+        dcli_text_put(nest->out, "    dcl_m = dcl_n%d;\n", v);
+    else if (nest->streams == DCLI_STREAM_ALWAYS)
+        dcli_text_put(nest->out, "    dcl_m = %d;\n", width);
     else
         dcli_text_put(nest->out, "    dcl_m = dcl_stream ? %d : dcl_n%d;\n", width, v);
     dcli_text_put(nest->out, "    if (dcl_m > dcl_n%d - dcl_v)\n        dcl_m = dcl_n%d - dcl_v;\n", v, v);
-    if (streamed >= 0)
+    if (nest->streams != DCLI_STREAM_NEVER)
         dcli_text_put(nest->out,
-                      "    else if (dcl_stream)\n        dcl_m -= ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_v + dcl_m) & "
-                      "63) / sizeof(%s);\n",
-                      streamed, streamed, nest->level[streamed], type_of(nest->body, streamed));
+                      "    else%s\n        dcl_m -= ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_v + dcl_m) & 63) / "
+                      "sizeof(%s);\n",
+                      if_large(nest, " if (dcl_stream)"), streamed, streamed, nest->level[streamed],
+                      type_of(nest->body, streamed));
 }
 
 /* Emit the loop over one line. */
@@ -339,8 +354,9 @@ static void emit_line_loop(dcli_nest *nest, int across)
     const dcli_body *body = nest->body;
     dcli_emit_nest_elements(nest);
     for (int a = 0; a < body->access_count; a++) {
-        if (dcli_is_streamed(body, a))
-            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_w%d[dcl_k]\n", a, a, a);
+        if (streams(nest, a))
+            dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_%c%d[dcl_k]\n", a, a,
+                          nest->streams == DCLI_STREAM_ALWAYS ? 'o' : 'w', a);
         else if (across >= 0 && dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * dcl_width + dcl_k]\n", a, a, a);
     }
@@ -352,7 +368,7 @@ static void emit_line(dcli_nest *nest, int across)
 {
     const dcli_body *body = nest->body;
     for (int a = 0; a < body->access_count; a++)
-        if (dcli_is_streamed(body, a))
+        if (nest->streams == DCLI_STREAM_LARGE && dcli_is_streamed(body, a))
             dcli_text_put(nest->out,
                           "    __global %s *const dcl_w%d = dcl_stream ? (__global %s *)(ulong)dcl_o%d : dcl_p%d + "
                           "dcl_x%d_%d + dcl_v;\n",
@@ -362,11 +378,9 @@ static void emit_line(dcli_nest *nest, int across)
     else
         emit_line_loop(nest, across);
     for (int a = 0; a < body->access_count; a++)
-        if (dcli_is_streamed(body, a))
-            dcli_text_put(nest->out,
-                          "    if (dcl_stream)\n        dcl_store_%s(dcl_p%d + dcl_x%d_%d + dcl_v, dcl_o%d, "
-                          "dcl_m);\n",
-                          type_of(body, a), a, a, nest->level[a], a);
+        if (streams(nest, a))
+            dcli_text_put(nest->out, "    %sdcl_store_%s(dcl_p%d + dcl_x%d_%d + dcl_v, dcl_o%d, dcl_m);\n",
+                          if_large(nest, "if (dcl_stream)\n        "), type_of(body, a), a, a, nest->level[a], a);
 }
 
 /* Emit the code that transposes the inputs of a block. */
@@ -464,11 +478,11 @@ static void emit_unit_kernel(dcli_nest *nest)
         dcli_emit_bundles(nest);
         return;
     }
-    if (across < 0 && dcli_first_streamed(nest->body) < 0) {
+    bool stacks = across < 0 && !nest->gathers && dcli_stacks(nest->body);
+    if (across < 0 && nest->streams == DCLI_STREAM_NEVER && !stacks) {
         dcli_emit_plain_nest(nest);
         return;
     }
-    bool stacks = across < 0 && !nest->gathers && dcli_stacks(nest->body);
     emit_buffers(nest, across, width);
     for (int m = 0; m < nest->innermost; m++) {
         if (stacks && m == nest->innermost - 1)
@@ -503,7 +517,12 @@ static void emit_edges(dcli_nest *nest)
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
     bool blocked = dcli_chain_is_blocked(body) && (variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_ANY);
-    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, blocked ? DCLI_VARIANT_ANY : variant);
+    bool unit = variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_STREAMED;
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU,
+                                     blocked ? DCLI_VARIANT_ANY
+                                     : unit  ? DCLI_VARIANT_UNIT
+                                             : variant);
+    nest.streams = variant == DCLI_VARIANT_STREAMED ? DCLI_STREAM_ALWAYS : DCLI_STREAM_NEVER;
     dcli_emit_signature(out, body, DCLI_FORM_CPU, variant);
     dcli_text_put(out, "__global const long *dcl_rows_in, const ulong dcl_rows_at, const long dcl_rows, "
                        "__global long *dcl_report)\n{\n"
@@ -521,7 +540,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
         dcli_emit_chain_blocks(&nest);
     else if ((variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_CHECKED) && dcli_sweeps(body))
         dcli_emit_sweeps(&nest);
-    else if (variant == DCLI_VARIANT_UNIT)
+    else if (unit)
         emit_unit_kernel(&nest);
     else if (variant == DCLI_VARIANT_CHECKED && dcli_edges_may_be_plain(body))
         emit_edges(&nest);
@@ -539,6 +558,7 @@ static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool st
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_CPU, DCLI_VARIANT_UNIT);
     nest.gathers = true;
     nest.straight = straight;
+    nest.streams = dcli_body_streams(body) ? DCLI_STREAM_LARGE : DCLI_STREAM_NEVER;
     dcli_emit_signature(out, body, DCLI_FORM_CPU, straight ? DCLI_VARIANT_STRAIGHT : DCLI_VARIANT_GATHERED);
     dcli_text_put(out, "__global const long *restrict dcl_table, const long dcl_groups, __global long *dcl_report)\n{\n"
                        "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n");
@@ -558,21 +578,23 @@ static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool st
     dcli_text_put(out, "    }\n    }\n}\n");
 }
 
-void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
+void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked,
+                   const char *const names[DCLI_VARIANT_MOST])
 {
     dcli_text_put(out, "%s%s", dcli_cl_cpu, dcli_cl_names);
     dcli_emit_fold_functions(out, body, DCLI_FORM_CPU);
     dcli_text_put(out, "%s", body->slanted ? dcli_cl_bound : "");
-    dcli_emit_block_functions(out, body);
+    dcli_emit_block_functions(out, body, names);
     dcli_emit_chain_functions(out, body);
     emit_kernel(out, body, DCLI_VARIANT_UNIT);
     emit_kernel(out, body, DCLI_VARIANT_ANY);
     emit_kernel(out, body, checked);
-    int kernels = dcli_body_kernel_count(body, DCLI_FORM_CPU, checked == DCLI_VARIANT_WATCHED);
-    if (kernels > DCLI_VARIANT_GATHERED) {
+    if (names[DCLI_VARIANT_STREAMED] != NULL)
+        emit_kernel(out, body, DCLI_VARIANT_STREAMED);
+    if (names[DCLI_VARIANT_GATHERED] != NULL) {
         dcli_emit_gather_functions(out, body);
         emit_gathering_kernel(out, body, false);
     }
-    if (kernels > DCLI_VARIANT_STRAIGHT)
+    if (names[DCLI_VARIANT_STRAIGHT] != NULL)
         emit_gathering_kernel(out, body, true);
 }

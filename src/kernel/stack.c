@@ -331,9 +331,13 @@ static void open_parts(const dcli_nest *nest)
     int v = nest->innermost, first = dcli_first_streamed(body), elements = line_elements(body);
     dcli_text_put(nest->out,
                   "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
-                  "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n    if (dcl_stream && dcl_m == %d)\n"
-                  "        dcl_m -= ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_v + dcl_m) & 63) / sizeof(%s);\n",
-                  v, v, elements, elements, first, first, nest->level[first], type_of(body, first));
+                  "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n",
+                  v, v, elements);
+    if (nest->streams == DCLI_STREAM_ALWAYS)
+        dcli_text_put(nest->out,
+                      "    if (dcl_m == %d)\n"
+                      "        dcl_m -= ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_v + dcl_m) & 63) / sizeof(%s);\n",
+                      elements, first, first, nest->level[first], type_of(body, first));
 }
 
 static void put_stores(const dcli_nest *nest, int a, int r)
@@ -341,11 +345,12 @@ static void put_stores(const dcli_nest *nest, int a, int r)
     char target[96];
     snprintf(target, sizeof target, "dcl_p%d + dcl_x%d_%d + %d * dcl_s%d_%d + dcl_v", a, a, nest->level[a], r, a,
              nest->innermost - 1);
-    dcli_text_put(
-        nest->out,
-        "    if (dcl_stream)\n        dcl_store_%s(%s, dcl_y%d_o%d, dcl_m);\n    else\n"
-        "        for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++)\n            (%s)[dcl_k] = dcl_y%d_o%d[dcl_k];\n",
-        type_of(nest->body, a), target, r, a, target, r, a);
+    if (nest->streams == DCLI_STREAM_ALWAYS)
+        dcli_text_put(nest->out, "    dcl_store_%s(%s, dcl_y%d_o%d, dcl_m);\n", type_of(nest->body, a), target, r, a);
+    else
+        dcli_text_put(nest->out,
+                      "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++)\n        (%s)[dcl_k] = dcl_y%d_o%d[dcl_k];\n",
+                      target, r, a);
 }
 
 void dcli_emit_stacks(dcli_nest *nest)

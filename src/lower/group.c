@@ -22,11 +22,6 @@ int64_t dcli_volume(int rank, const int64_t count[])
     return elements;
 }
 
-static bool has_straight(const dcli_body *body)
-{
-    return dcli_body_kernel_count(body, DCLI_FORM_CPU, false) > DCLI_VARIANT_STRAIGHT;
-}
-
 bool dcli_axis_counts(const dcli_subscripts *subscripts, int m)
 {
     for (int d = 0; d < subscripts->rank; d++)
@@ -196,8 +191,8 @@ static void fill_row(const dcli_gather *gather, struct layout *layout, const dcl
 
 static bool fits(const dcli_body *body, int order, const int64_t row[])
 {
-    return order == DCLI_OUTPUT_ORDER && has_straight(body) ? dcli_row_is_straight(body, row)
-                                                            : dcli_row_is_unit(body, row);
+    return order == DCLI_OUTPUT_ORDER && dcli_gathers_straight(body) ? dcli_row_is_straight(body, row)
+                                                                     : dcli_row_is_unit(body, row);
 }
 
 int dcli_group_orders(const dcli_gather *gather, const dcli_gather_part *part)
@@ -257,8 +252,8 @@ static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
         areas = false;
         fill_rows(gather, areas, rows);
     }
-    dcl_status status =
-        dcli_rows_join(body, gather->order == DCLI_OUTPUT_ORDER && has_straight(body), rows->row, &rows->count);
+    dcl_status status = dcli_rows_join(body, gather->order == DCLI_OUTPUT_ORDER && dcli_gathers_straight(body),
+                                       rows->row, &rows->count);
     if (status == DCL_OK && !all_fit(gather, rows))
         fill_rows(gather, areas, rows);
     return status;
@@ -270,7 +265,7 @@ static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
 static dcli_launch *find_launch(const dcli_gather *gather)
 {
     const dcli_body *body = dcli_part_body(gather);
-    bool straight = gather->order == DCLI_OUTPUT_ORDER && has_straight(body);
+    bool straight = gather->order == DCLI_OUTPUT_ORDER && dcli_gathers_straight(body);
     dcli_launch like = {.gathers = true, .variant = straight ? DCLI_VARIANT_STRAIGHT : DCLI_VARIANT_GATHERED};
     for (int a = 0; a < body->access_count; a++) {
         const dcli_binding *binding = dcli_part_binding(gather, &gather->part[0], a);

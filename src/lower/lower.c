@@ -121,6 +121,12 @@ dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, co
     for (int64_t l = 0; l < lowered->launch_count && sets && status == DCL_OK; l++)
         if (!lowered->launch[l].multiplies)
             status = dcli_rows_divide(operation->body, &lowered->launch[l]);
+    bool table = dcli_row_form_of(traits, operation->body) == DCLI_ROWS_TABLE;
+    for (int64_t l = 0; l < lowered->launch_count && table && status == DCL_OK; l++) {
+        dcli_launch *launch = &lowered->launch[l];
+        launch->streams = launch->variant == DCLI_VARIANT_UNIT && !launch->gathers && !launch->multiplies &&
+                          dcli_rows_stream(operation->body, launch->row, launch->row_count);
+    }
     if (status == DCL_OK)
         lowered->reads_peers = reads_peers(operation->body, traits, lowered);
     dcli_lowered_free(&waiting);

@@ -66,6 +66,7 @@ typedef struct dcli_launch {
     dcli_space space[DCLI_MAX_ACCESSES];         /* per access, the memory that is the kernel's argument; STAGE: the
                                                     arena */
     dcli_via via[DCLI_MAX_ACCESSES];             /* per access: read or written in place, or gathered */
+    bool streams;                                /* variant UNIT, for which dcl_streamed is better */
     bool multiplies;                             /* each row is a product that a library computes; no kernel runs */
     bool gathers;                                /* some access is gathered: its rows are in groups (gather.c) */
     int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] for each group: its first row,

@@ -143,7 +143,10 @@ static void put_route(const dcli_operation *operation, const dcli_route *route, 
 static void put_launch(const dcli_operation *operation, const dcli_launch *launch, dcli_text *text)
 {
     const dcli_body *body = operation->body;
-    dcli_text_put(text, "%s:", launch->multiplies ? "OpenBLAS" : dcli_variant_kernel(DCLI_FORM_CPU, launch->variant));
+    dcli_text_put(text, "%s:",
+                  launch->multiplies
+                      ? "OpenBLAS"
+                      : dcli_variant_kernel(DCLI_FORM_CPU, launch->streams ? DCLI_VARIANT_STREAMED : launch->variant));
     for (int a = 0; a < body->access_count; a++) {
         dcli_text_put(text, "%s %s %s", a > 0 ? "," : "", name_of(operation, body->access[a].param),
                       via_name(launch->via[a]));

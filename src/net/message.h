@@ -210,6 +210,7 @@ typedef struct dcli_msg_kernel {
     int64_t items[DCL_MAX_RANK]; /* work-group sizes, then work-items per tile: a dcli_items of kernel/body.h */
     bool along;                  /* a reduction along axes */
     bool fast;                   /* in any order: DCL_FAST */
+    bool gathers;                /* its first operation probably gathers inputs */
     const char *over;            /* the text of DCL_OVER; "": there is none */
     int forgotten_count;
     int64_t *forgotten; /* [forgotten_count] bodies to evict: no later operation uses them */

@@ -240,6 +240,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         BOOL(kernel, along, "a body that reduces into its outputs, along the axes that they do not have"),
         STRING(kernel, over, DCLI_MOST_TEXT, "ranges of the body's indices; empty: those of the arrays"),
         BOOL(kernel, fast, "of a body with `along`: a product of matrices may be computed in any order"),
+        BOOL(kernel, gathers, "its first operation probably gathers inputs, so the program for CPUs should have the kernels that do"),
         PROOF(kernel)),
     [DCLI_MSG_BUILT] = RECORD("BUILT", built, 2, "node -> program: result of KERNEL",
         INT64(built, kernel, 0, "number of the body"),

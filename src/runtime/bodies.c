@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "kernel/gather.h"
+#include "kernel/inside.h"
 #include "kernel/leaves.h"
 #include "kernel/tile_kernel.h"
 #include "runtime/trace.h"
@@ -323,6 +325,50 @@ static dcl_status await_room(dcl_cluster *cluster)
 
 /* ---- finding ------------------------------------------------------------------------------------------------------ */
 
+/* Whether the elements of an array on its first node are in several regions. */
+static bool is_dealt(const dcl_array *array)
+{
+    bool one;
+    dcli_region region;
+    return dcli_layout_one_region(&dcli_array_base((dcl_array *)array)->layout, 0, &one, &region) == DCL_OK && !one;
+}
+
+/* Whether an access is at the plain indices, in their order. */
+static bool is_at_indices(const dcli_body *body, int a)
+{
+    int rank = body->params[body->access[a].param].rank;
+    bool plain = rank == body->space_rank;
+    for (int d = 0; d < rank && plain; d++) {
+        const dcli_affine *sum = dcli_inside_subscript(body, a, d);
+        plain = sum->boundary == 0 && sum->count == 1 && sum->term[0].index == body->index_of_axis[d] &&
+                sum->term[0].factor == 1 && sum->term[0].scalars == 0;
+    }
+    return plain;
+}
+
+/* Whether the nodes of a call may gather inputs: some are read across or beside the node's own elements, and these elements are in
+ * many pieces, or others are at other nodes. The answer decides only which kernels are compiled at first. */
+static bool may_gather(const dcl_cluster *cluster, const dcli_body *body, int count, const dcl_arg args[])
+{
+    const dcl_array *array[DCLI_MAX_PARAMS] = {NULL};
+    for (int k = 0, p = 0; k < count; k++)
+        if (is_parsed(&args[k]))
+            array[p++] = has_array(&args[k]) ? args[k].array : NULL;
+    if (!dcli_gathers(body) || array[body->owner] == NULL)
+        return false;
+    const dcl_array *owner = array[body->owner];
+    bool may = false;
+    for (int a = 0; a < body->access_count && !may; a++) {
+        const dcl_array *input = array[body->access[a].param];
+        if (!dcli_may_gather(body, a) || input == NULL)
+            continue;
+        bool alike = owner->base == NULL && input->base == NULL && dcli_layout_same(&owner->layout, &input->layout) &&
+                     is_at_indices(body, a);
+        may = !alike && (cluster->node_count > 1 || is_dealt(owner) || is_dealt(input));
+    }
+    return may;
+}
+
 static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text, dcli_text_kind kind, int count,
                            const dcl_arg args[], dcli_known_body **known_out)
 {
@@ -342,6 +388,7 @@ static dcl_status add_body(dcl_cluster *cluster, uint64_t hash, const char *text
         (dcli_known_body){.hash = hash,
                           .body = body,
                           .prints = strstr(body->text, "printf") != NULL || strstr(body->prelude, "printf") != NULL,
+                          .gathers = may_gather(cluster, body, count, args),
                           .bytes = bytes + dcli_body_bytes(body),
                           .next = bodies->known[hash % DCLI_BODY_BUCKETS]};
     for (int k = 0; k < body->param_count; k++)
@@ -433,6 +480,7 @@ static dcli_msg_kernel describe(const dcli_known_body *known, dcli_msg_parameter
                               .parameter = parameters,
                               .along = body->along,
                               .fast = body->fast,
+                              .gathers = known->gathers,
                               .over = body->over != NULL ? body->over : ""};
     for (int d = 0; d < DCLI_ITEM_DIMENSIONS && body->tile_kernel; d++) {
         kernel.item_count = DCLI_MSG_ITEMS;

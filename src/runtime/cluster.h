@@ -81,6 +81,7 @@ typedef struct dcli_known_body {
     dcli_body *body; /* the parsed body; its texts and parameters are the key of this record */
     size_t bytes;    /* memory that this record takes, with the body */
     bool prints;     /* its kernels call printf */
+    bool gathers;    /* its first call is one whose nodes may gather inputs */
     int answers_due; /* compilations that were not answered yet */
     dcl_status status;
     char *text;             /* error text if the compiler refused it */

@@ -37,7 +37,7 @@ static void keep_build_problem(dcli_kernel *kernel, dcl_status status)
 static dcl_status fail_build(dcli_kernel *kernel, bool watched, dcl_status status, char *log)
 {
     if (status == DCL_ERR_BODY) {
-        char *sentence = dcli_body_log(kernel->body, watched, log != NULL ? log : "");
+        char *sentence = dcli_body_log(kernel->body, watched, kernel->gathers, log != NULL ? log : "");
         DCLI_FAIL(DCL_ERR_BODY, "%s", sentence != NULL ? sentence : "the compiler refuses the body");
         dcli_free(sentence);
     }
@@ -86,27 +86,24 @@ static bool give_back_oldest(dcli_worker *worker, const dcli_kernel *newest)
 struct source {
     char *text;
     const char *names[DCLI_VARIANT_MOST];
-    int kernels;
 };
 
 /* Generate a program. @return false: there is no memory. */
-static bool make_source(const dcli_worker *worker, const dcli_body *body, struct source *source_out)
+static bool make_source(const dcli_worker *worker, const dcli_kernel *kernel, struct source *source_out)
 {
     dcli_form form = dcli_device_is_gpu(worker->as_node->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
-    for (int v = 0; v < DCLI_VARIANT_MOST; v++)
-        source_out->names[v] = dcli_variant_kernel(form, (dcli_variant)v);
-    source_out->kernels = dcli_body_kernel_count(body, form, worker->terms.check_access);
-    source_out->text = dcli_body_source(body, form, worker->terms.check_access);
+    source_out->text =
+        dcli_body_program(kernel->body, form, worker->terms.check_access, kernel->gathers, source_out->names);
     return source_out->text != NULL;
 }
 
 dcli_compiling *dcli_exec_compile(dcli_worker *worker, const dcli_kernel *kernel)
 {
     struct source source;
-    if (!make_source(worker, kernel->body, &source))
+    if (!make_source(worker, kernel, &source))
         return NULL;
-    dcli_compiling *compiling = dcli_program_compile(worker->as_node->device, source.text, source.kernels, source.names,
-                                                     dcli_device_is_gpu(worker->as_node->device) ? 0 : 1);
+    dcli_compiling *compiling = dcli_program_compile(worker->as_node->device, source.text, DCLI_VARIANT_MOST,
+                                                     source.names, dcli_device_is_gpu(worker->as_node->device) ? 0 : 1);
     dcli_free(source.text);
     return compiling;
 }
@@ -157,13 +154,13 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     if (status != DCL_OK)
         return status;
     struct source source;
-    if (!make_source(worker, kernel->body, &source))
+    if (!make_source(worker, kernel, &source))
         return DCL_ERR_NOMEM;
     char *log = NULL;
     bool fresh = false;
     int64_t began_ns = dcli_exec_begin_building(worker, kernel->number, kernel->body->text);
     status = (kernel->body->tile_kernel ? dcli_program_build_own : dcli_program_build)(
-        own->device, source.text, source.kernels, source.names, &kernel->program, &fresh, &log);
+        own->device, source.text, DCLI_VARIANT_MOST, source.names, &kernel->program, &fresh, &log);
     dcli_exec_end_building(worker, began_ns);
     dcli_free(source.text);
     if (status != DCL_OK)
@@ -172,6 +169,24 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     if (fresh)
         limit_programs(worker, kernel);
     return check_group(own->device, kernel);
+}
+
+/* Whether a batch needs kernels that the program of its body was built without. */
+static bool lacks_kernels(const dcli_kernel *kernel, const dcli_prepared *prepared)
+{
+    for (int64_t l = 0; l < prepared->lowered.launch_count; l++)
+        if (prepared->lowered.launch[l].gathers)
+            return !dcli_program_has(kernel->program, (int)prepared->lowered.launch[l].variant);
+    return false;
+}
+
+/* Build the program of a body again, with the kernels that gather. Its kernels must not be running. */
+static dcl_status build_gathering(dcli_worker *worker, dcli_kernel *kernel)
+{
+    dcli_program_release(kernel->program);
+    kernel->program = NULL;
+    kernel->gathers = true;
+    return dcli_exec_build(worker, kernel);
 }
 
 /* ---- chunks for other nodes --------------------------------------------------------------------------------------- */
@@ -385,7 +400,8 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
     arguments[count + 1] = (dcli_argument){.value = &at, .bytes = sizeof at};
     arguments[count + 2] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
     worker->counters.launches++;
-    return dcli_exec_launch(worker, entry->kernel, launch->variant, count + 4, arguments, 1, &global, &local);
+    return dcli_exec_launch(worker, entry->kernel, launch->streams ? DCLI_VARIANT_STREAMED : launch->variant, count + 4,
+                            arguments, 1, &global, &local);
 }
 
 /* Start the products of a launch. */
@@ -782,10 +798,14 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
         return note_runs(worker, &running, prepared);
     }
     dcli_series_launch(worker);
-    if (prepared == NULL || dcli_pending_batch_must_wait(worker, &running.job, &prepared->lowered)) {
+    bool lacks = prepared != NULL && lacks_kernels(entry->kernel, prepared);
+    if (prepared == NULL || dcli_pending_batch_must_wait(worker, &running.job, &prepared->lowered) ||
+        (lacks && is_running(own, entry->kernel))) {
         *start_out = DCLI_START_NOT_YET;
         return DCL_OK;
     }
+    if (lacks && (status = build_gathering(worker, entry->kernel)) != DCL_OK)
+        return status;
     if (timed) {
         running.elements = prepared->elements;
         running.units = prepared->units;

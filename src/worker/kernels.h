@@ -17,11 +17,12 @@ typedef struct dcli_kernel {
                                      values of these only */
     dcli_program *program;        /* released if it was not used for long and there are many programs; it is then built
                                 again */
-    int64_t used;                 /* number of the newest operation known here when it was last built or run: shows
+    bool gathers;            /* its program is built with the kernels that gather, if the body can be run by them */
+    int64_t used;            /* number of the newest operation known here when it was last built or run: shows
                                      which program was not used for longest */
-    dcl_status build_status;      /* DCL_OK, or the error for which it is not built again */
-    char *build_problem;          /* error text for build_status; NULL: none */
-    dcli_cost cost;               /* measured cost of an element; not measured on GPUs, for tile kernels, and for
+    dcl_status build_status; /* DCL_OK, or the error for which it is not built again */
+    char *build_problem;     /* error text for build_status; NULL: none */
+    dcli_cost cost;          /* measured cost of an element; not measured on GPUs, for tile kernels, and for
                                      batches whose kernels gather inputs */
     struct dcli_profile *profile; /* measured times of its work (profile.h); NULL: none */
     bool alone;                   /* it is in no series, because a program with it could not be compiled */

@@ -555,6 +555,12 @@ dcl_status dcli_program_build_own(dcli_device *device, const char *source, int k
     return dcli_program_build(device, source, kernel_count, kernels, program_out, fresh_out, log_out);
 }
 
+bool dcli_program_has(const dcli_program *program, int kernel)
+{
+    (void)program, (void)kernel;
+    return true;
+}
+
 void dcli_program_release(dcli_program *program)
 {
     if (program == NULL)

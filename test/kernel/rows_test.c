@@ -299,7 +299,7 @@ static void expect_log(const char *text, const char *log, const char *expected)
     dcli_body *body;
     int count = test_spec("out C 2, in Temperature 2, all T 1", params);
     cr_assert_eq(dcli_body_parse(text, "int f(int x)\n{ return y; }", count, params, &body), DCL_OK, "%s", dcl_error());
-    char *found = dcli_body_log(body, false, log);
+    char *found = dcli_body_log(body, false, true, log);
     cr_expect_str_eq(found, expected, "found: %s", found);
     dcli_free(found);
     dcli_body_free(body);
@@ -366,12 +366,12 @@ Test(kernel_rows, logs_without_parts)
             for (const char *c = source; c < at; c++)
                 line += *c == '\n';
             snprintf(log, sizeof log, "<kernel>:%d:19: error: bad\n", line);
-            char *found = dcli_body_log(body, false, log);
+            char *found = dcli_body_log(body, false, true, log);
             cr_expect_str_eq(found, "line 2, column 15: bad\nC(i) = A(i) + t;\n              ^", "form %d copy %d: %s",
                              form, copies, found);
             dcli_free(found);
         }
-        cr_expect_eq(copies, form == DCLI_FORM_GPU ? 10 : 4, "form %d: %d copies", form, copies);
+        cr_expect_eq(copies, form == DCLI_FORM_GPU ? 10 : 5, "form %d: %d copies", form, copies);
         dcli_free(source);
     }
     dcli_body_free(body);
@@ -411,8 +411,68 @@ Test(kernel_rows, texts)
     cr_expect(contains(body, DCLI_FORM_GPU, "__kernel void dcl_one("));
     cr_expect_not(contains(body, DCLI_FORM_CPU, "dcl_one"));
     cr_expect_not(contains_if(body, DCLI_FORM_GPU, true, "dcl_one"), "only dcl_checked is launched");
-    cr_expect_eq(dcli_body_kernel_count(body, DCLI_FORM_GPU, true), DCLI_VARIANT_COUNT);
     dcli_body_free(body);
+}
+
+/* The kernels of a program as text: their first letters. */
+static const char *kernels_of(const char *text, dcli_form form, bool watched, bool gathers)
+{
+    static char letters[DCLI_VARIANT_MOST + 1];
+    const char *names[DCLI_VARIANT_MOST], *prefix = "__kernel void ";
+    dcli_body *body = parse("out C 2, in A 2", text);
+    char *source = dcli_body_program(body, form, watched, gathers, names);
+    int count = 0;
+    for (int v = 0; v < DCLI_VARIANT_MOST; v++) {
+        char start[64];
+        snprintf(start, sizeof start, "%s%s(", prefix, dcli_variant_kernel(form, (dcli_variant)v));
+        cr_expect_eq(strstr(source, start) != NULL, names[v] != NULL, "%s: %s", text, start);
+        if (names[v] != NULL)
+            letters[count++] = names[v][4];
+    }
+    letters[count] = '\0';
+    dcli_free(source);
+    dcli_body_free(body);
+    return letters;
+}
+
+Test(kernel_rows, kernels)
+{
+    cr_expect_str_eq(kernels_of("C(i,j) = A(i,j);", DCLI_FORM_CPU, false, false), "uacs");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(i,j);", DCLI_FORM_CPU, false, true), "uacsg");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(j,i);", DCLI_FORM_CPU, false, true), "uacsgs", "with dcl_straight");
+    cr_expect_str_eq(kernels_of("C(i,j) = i + A(j,i);", DCLI_FORM_CPU, false, true), "uacs", "it uses an index");
+    cr_expect_str_eq(kernels_of("if (A(i,j) > 0) C(i,j) = 1;", DCLI_FORM_CPU, false, false), "uac");
+    cr_expect_str_eq(kernels_of("C(j,i) = A(i,j);", DCLI_FORM_CPU, true, true), "uac", "watched");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(i,j);", DCLI_FORM_GPU, false, true), "uaco");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(j,i);", DCLI_FORM_GPU, false, true), "uac");
+}
+
+/* Whether launches of `rows` rows of `wide` elements of an array of `edge` x `edge` floats store without caching. */
+static bool stream(int64_t edge, int64_t rows, int64_t wide)
+{
+    dcli_body *body = parse("out C 2, in A 2", "C(i,j) = A(i,j);");
+    int length = dcli_row_length(body);
+    int64_t *row = calloc((size_t)rows, (size_t)length * sizeof *row);
+    for (int64_t r = 0; r < rows; r++)
+        for (int d = 0; d < 2; d++) {
+            row[r * length + dcli_row_at(body, DCLI_ROW_COUNT, 0) + d] = d == 0 ? 1 : wide;
+            row[r * length + dcli_row_at(body, DCLI_ROW_GRID_LOW, 0) + d] = -7;
+            row[r * length + dcli_row_at(body, DCLI_ROW_GRID_END, 0) + d] = edge - 7;
+        }
+    bool result = dcli_rows_stream(body, row, rows);
+    free(row);
+    dcli_body_free(body);
+    return result;
+}
+
+Test(kernel_rows, large_results_are_stored_without_caching)
+{
+    cr_expect(stream(2896 + 1, 1, 1 << 20), "32 MB, of which 4 MB are written");
+    cr_expect_not(stream(2896 - 1, 1, 1 << 20), "an array that caches may hold");
+    cr_expect_not(stream(4096, 255, 4096), "few elements are written");
+    cr_expect(stream(4096, 256, 4096));
+    cr_expect_not(stream(4096, 0, 1));
+    cr_expect(stream(INT64_C(1) << 40, 1, INT64_C(1) << 40), "sizes beyond 64 bits");
 }
 
 /* Whether the words of one compiler stand only where the text has asked for it. */
@@ -448,7 +508,7 @@ Test(kernel_rows, allocations_that_fail)
         dcli_body *body = NULL;
         dcl_status status = test_parse("out C 2, in A 2, all T 1", "C(i,j) = A(j,i) + T(T(i));", &body);
         char *text = status == DCL_OK ? dcli_body_source(body, DCLI_FORM_CPU, false) : NULL;
-        char *log = text != NULL ? dcli_body_log(body, false, "error: body:1:1: x") : NULL;
+        char *log = text != NULL ? dcli_body_log(body, false, true, "error: body:1:1: x") : NULL;
         dcli_alloc_fail_after(0);
         cr_expect(status == DCL_OK || status == DCL_ERR_NOMEM);
         bool all = log != NULL;

@@ -31,8 +31,13 @@ Test(tile_kernel, has_an_access_per_array)
     cr_expect_eq(dcli_row_at(body, DCLI_ROW_LOW, 1), 3 * 2 + (1 + 5 * 2) + 1 + 2);
     cr_expect_eq(dcli_row_at(body, DCLI_ROW_GRID_LOW, 1), -1, "nothing is checked against a grid");
     cr_expect_eq(body->access[2].line, 1);
-    cr_expect_eq(dcli_body_kernel_count(body, DCLI_FORM_CPU, false), 2);
-    cr_expect_eq(dcli_body_kernel_count(body, DCLI_FORM_CPU, true), 3);
+    for (int watched = 0; watched < 2; watched++) {
+        const char *names[DCLI_VARIANT_MOST];
+        dcli_free(dcli_body_program(body, DCLI_FORM_CPU, watched, true, names));
+        cr_expect(names[DCLI_VARIANT_UNIT] != NULL && names[DCLI_VARIANT_ANY] != NULL);
+        cr_expect_eq(names[DCLI_VARIANT_CHECKED] != NULL, watched);
+        cr_expect_null(names[DCLI_VARIANT_STREAMED]);
+    }
     free(found);
     dcli_body_free(body);
 }

@@ -311,7 +311,7 @@ static const struct {
     {"[2,10,true]", "epoch of a message STOP is of another type"},
     {"[2,10,0,0]", "a message STOP has 1 fields; expected 0..0"},
     /* KERNEL */
-    {"[2,1,0,4]", "a message KERNEL has 1 fields; expected 2..11"},
+    {"[2,1,0,4]", "a message KERNEL has 1 fields; expected 2..12"},
     {"[2,1,0,-1,'']", "kernel of a message KERNEL is -1; expected 0.."},
     {"[2,1,0,9223372036854775808,'']", "kernel of a message KERNEL is 9223372036854775808; expected 0.."},
     {"[2,1,0,4,5]", "text of a message KERNEL is of another type (first byte 0x05); expected a string"},
