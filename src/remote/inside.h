@@ -20,7 +20,7 @@ enum {
     DCLI_PEER_EAGER = 64 << 10,         /* a transfer of at most so many bytes is sent to another server at once */
     DCLI_PEER_EAGER_SESSION = 4 << 20,  /* bytes of such transfers that the other servers have not taken */
     DCLI_PEER_LEAST = 64,               /* as many as a smaller one counts, and a message that has come early */
-    DCLI_MOST_STORED = 1 << 30,         /* bytes of a transfer that is held as a whole */
+    DCLI_MOST_STORED = 1 << 30,         /* bytes of all transfers that are held as a whole */
     DCLI_TOLD = 1024                    /* ends of unknown events, told by other servers, that are remembered */
 };
 
@@ -226,6 +226,7 @@ struct dcli_remote {
     int64_t used_bytes;  /* of all buffers */
     int64_t text_bytes;  /* of all programs that were not made */
     int64_t held_bytes;  /* of all writes that have not begun */
+    int64_t stored_bytes; /* of all transfers that are held as a whole */
     dcli_object *queues; /* all queues */
     _Atomic(dcli_completion *) completions;
     atomic_int observed_ends; /* callbacks of observed commands that have been called and not handled */

@@ -153,6 +153,7 @@ static void free_kernel(dcli_remote *remote, dcli_object *object)
 
 static void free_transfer(dcli_remote *remote, dcli_object *object)
 {
+    remote->stored_bytes -= object->transfer.stored ? object->transfer.total : 0;
     remote->held_bytes -= object->transfer.held;
     if (object->transfer.eager > 0)
         remote->peers.eager_bytes -= dcli_max(object->transfer.eager, DCLI_PEER_LEAST);
