@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernel/block.h"
 #include "kernel/bounded.h"
 #include "kernel/cl.h"
 #include "kernel/gather.h"

@@ -221,13 +221,13 @@ struct dcli_remote {
 
     dcli_object **table; /* [table_size] open addressing; table_size is a power of two, or 0 */
     int64_t table_size, object_count, tomb_count;
-    int64_t task_count;  /* tasks that are not submitted */
-    int64_t outstanding; /* events and chunks that the device has not ended */
-    int64_t used_bytes;  /* of all buffers */
-    int64_t text_bytes;  /* of all programs that were not made */
-    int64_t held_bytes;  /* of all writes that have not begun */
+    int64_t task_count;   /* tasks that are not submitted */
+    int64_t outstanding;  /* events and chunks that the device has not ended */
+    int64_t used_bytes;   /* of all buffers */
+    int64_t text_bytes;   /* of all programs that were not made */
+    int64_t held_bytes;   /* of all writes that have not begun */
     int64_t stored_bytes; /* of all transfers that are held as a whole */
-    dcli_object *queues; /* all queues */
+    dcli_object *queues;  /* all queues */
     _Atomic(dcli_completion *) completions;
     atomic_int observed_ends; /* callbacks of observed commands that have been called and not handled */
     int64_t unobserved_count; /* unobserved commands that the device has not ended */

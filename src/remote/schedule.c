@@ -590,9 +590,9 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
     transfer->transfer.total = dcli_span_bytes(&span);
     transfer->transfer.peer = (int)peer;
     int64_t way = command->number[1 + DCLI_SPAN_NUMBERS];
-    transfer->transfer.stored =
-        way == DCLI_STORED && transfer->transfer.total <= DCLI_MOST_STORED - remote->stored_bytes &&
-        peer == remote->terms.client;
+    transfer->transfer.stored = way == DCLI_STORED &&
+                                transfer->transfer.total <= DCLI_MOST_STORED - remote->stored_bytes &&
+                                peer == remote->terms.client;
     remote->stored_bytes += transfer->transfer.stored ? transfer->transfer.total : 0;
     transfer->transfer.in_place = way == DCLI_IN_PLACE && task->object->buffer.place != NULL && span.rows == 1 &&
                                   span.slices == 1 && peer == remote->terms.client;
