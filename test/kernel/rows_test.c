@@ -452,7 +452,7 @@ static bool stream(int64_t edge, int64_t rows, int64_t wide)
 {
     dcli_body *body = parse("out C 2, in A 2", "C(i,j) = A(i,j);");
     int length = dcli_row_length(body);
-    int64_t *row = calloc((size_t)rows, (size_t)length * sizeof *row);
+    int64_t *row = calloc((size_t)rows + 1, (size_t)length * sizeof *row);
     for (int64_t r = 0; r < rows; r++)
         for (int d = 0; d < 2; d++) {
             row[r * length + dcli_row_at(body, DCLI_ROW_COUNT, 0) + d] = d == 0 ? 1 : wide;
