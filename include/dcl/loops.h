@@ -74,7 +74,8 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *          Otherwise as dcl_forall(). A nest that is refused changes nothing; if the compiler of a device refuses a later
  *          operation of it, earlier ones have run. Calls of other threads may come between the operations of a nest: a
  *          thread that uses the same arrays must wait until this call has returned.
- *  Cost: a nest is analysed at each call: tens of milliseconds for nests of a few statements. dcl_call_explain() of
+ *  Cost: the first call analyses the nest: tens of milliseconds for nests of a few statements. The plans of the last 16 nests are
+ *  kept for calls with the same text, grids and integers. dcl_call_explain() of
  *  DCL_CALL_LOOPS() sums the planned counters of all operations. */
 #define dcl_loops(cluster, nest, ...) dcl_call_run(DCL_CALL_LOOPS(cluster, nest, __VA_ARGS__))
 
@@ -90,11 +91,15 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *  OUT: the nest reads no element that it has not assigned before. Two arguments must not overlap in memory if one of them is
  *  written. DCL_ERR_INVALID for a null pointer, for an extent below 1, and for overlaps.
  *
- *  If a nest is refused or fails while it is computed, the memory is unchanged. If it fails while results are copied back, which
+ *  If a nest is refused or fails while it is computed, the memory is unchanged, unless it is streamed (below). If it fails while results are copied back, which
  *  only happens when a node is lost, memory that is written has undefined contents; the error text says so.
  *
  *  If the arrays do not fit the nodes (three quarters of their memory, or of DCL_QUOTA_BYTES), they are streamed: docs/loops.md. Then
- *  results are copied back as they are computed, so after a failure parts of the outputs are new.
+ *  results are copied back as they are computed, so after a failure parts of the outputs may be new. What is known before the first
+ *  operation is run, such as a nest that cannot be streamed, is refused with the memory unchanged.
+ *
+ *  In both cases, and only in these, dcl_error() contains the words "undefined contents": the memory is as it was before the
+ *  call unless they are there.
  *
  *  @param ...  1..DCL_MAX_RANK extents. */
 #define DCL_HOST_IN_AS(name, memory, ...) DCLI_HOST(DCL_ACCESS_HOST_IN, name, memory, DCLI_HOST_READ, __VA_ARGS__)

@@ -35,7 +35,9 @@ static const char prelude[] =
     "    return dcl_region_cluster != NULL;\n"
     "}\n"
     "\n"
-    "/* Whether a region has run. If it has not, its reason is told once; its memory is unchanged then. */\n"
+    "/* Whether a region has run. If it has not, its reason is told once; its memory is unchanged then, or the "
+    "program\n"
+    " * ends: dcl_error() contains \"undefined contents\" if memory may have been changed. */\n"
     "static int dcl_region_ran(dcl_status status, const char *where, int *told)\n"
     "{\n"
     "    if (status == DCL_OK)\n"
@@ -108,14 +110,11 @@ static void put_name(FILE *out, const cli_token *name) { fprintf(out, "%.*s", na
 /* The loops as a string. */
 static void put_text(FILE *out, const char *path, const cli_region *region)
 {
-    char line[32];
     fputs("    static const char dcl_region_text[] =\n        \"#line ", out);
-    snprintf(line, sizeof line, "%d \\\"", region->pragma->line);
     int first = 1; /* line of the loops: after the pragma, which may be continued */
     for (const char *at = region->pragma->start; at < region->text; at++)
         first += *at == '\n';
-    snprintf(line, sizeof line, "%d \\\"", region->pragma->line + first - 1);
-    fputs(line, out);
+    fprintf(out, "%d \\\"", region->pragma->line + first - 1);
     for (const char *at = path; *at != '\0'; at++) { /* escaped for #line, and again for the string */
         if (*at == '\\' || *at == '"')
             fputs("\\\\", out);

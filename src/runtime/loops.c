@@ -1,4 +1,5 @@
 /* runtime/loops.c - run the operations of a loop nest, or look at them. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,6 +19,7 @@ struct nest {
     dcli_host_array host[DCLI_MAX_PARAMS]; /* memory of the program */
     int host_of[DCLI_MAX_PARAMS];          /* by argument: its number in `host`; -1: none */
     dcli_stream *stream;                   /* the arrays do not fit the nodes; NULL: they do */
+    bool checks;                           /* operations are only checked, before they are streamed */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -156,14 +158,23 @@ static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *opera
     return arg;
 }
 
+/* Functions on arrays and maps give errors their own names: give them that of the call again. */
+static void name_call(const struct nest *nest)
+{
+    if (nest->look == NULL)
+        dcli_error_enter("dcl_loops");
+}
+
 /* Make an array that the program does not see. @param map  NULL: the default one */
 static dcl_status make_hidden(const struct nest *nest, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
 {
     dcl_map *usual = map == NULL ? dcl_map_default(nest->call->cluster) : NULL;
     dcl_array *array = dcl_agile(*grid, map != NULL ? map : usual);
     dcl_map_release(usual);
+    name_call(nest);
     if (array == NULL)
-        return dcli_error_status();
+        return DCLI_FAIL(dcli_error_status(), "an array that the nest needs beside its arguments: %.600s",
+                         dcli_error_sentence());
     array->hidden = true;
     *array_out = array;
     return DCL_OK;
@@ -184,6 +195,34 @@ static dcl_status provide_array(struct nest *nest, const dcli_loops_operand *ope
                        &nest->copy[operand->symbol]);
 }
 
+/* Check that an operand that is written is in the program's memory. */
+static dcl_status check_streamed(const struct nest *nest, const dcli_loops_operand *operand)
+{
+    bool writes = operand->access == DCL_ACCESS_OUT || operand->access == DCL_ACCESS_INOUT;
+    if (!writes || operand->symbol < 0)
+        return DCL_OK;
+    const char *name = dcli_loops_plan_name(nest->plan, operand->symbol)->name;
+    if (operand->of_copy)
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "the nest needs a copy of %s, because it reads elements of it that it writes later; arrays that are "
+            "streamed are not copied, and those of the nest do not fit the nodes; write to another array than is read",
+            name);
+    if (operand->symbol >= nest->call->arg_count)
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "the variable %s of the nest carries values from one operation to another, so it becomes an array; it "
+            "cannot be streamed, and the arrays of the nest do not fit the nodes; split the nest at this variable",
+            name);
+    if (nest->host_of[operand->symbol] < 0)
+        return DCLI_FAIL(
+            DCL_ERR_UNSUPPORTED,
+            "the nest writes %s, which is an array of the cluster, but its arrays in the program's memory do not fit "
+            "the nodes; expected all outputs in the program's memory",
+            name);
+    return DCL_OK;
+}
+
 static dcl_status stream_operation(const struct nest *nest, const dcli_loops_call *operation, const dcl_arg args[])
 {
     int host_of[DCLI_LOOPS_OPERANDS];
@@ -192,7 +231,8 @@ static dcl_status stream_operation(const struct nest *nest, const dcli_loops_cal
         bool given = operand->symbol >= 0 && operand->symbol < nest->call->arg_count && !operand->of_copy;
         host_of[k] = given ? nest->host_of[operand->symbol] : -1;
     }
-    return dcli_stream_run(nest->stream, operation, args, host_of);
+    return nest->checks ? dcli_stream_check(nest->stream, operation, args, host_of)
+                        : dcli_stream_run(nest->stream, operation, args, host_of);
 }
 
 static dcl_status run_operation(void *user, const dcli_loops_call *operation)
@@ -201,7 +241,7 @@ static dcl_status run_operation(void *user, const dcli_loops_call *operation)
     dcl_arg args[DCLI_LOOPS_OPERANDS];
     for (int k = 0; k < operation->operand_count; k++) {
         const dcli_loops_operand *operand = &operation->operand[k];
-        dcl_status status = provide_array(nest, operand);
+        dcl_status status = nest->stream != NULL ? check_streamed(nest, operand) : provide_array(nest, operand);
         if (status != DCL_OK)
             return status;
         args[k] = make_arg(nest, operand);
@@ -264,20 +304,35 @@ static dcl_status close_hosts(struct nest *nest, dcl_status status)
         status = status == DCL_OK ? copied : status;
     }
     bool imagined = nest->look != NULL || nest->stream != NULL;
-    if (nest->look == NULL)
-        dcli_error_enter("dcl_loops"); /* arrays that were released before have put their own name */
+    name_call(nest); /* arrays that were released before have put their own name */
     if (nest->stream != NULL)
         status = dcli_stream_close(nest->stream, status);
     else if (status == DCL_OK && nest->look == NULL && nest->host_count > 0)
         status = fetch_hosts(nest);
+    char text[DCLI_ERROR_BYTES];
+    snprintf(text, sizeof text, "%s", dcl_error());
     for (int h = 0; h < nest->host_count; h++)
         dcli_host_array_close(nest->call->cluster, &nest->host[h], imagined);
+    if (status != DCL_OK && strcmp(text, dcl_error()) != 0) /* closing has replaced it */
+        return dcli_error_adopt(status, text);
     return status;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------------- */
 
-/* Go through the operations of a nest. */
+/* Go through the operations of a nest; if it is streamed, check all of them before the first one is run. */
+static dcl_status walk_all(struct nest *nest, dcli_loops_plan *plan)
+{
+    dcl_status status = DCL_OK;
+    if (nest->stream != NULL) {
+        nest->checks = true;
+        status = dcli_loops_plan_walk(plan, run_operation, nest);
+        nest->checks = false;
+    }
+    return status == DCL_OK ? dcli_loops_plan_walk(plan, run_operation, nest) : status;
+}
+
+/* Run a nest that is planned. */
 static dcl_status walk(struct nest *nest, dcli_loops_plan *plan)
 {
     dcli_text warnings = {0};
@@ -290,7 +345,7 @@ static dcl_status walk(struct nest *nest, dcli_loops_plan *plan)
     if (status == DCL_OK)
         status = open_hosts(nest);
     if (status == DCL_OK)
-        status = dcli_loops_plan_walk(plan, run_operation, nest);
+        status = walk_all(nest, plan);
     for (int k = 0; k < DCLI_MAX_PARAMS; k++)
         if (nest->copy[k] != NULL)
             dcl_array_release(nest->copy[k]);
@@ -315,11 +370,12 @@ dcl_status dcli_loops_run(const dcl_call *call)
     dcli_loops_name names[DCLI_MAX_PARAMS];
     dcli_loops_plan *plan;
     dcl_status status = plan_nest(call, names, &plan);
-    if (status != DCL_OK && call->cluster != NULL) {
-        pthread_mutex_lock(&call->cluster->lock);
-        return dcli_cluster_end_call(call->cluster, status);
-    }
-    return status == DCL_OK ? walk(&nest, plan) : status;
+    if (status == DCL_OK)
+        status = walk(&nest, plan);
+    if (status == DCL_OK || call->cluster == NULL)
+        return status;
+    pthread_mutex_lock(&call->cluster->lock);
+    return dcli_cluster_end_call(call->cluster, status);
 }
 
 dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look)

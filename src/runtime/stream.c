@@ -72,7 +72,7 @@ struct run {
     const dcl_arg *args;
     const int *host_of;
     int array[DCLI_LOOPS_OPERANDS]; /* by operand: its number in `tiles`; -1: none */
-    int operand[DCLI_TILES_ARRAYS], host[DCLI_TILES_ARRAYS];
+    int host[DCLI_TILES_ARRAYS];
     dcli_tiles tiles;
     int64_t access_count;
     dcli_tiles_access access[DCLI_MAX_ACCESSES];
@@ -81,7 +81,6 @@ struct run {
 
 /* A step that is ready to be computed. */
 struct ready {
-    int64_t number; /* -1: none */
     dcl_box box;
     dcl_array *view[DCLI_TILES_ARRAYS];
 };
@@ -162,10 +161,8 @@ dcl_status dcli_stream_open(dcl_cluster *cluster, int host_count, dcli_host_arra
 
 dcl_status dcli_stream_close(dcli_stream *stream, dcl_status status)
 {
-    name_call();
-    if (status != DCL_OK && stream->wrote)
-        DCLI_FAIL(status, "a part of the results is in the program's memory already: %.600s", dcli_error_sentence());
-
+    char why[DCLI_ERROR_BYTES];
+    snprintf(why, sizeof why, "%s", dcli_error_sentence()); /* releasing may replace it */
     while (stream->buffers != NULL) {
         struct buffer *buffer = stream->buffers;
         stream->buffers = buffer->next;
@@ -176,6 +173,14 @@ dcl_status dcli_stream_close(dcli_stream *stream, dcl_status status)
         dcl_map_release(stream->map[n]);
     dcli_free(stream->map);
     dcli_free(stream->started);
+    name_call();
+    if (status != DCL_OK && stream->wrote) /* programs look for "undefined contents": dcl/loops.h */
+        DCLI_FAIL(status,
+                  "the memory of the outputs has undefined contents, since a part of the results is in it already: "
+                  "%.600s",
+                  why);
+    else if (status != DCL_OK && strcmp(why, dcli_error_sentence()) != 0)
+        DCLI_FAIL(status, "%s", why);
     dcli_free(stream);
     return status;
 }
@@ -354,7 +359,6 @@ static dcl_status prepare(struct run *run, int node, int64_t e, int64_t issued, 
 {
     dcli_tiles *tiles = &run->tiles;
     ready->box = dcli_tiles_step(tiles, e);
-    ready->number = e;
     for (int a = 0; a < tiles->array_count; a++) {
         struct ring *ring = &run->ring[node * tiles->array_count + a];
         struct slot *before = &ring->slot[ring->current];
@@ -465,12 +469,6 @@ static dcl_status describe(struct run *run)
         bool writes =
             operation->operand[k].access == DCL_ACCESS_OUT || operation->operand[k].access == DCL_ACCESS_INOUT;
         run->array[k] = -1;
-        if (run->host_of[k] < 0 && writes)
-            return DCLI_FAIL(
-                DCL_ERR_UNSUPPORTED,
-                "the nest writes %s, which is not in the program's memory, but its other arrays do not fit the "
-                "nodes; expected all outputs in the program's memory",
-                operation->operand[k].name);
         if (run->host_of[k] < 0)
             continue;
         if (tiles->array_count == DCLI_TILES_ARRAYS)
@@ -478,7 +476,6 @@ static dcl_status describe(struct run *run)
                              "statements that run together use more than %d arrays; split the nest", DCLI_TILES_ARRAYS);
         int a = tiles->array_count++;
         run->array[k] = a;
-        run->operand[a] = k;
         run->host[a] = run->host_of[k];
         tiles->array[a] = (dcli_tiles_array){.reads = operation->operand[k].access != DCL_ACCESS_OUT,
                                              .writes = writes,
@@ -521,6 +518,35 @@ static void end_run(struct run *run)
     dcli_free(run);
 }
 
+/* Describe an operation and choose its steps. */
+static dcl_status begin_run(struct run *run, dcli_stream *stream, const dcli_loops_call *operation,
+                            const dcl_arg args[], const int host_of[])
+{
+    *run = (struct run){.stream = stream, .operation = operation, .args = args, .host_of = host_of};
+    stream->in_bytes = stream->out_bytes = stream->kept_bytes = 0;
+    dcl_status status = describe(run);
+    if (status == DCL_OK && !dcli_tiles_choose(&run->tiles, stream->node_count, stream->most_bytes, &assumed))
+        return DCLI_FAIL(DCL_ERR_NOMEM,
+                         "an operation of the nest cannot be streamed: its smallest step needs %" PRId64
+                         " bytes on a node, which has %" PRId64
+                         "; read less per element, or use nodes with more memory",
+                         run->tiles.node_bytes, stream->most_bytes);
+    return status;
+}
+
+dcl_status dcli_stream_check(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
+                             const int host_of[])
+{
+    if (dcli_box_is_empty(&operation->box))
+        return DCL_OK;
+    struct run *run = dcli_calloc(1, sizeof *run);
+    if (run == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = begin_run(run, stream, operation, args, host_of);
+    end_run(run);
+    return status;
+}
+
 dcl_status dcli_stream_run(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
                            const int host_of[])
 {
@@ -529,18 +555,7 @@ dcl_status dcli_stream_run(dcli_stream *stream, const dcli_loops_call *operation
     struct run *run = dcli_calloc(1, sizeof *run);
     if (run == NULL)
         return DCL_ERR_NOMEM;
-    run->stream = stream;
-    run->operation = operation;
-    run->args = args;
-    run->host_of = host_of;
-    stream->in_bytes = stream->out_bytes = stream->kept_bytes = 0;
-    dcl_status status = describe(run);
-    if (status == DCL_OK && !dcli_tiles_choose(&run->tiles, stream->node_count, stream->most_bytes, &assumed))
-        status =
-            DCLI_FAIL(DCL_ERR_NOMEM,
-                      "an operation of the nest cannot be streamed: its smallest step needs %" PRId64
-                      " bytes on a node, which has %" PRId64 "; read less per element, or use nodes with more memory",
-                      run->tiles.node_bytes, stream->most_bytes);
+    dcl_status status = begin_run(run, stream, operation, args, host_of);
     if (status == DCL_OK) {
         run->ring = dcli_calloc((size_t)(stream->node_count * run->tiles.array_count), sizeof *run->ring);
         status = run->ring != NULL ? run_steps(run) : DCL_ERR_NOMEM;

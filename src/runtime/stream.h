@@ -12,13 +12,16 @@ typedef struct dcli_stream dcli_stream;
 bool dcli_stream_is_needed(const dcl_cluster *cluster, int host_count, const dcli_host_array host[]);
 /** Begin. @param host  [host_count] borrowed; their arrays are made without storage. */
 dcl_status dcli_stream_open(dcl_cluster *cluster, int host_count, dcli_host_array host[], dcli_stream **stream_out);
+/** Check all of an operation that can be known before it is run; as dcli_stream_run(). */
+dcl_status dcli_stream_check(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
+                             const int host_of[]);
 /** Run an operation; when it returns, its results are in the program's memory.
  *  @param args     [operation->operand_count] its arguments.
  *  @param host_of  [operation->operand_count] the number in `host` of each argument; -1: none.
  *  @return DCL_OK; DCL_ERR_NOMEM: even the smallest step does not fit; DCL_ERR_UNSUPPORTED. */
 dcl_status dcli_stream_run(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
                            const int host_of[]);
-/** End. @return status; if it is a failure after results were copied back, the error says so. */
+/** End. @return status; if it is a failure after results were copied back, the error contains "undefined contents". */
 dcl_status dcli_stream_close(dcli_stream *stream, dcl_status status);
 
 #endif

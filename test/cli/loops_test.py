@@ -230,6 +230,16 @@ class Written(unittest.TestCase):
                       "these loops run as written: the rows of u have another length"]:
             self.assertEqual(done.stderr.count(words), 1, done.stderr)
 
+    def test_streamed_regions_run_once(self):
+        small = environment(DCL_QUOTA_BYTES="100000")
+        plain = run(os.path.join(REGIONS, "regions_plain"), "streamed")
+        done = run(os.path.join(REGIONS, "regions"), "streamed", env=small)
+        self.assertEqual((done.returncode, done.stdout), (0, plain.stdout))
+        self.assertIn("these loops run as written: dcl_loops: the nest needs a copy of next", done.stderr)
+        done = run(os.path.join(REGIONS, "regions"), "lost", env=small)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("the results are lost, so the program ends: dcl_loops: the memory of the outputs", done.stderr)
+
 
 def main():
     global DCL, REGIONS, PORTED

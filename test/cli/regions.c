@@ -1,5 +1,5 @@
 /* cli/regions.c - regions of many forms, for loops_test.py: this program, and what `dcl loops` makes of it, print the same.
- * regions wrong: regions that must run as written. */
+ * regions wrong, regions streamed: regions that must run as written; regions lost: one that fails midway. */
 #define _FILE_OFFSET_BITS 64
 #include <stdint.h>
 #include <stdio.h>
@@ -143,11 +143,48 @@ static void wrong(int n)
            sum(N * (N + 2), u[0]));
 }
 
+static double row[LONG], next[LONG];
+
+/* The second operation needs a copy of an array, which is refused if the arrays do not fit the nodes. */
+static void streamed(int n)
+{
+#pragma dcl loops inout(double row[LONG], double next[LONG]) value(int n)
+    for (int i = 0; i < n; i++)
+        row[i] += 1;
+    for (int i = 0; i < n - 1; i++)
+        next[i] = next[i] + next[i + 1];
+#pragma dcl end
+    printf("streamed %.17g %.17g\n", row[0], sum(LONG, row));
+}
+
+/* Another function than the one of OpenCL C. */
+static double clamp(double a, double b) { return a < b ? a : b; }
+
+/* Loops whose second operation the compilers of devices refuse. */
+static void lost(int n)
+{
+#pragma dcl loops inout(double row[LONG], double next[LONG]) value(int n)
+    for (int i = 0; i < n; i++)
+        row[i] += 1;
+    for (int i = 0; i < n; i++)
+        next[i] = next[i] + clamp(row[i], 2.0);
+#pragma dcl end
+    printf("lost %.17g\n", sum(LONG, next));
+}
+
 int main(int count, char **list)
 {
     fill();
     if (count > 1 && strcmp(list[1], "wrong") == 0) {
         wrong(N);
+        return EXIT_SUCCESS;
+    }
+    if (count > 1 && strcmp(list[1], "streamed") == 0) {
+        streamed(LONG);
+        return EXIT_SUCCESS;
+    }
+    if (count > 1 && strcmp(list[1], "lost") == 0) {
+        lost(LONG);
         return EXIT_SUCCESS;
     }
     counters(N, 0);

@@ -345,6 +345,64 @@ Test(loops, what_cannot_be_streamed_is_refused)
     dcl_close(cluster);
 }
 
+/* A later operation of a nest that cannot be streamed: refused before the first one is run. */
+Test(loops, later_operations_that_cannot_be_streamed_are_refused_first)
+{
+    enum { COUNT = 1000 };
+    static double A[COUNT], B[COUNT];
+    const struct {
+        const char *what, *nest;
+        dcl_status status;
+        const char *words;
+    } rows[] = {
+        {"a copy", "for (i = 0; i < n - 1; i++) B[i] = B[i] + B[i+1];", DCL_ERR_UNSUPPORTED,
+         "dcl_loops: the nest needs a copy of B"},
+        {"an array of the cluster", "for (i = 0; i < n; i++) D[i] = B[i];", DCL_ERR_UNSUPPORTED,
+         "dcl_loops: the nest writes D, which is an array of the cluster"},
+        {"a variable", "double s = 0; for (i = 0; i < n; i++) { s = s / 2 + B[i]; B[i] = s; }", DCL_ERR_UNSUPPORTED,
+         "dcl_loops: the variable s of the nest carries values"},
+        {"a large step", "for (i = 0; i < n; i++) for (k = 0; k < n; k++) B[i] += A[k];", DCL_ERR_NOMEM,
+         "dcl_loops: an operation of the nest cannot be streamed: its smallest step needs"},
+    };
+    dcl_cluster *cluster = open_small_nodes(1, 4000);
+    dcl_array *D = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, 100));
+    const int n = COUNT;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        char nest[200];
+        const int count = strstr(rows[r].nest, "D[") != NULL ? 100 : n;
+        snprintf(nest, sizeof nest, "for (i = 0; i < all; i++) A[i] += 1; %s", rows[r].nest);
+        for (int i = 0; i < n; i++)
+            A[i] = B[i] = i;
+        TEST_REFUSED(dcl_loops(cluster, nest, DCL_HOST_INOUT(A, n), DCL_HOST_INOUT(B, n), DCL_INOUT(D),
+                               DCL_VALUE_AS("n", count), DCL_VALUE_AS("all", n)),
+                     rows[r].status, rows[r].words);
+        cr_expect_null(strstr(dcl_error(), "undefined contents"), "%s: %s", rows[r].what, dcl_error());
+        cr_expect_eq(dcl_status_of(cluster), rows[r].status, "%s: the cluster has not kept the error", rows[r].what);
+        for (int i = 0; i < n; i++)
+            cr_assert(A[i] == i && B[i] == i, "%s: element %d was changed: %g, %g", rows[r].what, i, A[i], B[i]);
+        dcl_clear_error(cluster);
+    }
+    dcl_release(D);
+    dcl_close(cluster);
+}
+
+/* The compiler of the device refuses the second operation: that is not known before the results of the first one are in memory. */
+Test(loops, a_streamed_nest_that_fails_midway_says_that_memory_is_changed)
+{
+    enum { COUNT = 1000 };
+    static double A[COUNT], B[COUNT];
+    dcl_cluster *cluster = open_small_nodes(1, 4000);
+    const int n = COUNT;
+    TEST_REFUSED(dcl_loops(cluster,
+                           "for (i = 0; i < n; i++) A[i] += 1;\n"
+                           "for (j = 0; j < n; j++) B[j] = B[j] + clamp(A[j], 2.0);",
+                           DCL_HOST_INOUT(A, n), DCL_HOST_INOUT(B, n), DCL_VALUE(n)),
+                 DCL_ERR_BODY, "dcl_loops: the memory of the outputs has undefined contents");
+    cr_expect_eq(dcl_status_of(cluster), DCL_ERR_BODY);
+    dcl_clear_error(cluster);
+    dcl_close(cluster);
+}
+
 /* abs() is signed, as in C; in OpenCL C it is unsigned. What a ?: reads agrees with what was analysed, also where a comparison has an
  * unsigned scalar: integers are numbers. */
 Test(loops, integers_are_numbers)
