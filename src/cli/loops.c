@@ -1,8 +1,12 @@
 /* cli/loops.c - `dcl loops`: report how the regions of a C program would run, print them as
  * schemes, or put calls in their place. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -186,19 +190,42 @@ static void visit(void *user, const cli_region *region, const cli_constants *con
 
 /* ---- the command --------------------------------------------------------------------------------------------------- */
 
+/* Open a new file beside another one, whose place and mode it gets later. @param before  the other one; NULL: there is none */
+static FILE *open_beside(const char *path, const struct stat *before, char beside_out[PATH_MAX])
+{
+    if ((size_t)snprintf(beside_out, PATH_MAX, "%s.%ld.new", path, (long)getpid()) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    int file = open(beside_out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0 && before != NULL && fchmod(file, before->st_mode & 0777) != 0) {
+        close(file);
+        unlink(beside_out);
+        return NULL;
+    }
+    return file >= 0 ? fdopen(file, "w") : NULL;
+}
+
+/* Write the program; a file that is there stays as it is until all is written. What is no file, such as a pipe, is written to. */
 static int write_out(const work *work)
 {
     const char *path = work->request->out;
-    FILE *out = fopen(path, "w");
+    struct stat before;
+    bool exists = stat(path, &before) == 0, is_file = !exists || S_ISREG(before.st_mode);
+    char real[PATH_MAX], beside[PATH_MAX];
+    const char *to = exists && is_file && realpath(path, real) != NULL ? real : path; /* a link stays one */
+    FILE *out = is_file ? open_beside(to, exists ? &before : NULL, beside) : fopen(path, "w");
     if (out == NULL)
         return cli_fail("%s cannot be written: %s; expected a file name of a folder that is there", path,
                         strerror(errno));
     cli_regions_write(out, &work->source, work->count, work->region);
     bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed)
+    failed |= fclose(out) != 0;
+    if (!failed && (!is_file || rename(beside, to) == 0))
         return CLI_OK;
     int status = cli_fail("%s cannot be written: %s; expected room for it", path, strerror(errno));
-    remove(path);
+    if (is_file)
+        unlink(beside);
     return status;
 }
 
@@ -271,6 +298,14 @@ static int take_path(void *into, char *text)
     return CLI_OK;
 }
 
+/* Whether two paths name one file. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+                                 first.st_ino == second.st_ino);
+}
+
 int cli_loops(int count, char **list)
 {
     static const char *const schemes[] = {"en", "uk", "ru", NULL};
@@ -293,7 +328,7 @@ int cli_loops(int count, char **list)
         return cli_usage("loops", "no file was given; expected a C program");
     if (request.report + (request.out != NULL) + (request.scheme != NULL) != 1)
         return cli_usage("loops", "expected one of --report, --scheme LANGUAGE and -o OUT.c");
-    if (request.out != NULL && strcmp(request.out, request.path) == 0)
+    if (request.out != NULL && is_same_file(request.out, request.path))
         return cli_usage("loops", "-o is the program itself; expected another file");
     char *text = read_file(request.path);
     if (text == NULL)

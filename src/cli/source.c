@@ -36,28 +36,12 @@ static bool begins(const scanner *scan, const char *with)
     return left(scan) >= (int)strlen(with) && memcmp(scan->at, with, strlen(with)) == 0;
 }
 
-/* Length of the rest of a line, without its end, with the lines on which it is continued and comments that begin in it. */
-static int rest_of_line(const scanner *scan)
-{
-    int n = 0, most = left(scan);
-    bool inside = false; /* of a comment */
-    for (; n < most; n++) {
-        const char *at = scan->at + n;
-        if (!inside && *at == '\n' && (n == 0 || at[-1] != '\\') && (n < 2 || at[-1] != '\r' || at[-2] != '\\'))
-            break;
-        if (n + 1 < most && at[0] == (inside ? '*' : '/') && at[1] == (inside ? '/' : '*')) {
-            inside = !inside;
-            n++;
-        }
-    }
-    return n;
-}
-
 static int comment_length(const scanner *scan)
 {
     int n = 2, most = left(scan);
     if (scan->at[1] == '/') {
-        while (n < most && (scan->at[n] != '\n' || scan->at[n - 1] == '\\'))
+        while (n < most &&
+               (scan->at[n] != '\n' || scan->at[n - 1] == '\\' || (scan->at[n - 1] == '\r' && scan->at[n - 2] == '\\')))
             n++;
         return n;
     }
@@ -66,12 +50,32 @@ static int comment_length(const scanner *scan)
     return n < most ? n + 1 : n;
 }
 
+/* Without an end of the line: a quote that is not closed is an apostrophe of a text. */
 static int quoted_length(const scanner *scan)
 {
     int n = 1, most = left(scan);
     while (n < most && scan->at[n] != scan->at[0] && scan->at[n] != '\n')
         n += scan->at[n] == '\\' ? 2 : 1;
-    return n < most ? n + 1 : most;
+    return n >= most ? most : scan->at[n] == '\n' ? n : n + 1;
+}
+
+/* Length of the rest of a line, without its end, with the lines on which it is continued and comments that begin in it. */
+static int rest_of_line(const scanner *scan)
+{
+    scanner rest = *scan;
+    while (rest.at < rest.end && *rest.at != '\n') {
+        int length = 1;
+        if (begins(&rest, "\\\n"))
+            length = 2;
+        else if (begins(&rest, "\\\r\n"))
+            length = 3;
+        else if (begins(&rest, "//") || begins(&rest, "/*"))
+            length = comment_length(&rest);
+        else if (*rest.at == '"' || *rest.at == '\'')
+            length = quoted_length(&rest);
+        step_over(&rest, length);
+    }
+    return (int)(rest.at - scan->at);
 }
 
 static int number_length(const scanner *scan)

@@ -142,6 +142,51 @@ class Wrong(unittest.TestCase):
         self.assertIn("/none/a.c cannot be read", done.stderr)
 
 
+class Output(unittest.TestCase):
+    def test_the_program_itself_is_not_overwritten(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text, program = inside(BEGIN + LOOP + "#pragma dcl end\n"), pathlib.Path(folder, "a.c")
+            program.write_text(text)
+            os.symlink("a.c", os.path.join(folder, "soft.c"))
+            os.link(program, os.path.join(folder, "hard.c"))
+            for name in ["a.c", "./a.c", str(program), "soft.c", "hard.c"]:
+                with self.subTest(name):
+                    done = run(DCL, "loops", "a.c", "-o", name, folder=folder)
+                    self.assertEqual(done.returncode, 2)
+                    self.assertIn("-o is the program itself", done.stderr)
+                    self.assertEqual(program.read_text(), text)
+
+    def test_a_file_that_is_there_is_exchanged_as_a_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "a.c").write_text(inside(BEGIN + LOOP + "#pragma dcl end\n"))
+            pathlib.Path(folder, "b.c").write_text("before")
+            os.chmod(os.path.join(folder, "b.c"), 0o640)
+            os.symlink("b.c", os.path.join(folder, "link.c"))
+            done = run(DCL, "loops", "a.c", "-o", "link.c", folder=folder)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertIn("Written by `dcl loops`", pathlib.Path(folder, "b.c").read_text())
+            self.assertEqual(os.stat(os.path.join(folder, "b.c")).st_mode & 0o777, 0o640)
+            self.assertEqual(sorted(os.listdir(folder)), ["a.c", "b.c", "link.c"])
+            done = run(DCL, "loops", "a.c", "-o", "/dev/stdout", folder=folder)
+            self.assertEqual(done.stdout, pathlib.Path(folder, "b.c").read_text())
+            done = run(DCL, "loops", "a.c", "-o", "none/b.c", folder=folder)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("none/b.c cannot be written: No such file", done.stderr)
+            done = run(DCL, "loops", "a.c", "-o", "/dev/full", folder=folder)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("/dev/full cannot be written: No space", done.stderr)
+
+    def test_directives_end_where_they_do_in_c(self):
+        text = ("#define GLOB \"src/*.c\"\n#define ESCAPED \"\\\"/*\"\n#define QUOTE '\"'\n#define N 4 // of src/*.c\n"
+                "#if 0\n#error don't use \"/* this\ndon't\n#endif\n#define LONG 1 /* over\nlines */ + \\\n 3 // or \\\n /* so\n")
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "a.c").write_text(text + inside(
+                "#pragma dcl loops out(double y[N])\nfor (int i = 0; i < LONG; i++) y[i] = N;\n#pragma dcl end\n"))
+            done = run(DCL, "loops", "a.c", "--report", folder=folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("a.c:15: region of lines 15 to 17", done.stdout)
+
+
 class Report(unittest.TestCase):
     def test_says_why_of_each_loop(self):
         with tempfile.TemporaryDirectory() as folder:
