@@ -22,8 +22,9 @@ enum {
     MOST_OPERATIONS_OF_ISL = 60 * 1000 * 1000, /* a second or two */
     MOST_TESTS_BESIDE = 400, /* pairs of statements that are tested for loops that run beside each other */
     MOST_ATTEMPTS_BESIDE = 6,
-    MOST_BESIDE = 8,        /* statements */
-    MOST_COUNTER = 1 << 30, /* greatest index of a variable that becomes an array */
+    MOST_BESIDE = 8,         /* statements */
+    MOST_COUNTER = 1 << 30,  /* greatest index of a variable that becomes an array */
+    MOST_ELEMENTS = 1 << 28, /* most elements of it */
     MOST_IN_ORDER =
         16384 /* most operations of one thread that the program starts for a loop: some tenths of a second */
 };
@@ -563,12 +564,15 @@ static dcl_status make_plan(const char *text, int count, const dcli_loops_name n
     return complaints->count > 0 ? DCL_OK : plan_all(plan, complaints);
 }
 
-/* Find the values of the counters around the declaration of a variable. @return false: the numbers are too large. */
+/* Find the values of the counters around the declaration of a variable. @return false: the array would be too large. */
 static bool find_grid(dcli_loops_sets *sets, int variable, dcl_grid *grid_out)
 {
     const dcli_loops_scalar *scalar = &sets->tree->scalar[variable];
     dcli_loops_mask users = 0;
     dcli_loops_hosts none = {0};
+    int64_t elements = 1;
+    if (scalar->depth > DCL_MAX_RANK)
+        return false;
     for (int s = 0; s < sets->tree->statement_count; s++)
         if (scalar->depth > 0 && dcli_loops_depth_in(sets->tree, s, scalar->loop[scalar->depth - 1]) >= 0)
             users |= (dcli_loops_mask)1 << s;
@@ -581,6 +585,9 @@ static bool find_grid(dcli_loops_sets *sets, int variable, dcl_grid *grid_out)
         grid_out->origin[d] = low;
         grid_out->extent[d] = high >= low ? high - low + 1 : 1;
         grid_out->rank = d + 1;
+        if (grid_out->extent[d] > MOST_ELEMENTS / elements)
+            return false;
+        elements *= grid_out->extent[d];
     }
     return true;
 }

@@ -230,6 +230,11 @@ ParameterizedTestParameters(loops_plan, refused)
          "it is a DCL_OUT; pass it as DCL_INOUT"},
         {"a variable that is read", "for (i = 0; i < n; i++) { double s; if (i > 3) s = 1; y[i] = s; }",
          "nest:1:62: error: s is read before the nest assigns it [unassigned]", "at i = 0; give it a value"},
+        {"a variable that would be a large array",
+         "for (h = 0; h < 2000; h++) for (i = 0; i < 2000; i++) for (j = 0; j < 2000; j++) {\n"
+         "  double s = 0;\n  for (k = 0; k < n; k++) { s = s / 2 + x[k]; y[k] += s; } }",
+         "nest:3:33: error: the variable s carries a value between iterations that would run in parallel [scalar]",
+         "assigned at h = 0, i = 0, j = 0, k = 0 (line 3)"},
         {"too many operations of one thread",
          "for (t = 0; t < 10000; t++)\n  for (i = 1; i < n; i++) y[i] = y[i-1] + x[i];",
          "nest:2:34: error: the iterations of loop i cannot run in parallel: y is written by one iteration and read by "
