@@ -81,12 +81,22 @@ static int variable_at(const struct sweep *s, int t)
     return -1;
 }
 
-/* The inner axis whose loop begins at token t, if the loop is not unrolled; -1: none. */
+/* Whether the variable of inner axis q is in a subscript: the macros of the loop's bounds are defined then only. */
+static bool is_in_subscript(const dcli_body *body, int q)
+{
+    for (int a = 0; a < body->access_count; a++)
+        for (int k = 0; k < body->inside->access_inner_count[a]; k++)
+            if (body->inside->access_inner[a][k] == q)
+                return true;
+    return false;
+}
+
+/* The inner axis whose loop begins at token t, if its variable is in a subscript and the loop is not unrolled; -1: none. */
 static int long_at(const dcli_body *body, int t)
 {
     for (int q = 0; q < (int)body->inside->inner_count; q++)
         if (body->inside->inner[q].keyword == t)
-            return dcli_inner_copies(body, q) > MOST_COPIES ? q : -1;
+            return is_in_subscript(body, q) && dcli_inner_copies(body, q) > MOST_COPIES ? q : -1;
     return -1;
 }
 
@@ -168,13 +178,32 @@ static bool may_begin(const struct sweep *s, int t)
     return variable_at(s, t) >= 0 || dcli_token_in(s->tokens, t, "{ if for ++ -- ;");
 }
 
-/* Whether the value of tokens [t, end) depends only on indices, scalars and variables of loops around them. */
-static bool is_pure(struct sweep *s, int t, int end)
+/* Whether token t is a literal of type int or long. */
+static bool is_whole(const dcli_tokens *tokens, int t)
+{
+    const dcli_token *token = &tokens->token[t];
+    const char *text = tokens->text + token->start;
+    return token->kind == DCLI_TOKEN_NUMBER && token->length < 19 && (text[0] != '0' || token->length == 1) &&
+           strspn(text, "0123456789") >= (size_t)token->length;
+}
+
+/* Whether the variable of inner axis q is signed. */
+static bool is_signed(const dcli_body *body, int q)
+{
+    return !dcli_token_is(&body->inside->tokens, body->inside->inner[q].name - 1, "uint");
+}
+
+/* Whether the value of tokens [t, end) depends only on indices, scalars and variables of loops around them. It may be computed for
+ * elements for which the body does not compute it: then it must not fail.
+ * @param whole  it must be a signed integer, too. */
+static bool is_pure(struct sweep *s, int t, int end, bool whole)
 {
     const dcli_body *body = s->body;
     for (; t < end; t++) {
+        if (dcli_token_is(s->tokens, t, "%") && (!is_whole(s->tokens, t + 1) || dcli_token_is(s->tokens, t + 1, "0")))
+            return false;
         if (dcli_token_in(s->tokens, t, "( ) + - * % < > <= >= == != && || !") ||
-            s->tokens->token[t].kind == DCLI_TOKEN_NUMBER)
+            (whole ? is_whole(s->tokens, t) : s->tokens->token[t].kind == DCLI_TOKEN_NUMBER))
             continue;
         bool known = false;
         for (int m = 0; m < body->space_rank; m++)
@@ -183,10 +212,11 @@ static bool is_pure(struct sweep *s, int t, int end)
                 s->is_uneven |= m == body->space_rank - 1;
             }
         for (int p = 0; p < body->param_count; p++)
-            known |= body->params[p].access == DCL_ACCESS_VALUE && is_named(s->tokens, t, body->params[p].name);
+            known |= body->params[p].access == DCL_ACCESS_VALUE && (!whole || body->params[p].type <= DCL_INT64) &&
+                     is_named(s->tokens, t, body->params[p].name);
         for (int q = 0; q < (int)body->inside->inner_count; q++)
             known |= body->inside->inner[q].begin < t && t < body->inside->inner[q].end &&
-                     same_name(s->tokens, body->inside->inner[q].name, t);
+                     same_name(s->tokens, body->inside->inner[q].name, t) && (!whole || is_signed(body, q));
         if (!known)
             return false;
     }
@@ -247,7 +277,8 @@ static bool read_loop(struct sweep *s, int q)
         return false;
     int tests = s->tests;
     for (int next; (next = limit_end(s, q, at)) >= 0; at = next, s->tests++)
-        if (s->tests == MOST_TESTS || !is_pure(s, at + 4, s->tokens->token[at + 1].partner))
+        if (s->tests == MOST_TESTS || !is_signed(s->body, q) ||
+            !is_pure(s, at + 4, s->tokens->token[at + 1].partner, true))
             return false;
     s->has_loop = true;
     bool fine = read_statements(s, at, end);
@@ -272,7 +303,7 @@ static bool read_statements(struct sweep *s, int t, int end)
         else if (dcli_token_is(s->tokens, t, "if")) {
             int close = s->tokens->token[t + 1].partner;
             fine = s->tests++ < MOST_TESTS && dcli_token_is(s->tokens, close + 1, "{") &&
-                   s->tokens->token[close + 1].partner == next - 1 && is_pure(s, t + 2, close) &&
+                   s->tokens->token[close + 1].partner == next - 1 && is_pure(s, t + 2, close, false) &&
                    read_statements(s, close + 2, next - 1);
             s->tests--;
         } else
@@ -283,11 +314,12 @@ static bool read_statements(struct sweep *s, int t, int end)
     return true;
 }
 
-/* Whether some word of the body, besides the limits of long loops, makes sweeps impossible. */
+/* Whether some word of the body, besides the limits of long loops, makes sweeps impossible. A variable whose address is taken may
+ * change where its name is not seen. */
 static bool has_foreign_word(const struct sweep *s)
 {
     for (int t = 0; t < (int)s->tokens->count; t++) {
-        if (s->tokens->token[t].kind == DCLI_TOKEN_TEXT ||
+        if (s->tokens->token[t].kind == DCLI_TOKEN_TEXT || dcli_takes_address(s->tokens, t) ||
             dcli_token_in(s->tokens, t,
                           "while do switch return goto sizeof . -> __attribute__ __attribute _Pragma struct union enum "
                           "typedef static printf"))
@@ -337,9 +369,7 @@ static void put_token(const struct sweep *s, int t)
 static bool uses(const struct sweep *s, int v, int t, int end, bool change)
 {
     for (int u = t; u < end; u++)
-        if (same_name(s->tokens, s->variable[v].name, u) &&
-            (!change || dcli_token_in(s->tokens, u + 1, "= += -= *= /= %= &= |= ^= <<= >>= ++ --") ||
-             (u > t && dcli_token_in(s->tokens, u - 1, "++ --"))))
+        if (same_name(s->tokens, s->variable[v].name, u) && (!change || dcli_usage_of(s->tokens, u, u) != DCLI_READS))
             return true;
     return false;
 }
@@ -416,13 +446,14 @@ static void open_elements(const struct sweep *s, int d)
 /* Whether statements after tokens [t, end) use variable v, which they declare. */
 static bool outlives(const struct sweep *s, int v, int end) { return uses(s, v, end, (int)s->tokens->count, false); }
 
-/* Keep or load the variables that tokens [t, end) use for line r. */
-static void put_variables(const struct sweep *s, int r, int t, int end, bool load)
+/* Keep or load the variables that tokens [t, end) use for line r. @param step  they are a step of a loop: what they declare ends with
+ * the step. */
+static void put_variables(const struct sweep *s, int r, int t, int end, bool step, bool load)
 {
     for (int v = 0; v < s->names; v++) {
         bool declared = declares(s, v, t, end);
         if (!uses(s, v, t, end, false) || (load       ? declared
-                                           : declared ? !outlives(s, v, end)
+                                           : declared ? step || !outlives(s, v, end)
                                                       : !uses(s, v, t, end, true)))
             continue;
         const dcli_token *name = &s->tokens->token[s->variable[v].name];
@@ -462,7 +493,7 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
     open_elements(s, d);
     for (int r = 0; r < s->lines; r++) {
         begin_line(s, r, checked);
-        put_variables(s, r, t, end, true);
+        put_variables(s, r, t, end, q >= 0, true);
         for (int n = 0; n < steps; n++) {
             if (q >= 0) {
                 dcli_text_put(out, "    {\n    const ");
@@ -481,13 +512,13 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
             dcli_text_put(out, tested && s->tests > 0 ? ") {\n" : "");
             put_range(s, t, end);
             if (tested && s->tests > 0) {
-                put_variables(s, r, t, end, false);
+                put_variables(s, r, t, end, q >= 0, false);
                 dcli_text_put(out, "    }\n");
             }
             dcli_text_put(out, q >= 0 ? "    }\n" : "");
         }
         if (!tested || s->tests == 0)
-            put_variables(s, r, t, end, false);
+            put_variables(s, r, t, end, q >= 0, false);
         end_line(s);
     }
     dcli_text_put(out, "    }\n");

@@ -13,9 +13,10 @@
 enum { DCLI_SWEEP_LINES = 4, DCLI_SWEEP_ELEMENTS = 256 }; /* most lines, and elements of a line, of a sweep */
 
 /** Whether dcl_unit and dcl_checked run a body in sweeps: it contains loops that are inner axes, count up by 1 and are not unrolled, perhaps
- *  in each other or in `if`s without `else`; all other statements are plain; elements that are read in such loops are the same along the
- *  innermost axis, or neighbours in memory. Such a loop may begin with `if (x < E) continue;` and `if (x > E) break;`, where x is its
- *  variable and E consists of indices, scalars and variables of loops around it. */
+ *  in each other or in `if`s without `else`; their variables are in subscripts; all other statements are plain; no address is taken;
+ *  elements that are read in such loops are the same along the innermost axis, or neighbours in memory. Such a loop may begin with
+ *  `if (x < E) continue;` and `if (x > E) break;`, where x is its variable and E consists of indices, integer literals, scalars and
+ *  variables of loops around it, all of signed integer types. In E and in the conditions, the divisors of % are literals. */
 bool dcli_sweeps(const dcli_body *body);
 
 /** Emit the loops over all axes; after dcli_nest_row(). In dcl_checked, steps at which all reads stay inside are not checked. */

@@ -1,9 +1,11 @@
 /* test/runtime/sweep_test.c - bodies with long loops, which kernels for CPUs run for many elements at once, against plain loops of the
  * program. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "support/nodes.h"
+#include "support/sweep_bodies.h"
 
 TestSuite(sweep_on_device, .timeout = TEST_SECONDS);
 
@@ -171,6 +173,178 @@ Test(sweep_on_device, reads_outside_are_reported_and_give_zero)
         cr_expect_eq(found[e], e % 300 + n <= 300 ? n : 300 - e % 300, "element %d: %g", e, found[e]);
     dcl_clear_error(cluster);
     dcl_release(C);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* ---- bodies that sweeps must not change, or must refuse --------------------------------------------------------------- */
+
+enum { NARROW = 70 };
+
+static double at_b(int k, int j) { return b[k * NARROW + j]; }
+
+static double sum_of(int j, int from, int end)
+{
+    double s = 0;
+    for (int k = from; k < end; k++)
+        s += at_b(k, j);
+    return s;
+}
+
+static double newton(int i, int j)
+{
+    double x = 1;
+    for (int t = 0; t < 100; t++)
+        x = x - (x * x - fabs(at_b(i, j)) - 1) / (2 * x);
+    return x;
+}
+
+static double repeated(int i, int j)
+{
+    double s = 0;
+    for (int k = 0; k < INNER; k++)
+        s += at_b(i, j);
+    return s;
+}
+
+static double weighted(int i, int j)
+{
+    double s = 0;
+    for (int k = 0; k < INNER; k++)
+        s += at_b(i, j) * k;
+    return s;
+}
+
+static double twice_nested(int i, int j)
+{
+    (void)i;
+    double s = 0;
+    for (int r = 0; r < INNER; r++)
+        for (int k = 0; k < INNER; k++)
+            s += at_b(k, j);
+    return s;
+}
+
+static double whole(int i, int j) { return (void)i, sum_of(j, 0, INNER); }
+static double from_three(int i, int j) { return (void)i, sum_of(j, 3, INNER); }
+static double none(int i, int j) { return (void)i, (void)j, 0; }
+/* The counter -2 is no less than an unsigned 1. */
+static double unsigned_limit(int i, int j)
+{
+    (void)i;
+    double s = 0;
+    for (int k = -2; k < INNER - 2; k++)
+        if (k < 0 || k >= 1)
+            s += at_b(k + 2, j);
+    return s;
+}
+
+static double fractions(int i, int j)
+{
+    (void)i;
+    double s = 0, w = 0;
+    for (int k = 0; k < INNER; k++)
+        s += modf(at_b(k, j), &w);
+    return s + w;
+}
+
+static double squares(int i, int j)
+{
+    (void)i;
+    double s = 0;
+    for (int k = 0; k < INNER; k++)
+        s += at_b(k, j) * at_b(k, j);
+    return s;
+}
+
+static double remainder_limit(int i, int j) { return i > 0 ? sum_of(j, 0, j % i + 1) : 0; }
+static double remainder_condition(int i, int j) { return i > 0 && j % i == 0 ? sum_of(j, 0, INNER) : 0; }
+
+/* The loops of a body over k, with what stands before `s += B(k,j);` in the loop. */
+#define SUM(before) "double s = 0; for (long k = 0; k < n; k++) { " before " s += B(k,j); } C(i,j) = s;"
+
+static const struct {
+    const char *text;
+    double (*value)(int i, int j);
+} bodies[] = {
+    /* clang-format off */
+    {"double x = 1; for (int t = 0; t < 100; t++) x = x - (x * x - fabs(B(i,j)) - 1) / (2 * x); C(i,j) = x;", newton},
+    {"double s = 0; for (long k = 0; k < n; k++) s += B(i,j); C(i,j) = s;", repeated},
+    {"C(i,j) = 0; for (long k = 0; k < n; k++) C(i,j) += B(i,j);", repeated},
+    {"double s = 0; for (long k = 0; k < n; k++) s += B(i,j) * k; C(i,j) = s;", weighted},
+    {"double s = 0; for (int r = 0; r < n; r++) { for (long k = 0; k < n; k++) { s += B(k,j); } } C(i,j) = s;", twice_nested},
+    {SUM("if (k < alpha) continue;"), from_three},
+    {SUM("if (k > 2.5 - alpha - 0.5) break;"), none},
+    {"double s = 0; for (int k = -2; k < n - 2; k++) { if (k < u) continue; s += B(k + 2,j); } C(i,j) = s;", unsigned_limit},
+    {"double s = 0; for (uint k = 0; k < n; k++) { if (k < 2 - 3) continue; s += B(k,j); } C(i,j) = s;", none},
+    {"double s = 0, w = 0; for (long k = 0; k < n; k++) { s += modf(B(k,j), &w); } C(i,j) = s + w;", fractions},
+    {"double s = 0, t = 0; for (long k = 0; k < n; k++) { t = ((s) += B(k,j)) * 0; } C(i,j) = s + t;", whole},
+    {"double s = 0; for (long k = 0; k < n; k++) { double t = B(k,j); s += t * t; } if (s >= 0) { double t = s; C(i,j) = t; }", squares},
+    {"double s = 0; if (i > 0) { for (long k = 0; k < n; k++) { if (k > j % i) break; s += B(k,j); } } C(i,j) = s;", remainder_limit},
+    {"double s = 0; if (i > 0) { if (j % i == 0) { for (long k = 0; k < n; k++) s += B(k,j); } } C(i,j) = s;", remainder_condition},
+    /* clang-format on */
+};
+
+Test(sweep_on_device, doubtful_bodies_have_the_bits_of_plain_loops)
+{
+    dcl_cluster *cluster = open_nodes(1);
+    const int n = INNER;
+    const unsigned u = 1;
+    const double alpha = 2.5;
+    dcl_array *B = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, INNER, NARROW));
+    dcl_array *C = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, ROWS, NARROW));
+    fill(b, INNER * NARROW, 5);
+    TEST_OK(dcl_write(B, NULL, b, NULL));
+    for (size_t t = 0; t < sizeof bodies / sizeof bodies[0]; t++) {
+        TEST_OK(dcl_forall(cluster, "C(i,j) = -1;", DCL_OUT(C)));
+        dcl_status status =
+            dcl_forall(cluster, bodies[t].text, DCL_INOUT(C), DCL_IN(B), DCL_VALUE(n), DCL_VALUE(u), DCL_VALUE(alpha));
+        cr_assert_eq(status, DCL_OK, "%s: %s", bodies[t].text, dcl_error());
+        status = dcl_read(C, NULL, found, NULL);
+        cr_assert_eq(status, DCL_OK, "%s: %s", bodies[t].text, dcl_error());
+        for (int e = 0; e < ROWS * NARROW; e++) {
+            double value = bodies[t].value(e / NARROW, e % NARROW);
+            cr_assert_eq(found[e], value, "%s: element %d is %g, not %g", bodies[t].text, e, found[e], value);
+        }
+    }
+    dcl_release(C);
+    dcl_release(B);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* Each body is run in sweeps, and with a last statement that makes sweeps impossible. */
+Test(sweep_on_device, bodies_give_the_same_with_and_without_sweeps)
+{
+    static const struct {
+        const char *what, *text;
+        bool sweeps;
+    } rows[] = {TEST_SWEEP_BODIES};
+    static float start[ROWS * NARROW], both[2][ROWS * NARROW];
+    dcl_cluster *cluster = open_nodes(1);
+    const int64_t n = 20, m = 9;
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, ROWS, NARROW + n + 1));
+    dcl_array *B = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, n + 3, NARROW));
+    dcl_array *C = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, ROWS, NARROW));
+    TEST_OK(dcl_forall(cluster, "A(i,j) = (i * 31 + j * 17) % 101 / 7.0f - 5;", DCL_OUT(A)));
+    TEST_OK(dcl_forall(cluster, "B(i,j) = (i * 53 + j * 29) % 103 / 9.0f - 4;", DCL_OUT(B)));
+    for (int e = 0; e < ROWS * NARROW; e++)
+        start[e] = (float)e / 3;
+    for (size_t t = 0; t < sizeof rows / sizeof rows[0]; t++) {
+        for (int plain = 0; plain < 2; plain++) {
+            char text[300];
+            snprintf(text, sizeof text, "%s%s", rows[t].text, plain ? "\ndo ; while (0);" : "");
+            TEST_OK(dcl_write(C, NULL, start, NULL));
+            dcl_status status =
+                dcl_forall(cluster, text, DCL_INOUT(C), DCL_IN(A), DCL_IN(B), DCL_VALUE(n), DCL_VALUE(m));
+            cr_assert_eq(status, DCL_OK, "%s: %s", rows[t].what, dcl_error());
+            status = dcl_read(C, NULL, both[plain], NULL);
+            cr_assert_eq(status, DCL_OK, "%s: %s", rows[t].what, dcl_error());
+        }
+        cr_expect_eq(memcmp(both[0], both[1], sizeof both[0]), 0, "%s", rows[t].what);
+        cr_expect_neq(memcmp(both[0], start, sizeof start), 0, "%s", rows[t].what);
+    }
+    dcl_release(C);
+    dcl_release(B);
     dcl_release(A);
     TEST_OK(dcl_close(cluster));
 }
