@@ -181,6 +181,12 @@ static void write_loop(writer *writer, const cli_token *at, const cli_token *end
         return;
     begin_line(writer);
     fputs("for ", writer->out);
+    if (header.first.count > 0 && !cli_region_is_type(header.first.token) &&
+        !is_counter(writer->region, header.first.token)) { /* declared before, in the region */
+        fputs("(long ", writer->out);
+        header.all.token++;
+        header.all.count--;
+    }
     put(writer, &header.all);
     write_inside(writer, header.body);
     fputs("\n", writer->out);

@@ -1,4 +1,5 @@
 /* cli/region_names.c - which names the loops of a region use. */
+#include <stdint.h>
 #include <string.h>
 
 #include "cli/region.h"
@@ -26,35 +27,77 @@ static bool is_word(const cli_token *token)
                                "extern register volatile struct union enum typedef void uchar ushort uint ulong bool");
 }
 
-static void add_local(locals *locals, const cli_token *name)
-{
-    if (locals->count < MOST_LOCALS && !contains(locals->count, locals->name, name))
-        locals->name[locals->count++] = *name;
-}
-
-/* Note the names of a declaration. @param at  its first name, after the type. */
-static void note_declaration(locals *locals, const cli_token *at, const cli_token *end)
+/* Note the names of a declaration. @param at  its first name, after the type. @return false: there are too many. */
+static bool note_declaration(locals *locals, const cli_token *at, const cli_token *end)
 {
     bool expected = true;
     for (int inside = 0; at < end && !cli_token_is(at, ";") && inside >= 0; at++) {
-        if (expected && at->kind == CLI_TOKEN_NAME)
-            add_local(locals, at);
+        if (expected && at->kind == CLI_TOKEN_NAME && !contains(locals->count, locals->name, at)) {
+            if (locals->count == MOST_LOCALS)
+                return false;
+            locals->name[locals->count++] = *at;
+        }
         inside += cli_token_in(at, "( [ {") - cli_token_in(at, ") ] }");
         expected = inside == 0 && cli_token_is(at, ",");
     }
+    return true;
+}
+
+static bool begins_declaration(const cli_token *token)
+{
+    return cli_region_is_type(token) && token[1].kind == CLI_TOKEN_NAME && !is_word(&token[1]);
+}
+
+/* Whether a name is declared in a block of the region that is open at `at`, not in the parentheses of a loop. */
+static bool is_declared(const cli_region *region, const cli_token *at, const cli_token *name)
+{
+    enum { DEEPEST = 63 };
+    uint64_t declared = 0; /* bit d: in the block of depth d */
+    int deep = 0, inside = 0;
+    for (const cli_token *token = region->pragma + 1; token < at; token++) {
+        int bit = deep < DEEPEST ? deep : DEEPEST;
+        locals names = {0};
+        if (cli_token_is(token, "}"))
+            declared &= ~((uint64_t)1 << bit);
+        if (inside == 0 && begins_declaration(token) && note_declaration(&names, token + 1, region->end) &&
+            contains(names.count, names.name, name))
+            declared |= (uint64_t)1 << bit;
+        deep += cli_token_is(token, "{") - cli_token_is(token, "}");
+        inside += cli_token_is(token, "(") - cli_token_is(token, ")");
+    }
+    return declared != 0;
+}
+
+static bool is_counted(const cli_token *token, const cli_token *end)
+{
+    return token + 3 < end && cli_token_is(token, "for") && cli_token_is(&token[1], "(") &&
+           token[2].kind == CLI_TOKEN_NAME && !is_word(&token[2]);
 }
 
 /* Find declared names, and counters that are not declared in the region. */
-static void find_locals(cli_region *region, locals *locals)
+static bool find_locals(cli_source *source, cli_region *region, locals *locals)
 {
     for (const cli_token *token = region->pragma + 1; token < region->end; token++)
-        if (cli_region_is_type(token) && token[1].kind == CLI_TOKEN_NAME && !is_word(&token[1]))
-            note_declaration(locals, token + 1, region->end);
-    for (const cli_token *token = region->pragma + 1; token + 3 < region->end; token++)
-        if (cli_token_is(token, "for") && cli_token_is(&token[1], "(") && token[2].kind == CLI_TOKEN_NAME &&
-            !is_word(&token[2]) && region->counter_count < CLI_REGION_COUNTERS &&
-            !contains(region->counter_count, region->counter, &token[2]))
-            region->counter[region->counter_count++] = token[2];
+        if (begins_declaration(token) && !note_declaration(locals, token + 1, region->end))
+            return cli_source_error(source, token, "too-large", "split the region",
+                                    "the region declares more than %d names", MOST_LOCALS);
+    for (const cli_token *token = region->pragma + 1; token < region->end; token++) {
+        if (!is_counted(token, region->end) || contains(region->counter_count, region->counter, &token[2]) ||
+            is_declared(region, token, &token[2]))
+            continue;
+        if (region->counter_count == CLI_REGION_COUNTERS)
+            return cli_source_error(source, &token[2], "too-large", "split the region",
+                                    "the region has more than %d counters", CLI_REGION_COUNTERS);
+        region->counter[region->counter_count++] = token[2];
+    }
+    for (const cli_token *token = region->pragma + 1; token < region->end; token++)
+        if (is_counted(token, region->end) && contains(region->counter_count, region->counter, &token[2]) &&
+            is_declared(region, token, &token[2]))
+            return cli_source_error(source, &token[2], "twice", "choose another name for one of them",
+                                    "%.*s is a counter that the region declares, and also one that is declared "
+                                    "outside",
+                                    token[2].length, token[2].start);
+    return true;
 }
 
 static cli_region_array *find_array(cli_region *region, const cli_token *name)
@@ -144,7 +187,8 @@ bool cli_region_names(cli_source *source, cli_region *region, const cli_constant
 {
     locals locals = {0};
     int before = source->errors;
-    find_locals(region, &locals);
+    if (!find_locals(source, region, &locals))
+        return false;
     for (const cli_token *token = region->pragma + 1; token < region->end; token++)
         if (token->kind == CLI_TOKEN_NAME)
             visit_name(source, region, &locals, constants, token);

@@ -331,6 +331,10 @@ static bool read_header(dcli_loops_parser *parser, dcli_loops_loop *loop)
 {
     char type[16] = "";
     dcli_loops_parse_type(parser, type);
+    const dcli_loops_sign *sign = dcli_loops_parse_now(parser);
+    int variable = type[0] == '\0' ? dcli_loops_parse_variable(parser, sign) : -1; /* declared before the loop */
+    if (variable >= 0)
+        strcpy(type, parser->tree->scalar[variable].type);
     if (type[0] != '\0' && strcmp(type, "int") != 0 && strcmp(type, "long") != 0) {
         dcli_loops_parse_refuse(parser, "for", "the counter of a loop is an int or a long",
                                 "write for (int i = 0; i < n; i++)");
@@ -346,6 +350,8 @@ static bool read_header(dcli_loops_parser *parser, dcli_loops_loop *loop)
             dcli_loops_note(parser->complaints, "choose another name");
             return false;
         }
+    if (variable >= 0 && !dcli_loops_parse_note_use(parser, variable, true, sign->place))
+        return false;
     dcli_loops_expr *first = dcli_loops_parse_value(parser);
     if (first == NULL || !dcli_loops_parse_expect(parser, ";", "after the counter's first value"))
         return false;

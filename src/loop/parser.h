@@ -28,6 +28,10 @@ typedef struct dcli_loops_parser {
 
 /** Read an expression. @return NULL: there is an error in it, which was told. */
 dcli_loops_expr *dcli_loops_parse_value(dcli_loops_parser *parser);
+/** Find the variable of a name that can be used here. @return its number; -1: there is none. */
+int dcli_loops_parse_variable(const dcli_loops_parser *parser, const dcli_loops_sign *sign);
+/** Note that a variable is used in a statement, or is the counter of a loop. @return false: it is both, which was told. */
+bool dcli_loops_parse_note_use(dcli_loops_parser *parser, int variable, bool as_counter, dcli_loops_place place);
 /** Read the target of an assignment: an element or a variable, without noting that it is read. */
 dcli_loops_expr *dcli_loops_parse_target(dcli_loops_parser *parser);
 /** Read the type of a variable or a cast at the current token, if it is one: "double", "unsigned int". */

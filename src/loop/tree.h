@@ -97,6 +97,7 @@ typedef struct dcli_loops_scalar {
     char name[48], type[16];
     dcli_loops_place place;
     int depth, loop[DCLI_LOOPS_DEPTH]; /* the loops around its declaration, the outermost first */
+    bool is_counter, is_used;          /* of loops that do not declare theirs; in statements */
 } dcli_loops_scalar;
 
 /** An element, or a variable, that a statement reads or writes. */

@@ -141,22 +141,43 @@ static bool is_named(const dcli_loops_sign *sign, const char *name)
     return strlen(name) == (size_t)sign->length && memcmp(name, sign->start, (size_t)sign->length) == 0;
 }
 
-/* Find what a name means: a variable, a counter, or an argument. @return false: nothing. */
+int dcli_loops_parse_variable(const dcli_loops_parser *parser, const dcli_loops_sign *sign)
+{
+    for (int s = parser->scope_count - 1; s >= 0; s--)
+        if (is_named(sign, parser->tree->scalar[parser->scope[s]].name))
+            return parser->scope[s];
+    return -1;
+}
+
+bool dcli_loops_parse_note_use(dcli_loops_parser *parser, int variable, bool as_counter, dcli_loops_place place)
+{
+    dcli_loops_scalar *scalar = &parser->tree->scalar[variable];
+    *(as_counter ? &scalar->is_counter : &scalar->is_used) = true;
+    if (!scalar->is_counter || !scalar->is_used)
+        return true;
+    dcli_loops_complain(parser->complaints, place, "unknown-name",
+                        "%s is the counter of a loop, and is used outside of this loop, too", scalar->name);
+    dcli_loops_note(parser->complaints, "choose another name for the counter, or declare it in the loop, as in "
+                                        "for (int i = 0; i < n; i++)");
+    return false;
+}
+
+/* Find what a name means: a counter, a variable, or an argument. A variable that is named as a loop around it is refused where it is
+ * declared, so a counter hides variables. @return false: nothing. */
 static bool look_up(const dcli_loops_parser *parser, const dcli_loops_sign *sign, dcli_loops_expr *expr)
 {
     const dcli_loops_tree *tree = parser->tree;
-    for (int s = parser->scope_count - 1; s >= 0; s--)
-        if (is_named(sign, tree->scalar[parser->scope[s]].name)) {
-            expr->kind = DCLI_LOOPS_EXPR_SCALAR;
-            expr->symbol = parser->scope[s];
-            return true;
-        }
     for (int d = parser->depth - 1; d >= 0; d--)
         if (is_named(sign, tree->loop[parser->loop[d]].name)) {
             expr->kind = DCLI_LOOPS_EXPR_COUNTER;
             expr->symbol = parser->loop[d];
             return true;
         }
+    expr->symbol = dcli_loops_parse_variable(parser, sign);
+    if (expr->symbol >= 0) {
+        expr->kind = DCLI_LOOPS_EXPR_SCALAR;
+        return true;
+    }
     for (int n = 0; n < tree->name_count; n++)
         if (is_named(sign, tree->name[n].name)) {
             expr->kind = tree->name[n].access == DCL_ACCESS_VALUE ? DCLI_LOOPS_EXPR_VALUE : DCLI_LOOPS_EXPR_ELEMENT;
@@ -242,6 +263,8 @@ static dcli_loops_expr *read_name(dcli_loops_parser *parser)
                                             "nest; a counter is known inside of its loop only");
         return NULL;
     }
+    if (expr->kind == DCLI_LOOPS_EXPR_SCALAR && !dcli_loops_parse_note_use(parser, expr->symbol, false, sign->place))
+        return NULL;
     if (expr->kind == DCLI_LOOPS_EXPR_ELEMENT)
         return read_subscripts(parser, expr) ? expr : NULL;
     if (dcli_loops_parse_is(parser, "[")) {

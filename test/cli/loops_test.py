@@ -67,6 +67,13 @@ WRONG = [
     ("a const output", inside("#pragma dcl loops out(const double x[n])\n#pragma dcl end\n"), "3:36", "pragma",
      "x is const and is written"),
     ("no array", inside("#pragma dcl loops value(double s)\n#pragma dcl end\n"), "3:1", "pragma", "names no array"),
+    ("a counter of two declarations", inside("int i;\n" + BEGIN + "for (i = 0; i < n; i++) y[i] = 1;\n"
+     "{ int i;\nfor (i = 0; i < n; i++) y[i] += 1; }\n#pragma dcl end\n"), "7:6", "twice",
+     "i is a counter that the region declares, and also one that is declared outside"),
+    ("too many names", inside(BEGIN + "".join(f"{{ double a{k};\n a{k} = {k}; y[{k}] = a{k}; }}\n" for k in range(65)) +
+     "#pragma dcl end\n"), "132:3", "too-large", "the region declares more than 64 names"),
+    ("too many counters", inside(BEGIN + "".join(f"for (i{k} = 0; i{k} < n; i{k}++) y[i{k}] = {k};\n" for k in range(65)) +
+     "#pragma dcl end\n"), "68:6", "too-large", "the region has more than 64 counters"),
     ("a name without a clause", inside(BEGIN + "for (int i = 0; i < n; i++) y[i] = beta * x[i];\n#pragma dcl end\n"),
      "4:36", "unknown-name", "beta is in no clause of the region"),
     ("a macro of text", "#define TWICE y[i] +\n" + inside(BEGIN + "for (int i = 0; i < n; i++) y[i] = TWICE 1;\n"

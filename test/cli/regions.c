@@ -41,7 +41,7 @@ static void fill(void)
 static void counters(int n, int none)
 {
     int i = -1, j = -2, k = -3, l = -4, m = -5, p = -6, q = -7;
-    long r = -8;
+    long r = -8, v = -9;
 #pragma dcl loops inout(double A[N][N], double B[N][N]) value(int n, int none)
     for (i = 0; i < n; i++)
         for (j = i + 1; j < n; j++)
@@ -61,8 +61,16 @@ static void counters(int n, int none)
     }
     for (r = 2; r < n; r += 5)
         A[r][r] = r;
+    {
+        int t, u = 0;
+        for (t = 1; t < 4; t++)
+            for (v = t; v < 2 * t; v++)
+                B[t][v] -= v;
+        for (u = 2; u < 4; u++)
+            A[u][0] = 3 * u;
+    }
 #pragma dcl end
-    printf("counters %d %d %d %d %d %d %d %ld: %.17g %.17g\n", i, j, k, l, m, p, q, r, sum(N * N, A[0]),
+    printf("counters %d %d %d %d %d %d %d %ld %ld: %.17g %.17g\n", i, j, k, l, m, p, q, r, v, sum(N * N, A[0]),
            sum(N * N, B[0]));
 }
 

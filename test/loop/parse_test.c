@@ -45,6 +45,13 @@ ParameterizedTestParameters(loops_parse, trees)
         {"one loop", "for (i = 0; i < n; i++) y[i] = 1;", "for i in [0, 9] { S0: y[i] = 1; } "},
         {"counters declared", "for (int i = 0; i <= n - 1; ++i) for (long j = 0; j < 20; j += 3) C[i][j] *= alpha;",
          "for i in [0, 9] { for j in [0, 19] by 3 { S0: C[i][j] *= alpha; } } "},
+        {"counters declared before their loops",
+         "{ int i, k; for (i = 0; i < n; i++) { double s = 0; for (k = 0; k < 2; k++) s += k; y[i] = s; }"
+         " for (i = 1; i < n; i++) x[i] = i; }",
+         "for i in [0, 9] { S0: double s = 0; for k in [0, 1] { S1: s += k; } S2: y[i] = s; } "
+         "for i in [1, 9] { S3: x[i] = i; } "},
+        {"a counter that hides a variable", "double k = 2; for (int k = 0; k < n; k++) y[k] = k; y[0] = k;",
+         "S0: double k = 2; for k in [0, 9] { S1: y[k] = k; } S2: y[0] = k; "},
         {"downwards", "for (i = n - 1; i >= 2; i = i - 2) { y[i] = i; }", "for i in [2, 9] by -2 { S0: y[i] = i; } "},
         {"bounds of counters, of min and max",
          "for (i = 0; i < n; i++) for (j = max(0, i - 2); j <= min(i + 2, m - 1); j++) C[i][j] = 0;",
