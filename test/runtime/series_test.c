@@ -365,8 +365,10 @@ Test(series_on_device, whose_compiler_has_ended_excuses_no_body)
 
 /* A sanitizer reports the crash, which the runner takes for a mistake. */
 #if defined(TEST_DCL) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* One body of many in a launch reads where there is no memory: it is named, and not run again; the others are. */
-Test(series_on_device, that_crashes_blames_the_right_body)
+/* Crash a launch of several operations by one of its bodies, which must be named, and not run again; the others are. @return false:
+ * the launch was not shared by operations, which happens on a busy machine, where they seem to be long: then several launches were
+ * queued, and nobody is blamed. */
+static bool crash_is_blamed(void)
 {
     dcl_config config = test_config(1);
     config.workers = "local:2";
@@ -380,23 +382,36 @@ Test(series_on_device, that_crashes_blames_the_right_body)
     c.Y = Y;
     warm(&c);
     go_on(&c, 10);
-    hold(c.cluster, true); /* if single launches of both bodies were queued, nobody would be blamed */
+    hold(c.cluster, true);
     cr_expect_eq(call_there(&c), DCL_OK);
     call_back(&c, 8);
     for (int n = 0; n < 10; n++)
         if (call_there(&c) != DCL_OK || call_back(&c, 1) != DCL_OK)
             break;
     hold(c.cluster, false);
-    TEST_REFUSED(dcl_wait(c.cluster), DCL_ERR_NODE_LOST, "`X(i,j) = Y(i,j) + (n > 1");
-    cr_expect(strstr(dcl_error(), " (body ") != NULL, "%s", dcl_error());
-    dcl_clear_error(c.cluster);
-    dcl_release(c.X);
-    dcl_release(c.Y);
-    c.X = test_array(c.cluster, "block;nodes=1", dcl_grid_2d(DCL_FLOAT, EDGE, EDGE));
-    c.Y = test_array(c.cluster, "block;nodes=1", dcl_grid_2d(DCL_FLOAT, EDGE, EDGE));
-    TEST_OK(call_there(&c));
-    TEST_REFUSED(call_back(&c, 1), DCL_ERR_BODY, "a node was lost by this body");
+    cr_expect_eq(dcl_wait(c.cluster), DCL_ERR_NODE_LOST);
+    bool blamed = strstr(dcl_error(), " (body ") != NULL;
+    if (blamed) {
+        cr_expect(strstr(dcl_error(), "`X(i,j) = Y(i,j) + (n > 1") != NULL, "%s", dcl_error());
+        dcl_clear_error(c.cluster);
+        dcl_release(c.X);
+        dcl_release(c.Y);
+        c.X = test_array(c.cluster, "block;nodes=1", dcl_grid_2d(DCL_FLOAT, EDGE, EDGE));
+        c.Y = test_array(c.cluster, "block;nodes=1", dcl_grid_2d(DCL_FLOAT, EDGE, EDGE));
+        TEST_OK(call_there(&c));
+        TEST_REFUSED(call_back(&c, 1), DCL_ERR_BODY, "a node was lost by this body");
+    }
     dcl_clear_error(c.cluster);
     dcl_close(c.cluster);
+    return blamed;
+}
+
+Test(series_on_device, that_crashes_blames_the_right_body)
+{
+    enum { MOST_ROUNDS = 8 };
+    bool blamed = false;
+    for (int round = 0; round < MOST_ROUNDS && !blamed; round++)
+        blamed = crash_is_blamed();
+    cr_expect(blamed, "nobody was blamed in any round");
 }
 #endif
