@@ -492,7 +492,7 @@ static void end_run(struct run *run)
     }
 }
 
-/* Write the first values of what is written again: values grow otherwise. */
+/* Give the outputs their first values again, because values grow from call to call. */
 static void begin(struct run *run)
 {
     for (int k = 0; k < run->arrays; k++) {

@@ -206,7 +206,7 @@ static FILE *open_beside(const char *path, const struct stat *before, char besid
     return file >= 0 ? fdopen(file, "w") : NULL;
 }
 
-/* Write the program; a file that is there stays as it is until all is written. What is no file, such as a pipe, is written to. */
+/* Write the generated program. An existing file is replaced only when all has been written; a pipe or device is written directly. */
 static int write_out(const work *work)
 {
     const char *path = work->request->out;

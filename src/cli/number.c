@@ -71,7 +71,7 @@ static void cast(bool to_real, cli_number *number)
         *number = (cli_number){.integer = (long long)number->real};
 }
 
-/* Read what stands in parentheses, or a cast. */
+/* Read an expression in parentheses, or a cast and its operand. */
 static bool read_parentheses(reader *reader, cli_number *out)
 {
     static const char types[] = "int long short char unsigned signed float double size_t int32_t int64_t";

@@ -534,8 +534,9 @@ static dcl_status begin_run(struct run *run, dcli_stream *stream, const dcli_loo
     return status;
 }
 
-dcl_status dcli_stream_check(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
-                             const int host_of[])
+/* Check an operation, or also run it. */
+static dcl_status check_or_run(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
+                               const int host_of[], bool runs)
 {
     if (dcli_box_is_empty(&operation->box))
         return DCL_OK;
@@ -543,25 +544,24 @@ dcl_status dcli_stream_check(dcli_stream *stream, const dcli_loops_call *operati
     if (run == NULL)
         return DCL_ERR_NOMEM;
     dcl_status status = begin_run(run, stream, operation, args, host_of);
+    if (status == DCL_OK && runs) {
+        run->ring = dcli_calloc((size_t)(stream->node_count * run->tiles.array_count), sizeof *run->ring);
+        status = run->ring != NULL ? run_steps(run) : DCL_ERR_NOMEM;
+    }
+    if (status == DCL_OK && runs)
+        log_choice(run);
     end_run(run);
     return status;
+}
+
+dcl_status dcli_stream_check(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
+                             const int host_of[])
+{
+    return check_or_run(stream, operation, args, host_of, false);
 }
 
 dcl_status dcli_stream_run(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
                            const int host_of[])
 {
-    if (dcli_box_is_empty(&operation->box))
-        return DCL_OK;
-    struct run *run = dcli_calloc(1, sizeof *run);
-    if (run == NULL)
-        return DCL_ERR_NOMEM;
-    dcl_status status = begin_run(run, stream, operation, args, host_of);
-    if (status == DCL_OK) {
-        run->ring = dcli_calloc((size_t)(stream->node_count * run->tiles.array_count), sizeof *run->ring);
-        status = run->ring != NULL ? run_steps(run) : DCL_ERR_NOMEM;
-    }
-    if (status == DCL_OK)
-        log_choice(run);
-    end_run(run);
-    return status;
+    return check_or_run(stream, operation, args, host_of, true);
 }

@@ -180,6 +180,15 @@ static bool lacks_kernels(const dcli_kernel *kernel, const dcli_prepared *prepar
     return false;
 }
 
+/* Whether a batch cannot be launched yet: its tables are in use, it needs what another batch writes, or its program is to be built
+ * again while its kernels run. */
+static bool must_wait(dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared)
+{
+    const dcli_kernel *kernel = running->job.entry->kernel;
+    return prepared == NULL || dcli_pending_batch_must_wait(worker, &running->job, &prepared->lowered) ||
+           (lacks_kernels(kernel, prepared) && is_running(worker->as_node, kernel));
+}
+
 /* Build the program of a body again, with the kernels that gather. Its kernels must not be running. */
 static dcl_status build_gathering(dcli_worker *worker, dcli_kernel *kernel)
 {
@@ -798,13 +807,11 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
         return note_runs(worker, &running, prepared);
     }
     dcli_series_launch(worker);
-    bool lacks = prepared != NULL && lacks_kernels(entry->kernel, prepared);
-    if (prepared == NULL || dcli_pending_batch_must_wait(worker, &running.job, &prepared->lowered) ||
-        (lacks && is_running(own, entry->kernel))) {
+    if (must_wait(worker, &running, prepared)) {
         *start_out = DCLI_START_NOT_YET;
         return DCL_OK;
     }
-    if (lacks && (status = build_gathering(worker, entry->kernel)) != DCL_OK)
+    if (lacks_kernels(entry->kernel, prepared) && (status = build_gathering(worker, entry->kernel)) != DCL_OK)
         return status;
     if (timed) {
         running.elements = prepared->elements;
