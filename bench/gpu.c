@@ -6,6 +6,7 @@
  * cyclic   A + B, A + B^T and a five-point stencil under block and under rows:cyclic(1024x1024)
  * reduce   sums and maxima of all elements, waited for, and copies from memory to memory of the device by hand: the rate of a
  *          reduction is that of reading, the rate of a copy that of reading and writing
+ * nests    a matrix product and stencils as loop nests of dcl_loops(), and the same as bodies, in double
  * host     dcl_write(), dcl_read() and dcl_load_npy() of 1 GB of touched pageable memory, and pinned memory by hand
  *
  *     gpu [ITEM...]
@@ -567,13 +568,146 @@ static void host(void)
     dcl_close(cluster);
 }
 
+/* A loop nest, and the bodies, one for each of its statements in their order, that compute the same. */
+static const struct nest {
+    const char *name, *text, *bodies[2];
+    bool reduces;
+    int rank, extent, arrays;
+} nests[] = {{"gemm",
+              "for (i = 0; i < n; i++) for (k = 0; k < n; k++) for (j = 0; j < n; j++) A[i][j] += B[i][k] * C[k][j];",
+              {"A(i,j) += B(i,k) * C(k,j);"},
+              true,
+              2,
+              4096,
+              3},
+             {"jacobi-1d",
+              "for (i = 1; i < n - 1; i++) B[i] = 0.33333 * (A[i-1] + A[i] + A[i+1]);\n"
+              "for (i = 1; i < n - 1; i++) A[i] = 0.33333 * (B[i-1] + B[i] + B[i+1]);",
+              {"B(i) = 0.33333 * (A(i-1) + A(i) + A(i+1));", "A(i) = 0.33333 * (B(i-1) + B(i) + B(i+1));"},
+              false,
+              1,
+              1 << 26,
+              2},
+             {"jacobi-2d",
+              "for (i = 1; i < n - 1; i++) for (j = 1; j < n - 1; j++)\n"
+              "    B[i][j] = 0.2 * (A[i][j] + A[i][j-1] + A[i][j+1] + A[i+1][j] + A[i-1][j]);\n"
+              "for (i = 1; i < n - 1; i++) for (j = 1; j < n - 1; j++)\n"
+              "    A[i][j] = 0.2 * (B[i][j] + B[i][j-1] + B[i][j+1] + B[i+1][j] + B[i-1][j]);",
+              {"B(i,j) = 0.2 * (A(i,j) + A(i,j-1) + A(i,j+1) + A(i+1,j) + A(i-1,j));",
+               "A(i,j) = 0.2 * (B(i,j) + B(i,j-1) + B(i,j+1) + B(i+1,j) + B(i-1,j));"},
+              false,
+              2,
+              8192,
+              2},
+             {"heat-3d",
+              "for (i = 1; i < n - 1; i++) for (j = 1; j < n - 1; j++) for (k = 1; k < n - 1; k++)\n"
+              "    B[i][j][k] = 0.125 * (A[i+1][j][k] - 2 * A[i][j][k] + A[i-1][j][k]) + 0.125 * (A[i][j+1][k] - 2 * "
+              "A[i][j][k] + "
+              "A[i][j-1][k])\n"
+              "        + 0.125 * (A[i][j][k+1] - 2 * A[i][j][k] + A[i][j][k-1]) + A[i][j][k];\n"
+              "for (i = 1; i < n - 1; i++) for (j = 1; j < n - 1; j++) for (k = 1; k < n - 1; k++)\n"
+              "    A[i][j][k] = 0.125 * (B[i+1][j][k] - 2 * B[i][j][k] + B[i-1][j][k]) + 0.125 * (B[i][j+1][k] - 2 * "
+              "B[i][j][k] + "
+              "B[i][j-1][k])\n"
+              "        + 0.125 * (B[i][j][k+1] - 2 * B[i][j][k] + B[i][j][k-1]) + B[i][j][k];",
+              {"B(i,j,k) = 0.125 * (A(i+1,j,k) - 2 * A(i,j,k) + A(i-1,j,k)) + 0.125 * (A(i,j+1,k) - 2 * A(i,j,k) + "
+               "A(i,j-1,k)) + "
+               "0.125 * (A(i,j,k+1) - 2 * A(i,j,k) + A(i,j,k-1)) + A(i,j,k);",
+               "A(i,j,k) = 0.125 * (B(i+1,j,k) - 2 * B(i,j,k) + B(i-1,j,k)) + 0.125 * (B(i,j+1,k) - 2 * B(i,j,k) + "
+               "B(i,j-1,k)) + "
+               "0.125 * (B(i,j,k+1) - 2 * B(i,j,k) + B(i,j,k-1)) + B(i,j,k);"},
+              false,
+              3,
+              400,
+              2}};
+
+static dcl_status run_bodies(dcl_cluster *cluster, const struct nest *nest, dcl_array *a[])
+{
+    static const char *const inner[] = {"", "1 <= i < n - 1", "1 <= i < n - 1, 1 <= j < n - 1",
+                                        "1 <= i < n - 1, 1 <= j < n - 1, 1 <= k < n - 1"};
+    int n = nest->extent;
+    if (nest->reduces)
+        return dcl_reduce(cluster, nest->bodies[0], DCL_INOUT_AS("A", a[0]), DCL_IN_AS("B", a[1]),
+                          DCL_IN_AS("C", a[2]));
+    dcl_status status = dcl_forall(cluster, nest->bodies[0], DCL_INOUT_AS("B", a[1]), DCL_IN_AS("A", a[0]),
+                                   DCL_VALUE(n), DCL_OVER(inner[nest->rank]));
+    return status != DCL_OK ? status
+                            : dcl_forall(cluster, nest->bodies[1], DCL_INOUT_AS("A", a[0]), DCL_IN_AS("B", a[1]),
+                                         DCL_VALUE(n), DCL_OVER(inner[nest->rank]));
+}
+
+static dcl_status run_nest(dcl_cluster *cluster, const struct nest *nest, dcl_array *a[])
+{
+    int n = nest->extent;
+    return nest->arrays == 3
+               ? dcl_loops(cluster, nest->text, DCL_INOUT_AS("A", a[0]), DCL_IN_AS("B", a[1]), DCL_IN_AS("C", a[2]),
+                           DCL_VALUE(n))
+               : dcl_loops(cluster, nest->text, DCL_INOUT_AS("A", a[0]), DCL_INOUT_AS("B", a[1]), DCL_VALUE(n));
+}
+
+/* Whole numbers of few bits, so that a product of both forms is exact. */
+static void set_arrays(dcl_cluster *cluster, const struct nest *nest, dcl_array *a[])
+{
+    static const char *const values[] = {"", "A(i) = i % 7;", "A(i,j) = (3 * i + j) % 7;",
+                                         "A(i,j,k) = (5 * i + 3 * j + k) % 7;"};
+    for (int k = 0; k < nest->arrays; k++)
+        check(dcl_forall(cluster, values[nest->rank], DCL_OUT_AS("A", a[k])) == DCL_OK, "the first values");
+}
+
+static void measure_nest(dcl_cluster *cluster, const struct nest *nest)
+{
+    typedef dcl_status run_fn(dcl_cluster *, const struct nest *, dcl_array *[]);
+    run_fn *const run_side[2] = {run_nest, run_bodies};
+    dcl_map *map = dcl_map_default(cluster);
+    dcl_grid grid = {.rank = nest->rank, .type = DCL_DOUBLE};
+    size_t bytes = sizeof(double);
+    for (int d = 0; d < nest->rank; d++)
+        bytes *= (size_t)(grid.extent[d] = nest->extent);
+    dcl_array *a[3] = {NULL};
+    for (int k = 0; k < nest->arrays; k++)
+        check((a[k] = dcl_agile(grid, map)) != NULL, "dcl_agile");
+    dcl_map_release(map);
+    double *result[2] = {malloc(bytes), malloc(bytes)}, time[2][ROUNDS];
+    check(result[0] != NULL && result[1] != NULL, "memory");
+    for (int side = 0; side < 2; side++) {
+        set_arrays(cluster, nest, a);
+        check(run_side[side](cluster, nest, a) == DCL_OK && dcl_read(a[0], NULL, result[side], NULL) == DCL_OK,
+              nest->name);
+    }
+    check(memcmp(result[0], result[1], bytes) == 0, "the nest's result is not that of its bodies");
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int side = 0; side < 2; side++)
+            for (int r = -WARM; r < BATCH; r++) {
+                double start = now();
+                check(run_side[side](cluster, nest, a) == DCL_OK && dcl_wait(cluster) == DCL_OK, nest->name);
+                if (r >= 0)
+                    time[side][turn * BATCH + r] = now() - start;
+            }
+    double loops = median(ROUNDS, time[0]), bodies_time = median(ROUNDS, time[1]);
+    printf("nests    %-27s bodies %7.3f ms, dcl_loops %7.3f ms: %.3f of their speed\n", nest->name, 1e3 * bodies_time,
+           1e3 * loops, bodies_time / loops);
+    fflush(stdout);
+    free(result[0]);
+    free(result[1]);
+    for (int k = 0; k < nest->arrays; k++)
+        dcl_release(a[k]);
+}
+
+static void measure_nests(void)
+{
+    dcl_cluster *cluster = open_cluster(NULL);
+    for (size_t k = 0; k < sizeof nests / sizeof nests[0]; k++)
+        measure_nest(cluster, &nests[k]);
+    dcl_close(cluster);
+}
+
 int main(int argc, char *argv[])
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } items[] = {{"add", add},       {"launch", launch}, {"process", process},
-                 {"cyclic", cyclic}, {"reduce", reduce}, {"host", host}};
+    } items[] = {{"add", add},       {"launch", launch},       {"process", process}, {"cyclic", cyclic},
+                 {"reduce", reduce}, {"nests", measure_nests}, {"host", host}};
     enum { ITEMS = sizeof items / sizeof items[0] };
     dcl_cluster *cluster = open_cluster(NULL);
     char name[128];
