@@ -1,7 +1,7 @@
 /* loops.c - loop nests by dcl_loops(), against C compiled by gcc -O3 -march=native -ffp-contract=off, sequential and with OpenMP, taking
  * turns. The kernels are those of L.-N. Pouchet et al., PolyBench/C, a product of polynomials, and a Gaussian blur; in double.
  *
- *     loops [rounds] [name]        5 rounds if not given; name: of one kernel
+ *     loops [rounds] [names]       5 rounds if not given; names: of some kernels, separated by commas
  *
  * A kernel is written down once, with the mark PARALLEL before each loop that a person would run in parallel. The mark is nothing in the
  * sequential function and in the text for DCL, and `omp parallel for` in the other function; both functions know that arrays do not
@@ -583,7 +583,17 @@ static void measure(dcl_cluster *cluster, const char *where, bool one, int round
     end_run(&run);
 }
 
-/* @param name  of one kernel; NULL: all */
+/* Whether a name is among those in a list, separated by commas. */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = strstr(list, name); at != NULL; at = strstr(at + 1, name))
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* @param names  of some kernels, separated by commas; NULL: all */
 static void run_place(bool one, int rounds, const char *name)
 {
     dcl_config config;
@@ -592,7 +602,7 @@ static void run_place(bool one, int rounds, const char *name)
     dcl_cluster *cluster = dcl_open(&config);
     check(cluster != NULL, "dcl_open");
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++)
-        if (name == NULL || strcmp(name, kernels[k].name) == 0)
+        if (name == NULL || is_listed(name, kernels[k].name))
             measure(cluster, one ? "one core " : "two cores", one, rounds, &kernels[k]);
     check(ratios > 0, "no such kernel");
     printf("geometric mean of %d, %s: %.2f\n", ratios, one ? "one core, gcc / dcl" : "two cores, OpenMP / dcl",

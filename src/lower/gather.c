@@ -63,6 +63,15 @@ static bool lie_alike(const dcli_work *work, const dcli_binding *x, const dcli_b
     return true;
 }
 
+/* Whether all elements of a work read the same element. */
+static bool is_constant(const dcli_work *work, const dcli_binding *binding)
+{
+    for (int m = 0; m < work->box.rank; m++)
+        if (work->box.count[m] > 1 && binding->step[m] != 0)
+            return false;
+    return true;
+}
+
 /* Find the accesses of a work that are gathered, as a set of bits; 0: the work does not gather, because some stage
  * cannot be gathered, or no access needs to be. */
 static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
@@ -81,7 +90,7 @@ static uint64_t mask_of(const dcli_gather *gather, const dcli_work *work)
         if (staged && (!fit || !comes_from_parts(gather, binding->where) || is_staged_twice(gather, work, a)))
             return 0;
         bool in_place = binding->kind == DCLI_SPACE_OWN || binding->kind == DCLI_SPACE_PEER;
-        if (staged || (fit && small && in_place && !lie_alike(work, binding, output)))
+        if (staged || (fit && small && in_place && !lie_alike(work, binding, output) && !is_constant(work, binding)))
             mask |= UINT64_C(1) << a;
     }
     return mask;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "kernel/series.h"
+#include "worker/recent.h"
 #include "worker/scalar.h"
 #include "worker/trace.h"
 #include "worker/waves.h"
@@ -25,9 +26,6 @@ enum {
     MOST_WAVES_NS = 400000000, /* most time of a series of these */
     MOST_LONELY = 4,           /* series of one large batch in a row after which large ones are launched alone */
     ALONE = 64,                /* this many of them; then series are tried again */
-    RECENT = 256,              /* launches of batches between two decisions on which bodies recur */
-    RECENT_LARGE = 48,         /* the same if they are large */
-    RECUR = 16,                /* a body recurs if at least every 16th of them runs it */
     MOST_AHEAD_NS =
         2000000, /* most time of batches in the device's queue while the program for their wave is being compiled */
     LEAST_UNKNOWN = 1 << 16, /* elements of a batch of unknown cost that may be large */
@@ -63,9 +61,8 @@ struct dcli_series {
     int64_t clock;
     dcli_compiling *compiling; /* the program of `wanted`; NULL: nothing is being compiled */
     dcli_series_set wanted;
-    int64_t recent[RECENT]; /* bodies of batches that were launched alone, or that count as such */
-    int recent_count;
-    int last_steps; /* steps of the last series that was launched */
+    dcli_recent recent; /* bodies of batches that were launched alone, or that count as such */
+    int last_steps;     /* steps of the last series that was launched */
     int lonely; /* large series of one batch in a row; from MOST_LONELY on, batches that were launched alone are added */
     dcli_steps *spare;
     dcli_waves waves;
@@ -186,30 +183,27 @@ static bool has_set_with(const dcli_series *series, const dcli_series_set *wante
     return false;
 }
 
-/* Find the bodies that recur: those of `recent`. */
-static dcli_series_set find_recurring(const dcli_worker *worker)
+/* Find the bodies that recur, without those that the program evicts. */
+static dcli_series_set find_recurring(const dcli_worker *worker, bool large)
 {
-    const dcli_series *series = worker->as_node->series;
+    int64_t body[DCLI_SERIES_BODIES];
     dcli_series_set found = {0};
-    for (int n = 0; n < series->recent_count && found.count < DCLI_SERIES_BODIES; n++) {
-        int64_t body = series->recent[n];
-        int runs = 0;
-        for (int k = 0; k < series->recent_count; k++)
-            runs += series->recent[k] == body;
-        const dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, body);
-        if (runs * RECUR >= series->recent_count && place_in(&found, body) < 0 && kernel != NULL && !kernel->forgotten)
-            found.body[found.count++] = body;
+    int count = dcli_recent_recurring(&worker->as_node->series->recent, large, DCLI_SERIES_BODIES, body);
+    for (int n = 0; n < count; n++) {
+        const dcli_kernel *kernel = dcli_kernels_find(&worker->catalog.kernels, body[n]);
+        if (kernel != NULL && !kernel->forgotten)
+            found.body[found.count++] = body[n];
     }
     return found;
 }
 
 /* Have a program compiled for the bodies that recur, unless there is one. */
-static void want_set(dcli_worker *worker)
+static void want_set(dcli_worker *worker, bool large)
 {
     dcli_series *series = worker->as_node->series;
     const dcli_body *bodies[DCLI_SERIES_BODIES];
-    dcli_series_set wanted = find_recurring(worker);
-    if (wanted.count == 0 || series->compiling != NULL || has_set_with(series, &wanted))
+    dcli_series_set wanted = find_recurring(worker, large);
+    if (wanted.count == 0 || has_set_with(series, &wanted))
         return;
     for (int p = 0; p < wanted.count; p++)
         bodies[p] = dcli_kernels_find(&worker->catalog.kernels, wanted.body[p])->body;
@@ -263,11 +257,11 @@ static void take_compiled(dcli_worker *worker)
 static void note_alone(dcli_worker *worker, int64_t body, bool large)
 {
     dcli_series *series = worker->as_node->series;
-    series->recent[series->recent_count++] = body;
-    if (series->recent_count < (large ? RECENT_LARGE : RECENT))
+    bool due = dcli_recent_note(&series->recent, body, large);
+    if (!due || series->compiling != NULL)
         return;
-    want_set(worker);
-    series->recent_count = 0;
+    want_set(worker, large);
+    dcli_recent_done(&series->recent);
 }
 
 void dcli_series_forget(dcli_worker *worker, int count, const int64_t bodies[])

@@ -139,13 +139,22 @@ static void find_axis(const dcli_body *body, struct box *box)
     box->flat = wide <= 1;
 }
 
+/* The access that writes the first output. */
+static int output_of(const dcli_body *body)
+{
+    int a = 0;
+    while (!body->access[a].written)
+        a++;
+    return a;
+}
+
 /* The elements from a line to the next one of the first output: as many as between indices of the outermost axis. */
 static int64_t find_line(int count, const dcli_wave_step steps[], const struct described *all)
 {
     int64_t line = 0;
     for (int s = 0; s < count; s++)
         if (all->op[s].lines > 0 && !all->box[s].flat)
-            line = dcli_max(line, step_of(steps[s].body, 0, &all->box[s]));
+            line = dcli_max(line, step_of(steps[s].body, output_of(steps[s].body), &all->box[s]));
     return line > 0 ? line : USUAL_LINE;
 }
 
@@ -153,14 +162,14 @@ static int64_t find_line(int count, const dcli_wave_step steps[], const struct d
  * and columns have another outermost axis than boxes of the whole grid. */
 static int64_t find_unit(const dcli_body *body, const struct box *box, int64_t line)
 {
-    int64_t step = step_of(body, 0, box);
+    int64_t step = step_of(body, output_of(body), box);
     return step > 0 ? dcli_max(1, line / step) : 1;
 }
 
 /* The position of a box's first line: the number of the line of the array in which its first output begins. */
 static int64_t find_place(const dcli_body *body, const struct box *box, int64_t line)
 {
-    return box->row[dcli_row_at(body, DCLI_ROW_OFFSET, 0)] / line;
+    return box->row[dcli_row_at(body, DCLI_ROW_OFFSET, output_of(body))] / line;
 }
 
 /* Describe the boxes and accesses of all steps. all->op[].lines of those that are in no wave stays 0. */

@@ -264,3 +264,40 @@ Test(waves_on_device, calls_sent_ahead_are_measured_first)
     cr_expect_lt(launches, MANY * 9 / 10, "%d calls took %d launches", MANY, (int)launches);
     TEST_OK(dcl_close(cluster));
 }
+
+/* Call steps of a time loop, which reach the node together if there are several: a row is filled with an element of a table, then the elements below it are
+ * computed. @return number of launches. */
+static int64_t fill_and_step(dcl_cluster *cluster, dcl_array *A, dcl_array *B, dcl_array *F, int count)
+{
+    dcl_cluster *inside = TEST_INSIDE(cluster);
+    const dcl_box row = {.rank = 2, .count = {1, 512}, .stride = {1, 1}};
+    const dcl_box below = {.rank = 2, .start = {1, 0}, .count = {1023, 512}, .stride = {1, 1}};
+    int64_t before = test_counters(cluster, DCL_ALL_NODES).launches;
+    dcli_host_hold(inside->worker[inside->host], count > 1);
+    for (int t = 0; t < count; t++) {
+        TEST_OK(dcl_forall_over(cluster, &row, "float e; e = F(t); A(i,j) = e;", DCL_OUT(A), DCL_IN(F), DCL_VALUE(t)));
+        TEST_OK(dcl_forall_over(cluster, &below, "B(i,j) = 0.5f * (A(i,j) + A(i-1,j));", DCL_OUT(B), DCL_IN(A)));
+        TEST_OK(dcl_forall_over(cluster, &below, "A(i,j) = B(i,j) + 1;", DCL_OUT(A), DCL_IN(B)));
+    }
+    dcli_host_hold(inside->worker[inside->host], false);
+    TEST_OK(dcl_wait(cluster));
+    return test_counters(cluster, DCL_ALL_NODES).launches - before;
+}
+
+/* Before, the row was never part of a wave: its kernel gathered the element of the table, and a line of it was taken to be one
+ * element, because its body reads the table first. */
+Test(waves_on_device, edges_that_are_one_element_of_a_table_are_in_waves)
+{
+    enum { MANY = 64 };
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 1024, 512)),
+              *B = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 1024, 512)),
+              *F = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, MANY));
+    TEST_OK(dcl_forall(cluster, "F(i) = i;", DCL_OUT(F)));
+    fill_and_step(cluster, A, B, F, 1); /* the first call of a body waits until it is compiled */
+    int64_t end_ns = dcli_monotonic_ns() + (int64_t)MOST_S * 1000000000, launches = MANY;
+    while (launches >= MANY / 2 && dcli_monotonic_ns() < end_ns)
+        launches = fill_and_step(cluster, A, B, F, MANY);
+    cr_expect_lt(launches, MANY / 2, "%d steps of three operations took %d launches", MANY, (int)launches);
+    TEST_OK(dcl_close(cluster));
+}
