@@ -491,6 +491,8 @@ void icd_map_filled(icd_event *event);
 /** End of the event of an unmapping: frees the icd_map in at_end_user. */
 void icd_map_ended(icd_event *event);
 
+/** Whether flags of a memory object are known, and do not contradict each other. */
+bool icd_are_mem_flags(cl_mem_flags flags);
 void icd_mem_free(icd_mem *mem);
 void icd_context_free(icd_context *context);
 void icd_queue_free(icd_queue *queue);

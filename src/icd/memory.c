@@ -378,15 +378,21 @@ void icd_mem_free(icd_mem *mem)
 
 /* ---- entry points ---- */
 
-static cl_int check_flags(cl_mem_flags flags, const void *host)
+bool icd_are_mem_flags(cl_mem_flags flags)
 {
     const cl_mem_flags access = flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY);
     const cl_mem_flags by_host = flags & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS);
     const cl_mem_flags known = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR |
                                CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR | CL_MEM_HOST_WRITE_ONLY |
                                CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
-    if ((flags & ~known) != 0 || (access & (access - 1)) != 0 || (by_host & (by_host - 1)) != 0 ||
-        ((flags & CL_MEM_USE_HOST_PTR) != 0 && (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0))
+    const cl_mem_flags beside_use = CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
+    return (flags & ~known) == 0 && (access & (access - 1)) == 0 && (by_host & (by_host - 1)) == 0 &&
+           ((flags & CL_MEM_USE_HOST_PTR) == 0 || (flags & beside_use) == 0);
+}
+
+static cl_int check_flags(cl_mem_flags flags, const void *host)
+{
+    if (!icd_are_mem_flags(flags))
         return CL_INVALID_VALUE;
     bool wants = (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;
     return wants != (host != NULL) ? CL_INVALID_HOST_PTR : CL_SUCCESS;
@@ -477,10 +483,11 @@ static cl_int make_sub_buffer(icd_mem *parent, cl_mem_flags flags, cl_buffer_cre
     if (parent == NULL || parent->parent != NULL)
         return CL_INVALID_MEM_OBJECT;
     cl_mem_flags own = flags & access, outer = parent->flags & access;
-    if ((flags & ~(access | by_host)) != 0 || (own & (own - 1)) != 0 ||
-        ((flags & by_host) & ((flags & by_host) - 1)) != 0 ||
+    cl_mem_flags host = flags & by_host, outer_host = parent->flags & by_host;
+    if ((flags & ~(access | by_host)) != 0 || (own & (own - 1)) != 0 || (host & (host - 1)) != 0 ||
         (outer == CL_MEM_WRITE_ONLY && (own & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)) != 0) ||
         (outer == CL_MEM_READ_ONLY && (own & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)) != 0) ||
+        (outer_host != 0 && host != 0 && host != outer_host && host != CL_MEM_HOST_NO_ACCESS) ||
         type != CL_BUFFER_CREATE_TYPE_REGION || region == NULL)
         return CL_INVALID_VALUE;
     if (region->size == 0)
@@ -500,7 +507,7 @@ static cl_int make_sub_buffer(icd_mem *parent, cl_mem_flags flags, cl_buffer_cre
         return CL_OUT_OF_HOST_MEMORY;
     mem->context = icd_hold(parent->context);
     mem->parent = icd_hold(parent);
-    mem->flags = (own != 0 ? own : outer) | ((flags & by_host) != 0 ? flags & by_host : parent->flags & by_host) |
+    mem->flags = (own != 0 ? own : outer) | (host != 0 ? host : outer_host) |
                  (parent->flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR));
     mem->origin = region->origin;
     mem->bytes = region->size;

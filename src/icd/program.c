@@ -536,10 +536,15 @@ cl_int CL_API_CALL icd_clCompileProgram(cl_program handle, cl_uint count, const 
 static cl_int link_on(icd_program *program, int place, const char *options, cl_uint count, icd_program *inputs[])
 {
     enum { MOST = DCLI_MOST_COMMAND_NUMBERS - 1 };
+    const icd_bundle no_headers = {0};
     int64_t number[1 + MOST] = {icd_number()};
-    for (cl_uint p = 0; p < count; p++)
-        if ((number[1 + p] = inputs[p]->build[place].number) == 0)
-            return CL_INVALID_OPERATION;
+    for (cl_uint p = 0; p < count; p++) {
+        icd_build *build = &inputs[p]->build[place];
+        cl_int made = build->number != 0 ? CL_SUCCESS : make_on(inputs[p], place, &no_headers, NULL); /* of a binary */
+        if (made != CL_SUCCESS)
+            return made;
+        number[1 + p] = build->number;
+    }
     program->build[place].number = icd_number();
     dcli_msg_command command = {.kind = DCLI_CL_LINK,
                                 .object = program->build[place].number,
@@ -550,6 +555,32 @@ static cl_int link_on(icd_program *program, int place, const char *options, cl_u
     cl_int status = build_on(program, place, &command, options,
                              library ? CL_PROGRAM_BINARY_TYPE_LIBRARY : CL_PROGRAM_BINARY_TYPE_EXECUTABLE);
     return status == CL_BUILD_PROGRAM_FAILURE ? CL_LINK_PROGRAM_FAILURE : status;
+}
+
+/* Whether a program can be linked for a device: it was compiled, or is from a binary that may be of one that was. */
+static bool can_link(const icd_program *program, int place)
+{
+    const icd_build *build = &program->build[place];
+    bool compiled = build->status == CL_BUILD_SUCCESS && (build->type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT ||
+                                                          build->type == CL_PROGRAM_BINARY_TYPE_LIBRARY);
+    return compiled || (build->status == CL_BUILD_NONE && build->binary != NULL);
+}
+
+/* Keep the devices for which all programs can be linked, of those that are wanted. As in the specification, none may be linked for a
+ * device, which gets no executable then, but not some. */
+static cl_int keep_linkable(icd_program *program, cl_uint count, icd_program *inputs[])
+{
+    bool any = false;
+    for (int d = 0; d < program->context->device_count; d++) {
+        cl_uint able = 0;
+        for (cl_uint p = 0; p < count; p++)
+            able += can_link(inputs[p], d);
+        if (program->build[d].wanted && able != 0 && able != count)
+            return CL_INVALID_OPERATION;
+        program->build[d].wanted = program->build[d].wanted && able == count;
+        any = any || program->build[d].wanted;
+    }
+    return any ? CL_SUCCESS : CL_INVALID_OPERATION;
 }
 
 static cl_int link_programs(icd_context *context, cl_uint count, const cl_device_id devices[], const char *options,
@@ -579,14 +610,15 @@ static cl_int link_programs(icd_context *context, cl_uint count, const cl_device
         else
             program->build[place].wanted = true;
     }
-    if (status != CL_SUCCESS) {
-        icd_drop(program);
-        return status;
-    }
+    if (status == CL_SUCCESS)
+        status = keep_linkable(program, input_count, inputs);
     for (int d = 0; d < context->device_count && status == CL_SUCCESS; d++)
         if (program->build[d].wanted)
             status = link_on(program, d, options, input_count, inputs);
-    *program_out = program;
+    if (status == CL_SUCCESS || status == CL_LINK_PROGRAM_FAILURE) /* whose log says why */
+        *program_out = program;
+    else
+        icd_drop(program);
     return status;
 }
 

@@ -251,6 +251,9 @@ static cl_int CL_API_CALL icd_clGetSupportedImageFormats(cl_context context, cl_
 {
     if (!is_valid(context, ICD_CONTEXT))
         return CL_INVALID_CONTEXT;
+    bool is_image = type >= CL_MEM_OBJECT_IMAGE2D && type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
+    if (!is_image || !icd_are_mem_flags(flags) || (formats != NULL && capacity == 0))
+        return CL_INVALID_VALUE;
     if (count_out != NULL)
         *count_out = 0;
     return CL_SUCCESS;

@@ -16,6 +16,13 @@ from workers import open_place
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 100
 SILENCE_MS = 1000
 SECONDS = 60 * SLOW
+MOST_GROWTH_KB = 1024  # of memory in all rounds of a test
+
+
+def resident_kb(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") // 1024
+
 
 
 def lose_idle(path, variables, place, how, work):
@@ -63,7 +70,7 @@ def lose_at_work(path, variables, place, rounds, work):
 def sessions(path, variables, place, rounds, work):
     """Sessions one after another; the worker keeps nothing of them."""
     worker = place.offers[0].process.pid
-    held = None
+    held = before_kb = None
     for number in range(rounds):
         program = Program([path, "session"], variables, f"{work}/errors")
         try:
@@ -73,22 +80,28 @@ def sessions(path, variables, place, rounds, work):
             program.kill()
         if number == 9:
             processes.wait_until(lambda: len(workers_of(program, place)) == 0, 10 * SLOW, "the sessions' ends")
-            held = len(processes.descriptors_of(worker))
+            held, before_kb = len(processes.descriptors_of(worker)), resident_kb(worker)
     processes.wait_until(lambda: len(workers_of(program, place)) == 0, 10 * SLOW, "the sessions' ends")
     processes.wait_until(lambda: len(processes.descriptors_of(worker)) <= held, 10 * SLOW,
                          f"descriptors of the worker: {held} after ten sessions, now {len(processes.descriptors_of(worker))}")
-    print(f"{rounds} sessions: {held} descriptors of the worker after ten of them and at the end", flush=True)
+    grown = resident_kb(worker) - before_kb
+    if grown > MOST_GROWTH_KB:
+        raise Failed(f"the worker has {grown} kB more after {rounds} sessions than after ten; expected at most {MOST_GROWTH_KB}")
+    print(f"{rounds} sessions: {held} descriptors of the worker after ten of them and at the end; {grown} kB more memory of {before_kb}", flush=True)
 
 
 def reload(path, driver, variables, rounds, work):
     program = Program([path, "reload", driver, str(rounds)], variables, f"{work}/errors")
     try:
-        first, last = program.next(SECONDS), program.next(SECONDS)
-        if program.end(SECONDS) != 0 or first is None or first != last:
-            raise Failed(f"after the first and the last load, descriptors and threads: {program.said()}")
+        lines = [program.next(SECONDS), program.next(SECONDS)]
+        if program.end(SECONDS) != 0 or None in lines:
+            raise Failed(program.said())
     finally:
         program.kill()
-    print(f"{rounds} loads: descriptors and threads {first} after the first and the last", flush=True)
+    (*first, first_kb), (*last, last_kb) = ([int(word) for word in line.split()] for line in lines)
+    if first != last or last_kb - first_kb > MOST_GROWTH_KB:
+        raise Failed(f"descriptors, threads and kB of memory after ten loads and after {rounds}: {lines}")
+    print(f"{rounds} loads: descriptors and threads {first} after ten and at the end; {last_kb - first_kb} kB more memory of {first_kb}", flush=True)
 
 
 def check(dcl, programs, base):

@@ -4,12 +4,14 @@
  *   hostile honest     writes, copies and reads until its standard input ends, and compares; prints "open", then how often
  *   hostile session    opens a session and ends
  *   hostile idle       prints "open", waits until its first device is lost, and uses the second one
- *   hostile reload DRIVER N   loads and unloads the driver N times; prints descriptors and threads after the first and the last time
+ *   hostile reload DRIVER N   loads and unloads the driver N times, 11 at least; prints descriptors, threads and kilobytes of memory after ten
+ *                             times and at the end
  *   hostile asks       asks for all properties of all devices; prints how many devices there are, and how many messages the driver has sent
  *   hostile list       prints the names of what can be broken
  *   hostile NAME       breaks it, and prints how its session ended */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,8 +342,20 @@ static int entries_of(const char *path)
     return count;
 }
 
+static int64_t resident_kb(void)
+{
+    int64_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%*s %" SCNd64, &pages) != 1)
+        pages = -1;
+    if (file != NULL)
+        fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 static int reload(const char *path, int times)
 {
+    enum { FIRST = 10 }; /* by then what is allocated once has been */
     for (int n = 0; n < times; n++) {
         void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         cl_int(CL_API_CALL * get)(cl_uint, cl_platform_id *, cl_uint *) = NULL;
@@ -353,8 +367,8 @@ static int reload(const char *path, int times)
             return 1;
         }
         dlclose(driver);
-        if (n == 0 || n == times - 1)
-            printf("%d %d\n", entries_of("/proc/self/fd"), entries_of("/proc/self/task"));
+        if (n == FIRST - 1 || n == times - 1)
+            printf("%d %d %" PRId64 "\n", entries_of("/proc/self/fd"), entries_of("/proc/self/task"), resident_kb());
     }
     return 0;
 }

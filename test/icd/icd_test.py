@@ -3,7 +3,7 @@
 test/icd/program.c prints the same natively and over processes of this host, workers and workers with keys. When the process of a
 device is killed during a kernel, the program hears of it within a second, and its other device goes on. What a kernel has printed
 arrives before its end, however slowly it is read. test/icd/wrong.c
-gives every entry point handles that are none; test/icd/random.c compares random programs with plain loops;
+gives every entry point wrong inputs; test/icd/natively.py explains where PoCL answers otherwise. test/icd/random.c compares random programs with plain loops;
 test/icd/hostile.c breaks the protocol beside honest clients."""
 import contextlib
 import ctypes
@@ -21,6 +21,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "processes"))
+import natively
 from session import Failed, Program, SLOW, test_in_folder, workers_of
 import processes
 from workers import open_place
@@ -261,6 +262,11 @@ def check(dcl, programs, base):
     native = run([f"{programs}/program"], {}, work)
     if native[-1] != "all right":
         raise Failed(f"natively: {native}")
+    if SLOW == 1:  # sanitizers do not like what PoCL does
+        said, wrong = natively.compare(run([f"{programs}/wrong", "compared"], {}, work))
+        print(said)
+        if wrong:
+            raise Failed("wrong inputs natively: " + "; ".join(wrong))
     took = []
     for number, text in enumerate(PLACES):
         folder = f"{base}/workers{number}"

@@ -460,6 +460,40 @@ static void try_bad_binary(void)
         made != CL_SUCCESS || (built != CL_SUCCESS && linked != CL_SUCCESS && linked != CL_DEVICE_NOT_AVAILABLE));
 }
 
+/* The binary of a program that was compiled only is linked as the program itself is. One that was not compiled is not linked. */
+static void try_link_binary(void)
+{
+    const char *text = "kernel void f(global int *a) { a[0] = 7; }";
+    cl_int status, refused = CL_SUCCESS, found = 0;
+    size_t bytes = 0;
+    const size_t one = 1;
+    cl_program program = clCreateProgramWithSource(s.context, 1, &text, NULL, &status);
+    cl_program nothing = clLinkProgram(s.context, 1, &s.device, NULL, 1, &program, NULL, NULL, &refused);
+    say("linking what was not compiled", nothing == NULL && refused == CL_INVALID_OPERATION);
+    check(clCompileProgram(program, 1, &s.device, NULL, 0, NULL, NULL, NULL, NULL), "clCompileProgram");
+    check(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL), "clGetProgramInfo");
+    unsigned char *binary = malloc(bytes);
+    check(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL), "clGetProgramInfo");
+    const unsigned char *given = binary;
+    cl_program compiled = clCreateProgramWithBinary(s.context, 1, &s.device, &bytes, &given, NULL, &status);
+    check(status, "clCreateProgramWithBinary");
+    cl_program linked = clLinkProgram(s.context, 1, &s.device, NULL, 1, &compiled, NULL, NULL, &status);
+    check(status, "clLinkProgram");
+    cl_kernel kernel = clCreateKernel(linked, "f", &status);
+    check(status, "clCreateKernel");
+    cl_mem mem = make(sizeof found, CL_MEM_COPY_HOST_PTR, &found);
+    check(clSetKernelArg(kernel, 0, sizeof mem, &mem), "clSetKernelArg");
+    check(clEnqueueNDRangeKernel(s.queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+    check(clEnqueueReadBuffer(s.queue, mem, CL_TRUE, 0, sizeof found, &found, 0, NULL, NULL), "clEnqueueReadBuffer");
+    say("linking a binary that was compiled only", found == 7);
+    clReleaseMemObject(mem);
+    clReleaseKernel(kernel);
+    clReleaseProgram(linked);
+    clReleaseProgram(compiled);
+    clReleaseProgram(program);
+    free(binary);
+}
+
 /* The output of kernels is there when the queue has finished. Another program reads this line. */
 static void try_printf(void)
 {
@@ -600,6 +634,7 @@ static void try_programs(void)
     clReleaseProgram(program);
     free(binary);
     try_bad_binary();
+    try_link_binary();
     try_printf();
     try_headers();
 }
