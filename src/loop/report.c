@@ -4,7 +4,8 @@
 #include <isl/val.h>
 #include <string.h>
 
-#include "loop/inside.h"
+#include "base/alloc.h"
+#include "loop/partition.h"
 
 /* ---- in a line ------------------------------------------------------------------------------------------------------ */
 
@@ -144,6 +145,63 @@ static void explain_loop(const dcli_loops_plan *plan, const dcli_loops_operation
     }
 }
 
+/* The numbers of threads in all components. */
+static int rank_of(const dcli_loops_plan *plan, const dcli_loops_partition *partition)
+{
+    int rank = 0;
+    for (int s = 0; s < plan->tree->statement_count && partition != NULL; s++)
+        if (dcli_loops_in(partition->statements, s) && partition->component[s] == s)
+            rank += partition->rank[s];
+    return rank;
+}
+
+static void put_numbers(const dcli_loops_plan *plan, const dcli_loops_partition *partition, int s,
+                        const dcli_loops_hosts *hosts, dcli_text *out)
+{
+    const dcli_loops_tree *tree = plan->tree;
+    int rank = partition->rank[s];
+    dcli_text_put(out, "thread number %s", rank > 1 ? "(" : "");
+    for (int n = 0; n < rank; n++) {
+        dcli_text_put(out, "%s", n > 0 ? ", " : "");
+        dcli_loops_linear_print(tree, &partition->number[s][n], tree->statement[s].depth, tree->statement[s].loop, out);
+    }
+    dcli_text_put(out, "%s (line %d): ", rank > 1 ? ")" : "", tree->statement[s].place.line);
+    for (int n = 0; n < rank; n++) {
+        int64_t threads = dcli_loops_partition_threads(plan->sets, partition, s, n, hosts);
+        if (threads >= 0)
+            dcli_text_put(out, "%s%" PRId64, n > 0 ? " x " : "", threads);
+        else
+            dcli_text_put(out, "%sas many as the counters of the program leave", n > 0 ? " x " : "");
+    }
+}
+
+/* Say which iterations need not wait for each other: the numbers of their threads. Loops as they are written are preferred.
+ * @param operation  NULL: of a loop of the program */
+static void explain_partition(const dcli_loops_plan *plan, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
+                              const dcli_loops_operation *operation, int indent, dcli_text *out)
+{
+    static const char *const ways[] = {"in the loops as written", "by Farkas' lemma", "by isl's scheduler"};
+    dcli_loops_partition *found[3];
+    for (int path = 0; path < 3; path++)
+        found[path] = dcli_loops_partition_find(plan->sets, statements, hosts, operation, (dcli_loops_path)path);
+    int best = 0;
+    for (int path = 1; path < 3; path++)
+        best = rank_of(plan, found[path]) > rank_of(plan, found[best]) ? path : best;
+    for (int s = 0; s < plan->tree->statement_count && found[best] != NULL; s++) {
+        if (!dcli_loops_in(statements, s) || found[best]->component[s] != s || found[best]->rank[s] == 0)
+            continue;
+        dcli_text_put(out, "%*s", indent, "");
+        put_numbers(plan, found[best], s, hosts, out);
+        dcli_text_put(out, "; found %s", ways[best]);
+        for (int path = best + 1; path < 3; path++)
+            if (found[path] != NULL && dcli_loops_partition_refines(plan->sets, found[path], found[best], hosts))
+                dcli_text_put(out, ", %s", ways[path]);
+        dcli_text_put(out, "; verified\n");
+    }
+    for (int path = 0; path < 3; path++)
+        dcli_free(found[path]);
+}
+
 static void explain_operation(const dcli_loops_plan *plan, int number, int indent, dcli_text *out)
 {
     const dcli_loops_operation *operation = plan->operation[number];
@@ -151,6 +209,7 @@ static void explain_operation(const dcli_loops_plan *plan, int number, int inden
     dcli_text_put(out, "%*soperation %d%s\n", indent, "", number,
                   operation->parallel ? "" : ": one thread, nothing in parallel");
     explain_threads(plan, operation, indent + 2, out);
+    explain_partition(plan, operation->statements, &operation->hosts, operation, indent + 2, out);
     for (int l = 0; l < tree->loop_count; l++) {
         bool used = false;
         for (int s = 0; s < tree->statement_count; s++)
@@ -196,11 +255,18 @@ static void explain_steps(const dcli_loops_plan *plan, const dcli_loops_step *st
                               plan->tree->loop[l].place.line);
         dcli_text_put(out, "%s\n", step->in_order ? "; nothing in it is parallel" : "");
         put_reason(plan, step, indent + 2, out);
+        explain_partition(plan, step->statements, &step->hosts, NULL, indent + 2, out);
         explain_steps(plan, step->first, indent + 2, out);
     }
 }
 
-void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out) { explain_steps(plan, plan->first, 0, out); }
+void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out)
+{
+    explain_steps(plan, plan->first, 0, out);
+    dcli_text_put(out,
+                  "verified: %" PRId64 " dependence%s, each within a thread or from an earlier step to a later one\n",
+                  plan->sets->dependence_count, plan->sets->dependence_count == 1 ? "" : "s");
+}
 
 /* ---- warnings ------------------------------------------------------------------------------------------------------- */
 

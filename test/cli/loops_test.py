@@ -213,21 +213,30 @@ class Report(unittest.TestCase):
                 "p.c:5: region of lines 5 to 9\n"
                 "operation 0\n"
                 "  a thread for each c[i + j] (line 8): 19\n"
+                "  thread number i + j (line 8): 19; found by Farkas' lemma, by isl's scheduler; verified\n"
                 "  loop i (line 6): a reduction: each thread adds up c[i + j] in the order of the loop\n"
                 "  loop j (line 7): parallel: its counter follows from the element, so each thread has one iteration\n"
+                "verified: 3 dependences, each within a thread or from an earlier step to a later one\n"
                 "p.c:10: region of lines 10 to 15\n"
                 "loop s (line 11): in order, run by the program\n"
                 "  because the iterations of loop j cannot run in parallel: u is written by one iteration and read by a "
                 "later one\n"
                 "  note: written at s = 0, i = 1, j = 0 (line 14), read at s = 0, i = 2, j = 0 (line 14)\n"
+                "  thread number j (line 14): 10; found in the loops as written, by Farkas' lemma, by isl's "
+                "scheduler; verified\n"
                 "  loop i (line 12): in order, run by the program\n"
                 "    because the iterations of loop j cannot run in parallel: u is written by one iteration and read by a "
                 "later one\n"
                 "    note: written at s = 0, i = 1, j = 0 (line 14), read at s = 0, i = 2, j = 0 (line 14)\n"
+                "    thread number j (line 14): 10; found in the loops as written, by Farkas' lemma, by isl's "
+                "scheduler; verified\n"
                 "    operation 0\n"
                 "      a thread for each u[i][j] (line 14): 1 x 10\n"
+                "      thread number j (line 14): 10; found in the loops as written, by Farkas' lemma, by isl's "
+                "scheduler; verified\n"
                 "      loop j (line 13): parallel: its counter follows from the element, so each thread has one "
-                "iteration\n")
+                "iteration\n"
+                "verified: 5 dependences, each within a thread or from an earlier step to a later one\n")
             done = run(DCL, "loops", "p.c", "--report", folder=folder)
             self.assertIn("p.c:10: region of lines 10 to 15, for t = 64 (--set chooses)\n", done.stdout)
 

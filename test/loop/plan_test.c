@@ -136,7 +136,7 @@ ParameterizedTest(struct plan_case *c, loops_plan, plans)
 /* ---- explained ------------------------------------------------------------------------------------------------------ */
 
 struct explained_case {
-    char what[48], text[200], explained[900];
+    char what[48], text[200], explained[1400];
 };
 
 ParameterizedTestParameters(loops_plan, explained)
@@ -145,28 +145,51 @@ ParameterizedTestParameters(loops_plan, explained)
         {"a product of polynomials", "for (i = 0; i < n; i++)\n for (j = 0; j < n; j++) z[i+j] += x[i] * y[j];",
          "operation 0\n"
          "  a thread for each z[i + j] (line 2): 19\n"
+         "  thread number i + j (line 2): 19; found by Farkas' lemma, by isl's scheduler; verified\n"
          "  loop i (line 1): a reduction: each thread adds up z[i + j] in the order of the loop\n"
-         "  loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"},
+         "  loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"
+         "verified: 3 dependences, each within a thread or from an earlier step to a later one\n"},
+        {"diagonals", "for (i = 1; i < n; i++)\n for (j = 1; j < n; j++) C[i][j] = C[i-1][j-1];",
+         "loop i (line 1): in order, run by the program\n"
+         "  because the iterations of loop j cannot run in parallel: C is written by one iteration and read by a later "
+         "one\n"
+         "  note: written at i = 1, j = 1 (line 2), read at i = 2, j = 2 (line 2)\n"
+         "  thread number i - j + 8 (line 2): 17; found by Farkas' lemma, by isl's scheduler; verified\n"
+         "  operation 0\n"
+         "    a thread for each C[i][j] (line 2): 1 x 9\n"
+         "    thread number j - 1 (line 2): 9; found in the loops as written, by Farkas' lemma, by isl's scheduler; "
+         "verified\n"
+         "    loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"
+         "verified: 1 dependence, each within a thread or from an earlier step to a later one\n"},
         {"a loop of the program", "for (i = 1; i < n; i++)\n for (j = 0; j < n; j++) C[i][j] = C[i-1][j] + C[i][j+0];",
          "loop i (line 1): in order, run by the program\n"
          "  because the iterations of loop j cannot run in parallel: C is written by one iteration and read by a later "
          "one\n"
          "  note: written at i = 1, j = 0 (line 2), read at i = 2, j = 0 (line 2)\n"
+         "  thread number j (line 2): 10; found in the loops as written, by Farkas' lemma, by isl's scheduler; "
+         "verified\n"
          "  operation 0\n"
          "    a thread for each C[i][j] (line 2): 1 x 10\n"
-         "    loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"},
+         "    thread number j (line 2): 10; found in the loops as written, by Farkas' lemma, by isl's scheduler; "
+         "verified\n"
+         "    loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"
+         "verified: 1 dependence, each within a thread or from an earlier step to a later one\n"},
         {"a copy", "for (i = 0; i < 9; i++) y[i] += y[i+1];",
          "operation 0\n"
          "  a thread for each y[i] (line 1): 9\n"
+         "  thread number i (line 1): 9; found in the loops as written, by Farkas' lemma, by isl's scheduler; "
+         "verified\n"
          "  loop i (line 1): parallel: its counter follows from the element, so each thread has one iteration\n"
-         "  before it, elements of y that other threads write are copied\n"},
+         "  before it, elements of y that other threads write are copied\n"
+         "verified: 1 dependence, each within a thread or from an earlier step to a later one\n"},
         {"nothing in parallel", "for (i = 1; i < n; i++) y[i] = y[i-1];",
          "loop i (line 1): in order, run by the program; nothing in it is parallel\n"
          "  because the iterations of loop i cannot run in parallel: y is written by one iteration and read by a later "
          "one\n"
          "  note: written at i = 1 (line 1), read at i = 2 (line 1)\n"
          "  operation 0: one thread, nothing in parallel\n"
-         "    a thread for each y[i] (line 1): 1\n"},
+         "    a thread for each y[i] (line 1): 1\n"
+         "verified: 1 dependence, each within a thread or from an earlier step to a later one\n"},
     };
     return cr_make_param_array(struct explained_case, cases, sizeof cases / sizeof cases[0]);
 }
