@@ -3,6 +3,8 @@
 
 struct icd_state icd = {.lock = PTHREAD_MUTEX_INITIALIZER,
                         .changed = PTHREAD_COND_INITIALIZER,
+                        .lent = PTHREAD_MUTEX_INITIALIZER,
+                        .returned = PTHREAD_COND_INITIALIZER,
                         .called = PTHREAD_COND_INITIALIZER,
                         .calls_last = &icd.calls};
 

@@ -252,7 +252,10 @@ static void give(void *bytes, void *user)
 static void return_loan(void *bytes, void *user)
 {
     (void)bytes;
-    atomic_fetch_sub(&((icd_loan *)user)->count, 1); /* from then on, the loan may be freed */
+    pthread_mutex_lock(&icd.lent);
+    if (--((icd_loan *)user)->count == 0)
+        pthread_cond_broadcast(&icd.returned);
+    pthread_mutex_unlock(&icd.lent); /* from then on, the loan may be freed */
 }
 
 /* Make the payload of the next chunk: memory of the program, or a copy. @return false: no memory. */
@@ -260,7 +263,9 @@ static bool make_payload(icd_device *device, icd_transfer *transfer, int64_t len
 {
     *payload_out = (dcli_payload){.length = (size_t)length};
     if (transfer->loan != NULL) {
-        atomic_fetch_add(&transfer->loan->count, 1);
+        pthread_mutex_lock(&icd.lent);
+        transfer->loan->count++;
+        pthread_mutex_unlock(&icd.lent);
         payload_out->bytes = transfer->host + transfer->moved;
         payload_out->release = return_loan;
         payload_out->user = transfer->loan;

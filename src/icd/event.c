@@ -287,12 +287,14 @@ void icd_event_lend(icd_event *event) { event->loan = dcli_calloc(1, sizeof *eve
  * until the connection is lost. */
 static void await_loan(const icd_event *event)
 {
-    const struct timespec pause = {.tv_nsec = 50000};
-    while (event->loan != NULL && atomic_load(&event->loan->count) > 0) {
-        pthread_mutex_unlock(&icd.lock);
-        nanosleep(&pause, NULL);
-        pthread_mutex_lock(&icd.lock);
-    }
+    if (event->loan == NULL)
+        return;
+    pthread_mutex_unlock(&icd.lock);
+    pthread_mutex_lock(&icd.lent);
+    while (event->loan->count > 0)
+        pthread_cond_wait(&icd.returned, &icd.lent);
+    pthread_mutex_unlock(&icd.lent);
+    pthread_mutex_lock(&icd.lock);
 }
 
 cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *event_out)

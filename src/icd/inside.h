@@ -308,7 +308,7 @@ struct icd_kernel {
 
 /** Memory of the program that is being sent. */
 typedef struct icd_loan {
-    atomic_int count; /* payloads */
+    int count; /* payloads; guarded by icd.lent */
 } icd_loan;
 
 struct icd_event {
@@ -367,7 +367,9 @@ struct icd_question {
 
 struct icd_state {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* an event has ended, or a question was answered */
+    pthread_cond_t changed;  /* an event has ended, or a question was answered */
+    pthread_mutex_t lent;    /* taken last, also by threads of ZeroMQ */
+    pthread_cond_t returned; /* nothing of a loan is being sent any more */
     bool forked;
     int gates;       /* user events that have no status yet */
     bool has_posted; /* commands were appended since icd_post() */

@@ -164,6 +164,7 @@ typedef struct dcli_lender {
     pthread_mutex_t lock;
     dcli_endpoint *endpoint; /* NULL: it does not serve any more */
     int64_t loans;           /* payloads that have not been returned */
+    pthread_cond_t none;     /* their number is 0 again */
     atomic_bool returned;    /* the last one of a transfer was, and the transfer has not been looked at */
 } dcli_lender;
 

@@ -15,7 +15,6 @@
  *
  * Between two servers, the source has a read and the target a write of the same number. The target grants as to a driver; the source
  * sends nothing before that, except small transfers. The read ends when all is sent and granted. */
-#include <poll.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -274,6 +273,7 @@ dcl_status dcli_lender_open(dcli_remote *remote)
     if (lender == NULL)
         return DCL_ERR_NOMEM;
     pthread_mutex_init(&lender->lock, NULL);
+    dcli_cond_init(&lender->none);
     lender->endpoint = remote->terms.endpoint;
     remote->lender = lender;
     return DCL_OK;
@@ -281,17 +281,17 @@ dcl_status dcli_lender_open(dcli_remote *remote)
 
 bool dcli_lender_await(dcli_remote *remote, int milliseconds)
 {
-    int64_t until = dcli_monotonic_ms() + milliseconds, loans = 1;
-    while (remote->lender != NULL && loans > 0) {
-        pthread_mutex_lock(&remote->lender->lock);
-        loans = remote->lender->loans;
-        pthread_mutex_unlock(&remote->lender->lock);
-        if (loans > 0 && dcli_monotonic_ms() >= until)
-            return false;
-        if (loans > 0)
-            poll(NULL, 0, 1);
-    }
-    return true;
+    dcli_lender *lender = remote->lender;
+    const struct timespec until = dcli_in_ms(milliseconds);
+    int code = 0;
+    if (lender == NULL)
+        return true;
+    pthread_mutex_lock(&lender->lock);
+    while (lender->loans > 0 && code == 0)
+        code = pthread_cond_timedwait(&lender->none, &lender->lock, &until);
+    bool returned = lender->loans == 0;
+    pthread_mutex_unlock(&lender->lock);
+    return returned;
 }
 
 /* A lender with loans stays until the process ends: they will be returned to it. */
@@ -306,6 +306,7 @@ void dcli_lender_close(dcli_remote *remote)
     bool unused = lender->loans == 0;
     pthread_mutex_unlock(&lender->lock);
     if (unused) {
+        pthread_cond_destroy(&lender->none);
         pthread_mutex_destroy(&lender->lock);
         dcli_free(lender);
     }
@@ -319,7 +320,8 @@ static void return_loan(void *bytes, void *user)
     dcli_lender *lender = loan->lender;
     (void)bytes;
     pthread_mutex_lock(&lender->lock);
-    lender->loans--;
+    if (--lender->loans == 0)
+        pthread_cond_signal(&lender->none);
     if (atomic_fetch_sub(&loan->count, 1) == 1) {
         atomic_store(&lender->returned, true);
         if (lender->endpoint != NULL)

@@ -1,5 +1,6 @@
 /* test/remote/order_test.c - a server learns of the ends of commands, whatever the order in which the device's driver calls back. */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 
@@ -304,6 +305,38 @@ Test(order, a_stored_write_waits_for_its_last_chunk)
         await_callbacks(&s);
         dcli_completions_take(s.remote);
         cr_expect_eq(s.remote->ended_count, 1);
+        close_chunks(&s, driver);
+    }
+}
+
+/* All stored transfers have a common limit: a write that would exceed it goes in chunks. What has ended does not count. */
+Test(order, stored_transfers_have_a_common_limit)
+{
+    static char bytes[DCLI_REMOTE_CHUNK];
+    for (int beyond = 0; beyond < 2; beyond++) {
+        scene s;
+        dcli_endpoint *driver;
+        open_chunks(&s, &driver);
+        int64_t others = DCLI_MOST_STORED - STORED_BYTES + beyond;
+        s.remote->stored_bytes = others;
+        command(&s, (dcli_msg_command){DCLI_CL_WRITE, OTHER, QUEUE, FIRST,
+                                       NUMBERS(60, 0, STORED_BYTES, 1, 1, 0, 0, DCLI_STORED)});
+        cr_expect_eq(s.remote->stored_bytes, others + (beyond ? 0 : STORED_BYTES));
+        for (int c = 0; c < CHUNKS; c++) {
+            size_t length = c < CHUNKS - 1 ? sizeof bytes : STORED_BYTES % DCLI_REMOTE_CHUNK;
+            dcli_received received = {.from = 1, .payload = bytes, .payload_bytes = length};
+            received.message.kind = DCLI_MSG_DATA;
+            received.message.data = (dcli_msg_data){.transfer = 60, .offset = (int64_t)c * DCLI_REMOTE_CHUNK};
+            cr_assert_eq(dcli_transfer_data(s.remote, 1, &received), DCL_OK, "%s", dcl_error());
+            dcli_tasks_look(s.remote);
+            cr_expect_eq(s.remote->outstanding, beyond || c == CHUNKS - 1 ? c + 1 : 0, "%d beyond, chunk %d", beyond,
+                         c);
+        }
+        dcli_queues_flush(s.remote);
+        await_callbacks(&s);
+        dcli_completions_take(s.remote);
+        cr_expect_eq(s.remote->ended_count, 1);
+        cr_expect_eq(s.remote->stored_bytes, others, "%d beyond: %" PRId64 " remain", beyond, s.remote->stored_bytes);
         close_chunks(&s, driver);
     }
 }
