@@ -39,8 +39,13 @@ void dcli_seal_put(void *frame, size_t length, uint64_t number, bool sum, const 
     unsigned char *seal = (unsigned char *)frame + length;
     put(seal, number);
     if (sum)
-        put(seal + DCLI_SEAL_NUMBER, sum_of(frame, length + DCLI_SEAL_NUMBER, payload, payload_bytes));
+        put(seal + DCLI_SEAL_NUMBER,
+            sum_of(frame, length + DCLI_SEAL_NUMBER, payload, (number & DCLI_SEAL_BARE) == 0 ? payload_bytes : 0));
 }
+
+void dcli_seal_put_view(void *frame, uint64_t view) { put(frame, view); }
+
+uint64_t dcli_seal_view(const void *frame) { return get(frame); }
 
 uint64_t dcli_seal_number(const void *frame, size_t frame_bytes, bool sum)
 {
@@ -50,5 +55,6 @@ uint64_t dcli_seal_number(const void *frame, size_t frame_bytes, bool sum)
 bool dcli_seal_holds(const void *frame, size_t frame_bytes, const void *payload, size_t payload_bytes)
 {
     size_t summed = frame_bytes - DCLI_SEAL_SUM;
-    return get((const unsigned char *)frame + summed) == sum_of(frame, summed, payload, payload_bytes);
+    bool bare = (dcli_seal_number(frame, frame_bytes, true) & DCLI_SEAL_BARE) != 0;
+    return get((const unsigned char *)frame + summed) == sum_of(frame, summed, payload, bare ? 0 : payload_bytes);
 }

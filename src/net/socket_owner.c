@@ -68,8 +68,7 @@ static struct in6_addr address_of_words(const char *digits)
     return address_of_bytes(count == 1 ? AF_INET : AF_INET6, words);
 }
 
-/** Get the address of a socket, or of its peer. @return false: there is none. */
-static bool name_of_socket(int fd, bool of_peer, struct in6_addr *address_out, int *port_out)
+bool dcli_socket_name(int fd, bool of_peer, struct in6_addr *address_out, int *port_out)
 {
     struct sockaddr_storage name;
     socklen_t length = sizeof name;
@@ -296,8 +295,8 @@ int dcli_owner_of_other_end(dcli_owner_way way, int fd, unsigned *user_out)
 {
     other_end end = {0};
     described *wanted = &end.wanted;
-    if (!name_of_socket(fd, false, &wanted->other, &wanted->other_port) ||
-        !name_of_socket(fd, true, &wanted->own, &wanted->own_port))
+    if (!dcli_socket_name(fd, false, &wanted->other, &wanted->other_port) ||
+        !dcli_socket_name(fd, true, &wanted->own, &wanted->own_port))
         return 0; /* the connection has ended */
     bool told = way == DCLI_OWNER_DIAG ? ask_for_connection(wanted, compare, &end) : read_tables(compare, &end);
     *user_out = end.user;

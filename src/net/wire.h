@@ -59,6 +59,7 @@ typedef struct dcli_wire_peer {
     int64_t ahead_bytes;    /* bytes received and not taken at the last check */
     uint64_t sent, heard;   /* numbers of the last messages sent and received on its connection; see seal.h */
     char broken[192];       /* why nothing more of it is accepted; "": its connection has only ended */
+    bool direct;            /* nothing lies between: its payloads are not summed */
     bool foreign;           /* this side connected, and the other end belongs to another user */
     int connection;         /* if this side connected: descriptor of the connection, libzmq's */
     int fd;                 /* if the peer connected: the descriptor by which its messages arrive */
@@ -112,6 +113,11 @@ void dcli_wire_stir_acceptor(dcli_wire *wire);
 void dcli_wire_stir_outgoing(dcli_wire *wire);
 /** Whether messages have checksums: without keys nothing else detects changed bytes. */
 static inline bool dcli_wire_has_sums(const dcli_wire *wire) { return wire->own == NULL; }
+/** Descriptor of the connection to a peer, libzmq's. */
+static inline int dcli_wire_fd(const dcli_wire_peer *peer)
+{
+    return peer->address != NULL ? peer->connection : peer->fd;
+}
 /** Time between two heartbeats of a connection. */
 int64_t dcli_wire_beat_ns(const dcli_wire *wire);
 /** Send heartbeats, with the number of the last message, to all connected peers, if it is time. */

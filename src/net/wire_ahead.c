@@ -53,7 +53,7 @@ static int64_t beats_bytes(const dcli_wire *wire, int64_t elapsed_ns)
 static int64_t look_at(const dcli_wire *wire, dcli_wire_peer *peer, int64_t elapsed_ns)
 {
     uint64_t received, acknowledged;
-    if (!dcli_wire_brought(peer->address != NULL ? peer->connection : peer->fd, &received, &acknowledged))
+    if (!dcli_wire_brought(dcli_wire_fd(peer), &received, &acknowledged))
         received = 0;
     if (peer->brought_bytes == 0 || received < peer->brought_bytes) /* the first check, or another connection */
         peer->ahead_bytes = 0;

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "net/direct.h"
 #include "net/wire.h"
 
 /* ---- messages that wait ------------------------------------------------------------------------------------------- */
@@ -119,9 +120,23 @@ dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header
 {
     dcli_wire *wire = endpoint->link;
     bool sums = dcli_wire_has_sums(wire);
-    dcli_seal_put(zmq_msg_data(header), zmq_msg_size(header) - dcli_seal_bytes(sums), ++wire->peer[to].sent, sums,
+    uint64_t number = ++wire->peer[to].sent | (wire->peer[to].direct && payload != NULL ? DCLI_SEAL_BARE : 0);
+    dcli_seal_put(zmq_msg_data(header), zmq_msg_size(header) - dcli_seal_bytes(sums), number, sums,
                   payload != NULL ? zmq_msg_data(payload) : NULL, payload != NULL ? zmq_msg_size(payload) : 0);
     return transmit(endpoint, to, header, payload);
+}
+
+/* Tell a new peer how this side sees the connection. Without memory for that, payloads are summed. */
+static void tell_view(dcli_endpoint *endpoint, int peer)
+{
+    dcli_wire *wire = endpoint->link;
+    const dcli_wire_peer *one = &wire->peer[peer];
+    zmq_msg_t frame;
+    if (!dcli_wire_has_sums(wire) || zmq_msg_init_size(&frame, DCLI_SEAL_VIEW + dcli_seal_bytes(true)) != 0)
+        return;
+    dcli_seal_put_view(zmq_msg_data(&frame), dcli_direct_view(dcli_wire_fd(one), false));
+    dcli_seal_put(zmq_msg_data(&frame), DCLI_SEAL_VIEW, one->sent, true, NULL, 0);
+    (void)transmit(endpoint, peer, &frame, NULL);
 }
 
 /* Time between heartbeats: four within the silence, like ZMTP's heartbeats, which show that the peer is there but not
@@ -217,6 +232,7 @@ void dcli_wire_rise(dcli_endpoint *endpoint, int peer)
 {
     dcli_wire *wire = endpoint->link;
     wire->peer[peer].state = DCLI_WIRE_UP;
+    tell_view(endpoint, peer);
     dcli_parcel *parcel;
     while (wire->peer[peer].state == DCLI_WIRE_UP && (parcel = dcli_parcels_take(&wire->peer[peer].to_send)) != NULL) {
         (void)dcli_wire_transmit(endpoint, peer, &parcel->header, parcel->extra_frames > 0 ? &parcel->payload : NULL);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "net/direct.h"
 #include "net/token.h"
 #include "net/wire.h"
 
@@ -351,6 +352,18 @@ static bool speaks_otherwise(const dcli_incoming *incoming)
     return version != 0 && version != DCLI_PROTOCOL;
 }
 
+/** Handle a heartbeat in which a peer tells how it sees the connection. @return false: it is none. */
+static bool hears_view(dcli_wire *wire, const dcli_incoming *incoming, uint64_t number)
+{
+    dcli_wire_peer *peer = &wire->peer[incoming->from];
+    if (!dcli_wire_has_sums(wire) || incoming->extra_frames > 0 || number != peer->heard ||
+        incoming->length != DCLI_SEAL_VIEW + dcli_seal_bytes(true))
+        return false;
+    uint64_t expected = dcli_direct_view(dcli_wire_fd(peer), true);
+    peer->direct = expected != 0 && dcli_seal_view(incoming->bytes) == expected;
+    return true;
+}
+
 /** Check the seal and remove it. @return false: the message is a heartbeat, or its connection is no longer used. */
 static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
@@ -370,7 +383,16 @@ static bool unseal(dcli_endpoint *endpoint, dcli_incoming *incoming)
             "connection was ended: look for a bad network card, switch or memory, or use keys",
             from);
     uint64_t number = dcli_seal_number(incoming->bytes, incoming->length, sums);
+    if (hears_view(wire, incoming, number))
+        return false;
     bool beats = incoming->length == seal && incoming->extra_frames == 0;
+    if (sums && (number & DCLI_SEAL_BARE) != 0 && !peer->direct)
+        return dcli_wire_break_off(endpoint, from,
+                                   "peer %d has sent a payload without a checksum; expected that only of a process "
+                                   "that is connected directly; its "
+                                   "connection was ended",
+                                   from);
+    number &= sums ? ~DCLI_SEAL_BARE : UINT64_MAX;
     if (number != peer->heard + !beats && speaks_otherwise(incoming))
         return true;
     if (number != peer->heard + !beats)

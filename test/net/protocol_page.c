@@ -118,7 +118,13 @@ static const char introduction[] =
     "a\n"
     "heartbeat; it has the number of the last message. The connection ends if the number of a message is not the next "
     "one,\n"
-    "or if its checksum is wrong.\n";
+    "or if its checksum is wrong.\n\n"
+    "With checksums, the first heartbeat of each end has 8 bytes before the seal: a hash of how this end sees the "
+    "connection\n"
+    "(the running system, its network namespace, the addresses and ports of both ends). If it fits what the other end "
+    "sees,\n"
+    "nothing lies between, and the latter no longer sums payloads: it sets the highest bit of the numbers of messages "
+    "with one.\n";
 
 char *protocol_page(void)
 {

@@ -43,6 +43,12 @@ ParameterizedTest(struct sum_case *c, seal, sums_are_those_of_xxhash)
     uint64_t seed = c->payload_bytes > 0 ? XXH3_64bits(payload, c->payload_bytes) : 0;
     cr_expect_eq(sum, XXH3_64bits_withSeed(frame, 32, seed), "%s", c->what);
     cr_expect(dcli_seal_holds(frame, sizeof frame, payload, c->payload_bytes), "%s", c->what);
+    dcli_seal_put(frame, 24, 5 | DCLI_SEAL_BARE, true, payload, c->payload_bytes);
+    for (int byte = 7; byte >= 0; byte--)
+        sum = sum << 8 | frame[32 + byte];
+    cr_expect_eq(sum, XXH3_64bits(frame, 32), "%s, which is not summed", c->what);
+    cr_expect(dcli_seal_holds(frame, sizeof frame, payload, c->payload_bytes), "%s, which is not summed", c->what);
+    dcli_seal_put(frame, 24, 5, true, payload, c->payload_bytes);
     for (size_t flip = 0; flip < c->payload_bytes; flip = 2 * flip + 1) {
         payload[flip] ^= 16;
         cr_expect_not(dcli_seal_holds(frame, sizeof frame, payload, c->payload_bytes), "%s, bit in byte %zu", c->what,

@@ -1184,7 +1184,9 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
     static const struct {
         const char *what;
         uint64_t first, second; /* numbers */
-        int flip; /* this bit of the second frame; -1: none, -2: of its payload, -3: sealed as version 3 */
+        /* This bit of the second frame; -1: none, -2: of its payload, -3: sealed as version 3, -4: none, after a view of the connection
+         * that is not the true one. */
+        int flip;
         bool beat;
         const char *words;
     } cases[] = {
@@ -1199,6 +1201,8 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
         {"a bit of the number", 1, 2, 8 * 7, false, "have changed on their way"},
         {"a bit of the checksum", 1, 2, 8 * 17, false, "have changed on their way"},
         {"a bit of the payload", 1, 2, -2, false, "have changed on their way"},
+        {"a payload that is not summed", 1, 2 | DCLI_SEAL_BARE, -1, false, "has sent a payload without a checksum"},
+        {"another view of the connection", 1, 2 | DCLI_SEAL_BARE, -4, false, "has sent a payload without a checksum"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         party p = open_party(2, false);
@@ -1209,6 +1213,8 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
         raw_send(dealer, cases[i].first, "\x94\2\6\0\5", 5, 0);
         if (cases[i].first == 1)
             expect_credit(&p, 0, 1, 5);
+        if (cases[i].flip == -4)
+            raw_send(dealer, cases[i].first, "\1\2\3\4\5\6\7\10", DCLI_SEAL_VIEW, 0);
         size_t length = cases[i].beat ? 0 : 7;
         frame[1] = cases[i].flip == -3 ? 3 : frame[1];
         dcli_seal_put(frame, length, cases[i].second, true, "payload", cases[i].beat ? 0 : 7);
@@ -1226,6 +1232,39 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
         zmq_close(dealer);
         close_party(&p);
     }
+}
+
+/* Payloads arrive both ways, before and after both ends know whether anything lies between. */
+static void expect_direct(party *p, bool direct)
+{
+    enum { LENGTH = 1 << 18, ROUNDS = 3 };
+    atomic_int released = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        send_ints(p, 0, 1, i, LENGTH, &released);
+        expect_ints(p, 1, 0, i, LENGTH);
+        send_ints(p, 1, 0, 10 + i, LENGTH, &released);
+        expect_ints(p, 0, 1, 10 + i, LENGTH);
+    }
+    for (int at = 0; at < 2; at++)
+        cr_expect_eq(((const dcli_wire *)p->peer[at]->link)->peer[1 - at].direct, direct, "peer %d", at);
+}
+
+Test(wire, payloads_are_not_summed_where_nothing_lies_between)
+{
+    party p = open_party(2, false);
+    settle_all(&p);
+    expect_direct(&p, true);
+    close_party(&p);
+}
+
+Test(wire, payloads_are_summed_where_a_relay_lies_between)
+{
+    party p = open_party(2, false);
+    relay r = {0};
+    join_by_relay(&p, &r);
+    expect_direct(&p, false);
+    stop_relay(&r);
+    close_party(&p);
 }
 
 static void swallow(bool keys)
