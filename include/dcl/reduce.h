@@ -177,8 +177,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  - Products of float and double, and operators of the program (DCL_OPERATOR), combine values from left to right, in
  *    ascending order of the reduced index; several reduced indices as for contractions. With DCL_INOUT they start from
  *    the value of the element.
- *  - The owners of the first output compute. The elements of the inputs that they need are sent to them as for
- *    dcl_forall(). dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not wait.
+ *  - The owners of the first output compute, or of an input if less moves then. The elements that they need are sent to
+ *    them. dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not wait.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8, of equal ranks), DCL_RESULT_AT, DCL_IN, DCL_IN_ALL, DCL_IN_KEPT, DCL_VALUE,
  *              DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_STEALING, DCL_FAST (contractions only).

@@ -217,12 +217,12 @@ void dcli_emit_slot_begin(dcli_text *out, const dcli_body *body)
                   (int)dcli_slot_longs(body->result_count));
 }
 
-void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body)
+void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body, bool folds)
 {
     for (int r = 0; r < body->result_count && body->along; r++)
         if (dcli_fold_is_summed(body, r)) /* the top of the element before: probably that of the next one, too */
             dcli_text_put(out, "    long dcl_guess%d = 0;\n", r);
-    dcli_emit_keyed_begin(out, body);
+    dcli_emit_keyed_begin(out, body, folds);
     if (!dcli_body_is_reduced(body) || body->keyed)
         return;
     dcli_text_put(out,
@@ -753,6 +753,17 @@ void dcli_emit_along_end(dcli_text *out, const dcli_body *body)
         snprintf(value, sizeof value, "dcl_e%d", r);
         dcli_emit_along_store(out, body, r, value);
     }
+}
+
+void dcli_emit_kept_end(dcli_text *out, const dcli_body *body)
+{
+    if (dcli_fold_runs(body))
+        emit_flush(out, body);
+    for (int r = 0; r < body->result_count; r++)
+        if (dcli_fold_is_summed(body, r))
+            dcli_text_put(out, "    dcl_guess%d = dcl_f%d.dcl_top;\n", r, r);
+        else
+            emit_along_value(out, body, r);
 }
 
 /* ---- partial results -------------------------------------------------------------------------------------------------- */

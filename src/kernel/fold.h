@@ -30,8 +30,9 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
 /** Emit the code that empties the slot dcl_slot if another reduction used it last. */
 void dcli_emit_slot_begin(dcli_text *out, const dcli_body *body);
 /** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. In reductions along
- *  axes, these belong to one element; then only the state is emitted that all elements of a work-item share. */
-void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body);
+ *  axes, these belong to one element; then only the state is emitted that all elements of a work-item share. @param folds  as of
+ *  dcli_emit_keyed_begin(). */
+void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body, bool folds);
 /** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
 bool dcli_fold_runs(const dcli_body *body);
 /** Emit the request to vectorize the loop that follows. Bodies that compute much per element get vectors of 64 bytes, two at a time: those
@@ -82,6 +83,10 @@ bool dcli_fold_is_added_to(const dcli_body *body, int r);
 void dcli_emit_along_store(dcli_text *out, const dcli_body *body, int r, const char *value);
 /** Emit the code that stores the values of all results in the elements dcl_a<a>. */
 void dcli_emit_along_end(dcli_text *out, const dcli_body *body);
+
+/** Emit the end of an element's values whose partial results are to be merged: of sums, dcl_f<r> has all values; of other results dcl_e<r> is
+ *  the value. */
+void dcli_emit_kept_end(dcli_text *out, const dcli_body *body);
 
 /** A partial result of any operator and type: DCLI_PARTIAL_LONGS longs, as kernels write them. All 0: of no values. */
 typedef union dcli_partial {

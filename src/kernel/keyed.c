@@ -172,12 +172,14 @@ dcl_status dcli_parse_keyed(dcli_parser *parser, int t, int p, dcli_spot spot, i
                             : status;
 }
 
-unsigned dcli_keyed_reduced(const dcli_body *body, int r)
+void dcli_keyed_axes(const dcli_body *body, int r, int kept_out[])
 {
     const dcli_tokens *tokens = &body->inside->tokens;
-    int kept[DCL_MAX_RANK], rank = body->params[body->result[r].param].rank;
+    int rank = body->params[body->result[r].param].rank;
     bool before = false;
     dcli_reduced s;
+    for (int d = 0; d < rank; d++)
+        kept_out[d] = -1;
     for (int t = 0; t < tokens->count; t++) {
         int first[DCL_MAX_RANK], end[DCL_MAX_RANK];
         if (!dcli_find_reduced(body, t, &s) || s.result != r)
@@ -187,14 +189,43 @@ unsigned dcli_keyed_reduced(const dcli_body *body, int r)
             int index = end[d] == first[d] + 1 && !is_variable(tokens, first[d]) ? index_of(tokens, first[d]) : -1;
             for (int p = 0; p < body->param_count; p++)
                 index = dcli_token_is(tokens, first[d], body->params[p].name) ? -1 : index;
-            kept[d] = before && kept[d] != index ? -1 : index;
+            kept_out[d] = before && kept_out[d] != index ? -1 : index;
         }
         before = true;
     }
+}
+
+unsigned dcli_keyed_reduced(const dcli_body *body, int r)
+{
+    int kept[DCL_MAX_RANK];
     unsigned reduced = body->indices;
-    for (int d = 0; d < rank && before; d++)
+    dcli_keyed_axes(body, r, kept);
+    for (int d = 0; d < body->params[body->result[r].param].rank; d++)
         reduced &= kept[d] >= 0 ? ~(1U << kept[d]) : ~0U;
     return reduced;
+}
+
+bool dcli_keyed_is_along(const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++) {
+        unsigned kept = body->indices & ~dcli_keyed_reduced(body, r);
+        if (__builtin_popcount(kept) != body->params[body->result[r].param].rank)
+            return false;
+    }
+    return body->keyed;
+}
+
+bool dcli_keyed_adds_once(const dcli_body *body)
+{
+    int statements[DCLI_MAX_RESULTS] = {0};
+    dcli_reduced s;
+    for (int t = 0; t < body->inside->tokens.count; t++)
+        if (dcli_find_reduced(body, t, &s))
+            statements[s.result]++;
+    for (int r = 0; r < body->result_count; r++)
+        if (dcli_keyed_longs(body, r) > 1 && (statements[r] > 1 || body->inside->has_loop))
+            return false;
+    return true;
 }
 
 /* Whether an index may stand in some of the tokens first .. end - 1: its name, or a macro of the prelude. */

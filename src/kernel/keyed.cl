@@ -27,6 +27,12 @@ static void DCL_KEYED(dcl_share_)(volatile __global dcl_U *dcl_p, const dcl_U dc
     }
 }
 
+static void DCL_KEYED(dcl_share_at_)(volatile __global long *dcl_p, const dcl_U dcl_w)
+{
+    if (dcl_w != 0)
+        DCL_KEYED(dcl_share_)((volatile __global dcl_U *)dcl_p, dcl_w);
+}
+
 /* Reduce a value into element number dcl_at: in the work-item's own words, if it has some. */
 DCL_KEYED_INLINE void DCL_KEYED(dcl_put_)(const bool dcl_has_own, dcl_U *dcl_own, __global long *dcl_out,
                                           const ulong dcl_at, const dcl_T dcl_x)

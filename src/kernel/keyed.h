@@ -31,6 +31,27 @@ int dcli_keyed_longs(const dcli_body *body, int r);
  *  subscript in all statements of the result. Bit 0 is i. */
 unsigned dcli_keyed_reduced(const dcli_body *body, int r);
 
+/** Whether every key is an index of the body, so that the reduction is one along axes that is computed where an input is stored. */
+bool dcli_keyed_is_along(const dcli_body *body);
+/** Whether every sum of floating-point numbers gets at most one value per index: a reduction along axes has the same bits then. If there
+ *  are several, it adds those of an index first, and rounds. */
+bool dcli_keyed_adds_once(const dcli_body *body);
+/** Most elements of result r of which a group of a GPU has partial results of its own. */
+int64_t dcli_keyed_group_count(const dcli_body *body, int r);
+
+/** The indices that are the keys of result r, by axis; -1: a key is another expression, or differs between statements. @param kept_out
+ *  [rank of the result] */
+void dcli_keyed_axes(const dcli_body *body, int r, int kept_out[]);
+/** Whether kernels for CPUs reduce into variables or tables for whole boxes (kernel/source_kept.c). */
+bool dcli_keyed_folds(const dcli_body *body);
+/** Whether they do so for blocks of elements along the innermost axis. */
+bool dcli_keyed_folds_blocks(const dcli_body *body);
+/** The body as one of a reduction along axes, for the functions of kernel/fold.h. @return freed with dcli_free(), parts of it belong to
+ *  the body; NULL: DCL_ERR_NOMEM. */
+dcli_body *dcli_keyed_as_along(const dcli_body *body);
+/** Whether work-items of a CPU can have partial results of their own for that many elements of result r. */
+bool dcli_keyed_has_own(const dcli_body *body, int r, int64_t elements);
+
 /** Longs of a node's partial results of result r.
  *  @param values  [param_count] the scalars of a call. @return -1: an extent is negative, or they are too many. */
 int64_t dcli_keyed_room(const dcli_body *body, int r, const dcli_scalar values[]);
@@ -44,9 +65,9 @@ char *dcli_keyed_functions(dcl_type type);
 
 /** Emit the functions that reduce into the partial results. */
 void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form form);
-/** Emit, for CPUs, the variables at the beginning of a kernel. This function and dcli_emit_keyed_end() emit nothing for
+/** Emit, for CPUs, the variables at the beginning of a kernel. @param folds  the kernel is that of kernel/source_kept.c. This function and dcli_emit_keyed_end() emit nothing for
  *  bodies that are not keyed reductions. */
-void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body);
+void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body, bool folds);
 /** Emit the code at the end of a kernel that adds a work-item's own partial results to the node's. */
 void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body);
 

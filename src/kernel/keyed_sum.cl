@@ -50,6 +50,35 @@ DCL_KEYED_INLINE long dcl_slot_fits(const struct dcl_slots *dcl_own, const ulong
 {
     return as_long(fabs(dcl_x) * 12 - dcl_own->dcl_r0[dcl_at]);
 }
+
+/* Negative if a number may be added to a slot, which may be empty: as before, or 0. */
+DCL_KEYED_INLINE long dcl_slot_takes(const struct dcl_slots *dcl_own, const ulong dcl_at, const double dcl_x)
+{
+    return dcl_slot_fits(dcl_own, dcl_at, dcl_x) | -(long)(dcl_x == 0);
+}
+
+DCL_KEYED_INLINE void dcl_slot_clear(struct dcl_slots *dcl_own, const ulong dcl_at)
+{
+    dcl_own->dcl_r0[dcl_at] = 0;
+    dcl_own->dcl_b0[dcl_at] = dcl_own->dcl_b1[dcl_at] = 0;
+}
+
+/* Add any number to a slot, whose partial result of the node is dcl_p. */
+static void dcl_slot_any(struct dcl_slots *dcl_own, const ulong dcl_at, volatile __global long *dcl_p, const double dcl_x)
+{
+    if (dcl_slot_takes(dcl_own, dcl_at, dcl_x) < 0) {
+        dcl_slot_add(dcl_own, dcl_at, dcl_x);
+        return;
+    }
+    const long dcl_top = isfinite(dcl_x) ? dcl_sum_top(fabs(dcl_x)) : 0;
+    if (dcl_top == 0 || dcl_sum_scale(dcl_top) != 1) {
+        dcl_sum_share_one(dcl_p, dcl_x);
+        return;
+    }
+    dcl_slot_share(dcl_own, dcl_at, dcl_p);
+    dcl_own->dcl_r0[dcl_at] = dcl_sum_rounder(dcl_top, dcl_top);
+    dcl_slot_add(dcl_own, dcl_at, dcl_x);
+}
 #endif
 
 /* Add to the node's sums every slot that could overflow within the next DCL_SLOT_ADDITIONS additions. */

@@ -47,6 +47,10 @@ dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form,
 void dcli_nest_row(dcli_nest *nest);
 /** Emit the loops over the row's box, with the body in the innermost one, for CPUs; after dcli_nest_row(). */
 void dcli_emit_plain_nest(dcli_nest *nest);
+/** Emit the innermost axis of a reduction, in strips that fit the buffers of its results. */
+void dcli_emit_reduced_line(dcli_nest *nest);
+/** Emit the loops of a body that dcli_keyed_folds(). */
+void dcli_emit_kept(dcli_nest *nest);
 /** For a reduction along axes: emit the code around the loops over the inner axes that begins the values of one element
  *  of each output (`emit`: dcli_emit_along_begin()), or ends them. */
 void dcli_emit_along_elements(dcli_nest *nest, void (*emit)(dcli_text *, const dcli_body *));

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "kernel/block.h"
 #include "kernel/inner.h"
+#include "kernel/keyed.h"
 #include "kernel/lanes.h"
 #include "kernel/tile_kernel.h"
 
@@ -174,6 +175,7 @@ enum {
     LOOP_WEIGHT = 64,      /* how many times as long as another an element is assumed to take in a body with loops */
     ROWS_PER_UNIT = 8,     /* table rows per compute unit, so that units that are slower get fewer */
     ACROSS_ELEMENTS = 256, /* transposed inputs: elements of a row along the axis in which they are contiguous */
+    LEAST_ACROSS = 256,    /* elements of a row of a keyed reduction along its innermost axis, which is kept */
     ALONG_ELEMENTS = 1024, /* most elements of a row along the innermost axis, so that its pages fit the TLB */
     SMALL_NS = 60000,      /* a box that one unit computes in less is one row: other units take as long to wake */
     ROW_NS = 8000,         /* least time of a row that is cut by cost */
@@ -231,6 +233,15 @@ static void cut_squares(const dcli_body *body, int across, int64_t wanted, int64
         }
 }
 
+/* Cut the shape of a row along its innermost axis first, as long as LEAST_ACROSS elements are left: these are reduced in a table, which is
+ * added to the node's partial results once per row. */
+static void cut_across(int rank, int64_t wanted, int64_t shape[])
+{
+    int64_t cuts = dcli_max(dcli_min(wanted, shape[rank - 1] / LEAST_ACROSS), 1);
+    shape[rank - 1] = dcli_ceil_div(shape[rank - 1], cuts);
+    cut_rows(rank, dcli_ceil_div(wanted, cuts), shape);
+}
+
 static int64_t rows_by_cost(int64_t elements, int units, double element_ns)
 {
     double all_ns = element_ns * (double)elements;
@@ -281,6 +292,8 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
         cut_evenly(body->space_rank, wanted, shape_out);
     else if (wanted > 1 && across >= 0 && !by_cost && !body->along)
         cut_squares(body, across, wanted, shape_out);
+    else if (dcli_keyed_folds_blocks(body))
+        cut_across(body->space_rank, wanted, shape_out);
     else
         cut_rows(body->space_rank, wanted, shape_out);
     widen_for_lanes(body, elements, units, count, shape_out);

@@ -157,7 +157,7 @@ static void emit_strip(dcli_nest *nest)
 }
 
 /* Emit the innermost axis of a reduction, in strips that fit the buffers of its results. */
-static void emit_reduced_line(dcli_nest *nest)
+void dcli_emit_reduced_line(dcli_nest *nest)
 {
     int v = nest->innermost;
     dcli_emit_nest_elements(nest);
@@ -224,7 +224,7 @@ static void emit_whole_line(dcli_nest *nest, int v)
 static void emit_plain_line(dcli_nest *nest, int v)
 {
     if (nest->body->result_count > 0 && !dcli_inside_is_chain(nest->body))
-        emit_reduced_line(nest);
+        dcli_emit_reduced_line(nest);
     else if (nest->variant == DCLI_VARIANT_UNIT && dcli_body_looks(nest->body)) {
         char count[16];
         snprintf(count, sizeof count, "dcl_n%d", v);
@@ -529,7 +529,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
                        "    __global const long *restrict const dcl_table =\n"
                        "        dcl_rows_at != 0 ? (__global const long *)dcl_rows_at : dcl_rows_in;\n"
                        "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n");
-    dcli_emit_partials_begin(out, body);
+    dcli_emit_partials_begin(out, body, unit && dcli_keyed_folds(body));
     dcli_text_put(out,
                   "    for (long dcl_at = dcl_rows * dcl_item / dcl_items; dcl_at < dcl_rows * (dcl_item + 1) / "
                   "dcl_items; dcl_at++) {\n"
@@ -540,6 +540,8 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
         dcli_emit_chain_blocks(&nest);
     else if ((variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_CHECKED) && dcli_sweeps(body))
         dcli_emit_sweeps(&nest);
+    else if (unit && dcli_keyed_folds(body))
+        dcli_emit_kept(&nest);
     else if (unit)
         emit_unit_kernel(&nest);
     else if (variant == DCLI_VARIANT_CHECKED && dcli_edges_may_be_plain(body))

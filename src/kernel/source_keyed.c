@@ -62,6 +62,10 @@ static int group_count(const dcli_body *body, int r)
     return GROUP_BYTES / body->result_count / (is_sum(body, r) ? GROUP_SLOT_BYTES : word_bytes(body, r));
 }
 
+int64_t dcli_keyed_group_count(const dcli_body *body, int r) { return group_count(body, r); }
+
+bool dcli_keyed_has_own(const dcli_body *body, int r, int64_t elements) { return elements <= own_count(body, r); }
+
 /* ---- words ----------------------------------------------------------------------------------------------------------- */
 
 static void put_word_macros(dcli_text *out, dcli_fold fold, dcl_type type)
@@ -230,11 +234,25 @@ static void put_into(dcli_text *out, const dcli_body *body, dcli_form form, int 
     put_call(out, body, form, r);
 }
 
+/* Emit the functions of reductions along axes. */
+static void put_fold_functions(dcli_text *out, const dcli_body *body)
+{
+    dcli_body *along = dcli_keyed_as_along(body);
+    if (along != NULL)
+        dcli_emit_fold_functions(out, along, DCLI_FORM_CPU);
+    else
+        out->failed = true;
+    dcli_free(along);
+}
+
 void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form form)
 {
     bool sums = false, keys[DCL_DOUBLE + 1] = {false};
+    bool folds = form == DCLI_FORM_CPU && dcli_keyed_folds(body);
     if (!body->keyed)
         return;
+    if (folds)
+        put_fold_functions(out, body);
     dcli_text_put(out,
                   "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
                   "#define DCL_KEYED_AHEAD 64 /* keys that are looked at before their values are reduced */\n"
@@ -249,14 +267,15 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form 
     for (int r = 0; r < body->result_count; r++) {
         dcl_type type = type_of(body, r);
         bool key = is_extreme(body->result[r].fold) && is_floating(type);
-        if (key && !keys[type]) {
+        if (key && !keys[type] && !folds) {
             dcli_text_put(out, "#define dcl_I %s\n", type == DCL_FLOAT ? "int" : "long");
             dcli_emit_of_type(out, dcli_cl_key, type);
             dcli_text_put(out, "#undef dcl_I\n");
         }
         keys[type] |= key;
         if (is_sum(body, r) && !sums)
-            dcli_text_put(out, "%s%s%s", dcli_cl_sum, dcli_cl_sum_one, dcli_cl_keyed_lock);
+            dcli_text_put(out, "%s%s%s%s%s", folds ? "" : dcli_cl_sum, dcli_cl_sum_one, dcli_cl_keyed_lock,
+                          folds ? dcli_cl_sum_merge : "", folds ? dcli_cl_keyed_merge : "");
         sums |= is_sum(body, r);
     }
     const char *words = form == DCLI_FORM_GPU ? dcli_cl_keyed_gpu : dcli_cl_keyed;
@@ -288,10 +307,12 @@ static void put_elements(dcli_text *out, const dcli_body *body, int r, int most)
     dcli_text_put(out, ");\n    const bool dcl_has_own%d = dcl_elements%d <= %d;\n", r, r, most);
 }
 
-void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body)
+void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body, bool folds)
 {
     for (int r = 0; r < body->result_count && body->keyed; r++) {
-        put_elements(out, body, r, own_count(body, r));
+        put_elements(out, body, r, folds ? 0 : own_count(body, r));
+        if (folds && is_sum(body, r))
+            dcli_text_put(out, "    long dcl_guess%d = 0;\n", r);
         dcli_text_put(out, "    %s dcl_own%d[%d];\n", own_type(body, DCLI_FORM_CPU, r), r,
                       is_sum(body, r) ? 1 : own_count(body, r));
         if (is_sum(body, r))

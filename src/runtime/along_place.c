@@ -300,6 +300,17 @@ static dcl_status find_numbers(struct search *s)
             count, s->keyed ? " and 2 per axis" : "", s->keyed ? "" : "reduced ", DCLI_MAX_PARAMS);
     if (s->keyed)
         return dcli_keyed_start(s->cluster, s->call->box, s->text, count, args, s->look, s->imagined);
+    const dcl_call second = {.struct_size = sizeof second,
+                             .kind = DCL_CALL_IS_REDUCTION,
+                             .cluster = s->cluster,
+                             .box = s->call->box,
+                             .text = s->text,
+                             .args = args,
+                             .arg_count = count};
+    bool found;
+    dcl_status status = dcli_at_input_start(&second, s->look, s->imagined, &found);
+    if (found || status != DCL_OK)
+        return status;
     return start(s, s->call->box, s->text, DCLI_TEXT_ALONG, count, args);
 }
 
@@ -373,7 +384,7 @@ dcl_status dcli_along_places_run(const dcl_call *call, const dcli_look *look, bo
     dcl_arg args[DCLI_MAX_PARAMS];
     dcl_call plain = *call;
     struct search s = {.cluster = call->cluster, .call = &plain, .look = look};
-    bool output = false, asked = false;
+    bool output = false, asked = false, found;
     for (int k = 0; k < call->arg_count; k++) {
         output |= is_output(&call->args[k]);
         asked |= call->args[k].access == DCL_ACCESS_RESULT_AT;
@@ -401,6 +412,8 @@ dcl_status dcli_along_places_run(const dcl_call *call, const dcli_look *look, bo
     if (s.keyed)
         status = look != NULL ? dcli_keyed_look(plain.cluster, plain.box, plain.text, plain.arg_count, args, look)
                               : dcli_keyed_run(plain.cluster, plain.box, plain.text, plain.arg_count, args);
+    else if ((status = dcli_at_input_run(&plain, look, &found)) != DCL_OK || found)
+        ;
     else if (look != NULL)
         status = dcli_forall_look(plain.cluster, plain.box, plain.text, DCLI_TEXT_ALONG, plain.arg_count, args, look);
     else

@@ -47,6 +47,9 @@ dcl_status dcli_reduction_call(const dcl_call *call)
         return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
     if (dcli_call_is_keyed(call->text, call->arg_count, call->args))
         return dcli_keyed_run(call->cluster, call->box, call->text, call->arg_count, call->args);
+    status = dcli_at_input_run(call, NULL, &elements);
+    if (elements)
+        return status;
     return dcli_forall_run(call->cluster, call->box, call->text, DCLI_TEXT_ALONG, call->arg_count, call->args);
 }
 
@@ -92,6 +95,9 @@ dcl_status dcli_reduction_look_at(const dcl_call *call, const dcli_look *look)
         return dcli_reduction_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
     if (dcli_call_is_keyed(call->text, call->arg_count, call->args))
         return dcli_keyed_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
+    status = dcli_at_input_run(call, look, &elements);
+    if (elements)
+        return status;
     return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args, look);
 }
 

@@ -198,6 +198,7 @@ struct dcl_cluster {
     struct dcli_partials *partials;        /* kept for later reductions: runtime/reduce.c */
     struct dcli_combination *combinations; /* bodies that combine, kept for later reductions: runtime/combine.c */
     struct dcli_keyed *keyed;              /* keyed reductions that may be incomplete: runtime/keyed.c */
+    struct dcli_at_input *at_inputs;       /* where reductions along axes are computed: runtime/at_input.c */
     dcli_bodies bodies;
     struct dcli_nest_plan *nest_plans; /* of loop nests: runtime/nest_plans.h */
     dcli_replica_notes replicas;
@@ -453,6 +454,8 @@ dcl_status dcli_keyed_run(dcl_cluster *cluster, const dcl_box *box, const char *
 /** Record that an operation has met keys outside, if it is that of a keyed reduction. The lock is held. */
 void dcli_keyed_stray(dcl_cluster *cluster, int64_t operation, const char *text);
 void dcli_keyed_free(dcl_cluster *cluster);
+/** Forget where reductions along axes are computed. */
+void dcli_at_input_free(dcl_cluster *cluster);
 /** Free the list of arrays that are kept for partial results; the arrays are in cluster->arrays. */
 void dcli_partials_free(dcl_cluster *cluster);
 void dcli_combinations_free(dcl_cluster *cluster);

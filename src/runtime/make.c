@@ -131,6 +131,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
         free_array(cluster, cluster->arrays);
     dcli_partials_free(cluster);
     dcli_keyed_free(cluster);
+    dcli_at_input_free(cluster);
     dcli_combinations_free(cluster);
     dcli_outcomes_free(&cluster->outcomes);
     dcli_outcomes_free(&cluster->causes);

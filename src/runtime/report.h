@@ -72,6 +72,11 @@ dcl_status dcli_filled_run(const dcl_call *call, const dcli_look *look, bool *fo
 /** Run a reduction of any kind, or pass its operations to `look` (call.c). */
 dcl_status dcli_reduction_call(const dcl_call *call);
 dcl_status dcli_reduction_look_at(const dcl_call *call, const dcli_look *look);
+/** If a reduction along axes moves less when the owners of an input compute partial results, run it so. @param look, found_out  as of
+ *  dcli_elements_run(). */
+dcl_status dcli_at_input_run(const dcl_call *call, const dcli_look *look, bool *found_out);
+/** The same while the lock is held. @param imagined  as of dcli_keyed_start(). */
+dcl_status dcli_at_input_start(const dcl_call *call, const dcli_look *look, int imagined, bool *found_out);
 /** If a reduction into arrays has a DCL_RESULT_AT, run it. @param look, found_out  as of dcli_elements_run(). */
 dcl_status dcli_along_places_run(const dcl_call *call, const dcli_look *look, bool *found_out);
 /** If a reduction to values or into elements combines results in one order, run it.

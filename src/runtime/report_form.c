@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "kernel/keyed.h"
 #include "kernel/names.h"
 #include "kernel/product.h"
 #include "runtime/partials.h"
@@ -20,12 +21,19 @@ static dcl_status add_indices(dcli_report *report, const dcli_operation *operati
     const dcli_body *body = operation->body;
     const dcl_box *box = &operation->box;
     int64_t start[DCL_MAX_RANK], count[DCL_MAX_RANK];
-    for (int m = 0; m < body->space_rank; m++)
-        add_index(report, body->index_of_axis[m],
-                  body->along                     ? "kept"
-                  : dcli_body_writes_beside(body) ? "kept and reduced"
-                                                  : "reduced",
-                  box->start[m], box->count[m] > 0 ? (box->count[m] - 1) * box->stride[m] + 1 : 0);
+    unsigned kept = 0;
+    for (int r = 0; r < body->result_count && body->keyed && dcli_keyed_is_along(body); r++)
+        kept |= body->indices & ~dcli_keyed_reduced(body, r);
+    for (int turn = kept != 0 ? 0 : 1; turn < 2; turn++) /* kept indices come first */
+        for (int m = 0; m < body->space_rank; m++) {
+            bool keeps = (kept >> body->index_of_axis[m] & 1) != 0;
+            if (keeps == (turn == 0))
+                add_index(report, body->index_of_axis[m],
+                          body->along || keeps            ? "kept"
+                          : dcli_body_writes_beside(body) ? "kept and reduced"
+                                                          : "reduced",
+                          box->start[m], box->count[m] > 0 ? (box->count[m] - 1) * box->stride[m] + 1 : 0);
+        }
     if (!body->along || body->inner_rank == 0)
         return DCL_OK;
     dcl_status status = dcli_operation_inner(operation, start, count);
@@ -112,6 +120,8 @@ static dcl_status put_method(dcli_text *text, const dcli_planned *planned)
         elements += body->params[body->result[r].param].rank > 0;
     if (!body->keyed)
         return put_combining(text, planned, elements);
+    if (dcli_keyed_is_along(body))
+        dcli_text_put(text, "; computed where %s is stored, because that moves less", body->params[body->owner].name);
     dcli_text_put(text,
                   "; each node reduces into %" PRId64 " bytes of partial results, which further operations combine "
                   "where the outputs are stored; the program does not wait",

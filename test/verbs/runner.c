@@ -4,6 +4,7 @@
  *
  *   workers=-        DCL_WORKERS; -: threads of this program
  *   devices=0,1      DCL_DEVICES; likewise move=, tile= (bytes, 0: the default), steal=
+ *   fault=partials   DCL_FAULT: reductions along axes are computed where an input is stored, whatever moves less; -: none
  *   verb=            forall, value, along, scan, keyed, element
  *   op=, second=     an operator before `=`; one within the expression, `none`: there is one input
  *   flags=           of letters: i (out is read, too), x (exclusive), f (DCL_FAST), b (in a box), c (contraction),
@@ -64,7 +65,7 @@ struct held {
 };
 
 struct run {
-    char *workers, *devices, *move, *steal;
+    char *workers, *devices, *move, *steal, *fault;
     size_t tile;
     test_call call;
     bool fast, outside, counts, copies;
@@ -157,7 +158,7 @@ static void read_line(char *line, struct run *run)
     *run = (struct run){.spread = TEST_SMALL};
     static const char *const names[] = {"workers", "devices", "move",  "tile",    "steal", "verb", "op",
                                         "second",  "flags",   "along", "space",   "out",   "a",    "b",
-                                        "seed",    "spread",  "keys",  "element", "over"};
+                                        "seed",    "spread",  "keys",  "element", "over",  "fault"};
     enum { FIELDS = sizeof names / sizeof names[0] };
     char *value[FIELDS];
     for (int n = 0; n < FIELDS; n++)
@@ -165,6 +166,7 @@ static void read_line(char *line, struct run *run)
     for (char *at = line; *at != '\0'; at++)
         *at = *at == '\t' ? '\0' : *at;
     run->workers = value[0], run->devices = value[1], run->move = value[2], run->steal = value[4];
+    run->fault = value[19];
     run->tile = strtoull(value[3], NULL, 10);
     run->call.verb = verb_named(value[5]);
     run->call.op = test_operator_named(value[6]);
@@ -365,14 +367,19 @@ static dcl_cluster *open_cluster(const struct run *run)
     config.transfer = run->move;
     config.tile_bytes = run->tile > 0 ? run->tile : config.tile_bytes;
     config.steal = run->steal;
-    return dcl_open(&config);
+    if (strcmp(run->fault, "-") != 0)
+        setenv("DCL_FAULT", run->fault, 1);
+    dcl_cluster *cluster = dcl_open(&config);
+    unsetenv("DCL_FAULT");
+    return cluster;
 }
 
 /* Clusters of worker processes are closed when another one is used. */
 static dcl_cluster *cluster_of(const struct run *run)
 {
     char text[sizeof places[0].settings];
-    snprintf(text, sizeof text, "%s %s %s %zu %s", run->workers, run->devices, run->move, run->tile, run->steal);
+    snprintf(text, sizeof text, "%s %s %s %zu %s %s", run->workers, run->devices, run->move, run->tile, run->steal,
+             run->fault);
     for (int n = 0; n < place_count; n++)
         if (strcmp(places[n].settings, text) == 0 && dcl_status_of(places[n].cluster) == DCL_OK)
             return places[n].cluster;

@@ -51,7 +51,8 @@ FACTORS = {
     "other": KINDS,
     "nodes": list(range(1, NODES_MOST + 1)),
     "place": (os.environ.get("TEST_PLACES") or "-,local").split(","),
-    "settings": [("auto", 0, "pays"), ("send", 256, "always"), ("auto", 1024, "always"), ("send", 0, "never")],
+    "settings": [("auto", 0, "pays", "-"), ("send", 256, "always", "partials"), ("auto", 1024, "always", "-"),
+                 ("send", 0, "never", "partials")],
 }
 if TEXTS < 20:  # a short run
     FACTORS["nodes"], FACTORS["settings"] = [1, 4], FACTORS["settings"][:2]
@@ -365,10 +366,10 @@ class Case:
         return ",".join(map(str, (low, high, x, y, slope, least, most, diagonal + below, above - diagonal)))
 
     def line(self, devices, addresses):
-        place, nodes, (move, tile, steal) = self.row["place"], self.row["nodes"], self.row["settings"]
+        place, nodes, (move, tile, steal, fault) = self.row["place"], self.row["nodes"], self.row["settings"]
         workers_text = {"-": "-", "local": f"local:{nodes}", "tcp": ",".join(addresses[:nodes])}[place]
         space = ",".join(f"{s}:{e}" for s, e in zip(self.start, self.shape))
-        fields = {"workers": workers_text, "devices": devices.first(nodes), "move": move, "tile": tile, "steal": steal,
+        fields = {"workers": workers_text, "devices": devices.first(nodes), "move": move, "tile": tile, "steal": steal, "fault": fault,
                   "verb": self.text.verb, "op": self.text.op, "second": self.text.second, "flags": self.flags,
                   "along": self.text.along, "space": space, "element": self.element, "over": self.range, **self.fields,
                   "seed": self.seed, "spread": self.spread}
