@@ -18,7 +18,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links opencl-work remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ links: build ## elements between two workers over tcp, against ZeroMQ alone; mos
 
 opencl-links: build ## writes and reads by the OpenCL driver over cables of 100 Mbit/s to 2.5 Gbit/s, against ZeroMQ alone; needs root
 	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_links.py build/dcl build/bench/links || [ $$? -eq 77 ]
+
+opencl-work: build ## products and Fourier transforms by the OpenCL driver over tcp and a cable, against a local device that sleeps, beside the paper's figures
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_work.py build/dcl build/bench/links || [ $$? -eq 77 ]
 
 remap-memory: build ## measure the memory that dcl_remap and A + B^T take beside arrays of MEGABYTES (1024)
 	build/bench/remap_memory $(MEGABYTES)

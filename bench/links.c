@@ -1,4 +1,4 @@
-/* links.c - what bench/links.py and bench/opencl_links.py run on their hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
+/* links.c - what bench/links.py, bench/opencl_links.py and bench/opencl_work.py run on their hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
  *
  *     links copy MEGABYTES ROUNDS              dcl_copy() from the first node of DCL_WORKERS to the last; prints seconds, a
  *                                              round a line
@@ -6,6 +6,8 @@
  *     links take ADDRESS MEGABYTES ROUNDS KEY  connects to it; prints seconds, a round a line; KEY "plain": no encryption
  *     links transfers MEGABYTES PART ROUNDS    writes and reads a buffer of the first OpenCL device, in transfers of PART MB;
  *                                              prints seconds of a write and of a read, a line each, per round
+ *     links work IN OUT PART ROUNDS            writes IN bytes to the first OpenCL device, runs the kernel `work`, and reads OUT bytes, in
+ *                                              transfers of PART bytes; prints seconds, a round a line
  *     links device MEGABYTES ROUNDS            copies so much within the memory of device 0; prints seconds, a round a line
  *
  * `copy` says "ready" before its rounds and waits for a line before and after them, so that the caller can read the
@@ -227,6 +229,48 @@ static int on_device(size_t bytes, int rounds)
     return 0;
 }
 
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static int work(size_t in, size_t out, size_t part, int rounds)
+{
+    const char *text =
+        "kernel void work(global const uchar *a, global uchar *b, ulong last, uchar k) { b[0] = a[last] + k; }";
+    const size_t one = 1;
+    const cl_ulong last = in - 1;
+    cl_device_id device = first_device();
+    cl_int code;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
+    cl_mem a = clCreateBuffer(context, CL_MEM_READ_ONLY, in, NULL, &code);
+    cl_mem b = clCreateBuffer(context, CL_MEM_READ_WRITE, out, NULL, &code);
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &code);
+    check(code == CL_SUCCESS && clBuildProgram(program, 1, &device, "", NULL, NULL) == CL_SUCCESS, "a program");
+    cl_kernel kernel = clCreateKernel(program, "work", &code);
+    unsigned char *sent = malloc(in), *got = malloc(out);
+    check(code == CL_SUCCESS && sent != NULL && got != NULL, "a kernel and memory");
+    memset(sent, 5, in);
+    memset(got, 0, out);
+    for (int r = -1; r < rounds; r++) { /* the first round is not counted */
+        const cl_uchar k = (cl_uchar)(r + 2);
+        double start = now();
+        for (size_t at = 0; at < in && code == CL_SUCCESS; at += part)
+            code = clEnqueueWriteBuffer(queue, a, CL_FALSE, at, least(part, in - at), sent + at, 0, NULL, NULL);
+        check(clSetKernelArg(kernel, 0, sizeof a, &a) == CL_SUCCESS &&
+                  clSetKernelArg(kernel, 1, sizeof b, &b) == CL_SUCCESS &&
+                  clSetKernelArg(kernel, 2, sizeof last, &last) == CL_SUCCESS &&
+                  clSetKernelArg(kernel, 3, sizeof k, &k) == CL_SUCCESS &&
+                  clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL) == CL_SUCCESS,
+              "a launch");
+        for (size_t at = 0; at < out && code == CL_SUCCESS; at += part)
+            code = clEnqueueReadBuffer(queue, b, CL_FALSE, at, least(part, out - at), got + at, 0, NULL, NULL);
+        end_round(queue, code, start, r >= 0);
+        check(got[0] == (unsigned char)(5 + k), "what was read is wrong");
+    }
+    free(sent);
+    free(got);
+    return 0;
+}
+
 int main(int argc, char *argv[])
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -240,6 +284,8 @@ int main(int argc, char *argv[])
         return on_device((size_t)atol(argv[2]) << 20, atoi(argv[3]));
     if (strcmp(what, "transfers") == 0 && argc == 5)
         return transfers((size_t)atol(argv[2]) << 20, (size_t)atol(argv[3]) << 20, atoi(argv[4]));
+    if (strcmp(what, "work") == 0 && argc == 6)
+        return work((size_t)atol(argv[2]), (size_t)atol(argv[3]), (size_t)atol(argv[4]), atoi(argv[5]));
     fprintf(stderr, "links: run by bench/links.py, see `make links`\n");
     return argc > 1 ? 2 : 0; /* alone, as `make bench` runs all programs, it measures nothing */
 }
