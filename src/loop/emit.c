@@ -31,6 +31,7 @@ struct writer {
     int statement; /* whose expressions are written */
     isl_map *unguarded[DCLI_LOOPS_STATEMENTS];
     dcli_loops_mask limited; /* fixed loops whose bounds are limits of the free loop around them */
+    dcli_loops_mask headed;  /* free loops whose head stands before the loop around them, which is turned */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -72,7 +73,7 @@ static void put_counter(struct writer *writer, int loop)
 {
     const dcli_loops_run *run = &writer->operation->run[loop];
     const char *name = writer->tree->loop[loop].name;
-    int host = host_of(writer->operation, loop), around[DCLI_LOOPS_DEPTH] = {0};
+    int host = host_of(writer->operation, loop);
     if (host >= 0) {
         add_operand(writer, "h", host, name, DCL_ACCESS_VALUE, -1, -1 - host);
         dcli_text_put(writer->out, "h%d_%s", host, name);
@@ -86,9 +87,8 @@ static void put_counter(struct writer *writer, int loop)
             dcli_text_put(writer->out, "%c", index_letters[run->row]);
             return;
         }
-        list_loops(writer->tree, loop, around);
         dcli_text_put(writer->out, run->sign > 0 ? "(%c - " : "((-%c) + ", index_letters[run->row]);
-        put_linear(writer, &run->rest, around);
+        put_linear(writer, &run->rest, writer->tree->statement[run->statement].loop);
         dcli_text_put(writer->out, ")");
     }
 }
@@ -323,7 +323,8 @@ static void put_limits(struct writer *writer, int free_loop, int number)
     const dcli_loops_loop *loop = &writer->tree->loop[number];
     const dcli_loops_run *run = &writer->operation->run[number];
     int around = 0;
-    if (writer->tree->loop[free_loop].step != 1 || loop->step != 1 || run->rest.coef[loop->depth] != 0)
+    if (writer->tree->loop[free_loop].step != 1 || loop->step != 1 || run->rest.coef[loop->depth] != 0 ||
+        run->turned != 0)
         return;
     for (int side = 0; side < 2; side++) /* sign * (index - rest) - low, or high - sign * (index - rest) */
         for (int n = 0; n < (side == 0 ? loop->low_count : loop->high_count); n++) {
@@ -346,7 +347,7 @@ static void put_limits(struct writer *writer, int free_loop, int number)
 static int put_bounds(struct writer *writer, int number)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
-    bool free = writer->operation->run[number].way == DCLI_LOOPS_FREE;
+    bool free = writer->operation->run[number].way == DCLI_LOOPS_FREE && !dcli_loops_in(writer->headed, number);
     int blocks = 0;
     if (dcli_loops_in(writer->limited, number))
         return 0;
@@ -484,11 +485,11 @@ static bool is_constant(isl_pw_aff *bound, int64_t *value_out)
 
 /* Put the head of a free loop. Bounds are arguments, so that one text serves all sizes. Those of short loops are numbers, because the
  * kernels unroll such loops. */
-static void put_head(struct writer *writer, int number)
+static void put_head(struct writer *writer, int number, int64_t step)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
     const dcli_loops_run *run = &writer->operation->run[number];
-    int64_t step = dcli_loops_counts_in_steps(loop) ? loop->step : loop->step > 0 ? 1 : -1, low, high;
+    int64_t low, high;
     const char *name = loop->name;
     char first[80], last[80];
     if (is_constant(run->low, &low) && is_constant(run->high, &high) && high - low < SHORT_LOOP && high >= low) {
@@ -510,15 +511,23 @@ static void put_head(struct writer *writer, int number)
 
 static void put_loop(struct writer *writer, const dcli_loops_node *node)
 {
-    bool free = writer->operation->run[node->number].way == DCLI_LOOPS_FREE;
+    const dcli_loops_run *run = &writer->operation->run[node->number];
+    const dcli_loops_loop *loop = &writer->tree->loop[node->number];
+    bool free = run->way == DCLI_LOOPS_FREE && !dcli_loops_in(writer->headed, node->number), turned = false;
     if (free)
-        put_head(writer, node->number);
+        put_head(writer, node->number, dcli_loops_counts_in_steps(loop) ? loop->step : loop->step > 0 ? 1 : -1);
+    if (run->turned != 0 &&
+        writer->operation->run[dcli_loops_inner(writer->tree, node->number)].way == DCLI_LOOPS_FREE) {
+        turned = true;
+        writer->headed |= (dcli_loops_mask)1 << dcli_loops_inner(writer->tree, node->number);
+        put_head(writer, dcli_loops_inner(writer->tree, node->number), run->turned);
+    }
     int blocks = put_bounds(writer, node->number);
     const dcli_loops_node *only = only_loop(writer, node->first);
     if (free && blocks == 0 && only != NULL && writer->operation->run[only->number].way == DCLI_LOOPS_FIXED)
         put_limits(writer, node->number, only->number);
     put_nodes(writer, node->first);
-    put_blocks_end(writer, blocks + free);
+    put_blocks_end(writer, blocks + free + turned);
     dcli_text_put(writer->out, "\n");
 }
 

@@ -39,6 +39,8 @@ typedef enum dcli_loops_way {
 typedef struct dcli_loops_run {
     dcli_loops_way way;
     int row, sign; /* HOSTED: `row` is the number of the host */
+    int statement; /* FIXED: in whose loops `rest` is written, of which inner ones may be hosted or turned */
+    int turned; /* FIXED: 1 or -1 if a thread runs the loop inside up or down around this one, whose `rest` has its counter */
     dcli_loops_linear rest;
     isl_set *range; /* FREE: the values of the counter, from the least to the greatest; by the counters of the hosts */
     isl_pw_aff *low, *high; /* the least and the greatest */
@@ -147,6 +149,12 @@ isl_set *dcli_loops_range(dcli_loops_sets *sets, dcli_loops_mask statements, int
 void dcli_loops_bounds(dcli_loops_sets *sets, const isl_set *set, int d, isl_pw_aff **low_out, isl_pw_aff **high_out);
 /** The smallest box around a set, which is taken. */
 isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set);
+
+/** The loop around which a turned loop runs: the only one inside of it. */
+static inline int dcli_loops_inner(const dcli_loops_tree *tree, int loop)
+{
+    return tree->loop[loop].node->first->number;
+}
 
 /** Iterations that run in the threads of an operation if nothing but its ways of running loops restricts them. */
 isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s);

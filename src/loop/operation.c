@@ -116,12 +116,37 @@ isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set)
 
 /* ---- which element is whose --------------------------------------------------------------------------------------- */
 
+/* Let a loop follow from the element together with the counter of the loop inside of it, which has a factor in the subscript: of
+ * z[i + 2*j], i = x - 2*j. Then a thread runs loop j around loop i, in the direction in which i goes as written; so its iterations keep
+ * their order.
+ * @return false: this is not possible. */
+static bool turn(const dcli_loops_tree *tree, const dcli_loops_statement *statement, int r, int inner,
+                 const bool taken[], dcli_loops_run run_out[])
+{
+    const dcli_loops_linear *subscript = &statement->target.subscript[r];
+    int outer = inner - 1;
+    if (outer < 0 || taken[outer] || (subscript->coef[outer] != 1 && subscript->coef[outer] != -1))
+        return false;
+    const dcli_loops_loop *around = &tree->loop[statement->loop[outer]], *inside = &tree->loop[statement->loop[inner]];
+    if (around->node->first != inside->node || inside->node->next != NULL || (inside->step != 1 && inside->step != -1))
+        return false;
+    bool against = (subscript->coef[outer] > 0) == (subscript->coef[inner] > 0);
+    run_out[outer] = (dcli_loops_run){.way = DCLI_LOOPS_FIXED,
+                                      .row = r,
+                                      .sign = (int)subscript->coef[outer],
+                                      .statement = statement->node->number,
+                                      .turned = (around->step > 0) == against ? -1 : 1,
+                                      .rest = *subscript};
+    run_out[outer].rest.coef[outer] = 0;
+    return true;
+}
+
 /* Determine how threads run the loops around one statement that writes an array. @return false: a subscript has a factor. */
 static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts *hosts, dcli_loops_run run_out[])
 {
     const dcli_loops_statement *statement = &tree->statement[s];
     int rank = tree->name[statement->target.symbol].grid.rank;
-    bool hosted[DCLI_LOOPS_DEPTH] = {false}, done[DCLI_LOOPS_DEPTH] = {false};
+    bool hosted[DCLI_LOOPS_DEPTH] = {false}, done[DCLI_LOOPS_DEPTH] = {false}, taken[DCLI_LOOPS_DEPTH];
     for (int k = 0; k < hosts->count; k++)
         hosted[hosts->depth[k][s]] = true;
     for (int d = 0; d < statement->depth; d++)
@@ -135,19 +160,33 @@ static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts
             deepest--;
         if (deepest < 0 || done[deepest])
             continue; /* a condition of the statement */
-        if (subscript->coef[deepest] != 1 && subscript->coef[deepest] != -1)
-            return false;
-        run_out[deepest] = (dcli_loops_run){
-            .way = DCLI_LOOPS_FIXED, .row = r, .sign = (int)subscript->coef[deepest], .rest = *subscript};
+        if (subscript->coef[deepest] != 1 && subscript->coef[deepest] != -1) {
+            for (int d = 0; d < statement->depth; d++)
+                taken[d] = hosted[d] || done[d];
+            if (!turn(tree, statement, r, deepest, taken, run_out))
+                return false;
+            done[deepest - 1] = true;
+            continue;
+        }
+        run_out[deepest] = (dcli_loops_run){.way = DCLI_LOOPS_FIXED,
+                                            .row = r,
+                                            .sign = (int)subscript->coef[deepest],
+                                            .statement = s,
+                                            .rest = *subscript};
         run_out[deepest].rest.coef[deepest] = 0;
         done[deepest] = true;
     }
     return true;
 }
 
-static bool same_run(const dcli_loops_run *a, const dcli_loops_run *b)
+/* Whether two statements want one loop to run in the same way: also with the same counters in `rest`. */
+static bool same_run(const dcli_loops_tree *tree, const dcli_loops_run *a, const dcli_loops_run *b)
 {
-    return a->way == b->way && a->row == b->row && a->sign == b->sign &&
+    for (int d = 0; d < DCLI_LOOPS_DEPTH && a->way == DCLI_LOOPS_FIXED && b->way == DCLI_LOOPS_FIXED; d++)
+        if (a->rest.coef[d] != 0 && b->rest.coef[d] != 0 &&
+            tree->statement[a->statement].loop[d] != tree->statement[b->statement].loop[d])
+            return false;
+    return a->way == b->way && a->row == b->row && a->sign == b->sign && a->turned == b->turned &&
            memcmp(&a->rest, &b->rest, sizeof a->rest) == 0;
 }
 
@@ -204,7 +243,7 @@ static bool agree(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_l
             return false;
         for (int d = 0; d < statement->depth; d++) {
             dcli_loops_run *mine = &operation->run[statement->loop[d]];
-            if (dcli_loops_in(known, statement->loop[d]) && !same_run(mine, &run[d]))
+            if (dcli_loops_in(known, statement->loop[d]) && !same_run(tree, mine, &run[d]))
                 return false;
             *mine = run[d];
             known |= (dcli_loops_mask)1 << statement->loop[d];
@@ -396,6 +435,23 @@ static isl_set *elements_of(dcli_loops_sets *sets, const dcli_loops_operation *o
     return isl_set_reset_tuple_id(set);
 }
 
+/* The elements that the body of the operation seems to read if its conditions are left out, as DCL derives them from its loops. */
+static isl_set *elements_derived(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+{
+    const dcli_loops_access *access = &sets->tree->statement[s].read[r];
+    dcli_text text = {0};
+    dcli_text_put(&text, "{ ");
+    dcli_loops_put_space(&text, sets, s);
+    dcli_text_put(&text, " -> [");
+    for (int d = 0; d < sets->tree->name[access->symbol].grid.rank; d++) {
+        dcli_text_put(&text, "%s", d > 0 ? ", " : "");
+        dcli_loops_put_linear(&text, &access->subscript[d]);
+    }
+    dcli_text_put(&text, "] }");
+    isl_set *iterations = isl_map_domain(dcli_loops_unguarded(sets, operation, s));
+    return isl_set_apply(iterations, dcli_loops_read_map(sets, &text));
+}
+
 /* Whether the elements that a read reaches have no box in common with what the operation writes. */
 static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
 {
@@ -404,6 +460,8 @@ static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operatio
         isl_set_free(set);
         return true;
     }
+    isl_set_free(set);
+    set = elements_derived(sets, operation, s, r);
     return dcli_loops_no_set(sets, isl_set_intersect(dcli_loops_box(sets, set), isl_set_copy(operation->box)));
 }
 
@@ -499,15 +557,14 @@ dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops
         find_threads(sets, operation);
         possible = stay_in_threads(sets, operation, why_out) && values_reach_all(sets, operation, why_out);
         if (possible) {
+            find_ranges(sets, operation);
             find_reads(sets, operation);
             find_copies(sets, operation);
             operation->parallel = is_parallel(sets, operation);
         }
     }
-    if (possible && !sets->failed) {
-        find_ranges(sets, operation);
+    if (possible && !sets->failed)
         return operation;
-    }
     dcli_loops_operation_free(operation);
     return NULL;
 }

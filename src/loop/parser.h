@@ -32,6 +32,10 @@ dcli_loops_expr *dcli_loops_parse_value(dcli_loops_parser *parser);
 int dcli_loops_parse_variable(const dcli_loops_parser *parser, const dcli_loops_sign *sign);
 /** Note that a variable is used in a statement, or is the counter of a loop. @return false: it is both, which was told. */
 bool dcli_loops_parse_note_use(dcli_loops_parser *parser, int variable, bool as_counter, dcli_loops_place place);
+/** Whether a name is that of a function that a nest may call. */
+bool dcli_loops_is_function(const dcli_loops_sign *sign);
+/** Check the number and types of the arguments of a call in a statement, and note its type. @return false: they are wrong, which was told. */
+bool dcli_loops_check_call(dcli_loops_parser *parser, dcli_loops_expr *call, const dcli_loops_sign *sign);
 /** Read the target of an assignment: an element or a variable, without noting that it is read. */
 dcli_loops_expr *dcli_loops_parse_target(dcli_loops_parser *parser);
 /** Read the type of a variable or a cast at the current token, if it is one: "double", "unsigned int". */

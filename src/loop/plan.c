@@ -205,6 +205,24 @@ static bool may_host(struct planner *planner, dcli_loops_mask statements, int lo
     return true;
 }
 
+/* Whether the program runs all loops around a loop, each as one loop of all statements. Then it may run this one next: that is the order
+ * of the text. Where different loops of statements run as one, it may not be. */
+static bool is_outermost(const struct planner *planner, dcli_loops_mask statements, int loop,
+                         const dcli_loops_hosts *hosts)
+{
+    for (int d = 0; d < planner->tree->loop[loop].depth; d++) {
+        bool hosted = false;
+        for (int k = 0; k < hosts->count && !hosted; k++) {
+            hosted = true;
+            for (int s = 0; s < planner->tree->statement_count; s++)
+                hosted &= !dcli_loops_in(statements, s) || hosts->depth[k][s] == d;
+        }
+        if (!hosted)
+            return false;
+    }
+    return true;
+}
+
 /* Whether a loop is around statements, and the program does not run it yet. */
 static bool may_be_hosted(const struct planner *planner, dcli_loops_mask statements, int loop,
                           const dcli_loops_hosts *hosts)
@@ -330,12 +348,10 @@ static bool host_beside(struct planner *planner, struct beside *beside, int s)
 static bool host_common(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
                         const dcli_loops_why *why, struct sequence *sequence)
 {
-    bool outermost = true;
     for (int l = 0; l < planner->tree->loop_count && !planner->sets->failed; l++) {
         if (!may_be_hosted(planner, statements, l, hosts))
             continue;
-        bool may = outermost || may_host(planner, statements, l, hosts);
-        outermost = false;
+        bool may = is_outermost(planner, statements, l, hosts) || may_host(planner, statements, l, hosts);
         if (may && host_loop(planner, statements, l, hosts, why, false, sequence))
             return true;
     }
@@ -377,7 +393,8 @@ static bool host_some_loop(struct planner *planner, dcli_loops_mask statements, 
     if (!hosted && !strict)
         hosted = host_common(planner, statements, hosts, why, sequence);
     for (int l = 0; l < planner->tree->loop_count && !hosted && !strict && !planner->sets->failed; l++)
-        if (may_be_hosted(planner, statements, l, hosts)) {
+        if (may_be_hosted(planner, statements, l, hosts) &&
+            (is_outermost(planner, statements, l, hosts) || may_host(planner, statements, l, hosts))) {
             hosted = host_loop(planner, statements, l, hosts, why, true, sequence);
             break;
         }

@@ -50,7 +50,8 @@ typedef struct dcli_loops_expr {
     dcli_loops_place place;
     char text[32];
     int symbol;
-    int read; /* ELEMENT, SCALAR that is read: its number among the reads of its statement */
+    int read;      /* ELEMENT, SCALAR that is read: its number among the reads of its statement */
+    dcl_type type; /* CALL in a statement */
     struct dcli_loops_expr *first, *next; /* its first item; the next item of the expression that it is an item of */
     struct dcli_loops_expr *made;         /* the expression made before: for freeing */
 } dcli_loops_expr;

@@ -5,20 +5,6 @@
 #include "base/alloc.h"
 #include "loop/parser.h"
 
-/* The functions of OpenCL C that a nest may call: those on scalars without side effects whose value depends on their arguments
- * alone. Source: The OpenCL C Specification 1.2, sections 6.12.2 to 6.12.4 and 6.2.3. */
-static const char *const functions =
-    "acos acosh acospi asin asinh asinpi atan atan2 atanh atanpi atan2pi cbrt ceil copysign cos cosh cospi erfc erf "
-    "exp exp2 "
-    "exp10 expm1 fabs fdim floor fma fmax fmin fmod hypot ldexp lgamma log log2 log10 log1p logb mad maxmag minmag "
-    "nextafter "
-    "pow pown powr remainder rint rootn round rsqrt sin sinh sinpi sqrt tan tanh tanpi tgamma trunc abs clamp "
-    "max min "
-    "degrees mix radians step smoothstep sign isfinite isinf isnan isnormal signbit mul24 mad24 rotate clz popcount "
-    "convert_int convert_uint convert_long convert_ulong convert_float convert_double convert_char convert_uchar "
-    "convert_short convert_ushort convert_int_rte convert_int_rtz convert_int_sat convert_uchar_sat convert_char_sat "
-    "convert_long_rte convert_long_rtz";
-
 static dcli_loops_expr *read_choice(dcli_loops_parser *parser);
 
 bool dcli_loops_parse_refuse(dcli_loops_parser *parser, const char *code, const char *why, const char *way)
@@ -226,7 +212,7 @@ static dcli_loops_expr *read_call(dcli_loops_parser *parser, const dcli_loops_si
     dcli_loops_expr *expr = make(parser, DCLI_LOOPS_EXPR_CALL, sign);
     if (expr == NULL)
         return NULL;
-    if (!dcli_loops_sign_in(sign, functions)) {
+    if (!dcli_loops_is_function(sign)) {
         dcli_loops_complain(parser->complaints, sign->place, "unknown-function",
                             "%.*s is no function that a nest may call", sign->length, sign->start);
         dcli_loops_note(parser->complaints,
@@ -243,7 +229,8 @@ static dcli_loops_expr *read_call(dcli_loops_parser *parser, const dcli_loops_si
             return NULL;
     }
     parser->at++;
-    return expr;
+    bool in_statement = parser->statement != NULL; /* bounds have max() and min() of any number of integers */
+    return !in_statement || dcli_loops_check_call(parser, expr, sign) ? expr : NULL;
 }
 
 /* Read a name with what follows it: a call, an element, a variable, a counter, a scalar. */

@@ -2,7 +2,7 @@
  *
  * Each iteration gets a time: places of steps and counters of the loops that the program runs. A plan is right if no iteration
  * runs before one on which it depends, if iterations of the same time that depend on each other run in the same thread, and if
- * every iteration runs in a thread. In a thread, iterations run in the program's order. */
+ * every iteration runs in a thread. In a thread, iterations run in the program's order, unless a loop is turned: that is tested, too. */
 #include <string.h>
 
 #include "loop/inside.h"
@@ -83,6 +83,35 @@ static bool in_thread(const dcli_loops_plan *plan, const dcli_loops_dependence *
     return dcli_loops_no_map(plan->sets, isl_map_subtract(map, same));
 }
 
+/* Whether a thread that runs a loop around the loop in which it is written (`turned`) runs the iterations of a dependence in their order. Both
+ * run in the same iterations of the loops around these two. */
+static bool turned_in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d,
+                            const dcli_loops_operation *operation)
+{
+    const dcli_loops_tree *tree = plan->tree;
+    for (int l = 0; l < tree->loop_count; l++) {
+        int outer = tree->loop[l].depth, turned = operation->run[l].turned;
+        if (turned == 0 || dcli_loops_depth_in(tree, d->source, l) < 0 || dcli_loops_depth_in(tree, d->sink, l) < 0)
+            continue;
+        dcli_text text = {0};
+        dcli_loops_put_pairs(&text, plan->sets, d->source, d->sink);
+        for (int part = 0; part < 2; part++) {
+            dcli_text_put(&text, " or (c%d %s d%d", outer + 1, part == 1 ? "=" : turned > 0 ? ">" : "<", outer + 1);
+            for (int k = 0; k < outer; k++)
+                dcli_text_put(&text, " and c%d = d%d", k, k);
+            dcli_text_put(&text, part == 1 ? " and c%d != d%d)" : ")", outer, outer);
+        }
+        dcli_text_put(&text, " }");
+        isl_map *wrong = dcli_loops_read_map(plan->sets, &text);
+        isl_map *same = isl_map_apply_range(isl_map_copy(operation->threads[d->source]),
+                                            isl_map_reverse(isl_map_copy(operation->threads[d->sink])));
+        wrong = isl_map_intersect(isl_map_intersect(wrong, same), isl_map_copy(d->map));
+        if (!dcli_loops_no_map(plan->sets, wrong))
+            return false;
+    }
+    return true;
+}
+
 /* Whether no read of a copy, and no other read but those that are marked, is of an element that the thread itself writes. */
 static bool reads_own(const dcli_loops_plan *plan, int s, const dcli_loops_operation *operation)
 {
@@ -119,7 +148,9 @@ static bool all_in_order(const dcli_loops_plan *plan, const struct spot spots[])
         if (n > 0 && (d->source != d[-1].source || d->sink != d[-1].sink))
             wrong = isl_map_free(wrong);
         if (first >= 0 && second >= 0)
-            right = in_order(plan, d, spots, &wrong) && (first != second || in_thread(plan, d, plan->operation[first]));
+            right = in_order(plan, d, spots, &wrong) &&
+                    (first != second ||
+                     (in_thread(plan, d, plan->operation[first]) && turned_in_order(plan, d, plan->operation[first])));
     }
     isl_map_free(wrong);
     return right;

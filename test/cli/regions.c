@@ -165,8 +165,8 @@ static void streamed(int n)
     printf("streamed %.17g %.17g\n", row[0], sum(LONG, row));
 }
 
-/* Another function than the one of OpenCL C. */
-static double clamp(double a, double b) { return a < b ? a : b; }
+/* Another function than the one of OpenCL C, which has no version for numbers of type long. */
+static long mul24(long a, long b) { return a < b ? a : b; }
 
 /* Loops whose second operation the compilers of devices refuse. */
 static void lost(int n)
@@ -175,7 +175,7 @@ static void lost(int n)
     for (int i = 0; i < n; i++)
         row[i] += 1;
     for (int i = 0; i < n; i++)
-        next[i] = next[i] + clamp(row[i], 2.0);
+        next[i] = next[i] + mul24((long)row[i], (long)2);
 #pragma dcl end
     printf("lost %.17g\n", sum(LONG, next));
 }

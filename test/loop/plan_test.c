@@ -99,6 +99,12 @@ ParameterizedTestParameters(loops_plan, plans)
         {"a variable from the iteration before", "double s = 0; for (i = 0; i < n; i++) { s += x[i]; y[i] = s; }",
          "operation 0: S0 writes s; one thread\nprogram: i (line 1); nothing in parallel\n"
          "  operation 1: S1 writes s; one thread\n  operation 2: S2 writes y; one thread\n"},
+        {"a factor of the inner counter",
+         "for (i = 0; i < 5; i++)\n for (j = 0; j < 7; j++) z[i + 2*j] += x[i] * y[j];",
+         "operation 0: S0 writes z; i (line 1) parallel; j (line 2) in order\n"},
+        {"factors of both counters", "for (i = 0; i < 2; i++) for (j = 0; j < 2; j++) z[2*i + 3*j] += x[i] * y[j];",
+         "program: i (line 1); nothing in parallel\n  program: j (line 1); nothing in parallel\n"
+         "    operation 0: S0 writes z; one thread\n"},
         {"a factor in what is written", "for (i = 0; i < 5; i++) y[2*i] = 1;",
          "program: i (line 1); nothing in parallel\n  operation 0: S0 writes y; one thread\n"},
         {"a triangular system: column by column",
@@ -383,6 +389,16 @@ Test(loops_plan, an_own_element_that_is_read_from_a_copy_is_found_out)
     dcli_loops_plan *plan = make("for (i = 0; i < n; i++) for (j = i; j < n; j++) y[i] += y[j];");
     cr_assert(plan->operation[0]->copied[0][0] && plan->operation[0]->mixed[0][0]);
     plan->operation[0]->mixed[0][0] = false;
+    cr_expect(!dcli_loops_verify(plan));
+    dcli_loops_plan_free(plan);
+}
+
+/* The loop inside, which a thread runs around the other one, in the wrong direction: its sum in another order. */
+Test(loops_plan, iterations_of_a_thread_in_another_order_are_found_out)
+{
+    dcli_loops_plan *plan = make("for (i = 0; i < 5; i++) for (j = 0; j < 7; j++) z[i + 2*j] += x[i] * y[j];");
+    cr_assert_eq(plan->operation[0]->run[0].turned, -1);
+    plan->operation[0]->run[0].turned = 1;
     cr_expect(!dcli_loops_verify(plan));
     dcli_loops_plan_free(plan);
 }

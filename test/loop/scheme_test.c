@@ -203,9 +203,9 @@ static void put_value(generator *g, int deep)
         dcli_text_put(&g->text, "]");
         return;
     case 3:
-        dcli_text_put(&g->text, below(g, 2) == 0 ? "sqrt(" : "-(");
+        dcli_text_put(&g->text, below(g, 2) == 0 ? "sqrt((double)(" : "-((");
         put_value(g, deep + 1);
-        dcli_text_put(&g->text, ")");
+        dcli_text_put(&g->text, "))");
         return;
     case 4:
         dcli_text_put(&g->text, "((");
@@ -217,9 +217,9 @@ static void put_value(generator *g, int deep)
         dcli_text_put(&g->text, ")");
         return;
     case 5:
-        dcli_text_put(&g->text, "(float)fmax(");
+        dcli_text_put(&g->text, "(float)fmax((float)(");
         put_value(g, deep + 1);
-        dcli_text_put(&g->text, ", 2)");
+        dcli_text_put(&g->text, "), 2)");
         return;
     default:
         put_value(g, deep + 1);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,67 @@ Test(loops, kept_plans_are_of_the_same_sizes_and_grids)
         cr_expect(n == 40 || got[n] == 0, "%d iterations", n);
         dcl_release(y);
     }
+    dcl_close(cluster);
+}
+
+/* ---- threads that are found by a space partition ---------------------------------------------------------------------- */
+
+/* Keep the last line of the log, which is a warning. */
+static void keep_warning(void *user, int level, const char *line)
+{
+    (void)level;
+    snprintf(user, 400, "%s", line);
+}
+
+/* A nest as C and as a text. */
+#define NEST(name, ...)                                                                   \
+    static void name##_run(int n, double *z, double *w, const double *x, const double *y) \
+    {                                                                                     \
+        (void)w;                                                                          \
+        __VA_ARGS__                                                                       \
+    }                                                                                     \
+    static const char name##_text[] = #__VA_ARGS__;
+
+/* clang-format off */
+NEST(up, for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) z[i + 2 * j] += x[i] * y[j];)
+NEST(down, for (int i = n - 1; i >= 0; i -= 3) for (int j = i; j < n; j++) if (j != 5) z[i + 3 * j + 2] -= x[i] * y[n - 1 - j];)
+NEST(across, for (int i = 2; i < n; i++) for (int j = n - 1; j >= 0; j--) {
+    double p = x[i] - y[j];
+    for (int k = 0; k < 3; k++) z[i - 2 * j + 2 * n] += p / (k + 1.0);
+    w[i - 2 * j + 2 * n] = p;
+})
+/* clang-format on */
+
+/* No loop is parallel as it is written, and no counter follows from the element alone: threads are numbered by sums of counters. */
+Test(loops, nests_of_which_only_a_skewed_partition_is_parallel_have_the_bits_of_sequential_c)
+{
+    enum { N = 23, LENGTH = 4 * N };
+    static const struct {
+        const char *name, *text;
+        void (*run)(int n, double *z, double *w, const double *x, const double *y);
+    } nests[] = {{"up", up_text, up_run}, {"down", down_text, down_run}, {"across", across_text, across_run}};
+    dcl_config config = test_config(2);
+    char said[400] = "";
+    config.log = "warn";
+    config.log_fn = keep_warning;
+    config.log_user = said;
+    dcl_cluster *cluster = test_open(&config);
+    const int n = N;
+    for (size_t k = 0; k < sizeof nests / sizeof nests[0]; k++) {
+        double z[LENGTH], w[LENGTH], x[N], y[N], right[2][LENGTH];
+        for (int i = 0; i < LENGTH; i++) {
+            z[i] = right[0][i] = i / 7.0;
+            w[i] = right[1][i] = -i;
+            x[i % N] = (i % N * 37 % 64 - 31) / 16.0 + 0.1;
+            y[i % N] = (i % N * 11 % 32 - 15) / 3.0 - 0.7;
+        }
+        TEST_OK(dcl_loops(cluster, nests[k].text, DCL_HOST_INOUT(z, LENGTH), DCL_HOST_INOUT(w, LENGTH),
+                          DCL_HOST_IN(x, N), DCL_HOST_IN(y, N), DCL_VALUE(n)));
+        nests[k].run(N, right[0], right[1], x, y);
+        cr_expect_eq(memcmp(z, right[0], sizeof z), 0, "%s: z differs", nests[k].name);
+        cr_expect_eq(memcmp(w, right[1], sizeof w), 0, "%s: w differs", nests[k].name);
+    }
+    cr_expect_str_empty(said); /* nothing runs in order */
     dcl_close(cluster);
 }
 
@@ -395,7 +457,7 @@ Test(loops, a_streamed_nest_that_fails_midway_says_that_memory_is_changed)
     const int n = COUNT;
     TEST_REFUSED(dcl_loops(cluster,
                            "for (i = 0; i < n; i++) A[i] += 1;\n"
-                           "for (j = 0; j < n; j++) B[j] = B[j] + clamp(A[j], 2.0);",
+                           "for (j = 0; j < n; j++) B[j] = B[j] + mul24((long)A[j], (long)2);",
                            DCL_HOST_INOUT(A, n), DCL_HOST_INOUT(B, n), DCL_VALUE(n)),
                  DCL_ERR_BODY, "dcl_loops: the memory of the outputs has undefined contents");
     cr_expect_eq(dcl_status_of(cluster), DCL_ERR_BODY);
