@@ -18,7 +18,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links opencl-work remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links opencl-work opencl-shared remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ opencl-links: build ## writes and reads by the OpenCL driver over cables of 100 
 
 opencl-work: build ## products and Fourier transforms by the OpenCL driver over tcp and a cable, against a local device that sleeps, beside the paper's figures
 	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_work.py build/dcl build/bench/links || [ $$? -eq 77 ]
+
+opencl-shared: build ## two programs on one device by the OpenCL driver, against one
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_shared.py build/dcl build/bench/links
 
 remap-memory: build ## measure the memory that dcl_remap and A + B^T take beside arrays of MEGABYTES (1024)
 	build/bench/remap_memory $(MEGABYTES)

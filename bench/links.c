@@ -1,4 +1,4 @@
-/* links.c - what bench/links.py, bench/opencl_links.py and bench/opencl_work.py run on their hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
+/* links.c - what bench/links.py, bench/opencl_links.py, bench/opencl_work.py and bench/opencl_shared.py run on their hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
  *
  *     links copy MEGABYTES ROUNDS              dcl_copy() from the first node of DCL_WORKERS to the last; prints seconds, a
  *                                              round a line
@@ -8,6 +8,8 @@
  *                                              prints seconds of a write and of a read, a line each, per round
  *     links work IN OUT PART ROUNDS            writes IN bytes to the first OpenCL device, runs the kernel `work`, and reads OUT bytes, in
  *                                              transfers of PART bytes; prints seconds, a round a line
+ *     links repeat launch|write|read SECONDS   on the first OpenCL device: batches of 100 launches, writes of 16 MB, or reads; says "ready",
+ *                                              waits for a line, and prints how many there were in a second
  *     links device MEGABYTES ROUNDS            copies so much within the memory of device 0; prints seconds, a round a line
  *
  * `copy` says "ready" before its rounds and waits for a line before and after them, so that the caller can read the
@@ -271,6 +273,46 @@ static int work(size_t in, size_t out, size_t part, int rounds)
     return 0;
 }
 
+/* Do the same again and again, with clFinish() after each batch. */
+static int repeat(const char *what, double seconds)
+{
+    enum { BYTES = 16 << 20, LAUNCHES = 100 };
+    const char *text = "kernel void one(global int *a) { a[0] += 1; }";
+    const size_t one = 1;
+    cl_device_id device = first_device();
+    cl_int code;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
+    cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, BYTES, NULL, &code);
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &code);
+    check(code == CL_SUCCESS && clBuildProgram(program, 1, &device, "", NULL, NULL) == CL_SUCCESS, "a program");
+    cl_kernel kernel = clCreateKernel(program, "one", &code);
+    unsigned char *memory = calloc(1, BYTES);
+    check(code == CL_SUCCESS && memory != NULL && clSetKernelArg(kernel, 0, sizeof buffer, &buffer) == CL_SUCCESS,
+          "a kernel and memory");
+    bool launches = strcmp(what, "launch") == 0, writes = strcmp(what, "write") == 0;
+    double begin = 0;
+    long count = 0;
+    for (int turn = -1; turn < 0 || now() - begin < seconds; turn++) { /* the first one is not counted */
+        for (int n = 0; launches && n < LAUNCHES && code == CL_SUCCESS; n++)
+            code = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL);
+        if (writes)
+            code = clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, BYTES, memory, 0, NULL, NULL);
+        else if (!launches)
+            code = clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, BYTES, memory, 0, NULL, NULL);
+        check(code == CL_SUCCESS && clFinish(queue) == CL_SUCCESS, "clFinish");
+        count += turn < 0 ? 0 : launches ? LAUNCHES : 1;
+        if (turn < 0) {
+            printf("ready\n");
+            wait_for_line();
+            begin = now();
+        }
+    }
+    printf("%.9g\n", (double)count / (now() - begin));
+    free(memory);
+    return 0;
+}
+
 int main(int argc, char *argv[])
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -284,6 +326,8 @@ int main(int argc, char *argv[])
         return on_device((size_t)atol(argv[2]) << 20, atoi(argv[3]));
     if (strcmp(what, "transfers") == 0 && argc == 5)
         return transfers((size_t)atol(argv[2]) << 20, (size_t)atol(argv[3]) << 20, atoi(argv[4]));
+    if (strcmp(what, "repeat") == 0 && argc == 4)
+        return repeat(argv[2], atof(argv[3]));
     if (strcmp(what, "work") == 0 && argc == 6)
         return work((size_t)atol(argv[2]), (size_t)atol(argv[3]), (size_t)atol(argv[4]), atoi(argv[5]));
     fprintf(stderr, "links: run by bench/links.py, see `make links`\n");
