@@ -10,6 +10,7 @@
  * access only. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "kernel/block.h"
 #include "kernel/bounded.h"
 #include "kernel/cl.h"
@@ -24,7 +25,10 @@
 #include "kernel/stack.h"
 #include "kernel/sweep.h"
 
-enum { LINE_ELEMENTS = 1024 }; /* of a line of output that is collected, if no input is transposed */
+enum {
+    LINE_ELEMENTS = 1024,     /* of a line of output that is collected, if no input is transposed */
+    SHORT_STRIP_BYTES = 12288 /* strips of at most so many bytes are added one after the other */
+};
 
 static const char *type_of(const dcli_body *body, int a)
 {
@@ -466,6 +470,23 @@ static void emit_columns(dcli_nest *nest, int across, int width)
             dcli_text_put(nest->out, "    }\n");
 }
 
+/* Emit a reduction that can be done in bundles: for long strips. What short ones read in common stays in the first-level cache, and
+ * memory is read fastest one row after the other. */
+static void emit_bundled(dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    dcli_nest plain = *nest;
+    int bytes = 4, v = nest->innermost;
+    for (int a = 0; a < body->access_count; a++)
+        bytes = dcli_max(bytes, (int)dcl_type_bytes(body->params[body->access[a].param].type));
+    dcli_text_put(nest->out, "    if (dcl_n%d >= %d && dcl_n%d <= %d) {\n", v, DCLI_FOLD_LEAST_RUN, v,
+                  SHORT_STRIP_BYTES / bytes);
+    dcli_emit_plain_nest(&plain);
+    dcli_text_put(nest->out, "    } else {\n");
+    dcli_emit_bundles(nest);
+    dcli_text_put(nest->out, "    }\n");
+}
+
 static void emit_unit_kernel(dcli_nest *nest)
 {
     int across = nest->straight ? -1 : dcli_transposed_axis(nest->body);
@@ -475,7 +496,7 @@ static void emit_unit_kernel(dcli_nest *nest)
         return;
     }
     if (dcli_is_bundled(nest->body)) {
-        dcli_emit_bundles(nest);
+        emit_bundled(nest);
         return;
     }
     bool stacks = across < 0 && !nest->gathers && dcli_stacks(nest->body);

@@ -297,44 +297,51 @@ Test(along, products)
     TEST_OK(dcl_close(cluster));
 }
 
-/* Kernels add several rows at once, whose magnitudes they expect to be alike: rows that are, and rows that are not. */
-Test(along, rows_of_all_magnitudes)
+/* Rows whose magnitudes are alike, and rows whose are not. Of long rows, kernels add several at once; of short ones, each alone. */
+static void add_rows(int nodes, int length)
 {
-    enum { MANY = 48 };
-    static float rows[MANY][INNER], found[MANY];
+    enum { MANY = 48, LONGEST = 3200 };
+    static float rows[MANY * LONGEST], factors[LONGEST], found[MANY];
     float right[MANY];
     uint32_t state = 17;
-    for (int k = 0; k < INNER; k++)
-        x[k] = k % 7 == 3 ? -0.5F : 1;
+    for (int k = 0; k < length; k++)
+        factors[k] = k % 7 == 3 ? -0.5F : 1;
     for (int i = 0; i < MANY; i++) {
         dcli_sum sum = {0};
         int scale = i < 8 ? 0 : i < 16 ? (i == 12) * -30 : i < 24 ? 25 * (i - 20) : i < 32 ? (i == 27) * 60 : 0;
-        for (int k = 0; k < INNER; k++) {
+        for (int k = 0; k < length; k++) {
+            float *at = &rows[i * length + k];
             float value = (next(&state) > 0 ? 1 : -1) * (1 + (float)(state >> 20) * 0x1p-10F);
-            rows[i][k] = i == 32 || (i > 40 && k % 5 == 0) ? 0 : ldexpf(value, scale);
+            *at = i == 32 || (i > 40 && k % 5 == 0) ? 0 : ldexpf(value, scale);
             if (i == 33 && k == 200)
-                rows[i][k] = INFINITY;
-            dcli_sum_add(&sum, (double)(rows[i][k] * x[k]));
+                *at = INFINITY;
+            dcli_sum_add(&sum, (double)(*at * factors[k]));
         }
         right[i] = (float)dcli_sum_round(&sum, DCL_FLOAT);
     }
+    dcl_config config = test_config(nodes);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *M = test_array(cluster, "block,*", dcl_grid_2d(DCL_FLOAT, MANY, length)),
+              *v = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, length)),
+              *y = test_array(cluster, nodes == 3 ? "cyclic" : "block", dcl_grid_1d(DCL_FLOAT, MANY));
+    TEST_OK(dcl_write(M, NULL, rows, NULL));
+    TEST_OK(dcl_write(v, NULL, factors, NULL));
+    TEST_OK(dcl_reduce(cluster, "y(i) += A(i,k) * x(k);", DCL_OUT(y), DCL_IN_AS("A", M), DCL_IN_AS("x", v)));
+    TEST_OK(dcl_read(y, NULL, found, NULL));
+    for (int i = 0; i < MANY; i++)
+        cr_expect_eq(memcmp(&found[i], &right[i], sizeof right[i]), 0, "%d nodes, length %d: y(%d) is %g, expected %g",
+                     nodes, length, i, (double)found[i], (double)right[i]);
+    dcl_release(M);
+    dcl_release(v);
+    dcl_release(y);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(along, rows_of_all_magnitudes)
+{
     for (int nodes = 1; nodes <= 3; nodes++) {
-        dcl_config config = test_config(nodes);
-        dcl_cluster *cluster = test_open(&config);
-        dcl_array *M = test_array(cluster, "block,*", dcl_grid_2d(DCL_FLOAT, MANY, INNER)),
-                  *v = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, INNER)),
-                  *y = test_array(cluster, nodes == 3 ? "cyclic" : "block", dcl_grid_1d(DCL_FLOAT, MANY));
-        TEST_OK(dcl_write(M, NULL, rows, NULL));
-        TEST_OK(dcl_write(v, NULL, x, NULL));
-        TEST_OK(dcl_reduce(cluster, "y(i) += A(i,k) * x(k);", DCL_OUT(y), DCL_IN_AS("A", M), DCL_IN_AS("x", v)));
-        TEST_OK(dcl_read(y, NULL, found, NULL));
-        for (int i = 0; i < MANY; i++)
-            cr_expect_eq(memcmp(&found[i], &right[i], sizeof right[i]), 0, "%d nodes: y(%d) is %g, expected %g", nodes,
-                         i, (double)found[i], (double)right[i]);
-        dcl_release(M);
-        dcl_release(v);
-        dcl_release(y);
-        TEST_OK(dcl_close(cluster));
+        add_rows(nodes, INNER);
+        add_rows(nodes, 3200);
     }
 }
 
