@@ -13,7 +13,8 @@
 
 enum {
     MOST_PLANNED = 64,            /* nodes whose plans are made to choose; of larger clusters only each k-th one is */
-    LEAST_SAVED_BYTES = 64 << 10, /* fewer bytes are sent faster than the further operations run */
+    LEAST_SAVED_BYTES = 64 << 10, /* fewer bytes are sent faster than the further operations run, */
+    LEAST_READ_BYTES = 4 << 20,   /* and fewer are read faster in the memory of other nodes */
     MOST_KEPT = 32                /* choices that are kept */
 };
 
@@ -178,6 +179,15 @@ static dcl_status check_nothing(const dcl_cluster *cluster, const void *user)
     return DCL_OK;
 }
 
+/* Fewest bytes that must be saved. */
+static int64_t least_saved(const dcl_cluster *cluster)
+{
+    for (int n = 1; n < cluster->node_count; n++)
+        if (dcli_way_between(&cluster->ways[0], &cluster->ways[n]) != DCLI_WAY_PLACE)
+            return LEAST_SAVED_BYTES;
+    return LEAST_READ_BYTES;
+}
+
 /* Compare the bytes that move. The lock is held. @param imagined  as of dcli_at_input_start(). */
 static bool is_better(const dcl_call *call, int imagined)
 {
@@ -187,11 +197,12 @@ static bool is_better(const dcl_call *call, int imagined)
                             &along) != DCL_OK)
         return false; /* the reduction will say what is wrong */
     bool always = call->cluster->fault != NULL && strcmp(call->cluster->fault, "partials") == 0;
-    if (!always && along < LEAST_SAVED_BYTES)
+    int64_t least = least_saved(call->cluster);
+    if (!always && along < least)
         return false;
     if (dcli_keyed_start(call->cluster, NULL, call->text, call->arg_count, call->args, &look, imagined) != DCL_OK)
         return false;
-    return always || (along - keyed >= LEAST_SAVED_BYTES && keyed <= along / 2);
+    return always || (along - keyed >= least && keyed <= along / 2);
 }
 
 static uint64_t hash_array(uint64_t hash, const dcl_array *array)

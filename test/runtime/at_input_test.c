@@ -243,6 +243,7 @@ Test(at_input, moves_little)
 {
     static float m[SIDE][SIDE], v[SIDE], found[SIDE];
     dcl_config config = test_config(3);
+    config.transfer = "send";
     dcl_cluster *cluster = test_open(&config);
     dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, SIDE)),
               *w = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, SIDE));
@@ -320,6 +321,7 @@ Test(at_input, a_node_without_memory_fails_the_call_only)
     const float one = 1;
     float found[SIDE];
     dcl_config config = test_config(3);
+    config.transfer = "send";
     test_fault("alloc node=1 count=4");
     dcl_cluster *cluster = test_open(&config);
     test_fault(NULL);
@@ -347,6 +349,7 @@ Test(at_input, a_lost_node_is_told)
     dcl_config config = test_config(3);
     config.program = TEST_DCL;
     config.workers = "local:3";
+    config.transfer = "send";
     dcl_cluster *cluster = test_open(&config);
     struct multiplied of = make(cluster);
     TEST_OK(dcl_fill(of.M, &one));
